@@ -1,0 +1,48 @@
+# What CI runs is "make verify". Go is enough for demo and test; integration also needs Java 17, Maven, Node and npm.
+GO         ?= go
+STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
+VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+TESTFLAGS  ?= -race -shuffle=on
+
+.DEFAULT_GOAL := build
+.PHONY: build demo test integration stack bench docs fmt lint fresh verify clean
+
+build: ## the program, static, in bin/
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
+
+demo: build ## the main job on an embedded broker and a sample feed that grows; Ctrl-C stops it
+	bin/bridge demo
+
+test: ## unit tests; nothing but Go is needed
+	$(GO) test $(TESTFLAGS) ./...
+
+integration: build ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
+	$(GO) run ./integration/stack/cmd/stack run $(GO) test -count=1 -timeout 20m -tags integration ./integration/...
+
+stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
+	$(GO) run ./integration/stack/cmd/stack up
+
+bench: ## the figures of docs/performance.md
+	$(GO) test -run '^$$' -bench . -benchtime 2s ./source/... ./envelope ./partitioner
+	$(GO) run ./integration/bench
+
+docs: ## what is generated from the source
+	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+lint:
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags integration ./integration/...
+	$(STATIC) ./...
+	$(STATIC) -tags integration ./integration/...
+
+fresh: ## generated docs are as the source says
+	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
+
+verify: lint fresh test integration
+
+clean:
+	rm -rf bin

@@ -1,0 +1,163 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/offsets"
+)
+
+// Bridge is one instance.
+type Bridge struct {
+	Options
+	cfg       *offsets.Config
+	view      *offsets.View
+	manifests *manifests
+	leases    int
+	admin     *kadm.Client
+
+	hard  context.Context // ends transactions where they are
+	fatal func(error)     // stops the instance with an error
+
+	mu      sync.Mutex
+	workers map[int32]*worker
+	joined  bool
+	poke    chan struct{} // capacity 1: something changed that --once waits for
+}
+
+// prepareTimeout is when an attempt to reach the brokers is given up and reported.
+const prepareTimeout = 15 * time.Second
+
+// New returns a bridge that does nothing yet.
+func New(o Options) *Bridge {
+	return &Bridge{Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, poke: make(chan struct{}, 1)}
+}
+
+// Run works until stop ends, or, with Once, until everything is delivered; it returns nil then. When stop ends, open
+// transactions are committed and the leases handed over; when hard ends, transactions are left to be aborted.
+func (b *Bridge) Run(stop, hard context.Context) error {
+	stop, cancel := context.WithCancelCause(stop)
+	defer cancel(nil)
+	b.hard = hard
+	b.fatal = func(err error) { cancel(err) }
+
+	cl, err := kgo.NewClient(b.Client...)
+	if err != nil {
+		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
+	}
+	defer cl.Close()
+	b.admin = kadm.NewClient(cl)
+	if err := b.retry(stop, -1, b.prepare); err != nil {
+		return ended(stop, err)
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	viewing, endView := context.WithCancel(hard)
+	defer endView()
+	wg.Go(func() {
+		if err := b.view.Run(viewing, b.Client...); err != nil {
+			b.fatal(err)
+		}
+	})
+	leave, err := offsets.Join(b.cfg, b.Name, b.Session, b)
+	if err != nil {
+		return err
+	}
+	if b.Once {
+		wg.Go(func() {
+			if err := b.awaitAll(stop); err != nil {
+				b.fatal(err)
+				return
+			}
+			cancel(nil)
+		})
+	}
+	<-stop.Done()
+	leave() // revokes every lease, so the workers commit and end
+	b.Revoked(b.held(), false)
+	return ended(stop, nil)
+}
+
+// ended tells a fatal error from a wanted stop.
+func ended(stop context.Context, err error) error {
+	if stop.Err() == nil {
+		return err
+	}
+	if cause := context.Cause(stop); !errors.Is(cause, context.Canceled) {
+		return cause
+	}
+	return nil
+}
+
+// prepare makes sure that the topics exist and fit the settings.
+func (b *Bridge) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
+	defer cancel()
+	if err := b.prepareTopic(ctx); err != nil {
+		return err
+	}
+	leases, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication)
+	if err != nil {
+		return err
+	}
+	b.leases, b.view = leases, offsets.NewView(b.cfg.Topic, leases)
+	return nil
+}
+
+// Assigned starts a worker for each lease.
+func (b *Bridge) Assigned(leases []int32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, p := range leases {
+		b.workers[p] = startWorker(b, p)
+	}
+	b.joined = true
+	b.wake()
+	b.Log.Info("leases assigned", "leases", leases)
+}
+
+// Revoked stops the workers of the leases, side by side, and returns when they have ended. A lost lease belongs to
+// somebody else already: what its worker has open will be refused, so there is nothing to wait for.
+func (b *Bridge) Revoked(leases []int32, lost bool) {
+	b.mu.Lock()
+	var ws []*worker
+	for _, p := range leases {
+		if w := b.workers[p]; w != nil {
+			ws = append(ws, w)
+			delete(b.workers, p)
+		}
+	}
+	b.mu.Unlock()
+	for _, w := range ws {
+		w.stop(lost)
+	}
+	for _, w := range ws {
+		<-w.ended
+	}
+	if len(ws) > 0 {
+		b.Log.Info("leases released", "leases", leases, "lost", lost)
+	}
+}
+
+func (b *Bridge) held() []int32 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var ps []int32
+	for p := range b.workers {
+		ps = append(ps, p)
+	}
+	return ps
+}
+
+func (b *Bridge) wake() {
+	select {
+	case b.poke <- struct{}{}:
+	default:
+	}
+}

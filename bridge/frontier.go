@@ -1,0 +1,156 @@
+package bridge
+
+import (
+	"context"
+	"maps"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// moveFrontier does what the owner of lease 0 has to do in state s, if anything: write the first frontier, complete the
+// current segment, or name the next one.
+func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
+	if s.Frontier == nil {
+		topics, err := w.topics()
+		if err != nil {
+			return false, err
+		}
+		return true, w.lease.Commit(w.hard, nil, &offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen, Topics: topics})
+	}
+	f := *s.Frontier
+	if f.Current == (source.Segment{}) {
+		next, ok, err := w.nextSegment(f.Completed)
+		if err != nil || !ok {
+			return false, err
+		}
+		f.Current = next
+		// I5: nothing is in flight between two segments, so the counts may change here.
+		if f.Topics, err = w.topics(); err != nil {
+			return false, err
+		}
+		return true, w.lease.Commit(w.hard, nil, &f)
+	}
+	m, err := w.manifest(f.Current)
+	if err != nil {
+		return false, err
+	}
+	if !resolved.Complete(m, s) { // I6: no marker before every shard is delivered
+		return false, nil
+	}
+	return true, w.complete(f, m)
+}
+
+// complete commits, in one transaction, the frontier after the segment of m, and a marker to every partition (I6: no
+// marker without the frontier that holds it, none to a part of the partitions).
+func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
+	topics, err := w.topics()
+	if err != nil {
+		return err
+	}
+	next, _, err := w.nextSegment(f.Current)
+	if err != nil {
+		return err
+	}
+	f.Completed, f.Current, f.Topics = f.Current, next, topics
+	done := Completion{Segment: f.Completed}
+	if w.Markers {
+		done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
+		f.Resolved = done.Resolved.String()
+		for _, r := range resolved.Markers(topics, w.Encoder.Resolved(done.Resolved)) {
+			if err := w.lease.Produce(w.hard, r); err != nil {
+				return err
+			}
+		}
+	}
+	if err := w.lease.Commit(w.hard, nil, &f); err != nil {
+		return err
+	}
+	w.Observer.Completed(done)
+	return nil
+}
+
+// next returns the first segment after seg that may be read.
+func (b *Bridge) next(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
+	for next, err := range b.Feed.Segments(ctx, seg) {
+		return next, err == nil, err
+	}
+	return source.Segment{}, false, nil
+}
+
+func (w *worker) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
+	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
+		next, ok, err = w.next(ctx, seg)
+		return err
+	})
+	return next, ok, err
+}
+
+// topics reads the partition counts of the topics.
+func (w *worker) topics() (topics map[string]int32, err error) {
+	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
+		topics, err = w.partitions(ctx)
+		return err
+	})
+	return topics, err
+}
+
+// awaitAll returns when everything that the feed holds is delivered: for --once.
+func (b *Bridge) awaitAll(ctx context.Context) error {
+	for {
+		s, changed, err := b.view.Get()
+		if err != nil {
+			return err
+		}
+		var all bool
+		if err := b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err }); err != nil {
+			return err
+		}
+		if all {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-b.poke:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// deliveredAll reports whether nothing is left to deliver in state s. An open segment is delivered when every worker
+// with a shard of it has read it to the end of a listing taken since the start.
+func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
+	b.mu.Lock()
+	joined, workers := b.joined, maps.Clone(b.workers)
+	b.mu.Unlock()
+	f := s.Frontier
+	if !joined || f == nil {
+		return false, nil
+	}
+	last := f.Current
+	if last == (source.Segment{}) {
+		last = f.Completed
+	} else {
+		m, err := b.manifests.get(ctx, f.Current)
+		if err != nil || m.Finalized {
+			return false, err
+		}
+		for _, shard := range m.Shards {
+			w := workers[int32(shard%b.leases)]
+			if w == nil {
+				continue // another instance delivers it
+			}
+			if d := w.drained.Load(); d == nil || *d != f.Current {
+				return false, nil
+			}
+		}
+	}
+	_, more, err := b.next(ctx, last)
+	return !more, err
+}
+
+// late reports whether a record comes at or below a marker that was written before it.
+func (w *worker) late(ts envelope.Timestamp) bool { return ts.Compare(w.promised) <= 0 }

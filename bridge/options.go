@@ -1,0 +1,88 @@
+package bridge
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/partitioner"
+	"blobfeed/source"
+)
+
+// Options is what a Bridge is made of. All fields are required unless they say otherwise.
+type Options struct {
+	Name     string // consumer group, prefix of transactional ids and of the offsets topic
+	Instance string // unique among live instances
+
+	Feed    *source.Feed
+	FeedID  string            // identity of the account or directory; a stored state of another feed is refused
+	Frozen  map[string]string // settings that must not change while records exist, by name
+	Encoder *envelope.Encoder
+
+	Client        []kgo.Opt // brokers, security, compression
+	Transactional bool      // exactly once; at least once otherwise
+	TxnTimeout    time.Duration
+	Session       time.Duration // an instance that is silent for so long loses its leases
+
+	Topic             string
+	TopicPartitions   int32 // of a topic that has to be created; 0 never creates
+	TopicReplication  int16 // -1: the broker's default
+	OffsetsPartitions int32 // number of leases, fixed when the offsets topic is created
+	Partition         partitioner.Func
+	Markers           bool // resolved markers in the topic itself
+	ResolvedSlack     time.Duration
+
+	CommitInterval time.Duration // a record waits no longer than this for its commit
+	TxnRecords     int           // commit earlier at so many records
+	TxnBytes       int           // or so many bytes of keys, values and headers
+	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
+	Shutdown       time.Duration // how long a lease may take to commit when it has to go
+
+	Once     bool // deliver what the feed holds now, then return
+	Observer Observer
+	Log      *slog.Logger
+}
+
+// minTxnInterval keeps transactions from following each other so fast that the broker's wait for the markers of the
+// one before (20 ms a broker) is all that happens.
+const minTxnInterval = 100 * time.Millisecond
+
+// Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
+// must not block.
+type Observer interface {
+	Committed(Commit)
+	Completed(Completion)
+	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
+	Failed(lease int32, err error)
+}
+
+// Commit is one committed transaction of a lease.
+type Commit struct {
+	Lease   int32
+	Segment source.Segment
+	Read    int           // events that the cursor passed
+	Emitted int           // of them written as records
+	Late    int           // of them at or below a marker that was written before
+	Bytes   int           // keys, values and headers
+	Last    time.Time     // the latest event time in it
+	Drained bool          // everything that the feed listed is delivered
+	Took    time.Duration // from the first record to the commit's acknowledgement
+}
+
+// Completion is a segment whose events are all delivered.
+type Completion struct {
+	Segment  source.Segment
+	Resolved envelope.Timestamp // zero where markers are off
+}
+
+func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
+
+func (o *Options) lease() *offsets.Config {
+	return &offsets.Config{
+		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
+		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: time.Now,
+	}
+}

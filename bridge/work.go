@@ -1,0 +1,190 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// prefetch is how many encoded blocks a shard may be ahead of the transaction.
+const prefetch = 8
+
+// work delivers a segment's shards of this lease, pass after pass, until it is finalized and delivered, or the stop.
+func (w *worker) work(m source.Manifest, shards []int) error {
+	readers := map[int]*source.ShardReader{}
+	for {
+		for _, shard := range shards {
+			if readers[shard] == nil { // also one that appears late in an open segment
+				readers[shard] = w.Feed.Shard(m, shard, w.cursor.At(m.Segment, shard))
+			}
+		}
+		if err := w.pass(m, shards, readers); err != nil {
+			return err
+		}
+		if m.Finalized {
+			return nil
+		}
+		seg := m.Segment
+		w.drained.Store(&seg)
+		w.wake()
+		if err := sleep(w.soft, w.PollInterval); err != nil {
+			return err
+		}
+		var err error
+		if m, err = w.manifest(seg); err != nil {
+			return err
+		}
+		shards = w.shards(m)
+	}
+}
+
+// pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds.
+func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.ShardReader) error {
+	ctx, cancel := context.WithCancel(w.soft)
+	out := make(chan *batch, prefetch*len(shards))
+	var reading sync.WaitGroup
+	errs := make([]error, len(shards))
+	for i, shard := range shards {
+		reading.Go(func() { errs[i] = w.readShard(ctx, m, shard, readers[shard], out) })
+	}
+	go func() {
+		reading.Wait()
+		close(out)
+	}()
+	defer func() { // the readers must be gone before the lease is
+		cancel()
+		for range out {
+		}
+	}()
+
+	w.txn.reset(m.Segment)
+	flush := time.NewTimer(0)
+	defer flush.Stop()
+	<-flush.C
+	for {
+		select {
+		case b, ok := <-out:
+			if !ok {
+				return w.endPass(m, errors.Join(errs...))
+			}
+			if w.txn.began.IsZero() {
+				flush.Reset(w.CommitInterval)
+			}
+			if err := w.add(b); err != nil {
+				return err
+			}
+			if w.txn.full(w.TxnRecords, w.TxnBytes) {
+				flush.Stop()
+				if err := w.commit(); err != nil {
+					return err
+				}
+			}
+		case <-flush.C:
+			if err := w.commit(); err != nil {
+				return err
+			}
+		case <-w.soft.Done():
+			return errors.Join(w.soft.Err(), w.commit()) // what is in out is dropped, and so are its readers
+		}
+	}
+}
+
+// endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
+// listing made after that was known (I7), the cursor says that this lease is done.
+func (w *worker) endPass(m source.Manifest, err error) error {
+	if err == nil {
+		w.txn.drained = true
+		if m.Finalized {
+			w.cursor.Finish(m.Segment)
+			w.txn.start()
+		}
+	}
+	return errors.Join(err, w.commit())
+}
+
+// add puts a batch into the open transaction and moves the cursor over it. Both or neither: the cursor that is
+// committed covers exactly the records of its transaction (I1).
+func (w *worker) add(b *batch) error {
+	w.txn.add(b)
+	for i := range b.records {
+		if err := w.lease.Produce(w.hard, &b.records[i]); err != nil {
+			return err
+		}
+	}
+	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
+	return w.lease.Err()
+}
+
+func (w *worker) commit() error {
+	t := &w.txn
+	if t.began.IsZero() {
+		return nil
+	}
+	w.cursor.Counts.Read += int64(t.read)
+	w.cursor.Counts.Emitted += int64(t.emitted)
+	w.cursor.Counts.Late += int64(t.late)
+	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
+		return err
+	}
+	if t.late > 0 {
+		w.Log.Warn("events came after the marker for their time", "lease", w.p, "events", t.late, "segment", t.segment)
+	}
+	w.Observer.Committed(Commit{
+		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Late: t.late, Bytes: t.bytes, Last: t.last,
+		Drained: t.drained, Took: time.Since(t.began),
+	})
+	t.reset(t.segment)
+	return nil
+}
+
+// txn is what the open transaction holds.
+type txn struct {
+	segment             source.Segment
+	began               time.Time // zero: nothing to commit
+	batches             []*batch
+	read, emitted, late int
+	bytes               int
+	last                time.Time
+	drained             bool
+}
+
+func (t *txn) start() {
+	if t.began.IsZero() {
+		t.began = time.Now()
+	}
+}
+
+func (t *txn) add(b *batch) {
+	t.start()
+	t.batches = append(t.batches, b)
+	t.read += len(b.events.Events)
+	t.emitted += len(b.records)
+	t.late += b.late
+	t.bytes += b.bytes
+	if b.last.After(t.last) {
+		t.last = b.last
+	}
+}
+
+// full bounds the memory of a transaction by bytes; the number of records only where enough time has passed.
+func (t *txn) full(records, bytes int) bool {
+	return t.bytes >= bytes || t.emitted >= records && time.Since(t.began) >= minTxnInterval
+}
+
+// reset begins the account of the next transaction. The batches are free: their records are acknowledged.
+func (t *txn) reset(seg source.Segment) {
+	for _, b := range t.batches {
+		batches.Put(b)
+	}
+	*t = txn{segment: seg, batches: t.batches[:0]}
+}
+
+// drop forgets what was not committed. The batches are left to the garbage collector: a closed client may still hold
+// their records.
+func (t *txn) drop() { *t = txn{} }
+
+var _ offsets.Holder = (*Bridge)(nil)

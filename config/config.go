@@ -1,0 +1,52 @@
+package config
+
+import "time"
+
+// Prefix of every environment variable.
+const Prefix = "BRIDGE"
+
+// Config are all settings. The tags are the reference: "desc" is what a user reads.
+type Config struct {
+	Name     string `default:"blobfeed" desc:"name of this bridge: consumer group, prefix of transactional ids, and of the state topic <name>.offsets"`
+	Instance string `desc:"name of this instance, unique among those that run (default: host name and process id)"`
+
+	SourceURL              string        `split_words:"true" desc:"the feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>; required"`
+	SourceAuth             string        `split_words:"true" default:"default" desc:"how to authenticate: default (the Azure credential chain), shared_key, sas, connection_string, anonymous"`
+	SourceAccount          string        `split_words:"true" desc:"storage account, where SOURCE_URL does not tell"`
+	SourceKey              Secret        `split_words:"true" desc:"account key, for shared_key"`
+	SourceSAS              Secret        `split_words:"true" desc:"shared access signature, for sas"`
+	SourceConnectionString Secret        `split_words:"true" desc:"connection string, for connection_string"`
+	PollInterval           time.Duration `split_words:"true" default:"15s" desc:"how often an open segment is looked at; Azure appends about once a minute"`
+	ReadSize               Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
+
+	KafkaBrokers     []string `split_words:"true" desc:"host:port of some brokers, comma separated; required"`
+	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
+
+	Delivery         string `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
+	Topic            string `default:"blob-changes" desc:"topic of the records; frozen once records exist"`
+	TopicCreate      string `split_words:"true" default:"explicit" desc:"explicit creates the topic if it is missing; off never does"`
+	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of a topic that is created"`
+	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
+	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`
+
+	Events      string `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
+	KeyFormat   string `split_words:"true" default:"json_array" desc:"json_array, json_object or string; frozen"`
+	Partitioner string `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
+	Updated     bool   `default:"true" desc:"write the event's time and sequence as \"updated\""`
+	KeyInValue  bool   `split_words:"true" default:"true" desc:"write the key as \"key\" in the value, too"`
+	Headers     string `default:"cloudevents" desc:"cloudevents or none"`
+
+	ResolvedTo    string        `split_words:"true" default:"inline" desc:"inline: a marker to every partition of the topic when a segment is complete; off: none; frozen"`
+	ResolvedSlack time.Duration `split_words:"true" default:"15m" desc:"how far before its end a complete segment is resolved: Azure puts events into segments to 15 minutes exactly"`
+
+	CommitInterval  time.Duration `split_words:"true" default:"1s" desc:"a record waits no longer for its commit"`
+	TxnRecords      int           `split_words:"true" default:"50000" desc:"records of a transaction in catch-up"`
+	TxnBytes        Bytes         `split_words:"true" default:"64MiB" desc:"bytes of a transaction at most, and so of the memory of a lease"`
+	TxnTimeout      time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when a broker ends the transaction of an instance that is gone for good"`
+	SessionTimeout  time.Duration `split_words:"true" default:"10s" desc:"an instance that is silent for so long loses its leases"`
+	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
+
+	LogFormat      string        `split_words:"true" default:"auto" desc:"auto (text on a terminal, else json), text, json"`
+	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
+	ReportInterval time.Duration `split_words:"true" default:"30s" desc:"time between progress lines in the log while events flow"`
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// Load reads the settings from the environment and returns every problem at once, joined. Values are not repeated in
+// problems: they may be secrets.
+func Load() (*Config, error) {
+	var c Config
+	problems := readFiles()
+	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
+	// gives it its default, and reading starts again.
+	for {
+		err := envconfig.Process(Prefix, &c)
+		var parse *envconfig.ParseError
+		if !errors.As(err, &parse) {
+			if err != nil {
+				problems = append(problems, err)
+			}
+			break
+		}
+		problems = append(problems, fmt.Errorf("%s: %s", parse.KeyName, wants(parse.TypeName, parse.Err)))
+		if err := os.Unsetenv(parse.KeyName); err != nil {
+			return nil, err
+		}
+	}
+	problems = append(problems, unknown(&c)...)
+	problems = append(problems, c.validate()...)
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return &c, nil
+}
+
+func wants(typ string, err error) string {
+	switch typ {
+	case "time.Duration":
+		return "want a duration such as 500ms, 10s or 15m"
+	case "bool":
+		return "want true or false"
+	case "int", "int16", "int32":
+		return "want a whole number"
+	}
+	return err.Error()
+}
+
+// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every secret X.
+func readFiles() (problems []error) {
+	for name, typ := range variables(reflect.TypeFor[Config]()) {
+		file := os.Getenv(name + "_FILE")
+		if typ != reflect.TypeFor[Secret]() || file == "" {
+			continue
+		}
+		if os.Getenv(name) != "" {
+			problems = append(problems, fmt.Errorf("%s and %s_FILE are both set: keep one", name, name))
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.Setenv(name, strings.TrimSpace(string(text)))
+		}
+		if err != nil {
+			problems = append(problems, fmt.Errorf("%s_FILE: %w", name, err))
+		}
+	}
+	return problems
+}
+
+// unknown finds misspelt variables.
+func unknown(c *Config) (problems []error) {
+	known := variables(reflect.TypeOf(*c))
+	for _, entry := range os.Environ() {
+		name, _, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(name, Prefix+"_") {
+			continue
+		}
+		if _, ok := known[name]; ok {
+			continue
+		}
+		if typ := known[strings.TrimSuffix(name, "_FILE")]; typ == reflect.TypeFor[Secret]() {
+			continue
+		}
+		problems = append(problems, fmt.Errorf("%s: no such setting; see bridge run --help", name))
+	}
+	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
+	return problems
+}
+
+// variables maps the name of each environment variable to the type of its field.
+func variables(t reflect.Type) map[string]reflect.Type {
+	names := map[string]reflect.Type{}
+	for _, s := range describe(t) {
+		names[s.name] = s.typ
+	}
+	return names
+}

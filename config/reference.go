@@ -1,0 +1,70 @@
+package config
+
+import (
+	"fmt"
+	"io"
+	"reflect"
+	"regexp"
+	"strings"
+	"text/tabwriter"
+)
+
+type setting struct {
+	name, def, desc string
+	typ             reflect.Type
+}
+
+var (
+	words = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	runs  = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
+)
+
+// describe reads the struct's tags, in the order of the fields, with the names that envconfig gives them.
+func describe(t reflect.Type) (settings []setting) {
+	for f := range t.Fields() {
+		name := f.Tag.Get("envconfig")
+		if name == "" {
+			name = f.Name
+			if f.Tag.Get("split_words") == "true" {
+				name = words.ReplaceAllString(runs.ReplaceAllString(name, "${1}_${2}"), "${1}_${2}")
+			}
+		}
+		settings = append(settings, setting{
+			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), typ: f.Type,
+		})
+	}
+	return settings
+}
+
+// Usage writes the settings for a terminal.
+func Usage(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range describe(reflect.TypeFor[Config]()) {
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", s.name, s.def, s.desc)
+	}
+	return tw.Flush()
+}
+
+// Markdown writes docs/configuration.md.
+func Markdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(`# Configuration
+
+All settings are environment variables. A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
+Every problem is reported at once; the program then ends with exit code 2. Made from the source by ` + "`make docs`" + `.
+
+*frozen*: can't change while records exist; the bridge refuses to start and says what to do.
+
+| setting | default | meaning |
+|---|---|---|
+`)
+	for _, s := range describe(reflect.TypeFor[Config]()) {
+		def := ""
+		if s.def != "" {
+			def = "`" + s.def + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.name, def, strings.ReplaceAll(s.desc, "|", "\\|"))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}

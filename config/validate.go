@@ -1,0 +1,83 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
+
+// validate checks what envconfig can't, and fills defaults that depend on the machine.
+func (c *Config) validate() (problems []error) {
+	bad := func(name, format string, args ...any) {
+		problems = append(problems, fmt.Errorf(Prefix+"_"+name+": "+format, args...))
+	}
+	oneOf := func(name, have string, want ...string) {
+		if !slices.Contains(want, have) {
+			bad(name, "%q is none of %s", have, strings.Join(want, ", "))
+		}
+	}
+	atLeast := func(name string, have, least time.Duration) {
+		if have < least {
+			bad(name, "want at least %s", least)
+		}
+	}
+	if c.SourceURL == "" && c.SourceConnectionString == "" {
+		bad("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
+	}
+	c.KafkaBrokers = slices.DeleteFunc(c.KafkaBrokers, func(s string) bool { return strings.TrimSpace(s) == "" })
+	if len(c.KafkaBrokers) == 0 {
+		bad("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
+	}
+	if !topicName.MatchString(c.Name) {
+		bad("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
+	}
+	if !topicName.MatchString(c.Topic) || c.Topic == "." || c.Topic == ".." {
+		bad("TOPIC", "want letters, digits, '.', '_' and '-' only")
+	}
+	if c.Topic == c.Name+".offsets" {
+		bad("TOPIC", "%s is the state topic", c.Topic)
+	}
+	oneOf("SOURCE_AUTH", c.SourceAuth, "default", "shared_key", "sas", "connection_string", "anonymous")
+	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
+	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
+	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "off")
+	oneOf("EVENTS", c.Events, "state", "all")
+	oneOf("KEY_FORMAT", c.KeyFormat, "json_array", "json_object", "string")
+	oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
+	oneOf("HEADERS", c.Headers, "cloudevents", "none")
+	oneOf("RESOLVED_TO", c.ResolvedTo, "inline", "off")
+	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
+	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
+	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
+	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
+	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
+	atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
+	atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
+	atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
+	atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
+	if c.ReadSize < 4096 {
+		bad("READ_SIZE", "want at least 4KiB")
+	}
+	if c.TxnRecords < 1 {
+		bad("TXN_RECORDS", "want at least 1")
+	}
+	if c.TxnBytes < 1<<16 {
+		bad("TXN_BYTES", "want at least 64KiB")
+	}
+	if c.TopicPartitions < 1 {
+		bad("TOPIC_PARTITIONS", "want at least 1")
+	}
+	if c.OffsetsLeases < 1 || c.OffsetsLeases > 100 {
+		bad("OFFSETS_LEASES", "want 1 to 100")
+	}
+	if c.Instance == "" {
+		host, _ := os.Hostname() // "" is as good as any: the process id follows
+		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
+	}
+	return problems
+}

@@ -1,0 +1,2 @@
+// Package kafka makes the client options that all of the bridge's Kafka clients share.
+package kafka

@@ -1,0 +1,45 @@
+package offsets
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Holder is told which leases this instance is to hold. Both calls come from the group's own goroutine, one at a time.
+type Holder interface {
+	// Assigned adds leases. It must not block.
+	Assigned(leases []int32)
+	// Revoked takes leases away and returns when they are released: until then nobody else gets them.
+	// Lost is true when the group has already given them away (the session expired); then there is nothing to save.
+	Revoked(leases []int32, lost bool)
+}
+
+// Join makes this instance a member of the group until the returned function is called, which hands over every lease
+// first. Nothing is fetched from the topic: membership alone decides who holds what.
+func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(), err error) {
+	told := func(f func([]int32)) func(context.Context, *kgo.Client, map[string][]int32) {
+		return func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
+			if leases := slices.Sorted(slices.Values(m[cfg.Topic])); len(leases) > 0 {
+				f(leases)
+			}
+		}
+	}
+	cl, err := kgo.NewClient(append(slices.Clone(cfg.Client),
+		kgo.ConsumerGroup(group),
+		kgo.ConsumeTopics(cfg.Topic),
+		kgo.DisableAutoCommit(),
+		kgo.SessionTimeout(session),
+		kgo.HeartbeatInterval(min(3*time.Second, session/4)),
+		kgo.OnPartitionsAssigned(told(h.Assigned)),
+		kgo.OnPartitionsRevoked(told(func(ps []int32) { h.Revoked(ps, false) })),
+		kgo.OnPartitionsLost(told(func(ps []int32) { h.Revoked(ps, true) })))...)
+	if err != nil {
+		return nil, fmt.Errorf("joining group %s: %w", group, err)
+	}
+	cl.PauseFetchTopics(cfg.Topic)
+	return cl.Close, nil
+}

@@ -1,0 +1,199 @@
+package offsets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Config is what all leases of an instance share.
+type Config struct {
+	Topic         string           // the offsets topic
+	Name          string           // prefix of the transactional ids
+	Instance      string           // who we are, in cursors and owner records
+	Transactional bool             // exactly once; otherwise an idempotent producer and a cursor after its records
+	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
+	Client        []kgo.Opt        // brokers, security, compression
+	Now           func() time.Time // stamps documents; nothing is decided by it
+}
+
+// Lease is the right to write the records of the shards of one lease, and their cursor.
+//
+// A Lease belongs to one goroutine. After any error it is useless (the outcome of its last transaction may be unknown):
+// Close it and Acquire again.
+type Lease struct {
+	Partition int32
+
+	cfg  *Config
+	view *View
+	cl   *kgo.Client
+	open bool // a transaction is open, or, without transactions, records are unflushed
+
+	promise func(*kgo.Record, error) // made once: Produce must not allocate
+	mu      sync.Mutex
+	failed  error // first error of a produced record
+}
+
+// ErrFenced says that another instance has taken the lease. It is a normal event.
+var ErrFenced = errors.New("another instance has taken the lease")
+
+// Acquire takes lease p and returns once the view holds everything its former owner committed.
+func Acquire(ctx context.Context, cfg *Config, view *View, p int32) (*Lease, error) {
+	opts := append([]kgo.Opt{}, cfg.Client...)
+	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if cfg.Transactional {
+		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", cfg.Name, p)), kgo.TransactionTimeout(cfg.TxnTimeout))
+	}
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("creating the producer of lease %d: %w", p, err)
+	}
+	l := &Lease{Partition: p, cfg: cfg, view: view, cl: cl}
+	l.promise = l.produced
+	if err := l.acquire(ctx); err != nil {
+		cl.Close()
+		return nil, fmt.Errorf("acquiring lease %d: %w", p, classify(err))
+	}
+	return l, nil
+}
+
+func (l *Lease) acquire(ctx context.Context) error {
+	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
+	// owner can commit nothing.
+	r, err := l.document(keyOwner, owner{Version: Version, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	if err := l.end(ctx, r); err != nil {
+		return err
+	}
+	// I3: then the read. When the view has passed our own record it has every record of the former owner.
+	_, err = l.view.Await(ctx, func(s *State) bool { return s.next[l.Partition] > r.Offset })
+	return err
+}
+
+// Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
+// client until Commit returns. Errors show in Commit, and in Err before that.
+func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+	if !l.open {
+		if l.cfg.Transactional {
+			if err := l.cl.BeginTransaction(); err != nil {
+				return fmt.Errorf("beginning a transaction: %w", classify(err))
+			}
+		}
+		l.open = true
+	}
+	l.cl.Produce(ctx, r, l.promise)
+	return nil
+}
+
+func (l *Lease) produced(r *kgo.Record, err error) {
+	if err == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic, classify(err))
+	}
+}
+
+// Err returns the first error of a record that was produced since Acquire.
+func (l *Lease) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
+
+// Commit ends the open transaction with the documents that cover its records; either may be nil.
+// When it returns nil, records and documents are committed together (I1, I2) and the view holds the documents.
+func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
+	var docs []*kgo.Record
+	if c != nil {
+		c.Version, c.Owner, c.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		r, err := l.document(keyCursor, c)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, r)
+	}
+	if f != nil {
+		f.Version, f.Owner, f.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		r, err := l.document(keyFrontier, f)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, r)
+	}
+	if err := l.end(ctx, docs...); err != nil {
+		return fmt.Errorf("committing: %w", classify(err))
+	}
+	return l.view.apply(docs...)
+}
+
+func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the %s: %w", key, err)
+	}
+	return &kgo.Record{Topic: l.cfg.Topic, Partition: l.Partition, Key: []byte(key), Value: b}, nil
+}
+
+// end adds docs and commits. Without transactions the records before them must be safe first (I1): a cursor in the log
+// whose records are not there would lose them.
+func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
+	if !l.cfg.Transactional {
+		if err := l.flush(ctx); err != nil {
+			return err
+		}
+	}
+	for _, r := range docs {
+		if err := l.Produce(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := l.flush(ctx); err != nil {
+		return err
+	}
+	l.open = false
+	if !l.cfg.Transactional {
+		return nil
+	}
+	return l.cl.EndTransaction(ctx, kgo.TryCommit)
+}
+
+// flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
+// here: committing the cursor without it would lose the event (I1).
+func (l *Lease) flush(ctx context.Context) error {
+	if err := l.cl.Flush(ctx); err != nil {
+		return err
+	}
+	return l.Err()
+}
+
+// Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
+// broker's timeout ends it. The cursor stays.
+func (l *Lease) Close(ctx context.Context) {
+	if l.open && l.cfg.Transactional {
+		// The result does not matter: nothing of an uncommitted transaction is ever visible.
+		_ = l.cl.AbortBufferedRecords(ctx)
+		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
+	}
+	l.cl.Close()
+}
+
+// classify turns the errors by which brokers say "somebody else has your transactional id" into ErrFenced.
+func classify(err error) error {
+	for _, fenced := range []error{kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.FencedInstanceID} {
+		if errors.Is(err, fenced) {
+			return fmt.Errorf("%w (%w)", ErrFenced, err)
+		}
+	}
+	return err
+}

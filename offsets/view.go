@@ -1,0 +1,182 @@
+package offsets
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// State is what the topic says, at some moment. It is never changed once handed out.
+type State struct {
+	Frontier *Frontier // nil before the first start
+	Cursors  []*Cursor // by lease; nil where nothing was committed yet
+	Owners   []string  // by lease; "" where nobody ever acquired it
+	next     []int64   // by lease: every record below this offset is in the state
+}
+
+// View follows all partitions of the offsets topic, read_committed: the shared memory of all instances.
+type View struct {
+	topic string
+
+	mu      sync.Mutex
+	state   *State
+	err     error
+	changed chan struct{} // closed and replaced with every change
+}
+
+// NewView returns the view of a topic with so many partitions. It knows nothing until Run reads.
+func NewView(topic string, partitions int) *View {
+	return &View{
+		topic:   topic,
+		state:   &State{Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions), next: make([]int64, partitions)},
+		changed: make(chan struct{}),
+	}
+}
+
+// Run reads the topic until ctx ends. It returns nil then, and an error for a document it can't read: going on
+// without it would mean to start over.
+func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
+	offsets := map[int32]kgo.Offset{}
+	for p := range v.state.next {
+		offsets[int32(p)] = kgo.NewOffset().AtStart()
+	}
+	cl, err := kgo.NewClient(append(slices.Clone(opts),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{v.topic: offsets}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(500*time.Millisecond))...)
+	if err != nil {
+		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
+	}
+	defer cl.Close()
+	for {
+		fs := cl.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		var fetchErr error
+		fs.EachError(func(_ string, p int32, err error) {
+			// Errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for.
+			fetchErr = errors.Join(fetchErr, fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err))
+		})
+		if fetchErr != nil {
+			return v.fail(fetchErr)
+		}
+		var applyErr error
+		fs.EachPartition(func(ftp kgo.FetchTopicPartition) {
+			if applyErr == nil && len(ftp.Records) > 0 {
+				applyErr = v.apply(ftp.Records...)
+			}
+		})
+		if applyErr != nil {
+			return v.fail(applyErr)
+		}
+	}
+}
+
+func (v *View) fail(err error) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.err = err
+	v.broadcast()
+	return err
+}
+
+// apply takes committed records of one partition, in offset order. A lease applies its own commits at once; they come
+// again through Run, and are known by their offset.
+func (v *View) apply(records ...*kgo.Record) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := *v.state
+	s.Cursors, s.Owners, s.next = slices.Clone(s.Cursors), slices.Clone(s.Owners), slices.Clone(s.next)
+	for _, r := range records {
+		if r.Offset < s.next[r.Partition] {
+			continue
+		}
+		if err := s.apply(r); err != nil {
+			return fmt.Errorf("partition %d, offset %d: %w", r.Partition, r.Offset, err)
+		}
+		s.next[r.Partition] = r.Offset + 1
+	}
+	v.state = &s
+	v.broadcast()
+	return nil
+}
+
+func (s *State) apply(r *kgo.Record) error {
+	switch string(r.Key) {
+	case keyCursor:
+		if r.Value == nil {
+			s.Cursors[r.Partition] = nil
+			return nil
+		}
+		c := new(Cursor)
+		if err := decode(keyCursor, r.Value, c); err != nil {
+			return err
+		}
+		s.Cursors[r.Partition] = c
+	case keyFrontier:
+		if r.Value == nil {
+			s.Frontier = nil
+			return nil
+		}
+		f := new(Frontier)
+		if err := decode(keyFrontier, r.Value, f); err != nil {
+			return err
+		}
+		s.Frontier = f
+	case keyOwner:
+		var o owner
+		if err := decode(keyOwner, r.Value, &o); err != nil {
+			return err
+		}
+		s.Owners[r.Partition] = o.Owner
+	}
+	return nil
+}
+
+func (v *View) broadcast() {
+	close(v.changed)
+	v.changed = make(chan struct{})
+}
+
+// Get returns the state, and a channel that is closed when there is a newer one.
+func (v *View) Get() (*State, <-chan struct{}, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state, v.changed, v.err
+}
+
+// Await returns the first state that cond accepts.
+func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error) {
+	for {
+		s, changed, err := v.Get()
+		if err != nil {
+			return nil, err
+		}
+		if cond(s) {
+			return s, nil
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Cursor returns a copy of the cursor of a lease that its holder may change.
+func (s *State) Cursor(lease int32) *Cursor {
+	c := s.Cursors[lease]
+	if c == nil {
+		return new(Cursor)
+	}
+	own := *c
+	own.Shards = maps.Clone(c.Shards)
+	return &own
+}

@@ -1,0 +1,125 @@
+package azure
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+)
+
+// Container is where the service keeps the feed.
+const Container = "$blobchangefeed"
+
+// Config says where the feed is and how to get in.
+type Config struct {
+	// Endpoint is the account's blob service: https://<account>.blob.core.windows.net, http://<host>:<port>/<account>.
+	// The container's name may follow. Not needed with a connection string.
+	Endpoint         string
+	Auth             string // default, shared_key, sas, connection_string, anonymous
+	Account          string // for shared_key, where the endpoint does not tell
+	Key              string
+	SAS              string
+	ConnectionString string
+
+	Transport policy.Transporter // nil: the SDK's
+	Retry     policy.RetryOptions
+}
+
+// New returns the store. It asks the service nothing yet.
+func New(c Config) (*Store, error) {
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
+	if options.Retry.MaxRetries == 0 {
+		options.Retry = policy.RetryOptions{MaxRetries: 4, TryTimeout: time.Minute, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
+	}
+	if c.Auth == "connection_string" {
+		if c.ConnectionString == "" {
+			return nil, errors.New("there is no connection string")
+		}
+		cl, err := container.NewClientFromConnectionString(c.ConnectionString, Container, options)
+		if err != nil {
+			return nil, errors.New("the connection string can't be parsed") // the cause may show it
+		}
+		return open(cl, c.Account)
+	}
+	where, account, err := endpoint(c.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	if c.Account == "" {
+		c.Account = account
+	}
+	var cl *container.Client
+	switch c.Auth {
+	case "anonymous":
+		cl, err = container.NewClientWithNoCredential(where, options)
+	case "sas":
+		if c.SAS == "" {
+			return nil, errors.New("there is no shared access signature")
+		}
+		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(c.SAS, "?"), options)
+	case "shared_key":
+		cred, kerr := container.NewSharedKeyCredential(c.Account, c.Key)
+		if kerr != nil || c.Key == "" {
+			return nil, errors.New("the account key is missing or not base64")
+		}
+		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
+	case "default", "":
+		if strings.HasPrefix(where, "http://") {
+			return nil, errors.New("Azure credentials are sent over https only: use https, or another way to authenticate")
+		}
+		cred, cerr := azidentity.NewDefaultAzureCredential(nil)
+		if cerr != nil {
+			return nil, fmt.Errorf("finding Azure credentials: %w", cerr)
+		}
+		cl, err = container.NewClient(where, cred, options)
+	default:
+		return nil, fmt.Errorf("%q is no way to authenticate", c.Auth)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("creating the blob client: %w", err)
+	}
+	return open(cl, c.Account)
+}
+
+// endpoint returns the container's URL and the account in it.
+func endpoint(text string) (where, account string, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return "", "", fmt.Errorf("want https://<account>.blob.core.windows.net, not %q", redact(text))
+	}
+	if u.RawQuery != "" || u.User != nil {
+		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")
+	}
+	// The feed can't be read through the Data Lake endpoint of the same account.
+	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)
+	path := strings.Trim(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), "/")
+	account, _, _ = strings.Cut(u.Hostname(), ".")
+	if path != "" { // http://host:port/account
+		account, _, _ = strings.Cut(path, "/")
+	}
+	u.Path, u.RawPath = "", ""
+	return u.JoinPath(path, Container).String(), account, nil
+}
+
+// redact keeps a query, which may be a signature, out of errors.
+func redact(text string) string {
+	text, _, _ = strings.Cut(text, "?")
+	return text
+}
+
+func open(cl *container.Client, account string) (*Store, error) {
+	u, err := url.Parse(cl.URL())
+	if err != nil {
+		return nil, fmt.Errorf("parsing the container's URL: %w", err)
+	}
+	if account == "" {
+		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
+	}
+	return &Store{cl: cl, id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), account: account}, nil
+}

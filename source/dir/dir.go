@@ -1,0 +1,114 @@
+package dir
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"os"
+	"path"
+	"slices"
+	"strings"
+
+	"blobfeed/source"
+)
+
+// Store reads a directory. Files may grow while it does. It is safe for concurrent use.
+type Store struct{ root *os.Root }
+
+var _ source.Store = (*Store)(nil)
+
+// New opens a directory.
+func New(dir string) (*Store, error) {
+	root, err := os.OpenRoot(dir) // names can't lead out of it
+	if err != nil {
+		return nil, fmt.Errorf("opening the feed's directory: %w", err)
+	}
+	return &Store{root}, nil
+}
+
+// List implements source.Store.
+func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
+	return func(yield func(source.Entry, error) bool) {
+		dir, base := path.Split(prefix)
+		s.list(ctx, dir, base, delimiter != "", yield)
+	}
+}
+
+// list yields what is in dir, "" or with a slash at its end, and begins with base. It returns false when it is over.
+func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield func(source.Entry, error) bool) bool {
+	entries, err := fs.ReadDir(s.root.FS(), cmp.Or(strings.TrimSuffix(dir, "/"), "."))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true // a prefix that nothing has
+	}
+	if err == nil {
+		err = ctx.Err()
+	}
+	if err != nil {
+		yield(source.Entry{}, err)
+		return false
+	}
+	// A blob store sorts whole names, in which a directory counts with its slash.
+	name := func(e fs.DirEntry) string {
+		if e.IsDir() {
+			return e.Name() + "/"
+		}
+		return e.Name()
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(name(a), name(b)) })
+	for _, e := range entries {
+		full := dir + name(e)
+		switch {
+		case !strings.HasPrefix(e.Name(), base):
+		case e.IsDir() && fold:
+			if !yield(source.Entry{Name: full, IsPrefix: true}, nil) {
+				return false
+			}
+		case e.IsDir():
+			if !s.list(ctx, full, "", false, yield) {
+				return false
+			}
+		default:
+			info, err := e.Info()
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // replaced meanwhile
+			}
+			if err != nil {
+				yield(source.Entry{}, err)
+				return false
+			}
+			if !yield(source.Entry{Name: full, Size: info.Size(), ETag: info.ModTime().UTC().String()}, nil) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// Read implements source.Store.
+func (s *Store) Read(ctx context.Context, name string, offset, n int64) ([]byte, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	f, err := s.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: %s", source.ErrNotFound, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b := make([]byte, max(0, min(n, info.Size()-offset)))
+	got, err := f.ReadAt(b, offset)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	return b[:got], nil
+}

@@ -1,0 +1,157 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"time"
+
+	"blobfeed/source/ocf"
+)
+
+// Event is one record of the feed.
+type Event = ocf.Event
+
+// Options tune a Feed. The zero value is fine.
+type Options struct {
+	ReadSize int64      // bytes of one ranged read; 4 MiB
+	Limits   ocf.Limits // of one chunk's header and blocks
+}
+
+// Feed reads one change feed. It is safe for concurrent use.
+type Feed struct {
+	store Store
+	opt   Options
+}
+
+// New returns the feed in store.
+func New(store Store, opt Options) *Feed {
+	if opt.ReadSize <= 0 {
+		opt.ReadSize = 4 << 20
+	}
+	return &Feed{store: store, opt: opt}
+}
+
+const (
+	watermarkName = "meta/segments.json"
+	segmentsRoot  = "idx/segments/"
+	manifestName  = "/meta.json"
+	container     = "$blobchangefeed/"
+	maxDocument   = 16 << 20 // of a JSON document
+)
+
+// LastConsumable returns the begin of the newest segment that may be read: zero if the feed does not say yet.
+func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
+	var doc struct {
+		LastConsumable time.Time `json:"lastConsumable"`
+	}
+	err := f.document(ctx, watermarkName, &doc)
+	if errors.Is(err, ErrNotFound) {
+		return time.Time{}, nil // the container is there some time before this blob
+	}
+	return doc.LastConsumable, err
+}
+
+// document reads a small JSON blob whole.
+func (f *Feed) document(ctx context.Context, name string, doc any) error {
+	var text []byte
+	for {
+		b, err := f.store.Read(ctx, name, int64(len(text)), f.opt.ReadSize)
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", name, err)
+		}
+		text = append(text, b...)
+		if int64(len(b)) < f.opt.ReadSize {
+			break
+		}
+		if len(text) > maxDocument {
+			return fmt.Errorf("reading %s: it is above %d bytes", name, maxDocument)
+		}
+	}
+	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), doc); err != nil {
+		return fmt.Errorf("parsing %s: %w", name, err)
+	}
+	return nil
+}
+
+// Segments yields the segments after one, oldest first, up to the newest that may be read. It lists a year, a month and
+// a day at a time, and only as far as the caller goes on.
+func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		last, err := f.LastConsumable(ctx)
+		if err != nil || last.IsZero() {
+			if err != nil {
+				yield(Segment{}, err)
+			}
+			return
+		}
+		bound := SegmentAt(last)
+		for seg, err := range f.walk(ctx, "", after, bound) {
+			if !yield(seg, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
+// depthOf a prefix below segmentsRoot: year, month, day, then the time of day.
+const timeDepth = 3
+
+// walk yields the segments below prefix, a path of whole components, that are after one and not after bound.
+func (f *Feed) walk(ctx context.Context, prefix string, after, bound Segment) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
+		depth := strings.Count(prefix, "/")
+		for e, err := range f.store.List(ctx, segmentsRoot+prefix, "/") {
+			if err != nil {
+				yield(Segment{}, fmt.Errorf("listing %s%s: %w", segmentsRoot, prefix, err))
+				return
+			}
+			path := strings.TrimPrefix(e.Name, segmentsRoot)
+			name, ok := strings.CutSuffix(path, "/")
+			// The year 1601 is an empty segment of the service's own. What has no digits is none of ours.
+			if !e.IsPrefix || !ok || !digits(name[len(prefix):]) || strings.HasPrefix(name, "1601") {
+				continue
+			}
+			// Names sort as times do. A component equal to after's may hold later segments; a smaller one can't.
+			if a := after.String(); len(a) >= len(name) && name < a[:len(name)] {
+				continue
+			}
+			if name > bound.String()[:min(len(name), len(segmentLayout))] {
+				return
+			}
+			if depth < timeDepth {
+				for seg, err := range f.walk(ctx, path, after, bound) {
+					if !yield(seg, err) || err != nil {
+						return
+					}
+				}
+				if ctx.Err() != nil {
+					yield(Segment{}, ctx.Err())
+					return
+				}
+				continue
+			}
+			seg, err := ParseSegment(name)
+			if err != nil {
+				yield(Segment{}, fmt.Errorf("listing %s%s: %w", segmentsRoot, prefix, err))
+				return
+			}
+			if seg.Compare(after) > 0 && !yield(seg, nil) {
+				return
+			}
+		}
+	}
+}
+
+func digits(s string) bool {
+	for _, c := range []byte(s) {
+		if c < '0' || c > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

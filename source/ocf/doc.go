@@ -1,0 +1,14 @@
+// Package ocf reads Avro object container files as the change feed writes them: append blobs that may end anywhere.
+//
+// Framing and decoding are apart. ParseHeader and Header.ReadBlock find whole blocks in a range of the file and tell a
+// torn tail (ErrShort: come back with more bytes) from damage (*CorruptError: more bytes won't help). Header.Events
+// decodes a block by a plan compiled from the writer schema that the file itself carries, so a chunk of any schema
+// version, known or not, fills the same Event by field names.
+//
+// # Hostile bytes
+//
+// Every count, length and index is checked before it is used, sizes are capped by Limits before memory is asked for,
+// and what a block may make us allocate is proportional to its size. No input panics or hangs.
+//
+// A Header and its Plan are immutable and safe for concurrent use.
+package ocf

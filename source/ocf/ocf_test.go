@@ -1,0 +1,302 @@
+package ocf
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+const feed = "../../testdata/real-2020/"
+
+// chunks returns the real chunks, by their name in the feed.
+func chunks(t testing.TB) map[string][]byte {
+	t.Helper()
+	files, err := filepath.Glob(feed + "log/*/*/*/*/*/*.avro")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no chunks: %v", err)
+	}
+	all := map[string][]byte{}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		name, err := filepath.Rel(feed, f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[name] = b
+	}
+	return all
+}
+
+// read decodes a whole file: blocks, their events, and how it ended.
+func read(b []byte) (blocks []Block, events []Event, err error) {
+	h, err := ParseHeader(b, Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	for off := h.Size; off < int64(len(b)); {
+		blk, err := h.ReadBlock(b[off:], off)
+		if err != nil {
+			return blocks, events, err
+		}
+		evs, err := h.Events(blk, nil)
+		events = append(events, evs...)
+		if err != nil {
+			return blocks, events, err
+		}
+		blocks = append(blocks, blk)
+		off = blk.End
+	}
+	return blocks, events, nil
+}
+
+// The real chunks give what another reader decoded from them, at the same offsets and indexes.
+func TestRealChunks(t *testing.T) {
+	type want struct {
+		File                                     string `json:"_file"`
+		BlockOffset                              int64  `json:"_blockOffset"`
+		EventIndex                               int    `json:"_eventIndex"`
+		SchemaVersion                            int64
+		Topic, Subject, EventType, EventTime, ID string
+		Data                                     struct {
+			API, ClientRequestID, RequestID, ETag, ContentType string
+			ContentLength                                      int64
+			BlobType, URL, Sequencer                           string
+			Snapshot, ContainerVersion, BlobVersion, BlobTier  *string
+		}
+	}
+	f, err := os.Open(feed + "events.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	wants := map[string][]want{}
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	total := 0
+	for lines.Scan() {
+		var w want
+		if err := json.Unmarshal(lines.Bytes(), &w); err != nil {
+			t.Fatal(err)
+		}
+		wants[w.File] = append(wants[w.File], w)
+		total++
+	}
+	if total != 717 {
+		t.Fatalf("%d events to compare with", total)
+	}
+	text := func(s *string) string {
+		if s == nil {
+			return ""
+		}
+		return *s
+	}
+	for name, b := range chunks(t) {
+		h, err := ParseHeader(b, Limits{})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		ws := wants[name]
+		for off := h.Size; off < int64(len(b)); {
+			blk, err := h.ReadBlock(b[off:], off)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			evs, err := h.Events(blk, nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			for i, e := range evs {
+				if len(ws) == 0 {
+					t.Fatalf("%s has more events than wanted", name)
+				}
+				w := ws[0]
+				ws = ws[1:]
+				d := w.Data
+				got := []any{blk.Offset, i, e.SchemaVersion, e.Topic, e.Subject, e.EventType, e.EventTime, e.ID, e.API, e.ClientRequestID, e.RequestID, e.ETag,
+					e.ContentType, e.ContentLength, e.BlobType, e.URL, e.Sequencer, e.Snapshot, e.ContainerVersion, e.BlobVersion, e.BlobTier}
+				want := []any{w.BlockOffset, w.EventIndex, w.SchemaVersion, w.Topic, w.Subject, w.EventType, w.EventTime, w.ID, d.API, d.ClientRequestID, d.RequestID, d.ETag,
+					d.ContentType, d.ContentLength, d.BlobType, d.URL, d.Sequencer, text(d.Snapshot), text(d.ContainerVersion), text(d.BlobVersion), text(d.BlobTier)}
+				for j := range got {
+					if got[j] != want[j] {
+						t.Fatalf("%s, block %d, event %d: field %d is %v, want %v", name, blk.Offset, i, j, got[j], want[j])
+					}
+				}
+			}
+			off = blk.End
+		}
+		if len(ws) > 0 {
+			t.Errorf("%s lacks %d events", name, len(ws))
+		}
+	}
+}
+
+// Wherever a file is cut, its whole blocks are read, and the rest is short, not corrupt.
+func TestTruncation(t *testing.T) {
+	for name, b := range chunks(t) {
+		if len(b) > 8_000 {
+			continue // the work is quadratic
+		}
+		whole, _, err := read(b)
+		if err != nil && !errors.Is(err, ErrShort) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		for n := range b {
+			blocks, _, err := read(b[:n])
+			ends := n == 0
+			for _, blk := range whole {
+				ends = ends || blk.End == int64(n)
+			}
+			h, herr := ParseHeader(b[:n], Limits{})
+			ends = ends || herr == nil && h.Size == int64(n)
+			if n == 0 && !errors.Is(err, ErrShort) || n > 0 && ends != (err == nil) || err != nil && !errors.Is(err, ErrShort) {
+				t.Fatalf("%s cut at %d: %v", name, n, err)
+			}
+			for i, blk := range blocks {
+				if blk.Offset != whole[i].Offset {
+					t.Fatalf("%s cut at %d: block %d is at %d", name, n, i, blk.Offset)
+				}
+			}
+		}
+	}
+}
+
+// A damaged file gives the right events up to the damage, then an error that names an offset, and never panics.
+func TestMutations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	all := chunks(t)
+	var names []string
+	for name := range all {
+		names = append(names, name)
+	}
+	for range 1000 {
+		orig := all[names[rng.IntN(len(names))]]
+		b := bytes.Clone(orig)
+		at := rng.IntN(len(b))
+		b[at] ^= byte(1 + rng.IntN(255))
+		wantBlocks, _, err := read(orig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks, _, err := read(b)
+		var corrupt *CorruptError
+		if err != nil && !errors.As(err, &corrupt) && !errors.Is(err, ErrShort) {
+			t.Fatalf("byte %d: %v", at, err)
+		}
+		if corrupt != nil && corrupt.Offset > int64(at) && at > 3000 { // below that it may be the header's sync marker
+
+			t.Fatalf("byte %d: the error names offset %d: %v", at, corrupt.Offset, err)
+		}
+		for i, blk := range blocks {
+			if i < len(wantBlocks) && wantBlocks[i].End <= int64(at) && blk != wantBlocks[i] {
+				t.Fatalf("byte %d: block %d before the damage differs", at, i)
+			}
+		}
+	}
+}
+
+func TestHostile(t *testing.T) {
+	sync := bytes.Repeat([]byte{7}, syncSize)
+	head := append([]byte("Obj\x01\x02\x16avro.schema"), encode(int64(len(tiny)))...)
+	head = append(append(append(head, tiny...), 0), sync...)
+	min64 := []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01}
+	for name, c := range map[string]struct {
+		b     []byte
+		short bool
+	}{
+		"negative count":       {b: append(encode(-1), encode(4)...)},
+		"smallest count":       {b: append(bytes.Clone(min64), encode(4)...)},
+		"negative size":        {b: append(encode(1), encode(-5)...)},
+		"huge size":            {b: append(encode(1), encode(1<<40)...)},
+		"long varint":          {b: bytes.Repeat([]byte{0x80}, 11)},
+		"overflowing varint":   {b: append(bytes.Repeat([]byte{0xff}, 9), 0x02)},
+		"count above the size": {b: block(sync, 1<<40, "\x02a")},
+		"wrong sync":           {b: append(append(encode(1), encode(2)...), "\x02a0123456789abcdef"...)},
+		"huge string":          {b: block(sync, 1, string(encode(1<<40))+"a")},
+		"negative string":      {b: block(sync, 1, string(encode(-3))+"a")},
+		"trailing bytes":       {b: block(sync, 1, "\x02a\x00")},
+		"missing record":       {b: block(sync, 2, "\x02a")},
+		"in the middle":        {b: block(sync, 1, "\x02a")[:3], short: true},
+	} {
+		_, _, err := read(append(bytes.Clone(head), c.b...))
+		var corrupt *CorruptError
+		if c.short != errors.Is(err, ErrShort) || !c.short && (!errors.As(err, &corrupt) || corrupt.Offset != int64(len(head))) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, evs, err := read(append(bytes.Clone(head), block(sync, 1, "\x02a")...)); err != nil || len(evs) != 1 || evs[0].ID != "a" {
+		t.Errorf("the good one: %v, %v", evs, err)
+	}
+	for name, b := range map[string][]byte{
+		"magic":           []byte("Obj\x02"),
+		"huge metadata":   append([]byte("Obj\x01"), encode(1<<50)...),
+		"metadata length": append([]byte("Obj\x01\x02"), encode(1<<50)...),
+		"codec":           append(append([]byte("Obj\x01\x04\x14avro.codec\x0csnappy\x16avro.schema"), encode(int64(len(tiny)))...), append([]byte(tiny+"\x00"), sync...)...),
+		"schema":          append([]byte("Obj\x01\x02\x16avro.schema\x04{}\x00"), sync...),
+	} {
+		var corrupt *CorruptError
+		if _, err := ParseHeader(b, Limits{}); !errors.As(err, &corrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+const tiny = `{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}`
+
+// encode writes a zigzag varint.
+func encode(v int64) []byte {
+	u := uint64(v<<1) ^ uint64(v>>63)
+	var b []byte
+	for ; u >= 0x80; u >>= 7 {
+		b = append(b, byte(u)|0x80)
+	}
+	return append(b, byte(u))
+}
+
+func block(sync []byte, count int64, data string) []byte {
+	b := append(encode(count), encode(int64(len(data)))...)
+	return append(append(b, data...), sync...)
+}
+
+func FuzzRead(f *testing.F) {
+	for _, b := range chunks(f) {
+		f.Add(b[:min(len(b), 6000)])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, events, err := read(b)
+		var corrupt *CorruptError
+		if err != nil && !errors.Is(err, ErrShort) && !errors.As(err, &corrupt) {
+			t.Errorf("error of no kind: %v", err)
+		}
+		if len(events) > len(b)*300 { // deflate
+			t.Errorf("%d events from %d bytes", len(events), len(b))
+		}
+	})
+}
+
+func TestDecodeAllocatesOncePerBlock(t *testing.T) {
+	for name, b := range chunks(t) {
+		h, err := ParseHeader(b, Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		blk, err := h.ReadBlock(b[h.Size:], h.Size)
+		if err != nil {
+			t.Fatal(err)
+		}
+		evs, err := h.Events(blk, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := testing.AllocsPerRun(20, func() { evs, err = h.Events(blk, evs) }); n > 1 || err != nil {
+			t.Errorf("%s: %v allocations for %d events, %v", name, n, len(evs), err)
+		}
+	}
+}
