@@ -12,8 +12,8 @@ import (
 )
 
 // Load reads the settings from the environment and returns every problem at once, joined. Values are not repeated in
-// problems: they may be secrets.
-func Load() (*Config, error) {
+// problems: they may be secrets. Without kafka, brokers need not be named: for verbs that only look at the feed.
+func Load(kafka bool) (*Config, error) {
 	var c Config
 	problems := readFiles()
 	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
@@ -33,7 +33,7 @@ func Load() (*Config, error) {
 		}
 	}
 	problems = append(problems, unknown(&c)...)
-	problems = append(problems, c.validate()...)
+	problems = append(problems, c.validate(kafka)...)
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}

@@ -12,7 +12,7 @@ import (
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
 
 // validate checks what envconfig can't, and fills defaults that depend on the machine.
-func (c *Config) validate() (problems []error) {
+func (c *Config) validate(kafka bool) (problems []error) {
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf(Prefix+"_"+name+": "+format, args...))
 	}
@@ -30,7 +30,7 @@ func (c *Config) validate() (problems []error) {
 		bad("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
 	}
 	c.KafkaBrokers = slices.DeleteFunc(c.KafkaBrokers, func(s string) bool { return strings.TrimSpace(s) == "" })
-	if len(c.KafkaBrokers) == 0 {
+	if kafka && len(c.KafkaBrokers) == 0 {
 		bad("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
 	}
 	if !topicName.MatchString(c.Name) {

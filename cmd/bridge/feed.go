@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"blobfeed/config"
+	"blobfeed/envelope"
+	"blobfeed/source"
+	"blobfeed/source/azure"
+	"blobfeed/source/dir"
+	"blobfeed/source/ocf"
+)
+
+// openFeed returns the feed that the settings name, its identity, and the storage account if the settings tell it.
+func openFeed(c *config.Config) (feed *source.Feed, id, account string, err error) {
+	store, id, account, err := openStore(c)
+	if err != nil {
+		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
+	}
+	return source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: ocf.Limits{}}), id, account, nil
+}
+
+func openStore(c *config.Config) (store source.Store, id, account string, err error) {
+	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {
+		if !filepath.IsAbs(path) {
+			return nil, "", "", fmt.Errorf("want file:///<absolute path>, not %s", c.SourceURL)
+		}
+		d, err := dir.New(path)
+		return d, "file://" + filepath.Clean(path), c.SourceAccount, err
+	}
+	s, err := azure.New(azure.Config{
+		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
+		ConnectionString: string(c.SourceConnectionString),
+	})
+	if err != nil {
+		return nil, "", "", err
+	}
+	return s, s.ID(), s.Account(), nil
+}
+
+func envelopeOptions(c *config.Config, account string) envelope.Options {
+	o := envelope.Options{Account: account, Updated: c.Updated, KeyInValue: c.KeyInValue}
+	if c.Events == "all" {
+		o.Events = envelope.EventsAll
+	}
+	switch c.KeyFormat {
+	case "json_object":
+		o.KeyFormat = envelope.KeyJSONObject
+	case "string":
+		o.KeyFormat = envelope.KeyString
+	}
+	if c.Headers == "none" {
+		o.Headers = envelope.HeadersNone
+	}
+	return o
+}

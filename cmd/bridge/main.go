@@ -1,0 +1,107 @@
+// Command bridge carries every change of every blob in an Azure Storage account into Kafka.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+
+	"blobfeed/bridge"
+)
+
+// Exit codes, part of the interface.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2 // arguments or settings
+)
+
+// verb is one of the program's commands. Run gets the arguments after the verb.
+type verb struct {
+	name, summary string
+	run           func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+func verbs() []verb {
+	return []verb{
+		{"run", "carry the feed into Kafka until stopped; --once: what it holds now", runVerb},
+		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
+		{"dump", "print a feed, a segment's manifest or a chunk", dumpVerb},
+		{"config", "print the settings reference (--format markdown)", configVerb},
+		{"version", "print the version", versionVerb},
+	}
+}
+
+// usageError is a mistake in the arguments or settings.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
+
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 {
+		help(stderr)
+		return exitUsage
+	}
+	if slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
+		help(stdout)
+		return exitOK
+	}
+	i := slices.IndexFunc(verbs(), func(v verb) bool { return v.name == args[0] })
+	if i < 0 {
+		fmt.Fprintf(stderr, "bridge: there is no verb %q\n\n", args[0])
+		help(stderr)
+		return exitUsage
+	}
+	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
+	var usage *usageError
+	var settings *bridge.SettingsError
+	switch {
+	case err == nil, errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.As(err, &usage), errors.As(err, &settings):
+		fmt.Fprintln(stderr, "bridge:", err)
+		return exitUsage
+	default:
+		fmt.Fprintln(stderr, "bridge:", err)
+		return exitFailed
+	}
+}
+
+func help(w io.Writer) {
+	fmt.Fprint(w, "bridge carries every change of every blob in an Azure Storage account into Kafka.\n\nusage: bridge <verb> [flags]\n\n")
+	for _, v := range verbs() {
+		fmt.Fprintf(w, "  %-8s  %s\n", v.name, v.summary)
+	}
+	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings.\n")
+}
+
+// flags returns a flag set whose help shows usage and, if asked, more.
+func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	fs.Usage = func() {
+		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
+		fs.PrintDefaults()
+		if more != nil {
+			more(stderr)
+		}
+	}
+	return fs
+}
+
+// parse reports a bad flag as a usage error; a request for help passes through.
+func parse(fs *flag.FlagSet, args []string) error {
+	if err := fs.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
+		return &usageError{err}
+	} else if err != nil {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,110 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+	"blobfeed/envelope"
+	"blobfeed/kafka"
+	"blobfeed/partitioner"
+)
+
+func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
+	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
+		fmt.Fprint(w, "\nSettings, from the environment (a secret also as <NAME>_FILE):\n")
+		_ = config.Usage(w) // a failed write to the terminal has nobody to tell
+	})
+	once := fs.Bool("once", false, "deliver what the feed holds now, the open segment's events included, then exit")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	c, err := config.Load(true)
+	if err != nil {
+		return &usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	o, err := options(c)
+	if err != nil {
+		return &usageError{err}
+	}
+	o.Once = *once
+	log, progress := output(c, stderr)
+	o.Log, o.Observer = log, progress
+	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.Topic, "delivery", c.Delivery)
+	err = supervise(ctx, bridge.New(o), progress)
+	if err == nil {
+		log.Info("stopped", "events", progress.events.Load(), "records", progress.records.Load())
+	}
+	return err
+}
+
+// supervise runs b until it ends or a signal comes: the first lets it commit and hand over, the second does not.
+func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
+	hard, abort := context.WithCancel(ctx)
+	defer abort()
+	stop, cancel := context.WithCancel(hard)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go func() {
+		for _, end := range []context.CancelFunc{cancel, abort} {
+			select {
+			case <-signals:
+				end()
+			case <-hard.Done():
+				return
+			}
+		}
+	}()
+	go p.show(hard)
+	err := b.Run(stop, hard)
+	p.finish()
+	if err == nil && hard.Err() != nil {
+		return fmt.Errorf("stopped by a second signal: open transactions are aborted, the next start repeats them")
+	}
+	return err
+}
+
+// options turns settings into what a bridge is made of.
+func options(c *config.Config) (bridge.Options, error) {
+	feed, id, account, err := openFeed(c)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	encoder, err := envelope.NewEncoder(envelopeOptions(c, account))
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	partition, err := partitioner.ByName(c.Partitioner)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	client := kafka.Client{Brokers: c.KafkaBrokers, ID: c.Name + "-" + c.Instance, Compression: c.KafkaCompression, Buffered: 2 * c.TxnRecords}
+	kafkaOptions, err := client.Options()
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	o := bridge.Options{
+		Name: c.Name, Instance: c.Instance,
+		Feed: feed, FeedID: id, Encoder: encoder,
+		Frozen: map[string]string{
+			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_KEY_FORMAT": c.KeyFormat,
+			"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": c.ResolvedTo,
+		},
+		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
+		Topic: c.Topic, TopicReplication: c.TopicReplication, OffsetsPartitions: c.OffsetsLeases,
+		Partition: partition, Markers: c.ResolvedTo == "inline", ResolvedSlack: c.ResolvedSlack,
+		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
+		PollInterval: c.PollInterval, Shutdown: c.ShutdownTimeout,
+	}
+	if c.TopicCreate == "explicit" {
+		o.TopicPartitions = c.TopicPartitions
+	}
+	return o, nil
+}

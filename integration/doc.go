@@ -1,0 +1,3 @@
+// Package integration holds the tests of the built program against real Kafka, a Schema Registry and Azurite. They are
+// behind the build tag "integration"; make integration runs them. Nothing skips: what is missing is an error.
+package integration
