@@ -45,7 +45,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	stop, cancel := context.WithCancelCause(stop)
 	defer cancel(nil)
 	b.hard = hard
-	b.fatal = func(err error) { cancel(err) }
+	b.fatal = func(err error) { cancel(&fatalError{err}) }
 
 	cl, err := kgo.NewClient(b.Client...)
 	if err != nil {
@@ -84,15 +84,19 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	return ended(stop, nil)
 }
 
+// fatalError is the cause of a stop that nobody asked for.
+type fatalError struct{ error }
+
 // ended tells a fatal error from a wanted stop.
 func ended(stop context.Context, err error) error {
-	if stop.Err() == nil {
-		return err
+	var fatal *fatalError
+	if errors.As(context.Cause(stop), &fatal) {
+		return fatal.error
 	}
-	if cause := context.Cause(stop); !errors.Is(cause, context.Canceled) {
-		return cause
+	if stop.Err() != nil {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // prepare makes sure that the topics exist and fit the settings.

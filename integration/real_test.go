@@ -69,9 +69,9 @@ func TestRealFeed(t *testing.T) {
 	}
 
 	t.Run("azurite", func(t *testing.T) {
-		url, auth := uploadFeed(t, realFeed)
+		source := uploadFeed(t, realFeed)
 		name, topic := names(t, brokers, -1)
-		runOnce(t, append(auth, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+url)...)
+		runOnce(t, append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(brokers, ","))...)
 		fromBlobs := read(t, brokers, topic)
 		if len(fromBlobs) != len(fromDir) {
 			t.Fatalf("%d records, from the directory %d", len(fromBlobs), len(fromDir))
@@ -79,7 +79,7 @@ func TestRealFeed(t *testing.T) {
 		for i, r := range fromBlobs {
 			if d := fromDir[i]; !bytes.Equal(r.Key, d.Key) || !bytes.Equal(r.Value, d.Value) || r.Partition != d.Partition || r.Millis != d.Millis ||
 				!slices.EqualFunc(r.Headers, d.Headers, func(a, b verify.Header) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }) {
-				t.Fatalf("record %d differs:\n%q\n%q", i, r, d)
+				t.Fatalf("record %d differs:\n%+v\n%+v", i, r, d)
 			}
 		}
 	})
