@@ -1,0 +1,393 @@
+package envelope
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"blobfeed/source/ocf"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// realEvents decodes the real feed.
+func realEvents(t testing.TB) (events []ocf.Event) {
+	t.Helper()
+	files, err := filepath.Glob("../testdata/real-2020/log/*/*/*/*/*/*.avro")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no chunks: %v", err)
+	}
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := ocf.ParseHeader(b, ocf.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for off := h.Size; off < int64(len(b)); {
+			blk, err := h.ReadBlock(b[off:], off)
+			if err != nil {
+				t.Fatal(err)
+			}
+			evs, err := h.Events(blk, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			events = append(events, evs...)
+			off = blk.End
+		}
+	}
+	return events
+}
+
+func encoder(t testing.TB, o Options) *Encoder {
+	t.Helper()
+	e, err := NewEncoder(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+var everything = Options{Account: "acct", Events: EventsAll, Updated: true, KeyInValue: true}
+
+// made are events of types and with fields that the real feed of 2020 has not.
+func made() []ocf.Event {
+	base := ocf.Event{
+		SchemaVersion: 6, Topic: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/simacct",
+		Subject: "/blobServices/default/containers/photos/blobs/a b.jpg", EventType: "BlobCreated", API: "PutBlob", EventTime: "2025-10-05T06:07:08.0000001Z",
+		ID: "id-1", ETag: "0x8D", ContentLength: 5, HasContentLength: true, BlobType: "BlockBlob", Sequencer: "00000000000000000000000000000293000000000058eb1f",
+	}
+	with := func(change func(*ocf.Event)) ocf.Event {
+		e := base
+		change(&e)
+		return e
+	}
+	named := func(name string) ocf.Event {
+		return with(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/$web/blobs/" + name })
+	}
+	return []ocf.Event{
+		base,
+		with(func(e *ocf.Event) { e.EventType, e.API = "BlobDeleted", "DeleteBlob" }),
+		with(func(e *ocf.Event) {
+			e.EventType, e.API, e.Snapshot = "BlobDeleted", "DeleteBlob", "2025-10-05T06:00:00.0000000Z"
+		}),
+		with(func(e *ocf.Event) {
+			e.EventType, e.API = "BlobPropertiesUpdated", "SetBlobTags"
+			e.BlobTagsUpdated = []ocf.TagSet{{Name: "previous", Tags: []ocf.Pair{{Name: "k", Value: "1"}, {Name: "a", Value: "&<>"}}}, {Name: "current"}}
+			e.BlobPropertiesUpdated = []ocf.PropertyChange{{Name: "ContentType", Current: "a/b", Previous: ""}, {Name: "CacheControl", Current: "x", Previous: "y"}}
+		}),
+		with(func(e *ocf.Event) {
+			e.EventType, e.API, e.BlobTier = "BlobTierChanged", "SetBlobTier", "Cold"
+			e.PreviousInfo = []ocf.Pair{{Name: "PreviousTier", Value: "Hot"}}
+		}),
+		with(func(e *ocf.Event) {
+			e.EventType, e.API = "BlobAsyncOperationInitiated", "SetBlobTier"
+			e.AsyncOperationInfo = []ocf.Pair{{Name: "WasAsyncOperation", Value: "true"}, {Name: "DestinationTier", Value: "Hot"}}
+		}),
+		with(func(e *ocf.Event) { e.EventType, e.API = "BlobSomething", "UndeleteBlob" }),
+		with(func(e *ocf.Event) {
+			e.EventType, e.API, e.Subject, e.HasContentLength = "ContainerCreated", "CreateContainer", "/blobServices/default/containers/new", false
+		}),
+		with(func(e *ocf.Event) {
+			e.EventType = "BlobBrandNew"
+			e.Extra = []ocf.Pair{{Name: "z", Value: "1"}, {Name: "contentOffset", Value: "12"}}
+		}),
+		named("x/blobs/y"), named("/leading/"), named("100%25 #+?é😀\u2028"), named("q\"b\\t\tn\nr\rb\bf\f\x01\x7f"), named("bad\xff\xfeutf8"),
+	}
+}
+
+func TestGolden(t *testing.T) {
+	events := made()
+	seen := map[string]bool{}
+	for _, e := range realEvents(t) { // one of each kind and schema version
+		if k := fmt.Sprint(e.SchemaVersion, e.EventType, e.API); !seen[k] {
+			seen[k] = true
+			events = append(events, e)
+		}
+	}
+	enc := encoder(t, everything)
+	var b bytes.Buffer
+	var r Record
+	for i := range events {
+		_, emit, err := enc.Append(nil, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i})
+		if err != nil || !emit {
+			t.Fatalf("%+v: %v, %v", events[i], emit, err)
+		}
+		fmt.Fprintf(&b, "kind %d, timestamp %d\nkey   %s\nvalue %s\n", r.Kind, r.Millis, r.Key, r.Value)
+		for _, h := range r.Headers {
+			fmt.Fprintf(&b, "  %s: %q\n", h.Key, h.Value)
+		}
+	}
+	m := enc.Resolved(Timestamp{Wall: 1590609600000000000})
+	fmt.Fprintf(&b, "marker %d %s %s=%s\n", m.Millis, m.Value, m.Headers[0].Key, m.Headers[0].Value)
+	const file = "testdata/records.golden"
+	if *update {
+		if err := os.WriteFile(file, b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(b.Bytes(), want) {
+		t.Errorf("records differ from %s; go test -update shows how", file)
+	}
+}
+
+// Every value is JSON that says what the event says, columns sorted, and the classification decides what is emitted.
+func TestValues(t *testing.T) {
+	for _, o := range []Options{everything, {Updated: true}, {KeyInValue: true, KeyFormat: KeyString, Events: EventsAll}, {KeyFormat: KeyJSONObject, Headers: HeadersNone, Events: EventsAll}} {
+		enc := encoder(t, o)
+		var r Record
+		for _, ev := range append(made(), realEvents(t)...) {
+			buf, emit, err := enc.Append([]byte("before"), &r, &ev, Position{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := Classify(&ev)
+			if want := kind == Upsert || kind == Delete || o.Events == EventsAll; emit != want {
+				t.Errorf("%s of kind %d is emitted: %v", ev.EventType, kind, emit)
+			}
+			if !emit {
+				continue
+			}
+			if !bytes.HasPrefix(buf, []byte("before")) {
+				t.Fatal("Append wrote over the buffer")
+			}
+			var v struct {
+				After   map[string]any
+				Key     []string
+				Updated string
+			}
+			if err := json.Unmarshal(r.Value, &v); err != nil {
+				t.Fatalf("%s: %v", r.Value, err)
+			}
+			if (v.After == nil) != (kind == Delete) || (v.Updated != "") != o.Updated || (v.Key != nil) != o.KeyInValue {
+				t.Errorf("%+v: %s", o, r.Value)
+			}
+			if v.After != nil && (len(v.After) != 27 || v.After["event_id"] != ev.ID) {
+				t.Errorf("%d columns: %s", len(v.After), r.Value)
+			}
+			if o.Headers == HeadersNone != (len(r.Headers) == 0) {
+				t.Errorf("%d headers", len(r.Headers))
+			}
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	ev := made()[0]
+	for f, want := range map[KeyFormat]string{KeyJSONArray: `["photos/a b.jpg"]`, KeyJSONObject: `{"path": "photos/a b.jpg"}`, KeyString: `photos/a b.jpg`} {
+		var r Record
+		if _, _, err := encoder(t, Options{KeyFormat: f}).Append(nil, &r, &ev, Position{}); err != nil || string(r.Key) != want {
+			t.Errorf("%d: %s, %v", f, r.Key, err)
+		}
+	}
+}
+
+func TestBadEvents(t *testing.T) {
+	for name, change := range map[string]func(*ocf.Event){
+		"subject":    func(e *ocf.Event) { e.Subject = "/other/a" },
+		"no blob":    func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/c/blobs/" },
+		"event time": func(e *ocf.Event) { e.EventTime = "yesterday" },
+		"overflow":   func(e *ocf.Event) { e.EventTime = "9999-01-01T00:00:00.0000000Z" },
+	} {
+		ev := made()[0]
+		change(&ev)
+		var r Record
+		if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err == nil || !strings.Contains(err.Error(), ev.ID) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	control := ocf.Event{EventType: "Control", Subject: "/blobServices/default/containers//blobs/"}
+	var r Record
+	if _, emit, err := encoder(t, everything).Append(nil, &r, &control, Position{}); emit || err != nil {
+		t.Errorf("Control: %v, %v", emit, err)
+	}
+}
+
+// CockroachDB's own cases of the wrapped envelope, for what they have in common with ours: delete and resolved.
+func TestCockroachCases(t *testing.T) {
+	text, err := os.ReadFile("testdata/json_envelope_cases.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases struct {
+		JSON map[string]struct{ Delete, Resolved string }
+	}
+	if err := json.Unmarshal(text, &cases); err != nil {
+		t.Fatal(err)
+	}
+	ev := made()[1]
+	for name, updated := range map[string]bool{"wrapped": false, "wrapped,updated": true} {
+		enc := encoder(t, Options{Updated: updated})
+		var r Record
+		if _, _, err := enc.Append(nil, &r, &ev, Position{}); err != nil {
+			t.Fatal(err)
+		}
+		_, want, _ := strings.Cut(cases.JSON[name].Delete, "->")
+		if want = strings.Replace(want, "1.0000000002", r.Updated.String(), 1); want == "" || string(r.Value) != want {
+			t.Errorf("%s: %s, want %s", name, r.Value, want)
+		}
+		if got, want := string(enc.Resolved(Timestamp{1, 2}).Value), cases.JSON[name].Resolved; got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+func TestUpdated(t *testing.T) {
+	ev := made()[0]
+	var r Record
+	if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err != nil {
+		t.Fatal(err)
+	}
+	// 2025-10-05T06:07:08.0000001Z, and 0x58eb1f = 5827359
+	if got := r.Updated.String(); got != "1759644428000000100.0005827359" {
+		t.Error(got)
+	}
+	for s, want := range map[string]int32{"": 0, "xyz": 0, "ffffffff": 0x7fffffff, "12": 0x12, "0000000180000001": 1} {
+		if got := logical(s); got != want {
+			t.Errorf("logical(%q) = %d, want %d", s, got, want)
+		}
+	}
+}
+
+func TestAppendDoesNotAllocate(t *testing.T) {
+	events := append(made(), realEvents(t)...)
+	enc := encoder(t, everything)
+	buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
+	for _, ev := range events {
+		if n := testing.AllocsPerRun(10, func() { _, _, _ = enc.Append(buf, &r, &ev, Position{Segment: "2020/05/27/1500", Shard: "00"}) }); n > 0 {
+			t.Fatalf("%v allocations for %s", n, ev.EventType)
+		}
+	}
+}
+
+func FuzzString(f *testing.F) {
+	for _, e := range made() {
+		f.Add(e.Subject)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var got string
+		if err := json.Unmarshal(appendString(nil, s), &got); err != nil {
+			t.Fatal(err)
+		}
+		if want := strings.ToValidUTF8(s, "\ufffd"); utf8.ValidString(s) && got != want {
+			t.Errorf("%q becomes %q", s, got)
+		}
+	})
+}
+
+func FuzzTimestamp(f *testing.F) {
+	f.Add(int64(1590607342135129200), int32(45))
+	f.Fuzz(func(t *testing.T, wall int64, logical int32) {
+		ts := Timestamp{wall, logical}
+		if wall < 0 || logical < 0 {
+			return
+		}
+		if back, err := ParseTimestamp(ts.String()); err != nil || back != ts {
+			t.Errorf("%v: %v, %v", ts, back, err)
+		}
+	})
+}
+
+func FuzzPosition(f *testing.F) {
+	f.Add("2020/05/27/1500/00/00001/1488/3")
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := ParsePosition(s)
+		if err != nil || p.Chunk < 0 {
+			return
+		}
+		if back, err := ParsePosition(p.String()); err != nil || !reflect.DeepEqual(back, p) {
+			t.Errorf("%q: %+v, %+v, %v", s, p, back, err)
+		}
+	})
+}
+
+func BenchmarkAppend(b *testing.B) {
+	events := realEvents(b)
+	enc := encoder(b, everything)
+	var buf []byte
+	r := Record{Headers: make([]Header, 0, 16)}
+	for b.Loop() {
+		buf = buf[:0]
+		for i := range events {
+			var err error
+			if buf, _, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
+}
+
+// encoding/json writes the same values, without key and headers.
+func BenchmarkEncodingJSON(b *testing.B) {
+	type value struct {
+		After   map[string]any `json:"-"`
+		Row     row            `json:"after"`
+		Key     []string       `json:"key"`
+		Updated string         `json:"updated"`
+	}
+	events := realEvents(b)
+	for b.Loop() {
+		for i := range events {
+			e := &events[i]
+			container, blob, _ := subject(e.Subject)
+			path := container + "/" + blob
+			wall, err := parseTime(e.EventTime)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if _, err := json.Marshal(value{Key: []string{path}, Updated: Timestamp{wall, logical(e.Sequencer)}.String(), Row: row{
+				Account: account(e.Topic), API: e.API, Blob: blob, BlobType: e.BlobType, ClientRequestID: e.ClientRequestID, Container: container,
+				ContentLength: e.ContentLength, ContentType: e.ContentType, ETag: e.ETag, EventID: e.ID, EventTime: e.EventTime, EventType: e.EventType,
+				Path: path, RequestID: e.RequestID, SchemaVersion: e.SchemaVersion, Sequencer: e.Sequencer,
+			}}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
+}
+
+type row struct {
+	Account          string            `json:"account"`
+	API              string            `json:"api"`
+	Async            map[string]string `json:"async_operation_info"`
+	Blob             string            `json:"blob"`
+	Properties       map[string]string `json:"blob_properties_updated"`
+	Tags             map[string]string `json:"blob_tags_updated"`
+	BlobTier         *string           `json:"blob_tier"`
+	BlobType         string            `json:"blob_type"`
+	BlobVersion      *string           `json:"blob_version"`
+	ClientRequestID  string            `json:"client_request_id"`
+	Container        string            `json:"container"`
+	ContainerVersion *string           `json:"container_version"`
+	ContentLength    int64             `json:"content_length"`
+	ContentType      string            `json:"content_type"`
+	ETag             string            `json:"etag"`
+	EventID          string            `json:"event_id"`
+	EventTime        string            `json:"event_time"`
+	EventType        string            `json:"event_type"`
+	Extra            map[string]string `json:"extra"`
+	Path             string            `json:"path"`
+	PreviousInfo     map[string]string `json:"previous_info"`
+	RequestID        string            `json:"request_id"`
+	Restore          map[string]string `json:"restore_point_marker"`
+	SchemaVersion    int64             `json:"schema_version"`
+	Sequencer        string            `json:"sequencer"`
+	Snapshot         *string           `json:"snapshot"`
+	URL              *string           `json:"url"`
+}
