@@ -26,12 +26,48 @@ type batch struct {
 	last  time.Time
 }
 
-var batches = sync.Pool{New: func() any { return new(batch) }}
+// pool keeps free batches. It is no sync.Pool: a garbage collection would empty that, and their buffers, which took many
+// steps to grow, would grow again. What is in it is bounded by what was in use at a time (I9), and dropped when a worker
+// has nothing to do.
+type pool struct {
+	mu   sync.Mutex
+	free []*batch
+}
+
+func (p *pool) get() *batch {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.free)
+	if n == 0 {
+		return new(batch)
+	}
+	b := p.free[n-1]
+	p.free = p.free[:n-1]
+	return b
+}
+
+func (p *pool) put(bs []*batch) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = append(p.free, bs...)
+}
+
+func (p *pool) drop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.free = nil
+}
+
+// recordSize is about what a record takes; a wrong guess costs a copy.
+const recordSize = 1536
 
 // encode fills records from events.
 func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions int32) error {
 	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
 	b.bytes, b.late, b.last = 0, 0, time.Time{}
+	if n := len(b.events.Events); cap(b.records) < n {
+		b.records, b.headers, b.buf = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
+	}
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
 	for i := range b.events.Events {
 		pos.Index = i
@@ -79,7 +115,7 @@ func (w *worker) readShard(ctx context.Context, m source.Manifest, shard int, r 
 		return err
 	}
 	for {
-		b := batches.Get().(*batch)
+		b := w.pool.get()
 		b.shard = shard
 		end := false
 		if err := try(func(ctx context.Context) error {

@@ -130,6 +130,9 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 	if !joined || f == nil {
 		return false, nil
 	}
+	if err := b.compatible(f.Feed, f.Settings); err != nil {
+		return false, err // before a worker looks, which may be later than the end
+	}
 	last := f.Current
 	if last == (source.Segment{}) {
 		last = f.Completed

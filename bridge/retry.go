@@ -29,8 +29,11 @@ func (b *Bridge) retry(ctx context.Context, lease int32, f func(context.Context)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if permanent(err) || b.Once && attempt >= onceAttempts {
+		if permanent(err) {
 			return err
+		}
+		if b.Once && attempt >= onceAttempts {
+			return &givenUpError{err}
 		}
 		b.Observer.Failed(lease, err)
 		if time.Since(began) > maxDelay {
@@ -42,10 +45,16 @@ func (b *Bridge) retry(ctx context.Context, lease int32, f func(context.Context)
 	}
 }
 
+// givenUpError was tried often enough; a caller that tries, too, need not.
+type givenUpError struct{ error }
+
+func (e *givenUpError) Unwrap() error { return e.error }
+
 func permanent(err error) bool {
+	var given *givenUpError
 	var settings *SettingsError
 	var version *offsets.VersionError
-	return errors.As(err, &settings) || errors.As(err, &version)
+	return errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
 }
 
 // delay grows by half a power of two and is spread, so that instances do not come back together.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"blobfeed/kafka"
 )
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Trying again does not help.
@@ -22,8 +24,8 @@ func (b *Bridge) prepareTopic(ctx context.Context) error {
 		if b.TopicPartitions == 0 {
 			return fmt.Errorf("topic %s does not exist: create it, or set BRIDGE_TOPIC_CREATE=explicit", b.Topic)
 		}
-		if _, err := adm.CreateTopic(ctx, b.TopicPartitions, b.TopicReplication, nil, b.Topic); err != nil {
-			return fmt.Errorf("creating topic %s: %w", b.Topic, err)
+		if err := kafka.Create(ctx, adm, b.Topic, b.TopicPartitions, b.TopicReplication, nil); err != nil {
+			return err
 		}
 		b.Log.Info("topic created", "topic", b.Topic, "partitions", b.TopicPartitions)
 	}

@@ -30,6 +30,7 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 		}
 		seg := m.Segment
 		w.drained.Store(&seg)
+		w.pool.drop()
 		w.wake()
 		if err := sleep(w.soft, w.PollInterval); err != nil {
 			return err
@@ -137,6 +138,7 @@ func (w *worker) commit() error {
 		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Late: t.late, Bytes: t.bytes, Last: t.last,
 		Drained: t.drained, Took: time.Since(t.began),
 	})
+	w.pool.put(t.batches) // their records are acknowledged
 	t.reset(t.segment)
 	return nil
 }
@@ -175,11 +177,8 @@ func (t *txn) full(records, bytes int) bool {
 	return t.bytes >= bytes || t.emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
-// reset begins the account of the next transaction. The batches are free: their records are acknowledged.
+// reset begins the account of the next transaction.
 func (t *txn) reset(seg source.Segment) {
-	for _, b := range t.batches {
-		batches.Put(b)
-	}
 	*t = txn{segment: seg, batches: t.batches[:0]}
 }
 

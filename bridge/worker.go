@@ -28,6 +28,7 @@ type worker struct {
 	lease  *offsets.Lease
 	cursor *offsets.Cursor
 	txn    txn
+	pool   pool
 
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
@@ -89,6 +90,7 @@ func (w *worker) hold() error {
 	defer func() {
 		lease.Close(w.hard)
 		w.txn.drop()
+		w.pool.drop()
 	}()
 	s, _, err := w.view.Get()
 	if err != nil {

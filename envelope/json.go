@@ -16,12 +16,14 @@ var plain = func() (t [256]bool) {
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	start := 0
-	for i := 0; i < len(s); {
-		c := s[i]
-		if plain[c] {
+	for i := 0; ; {
+		for i < len(s) && plain[s[i]] { // mostly all of it
 			i++
-			continue
 		}
+		if i == len(s) {
+			break
+		}
+		c := s[i]
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			switch {

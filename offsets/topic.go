@@ -2,27 +2,27 @@ package offsets
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
+
+	"blobfeed/kafka"
 )
 
 // Ensure creates the offsets topic if it is missing and returns its number of partitions, which is the number of leases
 // and never changes. Replication -1 is the broker's default.
 func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16) (int, error) {
 	text := func(s string) *string { return &s }
-	_, err := adm.CreateTopic(ctx, partitions, replication, map[string]*string{
+	err := kafka.Create(ctx, adm, topic, partitions, replication, map[string]*string{
 		"cleanup.policy": text("compact"),
 		// A new instance reads the topic from its start. Small segments and eager compaction keep that short:
 		// a commit a second writes some 25 MB a day and partition.
 		"segment.bytes":             text("16777216"),
 		"min.cleanable.dirty.ratio": text("0.1"),
-	}, topic)
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return 0, fmt.Errorf("creating the offsets topic %s: %w", topic, err)
+	})
+	if err != nil {
+		return 0, err
 	}
 	configs, err := adm.DescribeTopicConfigs(ctx, topic)
 	if err != nil {

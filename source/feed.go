@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,19 +59,20 @@ func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 
 // document reads a small JSON blob whole.
 func (f *Feed) document(ctx context.Context, name string, doc any) error {
-	var text []byte
+	text := make([]byte, 0, 4<<10) // real ones are below 1 KiB
 	for {
-		b, err := f.store.Read(ctx, name, int64(len(text)), f.opt.ReadSize)
+		n, err := f.store.ReadAt(ctx, name, text[len(text):cap(text)], int64(len(text)))
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
-		text = append(text, b...)
-		if int64(len(b)) < f.opt.ReadSize {
+		text = text[:len(text)+n]
+		if len(text) < cap(text) {
 			break
 		}
 		if len(text) > maxDocument {
 			return fmt.Errorf("reading %s: it is above %d bytes", name, maxDocument)
 		}
+		text = slices.Grow(text, cap(text))
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), doc); err != nil {
 		return fmt.Errorf("parsing %s: %w", name, err)

@@ -207,7 +207,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 
 // open reads the header of c: from offset 0, also when reading goes on in the middle.
 func (r *ShardReader) open(ctx context.Context, c chunk) error {
-	r.window, r.at, r.grow = nil, 0, 0
+	r.window, r.at, r.grow = r.window[:0], 0, 0
 	r.of = -1
 	size := r.feed.opt.ReadSize
 	if r.pos.Offset > 0 {
@@ -240,7 +240,8 @@ func (r *ShardReader) have(off int64) []byte {
 	return r.window[off-r.at:]
 }
 
-// fill reads size bytes or more behind what is here from off on, up to the listed size. more is false if there is nothing to read.
+// fill reads size bytes or more behind what is here from off on, up to the listed size. more is false if there is nothing
+// to read. The window's memory is used again: events are copies.
 func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more bool, err error) {
 	kept := r.have(off)
 	from := off + int64(len(kept))
@@ -248,19 +249,16 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 	if n <= 0 {
 		return false, nil
 	}
-	got, err := r.feed.store.Read(ctx, c.name, from, n)
+	window := append(r.window[:0], kept...) // a move to the front
+	window = slices.Grow(window, int(n))
+	got, err := r.feed.store.ReadAt(ctx, c.name, window[len(window):len(window)+int(n)], from)
+	r.window, r.at = window[:len(window)+got], off
 	if err != nil {
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
 	}
-	if len(got) == 0 {
+	if got == 0 {
 		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size)}
 	}
-	if len(kept) == 0 {
-		r.window = got // the store's, and ours now
-	} else {
-		r.window = append(append(make([]byte, 0, len(kept)+len(got)), kept...), got...)
-	}
-	r.at = off
 	r.grow = int64(len(r.window))
 	return true, nil
 }

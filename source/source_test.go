@@ -53,19 +53,18 @@ func (m *memory) List(_ context.Context, prefix, delimiter string) iter.Seq2[sou
 	}
 }
 
-func (m *memory) Read(_ context.Context, name string, offset, n int64) ([]byte, error) {
+func (m *memory) ReadAt(_ context.Context, name string, p []byte, offset int64) (int, error) {
 	m.reads++
 	if m.fail != nil {
 		if err := m.fail(name); err != nil {
-			return nil, err
+			return 0, err
 		}
 	}
 	b, ok := m.blobs[name]
 	if !ok {
-		return nil, source.ErrNotFound
+		return 0, source.ErrNotFound
 	}
-	b = b[min(offset, int64(len(b))):]
-	return bytes.Clone(b[:min(n, int64(len(b)))]), nil
+	return copy(p, b[min(offset, int64(len(b))):]), nil
 }
 
 const shardPath = "log/00/2026/01/01/0000/"

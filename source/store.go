@@ -11,9 +11,9 @@ type Store interface {
 	// List yields what begins with prefix, in the order of the names' bytes. With delimiter "/", names that have one
 	// after the prefix are folded into one entry each, up to and with the delimiter.
 	List(ctx context.Context, prefix, delimiter string) iter.Seq2[Entry, error]
-	// Read returns the bytes from offset on, at most n. At the end of the blob it returns none and no error; it returns
-	// fewer than n only there. Of a blob that does not exist it says ErrNotFound.
-	Read(ctx context.Context, name string, offset, n int64) ([]byte, error)
+	// ReadAt fills p with the bytes from offset on and returns how many. It returns fewer than len(p) without an error
+	// only at the end of the blob, and none behind it. Of a blob that does not exist it says ErrNotFound.
+	ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error)
 }
 
 // Entry is a line of a listing.

@@ -95,9 +95,10 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store, requests := server(t, c.handle)
-			got, err := store.Read(t.Context(), "log/00/x.avro", c.offset, c.n)
-			if string(got) != c.want || !errors.Is(err, c.err) {
-				t.Errorf("%q, %v", got, err)
+			got := make([]byte, c.n)
+			n, err := store.ReadAt(t.Context(), "log/00/x.avro", got, c.offset)
+			if string(got[:n]) != c.want || !errors.Is(err, c.err) {
+				t.Errorf("%q, %v", got[:n], err)
 			}
 			if *requests != c.requests {
 				t.Errorf("%d requests, want %d", *requests, c.requests)
@@ -114,8 +115,8 @@ func TestReadGivesUp(t *testing.T) {
 		w.WriteHeader(http.StatusPartialContent)
 		panic(http.ErrAbortHandler)
 	})
-	if b, err := store.Read(t.Context(), "x", 0, 10); err == nil {
-		t.Errorf("%q and no error", b)
+	if n, err := store.ReadAt(t.Context(), "x", make([]byte, 10), 0); err == nil {
+		t.Errorf("%d bytes and no error", n)
 	}
 }
 

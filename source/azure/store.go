@@ -99,45 +99,44 @@ func entry(item *container.BlobItem) source.Entry {
 // with the headers.
 const bodyAttempts = 5
 
-// Read implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays.
-func (s *Store) Read(ctx context.Context, name string, offset, n int64) ([]byte, error) {
-	var b []byte
+// ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays.
+func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	have := 0
 	for attempt := 1; ; attempt++ {
-		more, size, err := s.read(ctx, name, offset+int64(len(b)), n-int64(len(b)))
-		b = append(b, more...)
-		if err == nil && (int64(len(b)) == n || offset+int64(len(b)) >= size) {
-			return b, nil
+		n, size, err := s.read(ctx, name, p[have:], offset+int64(have))
+		have += n
+		if err == nil && (have == len(p) || offset+int64(have) >= size) {
+			return have, nil
 		}
 		if err == nil {
 			err = io.ErrUnexpectedEOF
 		}
 		var status *azcore.ResponseError
 		if errors.As(err, &status) || ctx.Err() != nil || attempt == bodyAttempts {
-			return nil, explain(err)
+			return 0, explain(err)
 		}
 	}
 }
 
-// read makes one request. Size is the blob's. At the end of a blob Azure says 416, Azurite sends an empty body.
-func (s *Store) read(ctx context.Context, name string, offset, n int64) (b []byte, size int64, err error) {
-	resp, err := s.cl.NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: n}})
+// read makes one request. Size is the blob's; 0 says that offset is at its end, for which Azure says 416 and Azurite
+// sends an empty body.
+func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, size int64, err error) {
+	resp, err := s.cl.NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
-		return nil, 0, nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return nil, 0, err
+		return 0, 0, err
 	}
 	defer resp.Body.Close()
-	size = total(resp.ContentRange)
 	if resp.ContentLength != nil {
-		if *resp.ContentLength == 0 {
-			return nil, 0, nil
-		}
-		b = make([]byte, 0, min(*resp.ContentLength, n))
+		p = p[:min(int64(len(p)), *resp.ContentLength)]
 	}
-	buf := b[:cap(b)]
-	got, err := io.ReadFull(resp.Body, buf)
-	return buf[:got], size, err
+	if len(p) == 0 {
+		return 0, 0, nil
+	}
+	n, err = io.ReadFull(resp.Body, p)
+	return n, total(resp.ContentRange), err
 }
 
 // total returns the blob's size from "bytes 0-9/100". If it is missing, what came is taken as all there is.

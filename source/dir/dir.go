@@ -88,27 +88,22 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 	return true
 }
 
-// Read implements source.Store.
-func (s *Store) Read(ctx context.Context, name string, offset, n int64) ([]byte, error) {
+// ReadAt implements source.Store.
+func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return 0, err
 	}
 	f, err := s.root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%w: %s", source.ErrNotFound, name)
+		return 0, fmt.Errorf("%w: %s", source.ErrNotFound, name)
 	}
 	if err != nil {
-		return nil, err
+		return 0, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return nil, err
+	n, err := f.ReadAt(p, offset)
+	if errors.Is(err, io.EOF) {
+		err = nil
 	}
-	b := make([]byte, max(0, min(n, info.Size()-offset)))
-	got, err := f.ReadAt(b, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return b[:got], nil
+	return n, err
 }

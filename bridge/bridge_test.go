@@ -1,0 +1,316 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/integration/feedsim"
+	"blobfeed/partitioner"
+	"blobfeed/source"
+	"blobfeed/source/dir"
+	"blobfeed/verify"
+)
+
+const (
+	realFeed     = "../testdata/real-2020"
+	realEvents   = 717
+	realSegments = 10
+	topic        = "changes"
+	partitions   = 4
+)
+
+// recorder is an Observer.
+type recorder struct {
+	t  *testing.T
+	mu sync.Mutex
+	Commit
+	failed []string
+}
+
+func (r *recorder) Committed(c Commit) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.Read += c.Read
+	r.Emitted += c.Emitted
+	r.Late += c.Late
+}
+
+func (r *recorder) Completed(Completion) {}
+
+func (r *recorder) Failed(lease int32, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, err.Error())
+	r.t.Logf("lease %d: %v", lease, err)
+}
+
+func broker(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
+	t.Helper()
+	store, err := dir.New(feed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	enc, err := envelope.NewEncoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &recorder{t: t}
+	return Options{
+		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Encoder: enc,
+		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
+		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
+		Topic: topic, TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
+		Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
+		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true, Observer: r, Log: slog.New(slog.DiscardHandler),
+	}, r
+}
+
+func runOnce(t *testing.T, o Options) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := New(o).Run(ctx, ctx)
+	if ctx.Err() != nil {
+		t.Fatal("the run did not end")
+	}
+	return err
+}
+
+// consume shows what is committed to validators, and counts data and markers.
+func consume(t *testing.T, c *kfake.Cluster, notes ...verify.Validator) (data, markers int) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := map[int32]bool{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = true
+		}
+	})
+	for len(left) > 0 {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			if end, ok := ends.Lookup(topic, r.Partition); ok && r.Offset+1 >= end.Offset {
+				delete(left, r.Partition)
+			}
+			if r.Attrs.IsControl() {
+				return
+			}
+			v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value}
+			for _, h := range r.Headers {
+				v.Headers = append(v.Headers, verify.Header(h))
+			}
+			if r.Key == nil {
+				markers++
+			} else {
+				data++
+			}
+			for _, n := range notes {
+				n.Note(v)
+			}
+		})
+	}
+	for _, n := range notes {
+		for _, f := range n.Failures() {
+			t.Errorf("%T: %v", n, f)
+		}
+	}
+	return data, markers
+}
+
+func promises() []verify.Validator {
+	return []verify.Validator{verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
+}
+
+// The real feed is delivered once, and a second run adds nothing, in both modes of delivery.
+func TestOnce(t *testing.T) {
+	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
+		t.Run(name, func(t *testing.T) {
+			c := broker(t)
+			for run := range 2 {
+				o, r := options(t, c, realFeed)
+				o.Transactional = transactional
+				if err := runOnce(t, o); err != nil {
+					t.Fatal(err)
+				}
+				if want := realEvents * (1 - run); r.Read != want || r.Emitted != want || r.Late != 0 {
+					t.Errorf("run %d: %+v", run, r.Commit)
+				}
+			}
+			data, markers := consume(t, c, promises()...)
+			if data != realEvents || markers != realSegments*partitions {
+				t.Errorf("%d records and %d markers", data, markers)
+			}
+		})
+	}
+}
+
+// What would break the topic or the state is refused, with a text that names the setting.
+func TestRefused(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(*Options)
+		policy string
+		says   string
+	}{
+		"another feed":    {change: func(o *Options) { o.FeedID = "other" }, says: "BRIDGE_SOURCE_URL"},
+		"another setting": {change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} }, says: "BRIDGE_TOPIC=x"},
+		"compacted":       {change: func(o *Options) { o.Name, o.Topic = "fresh", "compacted" }, policy: "compact", says: "cleanup.policy=compact"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := broker(t)
+			if c.policy != "" {
+				cl, err := kgo.NewClient(kgo.SeedBrokers(k.ListenAddrs()...))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer cl.Close()
+				if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &c.policy}, "compacted"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			o, _ := options(t, k, realFeed)
+			if err := runOnce(t, o); err != nil {
+				t.Fatal(err)
+			}
+			c.change(&o)
+			err := runOnce(t, o)
+			var settings *SettingsError
+			if !errors.As(err, &settings) || !strings.Contains(err.Error(), c.says) {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
+
+// A missing topic that may not be created is named.
+func TestMissingTopic(t *testing.T) {
+	o, r := options(t, broker(t), realFeed)
+	o.TopicPartitions = 0
+	err := runOnce(t, o)
+	if err == nil || !strings.Contains(err.Error(), "topic "+topic+" does not exist") {
+		t.Errorf("err = %v", err)
+	}
+	if len(r.failed) == 0 {
+		t.Error("the attempts were not reported")
+	}
+}
+
+// A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
+func TestDamagedChunk(t *testing.T) {
+	ctx, feed := t.Context(), t.TempDir()
+	sink := feedsim.Dir(feed)
+	if err := feedsim.Write(ctx, sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Append(ctx, "log/00/2026/01/01/0000/00000.avro", []byte("garbage, and quite a lot of it, so that it is a block")); err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	o, _ := options(t, c, feed)
+	err := runOnce(t, o)
+	var damage *source.DamageError
+	if !errors.As(err, &damage) || damage.Blob != "log/00/2026/01/01/0000/00000.avro" {
+		t.Errorf("err = %v", err)
+	}
+	if data, markers := consume(t, c, promises()...); data != 50 || markers != 0 {
+		t.Errorf("%d records and %d markers", data, markers)
+	}
+}
+
+// Two instances share a feed that grows; one leaves in the middle. Each event comes once and in order.
+func TestTwoInstances(t *testing.T) {
+	ctx, feed := t.Context(), t.TempDir()
+	complete := verify.NewComplete()
+	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
+	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Shards: 8, EventsPerSegment: 400, BlockEvents: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grow := func() {
+		t.Helper()
+		if err := errors.Join(live.Append(ctx, 400, expect), live.Next(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	instance := func(name string) (*recorder, context.CancelFunc) {
+		o, r := options(t, c, feed)
+		o.Instance, o.Once = name, false
+		stop, cancel := context.WithCancel(ctx)
+		wg.Go(func() {
+			if err := New(o).Run(stop, context.Background()); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		})
+		return r, cancel
+	}
+	delivered := func(want int, rs ...*recorder) {
+		t.Helper()
+		deadline := time.Now().Add(30 * time.Second)
+		for {
+			sum := 0
+			for _, r := range rs {
+				r.mu.Lock()
+				sum += r.Emitted
+				r.mu.Unlock()
+			}
+			if sum >= want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("%d of %d events", sum, want)
+			}
+			time.Sleep(10 * time.Millisecond) // polling a count
+		}
+	}
+	grow()
+	r1, stop1 := instance("one")
+	defer stop1()
+	delivered(400, r1)
+	r2, stop2 := instance("two")
+	defer stop2()
+	grow()
+	grow()
+	delivered(1200, r1, r2)
+	stop1() // hands over
+	grow()
+	delivered(1600, r1, r2)
+	stop2()
+	wg.Wait()
+	if complete.Left() == 0 {
+		t.Fatal("nothing was expected")
+	}
+	consume(t, c, append(promises(), complete)...)
+}

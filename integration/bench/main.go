@@ -1,0 +1,292 @@
+// Command bench measures the whole path, from files on disk to committed records, beside the ceiling: a transactional
+// producer of the same client that writes the same records from memory. It does both in turn, on an embedded broker and
+// on real Kafka, and prints the ratios, which are what counts: a machine's speed changes from minute to minute.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"runtime/pprof"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/integration/feedsim"
+	"blobfeed/integration/stack"
+	"blobfeed/kafka"
+	"blobfeed/partitioner"
+	"blobfeed/source"
+	"blobfeed/source/dir"
+)
+
+const (
+	partitions = 12
+	txnRecords = 50_000
+)
+
+func main() {
+	events := flag.Int("events", 400_000, "events of the feed")
+	shards := flag.Int("shards", 3, "shards of the feed")
+	rounds := flag.Int("rounds", 3, "how often both are measured")
+	brokers := flag.Int("brokers", 1, "nodes of the real Kafka: 0, 1 or 3")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	flag.Parse()
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		defer pprof.StopCPUProfile()
+	}
+	if err := run(context.Background(), *events, *shards, *rounds, *brokers); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, events, shards, rounds, brokers int) error {
+	root, err := os.MkdirTemp("", "bridge-bench")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(root)
+	if err := feedsim.Write(ctx, feedsim.Dir(root), feedsim.Spec{Seed: 1, Shards: shards, EventsPerSegment: events, Blobs: 50_000, Versions: []int{5}}, nil); err != nil {
+		return err
+	}
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		return err
+	}
+	if err := measure(ctx, "kfake", cluster.ListenAddrs(), root, rounds); err != nil {
+		return err
+	}
+	cluster.Close()
+	if brokers == 0 {
+		return nil
+	}
+	s, err := stack.Start(ctx, stack.Options{Brokers: brokers, Throughput: true}, nil)
+	if err != nil {
+		return err
+	}
+	return errors.Join(measure(ctx, fmt.Sprintf("Kafka, %d node(s)", brokers), s.KafkaBrokers, root, rounds), s.Close())
+}
+
+// measure alternates between the two, so that both see the same machine. The first round warms up.
+func measure(ctx context.Context, name string, brokers []string, root string, rounds int) error {
+	var raws, wholes, ratios []float64
+	for round := range rounds + 1 {
+		topic := fmt.Sprintf("bench-%d", time.Now().UnixNano())
+		raw, err := ceiling(ctx, brokers, root, topic+"-raw")
+		if err != nil {
+			return err
+		}
+		whole, txns, err := whole(ctx, brokers, root, topic)
+		if err != nil {
+			return err
+		}
+		if round == 0 {
+			continue
+		}
+		fmt.Printf("%-18s  raw %8.0f/s   whole path %8.0f/s in %d transactions   ratio %.2f\n", name, raw, whole, txns, whole/raw)
+		raws, wholes, ratios = append(raws, raw), append(wholes, whole), append(ratios, whole/raw)
+	}
+	fmt.Printf("%-18s  medians: raw %.0f/s, whole path %.0f/s, ratio %.2f\n", name, median(raws), median(wholes), median(ratios))
+	return nil
+}
+
+func median(v []float64) float64 {
+	slices.Sort(v)
+	return v[len(v)/2]
+}
+
+func options(brokers []string) ([]kgo.Opt, error) {
+	c := kafka.Client{Brokers: brokers, ID: "bench", Compression: "snappy", Buffered: 2 * txnRecords}
+	return c.Options()
+}
+
+func create(ctx context.Context, brokers []string, topic string) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	_, err = kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, nil, topic)
+	return err
+}
+
+func open(root string) (*source.Feed, *envelope.Encoder, error) {
+	store, err := dir.New(root)
+	if err != nil {
+		return nil, nil, err
+	}
+	e, err := envelope.NewEncoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true})
+	return source.New(store, source.Options{}), e, err
+}
+
+// ceiling writes the records of the feed, encoded beforehand, with one producer.
+func ceiling(ctx context.Context, brokers []string, root, topic string) (perSecond float64, err error) {
+	records, err := encode(ctx, root, topic)
+	if err != nil {
+		return 0, err
+	}
+	if err := create(ctx, brokers, topic); err != nil {
+		return 0, err
+	}
+	opts, err := options(brokers)
+	if err != nil {
+		return 0, err
+	}
+	cl, err := kgo.NewClient(append(opts, kgo.TransactionalID(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	if err != nil {
+		return 0, err
+	}
+	defer cl.Close()
+	if _, _, err := cl.ProducerID(ctx); err != nil {
+		return 0, err
+	}
+	var mu sync.Mutex
+	var failed error
+	promise := func(_ *kgo.Record, err error) {
+		if err != nil {
+			mu.Lock()
+			failed = err
+			mu.Unlock()
+		}
+	}
+	began := time.Now()
+	for part := range slices.Chunk(records, txnRecords) {
+		if err := cl.BeginTransaction(); err != nil {
+			return 0, err
+		}
+		for i := range part {
+			cl.Produce(ctx, &part[i], promise)
+		}
+		if err := errors.Join(cl.Flush(ctx), failed); err != nil {
+			return 0, err
+		}
+		if err := cl.EndTransaction(ctx, kgo.TryCommit); err != nil {
+			return 0, err
+		}
+	}
+	return float64(len(records)) / time.Since(began).Seconds(), nil
+}
+
+func encode(ctx context.Context, root, topic string) (records []kgo.Record, err error) {
+	feed, enc, err := open(root)
+	if err != nil {
+		return nil, err
+	}
+	for seg, err := range feed.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			return nil, err
+		}
+		m, err := feed.Manifest(ctx, seg)
+		if err != nil {
+			return nil, err
+		}
+		for _, shard := range m.Shards {
+			r := feed.Shard(m, shard, source.ShardPosition{})
+			if err := r.Poll(ctx, true); err != nil {
+				return nil, err
+			}
+			for {
+				var b source.Batch
+				if err := r.Next(ctx, &b); errors.Is(err, io.EOF) {
+					break
+				} else if err != nil {
+					return nil, err
+				}
+				var buf []byte
+				for i := range b.Events {
+					var rec envelope.Record
+					if buf, _, err = enc.Append(buf, &rec, &b.Events[i], envelope.Position{Segment: seg.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset, Index: i}); err != nil {
+						return nil, err
+					}
+					out := kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value, Partition: partitioner.Murmur2(rec.Key, partitions), Timestamp: time.UnixMilli(rec.Millis)}
+					for _, h := range rec.Headers {
+						out.Headers = append(out.Headers, kgo.RecordHeader(h))
+					}
+					records = append(records, out)
+				}
+			}
+		}
+	}
+	return records, nil
+}
+
+// watch notes when work began and ended: the start of the program and the joining of the group are not the path.
+type watch struct {
+	mu           sync.Mutex
+	began, ended time.Time
+	events, txns int
+	failed       error
+}
+
+func (w *watch) Committed(c bridge.Commit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = time.Now()
+	if began := w.ended.Add(-c.Took); w.began.IsZero() || began.Before(w.began) {
+		w.began = began
+	}
+	w.events += c.Emitted
+	w.txns++
+}
+
+func (w *watch) Completed(bridge.Completion) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = time.Now()
+}
+
+func (w *watch) Failed(_ int32, err error) {
+	if strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
+		return // just created
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = err
+}
+
+// whole runs the bridge from the first event to the marker.
+func whole(ctx context.Context, brokers []string, root, topic string) (perSecond float64, txns int, err error) {
+	feed, enc, err := open(root)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := create(ctx, brokers, topic); err != nil {
+		return 0, 0, err
+	}
+	opts, err := options(brokers)
+	if err != nil {
+		return 0, 0, err
+	}
+	w := &watch{}
+	err = bridge.New(bridge.Options{
+		Name: topic, Instance: "bench", Feed: feed, FeedID: root, Encoder: enc, Client: opts, Transactional: true,
+		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, Topic: topic, TopicReplication: -1, OffsetsPartitions: 4,
+		Partition: partitioner.Murmur2, Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
+		TxnRecords: txnRecords, TxnBytes: 64 << 20, PollInterval: time.Second, Shutdown: 10 * time.Second,
+		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
+	}).Run(ctx, ctx)
+	if err = errors.Join(err, w.failed); err != nil {
+		return 0, 0, err
+	}
+	return float64(w.events) / w.ended.Sub(w.began).Seconds(), w.txns, nil
+}
