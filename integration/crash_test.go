@@ -100,7 +100,9 @@ func TestBrokerRestarts(t *testing.T) {
 		before := c.data
 		c.until(t, time.Minute, fmt.Sprintf("progress before restart %d", i+1), func() bool { return c.data > before })
 		c.poll(t.Context(), time.Duration(rng.IntN(300))*time.Millisecond)
-		own.KillBroker(0)
+		if err := own.KillBroker(0); err != nil {
+			t.Fatal(err)
+		}
 		if err := own.StartBroker(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}

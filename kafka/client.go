@@ -24,10 +24,19 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 	if !ok {
 		return nil, fmt.Errorf("compression %q is none of none, snappy, lz4, zstd, gzip", c.Compression)
 	}
+	// Not ProducerBatchCompression(codec): NewClient writes into its arguments, which several clients would share.
+	compress := kgo.ProducerBatchCompression()
+	if c.Compression != "none" {
+		compressor, err := kgo.DefaultCompressor(codec)
+		if err != nil {
+			return nil, fmt.Errorf("compression %s: %w", c.Compression, err)
+		}
+		compress = kgo.WithCompressor(compressor)
+	}
 	return []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ID),
-		kgo.ProducerBatchCompression(codec),
+		compress,
 		kgo.MaxBufferedRecords(c.Buffered),
 		// With the default of 5 s a produce that meets CONCURRENT_TRANSACTIONS, which three brokers say in every other
 		// transaction, is repeated only 5 s later: 3 transactions a second instead of 12.

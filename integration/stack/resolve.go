@@ -1,15 +1,14 @@
 package stack
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -19,19 +18,107 @@ var pom []byte
 //go:embed azurite.json
 var azuriteJSON []byte
 
-// resolve fills the cache directory, $STACK_CACHE or blobfeed-stack in the user's cache, under a file lock: test binaries
-// that run side by side download once. A copy of the file that was resolved says that it was.
-func resolve(ctx context.Context, logf func(string, ...any)) (string, error) {
-	for _, tool := range []string{"java", "mvn", "node", "npm"} {
-		if _, err := exec.LookPath(tool); err != nil {
-			return "", fmt.Errorf("starting Kafka, a registry and Azurite needs %s: install it (Java 17, Maven, Node 20), or set KAFKA_BROKERS, SCHEMA_REGISTRY_URL and AZURE_STORAGE_CONNECTION_STRING: %w", tool, err)
+// download is a part of the cache that one tool fetches.
+type download struct {
+	file   string // what the tool reads, in the cache
+	want   []byte // its content
+	clear  []string
+	needs  string // what runs the result
+	tool   string
+	args   []string
+	reason string
+}
+
+// resolve fills the cache with what the options need, under a file lock: test binaries that run side by side download
+// once. It returns the cache's directory.
+func resolve(ctx context.Context, o Options, logf func(string, ...any)) (string, error) {
+	cache, err := cacheDir()
+	if err != nil {
+		return "", err
+	}
+	var parts []download
+	if o.Brokers > 0 || o.Registry {
+		parts = append(parts, download{
+			file: "pom.xml", want: pom, clear: []string{"kafka", "registry", ".markers", "kafka.jsa", "registry.jsa"}, needs: "java",
+			tool: "mvn", args: []string{"-q", "-B", "-Dstyle.color=never", "-f", filepath.Join(cache, "pom.xml"), "-Dstack.dir=" + cache, "package"},
+			reason: "Kafka and the registry",
+		})
+	}
+	if o.Azurite {
+		parts = append(parts, download{
+			file: filepath.Join("azurite", "package.json"), want: azuriteJSON, clear: []string{"azurite"}, needs: "node",
+			tool: "npm", args: []string{"install", "--prefix", filepath.Join(cache, "azurite"), "--omit=dev", "--ignore-scripts", "--no-package-lock",
+				"--no-audit", "--no-fund", "--loglevel=error"},
+			reason: "Azurite",
+		})
+	}
+	lock, err := lockCache(ctx, cache, logf)
+	if err != nil {
+		return "", err
+	}
+	defer lock.Close()
+	var missing []error // all at once, before anything is fetched
+	for _, d := range parts {
+		missing = append(missing, requireTool(d.needs))
+		if !d.done(cache) {
+			missing = append(missing, requireTool(d.tool))
 		}
 	}
+	if err := errors.Join(missing...); err != nil {
+		return "", err
+	}
+	errs := make([]error, len(parts))
+	var wg sync.WaitGroup
+	for i, d := range parts {
+		if !d.done(cache) {
+			wg.Go(func() { errs[i] = d.fetch(ctx, cache, logf) })
+		}
+	}
+	wg.Wait()
+	return cache, errors.Join(errs...)
+}
+
+// done reports whether the part was fetched as it is wanted: a copy of the tool's file says so.
+func (d download) done(cache string) bool {
+	have, err := os.ReadFile(d.stamp(cache))
+	return err == nil && bytes.Equal(have, d.want)
+}
+
+func (d download) stamp(cache string) string { return filepath.Join(cache, d.file+".done") }
+
+func (d download) fetch(ctx context.Context, cache string, logf func(string, ...any)) error {
+	logf("fetching %s with %s, once; it takes a minute or two", d.reason, d.tool)
+	began := time.Now()
+	// The stamp goes first: what is cleared below must not count as done.
+	for _, old := range append([]string{d.file + ".done", d.file}, d.clear...) {
+		if err := os.RemoveAll(filepath.Join(cache, old)); err != nil {
+			return fmt.Errorf("clearing the cache: %w", err)
+		}
+	}
+	file := filepath.Join(cache, d.file)
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("writing to the cache: %w", err)
+	}
+	if err := os.WriteFile(file, d.want, 0o644); err != nil {
+		return fmt.Errorf("writing to the cache: %w", err)
+	}
+	if err := runTool(ctx, d.tool, d.args...); err != nil {
+		return fmt.Errorf("fetching %s: %w", d.reason, err)
+	}
+	if err := os.WriteFile(d.stamp(cache), d.want, 0o644); err != nil {
+		return fmt.Errorf("writing to the cache: %w", err)
+	}
+	logf("fetched %s in %s", d.reason, time.Since(began).Round(time.Second))
+	return nil
+}
+
+// cacheDir makes and returns $STACK_CACHE, or blobfeed-stack in the user's cache.
+func cacheDir() (string, error) {
 	cache := os.Getenv("STACK_CACHE")
 	if cache == "" {
 		base, err := os.UserCacheDir()
 		if err != nil {
-			return "", fmt.Errorf("finding the cache directory: %w", err)
+			return "", fmt.Errorf("finding the cache directory (STACK_CACHE names another): %w", err)
 		}
 		cache = filepath.Join(base, "blobfeed-stack")
 	}
@@ -39,53 +126,33 @@ func resolve(ctx context.Context, logf func(string, ...any)) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("finding the cache directory: %w", err)
 	}
-	if err := os.MkdirAll(filepath.Join(cache, "azurite"), 0o755); err != nil {
-		return "", fmt.Errorf("making the cache directory: %w", err)
+	if err := os.MkdirAll(cache, 0o755); err != nil {
+		return "", fmt.Errorf("making the cache directory (STACK_CACHE names another): %w", err)
 	}
+	return cache, nil
+}
+
+// lockCache waits for the cache's lock as long as ctx allows: another process may be fetching for minutes.
+func lockCache(ctx context.Context, cache string, logf func(string, ...any)) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(cache, "lock"), os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return "", fmt.Errorf("locking the cache directory: %w", err)
+		return nil, fmt.Errorf("locking the cache: %w", err)
 	}
-	defer lock.Close()
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
-		return "", fmt.Errorf("locking the cache directory: %w", err)
-	}
-	steps := []struct {
-		file  string
-		want  []byte
-		clear []string
-		cmd   []string
-	}{
-		{"pom.xml", pom, []string{"kafka", "registry", ".markers", "kafka.jsa", "registry.jsa"},
-			[]string{"mvn", "-q", "-B", "-Dstyle.color=never", "-f", filepath.Join(cache, "pom.xml"), "-Dstack.dir=" + cache, "package"}},
-		{"azurite/package.json", azuriteJSON, nil,
-			[]string{"npm", "install", "--prefix", filepath.Join(cache, "azurite"), "--omit=dev", "--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error"}},
-	}
-	errs := make([]error, len(steps))
-	var wg sync.WaitGroup
-	for i, st := range steps {
-		stamp := filepath.Join(cache, st.file+".done")
-		if have, err := os.ReadFile(stamp); err == nil && string(have) == string(st.want) {
-			continue
+	for told := false; ; told = true {
+		got, err := lockFile(lock, false)
+		if got && err == nil {
+			return lock, nil
 		}
-		logf("resolving %s", st.file)
-		wg.Go(func() {
-			began := time.Now()
-			for _, old := range st.clear {
-				errs[i] = errors.Join(errs[i], os.RemoveAll(filepath.Join(cache, old)))
-			}
-			errs[i] = errors.Join(errs[i], os.WriteFile(filepath.Join(cache, st.file), st.want, 0o644))
-			if errs[i] != nil {
-				return
-			}
-			if out, err := exec.CommandContext(ctx, st.cmd[0], st.cmd[1:]...).CombinedOutput(); err != nil {
-				errs[i] = fmt.Errorf("resolving with %s: %w\n%s", st.cmd[0], err, out)
-				return
-			}
-			errs[i] = os.WriteFile(stamp, st.want, 0o644)
-			logf("resolved %s in %s", st.file, time.Since(began).Round(time.Second))
-		})
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("locking the cache: %w", err), lock.Close())
+		}
+		if !told {
+			logf("waiting for another process that fetches to %s", cache)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.Join(fmt.Errorf("locking the cache: %w", context.Cause(ctx)), lock.Close())
+		case <-time.After(200 * time.Millisecond):
+		}
 	}
-	wg.Wait()
-	return cache, errors.Join(errs...)
 }

@@ -71,7 +71,7 @@ func New(c Config) (*Store, error) {
 		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
 	case "default", "":
 		if strings.HasPrefix(where, "http://") {
-			return nil, errors.New("Azure credentials are sent over https only: use https, or another way to authenticate")
+			return nil, errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
 		}
 		cred, cerr := azidentity.NewDefaultAzureCredential(nil)
 		if cerr != nil {

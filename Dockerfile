@@ -1,0 +1,28 @@
+# docker build --build-arg VERSION=1.2.3 -t bridge .
+
+# Built on the machine's own platform for the image's: Go cross-compiles faster than an emulator runs.
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+WORKDIR /src
+# The modules have a layer of their own, which stays while only the code changes.
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+ARG VERSION=devel
+ARG TARGETOS
+ARG TARGETARCH
+RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /bridge ./cmd/bridge
+
+FROM scratch
+ARG VERSION=devel
+LABEL org.opencontainers.image.title="bridge" \
+      org.opencontainers.image.description="Carries every change of every blob in an Azure Storage account into Kafka" \
+      org.opencontainers.image.licenses="Apache-2.0" \
+      org.opencontainers.image.version="$VERSION"
+# For Azure, and for brokers with certificates of public authorities.
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
+COPY --from=build /bridge /bridge
+# A number, so that Kubernetes can tell that it is not root.
+USER 65532:65532
+ENTRYPOINT ["/bridge"]
+CMD ["run"]

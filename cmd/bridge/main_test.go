@@ -1,0 +1,84 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
+
+func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = execute(context.Background(), args, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	for args, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"":                        {exitUsage, "usage"},
+		"help":                    {exitOK, "demo"},
+		"version":                 {exitOK, "bridge "},
+		"fly":                     {exitUsage, `no verb "fly"`},
+		"run --fast":              {exitUsage, "-fast"},
+		"run --help":              {exitOK, "BRIDGE_SOURCE_URL"},
+		"run":                     {exitUsage, "BRIDGE_KAFKA_BROKERS: required"},
+		"config --format odt":     {exitUsage, "odt"},
+		"dump --output xml":       {exitUsage, "xml"},
+		"dump nosuch.avro":        {exitFailed, "nosuch.avro"},
+		"dump --segment x " + "":  {exitUsage, "BRIDGE_SOURCE_URL"},
+		"dump " + chunk:           {exitOK, "BlobCreated"},
+		"dump --at 9999 " + chunk: {exitOK, ""},
+		"dump --at 2435 " + chunk: {exitFailed, "corrupt at offset 2435"},
+	} {
+		code, stdout, stderr := call(t, strings.Fields(args)...)
+		if code != want.code || !strings.Contains(stdout+stderr, want.says) {
+			t.Errorf("bridge %s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestDumpFeed(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	code, stdout, stderr := call(t, "dump", "--output", "json")
+	if lines := strings.Count(stdout, "\n"); code != 0 || lines != 10 {
+		t.Fatalf("exit code %d, %d segments: %s", code, lines, stderr)
+	}
+	code, stdout, stderr = call(t, "dump", "--segment", "2020/05/27/1500", "--output", "json")
+	var event struct {
+		Offset int64
+		Event  struct{ ID string }
+	}
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 || event.Event.ID == "" {
+		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
+	}
+}
+
+// The demo shows records and markers that went through the whole path, and ends cleanly.
+func TestDemo(t *testing.T) {
+	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s")
+	for _, want := range []string{"kcat -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+	if code != 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func abs(t *testing.T, path string) string {
+	t.Helper()
+	p, err := filepath.Abs(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
