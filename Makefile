@@ -16,11 +16,13 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 test: ## unit tests; nothing but Go is needed
 	$(GO) test $(TESTFLAGS) ./...
 
-integration: build ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
-	$(GO) run ./integration/stack/cmd/stack run $(GO) test -count=1 -timeout 20m -tags integration ./integration/...
+integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
+	$(GO) build -o bin/stack ./integration/stack/cmd/stack
+	bin/stack run $(GO) test -count=1 -timeout 20m -tags integration ./integration/...
 
 stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
-	$(GO) run ./integration/stack/cmd/stack up
+	$(GO) build -o bin/stack ./integration/stack/cmd/stack
+	bin/stack up
 
 bench: ## the figures of docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./source/... ./envelope ./partitioner
