@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,11 +64,16 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
 		}
 	}()
 	go p.show(hard)
-	err := b.Run(stop, hard)
-	p.finish()
-	if err == nil && hard.Err() != nil {
-		return fmt.Errorf("stopped by a second signal: open transactions are aborted, the next start repeats them")
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(stop, hard) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-hard.Done():
+		// Nothing is worth waiting for now, and brokers that are away would keep us waiting.
+		err = errors.New("stopped by a second signal: open transactions are aborted, the next start repeats them")
 	}
+	p.finish()
 	return err
 }
 

@@ -5,9 +5,11 @@ import (
 	"compress/flate"
 	"fmt"
 	"io"
-	"strings"
 	"sync"
 )
+
+// maxRecords bounds the events of one block, which take 440 bytes each whatever their data. Real blocks have 120.
+const maxRecords = 1 << 18
 
 // Block is a whole block of a file, its data decompressed.
 type Block struct {
@@ -34,18 +36,29 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 			return corrupt("reading the block's size", errVarint)
 		}
 	}
+	// What is damage is called so as soon as it shows, also in a torn tail: waiting for more bytes would not end.
+	if n > 0 && count > maxRecords {
+		return corrupt(fmt.Sprintf("the block's count is %d, the limit %d", count, maxRecords), nil)
+	}
 	if n == 0 || m == 0 {
 		return Block{}, ErrShort
 	}
 	if size < 0 || size > int64(h.limits.Block) {
 		return corrupt(fmt.Sprintf("the block's size is %d, the limit %d", size, h.limits.Block), nil)
 	}
+	tooMany := func(bytes int64) bool { return count > bytes && !h.Plan.empty } // a record takes a byte at least
+	if h.Codec == "null" && tooMany(size) {
+		return corrupt(fmt.Sprintf("%d records in %d bytes", count, size), nil)
+	}
 	data := b[n+m:]
+	if int64(len(data)) > size {
+		marker := data[size:min(int64(len(data)), size+syncSize)]
+		if !bytes.Equal(marker, h.Sync[:len(marker)]) {
+			return corrupt(fmt.Sprintf("no sync marker at offset %d", off+int64(n+m)+size), nil)
+		}
+	}
 	if int64(len(data)) < size+syncSize {
 		return Block{}, ErrShort
-	}
-	if !bytes.Equal(data[size:size+syncSize], h.Sync[:]) {
-		return corrupt(fmt.Sprintf("no sync marker at offset %d", off+int64(n+m)+size), nil)
 	}
 	blk := Block{Offset: off, End: off + int64(n+m) + size + syncSize}
 	if h.Codec == "null" {
@@ -56,8 +69,7 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 			return corrupt("decompressing the block", err)
 		}
 	}
-	// A record of our plans takes a byte at least, so a count above the size is a lie, and would be a long loop.
-	if count > int64(len(blk.Data)) {
+	if tooMany(int64(len(blk.Data))) {
 		return corrupt(fmt.Sprintf("%d records in %d bytes", count, len(blk.Data)), nil)
 	}
 	blk.Count = int(count)
@@ -67,19 +79,19 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 // Events decodes all records of b into evs[:0]. Those before a damaged one are returned together with the error.
 func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
 	evs = evs[:0]
-	r := &reader{b.Data}
+	r := newReader(b.Data, h.limits.Decompressed)
 	for i := range b.Count {
 		if len(evs) < cap(evs) {
 			evs = evs[:i+1]
 		} else {
 			evs = append(evs, Event{})
 		}
-		if err := h.Plan.decode(r, &evs[i]); err != nil {
+		if err := h.Plan.decode(&r, &evs[i]); err != nil {
 			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i), Err: err}
 		}
 	}
-	if r.s != "" {
-		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block", len(r.s))}
+	if left := len(r.rest()); left > 0 {
+		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block", left)}
 	}
 	return evs, nil
 }
@@ -87,25 +99,36 @@ func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
 type inflater struct {
 	src bytes.Reader
 	r   io.ReadCloser
-	out strings.Builder
+	out bytes.Buffer
 }
 
 var inflaters = sync.Pool{New: func() any { return &inflater{r: flate.NewReader(nil)} }}
 
+// keep is the largest buffer that waits in the pool for another block.
+const keep = 1 << 20
+
 func inflate(b []byte, limit int) (string, error) {
 	f := inflaters.Get().(*inflater)
-	defer inflaters.Put(f)
+	defer func() {
+		f.src.Reset(nil) // the pool must not hold the caller's bytes
+		if f.out.Reset(); f.out.Cap() > keep {
+			f.out = bytes.Buffer{}
+		}
+		inflaters.Put(f)
+	}()
 	f.src.Reset(b)
 	if err := f.r.(flate.Resetter).Reset(&f.src, nil); err != nil {
 		return "", err
 	}
-	f.out = strings.Builder{} // the string of the last block belongs to its events
-	n, err := io.Copy(&f.out, io.LimitReader(f.r, int64(limit)+1))
+	n, err := f.out.ReadFrom(io.LimitReader(f.r, int64(limit)+1))
 	if err != nil {
 		return "", err
 	}
 	if n > int64(limit) {
 		return "", fmt.Errorf("above the limit of %d bytes", limit)
+	}
+	if f.src.Len() > 0 {
+		return "", fmt.Errorf("%d bytes follow the compressed data", f.src.Len())
 	}
 	return f.out.String(), nil
 }

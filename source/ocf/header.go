@@ -13,15 +13,17 @@ type Limits struct {
 	Decompressed int // 256 MiB, of one block
 }
 
+var defaults = Limits{Header: 1 << 20, Block: 64 << 20, Decompressed: 256 << 20}
+
 func (l Limits) withDefaults() Limits {
-	for _, d := range []struct {
-		v   *int
-		def int
-	}{{&l.Header, 1 << 20}, {&l.Block, 64 << 20}, {&l.Decompressed, 256 << 20}} {
-		if *d.v <= 0 {
-			*d.v = d.def
+	set := func(v *int, to int) {
+		if *v <= 0 {
+			*v = to
 		}
 	}
+	set(&l.Header, defaults.Header)
+	set(&l.Block, defaults.Block)
+	set(&l.Decompressed, defaults.Decompressed)
 	return l
 }
 
@@ -78,7 +80,7 @@ func ParseHeader(b []byte, limits Limits) (*Header, error) {
 	copy(h.Sync[:], rest)
 	h.Size = int64(len(b) - len(rest) + syncSize)
 	if h.Codec != "null" && h.Codec != "deflate" {
-		return nil, &CorruptError{Reason: fmt.Sprintf("codec %q is not supported; null and deflate are", h.Codec)}
+		return nil, &CorruptError{Reason: fmt.Sprintf("codec %q is not supported; null and deflate are", clip(h.Codec))}
 	}
 	if h.Plan, err = CompilePlan(h.Schema); err != nil {
 		return nil, &CorruptError{Reason: "reading the schema", Err: err}
@@ -144,4 +146,12 @@ func shortOr(n int, what string) error {
 		return &CorruptError{Reason: what, Err: errVarint}
 	}
 	return ErrShort
+}
+
+// clip keeps errors short: names come from the file and may be as long as it.
+func clip(name string) string {
+	if len(name) > 64 {
+		return name[:64] + "..."
+	}
+	return name
 }

@@ -6,13 +6,42 @@ import (
 )
 
 // Plan decodes records of one writer schema. It is immutable.
-type Plan struct{ steps []step }
+type Plan struct {
+	steps []step
+	empty bool // a record may take no bytes
+}
 
-// step reads one field of the record, or of the record "data" in it.
+// op is what a step does with the bytes at hand.
+type op uint8
+
+const (
+	opExtra  op = iota // the field is unknown, or has a type we don't expect there
+	opNull             // nothing to read
+	opString           // into a text field
+	opSymbol           // into a text field
+	opLong             // into an integer field
+	opPairs
+	opProperties
+	opTags
+	opRecord // the record "data"
+	opUnion  // one of branches, as an index says
+	opIgnore
+	opIgnorePairs // opIgnore of the map that every event of the feed has
+)
+
+// action is compiled from the type of a field.
+type action struct {
+	op       op
+	typ      *schema
+	branches []action // of opUnion
+	steps    []step   // of opRecord
+}
+
+// step reads one field of a record.
 type step struct {
 	name string
-	typ  *schema
-	read func(*reader, *schema, *Event) error // nil: the field is unknown, or has a type we don't expect there
+	to   slot
+	action
 }
 
 // ignored fields are known and of no use: the service's own diagnostics.
@@ -27,68 +56,131 @@ func CompilePlan(text string) (*Plan, error) {
 	if s.kind != kRecord {
 		return nil, errors.New("the schema is not a record")
 	}
-	p := &Plan{}
+	p := &Plan{empty: s.empty}
 	for _, f := range s.fields {
-		if f.name == "data" && f.typ.kind == kRecord {
-			for _, d := range f.typ.fields {
-				p.add(d)
-			}
-			continue
+		st := compile(f, envelopeSlots)
+		if data, ok := compileData(f.typ); ok && f.name == "data" {
+			st.action = data
 		}
-		p.add(f)
+		p.steps = append(p.steps, st)
 	}
 	return p, nil
 }
 
-func (p *Plan) add(f field) {
-	st := step{name: f.name, typ: f.typ}
-	switch {
-	case ignored[f.name]:
-		st.read = ignore
-	default:
-		if t, ok := targets[f.name]; ok {
-			st.read = t.reader(f.typ)
+// compileData compiles the record "data", which may be nullable.
+func compileData(s *schema) (action, bool) {
+	switch s.kind {
+	case kNull:
+		return action{op: opNull}, true
+	case kRecord:
+		a := action{op: opRecord, typ: s}
+		for _, f := range s.fields {
+			a.steps = append(a.steps, compile(f, dataSlots))
 		}
+		return a, true
+	case kUnion:
+		return compileUnion(s, compileData)
 	}
-	p.steps = append(p.steps, st)
+	return action{}, false
 }
 
-// ignore passes over a field: quickly if it is the map that every event of the feed has.
-func ignore(r *reader, s *schema, _ *Event) error {
-	if !isStringMap(s) {
-		_, err := value(r, s, 0, false)
-		return err
-	}
-	return r.entries(false, func() error {
-		if _, err := r.string(); err != nil {
-			return err
+// compile finds the place of a field by its name. Names count where the feed has them only: an "id" inside data is
+// another field than the event's id, and must not replace it.
+func compile(f field, slots map[string]slot) step {
+	st := step{name: f.name, action: action{op: opExtra, typ: f.typ}}
+	if ignored[f.name] {
+		if st.op = opIgnore; isStringMap(f.typ) {
+			st.op = opIgnorePairs
 		}
-		_, err := r.string()
-		return err
-	})
+		return st
+	}
+	if to, ok := slots[f.name]; ok {
+		if a, ok := to.action(f.typ); ok {
+			st.to, st.action = to, a
+		}
+	}
+	return st
+}
+
+// compileUnion compiles a union if each branch fits: one that doesn't makes the whole field go to Extra.
+func compileUnion(s *schema, branch func(*schema) (action, bool)) (action, bool) {
+	a := action{op: opUnion, typ: s}
+	for _, b := range s.union {
+		c, ok := branch(b)
+		if !ok {
+			return action{}, false
+		}
+		a.branches = append(a.branches, c)
+	}
+	return a, true
 }
 
 // Decode fills ev with the record at the beginning of data, and returns what follows.
 func (p *Plan) Decode(data string, ev *Event) (rest string, err error) {
-	r := reader{data}
+	r := newReader(data, defaults.Decompressed)
 	err = p.decode(&r, ev)
-	return r.s, err
+	return r.rest(), err
 }
 
-func (p *Plan) decode(r *reader, ev *Event) (err error) {
+func (p *Plan) decode(r *reader, ev *Event) error {
 	ev.reset()
-	for i := range p.steps {
-		st := &p.steps[i]
-		if st.read != nil {
-			err = st.read(r, st.typ, ev)
-		} else {
-			err = extra(r, st, ev)
+	return run(p.steps, r, ev)
+}
+
+func run(steps []step, r *reader, ev *Event) error {
+	for i := range steps {
+		st := &steps[i]
+		a := &st.action
+		var err error
+		if a.op == opUnion {
+			if a, err = r.branch(a); err != nil {
+				return fmt.Errorf("field %s: %w", clip(st.name), err)
+			}
+		}
+		switch a.op {
+		case opString:
+			*ev.text(st.to), err = r.string()
+		case opSymbol:
+			*ev.text(st.to), err = r.symbol(a.typ)
+		case opLong:
+			var v int64
+			if v, err = r.long(); err == nil {
+				ev.setLong(st.to, v)
+			}
+		case opNull:
+			err = r.spend(1)
+		case opRecord:
+			err = run(a.steps, r, ev)
+		case opIgnorePairs:
+			err = r.ignorePairs()
+		case opIgnore:
+			err = r.skip(a.typ, 0)
+		case opPairs:
+			err = r.pairs(a.typ, ev.pairs(st.to))
+		case opProperties:
+			err = r.properties(a.typ, &ev.BlobPropertiesUpdated)
+		case opTags:
+			err = r.tags(a.typ, &ev.BlobTagsUpdated)
+		default:
+			err = r.extra(st, ev)
 		}
 		if err != nil {
-			return fmt.Errorf("field %s: %w", st.name, err)
+			return fmt.Errorf("field %s: %w", clip(st.name), err)
 		}
 	}
 	return nil
+}
+
+// branch reads the index of a union's branch.
+func (r *reader) branch(a *action) (*action, error) {
+	i, err := r.long()
+	if err != nil {
+		return nil, err
+	}
+	if i < 0 || i >= int64(len(a.branches)) {
+		return nil, errUnion
+	}
+	return &a.branches[i], nil
 }
 
 // reset clears ev and keeps the capacity of its slices.
@@ -99,8 +191,8 @@ func (ev *Event) reset() {
 	}
 }
 
-func extra(r *reader, st *step, ev *Event) error {
-	text, null, err := valueText(r, st.typ)
+func (r *reader) extra(st *step, ev *Event) error {
+	text, null, err := r.valueText(st.typ)
 	if err == nil && !null {
 		ev.Extra = append(ev.Extra, Pair{st.name, text})
 	}

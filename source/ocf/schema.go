@@ -28,6 +28,7 @@ const (
 type schema struct {
 	kind    kind
 	bytes   bool // a kString that is Avro bytes
+	empty   bool // a value may take no bytes
 	size    int64
 	symbols []string
 	fields  []field
@@ -41,7 +42,7 @@ type field struct {
 }
 
 var primitives = map[string]*schema{
-	"null": {kind: kNull}, "boolean": {kind: kBoolean}, "int": {kind: kInt}, "long": {kind: kInt},
+	"null": {kind: kNull, empty: true}, "boolean": {kind: kBoolean}, "int": {kind: kInt}, "long": {kind: kInt},
 	"float": {kind: kFloat}, "double": {kind: kDouble}, "string": {kind: kString}, "bytes": {kind: kString, bytes: true},
 }
 
@@ -87,6 +88,9 @@ func (p *parser) parse(raw json.RawMessage, space string, depth int) (*schema, e
 			if err != nil {
 				return nil, err
 			}
+			if t.kind == kUnion {
+				return nil, errors.New("a union is a branch of a union")
+			}
 			s.union = append(s.union, t)
 		}
 		if len(s.union) == 0 {
@@ -107,7 +111,7 @@ func (p *parser) lookup(name, space string) (*schema, error) {
 	if s := p.named[name]; s != nil {
 		return s, nil
 	}
-	return nil, fmt.Errorf("type %q is not defined", name)
+	return nil, fmt.Errorf("type %q is not defined", clip(name))
 }
 
 func fullName(name, space string) string {
@@ -117,64 +121,90 @@ func fullName(name, space string) string {
 	return space + "." + name
 }
 
-func (p *parser) complex(raw json.RawMessage, space string, depth int) (*schema, error) {
-	var t struct {
-		Type      json.RawMessage
-		Name      string
-		Namespace *string
-		Symbols   []string
-		Size      int64
-		Items     json.RawMessage
-		Values    json.RawMessage
-		Fields    []struct {
-			Name string
-			Type json.RawMessage
-		}
+// definition is a schema that is a JSON object. Attributes are taken by their exact names, and only those that the type
+// has: encoding/json would fold their case, and fail on another one of that name.
+type definition map[string]json.RawMessage
+
+func (d definition) read(name string, to any) error {
+	raw, ok := d[name]
+	if !ok {
+		return nil
 	}
-	if err := json.Unmarshal(raw, &t); err != nil {
+	if err := json.Unmarshal(raw, to); err != nil {
+		return fmt.Errorf("reading %q: %w", name, err)
+	}
+	return nil
+}
+
+func (p *parser) complex(raw json.RawMessage, space string, depth int) (*schema, error) {
+	var d definition
+	if err := json.Unmarshal(raw, &d); err != nil {
 		return nil, err
 	}
-	var name string
-	if err := json.Unmarshal(t.Type, &name); err != nil {
-		return p.parse(t.Type, space, depth+1) // {"type": {...}} and {"type": [...]}
-	}
-	if t.Namespace != nil {
-		space = *t.Namespace
-	}
-	full := fullName(t.Name, space)
-	if i := strings.LastIndexByte(full, '.'); i >= 0 {
-		space = full[:i]
+	var kind string
+	if err := json.Unmarshal(d["type"], &kind); err != nil {
+		return p.parse(d["type"], space, depth+1) // {"type": {...}} and {"type": [...]}
 	}
 	s := &schema{}
 	var err error
-	switch name {
-	case "record", "error":
-		s.kind = kRecord
-		p.named[full] = s // before its fields: they may refer to it
-		for _, f := range t.Fields {
-			typ, err := p.parse(f.Type, space, depth+1)
-			if err != nil {
-				return nil, fmt.Errorf("field %s: %w", f.Name, err)
-			}
-			s.fields = append(s.fields, field{f.Name, typ})
-		}
-	case "enum":
-		s.kind, s.symbols = kEnum, t.Symbols
-		p.named[full] = s
-	case "fixed":
-		s.kind, s.size = kFixed, t.Size
-		if t.Size < 0 {
-			return nil, fmt.Errorf("fixed type %s has size %d", full, t.Size)
-		}
-		p.named[full] = s
+	switch kind {
 	case "array":
 		s.kind = kArray
-		s.items, err = p.parse(t.Items, space, depth+1)
+		s.items, err = p.parse(d["items"], space, depth+1)
 	case "map":
 		s.kind = kMap
-		s.items, err = p.parse(t.Values, space, depth+1)
+		s.items, err = p.parse(d["values"], space, depth+1)
+	case "record", "error", "enum", "fixed":
+		err = p.define(s, kind, d, space, depth)
 	default:
-		return p.lookup(name, space)
+		return p.lookup(kind, space)
 	}
 	return s, err
+}
+
+// define reads a type that has a name.
+func (p *parser) define(s *schema, kind string, d definition, space string, depth int) error {
+	var name string
+	if err := errors.Join(d.read("name", &name), d.read("namespace", &space)); err != nil {
+		return err
+	}
+	full := fullName(name, space)
+	space = full[:max(strings.LastIndexByte(full, '.'), 0)]
+	switch kind {
+	case "enum":
+		s.kind = kEnum
+		p.named[full] = s
+		return d.read("symbols", &s.symbols)
+	case "fixed":
+		s.kind = kFixed
+		p.named[full] = s
+		err := d.read("size", &s.size)
+		if err == nil && s.size < 0 {
+			err = fmt.Errorf("fixed type %s has size %d", clip(full), s.size)
+		}
+		s.empty = s.size == 0
+		return err
+	}
+	s.kind = kRecord
+	p.named[full] = s // before its fields: they may refer to it
+	var fields []definition
+	if err := d.read("fields", &fields); err != nil {
+		return err
+	}
+	empty := true
+	for _, f := range fields {
+		var name string
+		err := f.read("name", &name)
+		var typ *schema
+		if err == nil {
+			typ, err = p.parse(f["type"], space, depth+1)
+		}
+		if err != nil {
+			return fmt.Errorf("field %s: %w", clip(name), err)
+		}
+		empty = empty && typ.empty // of a record inside itself it is false: such a value has no end
+		s.fields = append(s.fields, field{name, typ})
+	}
+	s.empty = empty
+	return nil
 }

@@ -1,208 +1,160 @@
 package ocf
 
-import "errors"
+// slot is where a field of the feed goes in an Event.
+type slot uint8
 
-// target is where a field of the feed goes. Exactly one of its functions is set.
-type target struct {
-	text  func(*Event) *string
-	long  func(*Event, int64)
-	pairs func(*Event) *[]Pair
-	props bool
-	tags  bool
-}
+const (
+	toSchemaVersion slot = iota
+	toContentLength
+	lastLong
 
-var targets = map[string]target{
-	"schemaVersion": {long: func(e *Event, v int64) { e.SchemaVersion = v }},
-	"topic":         {text: func(e *Event) *string { return &e.Topic }},
-	"subject":       {text: func(e *Event) *string { return &e.Subject }},
-	"eventType":     {text: func(e *Event) *string { return &e.EventType }},
-	"eventTime":     {text: func(e *Event) *string { return &e.EventTime }},
-	"id":            {text: func(e *Event) *string { return &e.ID }},
+	toTopic
+	toSubject
+	toEventType
+	toEventTime
+	toID
+	toAPI
+	toClientRequestID
+	toRequestID
+	toETag
+	toContentType
+	toBlobType
+	toBlobVersion
+	toContainerVersion
+	toBlobTier
+	toURL
+	toSequencer
+	toSnapshot
+	lastText
 
-	"api":              {text: func(e *Event) *string { return &e.API }},
-	"clientRequestId":  {text: func(e *Event) *string { return &e.ClientRequestID }},
-	"requestId":        {text: func(e *Event) *string { return &e.RequestID }},
-	"etag":             {text: func(e *Event) *string { return &e.ETag }},
-	"contentType":      {text: func(e *Event) *string { return &e.ContentType }},
-	"contentLength":    {long: func(e *Event, v int64) { e.ContentLength, e.HasContentLength = v, true }},
-	"blobType":         {text: func(e *Event) *string { return &e.BlobType }},
-	"blobVersion":      {text: func(e *Event) *string { return &e.BlobVersion }},
-	"containerVersion": {text: func(e *Event) *string { return &e.ContainerVersion }},
-	"blobTier":         {text: func(e *Event) *string { return &e.BlobTier }},
-	"url":              {text: func(e *Event) *string { return &e.URL }},
-	"sequencer":        {text: func(e *Event) *string { return &e.Sequencer }},
-	"snapshot":         {text: func(e *Event) *string { return &e.Snapshot }},
+	toPreviousInfo
+	toAsyncOperationInfo
+	toRestorePointMarker
+	lastPairs
 
-	"previousInfo":          {pairs: func(e *Event) *[]Pair { return &e.PreviousInfo }},
-	"asyncOperationInfo":    {pairs: func(e *Event) *[]Pair { return &e.AsyncOperationInfo }},
-	"restorePointMarker":    {pairs: func(e *Event) *[]Pair { return &e.RestorePointMarker }},
-	"blobPropertiesUpdated": {props: true},
-	"blobTagsUpdated":       {tags: true},
-}
-
-var (
-	errUnion = errors.New("the union has no such branch")
-	errEnum  = errors.New("the enum has no such symbol")
+	toBlobPropertiesUpdated
+	toBlobTagsUpdated
 )
 
-// reader returns how to read a field of type s into the target, or nil if s does not fit: then the field goes to Extra.
-// A union fits if each branch does, or is null.
-func (t target) reader(s *schema) func(*reader, *schema, *Event) error {
-	if s.kind == kUnion {
-		branches := make([]func(*reader, *schema, *Event) error, len(s.union))
-		for i, b := range s.union {
-			if b.kind == kNull {
-				continue
-			}
-			if branches[i] = t.reader(b); b.kind == kUnion || branches[i] == nil {
-				return nil
-			}
-		}
-		return func(r *reader, s *schema, ev *Event) error {
-			i, err := r.long()
-			if err != nil {
-				return err
-			}
-			if i < 0 || i >= int64(len(branches)) {
-				return errUnion
-			}
-			if branches[i] == nil {
-				return nil
-			}
-			return branches[i](r, s.union[i], ev)
-		}
-	}
-	switch {
-	case t.text != nil && s.kind == kString:
-		return func(r *reader, _ *schema, ev *Event) (err error) {
-			*t.text(ev), err = r.string()
-			return err
-		}
-	case t.text != nil && s.kind == kEnum:
-		return func(r *reader, s *schema, ev *Event) (err error) {
-			*t.text(ev), err = r.symbol(s)
-			return err
-		}
-	case t.long != nil && s.kind == kInt:
-		return func(r *reader, _ *schema, ev *Event) error {
-			v, err := r.long()
-			t.long(ev, v)
-			return err
-		}
-	case t.pairs != nil && isStringMap(s):
-		return func(r *reader, _ *schema, ev *Event) (err error) {
-			*t.pairs(ev), err = r.pairs((*t.pairs(ev))[:0])
-			return err
-		}
-	case t.props && s.kind == kMap && s.items.kind == kRecord && allStrings(s.items):
-		return readProperties
-	case t.tags && s.kind == kMap && isStringMap(s.items):
-		return readTags
-	}
-	return nil
+var envelopeSlots = map[string]slot{
+	"schemaVersion": toSchemaVersion, "topic": toTopic, "subject": toSubject, "eventType": toEventType, "eventTime": toEventTime, "id": toID,
 }
 
+var dataSlots = map[string]slot{
+	"api": toAPI, "clientRequestId": toClientRequestID, "requestId": toRequestID, "etag": toETag, "contentType": toContentType,
+	"contentLength": toContentLength, "blobType": toBlobType, "blobVersion": toBlobVersion, "containerVersion": toContainerVersion,
+	"blobTier": toBlobTier, "url": toURL, "sequencer": toSequencer, "snapshot": toSnapshot,
+	"previousInfo": toPreviousInfo, "asyncOperationInfo": toAsyncOperationInfo, "restorePointMarker": toRestorePointMarker,
+	"blobPropertiesUpdated": toBlobPropertiesUpdated, "blobTagsUpdated": toBlobTagsUpdated,
+}
+
+// action returns how to read a value of type s into the slot. ok is false if s does not fit.
+func (to slot) action(s *schema) (a action, ok bool) {
+	a.typ = s
+	switch {
+	case s.kind == kUnion:
+		return compileUnion(s, to.action)
+	case s.kind == kNull:
+		a.op = opNull
+	case to < lastLong && s.kind == kInt:
+		a.op = opLong
+	case to > lastLong && to < lastText && s.kind == kString:
+		a.op = opString
+	case to > lastLong && to < lastText && s.kind == kEnum:
+		a.op = opSymbol
+	case to > lastText && to < lastPairs && isTextMap(s):
+		a.op = opPairs
+	case to == toBlobPropertiesUpdated && s.kind == kMap && isChange(s.items):
+		a.op = opProperties
+	case to == toBlobTagsUpdated && s.kind == kMap && isTextMap(s.items):
+		a.op = opTags
+	default:
+		return a, false
+	}
+	return a, true
+}
+
+// isText reports whether a value of the type is clearly a text: a string, a symbol, or null where there is none.
+func isText(s *schema) bool {
+	if s.kind == kUnion {
+		for _, b := range s.union {
+			if b.kind != kNull && !isText(b) {
+				return false
+			}
+		}
+		return true
+	}
+	return s.kind == kString || s.kind == kEnum
+}
+
+func isTextMap(s *schema) bool   { return s.kind == kMap && isText(s.items) }
 func isStringMap(s *schema) bool { return s.kind == kMap && s.items.kind == kString }
 
-func allStrings(s *schema) bool {
+// isChange reports whether s is the record that PropertyChange mirrors. One with more fields would lose them there.
+func isChange(s *schema) bool {
 	for _, f := range s.fields {
-		if f.typ.kind != kString {
+		if f.name != "current" && f.name != "previous" || !isText(f.typ) {
 			return false
 		}
 	}
-	return true
+	return s.kind == kRecord
 }
 
-func (r *reader) symbol(s *schema) (string, error) {
-	i, err := r.long()
-	if err != nil {
-		return "", err
+func (ev *Event) setLong(to slot, v int64) {
+	if to == toSchemaVersion {
+		ev.SchemaVersion = v
+		return
 	}
-	if i < 0 || i >= int64(len(s.symbols)) {
-		return "", errEnum
+	ev.ContentLength, ev.HasContentLength = v, true
+}
+
+// text is a switch and no table of functions: it inlines into jumps, and this is the hot path.
+func (ev *Event) text(to slot) *string {
+	switch to {
+	case toTopic:
+		return &ev.Topic
+	case toSubject:
+		return &ev.Subject
+	case toEventType:
+		return &ev.EventType
+	case toEventTime:
+		return &ev.EventTime
+	case toID:
+		return &ev.ID
+	case toAPI:
+		return &ev.API
+	case toClientRequestID:
+		return &ev.ClientRequestID
+	case toRequestID:
+		return &ev.RequestID
+	case toETag:
+		return &ev.ETag
+	case toContentType:
+		return &ev.ContentType
+	case toBlobType:
+		return &ev.BlobType
+	case toBlobVersion:
+		return &ev.BlobVersion
+	case toContainerVersion:
+		return &ev.ContainerVersion
+	case toBlobTier:
+		return &ev.BlobTier
+	case toURL:
+		return &ev.URL
+	case toSequencer:
+		return &ev.Sequencer
+	default:
+		return &ev.Snapshot
 	}
-	return s.symbols[i], nil
 }
 
-// entries calls each for every entry of a map or array. Entries take a byte at least unless zero says otherwise, so a
-// count above what is left is a lie.
-func (r *reader) entries(zero bool, each func() error) error {
-	for {
-		count, err := r.long()
-		if err != nil || count == 0 {
-			return err
-		}
-		if count < 0 {
-			if _, err := r.long(); err != nil { // size in bytes, of no use here
-				return err
-			}
-			count = -count
-		}
-		if count < 0 || zero || count > int64(len(r.s)) {
-			return errEnd
-		}
-		for range count {
-			if err := each(); err != nil {
-				return err
-			}
-		}
+func (ev *Event) pairs(to slot) *[]Pair {
+	switch to {
+	case toPreviousInfo:
+		return &ev.PreviousInfo
+	case toAsyncOperationInfo:
+		return &ev.AsyncOperationInfo
+	default:
+		return &ev.RestorePointMarker
 	}
-}
-
-func (r *reader) pairs(to []Pair) ([]Pair, error) {
-	err := r.entries(false, func() (err error) {
-		var p Pair
-		if p.Name, err = r.string(); err != nil {
-			return err
-		}
-		if p.Value, err = r.string(); err != nil {
-			return err
-		}
-		to = append(to, p)
-		return nil
-	})
-	return to, err
-}
-
-func readProperties(r *reader, s *schema, ev *Event) error {
-	return r.entries(false, func() (err error) {
-		var c PropertyChange
-		if c.Name, err = r.string(); err != nil {
-			return err
-		}
-		for _, f := range s.items.fields {
-			text, err := r.string()
-			if err != nil {
-				return err
-			}
-			switch f.name {
-			case "current":
-				c.Current = text
-			case "previous":
-				c.Previous = text
-			}
-		}
-		ev.BlobPropertiesUpdated = append(ev.BlobPropertiesUpdated, c)
-		return nil
-	})
-}
-
-func readTags(r *reader, _ *schema, ev *Event) error {
-	sets := ev.BlobTagsUpdated
-	err := r.entries(false, func() (err error) {
-		// A set that was here before keeps the capacity of its tags.
-		if len(sets) < cap(sets) {
-			sets = sets[:len(sets)+1]
-		} else {
-			sets = append(sets, TagSet{})
-		}
-		t := &sets[len(sets)-1]
-		if t.Name, err = r.string(); err != nil {
-			return err
-		}
-		t.Tags, err = r.pairs(t.Tags[:0])
-		return err
-	})
-	ev.BlobTagsUpdated = sets
-	return err
 }

@@ -6,143 +6,218 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-var errDeep = errors.New("the value is nested too deep")
+var (
+	errDeep    = errors.New("the value is nested too deep")
+	errBoolean = errors.New("a boolean is neither 0 nor 1")
+)
 
-// empty reports whether a value of the type may take no bytes. Arrays of such would let a count cost nothing.
-func empty(s *schema, depth int) bool {
+// pairCost is what a name with a value costs of the budget, besides its text.
+const pairCost = 32
+
+// valueText reads a value as Event.Extra holds it: strings and symbols as they are, bytes in base64, the rest as JSON.
+func (r *reader) valueText(s *schema) (text string, null bool, err error) {
+	if s.kind == kUnion {
+		if s, err = r.choose(s); err != nil {
+			return "", false, err
+		}
+	}
+	switch {
+	case s.kind == kNull:
+		return "", true, r.spend(1)
+	case s.kind == kEnum:
+		text, err = r.symbol(s)
+	case s.kind == kString && !s.bytes:
+		text, err = r.string()
+	default:
+		var b []byte
+		if b, err = r.appendJSON(nil, s, 0); err != nil {
+			return "", false, err
+		}
+		if text = string(b); text[0] == '"' { // base64, or a number that JSON lacks: nothing in it is escaped
+			text = text[1 : len(text)-1]
+		}
+	}
+	if err == nil {
+		err = r.spend(pairCost)
+	}
+	return text, false, err
+}
+
+// appendJSON reads a value and appends it as JSON to b, the keys of objects sorted.
+func (r *reader) appendJSON(b []byte, s *schema, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return b, errDeep
+	}
+	before := len(b)
+	var err error
 	switch s.kind {
 	case kNull:
-		return true
-	case kFixed:
-		return s.size == 0
-	case kRecord:
-		if depth > maxDepth {
-			return true
+		b = append(b, "null"...)
+	case kUnion:
+		var branch *schema
+		if branch, err = r.choose(s); err == nil {
+			b, err = r.appendJSON(b, branch, depth+1)
 		}
-		for _, f := range s.fields {
-			if !empty(f.typ, depth+1) {
-				return false
+		return b, err // the branch paid
+	case kRecord, kMap:
+		return r.appendObject(b, s, depth)
+	case kArray:
+		return r.appendArray(b, s, depth)
+	default:
+		b, err = r.appendScalar(b, s)
+	}
+	if err == nil {
+		err = r.spend(1 + len(b) - before)
+	}
+	return b, err
+}
+
+func (r *reader) appendScalar(b []byte, s *schema) ([]byte, error) {
+	switch s.kind {
+	case kInt:
+		v, err := r.long()
+		return strconv.AppendInt(b, v, 10), err
+	case kBoolean:
+		t, err := r.take(1)
+		if err == nil && t[0] > 1 {
+			err = errBoolean
+		}
+		return strconv.AppendBool(b, t == "\x01"), err
+	case kFloat:
+		t, err := r.take(4)
+		if err != nil {
+			return b, err
+		}
+		return appendFloat(b, float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(t)))), 32), nil
+	case kDouble:
+		t, err := r.take(8)
+		if err != nil {
+			return b, err
+		}
+		return appendFloat(b, math.Float64frombits(binary.LittleEndian.Uint64([]byte(t))), 64), nil
+	case kFixed:
+		t, err := r.take(s.size)
+		return appendBase64(b, t), err
+	case kEnum:
+		t, err := r.symbol(s)
+		return appendQuoted(b, t), err
+	default: // kString
+		t, err := r.string()
+		if s.bytes {
+			return appendBase64(b, t), err
+		}
+		return appendQuoted(b, t), err
+	}
+}
+
+func (r *reader) appendArray(b []byte, s *schema, depth int) ([]byte, error) {
+	b = append(b, '[')
+	for first := true; ; {
+		n, err := r.count()
+		if err != nil {
+			return b, err
+		}
+		if n == 0 {
+			return append(b, ']'), r.spend(2)
+		}
+		for ; n > 0; n-- {
+			if !first {
+				b = append(b, ',')
+			}
+			first = false
+			if b, err = r.appendJSON(b, s.items, depth+1); err != nil {
+				return b, err
 			}
 		}
-		return true
 	}
-	return false
 }
 
-// valueText reads a value as Event.Extra holds it: strings and symbols as they are, the rest as JSON.
-func valueText(r *reader, s *schema) (text string, null bool, err error) {
-	v, err := value(r, s, 0, true)
-	if err != nil || v == nil {
-		return "", true, err
-	}
-	if text, ok := v.(string); ok {
-		return text, false, nil
-	}
-	b, err := json.Marshal(v) // sorts the keys
-	return string(b), false, err
+type member struct {
+	name string
+	text []byte
 }
 
-// value reads a value; if keep is false it is only passed over, and the result is meaningless.
-func value(r *reader, s *schema, depth int, keep bool) (any, error) {
-	if depth > maxDepth {
-		return nil, errDeep
+func (r *reader) appendObject(b []byte, s *schema, depth int) ([]byte, error) {
+	members, err := r.members(s, depth)
+	if err != nil {
+		return b, err
 	}
-	switch s.kind {
-	case kNull:
-		return nil, nil
-	case kBoolean:
-		b, err := r.take(1)
-		return b == "\x01", err
-	case kInt:
-		return r.long()
-	case kFloat:
-		b, err := r.take(4)
-		if err != nil || !keep {
-			return nil, err
+	slices.SortStableFunc(members, func(x, y member) int { return strings.Compare(x.name, y.name) })
+	b = append(b, '{')
+	for i, m := range members {
+		if i+1 < len(members) && members[i+1].name == m.name {
+			continue // of equal keys the last one counts
 		}
-		return number(float64(math.Float32frombits(binary.LittleEndian.Uint32([]byte(b)))), 32), nil
-	case kDouble:
-		b, err := r.take(8)
-		if err != nil || !keep {
-			return nil, err
+		if b[len(b)-1] != '{' {
+			b = append(b, ',')
 		}
-		return number(math.Float64frombits(binary.LittleEndian.Uint64([]byte(b))), 64), nil
-	case kString:
-		text, err := r.string()
-		return printable(text, s.bytes), err
-	case kFixed:
-		text, err := r.take(s.size)
-		return printable(text, true), err
-	case kEnum:
-		return r.symbol(s)
-	case kUnion:
-		i, err := r.long()
-		if err != nil {
-			return nil, err
-		}
-		if i < 0 || i >= int64(len(s.union)) {
-			return nil, errUnion
-		}
-		return value(r, s.union[i], depth+1, keep)
+		b = append(appendQuoted(b, m.name), ':')
+		b = append(b, m.text...)
 	}
-	return composite(r, s, depth, keep)
+	return append(b, '}'), r.spend(2)
 }
 
-func composite(r *reader, s *schema, depth int, keep bool) (any, error) {
-	switch s.kind {
-	case kRecord:
-		m := map[string]any{}
+func (r *reader) members(s *schema, depth int) ([]member, error) {
+	var list []member
+	add := func(name string, t *schema) error {
+		if err := r.spend(pairCost + len(name)); err != nil {
+			return err
+		}
+		text, err := r.appendJSON(nil, t, depth+1)
+		list = append(list, member{name, text})
+		return err
+	}
+	if s.kind == kRecord {
 		for _, f := range s.fields {
-			v, err := value(r, f.typ, depth+1, keep)
+			if err := add(f.name, f.typ); err != nil {
+				return nil, err
+			}
+		}
+		return list, nil
+	}
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			return list, err
+		}
+		for ; n > 0; n-- {
+			name, err := r.string()
 			if err != nil {
 				return nil, err
 			}
-			if keep {
-				m[f.name] = v
+			if err := add(name, s.items); err != nil {
+				return nil, err
 			}
 		}
-		return m, nil
-	case kMap:
-		m := map[string]any{}
-		err := r.entries(false, func() error {
-			k, err := r.string()
-			if err != nil {
-				return err
-			}
-			v, err := value(r, s.items, depth+1, keep)
-			if keep {
-				m[k] = v
-			}
-			return err
-		})
-		return m, err
-	default: // kArray
-		l := []any{}
-		err := r.entries(empty(s.items, 0), func() error {
-			v, err := value(r, s.items, depth+1, keep)
-			if keep {
-				l = append(l, v)
-			}
-			return err
-		})
-		return l, err
 	}
 }
 
-func printable(text string, binary bool) string {
-	if binary {
-		return base64.StdEncoding.EncodeToString([]byte(text))
-	}
-	return text
+func appendQuoted(b []byte, text string) []byte {
+	q, _ := json.Marshal(text) // of a string it never fails; what is no UTF-8 becomes U+FFFD
+	return append(b, q...)
 }
 
-// number keeps what JSON has no number for as text.
-func number(f float64, bits int) any {
+func appendBase64(b []byte, text string) []byte {
+	b = append(b, '"')
+	b = base64.StdEncoding.AppendEncode(b, []byte(text))
+	return append(b, '"')
+}
+
+// appendFloat writes what JSON has no number for as text.
+func appendFloat(b []byte, f float64, bits int) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
-		return strconv.FormatFloat(f, 'g', -1, bits)
+		return append(strconv.AppendFloat(append(b, '"'), f, 'g', -1, bits), '"')
 	}
-	return f
+	var q []byte
+	if bits == 32 {
+		q, _ = json.Marshal(float32(f)) // finite numbers never fail
+	} else {
+		q, _ = json.Marshal(f)
+	}
+	return append(b, q...)
 }

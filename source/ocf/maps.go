@@ -1,0 +1,96 @@
+package ocf
+
+// pairs reads a map of texts into to.
+func (r *reader) pairs(s *schema, to *[]Pair) error {
+	list := (*to)[:0]
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			*to = list
+			return err
+		}
+		for ; n > 0; n-- {
+			var p Pair
+			if p.Name, err = r.string(); err != nil {
+				return err
+			}
+			if p.Value, err = r.text(s.items); err != nil {
+				return err
+			}
+			list = append(list, p)
+		}
+	}
+}
+
+// ignorePairs passes over a map of strings.
+func (r *reader) ignorePairs() error {
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			return err
+		}
+		for ; n > 0; n-- {
+			if _, err = r.string(); err != nil {
+				return err
+			}
+			if _, err = r.string(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// properties reads a map of records that are a PropertyChange.
+func (r *reader) properties(s *schema, to *[]PropertyChange) error {
+	list := (*to)[:0]
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			*to = list
+			return err
+		}
+		for ; n > 0; n-- {
+			var c PropertyChange
+			if c.Name, err = r.string(); err != nil {
+				return err
+			}
+			for _, f := range s.items.fields {
+				at := &c.Previous
+				if f.name == "current" {
+					at = &c.Current
+				}
+				if *at, err = r.text(f.typ); err != nil {
+					return err
+				}
+			}
+			list = append(list, c)
+		}
+	}
+}
+
+// tags reads a map of maps of texts.
+func (r *reader) tags(s *schema, to *[]TagSet) error {
+	sets := (*to)[:0]
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			*to = sets
+			return err
+		}
+		for ; n > 0; n-- {
+			// A set that was here before keeps the capacity of its tags.
+			if len(sets) < cap(sets) {
+				sets = sets[:len(sets)+1]
+			} else {
+				sets = append(sets, TagSet{})
+			}
+			t := &sets[len(sets)-1]
+			if t.Name, err = r.string(); err != nil {
+				return err
+			}
+			if err = r.pairs(s.items, &t.Tags); err != nil {
+				return err
+			}
+		}
+	}
+}
