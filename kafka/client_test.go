@@ -1,0 +1,63 @@
+package kafka
+
+import (
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Every compression makes a client that gets a record through; the defaults that cost seconds on real brokers are not
+// in force.
+func TestOptions(t *testing.T) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for _, compression := range []string{"none", "snappy", "lz4", "zstd", "gzip"} {
+		opts, err := (&Client{Brokers: c.ListenAddrs(), ID: "x", Compression: compression, Buffered: 100}).Options()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cl, err := kgo.NewClient(opts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("v")}).FirstErr(); err != nil {
+			t.Errorf("%s: %v", compression, err)
+		}
+		if age := cl.OptValue(kgo.MetadataMinAge); age != 100*time.Millisecond {
+			t.Errorf("MetadataMinAge is %v: three brokers would do 3 transactions a second", age)
+		}
+		cl.Close()
+	}
+	if _, err := (&Client{Compression: "brotli"}).Options(); err == nil {
+		t.Error("brotli was accepted")
+	}
+}
+
+// A topic that was created answers, and one that exists is no error.
+func TestCreate(t *testing.T) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	adm := kadm.NewClient(cl)
+	for range 2 {
+		if err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if topics, err := adm.ListTopics(t.Context(), "new"); err != nil || len(topics["new"].Partitions) != 3 {
+		t.Errorf("%v, %v", topics, err)
+	}
+}

@@ -1,0 +1,89 @@
+package dir
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blobfeed/source"
+)
+
+func store(t *testing.T, files ...string) (*Store, string) {
+	t.Helper()
+	root := t.TempDir()
+	for _, f := range files {
+		path := filepath.Join(root, f)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte("0123456789"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, root
+}
+
+// Listings are in the order of whole names, as a blob service's: "a-b/" before "a/", though "a" is before "a-b".
+func TestList(t *testing.T) {
+	s, _ := store(t, "x/a/1", "x/a-b/2", "x/a.txt", "x/b/c/3", "y/4")
+	for args, want := range map[[2]string]string{
+		{"x/", "/"}:     "x/a-b/ x/a.txt x/a/ x/b/",
+		{"x/", ""}:      "x/a-b/2 x/a.txt x/a/1 x/b/c/3",
+		{"x/a", "/"}:    "x/a-b/ x/a.txt x/a/",
+		{"x/b/c", ""}:   "x/b/c/3",
+		{"", "/"}:       "x/ y/",
+		{"nosuch/", ""}: "",
+	} {
+		var got []string
+		for e, err := range s.List(t.Context(), args[0], args[1]) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if e.IsPrefix != strings.HasSuffix(e.Name, "/") || !e.IsPrefix && e.Size != 10 {
+				t.Errorf("%+v", e)
+			}
+			got = append(got, e.Name)
+		}
+		if g := strings.Join(got, " "); g != want {
+			t.Errorf("List(%q) = %s, want %s", args, g, want)
+		}
+	}
+}
+
+func TestReadAt(t *testing.T) {
+	s, root := store(t, "a/b")
+	if err := os.WriteFile(filepath.Join(root, "..", "outside"), []byte("secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name   string
+		offset int64
+		n      int
+		want   string
+		err    error
+	}{
+		{"a/b", 0, 4, "0123", nil},
+		{"a/b", 8, 4, "89", nil},
+		{"a/b", 10, 4, "", nil},
+		{"a/b", 99, 4, "", nil},
+		{"a/c", 0, 4, "", source.ErrNotFound},
+	} {
+		p := make([]byte, c.n)
+		n, err := s.ReadAt(t.Context(), c.name, p, c.offset)
+		if string(p[:n]) != c.want || !errors.Is(err, c.err) {
+			t.Errorf("%+v: %q, %v", c, p[:n], err)
+		}
+	}
+	if _, err := s.ReadAt(t.Context(), "../outside", make([]byte, 4), 0); err == nil {
+		t.Error("a name led out of the directory")
+	}
+	if _, err := New(filepath.Join(root, "nosuch")); err == nil {
+		t.Error("a missing directory was opened")
+	}
+}
