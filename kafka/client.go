@@ -39,7 +39,7 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		compress,
 		// Leases have a producer each, which share the events: without some patience they send many small batches, and
 		// the broker's work is by batch. It costs no latency: a commit flushes at once.
-		kgo.ProducerLinger(20*time.Millisecond),
+		kgo.ProducerLinger(20 * time.Millisecond),
 		kgo.MaxBufferedRecords(c.Buffered),
 		// With the default of 5 s a produce that meets CONCURRENT_TRANSACTIONS, which three brokers say in every other
 		// transaction, is repeated only 5 s later: 3 transactions a second instead of 12.
