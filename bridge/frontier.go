@@ -50,12 +50,12 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
 	if err != nil {
 		return err
 	}
-	next, _, err := w.nextSegment(f.Current)
+	next, more, err := w.nextSegment(f.Current)
 	if err != nil {
 		return err
 	}
 	f.Completed, f.Current, f.Topics = f.Current, next, topics
-	done := Completion{Segment: f.Completed}
+	done := Completion{Segment: f.Completed, Last: !more}
 	if w.Markers {
 		done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
 		f.Resolved = done.Resolved.String()

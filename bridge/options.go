@@ -68,7 +68,7 @@ type Commit struct {
 	Late    int           // of them at or below a marker that was written before
 	Bytes   int           // keys, values and headers
 	Last    time.Time     // the latest event time in it
-	Drained bool          // everything that the feed listed is delivered
+	Drained bool          // everything that is in an open segment so far is delivered
 	Took    time.Duration // from the first record to the commit's acknowledgement
 }
 
@@ -76,6 +76,7 @@ type Commit struct {
 type Completion struct {
 	Segment  source.Segment
 	Resolved envelope.Timestamp // zero where markers are off
+	Last     bool               // the feed has no later segment yet
 }
 
 func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }

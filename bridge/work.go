@@ -98,7 +98,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 // listing made after that was known (I7), the cursor says that this lease is done.
 func (w *worker) endPass(m source.Manifest, err error) error {
 	if err == nil {
-		w.txn.drained = true
+		w.txn.drained = !m.Finalized
 		if m.Finalized {
 			w.cursor.Finish(m.Segment)
 			w.txn.start()

@@ -1,154 +1,76 @@
 package verify
 
-import (
-	"bytes"
-	"cmp"
-	"strings"
-
-	"blobfeed/envelope"
-)
-
-// Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on
-// one partition. Records of a replay count as disorder.
+// Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on one
+// partition of its topic: a later segment, or in the same segment the same shard and a later chunk, block or index. In a
+// segment a blob is in one shard, so another shard is disorder, too. So is an event that comes again.
 type Order struct {
 	failures
-	last map[string]place
+	topics byTopic[byKey[place]]
 }
 
 type place struct {
 	partition int32
-	pos       envelope.Position
+	pos       position
 }
 
 // NewOrder returns an Order.
-func NewOrder() *Order { return &Order{last: map[string]place{}} }
+func NewOrder() *Order { return &Order{} }
 
 // Note implements Validator.
 func (o *Order) Note(r Record) {
 	if r.Key == nil {
 		return
 	}
-	pos, err := envelope.ParsePosition(string(r.Header("position")))
-	if err != nil {
-		o.add(&r, "header position: %v", err)
+	header := r.Header("position")
+	pos, ok := parsePosition(header)
+	if !ok {
+		o.add(&r, "header position is %q", header)
 		return
 	}
-	before, known := o.last[string(r.Key)]
-	if known && before.partition != r.Partition {
-		o.add(&r, "key %q was on partition %d", r.Key, before.partition)
+	last, known := o.topics.at(r.Topic).at(r.Key)
+	if known && last.partition != r.Partition {
+		o.add(&r, "key %q was on partition %d", r.Key, last.partition)
 	}
-	if known && !later(pos, before.pos) {
-		o.add(&r, "key %q: the event at %s comes after the one at %s", r.Key, pos, before.pos)
+	switch b := last.pos; {
+	case !known || pos.segment > b.segment:
+	case pos.segment < b.segment:
+		o.add(&r, "key %q: the event at %s comes after one of segment %012d", r.Key, header, b.segment)
+	case pos.shard != b.shard:
+		o.add(&r, "key %q: the event at %s comes after one of shard %02d of the segment", r.Key, header, b.shard)
+	case pos.inShard(b) <= 0:
+		o.add(&r, "key %q: the event at %s comes after the one at %d/%d/%d of the shard", r.Key, header, b.chunk, b.offset, b.index)
 	}
-	o.last[string(r.Key)] = place{r.Partition, pos}
+	*last = place{r.Partition, pos}
 }
 
-// later reports whether a is behind b. In a segment a blob is in one shard, so another shard is disorder, too.
-func later(a, b envelope.Position) bool {
-	if c := strings.Compare(a.Segment, b.Segment); c != 0 {
-		return c > 0
-	}
-	return a.Shard == b.Shard && cmp.Or(cmp.Compare(a.Chunk, b.Chunk), cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Index, b.Index)) > 0
-}
-
-// Barrier checks that no record of a segment comes after one of a later segment on its partition.
-type Barrier struct {
+// Sequence checks that the sequencers of a key never fall, by the header sequence. They are compared as the service asks:
+// without case, padded to equal length. Where Order trusts the feed's order, this does not; it fails if the service itself
+// wrote a blob's events out of order. A record with an empty sequence, as rows of an initial scan have, is passed over.
+type Sequence struct {
 	failures
-	last map[int32]string
+	topics byTopic[byKey[sequence]]
 }
 
-// NewBarrier returns a Barrier.
-func NewBarrier() *Barrier { return &Barrier{last: map[int32]string{}} }
+// NewSequence returns a Sequence.
+func NewSequence() *Sequence { return &Sequence{} }
 
 // Note implements Validator.
-func (b *Barrier) Note(r Record) {
+func (s *Sequence) Note(r Record) {
 	if r.Key == nil {
 		return
 	}
-	pos := string(r.Header("position"))
-	if len(pos) < 15 {
-		b.add(&r, "header position is %q", pos)
+	header, present := r.lookup("sequence")
+	if present && len(header) == 0 {
 		return
 	}
-	segment := pos[:15] // YYYY/MM/DD/HHMM
-	if segment < b.last[r.Partition] {
-		b.add(&r, "an event of segment %s comes after one of %s", segment, b.last[r.Partition])
+	seq, ok := parseSequence(header)
+	if !ok {
+		s.add(&r, "header sequence is %q", header)
 		return
 	}
-	b.last[r.Partition] = segment
-}
-
-// Partition checks that keys are where a function says.
-type Partition struct {
-	failures
-	partitions int
-	of         func(key []byte, partitions int) int32
-}
-
-// NewPartition returns a Partition for a topic with so many partitions.
-func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Partition {
-	return &Partition{partitions: partitions, of: of}
-}
-
-// Note implements Validator.
-func (p *Partition) Note(r Record) {
-	if r.Key == nil {
-		return
+	last, known := s.topics.at(r.Topic).at(r.Key)
+	if known && seq.compare(*last) < 0 {
+		s.add(&r, "key %q: sequence %s comes after %016x%016x%016x", r.Key, header, last[0], last[1], last[2])
 	}
-	if want := p.of(r.Key, p.partitions); want != r.Partition {
-		p.add(&r, "key %q belongs to partition %d", r.Key, want)
-	}
-}
-
-// Resolved checks the markers: after R on a partition no record has updated <= R, and R never falls. Failures also
-// compares the partitions: each has to get every marker.
-type Resolved struct {
-	failures
-	partitions int
-	last       map[int32]envelope.Timestamp
-	seen       map[int32][]envelope.Timestamp
-}
-
-// NewResolved returns a Resolved for a topic with so many partitions.
-func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, last: map[int32]envelope.Timestamp{}, seen: map[int32][]envelope.Timestamp{}}
-}
-
-// Markers is how many markers partition 0 has.
-func (v *Resolved) Markers() int { return len(v.seen[0]) }
-
-// Note implements Validator.
-func (v *Resolved) Note(r Record) {
-	last := v.last[r.Partition]
-	if r.Key != nil {
-		ts, err := envelope.ParseTimestamp(string(r.Header("updated")))
-		if err != nil {
-			v.add(&r, "header updated: %v", err)
-		} else if ts.Compare(last) <= 0 {
-			v.add(&r, "updated %s comes after the marker %s", ts, last)
-		}
-		return
-	}
-	text, ok := bytes.CutPrefix(r.Value, []byte(`{"resolved":"`))
-	ts, err := envelope.ParseTimestamp(string(bytes.TrimSuffix(text, []byte(`"}`))))
-	if !ok || err != nil {
-		v.add(&r, "%q is no marker", r.Value)
-		return
-	}
-	if ts.Compare(last) < 0 {
-		v.add(&r, "the marker %s comes after %s", ts, last)
-	}
-	v.last[r.Partition] = ts
-	v.seen[r.Partition] = append(v.seen[r.Partition], ts)
-}
-
-// Failures implements Validator.
-func (v *Resolved) Failures() []Failure {
-	f := v.failures
-	for p := range int32(v.partitions) {
-		if have, want := v.seen[p], v.seen[0]; len(have) != len(want) {
-			f.add(&Record{Partition: p}, "partition %d has %d markers, partition 0 has %d", p, len(have), len(want))
-		}
-	}
-	return f.Failures()
+	*last = seq
 }

@@ -20,22 +20,38 @@ type Header struct {
 
 // Header returns the value of a header, or nil.
 func (r *Record) Header(key string) []byte {
+	v, _ := r.lookup(key)
+	return v
+}
+
+func (r *Record) lookup(key string) (value []byte, ok bool) {
 	for i := range r.Headers {
 		if r.Headers[i].Key == key {
-			return r.Headers[i].Value
+			return r.Headers[i].Value, true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // Validator checks one promise.
 type Validator interface {
 	Note(Record)
-	// Failures returns what does not hold, the first of them at most, and one line that counts the rest.
+	// Failures returns what does not hold, the first of them at most, and one line that counts the rest. It may be called
+	// at any time; what is only known at the end, such as what is missing, is judged as if the topic ended here.
 	Failures() []Failure
 }
 
-// Failure is a broken promise and where it was seen.
+var (
+	_ Validator = (*Unique)(nil)
+	_ Validator = (*Complete)(nil)
+	_ Validator = (*Order)(nil)
+	_ Validator = (*Sequence)(nil)
+	_ Validator = (*Partition)(nil)
+	_ Validator = (*Barrier)(nil)
+	_ Validator = (*Resolved)(nil)
+)
+
+// Failure is a broken promise and where it was seen. Without a topic it was not at a record.
 type Failure struct {
 	Topic     string
 	Partition int32
@@ -50,25 +66,40 @@ func (f Failure) String() string {
 	return fmt.Sprintf("%s, partition %d, offset %d: %s", f.Topic, f.Partition, f.Offset, f.Problem)
 }
 
-// kept is how many failures are kept in full.
+// kept is how many failures of a validator are kept in full: of a topic that is all wrong, nobody reads more.
 const kept = 20
 
 type failures struct {
 	first []Failure
-	more  int
+	more  int64
 }
 
 func (f *failures) add(r *Record, format string, args ...any) {
+	f.put(Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, format, args...)
+}
+
+// end adds what was not seen at a record.
+func (f *failures) end(format string, args ...any) { f.put(Failure{}, format, args...) }
+
+func (f *failures) put(x Failure, format string, args ...any) {
 	if len(f.first) == kept {
 		f.more++
 		return
 	}
-	f.first = append(f.first, Failure{r.Topic, r.Partition, r.Offset, fmt.Sprintf(format, args...)})
+	x.Problem = fmt.Sprintf(format, args...)
+	f.first = append(f.first, x)
 }
 
+// copy returns failures to which more can be added for one answer.
+func (f *failures) copy() *failures {
+	return &failures{f.first[:len(f.first):len(f.first)], f.more}
+}
+
+// Failures implements Validator.
 func (f *failures) Failures() []Failure {
+	first := f.first[:len(f.first):len(f.first)]
 	if f.more > 0 {
-		return append(f.first[:len(f.first):len(f.first)], Failure{Problem: fmt.Sprintf("and %d more", f.more)})
+		return append(first, Failure{Problem: fmt.Sprintf("and %d more", f.more)})
 	}
-	return f.first
+	return first
 }

@@ -72,6 +72,9 @@ func (p *progress) Committed(c bridge.Commit) {
 // Completed implements bridge.Observer.
 func (p *progress) Completed(c bridge.Completion) {
 	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drained = c.Last
 }
 
 // Failed implements bridge.Observer.

@@ -1,7 +1,24 @@
 // Package feedsim writes change feeds as Azure does, of any size, and tells which events a reader has to find.
 //
-// A Feed is written segment by segment: Open, Append, Roll and Finalize are what the service does in an hour; Write does it
-// for a whole Spec. All of it follows from Spec.Seed. Within a segment a blob's events are in one shard, with rising times
-// and sequence numbers; between blobs of a chunk neither is sorted. Block counts and sizes are the overlong varints, and
-// the sync marker is the constant, of real files.
+// Write writes the feed of a Spec at once. A Feed is the same one step at a time, as the service writes while others read:
+//
+//	Open      the next segment: its manifest says Publishing, then meta/segments.json names it
+//	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
+//	Roll      the next chunk of all shards, or of some
+//	Next      what happens at the hour: the next segment exists before the one before turns Finalized
+//	Finalize  the open segment turns Finalized without a next one, as no real feed does, but as tests want
+//
+// # What holds in every feed
+//
+//   - The same Spec and the same calls give the same bytes. TornAppends changes neither bytes nor events.
+//   - In a segment a blob is in one shard; in the next segment it may be in another. No event lacks a shard.
+//   - A blob's events have rising times, sequencers and Seq. Between the blobs of a chunk neither times nor sequencers are
+//     sorted.
+//   - Event times are inside the segment's interval. Ids are unique.
+//   - Block counts and sizes are the overlong varints, and the sync marker is the constant, of real files. The schemas are
+//     those of real files, too.
+//   - Some blobs have names that break readers which decode or split them.
+//
+// Events are announced when they are made, before they are in the sink: who expects them does so before a reader can find
+// them. An event that is not in the sink because of an error was announced, too; after an error the feed is of no use.
 package feedsim

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// Sink is where a feed is written.
+// Sink is where a feed is written. It must not keep the data that it is given.
 type Sink interface {
 	// Put writes a blob whole, replacing one of that name at once.
 	Put(ctx context.Context, name string, data []byte) error
@@ -15,36 +15,51 @@ type Sink interface {
 	Append(ctx context.Context, name string, data []byte) error
 }
 
-// Dir is a Sink in a local directory.
+// Dir is a Sink in a local directory, which need not exist.
 type Dir string
 
 var _ Sink = Dir("")
 
-// Put implements Sink.
-func (d Dir) Put(_ context.Context, name string, data []byte) error {
-	file := filepath.Join(string(d), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+// Put implements Sink. A reader sees the old blob or the new one, never a part.
+func (d Dir) Put(ctx context.Context, name string, data []byte) error {
+	file, err := d.place(ctx, name)
+	if err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	if err := os.WriteFile(file+".new", data, 0o644); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
-	return os.Rename(file+".new", file)
+	if err := os.Rename(file+".new", file); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
 }
 
-// Append implements Sink.
-func (d Dir) Append(_ context.Context, name string, data []byte) error {
-	file := filepath.Join(string(d), filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+// Append implements Sink. A reader may see a part of the data.
+func (d Dir) Append(ctx context.Context, name string, data []byte) error {
+	file, err := d.place(ctx, name)
+	if err != nil {
 		return fmt.Errorf("appending to %s: %w", name, err)
 	}
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("appending to %s: %w", name, err)
 	}
-	if _, err := f.Write(data); err != nil {
-		f.Close()
+	_, err = f.Write(data)
+	if err2 := f.Close(); err == nil {
+		err = err2
+	}
+	if err != nil {
 		return fmt.Errorf("appending to %s: %w", name, err)
 	}
-	return f.Close()
+	return nil
+}
+
+// place returns the file of a blob. Its folder exists.
+func (d Dir) place(ctx context.Context, name string) (string, error) {
+	if err := ctx.Err(); err != nil {
+		return "", err
+	}
+	file := filepath.Join(string(d), filepath.FromSlash(name))
+	return file, os.MkdirAll(filepath.Dir(file), 0o755)
 }

@@ -1,4 +1,5 @@
-// Package blobsink writes simulated feeds into blob storage.
+// Package blobsink writes simulated feeds into blob storage: Azurite's, or any that takes ordinary writes. A real account's
+// $blobchangefeed does not.
 package blobsink
 
 import (
@@ -7,13 +8,18 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/appendblob"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"blobfeed/integration/feedsim"
 )
 
-// Sink is a container.
+// Container is where the service keeps an account's feed.
+const Container = "$blobchangefeed"
+
+// Sink is a container. Manifests are block blobs and chunks are append blobs, as the service's.
 type Sink struct{ cl *container.Client }
 
 var _ feedsim.Sink = (*Sink)(nil)
@@ -26,10 +32,21 @@ func New(ctx context.Context, cl *container.Client) (*Sink, error) {
 	return &Sink{cl}, nil
 }
 
+// Connect returns a Sink for the feed of the account of a connection string.
+func Connect(ctx context.Context, connectionString string) (*Sink, error) {
+	cl, err := container.NewClientFromConnectionString(connectionString, Container, nil)
+	if err != nil {
+		return nil, fmt.Errorf("reading the connection string: %w", err)
+	}
+	return New(ctx, cl)
+}
+
 // Put implements feedsim.Sink.
 func (s *Sink) Put(ctx context.Context, name string, data []byte) error {
-	_, err := s.cl.NewBlockBlobClient(name).UploadBuffer(ctx, data, nil)
-	return err
+	if _, err := s.cl.NewBlockBlobClient(name).UploadBuffer(ctx, data, nil); err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	return nil
 }
 
 // maxAppend is the service's limit of one append.
@@ -42,7 +59,7 @@ func (s *Sink) Append(ctx context.Context, name string, data []byte) error {
 		part := data[:min(len(data), maxAppend)]
 		_, err := cl.AppendBlock(ctx, body{bytes.NewReader(part)}, nil)
 		if bloberror.HasCode(err, bloberror.BlobNotFound) {
-			if _, err = cl.Create(ctx, nil); err == nil {
+			if err = create(ctx, cl); err == nil {
 				continue
 			}
 		}
@@ -52,6 +69,12 @@ func (s *Sink) Append(ctx context.Context, name string, data []byte) error {
 		data = data[len(part):]
 	}
 	return nil
+}
+
+func create(ctx context.Context, cl *appendblob.Client) error {
+	contentType := "avro/binary"
+	_, err := cl.Create(ctx, &appendblob.CreateOptions{HTTPHeaders: &blob.HTTPHeaders{BlobContentType: &contentType}})
+	return err
 }
 
 type body struct{ io.ReadSeeker }

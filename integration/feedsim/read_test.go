@@ -10,8 +10,8 @@ import (
 	"blobfeed/source/dir"
 )
 
-// Every event that Write announces is in the feed, in the order of its blob, and no other.
-func TestWrite(t *testing.T) {
+// The project's own reader finds every event that Write announces, in the order of its blob, and no other.
+func TestRead(t *testing.T) {
 	for name, spec := range map[string]Spec{
 		"plain":    {Segments: 2},
 		"versions": {Segments: 3, Shards: 3, ChunksPerShard: 3, EventsPerSegment: 500, Versions: []int{1, 4, 5, 6}},
@@ -95,13 +95,4 @@ func events(ctx context.Context, f *source.Feed) func(yield func(source.Event, e
 			}
 		}
 	}
-}
-
-func BenchmarkWrite(b *testing.B) {
-	for b.Loop() {
-		if err := Write(b.Context(), Dir(b.TempDir()), Spec{Shards: 3, EventsPerSegment: 100_000}, nil); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportMetric(float64(100_000*b.N)/b.Elapsed().Seconds(), "events/s")
 }

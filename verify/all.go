@@ -1,0 +1,105 @@
+package verify
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Group is several validators as one.
+type Group struct {
+	validators []Validator
+	data, mark int64
+	topics     byTopic[map[int32]bool] // the partitions of each
+}
+
+var _ Validator = (*Group)(nil)
+
+// All returns a Group that shows each record to all of the validators.
+func All(validators ...Validator) *Group {
+	return &Group{validators: validators, topics: byTopic[map[int32]bool]{fresh: func() *map[int32]bool { return &map[int32]bool{} }}}
+}
+
+// Note implements Validator.
+func (g *Group) Note(r Record) {
+	if r.Key == nil {
+		g.mark++
+	} else {
+		g.data++
+	}
+	if partitions := *g.topics.at(r.Topic); !partitions[r.Partition] {
+		partitions[r.Partition] = true
+	}
+	for _, v := range g.validators {
+		v.Note(r)
+	}
+}
+
+// Failures implements Validator: those of all, each with the name of its validator in front.
+func (g *Group) Failures() []Failure {
+	var all []Failure
+	for _, v := range g.validators {
+		for _, f := range v.Failures() {
+			f.Problem = name(v) + ": " + f.Problem
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Summary is what a Group saw. A check that saw nothing proves nothing, so it counts, too.
+type Summary struct {
+	Topics, Partitions int // that had records
+	Data, Markers      int64
+	Checks             []Check
+}
+
+// Check is the result of one validator.
+type Check struct {
+	Name     string
+	Failures []Failure
+}
+
+// Summary returns what was seen so far.
+func (g *Group) Summary() Summary {
+	s := Summary{Topics: len(g.topics.all), Data: g.data, Markers: g.mark}
+	for _, partitions := range g.topics.all {
+		s.Partitions += len(*partitions)
+	}
+	for _, v := range g.validators {
+		s.Checks = append(s.Checks, Check{name(v), v.Failures()})
+	}
+	return s
+}
+
+// OK reports whether there was data and no check failed.
+func (s Summary) OK() bool {
+	for _, c := range s.Checks {
+		if len(c.Failures) > 0 {
+			return false
+		}
+	}
+	return s.Data > 0
+}
+
+// String returns a line of counts, a line per check, and the failures below it.
+func (s Summary) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n", s.Data, s.Markers, s.Partitions, s.Topics)
+	for _, c := range s.Checks {
+		result := "ok"
+		if len(c.Failures) > 0 {
+			result = "FAILED"
+		}
+		fmt.Fprintf(&b, "%-10s %s\n", c.Name, result)
+		for _, f := range c.Failures {
+			fmt.Fprintf(&b, "    %v\n", f)
+		}
+	}
+	return b.String()
+}
+
+// name returns the name of a validator's type, without its package.
+func name(v Validator) string {
+	text := fmt.Sprintf("%T", v)
+	return strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
+}

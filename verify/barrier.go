@@ -1,0 +1,32 @@
+package verify
+
+// Barrier checks that no event of a segment comes after one of a later segment on its partition, by the header position.
+type Barrier struct {
+	failures
+	topics byTopic[map[int32]uint64] // the newest segment by partition
+}
+
+// NewBarrier returns a Barrier.
+func NewBarrier() *Barrier {
+	return &Barrier{topics: byTopic[map[int32]uint64]{fresh: func() *map[int32]uint64 { return &map[int32]uint64{} }}}
+}
+
+// Note implements Validator.
+func (b *Barrier) Note(r Record) {
+	if r.Key == nil {
+		return
+	}
+	header := r.Header("position")
+	pos, ok := parsePosition(header)
+	if !ok {
+		b.add(&r, "header position is %q", header)
+		return
+	}
+	newest := *b.topics.at(r.Topic)
+	switch last := newest[r.Partition]; {
+	case pos.segment < last:
+		b.add(&r, "the event at %s comes after one of segment %012d", header, last)
+	case pos.segment > last:
+		newest[r.Partition] = pos.segment
+	}
+}

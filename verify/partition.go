@@ -1,0 +1,34 @@
+package verify
+
+// Partition checks that each key is on the partition that a function says. Without a function it checks that each key stays
+// on the partition where it came first. It does not know of topics whose partition count changes.
+type Partition struct {
+	failures
+	partitions int
+	of         func(key []byte, partitions int) int32
+	topics     byTopic[byKey[int32]] // where keys are, without a function
+}
+
+// NewPartition returns a Partition for a topic with so many partitions. Of may be nil.
+func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Partition {
+	return &Partition{partitions: partitions, of: of}
+}
+
+// Note implements Validator.
+func (p *Partition) Note(r Record) {
+	if r.Key == nil {
+		return
+	}
+	if p.of != nil {
+		if want := p.of(r.Key, p.partitions); want != r.Partition {
+			p.add(&r, "key %q belongs to partition %d", r.Key, want)
+		}
+		return
+	}
+	switch first, known := p.topics.at(r.Topic).at(r.Key); {
+	case !known:
+		*first = r.Partition
+	case *first != r.Partition:
+		p.add(&r, "key %q came first on partition %d", r.Key, *first)
+	}
+}
