@@ -314,3 +314,74 @@ func TestTwoInstances(t *testing.T) {
 	}
 	consume(t, c, append(promises(), complete)...)
 }
+
+// spread notes which partition counts explain where the keys of each segment are.
+type spread struct{ counts map[string]map[int]bool }
+
+func (s *spread) Note(r verify.Record) {
+	if r.Key == nil {
+		return
+	}
+	segment := string(r.Header("position"))[:15]
+	if s.counts[segment] == nil {
+		s.counts[segment] = map[int]bool{partitions: true, partitions + 3: true}
+	}
+	for n := range s.counts[segment] {
+		if partitioner.Murmur2(r.Key, n) != r.Partition {
+			delete(s.counts[segment], n)
+		}
+	}
+}
+
+func (s *spread) Failures() []verify.Failure { return nil }
+
+// Partitions that are added while a segment is delivered are used from the next one on, and get markers from then on (I5).
+func TestPartitionsAdded(t *testing.T) {
+	ctx, feed := t.Context(), t.TempDir()
+	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	o, _ := options(t, c, feed)
+	grow := func() {
+		t.Helper()
+		if err := live.Append(ctx, 200, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := runOnce(t, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := live.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	grow()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 3, topic); err != nil {
+		t.Fatal(err)
+	}
+	grow() // the same segment: keys stay
+	if err := live.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	grow() // the next one
+	if err := live.Finalize(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := runOnce(t, o); err != nil {
+		t.Fatal(err)
+	}
+	where := &spread{counts: map[string]map[int]bool{}}
+	data, markers := consume(t, c, where, verify.NewUnique(), verify.NewBarrier())
+	if first, second := where.counts["2026/01/01/0000"], where.counts["2026/01/01/0100"]; !first[partitions] || first[partitions+3] || !second[partitions+3] || second[partitions] {
+		t.Errorf("segments are spread over %v", where.counts)
+	}
+	if data != 600 || markers != 2*(partitions+3) {
+		t.Errorf("%d records, %d markers", data, markers)
+	}
+}

@@ -50,7 +50,7 @@ func demo(ctx context.Context, port int, stdout io.Writer) error {
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
-	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -b %s -t %s -o beginning\n\nCtrl-C stops the demo.\n\n", address, address, demoTopic)
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -C -b %s -t %s -o beginning\n\nCtrl-C stops the demo.\n\n", address, address, demoTopic)
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
 		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, EventsPerSegment: 60, Blobs: 40, HotShare: 0.2,

@@ -64,7 +64,7 @@ func TestDumpFeed(t *testing.T) {
 // The demo shows records and markers that went through the whole path, and ends cleanly.
 func TestDemo(t *testing.T) {
 	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s")
-	for _, want := range []string{"kcat -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read"} {
+	for _, want := range []string{"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read"} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}
