@@ -14,7 +14,12 @@ func (r *reader) pairs(s *schema, to *[]Pair) error {
 			if p.Name, err = r.string(); err != nil {
 				return err
 			}
-			if p.Value, err = r.text(s.items); err != nil {
+			if s.items.kind == kString {
+				p.Value, err = r.string()
+			} else {
+				p.Value, err = r.text(s.items)
+			}
+			if err != nil {
 				return err
 			}
 			list = append(list, p)
@@ -29,9 +34,13 @@ func (r *reader) ignorePairs() error {
 		if err != nil || n == 0 {
 			return err
 		}
-		for ; n > 0; n-- {
-			if _, err = r.string(); err != nil {
-				return err
+		if n > int64(len(r.data)) {
+			return errEnd
+		}
+		for n *= 2; n > 0; n-- {
+			if size := r.short(); size >= 0 && size < len(r.data)-r.at {
+				r.at += 1 + size
+				continue
 			}
 			if _, err = r.string(); err != nil {
 				return err

@@ -133,14 +133,27 @@ func run(steps []step, r *reader, ev *Event) error {
 		a := &st.action
 		var err error
 		if a.op == opUnion {
-			if a, err = r.branch(a); err != nil {
+			if i := r.short(); i >= 0 && i < len(a.branches) {
+				a = &a.branches[i]
+				r.at++
+			} else if a, err = r.branch(a); err != nil {
 				return fmt.Errorf("field %s: %w", clip(st.name), err)
 			}
 		}
 		switch a.op {
 		case opString:
+			if n := r.short(); n >= 0 && n < len(r.data)-r.at {
+				*ev.text(st.to) = r.data[r.at+1 : r.at+1+n]
+				r.at += 1 + n
+				continue
+			}
 			*ev.text(st.to), err = r.string()
 		case opSymbol:
+			if i := r.short(); i >= 0 && i < len(a.typ.symbols) {
+				*ev.text(st.to) = a.typ.symbols[i]
+				r.at++
+				continue
+			}
 			*ev.text(st.to), err = r.symbol(a.typ)
 		case opLong:
 			var v int64
@@ -185,10 +198,11 @@ func (r *reader) branch(a *action) (*action, error) {
 
 // reset clears ev and keeps the capacity of its slices.
 func (ev *Event) reset() {
-	*ev = Event{
-		PreviousInfo: ev.PreviousInfo[:0], AsyncOperationInfo: ev.AsyncOperationInfo[:0], RestorePointMarker: ev.RestorePointMarker[:0],
-		BlobPropertiesUpdated: ev.BlobPropertiesUpdated[:0], BlobTagsUpdated: ev.BlobTagsUpdated[:0], Extra: ev.Extra[:0],
-	}
+	previous, async, restore := ev.PreviousInfo[:0], ev.AsyncOperationInfo[:0], ev.RestorePointMarker[:0]
+	properties, tags, extra := ev.BlobPropertiesUpdated[:0], ev.BlobTagsUpdated[:0], ev.Extra[:0]
+	*ev = Event{}
+	ev.PreviousInfo, ev.AsyncOperationInfo, ev.RestorePointMarker = previous, async, restore
+	ev.BlobPropertiesUpdated, ev.BlobTagsUpdated, ev.Extra = properties, tags, extra
 }
 
 func (r *reader) extra(st *step, ev *Event) error {

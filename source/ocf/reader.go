@@ -47,6 +47,15 @@ func (r *reader) long() (int64, error) {
 	return r.longer()
 }
 
+// short returns the value at hand if it is one byte and not negative, and -1 otherwise; it does not pass over it. It is
+// inlined where most values are such: lengths of strings, branches of unions, indexes of symbols.
+func (r *reader) short() int {
+	if r.at < len(r.data) && r.data[r.at]&0x81 == 0 {
+		return int(r.data[r.at] >> 1)
+	}
+	return -1
+}
+
 func (r *reader) longer() (int64, error) {
 	v, n := long(r.rest())
 	switch {
