@@ -21,9 +21,10 @@ type batch struct {
 	headers []kgo.RecordHeader
 	env     envelope.Record
 
-	bytes int
-	late  int
-	last  time.Time
+	bytes    int
+	late     int
+	filtered int
+	last     time.Time
 }
 
 // pool keeps free batches. It is no sync.Pool: a garbage collection would empty that, and their buffers, which took many
@@ -64,7 +65,7 @@ const recordSize = 1536
 // encode fills records from events.
 func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions int32) error {
 	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
-	b.bytes, b.late, b.last = 0, 0, time.Time{}
+	b.bytes, b.late, b.filtered, b.last = 0, 0, 0, time.Time{}
 	if n := len(b.events.Events); cap(b.records) < n {
 		b.records, b.headers, b.buf = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
 	}
@@ -73,6 +74,16 @@ func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions in
 		pos.Index = i
 		var emit bool
 		var err error
+		if w.filter.Active() {
+			match, err := w.filter.Match(&b.events.Events[i])
+			if err != nil {
+				return &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
+			}
+			if !match {
+				b.filtered++
+				continue
+			}
+		}
 		if b.buf, emit, err = w.Encoder.Append(b.buf, &b.env, &b.events.Events[i], pos); err != nil {
 			return &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
 		}

@@ -22,8 +22,9 @@ type Bridge struct {
 	leases    int
 	admin     *kadm.Client
 
-	hard  context.Context // ends transactions where they are
-	fatal func(error)     // stops the instance with an error
+	hard   context.Context // ends transactions where they are
+	fatal  func(error)     // stops the instance with an error
+	finish func()          // stops the instance: its work is done
 
 	mu      sync.Mutex
 	workers map[int32]*worker
@@ -46,6 +47,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	defer cancel(nil)
 	b.hard = hard
 	b.fatal = func(err error) { cancel(&fatalError{err}) }
+	b.finish = func() { cancel(nil) }
 
 	cl, err := kgo.NewClient(b.Client...)
 	if err != nil {
@@ -69,6 +71,11 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	if err != nil {
 		return err
 	}
+	wg.Go(func() { // whoever holds lease 0 ends the feed; all instances see it
+		if _, err := b.view.Await(stop, func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Ended }); err == nil {
+			b.finish()
+		}
+	})
 	if b.Once {
 		wg.Go(func() {
 			if err := b.awaitAll(stop); err != nil {

@@ -42,6 +42,7 @@ func (r *recorder) Committed(c Commit) {
 	defer r.mu.Unlock()
 	r.Read += c.Read
 	r.Emitted += c.Emitted
+	r.Filtered += c.Filtered
 	r.Late += c.Late
 }
 

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"maps"
+	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -18,13 +19,20 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		return true, w.lease.Commit(w.hard, nil, &offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen, Topics: topics})
+		start, completed := w.Start.resolve(time.Now())
+		return true, w.lease.Commit(w.hard, nil, &offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen, Topics: topics, Start: start, Completed: completed})
 	}
 	f := *s.Frontier
+	if f.Ended {
+		return false, nil // Run stops when it sees this
+	}
 	if f.Current == (source.Segment{}) {
 		next, ok, err := w.nextSegment(f.Completed)
 		if err != nil || !ok {
 			return false, err
+		}
+		if w.beyond(next) {
+			return true, w.end(f)
 		}
 		f.Current = next
 		// I5: nothing is in flight between two segments, so the counts may change here.
@@ -54,10 +62,17 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
 	if err != nil {
 		return err
 	}
-	f.Completed, f.Current, f.Topics = f.Current, next, topics
+	ends := w.End != (envelope.Timestamp{}) && (more && w.beyond(next) || m.Begin.Add(m.Interval-segmentSlack).UnixNano() > w.End.Wall)
+	if ends {
+		next = source.Segment{}
+	}
+	f.Completed, f.Current, f.Topics, f.Ended = f.Current, next, topics, ends
 	done := Completion{Segment: f.Completed, Last: !more}
 	if w.Markers {
 		done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
+		if ends && w.End.Compare(w.promised) > 0 {
+			done.Resolved = w.End // nothing above it was written, and nothing more comes
+		}
 		f.Resolved = done.Resolved.String()
 		for _, r := range resolved.Markers(topics, w.Encoder.Resolved(done.Resolved)) {
 			if err := w.lease.Produce(w.hard, r); err != nil {
@@ -70,6 +85,25 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
 	}
 	w.Observer.Completed(done)
 	return nil
+}
+
+// beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
+func (w *worker) beyond(seg source.Segment) bool {
+	return w.End != (envelope.Timestamp{}) && seg.Time().UnixNano() > w.End.Wall+int64(segmentSlack)
+}
+
+// end commits the last frontier, and a marker for the end time to every partition.
+func (w *worker) end(f offsets.Frontier) error {
+	f.Ended = true
+	if w.Markers && w.End.Compare(w.promised) > 0 {
+		f.Resolved = w.End.String()
+		for _, r := range resolved.Markers(f.Topics, w.Encoder.Resolved(w.End)) {
+			if err := w.lease.Produce(w.hard, r); err != nil {
+				return err
+			}
+		}
+	}
+	return w.lease.Commit(w.hard, nil, &f)
 }
 
 // next returns the first segment after seg that may be read.
@@ -132,6 +166,9 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 	}
 	if err := b.compatible(f.Feed, f.Settings); err != nil {
 		return false, err // before a worker looks, which may be later than the end
+	}
+	if f.Ended {
+		return true, nil
 	}
 	last := f.Current
 	if last == (source.Segment{}) {

@@ -22,6 +22,10 @@ type Options struct {
 	Frozen  map[string]string // settings that must not change while records exist, by name
 	Encoder *envelope.Encoder
 
+	Start  Start              // used once, at the very first start
+	End    envelope.Timestamp // deliver up to it, then stop; zero: no end
+	Filter envelope.Filter    // its times are set from Start and End
+
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
 	TxnTimeout    time.Duration
@@ -61,15 +65,16 @@ type Observer interface {
 
 // Commit is one committed transaction of a lease.
 type Commit struct {
-	Lease   int32
-	Segment source.Segment
-	Read    int           // events that the cursor passed
-	Emitted int           // of them written as records
-	Late    int           // of them at or below a marker that was written before
-	Bytes   int           // keys, values and headers
-	Last    time.Time     // the latest event time in it
-	Drained bool          // everything that is in an open segment so far is delivered
-	Took    time.Duration // from the first record to the commit's acknowledgement
+	Lease    int32
+	Segment  source.Segment
+	Read     int           // events that the cursor passed
+	Emitted  int           // of them written as records
+	Filtered int           // left out by the filter
+	Late     int           // of them at or below a marker that was written before
+	Bytes    int           // keys, values and headers
+	Last     time.Time     // the latest event time in it
+	Drained  bool          // everything that is in an open segment so far is delivered
+	Took     time.Duration // from the first record to the commit's acknowledgement
 }
 
 // Completion is a segment whose events are all delivered.

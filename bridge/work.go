@@ -127,6 +127,7 @@ func (w *worker) commit() error {
 	}
 	w.cursor.Counts.Read += int64(t.read)
 	w.cursor.Counts.Emitted += int64(t.emitted)
+	w.cursor.Counts.Filtered += int64(t.filtered)
 	w.cursor.Counts.Late += int64(t.late)
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
@@ -135,7 +136,7 @@ func (w *worker) commit() error {
 		w.Log.Warn("events came after the marker for their time", "lease", w.p, "events", t.late, "segment", t.segment)
 	}
 	w.Observer.Committed(Commit{
-		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Late: t.late, Bytes: t.bytes, Last: t.last,
+		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Late: t.late, Bytes: t.bytes, Last: t.last,
 		Drained: t.drained, Took: time.Since(t.began),
 	})
 	w.pool.put(t.batches) // their records are acknowledged
@@ -145,13 +146,16 @@ func (w *worker) commit() error {
 
 // txn is what the open transaction holds.
 type txn struct {
-	segment             source.Segment
-	began               time.Time // zero: nothing to commit
-	batches             []*batch
-	read, emitted, late int
-	bytes               int
-	last                time.Time
-	drained             bool
+	segment source.Segment
+	began   time.Time // zero: nothing to commit
+	batches []*batch
+	read    int
+	emitted int
+
+	filtered, late int
+	bytes          int
+	last           time.Time
+	drained        bool
 }
 
 func (t *txn) start() {
@@ -165,6 +169,7 @@ func (t *txn) add(b *batch) {
 	t.batches = append(t.batches, b)
 	t.read += len(b.events.Events)
 	t.emitted += len(b.records)
+	t.filtered += b.filtered
 	t.late += b.late
 	t.bytes += b.bytes
 	if b.last.After(t.last) {

@@ -32,6 +32,7 @@ type worker struct {
 
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
+	filter   envelope.Filter    // with the frontier's start and our end
 }
 
 func startWorker(b *Bridge, p int32) *worker {
@@ -169,16 +170,26 @@ func (w *worker) see(f *offsets.Frontier) error {
 	if err := w.compatible(f.Feed, f.Settings); err != nil {
 		return err
 	}
-	w.promised = envelope.Timestamp{}
-	if f.Resolved != "" {
-		ts, err := envelope.ParseTimestamp(f.Resolved)
-		if err != nil {
-			return err
-		}
-		w.promised = ts
+	promised, err := parseTime(f.Resolved)
+	if err != nil {
+		return err
 	}
+	start, err := parseTime(f.Start)
+	if err != nil {
+		return err
+	}
+	w.promised, w.filter = promised, w.Filter
+	w.filter.From, w.filter.To = start, w.End
 	w.frontier = f
 	return nil
+}
+
+// parseTime parses a time of the frontier; "" is zero.
+func parseTime(s string) (envelope.Timestamp, error) {
+	if s == "" {
+		return envelope.Timestamp{}, nil
+	}
+	return envelope.ParseTimestamp(s)
 }
 
 // shards returns those of the segment that belong to this lease.

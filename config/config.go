@@ -19,6 +19,18 @@ type Config struct {
 	PollInterval           time.Duration `split_words:"true" default:"15s" desc:"how often an open segment is looked at; Azure appends about once a minute"`
 	ReadSize               Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
+	Start             string   `default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
+	EndTime           string   `split_words:"true" desc:"deliver what happened up to this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
+	Containers        []string `desc:"only these containers, comma separated"`
+	ExcludeContainers []string `split_words:"true" desc:"not these containers"`
+	Prefixes          []string `desc:"only paths (container/blob) that begin with one of these"`
+	ExcludePrefixes   []string `split_words:"true" desc:"not paths that begin with one of these"`
+	Suffixes          []string `desc:"only blobs whose names end with one of these"`
+	ExcludeSuffixes   []string `split_words:"true" desc:"not blobs whose names end with one of these"`
+	EventTypes        []string `split_words:"true" desc:"only these event types, such as BlobCreated"`
+	ExcludeEventTypes []string `split_words:"true" desc:"not these event types"`
+	BlobTypes         []string `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
+
 	KafkaBrokers     []string `split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 

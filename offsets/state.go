@@ -36,7 +36,9 @@ type Cursor struct {
 type Counts struct {
 	Read    int64 `json:"read"`
 	Emitted int64 `json:"emitted"`
-	Late    int64 `json:"late"`
+	// Filtered are those that the settings leave out.
+	Filtered int64 `json:"filtered"`
+	Late     int64 `json:"late"`
 }
 
 // At returns the position in shard: its start if the cursor does not know it or is in another segment.
@@ -73,10 +75,12 @@ type Frontier struct {
 	Version   int            `json:"version"`
 	Owner     string         `json:"owner"`
 	Time      time.Time      `json:"timestamp"`
-	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
-	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
-	Resolved  string         `json:"resolved"`  // the last marker, "<ns>.<10 digits>", or "" before the first
-	Feed      string         `json:"feed"`      // identity of the account or directory
+	Completed source.Segment `json:"completed"`       // every event up to and with this segment is delivered
+	Current   source.Segment `json:"current"`         // the one being delivered; none while the feed has no later one
+	Resolved  string         `json:"resolved"`        // the last marker, "<ns>.<10 digits>", or "" before the first
+	Feed      string         `json:"feed"`            // identity of the account or directory
+	Start     string         `json:"start,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
+	Ended     bool           `json:"ended,omitempty"` // everything up to END_TIME is delivered
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).

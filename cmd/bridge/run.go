@@ -96,12 +96,27 @@ func options(c *config.Config) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
+	start, err := bridge.ParseStart(c.Start)
+	if err != nil {
+		return bridge.Options{}, fmt.Errorf("%s_START: %w", config.Prefix, err)
+	}
+	var end envelope.Timestamp
+	if c.EndTime != "" {
+		if end, err = bridge.ParseTime(c.EndTime); err != nil {
+			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
+		}
+	}
 	o := bridge.Options{
+		Start: start, End: end,
+		Filter: envelope.Filter{
+			Containers: c.Containers, ExcludeContainers: c.ExcludeContainers, Prefixes: c.Prefixes, ExcludePrefixes: c.ExcludePrefixes,
+			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
+		},
 		Name: c.Name, Instance: c.Instance,
 		Feed: feed, FeedID: id, Encoder: encoder,
 		Frozen: map[string]string{
 			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_KEY_FORMAT": c.KeyFormat,
-			"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": c.ResolvedTo,
+			"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": c.ResolvedTo, "BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
 		Topic: c.Topic, TopicReplication: c.TopicReplication, OffsetsPartitions: c.OffsetsLeases,

@@ -1,0 +1,111 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/verify"
+)
+
+// times notes the earliest and the latest event time.
+type times struct{ first, last string }
+
+func (s *times) Note(r verify.Record) {
+	if r.Key == nil {
+		return
+	}
+	at := string(r.Header("ce_time"))
+	if s.first == "" || at < s.first {
+		s.first = at
+	}
+	s.last = max(s.last, at)
+}
+
+func (s *times) Failures() []verify.Failure { return nil }
+
+// The real feed of 2020, from a time to a time: what is inside is delivered, and the last marker is the end.
+func TestStartAndEnd(t *testing.T) {
+	const start, end = "2020-05-27T15:44:30.0000000Z", "2020-05-29T16:59:59.0000000Z"
+	c := broker(t)
+	o, r := options(t, c, realFeed)
+	var err error
+	if o.Start, err = ParseStart(start); err != nil {
+		t.Fatal(err)
+	}
+	if o.End, err = ParseTime(end); err != nil {
+		t.Fatal(err)
+	}
+	o.Once = false // the end time ends it
+	for range 2 {
+		if err := runOnce(t, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	seen := &times{}
+	last := ""
+	final := &lastMarker{&last}
+	data, markers := consume(t, c, append(promises(), seen, final)...)
+	if seen.first < start || seen.last > end || data == 0 || data != r.Emitted || markers == 0 {
+		t.Errorf("%d records from %s to %s, %d markers", data, seen.first, seen.last, markers)
+	}
+	if want := o.End.String(); !strings.Contains(last, want) {
+		t.Errorf("the last marker is %s, want %s", last, want)
+	}
+	if r.Filtered == 0 {
+		t.Error("nothing was counted as filtered")
+	}
+	// Counted in events.jsonl.
+	if data != 39 {
+		t.Errorf("%d records", data)
+	}
+}
+
+type lastMarker struct{ value *string }
+
+func (l *lastMarker) Note(r verify.Record) {
+	if r.Key == nil {
+		*l.value = max(*l.value, string(r.Value))
+	}
+}
+
+func (l *lastMarker) Failures() []verify.Failure { return nil }
+
+// The cursor moves over events that are left out.
+func TestFilteredEventsAreDone(t *testing.T) {
+	c := broker(t)
+	o, r := options(t, c, realFeed)
+	o.Filter = envelope.Filter{Containers: []string{"nosuch"}}
+	for range 2 {
+		if err := runOnce(t, o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, markers := consume(t, c, promises()...); data != 0 || markers != realSegments*partitions || r.Filtered != realEvents || r.Read != realEvents {
+		t.Errorf("%d records, %d markers, %+v", data, markers, r.Commit)
+	}
+}
+
+func TestParseStart(t *testing.T) {
+	now := time.Date(2026, 5, 5, 12, 30, 0, 0, time.UTC)
+	for text, want := range map[string]string{
+		"":                               " after ",
+		"earliest":                       " after ",
+		"latest":                         "1777984200000000000.0000000000 after 2026/05/05/1114",
+		"2026-05-05T10:00:00Z":           "1777975200000000000.0000000000 after 2026/05/05/0844",
+		"1777975200000000000.0000000007": "1777975200000000000.0000000007 after 2026/05/05/0844",
+		"yesterday":                      "error",
+		"1969-05-05T10:00:00Z":           "error",
+	} {
+		s, err := ParseStart(text)
+		start, after := s.resolve(now)
+		got := start + " after " + after.String()
+		if err != nil {
+			got = "error"
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", text, got, want)
+		}
+	}
+}

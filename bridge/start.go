@@ -1,0 +1,58 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/source"
+)
+
+// segmentSlack is how far outside its segment's interval an event may be.
+const segmentSlack = 15 * time.Minute
+
+// maxInterval is the longest segment there is.
+const maxInterval = time.Hour
+
+// Start says where to begin. It is resolved once, before the first read, and kept in the frontier: a restart before the
+// first event does not move it.
+type Start struct {
+	latest bool
+	at     envelope.Timestamp // zero: the earliest that the feed holds
+}
+
+// ParseStart parses earliest, latest, a time, or the text of an "updated".
+func ParseStart(s string) (Start, error) {
+	switch s {
+	case "earliest", "":
+		return Start{}, nil
+	case "latest":
+		return Start{latest: true}, nil
+	}
+	at, err := ParseTime(s)
+	return Start{at: at}, err
+}
+
+// ParseTime parses an RFC 3339 time, or the text of an "updated".
+func ParseTime(s string) (envelope.Timestamp, error) {
+	if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+		return envelope.Timestamp{Wall: t.UnixNano()}, nil
+	}
+	if at, err := envelope.ParseTimestamp(s); err == nil {
+		return at, nil
+	}
+	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z nor the text of an \"updated\"", s)
+}
+
+// resolve returns the time before which events are left out, and the segment after which to read: the one that holds the
+// start may begin an interval before it, and the one before that may hold events of its first minutes.
+// The clock chooses no segment by itself: those that are read are what the feed lists after that one.
+func (s Start) resolve(now time.Time) (start string, after source.Segment) {
+	if s.latest {
+		s.at = envelope.Timestamp{Wall: now.UnixNano()}
+	}
+	if s.at == (envelope.Timestamp{}) {
+		return "", source.Segment{}
+	}
+	return s.at.String(), source.SegmentAt(time.Unix(0, s.at.Wall).Add(-maxInterval - segmentSlack - time.Minute))
+}

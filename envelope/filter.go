@@ -1,0 +1,64 @@
+package envelope
+
+import (
+	"slices"
+	"strings"
+
+	"blobfeed/source/ocf"
+)
+
+// Filter selects events. An empty list selects all. Control events and events that name no blob pass: what becomes of
+// them is the encoder's to say.
+type Filter struct {
+	From, To Timestamp // of "updated", both inclusive; zero: no limit
+
+	Containers, ExcludeContainers []string
+	Prefixes, ExcludePrefixes     []string // of "container/blob"
+	Suffixes, ExcludeSuffixes     []string
+	EventTypes, ExcludeEventTypes []string
+	BlobTypes                     []string
+}
+
+// Match reports whether ev is selected. Where its time is needed and can't be read, that is an error.
+func (f *Filter) Match(ev *ocf.Event) (bool, error) {
+	if len(f.EventTypes) > 0 && !slices.Contains(f.EventTypes, ev.EventType) || slices.Contains(f.ExcludeEventTypes, ev.EventType) ||
+		len(f.BlobTypes) > 0 && !slices.Contains(f.BlobTypes, ev.BlobType) {
+		return false, nil
+	}
+	if container, blob, ok := subject(ev.Subject); ok && !f.path(container, blob) {
+		return false, nil
+	}
+	if f.From == (Timestamp{}) && f.To == (Timestamp{}) {
+		return true, nil
+	}
+	if Classify(ev) == Control {
+		return true, nil
+	}
+	wall, err := parseTime(ev.EventTime)
+	if err != nil {
+		return false, err
+	}
+	at := Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
+	return at.Compare(f.From) >= 0 && (f.To == (Timestamp{}) || at.Compare(f.To) <= 0), nil
+}
+
+func (f *Filter) path(container, blob string) bool {
+	if len(f.Containers) > 0 && !slices.Contains(f.Containers, container) || slices.Contains(f.ExcludeContainers, container) {
+		return false
+	}
+	begins := func(p string) bool { // "container/blob" begins with p, without making it
+		if rest, ok := strings.CutPrefix(p, container); ok && rest != "" {
+			return rest[0] == '/' && strings.HasPrefix(blob, rest[1:])
+		}
+		return strings.HasPrefix(container, p)
+	}
+	ends := func(s string) bool { return strings.HasSuffix(blob, s) }
+	return (len(f.Prefixes) == 0 || slices.ContainsFunc(f.Prefixes, begins)) && !slices.ContainsFunc(f.ExcludePrefixes, begins) &&
+		(len(f.Suffixes) == 0 || slices.ContainsFunc(f.Suffixes, ends)) && !slices.ContainsFunc(f.ExcludeSuffixes, ends)
+}
+
+// Active reports whether the filter may leave anything out.
+func (f *Filter) Active() bool {
+	return f.From != (Timestamp{}) || f.To != (Timestamp{}) || len(f.Containers)+len(f.ExcludeContainers)+len(f.Prefixes)+len(f.ExcludePrefixes)+
+		len(f.Suffixes)+len(f.ExcludeSuffixes)+len(f.EventTypes)+len(f.ExcludeEventTypes)+len(f.BlobTypes) > 0
+}
