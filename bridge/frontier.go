@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -42,6 +43,10 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		return true, w.lease.Commit(w.hard, nil, &f)
 	}
 	m, err := w.manifest(f.Current)
+	var gap *GapError
+	if w.SkipGaps && errors.As(err, &gap) {
+		return true, w.skipGap(f, gap)
+	}
 	if err != nil {
 		return false, err
 	}
@@ -74,7 +79,12 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
 			done.Resolved = w.End // nothing above it was written, and nothing more comes
 		}
 		f.Resolved = done.Resolved.String()
-		for _, r := range resolved.Markers(topics, w.Encoder.Resolved(done.Resolved)) {
+		marker := w.Encoder.Resolved(done.Resolved)
+		if f.Gap != nil {
+			marker.Headers = append(marker.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})
+			f.Gap = nil
+		}
+		for _, r := range resolved.Markers(topics, marker) {
 			if err := w.lease.Produce(w.hard, r); err != nil {
 				return err
 			}
@@ -175,6 +185,9 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 		last = f.Completed
 	} else {
 		m, err := b.manifests.get(ctx, f.Current)
+		if errors.Is(err, source.ErrNotFound) {
+			return false, nil // the workers say what that means
+		}
 		if err != nil || m.Finalized {
 			return false, err
 		}

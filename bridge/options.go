@@ -45,6 +45,7 @@ type Options struct {
 	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go
 
+	SkipGaps bool // go on at the oldest segment where retention has removed what was to be read
 	Once     bool // deliver what the feed holds now, then return
 	Observer Observer
 	Log      *slog.Logger

@@ -52,9 +52,10 @@ func (e *givenUpError) Unwrap() error { return e.error }
 
 func permanent(err error) bool {
 	var given *givenUpError
+	var gap *GapError
 	var settings *SettingsError
 	var version *offsets.VersionError
-	return errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
+	return errors.As(err, &gap) || errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
 }
 
 // delay grows by half a power of two and is spread, so that instances do not come back together.

@@ -36,7 +36,11 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 			return err
 		}
 		var err error
-		if m, err = w.manifest(seg); err != nil {
+		var gap *GapError
+		if m, err = w.manifest(seg); w.SkipGaps && errors.As(err, &gap) {
+			return nil // step knows what to do
+		}
+		if err != nil {
 			return err
 		}
 		shards = w.shards(m)

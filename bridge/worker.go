@@ -120,7 +120,7 @@ func (w *worker) awaitWork() error {
 		}
 		if f := s.Frontier; f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
 			m, err := w.manifest(f.Current)
-			if err != nil {
+			if err != nil && !w.othersGap(err) {
 				return err
 			}
 			if len(w.shards(m)) > 0 {
@@ -153,7 +153,7 @@ func (w *worker) step() error {
 		return w.wait(changed)
 	}
 	m, err := w.manifest(f.Current) // I7: the status first
-	if err != nil {
+	if err != nil && !w.othersGap(err) {
 		return err
 	}
 	if shards := w.shards(m); len(shards) > 0 {
@@ -192,6 +192,12 @@ func parseTime(s string) (envelope.Timestamp, error) {
 	return envelope.ParseTimestamp(s)
 }
 
+// othersGap reports whether err is lost history that the owner of lease 0 will skip.
+func (w *worker) othersGap(err error) bool {
+	var gap *GapError
+	return w.p != 0 && w.SkipGaps && errors.As(err, &gap)
+}
+
 // shards returns those of the segment that belong to this lease.
 func (w *worker) shards(m source.Manifest) []int {
 	var own []int
@@ -219,8 +225,10 @@ func (w *worker) wait(changed <-chan struct{}) error {
 // manifest reads the manifest of seg, for as long as it takes: trouble with the store is no reason to give up a lease.
 func (w *worker) manifest(seg source.Segment) (m source.Manifest, err error) {
 	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
-		m, err = w.manifests.get(ctx, seg)
-		return err
+		if m, err = w.manifests.get(ctx, seg); err != nil {
+			return w.lost(ctx, seg, err)
+		}
+		return nil
 	})
 	return m, err
 }

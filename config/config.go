@@ -31,6 +31,8 @@ type Config struct {
 	ExcludeEventTypes []string `split_words:"true" desc:"not these event types"`
 	BlobTypes         []string `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
 
+	OnGap string `split_words:"true" default:"fail" desc:"when retention has removed what was to be read next: fail, or continue at the oldest segment; the next marker has a header gap then"`
+
 	KafkaBrokers     []string `split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 

@@ -51,6 +51,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
 	oneOf("HEADERS", c.Headers, "cloudevents", "none")
 	oneOf("RESOLVED_TO", c.ResolvedTo, "inline", "off")
+	oneOf("ON_GAP", c.OnGap, "fail", "continue")
 	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
 	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)

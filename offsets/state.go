@@ -81,10 +81,18 @@ type Frontier struct {
 	Feed      string         `json:"feed"`            // identity of the account or directory
 	Start     string         `json:"start,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
 	Ended     bool           `json:"ended,omitempty"` // everything up to END_TIME is delivered
+	Gap       *Gap           `json:"gap,omitempty"`   // lost history that no marker has told of yet
+	Gaps      int            `json:"gaps,omitempty"`  // how often history was lost
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
 	Topics map[string]int32 `json:"topics"`
+}
+
+// Gap is history that retention removed before it was read: from segment From up to To, which is there.
+type Gap struct {
+	From source.Segment `json:"from"`
+	To   source.Segment `json:"to"`
 }
 
 // owner is the record that ends an acquisition.

@@ -122,7 +122,7 @@ func options(c *config.Config) (bridge.Options, error) {
 		Topic: c.Topic, TopicReplication: c.TopicReplication, OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: c.ResolvedTo == "inline", ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
-		PollInterval: c.PollInterval, Shutdown: c.ShutdownTimeout,
+		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, Shutdown: c.ShutdownTimeout,
 	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
