@@ -48,13 +48,20 @@ const (
 // LastConsumable returns the begin of the newest segment that may be read: zero if the feed does not say yet.
 func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	var doc struct {
-		LastConsumable time.Time `json:"lastConsumable"`
+		LastConsumable *time.Time `json:"lastConsumable"`
 	}
 	err := f.document(ctx, watermarkName, &doc)
 	if errors.Is(err, ErrNotFound) {
 		return time.Time{}, nil // the container is there some time before this blob
 	}
-	return doc.LastConsumable, err
+	if err != nil {
+		return time.Time{}, err
+	}
+	if doc.LastConsumable == nil {
+		// As "not yet" it would stop the feed for ever, and nobody would know (I8).
+		return time.Time{}, fmt.Errorf("parsing %s: it has no lastConsumable", watermarkName)
+	}
+	return *doc.LastConsumable, nil
 }
 
 // document reads a small JSON blob whole.
@@ -81,7 +88,8 @@ func (f *Feed) document(ctx context.Context, name string, doc any) error {
 }
 
 // Segments yields the segments after one, oldest first, up to the newest that may be read. It lists a year, a month and
-// a day at a time, and only as far as the caller goes on.
+// a day at a time, beginning with the day of after, and only as far as the caller goes on: to ask for the next segment
+// mostly costs one listing, and none if the feed has nothing newer.
 func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		last, err := f.LastConsumable(ctx)
@@ -92,18 +100,36 @@ func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, e
 			return
 		}
 		bound := SegmentAt(last)
-		for seg, err := range f.walk(ctx, "", after, bound) {
-			if !yield(seg, err) || err != nil {
-				return
+		if after.Compare(bound) >= 0 {
+			return
+		}
+		for _, prefix := range enclosing(after) {
+			for seg, err := range f.walk(ctx, prefix, after, bound) {
+				if !yield(seg, err) || err != nil {
+					return
+				}
+			}
+			if strings.HasPrefix(bound.String(), prefix) {
+				return // whatever is outside is after the bound
 			}
 		}
 	}
 }
 
+// enclosing returns the prefixes that hold seg, from its day up to all years.
+func enclosing(seg Segment) []string {
+	if seg == (Segment{}) {
+		return []string{""}
+	}
+	path := seg.String()
+	return []string{path[:len("2006/01/02/")], path[:len("2006/01/")], path[:len("2006/")], ""}
+}
+
 // depthOf a prefix below segmentsRoot: year, month, day, then the time of day.
 const timeDepth = 3
 
-// walk yields the segments below prefix, a path of whole components, that are after one and not after bound.
+// walk yields the segments below prefix, a path of whole components, that are after one and not after bound. It leaves
+// out the component of after itself: Segments has been there.
 func (f *Feed) walk(ctx context.Context, prefix string, after, bound Segment) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		depth := strings.Count(prefix, "/")
@@ -118,11 +144,11 @@ func (f *Feed) walk(ctx context.Context, prefix string, after, bound Segment) it
 			if !e.IsPrefix || !ok || !digits(name[len(prefix):]) || strings.HasPrefix(name, "1601") {
 				continue
 			}
-			// Names sort as times do. A component equal to after's may hold later segments; a smaller one can't.
-			if a := after.String(); len(a) >= len(name) && name < a[:len(name)] {
+			// Names sort as times do.
+			if a := after.String(); len(a) >= len(name) && name <= a[:len(name)] {
 				continue
 			}
-			if name > bound.String()[:min(len(name), len(segmentLayout))] {
+			if b := bound.String(); name > b[:min(len(name), len(b))] {
 				return
 			}
 			if depth < timeDepth {

@@ -32,13 +32,25 @@ type DamageError struct {
 	Blob   string
 	Offset int64
 	Reason string
-	Err    error // may be nil
+	Err    error  // may be nil
+	Hint   string // what to do about it
 }
+
+// What to do about a DamageError. Trying again is harmless, and helps where the damage was in the copy.
+const (
+	hintPosition = "the position is not one of this feed's: check that it belongs to this account and segment, else start again at the segment's begin"
+	hintGone     = "if the account's retention has removed it, start at the oldest segment that is left; the events between are lost to this reader"
+	hintName     = "find out what wrote it: the service's names are 00000.avro and so on"
+	hintBytes    = "compare the blob with the service's copy; if that is damaged too, its remaining events can't be read: go on behind this segment"
+)
 
 func (e *DamageError) Error() string {
 	s := fmt.Sprintf("%s, offset %d: %s", e.Blob, e.Offset, e.Reason)
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
 	}
 	return s
 }
@@ -57,9 +69,11 @@ type chunk struct {
 // ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. After an error its
 // position is where it was, and the call can be made again.
 type ShardReader struct {
-	feed   *Feed
-	prefix string
-	pos    ShardPosition
+	feed    *Feed
+	segment Segment
+	shard   int
+	prefix  string // "" if the manifest does not have the shard
+	pos     ShardPosition
 
 	chunks    []chunk // of the last Poll, from pos.Chunk on
 	finalized bool    // as the last Poll was told
@@ -73,7 +87,7 @@ type ShardReader struct {
 
 // Shard returns a reader of a shard of m, from a position on.
 func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
-	return &ShardReader{feed: f, prefix: m.Paths[shard], pos: from, of: -1}
+	return &ShardReader{feed: f, segment: m.Segment, shard: shard, prefix: m.Paths[shard], pos: from, of: -1}
 }
 
 // Position returns where to go on: behind everything that Next has returned.
@@ -82,6 +96,12 @@ func (r *ShardReader) Position() ShardPosition { return r.pos }
 // Poll lists the chunks. Next then reads to the end of that listing. Finalized is what the manifest said, read before
 // this call (I7): then the listing is the last, and what is cut off in it is damage.
 func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
+	if r.prefix == "" {
+		return fmt.Errorf("shard %02d is not in the manifest of segment %s", r.shard, r.segment)
+	}
+	if r.pos.Chunk < 0 || r.pos.Offset < 0 {
+		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Reason: fmt.Sprintf("the position to read on at is negative, in chunk %d", r.pos.Chunk), Hint: hintPosition}
+	}
 	chunks, err := r.list(ctx)
 	if err != nil {
 		return err
@@ -97,11 +117,11 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 	}
 	if r.pos != (ShardPosition{}) && r.pos.Chunk >= len(chunks) {
 		return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset,
-			Reason: "the chunk that was being read is gone; retention may have removed it"}
+			Reason: "the chunk that was being read is gone", Hint: hintGone}
 	}
 	if r.pos.Chunk < len(chunks) && r.pos.Offset > chunks[r.pos.Chunk].size {
 		c := chunks[r.pos.Chunk]
-		return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size)}
+		return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size), Hint: hintPosition}
 	}
 	r.chunks, r.finalized = chunks, finalized
 	return nil
@@ -115,8 +135,11 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 			return nil, fmt.Errorf("listing %s: %w", r.prefix, err)
 		}
 		number, ok := strings.CutSuffix(strings.TrimPrefix(e.Name, r.prefix), ".avro")
-		if !ok || !digits(number) {
+		if !ok {
 			continue
+		}
+		if !digits(number) { // its place in the order is unknown, and without it events may be missing (I8)
+			return nil, &DamageError{Blob: e.Name, Reason: "the name of this chunk is no number", Hint: hintName}
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil {
@@ -127,7 +150,7 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 	slices.SortFunc(chunks, func(a, b chunk) int { return a.index - b.index })
 	for i, c := range chunks {
 		if c.index != i {
-			return nil, &DamageError{Blob: r.prefix, Reason: fmt.Sprintf("chunk %05d is missing, %s is there", i, c.name)}
+			return nil, &DamageError{Blob: r.prefix, Reason: fmt.Sprintf("chunk %05d is missing, %s is there", i, c.name), Hint: hintGone}
 		}
 	}
 	return chunks, nil
@@ -157,7 +180,7 @@ func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 			return io.EOF
 		}
 		if r.pos.Offset != c.size && (r.header == nil || r.of != c.index || r.header.Size != c.size) {
-			return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("it is complete at %d bytes and ends inside a block", c.size)}
+			return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("it is complete at %d bytes and ends inside a block", c.size), Hint: hintBytes}
 		}
 		if last {
 			return io.EOF
@@ -168,14 +191,20 @@ func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 
 // block reads the block at the position. io.EOF says that the listed bytes hold no whole block there.
 func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
+	off := r.pos.Offset
+	if off > 0 && off >= c.size {
+		return io.EOF // not even the header is needed
+	}
 	if r.of != c.index {
 		if err := r.open(ctx, c); err != nil {
 			return err
 		}
 	}
-	off := r.pos.Offset
 	if off == 0 {
 		off = r.header.Size
+	}
+	if off < r.header.Size {
+		return &DamageError{Blob: c.name, Offset: off, Reason: fmt.Sprintf("no block begins there, the header has %d bytes", r.header.Size), Hint: hintPosition}
 	}
 	if off >= c.size {
 		return io.EOF
@@ -192,7 +221,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 				return nil
 			}
 			if !errors.Is(err, ocf.ErrShort) {
-				return &DamageError{Blob: c.name, Offset: off, Reason: "the block can't be decoded", Err: err}
+				return &DamageError{Blob: c.name, Offset: off, Reason: "the block can't be decoded", Err: err, Hint: hintBytes}
 			}
 		}
 		more, err := r.fill(ctx, c, off, r.feed.opt.ReadSize)
@@ -220,7 +249,7 @@ func (r *ShardReader) open(ctx context.Context, c chunk) error {
 			return nil
 		}
 		if !errors.Is(err, ocf.ErrShort) {
-			return &DamageError{Blob: c.name, Reason: "the header can't be read", Err: err}
+			return &DamageError{Blob: c.name, Reason: "the header can't be read", Err: err, Hint: hintBytes}
 		}
 		more, err := r.fill(ctx, c, 0, size)
 		if err != nil {
@@ -257,7 +286,7 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
 	}
 	if got == 0 {
-		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size)}
+		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintBytes}
 	}
 	r.grow = int64(len(r.window))
 	return true, nil

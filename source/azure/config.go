@@ -62,7 +62,7 @@ func New(c Config) (*Store, error) {
 		if c.SAS == "" {
 			return nil, errors.New("there is no shared access signature")
 		}
-		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(c.SAS, "?"), options)
+		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"), options)
 	case "shared_key":
 		cred, kerr := container.NewSharedKeyCredential(c.Account, c.Key)
 		if kerr != nil || c.Key == "" {
@@ -82,7 +82,7 @@ func New(c Config) (*Store, error) {
 		return nil, fmt.Errorf("%q is no way to authenticate", c.Auth)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating the blob client: %w", err)
+		return nil, fmt.Errorf("creating the blob client: %w", explain(err))
 	}
 	return open(cl, c.Account)
 }
@@ -116,7 +116,7 @@ func redact(text string) string {
 func open(cl *container.Client, account string) (*Store, error) {
 	u, err := url.Parse(cl.URL())
 	if err != nil {
-		return nil, fmt.Errorf("parsing the container's URL: %w", err)
+		return nil, fmt.Errorf("parsing the container's URL: %w", explain(err))
 	}
 	if account == "" {
 		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
+	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -47,6 +49,10 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 				yield(source.Entry{}, explain(err))
 				return
 			}
+			if page.Segment == nil {
+				yield(source.Entry{}, errNoListing)
+				return
+			}
 			for _, item := range page.Segment.BlobItems {
 				if !yield(entry(item), nil) {
 					return
@@ -64,6 +70,10 @@ func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Se
 			page, err := pager.NextPage(ctx)
 			if err != nil {
 				yield(source.Entry{}, explain(err))
+				return
+			}
+			if page.Segment == nil {
+				yield(source.Entry{}, errNoListing)
 				return
 			}
 			prefixes, items := page.Segment.BlobPrefixes, page.Segment.BlobItems
@@ -95,8 +105,11 @@ func entry(item *container.BlobItem) source.Entry {
 	return e
 }
 
-// bodyAttempts is how often a body that breaks off is asked for again from where it broke. The SDK's own retries end
-// with the headers.
+// errNoListing is for what a captive portal or a proxy answers: 200, and not a word about blobs.
+var errNoListing = errors.New("the answer is no listing of blobs: check the endpoint, and what is between here and there")
+
+// bodyAttempts is how often in a row a body may break off before its first byte; it is asked for again from where it
+// broke. The SDK's own retries end with the headers.
 const bodyAttempts = 5
 
 // ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays.
@@ -105,6 +118,9 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 	for attempt := 1; ; attempt++ {
 		n, size, err := s.read(ctx, name, p[have:], offset+int64(have))
 		have += n
+		if n > 0 {
+			attempt = 0 // it gets on, so this ends
+		}
 		if err == nil && (have == len(p) || offset+int64(have) >= size) {
 			return have, nil
 		}
@@ -112,7 +128,8 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 			err = io.ErrUnexpectedEOF
 		}
 		var status *azcore.ResponseError
-		if errors.As(err, &status) || ctx.Err() != nil || attempt == bodyAttempts {
+		var other *rangeError
+		if errors.As(err, &status) || errors.As(err, &other) || ctx.Err() != nil || attempt == bodyAttempts {
 			return 0, explain(err)
 		}
 	}
@@ -135,20 +152,26 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	if len(p) == 0 {
 		return 0, 0, nil
 	}
+	// Proxies may leave the range out of the request and send the blob from its begin: other bytes than asked for.
+	var from, to int64
+	if resp.ContentRange == nil {
+		return 0, 0, &rangeError{offset, "none"}
+	}
+	if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", &from, &to, &size); err != nil || from != offset {
+		return 0, 0, &rangeError{offset, *resp.ContentRange}
+	}
 	n, err = io.ReadFull(resp.Body, p)
-	return n, total(resp.ContentRange), err
+	return n, size, err
 }
 
-// total returns the blob's size from "bytes 0-9/100". If it is missing, what came is taken as all there is.
-func total(contentRange *string) int64 {
-	var from, to, size int64
-	if contentRange == nil {
-		return 0
-	}
-	if _, err := fmt.Sscanf(*contentRange, "bytes %d-%d/%d", &from, &to, &size); err != nil {
-		return 0
-	}
-	return size
+// rangeError is an answer with another range than asked for.
+type rangeError struct {
+	offset int64
+	got    string
+}
+
+func (e *rangeError) Error() string {
+	return fmt.Sprintf("asked for the bytes from %d on, the answer has the range %q: check what is between here and the storage service", e.offset, e.got)
 }
 
 // explain maps what the service says to what a source.Store says, and shortens the SDK's page-long errors.
@@ -167,5 +190,19 @@ func explain(err error) error {
 		}
 		return fmt.Errorf("the storage service says %d %s%s", status.StatusCode, status.ErrorCode, hint)
 	}
+	if where := (*url.Error)(nil); errors.As(err, &where) {
+		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
+		return &quietError{text: strings.Replace(err.Error(), where.Error(), bare.Error(), 1), err: err}
+	}
 	return err
 }
+
+// quietError says what err says, without the query of the URL, which may be a signature.
+type quietError struct {
+	text string
+	err  error
+}
+
+func (e *quietError) Error() string { return e.text }
+
+func (e *quietError) Unwrap() error { return e.err }
