@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -20,6 +19,9 @@ type batch struct {
 	records []kgo.Record
 	headers []kgo.RecordHeader
 	env     envelope.Record
+
+	dead []deadLetter // what could not become a record
+	gap  bool         // a chunk before it is gone
 
 	bytes    int
 	late     int
@@ -62,8 +64,9 @@ func (p *pool) drop() {
 // recordSize is about what a record takes; a wrong guess costs a copy.
 const recordSize = 1536
 
-// encode fills records from events.
-func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions int32) error {
+// encode fills records from events, and from what can't become one.
+func (b *batch) encode(w *worker, m source.Manifest) error {
+	topic, partitions := w.Topic, w.frontier.Topics[w.Topic] // I5: the frontier's count, not the broker's of this moment
 	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
 	b.bytes, b.late, b.filtered, b.last = 0, 0, 0, time.Time{}
 	if n := len(b.events.Events); cap(b.records) < n {
@@ -72,20 +75,16 @@ func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions in
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
 	for i := range b.events.Events {
 		pos.Index = i
-		var emit bool
-		var err error
-		if w.filter.Active() {
-			match, err := w.filter.Match(&b.events.Events[i])
-			if err != nil {
-				return &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
+		emit, err := b.event(w, &b.events.Events[i], pos)
+		if err != nil {
+			e := &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
+			if w.DeadLetter == "" {
+				return e
 			}
-			if !match {
-				b.filtered++
-				continue
+			if err := b.deadEvent(w, e, &b.events.Events[i], pos); err != nil {
+				return err
 			}
-		}
-		if b.buf, emit, err = w.Encoder.Append(b.buf, &b.env, &b.events.Events[i], pos); err != nil {
-			return &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
+			continue
 		}
 		if !emit {
 			continue
@@ -95,7 +94,41 @@ func (b *batch) encode(w *worker, m source.Manifest, topic string, partitions in
 			b.late++
 		}
 	}
+	for i := range b.dead {
+		b.addDead(w.DeadLetter, &b.dead[i])
+	}
 	return nil
+}
+
+// event encodes one event into env. Emit is false for one that makes no record.
+func (b *batch) event(w *worker, ev *source.Event, pos envelope.Position) (emit bool, err error) {
+	if w.filter.Active() {
+		match, err := w.filter.Match(ev)
+		if err != nil {
+			return false, err
+		}
+		if !match {
+			b.filtered++
+			return false, nil
+		}
+	}
+	if b.buf, emit, err = w.Encoder.Append(b.buf, &b.env, ev, pos); err != nil || !emit {
+		return false, err
+	}
+	if size := sizeOf(&b.env); size > int(w.limit) {
+		return false, &TooLargeError{Topic: w.Topic, Size: size, Limit: int(w.limit)}
+	}
+	return true, nil
+}
+
+// sizeOf is how large a batch of just this record is, at most.
+func sizeOf(r *envelope.Record) int {
+	const perBatch, perRecord, perHeader = 61, 40, 10
+	size := perBatch + perRecord + len(r.Key) + len(r.Value)
+	for _, h := range r.Headers {
+		size += perHeader + len(h.Key) + len(h.Value)
+	}
+	return size
 }
 
 func (b *batch) add(topic string, partition int32) {
@@ -115,37 +148,4 @@ func (b *batch) add(topic string, partition int32) {
 		// If headers grows, records before this one keep the old array, which stays as it is.
 		Headers: b.headers[first:len(b.headers):len(b.headers)],
 	})
-}
-
-// readShard sends the batches of one shard, in order, until the end of its listing. What fails is tried again for ever:
-// the position is unchanged, so nothing is skipped (I8), and the other shards go on.
-func (w *worker) readShard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader, out chan<- *batch) error {
-	topic, partitions := w.Topic, w.frontier.Topics[w.Topic] // I5: the frontier's count, not the broker's of this moment
-	try := func(f func(context.Context) error) error { return w.retry(ctx, w.p, f) }
-	if err := try(func(ctx context.Context) error { return r.Poll(ctx, m.Finalized) }); err != nil {
-		return err
-	}
-	for {
-		b := w.pool.get()
-		b.shard = shard
-		end := false
-		if err := try(func(ctx context.Context) error {
-			err := r.Next(ctx, &b.events)
-			if end = isEOF(err); end {
-				return nil
-			}
-			return err
-		}); err != nil || end {
-			return err
-		}
-		// An event that can't be encoded is not skipped either: the shard stays here, and says so.
-		if err := try(func(context.Context) error { return b.encode(w, m, topic, partitions) }); err != nil {
-			return err
-		}
-		select {
-		case out <- b:
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
 }

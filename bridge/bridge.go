@@ -110,7 +110,7 @@ func ended(stop context.Context, err error) error {
 func (b *Bridge) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
-	if err := b.prepareTopic(ctx); err != nil {
+	if err := b.prepareTopics(ctx); err != nil {
 		return err
 	}
 	leases, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication)

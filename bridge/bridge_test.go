@@ -34,7 +34,9 @@ type recorder struct {
 	t  *testing.T
 	mu sync.Mutex
 	Commit
-	failed []string
+	failed  []string
+	changed chan struct{} // capacity 1: something was committed
+	failing chan struct{} // the same: something failed
 }
 
 func (r *recorder) Committed(c Commit) {
@@ -44,6 +46,15 @@ func (r *recorder) Committed(c Commit) {
 	r.Emitted += c.Emitted
 	r.Filtered += c.Filtered
 	r.Late += c.Late
+	r.Dead += c.Dead
+	poke(r.changed)
+}
+
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }
 
 func (r *recorder) Completed(Completion) {}
@@ -53,6 +64,7 @@ func (r *recorder) Failed(lease int32, err error) {
 	defer r.mu.Unlock()
 	r.failed = append(r.failed, err.Error())
 	r.t.Logf("lease %d: %v", lease, err)
+	poke(r.failing)
 }
 
 func broker(t *testing.T) *kfake.Cluster {
@@ -75,7 +87,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{t: t}
+	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1)}
 	return Options{
 		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Encoder: enc,
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
@@ -264,11 +276,12 @@ func TestTwoInstances(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := broker(t)
+	committed := make(chan struct{}, 1) // by any of them
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	instance := func(name string) (*recorder, context.CancelFunc) {
 		o, r := options(t, c, feed)
-		o.Instance, o.Once = name, false
+		o.Instance, o.Once, r.changed = name, false, committed
 		stop, cancel := context.WithCancel(ctx)
 		wg.Go(func() {
 			if err := New(o).Run(stop, context.Background()); err != nil {
@@ -279,7 +292,7 @@ func TestTwoInstances(t *testing.T) {
 	}
 	delivered := func(want int, rs ...*recorder) {
 		t.Helper()
-		deadline := time.Now().Add(30 * time.Second)
+		limit := time.After(30 * time.Second)
 		for {
 			sum := 0
 			for _, r := range rs {
@@ -290,10 +303,11 @@ func TestTwoInstances(t *testing.T) {
 			if sum >= want {
 				return
 			}
-			if time.Now().After(deadline) {
+			select {
+			case <-committed:
+			case <-limit:
 				t.Fatalf("%d of %d events", sum, want)
 			}
-			time.Sleep(10 * time.Millisecond) // polling a count
 		}
 	}
 	grow()

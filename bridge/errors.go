@@ -1,10 +1,6 @@
 package bridge
 
-import (
-	"errors"
-	"fmt"
-	"io"
-)
+import "fmt"
 
 // EventError is an event that can't be carried: where it is, and why.
 type EventError struct {
@@ -20,6 +16,14 @@ func (e *EventError) Error() string {
 
 func (e *EventError) Unwrap() error { return e.Err }
 
-func isEOF(err error) bool { return errors.Is(err, io.EOF) }
+// TooLargeError is a record that the topic does not take.
+type TooLargeError struct {
+	Topic       string
+	Size, Limit int // bytes, as a batch of one record
+}
+
+func (e *TooLargeError) Error() string {
+	return fmt.Sprintf("its record has %d bytes, and topic %s takes %d: raise max.message.bytes of the topic, or set BRIDGE_ON_ERROR=dead_letter", e.Size, e.Topic, e.Limit)
+}
 
 func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

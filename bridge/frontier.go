@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"time"
 
 	"blobfeed/envelope"
@@ -35,6 +36,9 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		if w.beyond(next) {
 			return true, w.end(f)
 		}
+		if err := w.lostSince(&f); err != nil {
+			return w.skipGap(f, err)
+		}
 		f.Current = next
 		// I5: nothing is in flight between two segments, so the counts may change here.
 		if f.Topics, err = w.topics(); err != nil {
@@ -43,22 +47,18 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		return true, w.lease.Commit(w.hard, nil, &f)
 	}
 	m, err := w.manifest(f.Current)
-	var gap *GapError
-	if w.SkipGaps && errors.As(err, &gap) {
-		return true, w.skipGap(f, gap)
-	}
 	if err != nil {
-		return false, err
+		return w.skipGap(f, err)
 	}
 	if !resolved.Complete(m, s) { // I6: no marker before every shard is delivered
 		return false, nil
 	}
-	return true, w.complete(f, m)
+	return true, w.complete(f, m, s)
 }
 
 // complete commits, in one transaction, the frontier after the segment of m, and a marker to every partition (I6: no
 // marker without the frontier that holds it, none to a part of the partitions).
-func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
+func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.State) error {
 	topics, err := w.topics()
 	if err != nil {
 		return err
@@ -72,6 +72,13 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest) error {
 		next = source.Segment{}
 	}
 	f.Completed, f.Current, f.Topics, f.Ended = f.Current, next, topics, ends
+	if slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(f.Completed) }) {
+		if f.Gap == nil {
+			f.Gap = &offsets.Gap{From: f.Completed}
+		}
+		f.Gap.To = f.Completed
+		f.Gaps++
+	}
 	done := Completion{Segment: f.Completed, Last: !more}
 	if w.Markers {
 		done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)

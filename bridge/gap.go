@@ -11,13 +11,18 @@ import (
 
 // GapError says that history is lost: the account's retention has removed a segment that was not delivered to its end.
 type GapError struct {
-	Lost   source.Segment // the first one that is gone
+	At     source.Segment // where the bridge stands
+	Chunk  string         // what of it is gone; "" is all
 	Oldest source.Segment // where the feed begins now
 }
 
 func (e *GapError) Error() string {
-	return fmt.Sprintf("history is lost: segment %s is to be read next, and the account's retention has removed it; the feed begins at %s now. "+
-		"Set BRIDGE_ON_GAP=continue to go on there (the gap is recorded), or use another BRIDGE_NAME to start over", e.Lost, e.Oldest)
+	what := "segment " + e.At.String()
+	if e.Chunk != "" {
+		what += ", chunk " + e.Chunk
+	}
+	return fmt.Sprintf("history is lost: the bridge stands at %s, which the account's retention has removed; the feed begins at segment %s now. "+
+		"Set BRIDGE_ON_GAP=continue to go on with what is left (the gap is recorded), or use another BRIDGE_NAME to start over", what, e.Oldest)
 }
 
 // lost turns "not found", said of the manifest of seg, into a GapError if the feed begins after it. A manifest that is
@@ -30,15 +35,43 @@ func (b *Bridge) lost(ctx context.Context, seg source.Segment, err error) error 
 	if lerr != nil || !ok || oldest.Compare(seg) <= 0 {
 		return errors.Join(err, lerr)
 	}
-	return &GapError{Lost: seg, Oldest: oldest}
+	return &GapError{At: seg, Oldest: oldest}
 }
 
-// skipGap commits a frontier that goes on at the oldest segment there is, and keeps the gap for the next marker.
-func (w *worker) skipGap(f offsets.Frontier, gap *GapError) error {
-	w.Log.Warn("history is lost; going on at the oldest segment", "lost", gap.Lost, "oldest", gap.Oldest)
-	f.Completed, f.Current = gap.Lost, gap.Oldest
-	f.Gap = &offsets.Gap{From: gap.Lost, To: gap.Oldest}
-	f.Gaps++
+// skipGap commits, where err is lost history and the settings say so, a frontier that goes on at the oldest segment there
+// is, and keeps the gap for the next marker.
+func (w *worker) skipGap(f offsets.Frontier, err error) (moved bool, _ error) {
+	var gap *GapError
+	if !w.SkipGaps || !errors.As(err, &gap) {
+		return false, err
+	}
+	w.Log.Warn("history is lost; going on at the oldest segment", "lost", gap.At, "oldest", gap.Oldest)
 	w.Observer.Failed(w.p, gap)
-	return w.lease.Commit(w.hard, nil, &f)
+	f.Completed, f.Current = gap.At, gap.Oldest
+	f.Gap = &offsets.Gap{From: gap.At, To: gap.Oldest}
+	f.Gaps++
+	return true, w.lease.Commit(w.hard, nil, &f)
+}
+
+// lostSince returns a GapError if the last complete segment is gone by now: then those between it and the oldest there is
+// may be gone, too, unread.
+func (w *worker) lostSince(f *offsets.Frontier) error {
+	if f.Completed == (source.Segment{}) || f.Completed == before(w.filter.From) {
+		return nil // not a segment of the feed, but where to begin
+	}
+	return w.retry(w.soft, w.p, func(ctx context.Context) error {
+		if _, err := w.Feed.Manifest(ctx, f.Completed); err != nil {
+			return w.lost(ctx, f.Completed, err)
+		}
+		return nil
+	})
+}
+
+// chunkLost tells of a chunk that was to be read and is not there any more.
+func (s *shardPass) chunkLost(ctx context.Context, d *source.DamageError) error {
+	oldest, _, err := s.Bridge.next(ctx, source.Segment{})
+	if err != nil {
+		return err
+	}
+	return &GapError{At: s.m.Segment, Chunk: d.Blob, Oldest: oldest}
 }

@@ -50,7 +50,7 @@ func TestHistoryLost(t *testing.T) {
 	}
 	err = runOnce(t, o)
 	var gap *GapError
-	if !errors.As(err, &gap) || gap.Lost.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
+	if !errors.As(err, &gap) || gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
 		t.Fatalf("err = %v", err)
 	}
 	o.SkipGaps = true

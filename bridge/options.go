@@ -45,10 +45,11 @@ type Options struct {
 	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go
 
-	SkipGaps bool // go on at the oldest segment where retention has removed what was to be read
-	Once     bool // deliver what the feed holds now, then return
-	Observer Observer
-	Log      *slog.Logger
+	DeadLetter string // topic of what can't become a record; "": the shard stays at it, and says so
+	SkipGaps   bool   // go on at the oldest segment where retention has removed what was to be read
+	Once       bool   // deliver what the feed holds now, then return
+	Observer   Observer
+	Log        *slog.Logger
 }
 
 // minTxnInterval keeps transactions from following each other so fast that the broker's wait for the markers of the
@@ -71,6 +72,7 @@ type Commit struct {
 	Read     int           // events that the cursor passed
 	Emitted  int           // of them written as records
 	Filtered int           // left out by the filter
+	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
 	Bytes    int           // keys, values and headers
 	Last     time.Time     // the latest event time in it

@@ -54,5 +54,13 @@ func (s Start) resolve(now time.Time) (start string, after source.Segment) {
 	if s.at == (envelope.Timestamp{}) {
 		return "", source.Segment{}
 	}
-	return s.at.String(), source.SegmentAt(time.Unix(0, s.at.Wall).Add(-maxInterval - segmentSlack - time.Minute))
+	return s.at.String(), before(s.at)
+}
+
+// before returns the segment after which to read for events from start on; none for no start.
+func before(start envelope.Timestamp) source.Segment {
+	if start == (envelope.Timestamp{}) {
+		return source.Segment{}
+	}
+	return source.SegmentAt(time.Unix(0, start.Wall).Add(-maxInterval - segmentSlack - time.Minute))
 }

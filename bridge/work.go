@@ -54,7 +54,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 	var reading sync.WaitGroup
 	errs := make([]error, len(shards))
 	for i, shard := range shards {
-		reading.Go(func() { errs[i] = w.readShard(ctx, m, shard, readers[shard], out) })
+		reading.Go(func() { errs[i] = (&shardPass{worker: w, m: m, shard: shard, r: readers[shard], out: out}).run(ctx) })
 	}
 	go func() {
 		reading.Wait()
@@ -121,6 +121,7 @@ func (w *worker) add(b *batch) error {
 		}
 	}
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
+	w.cursor.Gap = w.cursor.Gap || b.gap
 	return w.lease.Err()
 }
 
@@ -133,6 +134,7 @@ func (w *worker) commit() error {
 	w.cursor.Counts.Emitted += int64(t.emitted)
 	w.cursor.Counts.Filtered += int64(t.filtered)
 	w.cursor.Counts.Late += int64(t.late)
+	w.cursor.Counts.DeadLettered += int64(t.dead)
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
 	}
@@ -140,7 +142,7 @@ func (w *worker) commit() error {
 		w.Log.Warn("events came after the marker for their time", "lease", w.p, "events", t.late, "segment", t.segment)
 	}
 	w.Observer.Committed(Commit{
-		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Late: t.late, Bytes: t.bytes, Last: t.last,
+		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.last,
 		Drained: t.drained, Took: time.Since(t.began),
 	})
 	w.pool.put(t.batches) // their records are acknowledged
@@ -156,10 +158,10 @@ type txn struct {
 	read    int
 	emitted int
 
-	filtered, late int
-	bytes          int
-	last           time.Time
-	drained        bool
+	filtered, late, dead int
+	bytes                int
+	last                 time.Time
+	drained              bool
 }
 
 func (t *txn) start() {
@@ -172,7 +174,8 @@ func (t *txn) add(b *batch) {
 	t.start()
 	t.batches = append(t.batches, b)
 	t.read += len(b.events.Events)
-	t.emitted += len(b.records)
+	t.emitted += len(b.records) - len(b.dead)
+	t.dead += len(b.dead)
 	t.filtered += b.filtered
 	t.late += b.late
 	t.bytes += b.bytes

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -26,6 +28,7 @@ type worker struct {
 
 	// Of the lease being held:
 	lease  *offsets.Lease
+	limit  int32 // bytes of a batch that the topics take
 	cursor *offsets.Cursor
 	txn    txn
 	pool   pool
@@ -84,7 +87,11 @@ func (w *worker) hold() error {
 	if err := w.awaitWork(); err != nil {
 		return err
 	}
-	lease, err := offsets.Acquire(w.hard, w.cfg, w.view, w.p)
+	var err error
+	if w.limit, err = w.messageLimit(w.hard); err != nil {
+		return err
+	}
+	lease, err := offsets.Acquire(w.hard, w.cfg, w.view, w.p, kgo.ProducerBatchMaxBytes(w.limit))
 	if err != nil {
 		return err
 	}

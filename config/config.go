@@ -11,12 +11,18 @@ type Config struct {
 	Instance string `desc:"name of this instance, unique among those that run (default: host name and process id)"`
 
 	SourceURL              string        `split_words:"true" desc:"the feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>; required"`
-	SourceAuth             string        `split_words:"true" default:"default" desc:"how to authenticate: default (the Azure credential chain), shared_key, sas, connection_string, anonymous"`
+	SourceAuth             string        `split_words:"true" default:"default" desc:"how to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string, anonymous"`
 	SourceAccount          string        `split_words:"true" desc:"storage account, where SOURCE_URL does not tell"`
 	SourceKey              Secret        `split_words:"true" desc:"account key, for shared_key"`
 	SourceSAS              Secret        `split_words:"true" desc:"shared access signature, for sas"`
 	SourceConnectionString Secret        `split_words:"true" desc:"connection string, for connection_string"`
 	PollInterval           time.Duration `split_words:"true" default:"15s" desc:"how often an open segment is looked at; Azure appends about once a minute"`
+	SourceTenant           string        `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
+	SourceClientID         string        `split_words:"true" desc:"Entra ID application, or the client id of a user-assigned managed identity (default: AZURE_CLIENT_ID)"`
+	SourceClientSecret     Secret        `split_words:"true" desc:"secret of the application, for client_secret"`
+	SourceTokenFile        string        `split_words:"true" desc:"file with the federated token, for workload_identity (default: AZURE_FEDERATED_TOKEN_FILE)"`
+	SourceAuthority        string        `split_words:"true" desc:"authority host of another cloud, such as https://login.microsoftonline.us (default: AZURE_AUTHORITY_HOST)"`
+	ReadTimeout            time.Duration `split_words:"true" default:"30s" desc:"a request to the storage service that takes longer is given up and made again; what it brought is kept"`
 	ReadSize               Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
 	Start             string   `default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
@@ -31,7 +37,8 @@ type Config struct {
 	ExcludeEventTypes []string `split_words:"true" desc:"not these event types"`
 	BlobTypes         []string `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
 
-	OnGap string `split_words:"true" default:"fail" desc:"when retention has removed what was to be read next: fail, or continue at the oldest segment; the next marker has a header gap then"`
+	OnError string `split_words:"true" default:"fail" desc:"what can't be decoded, encoded or is too large for the topic: fail (its shard stays there, says so and tries again), or dead_letter: it goes to the topic <name>.dlq, with its position and the reason, in the same transaction"`
+	OnGap   string `split_words:"true" default:"fail" desc:"when retention has removed what was to be read next: fail, or continue at the oldest segment; the next marker has a header gap then"`
 
 	KafkaBrokers     []string `split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
@@ -63,4 +70,9 @@ type Config struct {
 	LogFormat      string        `split_words:"true" default:"auto" desc:"auto (text on a terminal, else json), text, json"`
 	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
 	ReportInterval time.Duration `split_words:"true" default:"30s" desc:"time between progress lines in the log while events flow"`
+
+	files map[int]string // of secrets, by index of their field
 }
+
+// DeadLetterTopic is where ON_ERROR=dead_letter sends what can't become a record.
+func (c *Config) DeadLetterTopic() string { return c.Name + ".dlq" }

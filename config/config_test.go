@@ -70,6 +70,12 @@ func TestSecretFile(t *testing.T) {
 	if c.SourceKey != "hunter2" || c.SourceKey.String() != "(set)" {
 		t.Errorf("key %q, shown as %s", string(c.SourceKey), c.SourceKey)
 	}
+	if err := os.WriteFile(file, []byte("hunter3\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if fresh, err := c.Reread(); err != nil || fresh.SourceKey != "hunter3" || c.SourceKey != "hunter2" {
+		t.Errorf("after a rotation: %v", err)
+	}
 }
 
 // The reference names variables as envconfig reads them.

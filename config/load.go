@@ -15,7 +15,7 @@ import (
 // problems: they may be secrets. Without kafka, brokers need not be named: for verbs that only look at the feed.
 func Load(kafka bool) (*Config, error) {
 	var c Config
-	problems := readFiles()
+	files, problems := readFiles()
 	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
 	// gives it its default, and reading starts again.
 	for {
@@ -37,7 +37,26 @@ func Load(kafka bool) (*Config, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
+	c.files = files
 	return &c, nil
+}
+
+// Reread returns the settings with the secrets that files hold read again: they may have been replaced since.
+func (c *Config) Reread() (*Config, error) {
+	fresh := *c
+	for field, name := range c.files {
+		text, err := readSecret(name)
+		if err != nil {
+			return nil, err
+		}
+		reflect.ValueOf(&fresh).Elem().Field(field).SetString(text)
+	}
+	return &fresh, nil
+}
+
+func readSecret(name string) (string, error) {
+	text, err := os.ReadFile(name)
+	return strings.TrimSpace(string(text)), err
 }
 
 func wants(typ string, err error) string {
@@ -52,26 +71,29 @@ func wants(typ string, err error) string {
 	return err.Error()
 }
 
-// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every secret X.
-func readFiles() (problems []error) {
-	for name, typ := range variables(reflect.TypeFor[Config]()) {
+// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every secret X, and returns these names.
+func readFiles() (files map[int]string, problems []error) {
+	files = map[int]string{}
+	for _, setting := range describe(reflect.TypeFor[Config]()) {
+		name := setting.name
 		file := os.Getenv(name + "_FILE")
-		if typ != reflect.TypeFor[Secret]() || file == "" {
+		if setting.typ != reflect.TypeFor[Secret]() || file == "" {
 			continue
 		}
 		if os.Getenv(name) != "" {
 			problems = append(problems, fmt.Errorf("%s and %s_FILE are both set: keep one", name, name))
 			continue
 		}
-		text, err := os.ReadFile(file)
+		text, err := readSecret(file)
 		if err == nil {
-			err = os.Setenv(name, strings.TrimSpace(string(text)))
+			err = os.Setenv(name, text)
 		}
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s_FILE: %w", name, err))
 		}
+		files[setting.field] = file
 	}
-	return problems
+	return files, problems
 }
 
 // unknown finds misspelt variables.

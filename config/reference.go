@@ -12,6 +12,7 @@ import (
 type setting struct {
 	name, def, desc string
 	typ             reflect.Type
+	field           int // its index
 }
 
 var (
@@ -22,6 +23,9 @@ var (
 // describe reads the struct's tags, in the order of the fields, with the names that envconfig gives them.
 func describe(t reflect.Type) (settings []setting) {
 	for f := range t.Fields() {
+		if !f.IsExported() {
+			continue
+		}
 		name := f.Tag.Get("envconfig")
 		if name == "" {
 			name = f.Name
@@ -30,7 +34,7 @@ func describe(t reflect.Type) (settings []setting) {
 			}
 		}
 		settings = append(settings, setting{
-			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), typ: f.Type,
+			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), typ: f.Type, field: f.Index[0],
 		})
 	}
 	return settings

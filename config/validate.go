@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"blobfeed/source/azure"
 )
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
@@ -39,10 +41,10 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if !topicName.MatchString(c.Topic) || c.Topic == "." || c.Topic == ".." {
 		bad("TOPIC", "want letters, digits, '.', '_' and '-' only")
 	}
-	if c.Topic == c.Name+".offsets" {
-		bad("TOPIC", "%s is the state topic", c.Topic)
+	if c.Topic == c.Name+".offsets" || c.Topic == c.DeadLetterTopic() {
+		bad("TOPIC", "%s is a topic of the bridge's own", c.Topic)
 	}
-	oneOf("SOURCE_AUTH", c.SourceAuth, "default", "shared_key", "sas", "connection_string", "anonymous")
+	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
 	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
 	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "off")
@@ -51,10 +53,12 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
 	oneOf("HEADERS", c.Headers, "cloudevents", "none")
 	oneOf("RESOLVED_TO", c.ResolvedTo, "inline", "off")
+	oneOf("ON_ERROR", c.OnError, "fail", "dead_letter")
 	oneOf("ON_GAP", c.OnGap, "fail", "continue")
 	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
 	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
+	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
 	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
 	atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
@@ -75,6 +79,13 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	}
 	if c.OffsetsLeases < 1 || c.OffsetsLeases > 100 {
 		bad("OFFSETS_LEASES", "want 1 to 100")
+	}
+	if c.SourceAuth == "client_secret" {
+		for name, value := range map[string]string{"SOURCE_TENANT": c.SourceTenant, "SOURCE_CLIENT_ID": c.SourceClientID, "SOURCE_CLIENT_SECRET": string(c.SourceClientSecret)} {
+			if value == "" {
+				bad(name, "required for SOURCE_AUTH=client_secret")
+			}
+		}
 	}
 	if c.Instance == "" {
 		host, _ := os.Hostname() // "" is as good as any: the process id follows

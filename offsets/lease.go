@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,9 +44,10 @@ type Lease struct {
 // ErrFenced says that another instance has taken the lease. It is a normal event.
 var ErrFenced = errors.New("another instance has taken the lease")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed.
-func Acquire(ctx context.Context, cfg *Config, view *View, p int32) (*Lease, error) {
-	opts := append([]kgo.Opt{}, cfg.Client...)
+// Acquire takes lease p and returns once the view holds everything its former owner committed. More are options of the
+// lease's producer.
+func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
+	opts := slices.Concat(cfg.Client, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if cfg.Transactional {
 		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", cfg.Name, p)), kgo.TransactionTimeout(cfg.TxnTimeout))

@@ -28,7 +28,8 @@ type Cursor struct {
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
-	Done   bool                            `json:"done"` // every shard of this lease is at its end, and the segment is finalized
+	Done   bool                            `json:"done"`          // every shard of this lease is at its end, and the segment is finalized
+	Gap    bool                            `json:"gap,omitempty"` // chunks of this segment were gone before they were read
 	Counts Counts                          `json:"counts"`
 }
 
@@ -39,6 +40,8 @@ type Counts struct {
 	// Filtered are those that the settings leave out.
 	Filtered int64 `json:"filtered"`
 	Late     int64 `json:"late"`
+	// DeadLettered are records of the dead-letter topic.
+	DeadLettered int64 `json:"dead_lettered"`
 }
 
 // At returns the position in shard: its start if the cursor does not know it or is in another segment.
@@ -52,7 +55,7 @@ func (c *Cursor) At(seg source.Segment, shard int) source.ShardPosition {
 // Advance moves shard to pos, after clearing what belongs to an earlier segment.
 func (c *Cursor) Advance(seg source.Segment, shard int, pos source.ShardPosition) {
 	if c.Segment != seg || c.Shards == nil {
-		c.Segment, c.Done, c.Shards = seg, false, map[string]source.ShardPosition{}
+		c.Segment, c.Done, c.Gap, c.Shards = seg, false, false, map[string]source.ShardPosition{}
 	}
 	c.Shards[shardKey(shard)] = pos
 }
@@ -60,7 +63,7 @@ func (c *Cursor) Advance(seg source.Segment, shard int, pos source.ShardPosition
 // Finish says that every shard of seg is at its end, also where this lease saw no event of it.
 func (c *Cursor) Finish(seg source.Segment) {
 	if c.Segment != seg {
-		c.Segment, c.Shards = seg, nil
+		c.Segment, c.Gap, c.Shards = seg, false, nil
 	}
 	c.Done = true
 }

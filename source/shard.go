@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
 	"blobfeed/source/ocf"
 )
@@ -27,44 +25,8 @@ type Batch struct {
 	Next   ShardPosition // behind it
 }
 
-// DamageError is a chunk that can't be read on: what the feed promised is not there.
-type DamageError struct {
-	Blob   string
-	Offset int64
-	Reason string
-	Err    error  // may be nil
-	Hint   string // what to do about it
-}
-
-// What to do about a DamageError. Trying again is harmless, and helps where the damage was in the copy.
-const (
-	hintPosition = "the position is not one of this feed's: check that it belongs to this account and segment, else start again at the segment's begin"
-	hintGone     = "if the account's retention has removed it, start at the oldest segment that is left; the events between are lost to this reader"
-	hintName     = "find out what wrote it: the service's names are 00000.avro and so on"
-	hintBytes    = "compare the blob with the service's copy; if that is damaged too, its remaining events can't be read: go on behind this segment"
-)
-
-func (e *DamageError) Error() string {
-	s := fmt.Sprintf("%s, offset %d: %s", e.Blob, e.Offset, e.Reason)
-	if e.Err != nil {
-		s += ": " + e.Err.Error()
-	}
-	if e.Hint != "" {
-		s += " (" + e.Hint + ")"
-	}
-	return s
-}
-
-func (e *DamageError) Unwrap() error { return e.Err }
-
 // headerRead is what is read of a chunk for its header alone: real ones are below 3 KiB.
 const headerRead = 16 << 10
-
-type chunk struct {
-	index int
-	name  string
-	size  int64
-}
 
 // ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. After an error its
 // position is where it was, and the call can be made again.
@@ -75,12 +37,12 @@ type ShardReader struct {
 	prefix  string // "" if the manifest does not have the shard
 	pos     ShardPosition
 
-	chunks    []chunk // of the last Poll, from pos.Chunk on
+	chunks    []chunk // of the last Poll
 	finalized bool    // as the last Poll was told
 
-	header *ocf.Header // of the chunk headerOf
+	header *ocf.Header // of chunk of
 	of     int
-	window []byte // bytes of the current chunk from windowAt on
+	window []byte // bytes of the current chunk from at on
 	at     int64
 	grow   int64 // bytes to read at least: doubles while one block is larger than what is here
 }
@@ -100,7 +62,8 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		return fmt.Errorf("shard %02d is not in the manifest of segment %s", r.shard, r.segment)
 	}
 	if r.pos.Chunk < 0 || r.pos.Offset < 0 {
-		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Reason: fmt.Sprintf("the position to read on at is negative, in chunk %d", r.pos.Chunk), Hint: hintPosition}
+		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Hint: hintPosition,
+			Reason: fmt.Sprintf("the position to read on at is negative, in chunk %d", r.pos.Chunk)}
 	}
 	chunks, err := r.list(ctx)
 	if err != nil {
@@ -113,79 +76,42 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		if err != nil {
 			return err
 		}
-		chunks = again[:min(len(chunks), len(again))]
-	}
-	if r.pos != (ShardPosition{}) && r.pos.Chunk >= len(chunks) {
-		return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset,
-			Reason: "the chunk that was being read is gone", Hint: hintGone}
-	}
-	if r.pos.Chunk < len(chunks) && r.pos.Offset > chunks[r.pos.Chunk].size {
-		c := chunks[r.pos.Chunk]
-		return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size), Hint: hintPosition}
+		newest := chunks[len(chunks)-1].index
+		chunks = slices.DeleteFunc(again, func(c chunk) bool { return c.index > newest })
 	}
 	r.chunks, r.finalized = chunks, finalized
 	return nil
 }
 
-// list returns the chunks in order. Their numbers have no gap.
-func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
-	var chunks []chunk
-	for e, err := range r.feed.store.List(ctx, r.prefix, "") {
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", r.prefix, err)
-		}
-		number, ok := strings.CutSuffix(strings.TrimPrefix(e.Name, r.prefix), ".avro")
-		if !ok {
-			continue
-		}
-		if !digits(number) { // its place in the order is unknown, and without it events may be missing (I8)
-			return nil, &DamageError{Blob: e.Name, Reason: "the name of this chunk is no number", Hint: hintName}
-		}
-		index, err := strconv.Atoi(number)
-		if err != nil {
-			return nil, fmt.Errorf("listing %s: chunk %q: %w", r.prefix, e.Name, err)
-		}
-		chunks = append(chunks, chunk{index, e.Name, e.Size})
-	}
-	slices.SortFunc(chunks, func(a, b chunk) int { return a.index - b.index })
-	for i, c := range chunks {
-		if c.index != i {
-			return nil, &DamageError{Blob: r.prefix, Reason: fmt.Sprintf("chunk %05d is missing, %s is there", i, c.name), Hint: hintGone}
-		}
-	}
-	return chunks, nil
-}
-
-// Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to go on.
+// Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to go on. With a
+// DamageError, b has the block's events before the damage.
 func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
+	b.Events = b.Events[:0]
 	for {
-		if r.pos.Chunk >= len(r.chunks) {
-			return io.EOF
+		c, err := r.current()
+		if err != nil {
+			return err
 		}
-		c := r.chunks[r.pos.Chunk]
-		err := r.block(ctx, c, b)
-		if err == nil {
+		if err := r.block(ctx, c, b); err == nil {
 			r.pos = b.Next
 			if len(b.Events) == 0 {
 				continue // a block without records
 			}
 			return nil
-		}
-		if !errors.Is(err, io.EOF) {
+		} else if !errors.Is(err, io.EOF) {
 			return err
 		}
-		// The chunk is read as far as it was listed. It is complete if another follows it, or the segment is finalized.
-		last := r.pos.Chunk == len(r.chunks)-1
-		if last && !r.finalized {
+		if !r.complete(c) {
 			return io.EOF
 		}
 		if r.pos.Offset != c.size && (r.header == nil || r.of != c.index || r.header.Size != c.size) {
-			return &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("it is complete at %d bytes and ends inside a block", c.size), Hint: hintBytes}
+			return r.damaged(&DamageError{Blob: c.name, Offset: r.pos.Offset, Kind: BadBytes, Hint: hintBytes,
+				Reason: fmt.Sprintf("it is complete at %d bytes and ends inside a block", c.size)})
 		}
-		if last {
+		if r.last(c) {
 			return io.EOF
 		}
-		r.pos = ShardPosition{Chunk: r.pos.Chunk + 1}
+		r.pos = ShardPosition{Chunk: c.index + 1}
 	}
 }
 
@@ -204,7 +130,8 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 		off = r.header.Size
 	}
 	if off < r.header.Size {
-		return &DamageError{Blob: c.name, Offset: off, Reason: fmt.Sprintf("no block begins there, the header has %d bytes", r.header.Size), Hint: hintPosition}
+		return &DamageError{Blob: c.name, Offset: off, Hint: hintPosition,
+			Reason: fmt.Sprintf("no block begins there, the header has %d bytes", r.header.Size)}
 	}
 	if off >= c.size {
 		return io.EOF
@@ -221,7 +148,8 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 				return nil
 			}
 			if !errors.Is(err, ocf.ErrShort) {
-				return &DamageError{Blob: c.name, Offset: off, Reason: "the block can't be decoded", Err: err, Hint: hintBytes}
+				b.Blob, b.Chunk, b.Offset = c.name, c.index, off
+				return r.damaged(&DamageError{Blob: c.name, Offset: off, Kind: BadBytes, Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
 			}
 		}
 		more, err := r.fill(ctx, c, off, r.feed.opt.ReadSize)
@@ -249,7 +177,7 @@ func (r *ShardReader) open(ctx context.Context, c chunk) error {
 			return nil
 		}
 		if !errors.Is(err, ocf.ErrShort) {
-			return &DamageError{Blob: c.name, Reason: "the header can't be read", Err: err, Hint: hintBytes}
+			return r.damaged(&DamageError{Blob: c.name, Kind: BadBytes, Reason: "the header can't be read", Err: err, Hint: hintBytes})
 		}
 		more, err := r.fill(ctx, c, 0, size)
 		if err != nil {
@@ -286,7 +214,7 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
 	}
 	if got == 0 {
-		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintBytes}
+		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintPosition}
 	}
 	r.grow = int64(len(r.window))
 	return true, nil

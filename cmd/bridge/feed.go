@@ -30,14 +30,27 @@ func openStore(c *config.Config) (store source.Store, id, account string, err er
 		d, err := dir.New(path)
 		return d, "file://" + filepath.Clean(path), c.SourceAccount, err
 	}
-	s, err := azure.New(azure.Config{
-		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
-		ConnectionString: string(c.SourceConnectionString),
-	})
+	conf := azureConfig(c)
+	conf.Renew = func() (azure.Config, error) {
+		fresh, err := c.Reread()
+		if err != nil {
+			return azure.Config{}, err
+		}
+		return azureConfig(fresh), nil
+	}
+	s, err := azure.New(conf)
 	if err != nil {
 		return nil, "", "", err
 	}
 	return s, s.ID(), s.Account(), nil
+}
+
+func azureConfig(c *config.Config) azure.Config {
+	return azure.Config{
+		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
+		ConnectionString: string(c.SourceConnectionString), Tenant: c.SourceTenant, ClientID: c.SourceClientID,
+		ClientSecret: string(c.SourceClientSecret), TokenFile: c.SourceTokenFile, Authority: c.SourceAuthority, Timeout: c.ReadTimeout,
+	}
 }
 
 func envelopeOptions(c *config.Config, account string) envelope.Options {

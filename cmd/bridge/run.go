@@ -124,6 +124,9 @@ func options(c *config.Config) (bridge.Options, error) {
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
 		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, Shutdown: c.ShutdownTimeout,
 	}
+	if c.OnError == "dead_letter" {
+		o.DeadLetter = c.DeadLetterTopic()
+	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
 	}

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -9,7 +10,6 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
-	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
@@ -20,71 +20,94 @@ const Container = "$blobchangefeed"
 type Config struct {
 	// Endpoint is the account's blob service: https://<account>.blob.core.windows.net, http://<host>:<port>/<account>.
 	// The container's name may follow. Not needed with a connection string.
-	Endpoint         string
-	Auth             string // default, shared_key, sas, connection_string, anonymous
-	Account          string // for shared_key, where the endpoint does not tell
-	Key              string
-	SAS              string
-	ConnectionString string
+	Endpoint string
+	Account  string // for shared_key, where the endpoint does not tell
+	Auth     string // one of Auths
+
+	Key, SAS, ConnectionString     string // for the ways of these names
+	Tenant, ClientID, ClientSecret string // for those of Entra ID; "": as the environment says
+	TokenFile                      string // for workload_identity; "": as the environment says
+	Authority                      string // https://login.microsoftonline.com or that of another cloud; "": as the environment says
 
 	Transport policy.Transporter // nil: the SDK's
 	Retry     policy.RetryOptions
+	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
+	Timeout time.Duration
+	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil: never.
+	Renew func() (Config, error)
 }
+
+// Auths are the ways to authenticate.
+var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas", "connection_string", "anonymous"}
 
 // New returns the store. It asks the service nothing yet.
 func New(c Config) (*Store, error) {
-	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
-	if options.Retry.MaxRetries == 0 {
-		options.Retry = policy.RetryOptions{MaxRetries: 4, TryTimeout: time.Minute, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
-	}
-	if c.Auth == "connection_string" {
-		if c.ConnectionString == "" {
-			return nil, errors.New("there is no connection string")
-		}
-		cl, err := container.NewClientFromConnectionString(c.ConnectionString, Container, options)
-		if err != nil {
-			return nil, errors.New("the connection string can't be parsed") // the cause may show it
-		}
-		return open(cl, c.Account)
-	}
-	where, account, err := endpoint(c.Endpoint)
+	cl, account, err := c.client()
 	if err != nil {
 		return nil, err
 	}
-	if c.Account == "" {
-		c.Account = account
+	u, err := url.Parse(cl.URL())
+	if err != nil {
+		return nil, fmt.Errorf("parsing the container's URL: %w", explain(err))
 	}
-	var cl *container.Client
+	if account == "" {
+		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
+	}
+	s := &Store{id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), account: account, config: c}
+	s.client.Store(cl)
+	return s, nil
+}
+
+// client returns a client of the container, and the account's name as far as it is known.
+func (c *Config) client() (cl *container.Client, account string, err error) {
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
+	if options.Retry.MaxRetries == 0 {
+		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
+	}
+	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
+	if c.Auth == "connection_string" {
+		if c.ConnectionString == "" {
+			return nil, "", errors.New("there is no connection string")
+		}
+		cl, err := container.NewClientFromConnectionString(c.ConnectionString, Container, options)
+		if err != nil {
+			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
+		}
+		return cl, c.Account, nil
+	}
+	where, account, err := endpoint(c.Endpoint)
+	if err != nil {
+		return nil, "", err
+	}
+	account = cmp.Or(c.Account, account)
 	switch c.Auth {
 	case "anonymous":
 		cl, err = container.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
-			return nil, errors.New("there is no shared access signature")
+			return nil, "", errors.New("there is no shared access signature")
 		}
 		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"), options)
 	case "shared_key":
-		cred, kerr := container.NewSharedKeyCredential(c.Account, c.Key)
+		cred, kerr := container.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
-			return nil, errors.New("the account key is missing or not base64")
+			return nil, "", errors.New("the account key is missing or not base64")
 		}
 		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
-	case "default", "":
+	default:
 		if strings.HasPrefix(where, "http://") {
-			return nil, errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
+			return nil, "", errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
 		}
-		cred, cerr := azidentity.NewDefaultAzureCredential(nil)
+		cred, cerr := c.credential()
 		if cerr != nil {
-			return nil, fmt.Errorf("finding Azure credentials: %w", cerr)
+			return nil, "", cerr
 		}
 		cl, err = container.NewClient(where, cred, options)
-	default:
-		return nil, fmt.Errorf("%q is no way to authenticate", c.Auth)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating the blob client: %w", explain(err))
+		return nil, "", fmt.Errorf("creating the blob client: %w", explain(err))
 	}
-	return open(cl, c.Account)
+	return cl, account, nil
 }
 
 // endpoint returns the container's URL and the account in it.
@@ -111,15 +134,4 @@ func endpoint(text string) (where, account string, err error) {
 func redact(text string) string {
 	text, _, _ = strings.Cut(text, "?")
 	return text
-}
-
-func open(cl *container.Client, account string) (*Store, error) {
-	u, err := url.Parse(cl.URL())
-	if err != nil {
-		return nil, fmt.Errorf("parsing the container's URL: %w", explain(err))
-	}
-	if account == "" {
-		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
-	}
-	return &Store{cl: cl, id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), account: account}, nil
 }

@@ -9,6 +9,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
@@ -20,8 +23,12 @@ import (
 
 // Store reads the feed's container. It is safe for concurrent use.
 type Store struct {
-	cl          *container.Client
+	client      atomic.Pointer[container.Client]
 	id, account string
+
+	mu      sync.Mutex
+	config  Config // as the client was made
+	renewed time.Time
 }
 
 var _ source.Store = (*Store)(nil)
@@ -42,11 +49,11 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 
 func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
+		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
 		for pager.More() {
 			page, err := pager.NextPage(ctx)
 			if err != nil {
-				yield(source.Entry{}, explain(err))
+				yield(source.Entry{}, s.failed(err))
 				return
 			}
 			if page.Segment == nil {
@@ -65,11 +72,11 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 // hierarchy merges the prefixes and blobs of each page, which come apart and each in order.
 func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.cl.NewListBlobsHierarchyPager(delimiter, &container.ListBlobsHierarchyOptions{Prefix: &prefix})
+		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, &container.ListBlobsHierarchyOptions{Prefix: &prefix})
 		for pager.More() {
 			page, err := pager.NextPage(ctx)
 			if err != nil {
-				yield(source.Entry{}, explain(err))
+				yield(source.Entry{}, s.failed(err))
 				return
 			}
 			if page.Segment == nil {
@@ -130,7 +137,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		var status *azcore.ResponseError
 		var other *rangeError
 		if errors.As(err, &status) || errors.As(err, &other) || ctx.Err() != nil || attempt == bodyAttempts {
-			return 0, explain(err)
+			return 0, s.failed(err)
 		}
 	}
 }
@@ -138,7 +145,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 // read makes one request. Size is the blob's; 0 says that offset is at its end, for which Azure says 416 and Azurite
 // sends an empty body.
 func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, size int64, err error) {
-	resp, err := s.cl.NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
+	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
 		return 0, 0, nil
 	}
@@ -206,3 +213,42 @@ type quietError struct {
 func (e *quietError) Error() string { return e.text }
 
 func (e *quietError) Unwrap() error { return e.err }
+
+// renewEvery keeps a service that refuses everything from making us read the settings all the time.
+const renewEvery = 5 * time.Second
+
+// failed explains err. If the service refuses the credentials, they are read anew: a signature expires, a key is rotated,
+// and whoever runs the bridge replaces the file. The request is not made again here; the caller tries again anyway.
+func (s *Store) failed(err error) error {
+	var status *azcore.ResponseError
+	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized) {
+		if rerr := s.renew(); rerr != nil {
+			return fmt.Errorf("%w; renewing the credentials: %w", explain(err), rerr)
+		}
+	}
+	return explain(err)
+}
+
+func (s *Store) renew() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Renew == nil || time.Since(s.renewed) < renewEvery {
+		return nil
+	}
+	s.renewed = time.Now()
+	c, err := s.config.Renew()
+	if err != nil {
+		return err
+	}
+	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
+		return nil
+	}
+	cl, _, err := c.client()
+	if err != nil {
+		return err
+	}
+	c.Renew = s.config.Renew
+	s.config = c
+	s.client.Store(cl)
+	return nil
+}

@@ -1,0 +1,241 @@
+package bridge
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/integration/feedsim"
+)
+
+const deadTopic = "test.dlq"
+
+// dead returns the records of the dead-letter topic.
+func dead(t *testing.T, c *kfake.Cluster, want int) (records []*kgo.Record) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(deadTopic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), deadTopic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for end, _ := ends.Lookup(deadTopic, 0); len(records) < want && end.Offset > 0; {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) { records = append(records, r) })
+	}
+	return records
+}
+
+func header(r *kgo.Record, key string) string {
+	for _, h := range r.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// damagedFeed is a feed of two segments; in the first, bytes stand between two chunks' worth of good blocks.
+func damagedFeed(t *testing.T, garbage []byte) (dir, chunk string, at int) {
+	t.Helper()
+	dir, chunk = t.TempDir(), "log/00/2026/01/01/0000/00000.avro"
+	sink := feedsim.Dir(dir)
+	if err := feedsim.Write(t.Context(), sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(filepath.Join(dir, chunk))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := bytes.LastIndex(whole[:len(whole)-16], whole[len(whole)-16:]) + 16 // where the last block begins
+	damaged := append(bytes.Clone(whole[:h]), garbage...)
+	if err := os.WriteFile(filepath.Join(dir, chunk), append(damaged, whole[h:]...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir, chunk, h
+}
+
+// Damage goes to the dead-letter topic, byte for byte, and everything around it is delivered, once.
+func TestDeadLetter(t *testing.T) {
+	for name, limit := range map[string]string{"whole": "", "in parts": "9000"} {
+		t.Run(name, func(t *testing.T) {
+			garbage := bytes.Repeat([]byte("\xffgarbage"), 2500)
+			feed, chunk, at := damagedFeed(t, garbage)
+			c := broker(t)
+			o, r := options(t, c, feed)
+			o.DeadLetter = deadTopic
+			if limit != "" {
+				createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
+			}
+			for range 2 { // the second run finds nothing new
+				if err := runOnce(t, o); err != nil {
+					t.Fatal(err)
+				}
+			}
+			data, markers := consume(t, c, promises()...)
+			// The marker behind the garbage is that of the last block: what is before it is lost together with the garbage.
+			if data != 90 || markers != 2*partitions {
+				t.Errorf("%d records and %d markers", data, markers)
+			}
+			whole, err := os.ReadFile(filepath.Join(feed, chunk))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []byte
+			letters := dead(t, c, r.Dead)
+			for _, l := range letters {
+				got = append(got, l.Value...)
+			}
+			if !bytes.Equal(got, whole[at:]) || len(letters) != r.Dead || (len(letters) > 1) != (limit != "") {
+				t.Errorf("%d dead letters with %d bytes, want %d", len(letters), len(got), len(whole)-at)
+			}
+			first := letters[0]
+			if header(first, "blob") != chunk || header(first, "content") != "chunk" || !strings.Contains(header(first, "reason"), "offset") ||
+				!strings.HasPrefix(header(first, "position"), "2026/01/01/0000/00/00000/") || header(first, "part") == "" {
+				t.Errorf("headers %v", first.Headers)
+			}
+		})
+	}
+}
+
+func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, configs map[string]*string) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, configs, name); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A record that the topic does not take stops its shard, naming the setting; or it becomes a dead letter, as JSON.
+func TestTooLarge(t *testing.T) {
+	const events = 50
+	feed, limit := t.TempDir(), "1600" // between what a deletion takes and what a creation takes
+	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10}, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
+	o, r := options(t, c, feed)
+	var tooLarge *TooLargeError
+	if err := runOnce(t, o); !errors.As(err, &tooLarge) || !strings.Contains(err.Error(), "max.message.bytes") {
+		t.Fatalf("err = %v", err)
+	}
+	o.DeadLetter = deadTopic
+	if err := runOnce(t, o); err != nil {
+		t.Fatal(err)
+	}
+	data, _ := consume(t, c, promises()...)
+	whole := map[string][]byte{} // letters by position, their parts put together
+	for _, l := range dead(t, c, r.Dead) {
+		if header(l, "content") != "event" {
+			t.Errorf("headers %v", l.Headers)
+		}
+		whole[string(l.Key)] = append(whole[string(l.Key)], l.Value...)
+	}
+	if data == 0 || len(whole) == 0 || data+len(whole) != events {
+		t.Errorf("%d records and %d dead letters of %d events", data, len(whole), events)
+	}
+	for _, text := range whole {
+		var event struct{ ID string }
+		if err := json.Unmarshal(text, &event); err != nil || event.ID == "" {
+			t.Errorf("%v: %s", err, text)
+		}
+	}
+}
+
+// The operator raises the limit of the topic: the shard that waits goes on by itself.
+func TestLimitRaised(t *testing.T) {
+	feed, low, high := t.TempDir(), "1500", "1000000"
+	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 50}, nil); err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
+	o, r := options(t, c, feed)
+	o.Once = false
+	stop, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- New(o).Run(stop, t.Context()) }()
+	wait := func(what string, on <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-on:
+		case err := <-ended:
+			t.Fatalf("waiting for %s: ended with %v", what, err)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("waiting for %s in vain", what)
+		}
+	}
+	wait("the refusal", r.failing)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	raise := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}
+	if _, err := kadm.NewClient(cl).AlterTopicConfigs(t.Context(), raise, topic); err != nil {
+		t.Fatal(err)
+	}
+	wait("a commit", r.changed)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if data, _ := consume(t, c, promises()...); data != 50 {
+		t.Errorf("%d records", data)
+	}
+}
+
+// Retention removes a chunk that was not read: that is lost history, too, also if the manifest is still there.
+func TestChunkLost(t *testing.T) {
+	ctx, feed := t.Context(), t.TempDir()
+	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	o, _ := options(t, c, feed)
+	if err := errors.Join(live.Open(ctx), live.Append(ctx, 20, nil)); err != nil {
+		t.Fatal(err)
+	}
+	if err := runOnce(t, o); err != nil {
+		t.Fatal(err)
+	}
+	live.Roll()
+	if err := errors.Join(live.Append(ctx, 30, nil), live.Finalize(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(feed, "log/00/2026/01/01/0000/00000.avro")); err != nil {
+		t.Fatal(err)
+	}
+	var gap *GapError
+	if err := runOnce(t, o); !errors.As(err, &gap) || !strings.Contains(err.Error(), "00000.avro") || gap.At.String() != "2026/01/01/0000" {
+		t.Fatalf("err = %v", err)
+	}
+	o.SkipGaps = true
+	if err := runOnce(t, o); err != nil {
+		t.Fatal(err)
+	}
+	seen := &gaps{}
+	data, markers := consume(t, c, append(promises(), seen)...)
+	if data != 50 || markers != partitions || len(seen.seen) != partitions || seen.seen[0] != "2026/01/01/0000 2026/01/01/0000" {
+		t.Errorf("%d records, %d markers, gaps %q", data, markers, seen.seen)
+	}
+}

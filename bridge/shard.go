@@ -1,0 +1,106 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"blobfeed/source"
+)
+
+// shardPass reads one shard to the end of its listing.
+type shardPass struct {
+	*worker
+	m     source.Manifest
+	shard int
+	r     *source.ShardReader
+	out   chan<- *batch
+
+	// The damage that Next reported last, and how often in a row.
+	damage   string
+	attempts int
+	sent     int64 // bytes of it before this offset are on their way to the dead-letter topic
+}
+
+// damageAttempts is how often damage must show, read anew each time, before it is taken as the blob's and not the copy's.
+const damageAttempts = 3
+
+// errLimitChanged ends the hold of a lease: the topic takes larger records now, which its producer does not know.
+var errLimitChanged = errors.New("the topic's max.message.bytes has changed")
+
+// run sends the batches of the shard, in order. What fails is tried again for ever: the position is unchanged, so nothing
+// is skipped (I8), and the other shards go on.
+func (s *shardPass) run(ctx context.Context) error {
+	if err := s.retry(ctx, s.p, func(ctx context.Context) error { return s.r.Poll(ctx, s.m.Finalized) }); err != nil {
+		return err
+	}
+	for {
+		b := s.pool.get()
+		b.shard, b.dead, b.gap = s.shard, b.dead[:0], false
+		end, err := s.next(ctx, b)
+		if err != nil || end {
+			return err
+		}
+		if err := s.encode(ctx, b); err != nil {
+			return err
+		}
+		if err := s.send(ctx, b); err != nil {
+			return err
+		}
+	}
+}
+
+// next fills b with the next block, or with what is left out for damage.
+func (s *shardPass) next(ctx context.Context, b *batch) (end bool, err error) {
+	err = s.retry(ctx, s.p, func(ctx context.Context) error {
+		err := s.r.Next(ctx, &b.events)
+		if end = errors.Is(err, io.EOF); end {
+			return nil
+		}
+		var d *source.DamageError
+		if errors.As(err, &d) && s.confirmed(d) {
+			return s.leaveOut(ctx, b, d)
+		}
+		return err
+	})
+	return end, err
+}
+
+// confirmed reports whether d has shown often enough to do about it what the settings say.
+func (s *shardPass) confirmed(d *source.DamageError) bool {
+	if text := d.Error(); text != s.damage {
+		s.damage, s.attempts, s.sent = text, 0, 0
+	}
+	s.attempts++
+	return s.attempts >= damageAttempts
+}
+
+// encode makes records of b. An event that can't be encoded is not skipped: the shard stays here, and says so, unless
+// there is a dead-letter topic.
+func (s *shardPass) encode(ctx context.Context, b *batch) error {
+	changed := false
+	err := s.retry(ctx, s.p, func(ctx context.Context) error {
+		err := b.encode(s.worker, s.m)
+		var large *TooLargeError
+		if errors.As(err, &large) {
+			limit, lerr := s.messageLimit(ctx)
+			if changed = lerr == nil && limit != s.limit; changed {
+				return nil
+			}
+		}
+		return err
+	})
+	if changed {
+		return errLimitChanged
+	}
+	return err
+}
+
+func (s *shardPass) send(ctx context.Context, b *batch) error {
+	select {
+	case s.out <- b:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

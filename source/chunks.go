@@ -1,0 +1,72 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// chunk is one file of a shard, as it was listed.
+type chunk struct {
+	index int
+	name  string
+	size  int64
+}
+
+// list returns the chunks in order of their numbers.
+func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
+	var chunks []chunk
+	for e, err := range r.feed.store.List(ctx, r.prefix, "") {
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: %w", r.prefix, err)
+		}
+		number, ok := strings.CutSuffix(strings.TrimPrefix(e.Name, r.prefix), ".avro")
+		if !ok {
+			continue
+		}
+		if !digits(number) { // its place in the order is unknown, and without it events may be missing (I8)
+			return nil, &DamageError{Blob: e.Name, Reason: "the name of this chunk is no number", Hint: hintName}
+		}
+		index, err := strconv.Atoi(number)
+		if err != nil {
+			return nil, fmt.Errorf("listing %s: chunk %q: %w", r.prefix, e.Name, err)
+		}
+		chunks = append(chunks, chunk{index, e.Name, e.Size})
+	}
+	slices.SortFunc(chunks, func(a, b chunk) int { return a.index - b.index })
+	for i := range len(chunks) - 1 {
+		if a, b := chunks[i], chunks[i+1]; a.index == b.index {
+			return nil, &DamageError{Blob: b.name, Reason: "the same number as " + a.name, Hint: hintName}
+		}
+	}
+	return chunks, nil
+}
+
+// current returns the chunk at the position, io.EOF if the shard has no more, or what is wrong with the position (I8).
+func (r *ShardReader) current() (chunk, error) {
+	i, found := slices.BinarySearchFunc(r.chunks, r.pos.Chunk, func(c chunk, index int) int { return c.index - index })
+	switch {
+	case found && r.pos.Offset > r.chunks[i].size:
+		c := r.chunks[i]
+		return c, &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size), Hint: hintPosition}
+	case found:
+		return r.chunks[i], nil
+	case i < len(r.chunks):
+		return chunk{}, r.gone(fmt.Sprintf("the chunk is missing, %s is there", r.chunks[i].name))
+	case r.pos.Offset > 0 || i > 0 && r.pos.Chunk > r.chunks[i-1].index+1:
+		return chunk{}, r.gone("the chunk that was being read is gone")
+	}
+	return chunk{}, io.EOF
+}
+
+func (r *ShardReader) gone(reason string) error {
+	return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
+}
+
+func (r *ShardReader) last(c chunk) bool { return c == r.chunks[len(r.chunks)-1] }
+
+// complete reports whether nothing is appended to c any more: another chunk follows it, or the segment is finalized.
+func (r *ShardReader) complete(c chunk) bool { return r.finalized || !r.last(c) }

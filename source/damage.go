@@ -1,0 +1,123 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+)
+
+// DamageError is a chunk that can't be read on: what the feed promised is not there. Trying again is harmless, and
+// helps where the damage was in the copy.
+type DamageError struct {
+	Blob   string
+	Offset int64
+	Kind   DamageKind
+	Reason string
+	Err    error  // may be nil
+	Hint   string // what to do about it
+}
+
+// DamageKind tells what can be done about damage.
+type DamageKind uint8
+
+// The kinds of damage.
+const (
+	Elsewhere DamageKind = iota // not in the bytes: a position or a name that makes no sense. Nothing can be left out
+	BadBytes                    // a header or block that can't be decoded: Loss tells how far that reaches
+	Gone                        // a chunk that is not there any more
+)
+
+const (
+	hintPosition = "the position is not one of this feed's: check that it belongs to this account and segment, else start again at the segment's begin"
+	hintGone     = "if the account's retention has removed it, the events up to the next chunk that is left are lost"
+	hintName     = "find out what wrote it: the service's names are 00000.avro and so on"
+	hintBytes    = "compare the blob with the service's copy; if that is damaged too, these bytes can only be left out"
+)
+
+func (e *DamageError) Error() string {
+	s := fmt.Sprintf("%s, offset %d: %s", e.Blob, e.Offset, e.Reason)
+	if e.Err != nil {
+		s += ": " + e.Err.Error()
+	}
+	if e.Hint != "" {
+		s += " (" + e.Hint + ")"
+	}
+	return s
+}
+
+func (e *DamageError) Unwrap() error { return e.Err }
+
+// damaged drops what is here of the chunk, so that the next attempt reads it anew, and returns d.
+func (r *ShardReader) damaged(d *DamageError) error {
+	r.window, r.at, r.grow, r.of = nil, 0, 0, -1
+	return d
+}
+
+// Loss is what is left out where reading goes on behind damage: the bytes From to To of a chunk, none of one that is gone.
+type Loss struct {
+	Blob     string
+	Chunk    int
+	From, To int64
+	next     ShardPosition
+}
+
+// Loss tells what Skip would leave out after the damage that Next has just reported. Ok is false if nothing can be left
+// out: the damage is elsewhere, or the chunk still grows and where its next block begins is not written yet.
+func (r *ShardReader) Loss(ctx context.Context, d *DamageError) (loss Loss, ok bool, err error) {
+	loss = Loss{Blob: d.Blob, Chunk: r.pos.Chunk, From: max(r.pos.Offset, d.Offset)}
+	if d.Kind == Gone {
+		loss.To, loss.next.Chunk = loss.From, r.pos.Chunk+1
+		if i := slices.IndexFunc(r.chunks, func(c chunk) bool { return c.index > r.pos.Chunk }); i >= 0 {
+			loss.next.Chunk = r.chunks[i].index
+		}
+		return loss, true, nil
+	}
+	c, err := r.current()
+	if err != nil || d.Kind != BadBytes {
+		return Loss{}, false, nil
+	}
+	end, known := c.size, r.complete(c)
+	if d.Offset > 0 && r.header != nil {
+		// Every block ends with the file's sync marker: behind the next one reading can go on.
+		at, err := r.find(ctx, c, r.header.Sync[:], loss.From)
+		if err != nil {
+			return Loss{}, false, err
+		}
+		if at >= 0 {
+			end, known = at+int64(len(r.header.Sync)), true
+		}
+	}
+	loss.To = end
+	loss.next = ShardPosition{Chunk: c.index, Offset: end}
+	return loss, known, nil
+}
+
+// find returns the first offset from which the bytes of c are those of text, -1 if there is none.
+func (r *ShardReader) find(ctx context.Context, c chunk, text []byte, from int64) (int64, error) {
+	var have []byte // of the chunk, up to from
+	for from < c.size {
+		part := make([]byte, min(r.feed.opt.ReadSize, c.size-from))
+		n, err := r.feed.store.ReadAt(ctx, c.name, part, from)
+		if err != nil {
+			return 0, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
+		}
+		if n == 0 {
+			break
+		}
+		have, from = append(have, part[:n]...), from+int64(n)
+		if i := bytes.Index(have, text); i >= 0 {
+			return from - int64(len(have)-i), nil
+		}
+		have = have[max(0, len(have)-len(text)+1):] // the marker may lie across two reads
+	}
+	return -1, nil
+}
+
+// Skip goes on behind a loss; its bytes are not read again.
+func (r *ShardReader) Skip(loss Loss) { r.pos = loss.next }
+
+// ReadAt reads bytes of a chunk as they are; see Store.ReadAt.
+func (f *Feed) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	return f.store.ReadAt(ctx, name, p, offset)
+}
