@@ -37,6 +37,9 @@ const prepareTimeout = 15 * time.Second
 
 // New returns a bridge that does nothing yet.
 func New(o Options) *Bridge {
+	if o.Now == nil {
+		o.Now = time.Now
+	}
 	return &Bridge{Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, poke: make(chan struct{}, 1)}
 }
 
@@ -67,6 +70,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 			b.fatal(err)
 		}
 	})
+	wg.Go(func() { b.watchHeadroom(viewing) })
 	leave, err := offsets.Join(b.cfg, b.Name, b.Session, b)
 	if err != nil {
 		return err

@@ -34,9 +34,11 @@ type recorder struct {
 	t  *testing.T
 	mu sync.Mutex
 	Commit
-	failed  []string
-	changed chan struct{} // capacity 1: something was committed
-	failing chan struct{} // the same: something failed
+	failed   []string
+	headroom chan time.Duration // capacity 1
+	changed  chan struct{}      // capacity 1: something was committed
+	failing  chan struct{}      // the same: something failed
+	done     chan struct{}      // the same: a segment is complete
 }
 
 func (r *recorder) Committed(c Commit) {
@@ -57,7 +59,14 @@ func poke(c chan<- struct{}) {
 	}
 }
 
-func (r *recorder) Completed(Completion) {}
+func (r *recorder) Completed(Completion) { poke(r.done) }
+
+func (r *recorder) Headroom(older time.Duration) {
+	select {
+	case r.headroom <- older:
+	default:
+	}
+}
 
 func (r *recorder) Failed(lease int32, err error) {
 	r.mu.Lock()
@@ -87,7 +96,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1)}
+	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
 	return Options{
 		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Encoder: enc,
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -21,7 +20,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		start, completed := w.Start.resolve(time.Now())
+		start, completed := w.Start.resolve(w.Now())
 		return true, w.lease.Commit(w.hard, nil, &offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen, Topics: topics, Start: start, Completed: completed})
 	}
 	f := *s.Frontier

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -74,4 +75,42 @@ func (s *shardPass) chunkLost(ctx context.Context, d *source.DamageError) error 
 		return err
 	}
 	return &GapError{At: s.m.Segment, Chunk: d.Blob, Oldest: oldest}
+}
+
+// watchHeadroom reports, while this instance holds lease 0, how far the oldest segment is from where the bridge stands.
+func (b *Bridge) watchHeadroom(ctx context.Context) {
+	if _, err := b.view.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
+		return // the instance is stopping
+	}
+	for {
+		next := b.PollInterval
+		if slices.Contains(b.held(), 0) {
+			next = headroomInterval
+			if err := b.headroom(ctx); err != nil && ctx.Err() == nil {
+				b.Observer.Failed(-1, err)
+			}
+		}
+		if sleep(ctx, next) != nil {
+			return
+		}
+	}
+}
+
+func (b *Bridge) headroom(ctx context.Context) error {
+	s, _, err := b.view.Get()
+	if err != nil {
+		return err
+	}
+	at := s.Frontier.Current
+	if at == (source.Segment{}) {
+		at = s.Frontier.Completed
+	}
+	oldest, ok, err := b.next(ctx, source.Segment{})
+	if err != nil {
+		return fmt.Errorf("looking for the oldest segment: %w", err)
+	}
+	if ok && at != (source.Segment{}) {
+		b.Observer.Headroom(at.Time().Sub(oldest.Time()))
+	}
+	return nil
 }

@@ -43,6 +43,7 @@ type Options struct {
 	TxnRecords     int           // commit earlier at so many records
 	TxnBytes       int           // or so many bytes of keys, values and headers
 	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
+	QuietInterval  time.Duration // how often the shards of an open segment are listed whose time is over; 0: as often
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go
 
 	DeadLetter string // topic of what can't become a record; "": the shard stays at it, and says so
@@ -50,17 +51,24 @@ type Options struct {
 	Once       bool   // deliver what the feed holds now, then return
 	Observer   Observer
 	Log        *slog.Logger
+	Now        func() time.Time // nil: time.Now
 }
 
 // minTxnInterval keeps transactions from following each other so fast that the broker's wait for the markers of the
 // one before (20 ms a broker) is all that happens.
 const minTxnInterval = 100 * time.Millisecond
 
+// headroomInterval is how often the oldest segment is looked for: three listings each time.
+const headroomInterval = 10 * time.Minute
+
 // Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
 // must not block.
 type Observer interface {
 	Committed(Commit)
 	Completed(Completion)
+	// Headroom reports how much history the feed holds that is older than what is to be read next, now and then. When
+	// the account's retention has eaten it, what it removes next was not delivered.
+	Headroom(older time.Duration)
 	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
 	Failed(lease int32, err error)
 }
@@ -92,6 +100,6 @@ func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
 func (o *Options) lease() *offsets.Config {
 	return &offsets.Config{
 		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
-		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: time.Now,
+		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
 	}
 }

@@ -22,6 +22,7 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 				readers[shard] = w.Feed.Shard(m, shard, w.cursor.At(m.Segment, shard))
 			}
 		}
+		read := w.cursor.Counts.Read
 		if err := w.pass(m, shards, readers); err != nil {
 			return err
 		}
@@ -32,18 +33,34 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 		w.drained.Store(&seg)
 		w.pool.drop()
 		w.wake()
-		if err := sleep(w.soft, w.PollInterval); err != nil {
-			return err
-		}
 		var err error
-		var gap *GapError
-		if m, err = w.manifest(seg); w.SkipGaps && errors.As(err, &gap) {
-			return nil // step knows what to do
-		}
-		if err != nil {
+		if m, err = w.awaitMore(m, w.cursor.Counts.Read > read); err != nil || m.Segment != seg {
 			return err
 		}
 		shards = w.shards(m)
+	}
+}
+
+// awaitMore returns the manifest when it is time to list the shards of an open segment again; the zero manifest if the
+// segment is lost, which step knows what to do about.
+//
+// Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its end
+// shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
+func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, error) {
+	quiet := !moved && w.Now().After(m.Begin.Add(m.Interval+segmentSlack))
+	for waited := time.Duration(0); ; {
+		if err := sleep(w.soft, w.PollInterval); err != nil {
+			return m, err
+		}
+		waited += w.PollInterval
+		next, err := w.manifest(m.Segment)
+		var gap *GapError
+		if w.SkipGaps && errors.As(err, &gap) {
+			return source.Manifest{}, nil
+		}
+		if err != nil || next.Finalized || len(next.Shards) != len(m.Shards) || !quiet || waited >= w.QuietInterval {
+			return next, err
+		}
 	}
 }
 

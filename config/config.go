@@ -23,6 +23,7 @@ type Config struct {
 	SourceTokenFile        string        `split_words:"true" desc:"file with the federated token, for workload_identity (default: AZURE_FEDERATED_TOKEN_FILE)"`
 	SourceAuthority        string        `split_words:"true" desc:"authority host of another cloud, such as https://login.microsoftonline.us (default: AZURE_AUTHORITY_HOST)"`
 	ReadTimeout            time.Duration `split_words:"true" default:"30s" desc:"a request to the storage service that takes longer is given up and made again; what it brought is kept"`
+	QuietInterval          time.Duration `split_words:"true" default:"5m" desc:"how often the shards of an open segment are listed whose time is over; its end shows in its manifest, which is read every POLL_INTERVAL"`
 	ReadSize               Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
 	Start             string   `default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`

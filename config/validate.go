@@ -58,6 +58,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
 	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
+	atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
 	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
 	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)

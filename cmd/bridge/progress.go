@@ -77,6 +77,11 @@ func (p *progress) Completed(c bridge.Completion) {
 	p.drained = c.Last
 }
 
+// Headroom implements bridge.Observer.
+func (p *progress) Headroom(older time.Duration) {
+	p.log.Info("history before the bridge's position", "headroom_seconds", int64(older.Seconds()))
+}
+
 // Failed implements bridge.Observer.
 func (p *progress) Failed(lease int32, err error) {
 	p.log.Warn("trying again", "lease", lease, "error", err)

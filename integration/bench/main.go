@@ -255,6 +255,8 @@ func (w *watch) Completed(bridge.Completion) {
 	w.ended = time.Now()
 }
 
+func (w *watch) Headroom(time.Duration) {}
+
 func (w *watch) Failed(_ int32, err error) {
 	if strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
 		return // just created

@@ -1,0 +1,120 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/source"
+	"blobfeed/source/dir"
+)
+
+// counting is a Store that counts what is asked of it.
+type counting struct {
+	source.Store
+	mu        sync.Mutex
+	listings  int // of shards
+	manifests chan struct{}
+}
+
+func (c *counting) List(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
+	if strings.HasPrefix(prefix, "log/") {
+		c.mu.Lock()
+		c.listings++
+		c.mu.Unlock()
+	}
+	return c.Store.List(ctx, prefix, delimiter)
+}
+
+func (c *counting) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	if strings.HasPrefix(name, "idx/") {
+		select {
+		case c.manifests <- struct{}{}:
+		default:
+		}
+	}
+	return c.Store.ReadAt(ctx, name, p, offset)
+}
+
+func (c *counting) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.listings
+}
+
+// The last segment of an idle account stays open for days. When its time is over its shards are not listed at each poll;
+// its end is seen at once all the same. Before that, each poll lists each shard once.
+func TestQuiet(t *testing.T) {
+	ctx, feed := t.Context(), t.TempDir()
+	const shards = 3
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Start: begin, Shards: shards, EventsPerSegment: 100, Blobs: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(live.Open(ctx), live.Append(ctx, 30, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		now  time.Time
+		most int // listings in 20 polls
+	}{
+		"its hour":      {now: begin.Add(time.Hour), most: 25 * shards},
+		"an hour later": {now: begin.Add(2 * time.Hour), most: 2 * shards},
+	} {
+		t.Run(name, func(t *testing.T) {
+			store, err := dir.New(feed)
+			if err != nil {
+				t.Fatal(err)
+			}
+			counts := &counting{Store: store, manifests: make(chan struct{})}
+			o, r := options(t, broker(t), feed)
+			o.Feed, o.Once, o.PollInterval, o.QuietInterval = source.New(counts, source.Options{}), false, 5*time.Millisecond, time.Hour
+			o.OffsetsPartitions = 1
+			o.Now = func() time.Time { return c.now }
+			stop, cancel := context.WithCancel(ctx)
+			ended := make(chan error, 1)
+			go func() { ended <- New(o).Run(stop, ctx) }()
+			<-r.changed
+			<-counts.manifests // one more pass, which finds nothing
+			<-counts.manifests
+			before := counts.count()
+			for range 20 {
+				<-counts.manifests
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				t.Fatal(err)
+			}
+			if n := counts.count() - before; n > c.most || c.most > 20*shards && n < 15*shards {
+				t.Errorf("%d listings in 20 polls, want at most %d", n, c.most)
+			}
+		})
+	}
+	t.Run("its end", func(t *testing.T) {
+		c := broker(t)
+		o, r := options(t, c, feed)
+		o.Once, o.QuietInterval = false, time.Hour
+		o.Now = func() time.Time { return begin.Add(2 * time.Hour) }
+		stop, cancel := context.WithCancel(ctx)
+		ended := make(chan error, 1)
+		go func() { ended <- New(o).Run(stop, ctx) }()
+		<-r.changed
+		if err := errors.Join(live.Append(ctx, 10, nil), live.Finalize(ctx)); err != nil {
+			t.Fatal(err)
+		}
+		<-r.done
+		cancel()
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if data, markers := consume(t, c, promises()...); data != 40 || markers != partitions {
+			t.Errorf("%d records, %d markers", data, markers)
+		}
+	})
+}
