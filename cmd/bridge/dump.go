@@ -7,20 +7,28 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"blobfeed/config"
+	"blobfeed/envelope"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
+const dumpHelp = `
+Without arguments: the segments of the feed that BRIDGE_SOURCE_URL names.
+A chunk is a file, or a name in that feed (log/00/2026/01/31/1200/00000.avro): its events are printed.
+--at begins at an offset, or prints the one event whose position (header "position" of its record) is given.
+--state prints what the bridge keeps in its topic: the frontier, and per lease its cursor and its owner.
+`
+
 func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("dump", "[--output text|json] [--segment YYYY/MM/DD/HHMM] [--at OFFSET] [CHUNK.avro]", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nWith a file: its events. With --segment: the events of that segment. Else the segments of the feed that BRIDGE_SOURCE_URL names.\n")
-	})
+	fs := flags("dump", "[--output text|json] [--segment YYYY/MM/DD/HHMM | --state | --at OFFSET|POSITION] [CHUNK.avro]", stderr, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
 	output := fs.String("output", "text", "text, or json: a document a line")
 	segment := fs.String("segment", "", "print the events of this segment")
-	at := fs.Int64("at", 0, "begin at the block at this offset of the chunk")
+	at := fs.String("at", "", "begin at the block at this offset of the chunk; or print the event at this position of the feed")
+	state := fs.Bool("state", false, "print the bridge's progress")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
@@ -28,9 +36,36 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return &usageError{fmt.Errorf("--output %s: want text or json", *output)}
 	}
 	d := dumper{out: stdout, json: *output == "json"}
-	if fs.NArg() > 0 {
-		return d.chunk(fs.Arg(0), *at)
+	chunk := fs.Arg(0)
+	if position, err := envelope.ParsePosition(*at); err == nil && chunk == "" {
+		return d.inFeed(func(feed *source.Feed) error { return d.event(ctx, feed, position) })
 	}
+	offset := int64(0)
+	if *at != "" {
+		var err error
+		if offset, err = strconv.ParseInt(*at, 10, 64); err != nil || chunk == "" {
+			return &usageError{fmt.Errorf("--at %s: want an offset and a chunk, or the position of an event", *at)}
+		}
+	}
+	switch {
+	case strings.HasPrefix(chunk, "log/"):
+		return d.inFeed(func(feed *source.Feed) error { return d.feedChunk(ctx, feed, chunk, offset) })
+	case chunk != "":
+		return d.chunk(chunk, offset)
+	case *state:
+		return d.state(ctx)
+	case *segment == "":
+		return d.inFeed(func(feed *source.Feed) error { return d.segments(ctx, feed) })
+	}
+	seg, err := source.ParseSegment(*segment)
+	if err != nil {
+		return &usageError{err}
+	}
+	return d.inFeed(func(feed *source.Feed) error { return d.segment(ctx, feed, seg) })
+}
+
+// inFeed calls f with the feed that the settings name.
+func (d dumper) inFeed(f func(*source.Feed) error) error {
 	c, err := config.Load(false)
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
@@ -39,14 +74,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return &usageError{err}
 	}
-	if *segment == "" {
-		return d.segments(ctx, feed)
-	}
-	seg, err := source.ParseSegment(*segment)
-	if err != nil {
-		return &usageError{err}
-	}
-	return d.segment(ctx, feed, seg)
+	return f(feed)
 }
 
 type dumper struct {
@@ -90,25 +118,80 @@ func (d dumper) segment(ctx context.Context, feed *source.Feed, seg source.Segme
 		return err
 	}
 	for _, shard := range m.Shards {
-		r := feed.Shard(m, shard, source.ShardPosition{})
-		if err := r.Poll(ctx, m.Finalized); err != nil {
+		if err := d.shard(ctx, feed, m, shard, source.ShardPosition{}, func(source.Batch) bool { return true }); err != nil {
 			return err
-		}
-		for {
-			var b source.Batch
-			err := r.Next(ctx, &b)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			if err != nil {
-				return err
-			}
-			if err := d.events(b.Blob, b.Offset, b.Events); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
+}
+
+// shard prints the events of a shard from a position on, for as long as more says so.
+func (d dumper) shard(ctx context.Context, feed *source.Feed, m source.Manifest, shard int, from source.ShardPosition, more func(source.Batch) bool) error {
+	r := feed.Shard(m, shard, from)
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	for {
+		var b source.Batch
+		err := r.Next(ctx, &b)
+		if errors.Is(err, io.EOF) || err == nil && !more(b) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.events(b.Blob, b.Offset, b.Events); err != nil {
+			return err
+		}
+	}
+}
+
+// feedChunk prints the events of one chunk of the feed.
+func (d dumper) feedChunk(ctx context.Context, feed *source.Feed, name string, at int64) error {
+	f := strings.Split(strings.TrimSuffix(name, ".avro"), "/") // log SS YYYY MM DD HHMM NNNNN
+	wrong := &usageError{fmt.Errorf("chunk %s: want log/SS/YYYY/MM/DD/HHMM/NNNNN.avro", name)}
+	if len(f) != 7 {
+		return wrong
+	}
+	seg, err1 := source.ParseSegment(strings.Join(f[2:6], "/"))
+	shard, err2 := strconv.Atoi(f[1])
+	chunk, err3 := strconv.Atoi(f[6])
+	if errors.Join(err1, err2, err3) != nil {
+		return wrong
+	}
+	m, err := feed.Manifest(ctx, seg)
+	if err != nil {
+		return err
+	}
+	return d.shard(ctx, feed, m, shard, source.ShardPosition{Chunk: chunk, Offset: at}, func(b source.Batch) bool { return b.Chunk == chunk })
+}
+
+// event prints the event at a position.
+func (d dumper) event(ctx context.Context, feed *source.Feed, p envelope.Position) error {
+	seg, err := source.ParseSegment(p.Segment)
+	if err != nil {
+		return &usageError{err}
+	}
+	shard, err := strconv.Atoi(p.Shard)
+	if err != nil {
+		return &usageError{fmt.Errorf("position %s: shard %q is no number", p, p.Shard)}
+	}
+	m, err := feed.Manifest(ctx, seg)
+	if err != nil {
+		return err
+	}
+	r := feed.Shard(m, shard, source.ShardPosition{Chunk: p.Chunk, Offset: p.Offset})
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	var b source.Batch
+	if err := r.Next(ctx, &b); err != nil {
+		return fmt.Errorf("reading position %s: %w", p, err)
+	}
+	if b.Offset != p.Offset || p.Index >= len(b.Events) {
+		return fmt.Errorf("reading position %s: no such event; the block at offset %d has %d", p, b.Offset, len(b.Events))
+	}
+	return d.line(b.Blob, b.Offset, p.Index, b.Events[p.Index])
 }
 
 func (d dumper) chunk(file string, at int64) error {
@@ -142,10 +225,14 @@ func (d dumper) chunk(file string, at int64) error {
 
 func (d dumper) events(blob string, offset int64, evs []ocf.Event) error {
 	for i, e := range evs {
-		if err := d.print(map[string]any{"chunk": blob, "offset": offset, "index": i, "event": e},
-			"%8d/%-3d  %s  %-28s  %s", offset, i, e.EventTime, e.EventType, strings.TrimPrefix(e.Subject, "/blobServices/default/containers/")); err != nil {
+		if err := d.line(blob, offset, i, e); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (d dumper) line(blob string, offset int64, index int, e ocf.Event) error {
+	return d.print(map[string]any{"chunk": blob, "offset": offset, "index": index, "event": e},
+		"%8d/%-3d  %s  %-28s  %s", offset, index, e.EventTime, e.EventType, strings.TrimPrefix(e.Subject, "/blobServices/default/containers/"))
 }

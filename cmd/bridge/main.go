@@ -30,7 +30,8 @@ func verbs() []verb {
 	return []verb{
 		{"run", "carry the feed into Kafka until stopped; --once: what it holds now", runVerb},
 		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
-		{"dump", "print a feed, a segment's manifest or a chunk", dumpVerb},
+		{"check", "try what run needs of the feed, and say what to do", checkVerb},
+		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
 		{"config", "print the settings reference (--format markdown)", configVerb},
 		{"version", "print the version", versionVerb},
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -33,7 +34,11 @@ func TestExitCodes(t *testing.T) {
 		"config --format odt":     {exitUsage, "odt"},
 		"dump --output xml":       {exitUsage, "xml"},
 		"dump nosuch.avro":        {exitFailed, "nosuch.avro"},
-		"dump --segment x " + "":  {exitUsage, "BRIDGE_SOURCE_URL"},
+		"dump":                    {exitUsage, "BRIDGE_SOURCE_URL"},
+		"dump --segment x":        {exitUsage, "YYYY/MM/DD/HHMM"},
+		"dump --at 12":            {exitUsage, "want an offset and a chunk"},
+		"dump --state":            {exitUsage, "BRIDGE_KAFKA_BROKERS"},
+		"check":                   {exitUsage, "BRIDGE_SOURCE_URL"},
 		"dump " + chunk:           {exitOK, "BlobCreated"},
 		"dump --at 9999 " + chunk: {exitOK, ""},
 		"dump --at 2435 " + chunk: {exitFailed, "corrupt at offset 2435"},
@@ -58,6 +63,60 @@ func TestDumpFeed(t *testing.T) {
 	}
 	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 || event.Event.ID == "" {
 		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
+	}
+}
+
+// What a record's position names is the event it was made of.
+func TestDumpPosition(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	for args, says := range map[string]string{
+		"dump --at 2020/05/27/1500/00/00000/2434/1":        "test-blob-ded10496",
+		"dump log/00/2020/05/27/1500/00000.avro":           "test-blob-ded10496",
+		"dump --at 2434 log/00/2020/05/27/1500/00000.avro": "test-blob-ded10496",
+	} {
+		if code, stdout, stderr := call(t, strings.Fields(args)...); code != 0 || !strings.Contains(stdout, says) {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+	for args, says := range map[string]string{
+		"dump --at 2020/05/27/1500/00/00000/2434/9": "the block at offset 2434 has 2",
+		"dump --at 2020/05/27/1500/00/00000/2435/1": "offset 2435",
+		"dump log/00/2020/05/27/1500/00009.avro":    "00009.avro",
+		"dump --at 2021/05/27/1500/00/00000/2434/9": "not found",
+	} {
+		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed || !strings.Contains(stderr, says) {
+			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	code, stdout, stderr := call(t, "check", "--output", "json")
+	statuses := map[string]string{}
+	for line := range strings.Lines(stdout) {
+		var f finding
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		statuses[f.Check] = f.Status
+	}
+	if code != 0 || len(statuses) != 4 || statuses["list"] != "ok" || statuses["read"] != "ok" {
+		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
+	}
+	empty := t.TempDir()
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
+	if code, stdout, _ := call(t, "check"); code != 0 || !strings.Contains(stdout, "warning  feed") {
+		t.Errorf("empty feed: exit code %d: %s", code, stdout)
+	}
+	if err := os.MkdirAll(filepath.Join(empty, "meta"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "meta/segments.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, "failed   reach") {
+		t.Errorf("damaged feed: exit code %d: %s", code, stdout)
 	}
 }
 

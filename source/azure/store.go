@@ -132,15 +132,20 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 			return have, nil
 		}
 		if err == nil {
-			err = io.ErrUnexpectedEOF
+			err = &bodyError{io.ErrUnexpectedEOF}
 		}
-		var status *azcore.ResponseError
-		var other *rangeError
-		if errors.As(err, &status) || errors.As(err, &other) || ctx.Err() != nil || attempt == bodyAttempts {
+		var body *bodyError
+		if !errors.As(err, &body) || ctx.Err() != nil || attempt == bodyAttempts {
 			return 0, s.failed(err)
 		}
 	}
 }
+
+// bodyError is a body that broke off.
+type bodyError struct{ err error }
+
+func (e *bodyError) Error() string { return "the body broke off: " + e.err.Error() }
+func (e *bodyError) Unwrap() error { return e.err }
 
 // read makes one request. Size is the blob's; 0 says that offset is at its end, for which Azure says 416 and Azurite
 // sends an empty body.
@@ -167,7 +172,9 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", &from, &to, &size); err != nil || from != offset {
 		return 0, 0, &rangeError{offset, *resp.ContentRange}
 	}
-	n, err = io.ReadFull(resp.Body, p)
+	if n, err = io.ReadFull(resp.Body, p); err != nil {
+		err = &bodyError{err}
+	}
 	return n, size, err
 }
 
