@@ -44,7 +44,6 @@ func (b *batch) deadEvent(w *worker, e *EventError, ev *source.Event, pos envelo
 	if err != nil {
 		return e
 	}
-	w.Log.Warn("event sent to the dead-letter topic", "lease", w.p, "error", e)
 	d := deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset, reason: e.Err.Error()}
 	size := int(w.partSize())
 	d.parts = max(1, (len(raw)+size-1)/size)
@@ -119,6 +118,5 @@ func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageErr
 		}
 		s.sent = from + size
 	}
-	s.Log.Warn("bytes of the feed sent to the dead-letter topic", "lease", s.p, "bytes", loss.To-loss.From, "error", d)
 	return nil
 }

@@ -155,6 +155,9 @@ func (w *worker) commit() error {
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
 	}
+	if t.dead > 0 {
+		w.Log.Warn("sent to the dead-letter topic", "lease", w.p, "topic", w.DeadLetter, "letters", t.dead, "first_position", t.firstDead.position, "first_reason", t.firstDead.reason)
+	}
 	if t.late > 0 {
 		w.Log.Warn("events came after the marker for their time", "lease", w.p, "events", t.late, "segment", t.segment)
 	}
@@ -176,6 +179,7 @@ type txn struct {
 	emitted int
 
 	filtered, late, dead int
+	firstDead            deadLetter
 	bytes                int
 	last                 time.Time
 	drained              bool
@@ -192,6 +196,10 @@ func (t *txn) add(b *batch) {
 	t.batches = append(t.batches, b)
 	t.read += len(b.events.Events)
 	t.emitted += len(b.records) - len(b.dead)
+	if t.dead == 0 && len(b.dead) > 0 {
+		t.firstDead = b.dead[0]
+		t.firstDead.raw = nil
+	}
 	t.dead += len(b.dead)
 	t.filtered += b.filtered
 	t.late += b.late

@@ -32,6 +32,15 @@ func names(t *testing.T, brokers []string, replication int16) (name, topic strin
 	return name, topic
 }
 
+// configure changes a setting of a topic.
+func configure(t *testing.T, brokers []string, topic, name, value string) {
+	t.Helper()
+	changes := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: name, Value: &value}}
+	if _, err := kadm.NewClient(client(t, brokers)).AlterTopicConfigs(t.Context(), changes, topic); err != nil {
+		t.Fatal(err)
+	}
+}
+
 func client(t *testing.T, brokers []string, opts ...kgo.Opt) *kgo.Client {
 	t.Helper()
 	cl, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(brokers...), kgo.MetadataMinAge(100 * time.Millisecond),
