@@ -33,7 +33,7 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 		}
 		var failed error
 		fs.EachRecord(func(r *kgo.Record) {
-			if !r.Attrs.IsControl() && failed == nil {
+			if failed == nil {
 				failed = v.apply(r)
 			}
 			if r.Offset+1 >= ends[r.Partition] {

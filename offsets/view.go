@@ -49,6 +49,10 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 	cl, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{v.topic: offsets}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		// The client takes the leader epoch of its position from the last record that it hands out. Were the ends of
+		// transactions not handed out, one written by a new leader would leave the position ahead of what the old epoch
+		// holds, and the next change of leaders would look like lost records.
+		kgo.KeepControlRecords(),
 		kgo.FetchMaxWait(500*time.Millisecond))...)
 	if err != nil {
 		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
@@ -109,6 +113,9 @@ func (v *View) apply(records ...*kgo.Record) error {
 }
 
 func (s *State) apply(r *kgo.Record) error {
+	if r.Attrs.IsControl() {
+		return nil
+	}
 	switch string(r.Key) {
 	case keyCursor:
 		if r.Value == nil {

@@ -1,0 +1,59 @@
+package offsets
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// A leader ends the transaction that another one began, and then the partition moves again: nothing is lost by that,
+// though the epoch of the transaction's records ends below the view's position.
+func TestViewFollowsLeaders(t *testing.T) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	t.Cleanup(cancel)
+	cfg := &Config{
+		Topic: stateTopic, Name: "test", Transactional: true, TxnTimeout: 30 * time.Second, Now: time.Now,
+		Client: []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond),
+			kgo.MetadataMaxAge(100 * time.Millisecond)},
+	}
+	cl, err := kgo.NewClient(cfg.Client...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if _, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1); err != nil {
+		t.Fatal(err)
+	}
+	v := viewOf(t, cfg)
+	l := acquire(t, ctx, cfg, v, "a")
+	for range 3 {
+		r, err := l.document(keyCursor, &Cursor{Version: Version})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Produce(ctx, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.flush(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.MoveTopicPartition(stateTopic, 1, 1-c.LeaderFor(stateTopic, 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.end(ctx); err != nil { // the new leader writes the end
+			t.Fatal(err)
+		}
+		if _, err := v.Await(ctx, func(s *State) bool { return s.next[1] > r.Offset }); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
