@@ -7,7 +7,7 @@ import (
 )
 
 // Append adds n events to the open segment, as whole blocks, and calls emit for each as it is made. Emit may be nil. When
-// Append returns, all of them are in the sink.
+// Append returns, all of them are in the sink, but for those of late shards.
 func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 	switch {
 	case !f.open:
@@ -104,7 +104,7 @@ func (f *Feed) count() {
 
 // flush writes what waits in memory: whole blocks only.
 func (f *Feed) flush(ctx context.Context, s *shard) error {
-	if len(s.buf) == 0 {
+	if len(s.buf) == 0 || s.late {
 		return nil
 	}
 	if s.inBlock() {

@@ -4,6 +4,7 @@
 //
 //	Open      the next segment: its manifest says Publishing, then meta/segments.json names it
 //	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
+//	Reveal    shards that the manifest did not list so far, Spec.LateShards, and what has happened in them
 //	Roll      the next chunk of all shards, or of some
 //	Next      what happens at the hour: the next segment exists before the one before turns Finalized
 //	Finalize  the open segment turns Finalized without a next one, as no real feed does, but as tests want

@@ -132,7 +132,8 @@ func (f *Feed) begin(ctx context.Context) error {
 	}
 	seg.listed = listed
 	for i := range used {
-		seg.shards = append(seg.shards, &shard{number: i, dir: shardDir(i, seg.name), version: f.version(i, 0)})
+		late := i > 0 && i >= used-f.spec.LateShards
+		seg.shards = append(seg.shards, &shard{number: i, dir: shardDir(i, seg.name), version: f.version(i, 0), late: late})
 	}
 	if err := f.manifest(ctx, seg, "Publishing"); err != nil {
 		return err
@@ -143,8 +144,36 @@ func (f *Feed) begin(ctx context.Context) error {
 	return f.segments(ctx)
 }
 
+// Reveal ends the waiting of the late shards: first the open segment's manifest lists them, then their events are in the sink.
+// The end of a segment does so, too.
+func (f *Feed) Reveal(ctx context.Context) error {
+	if !f.open {
+		return ErrNotOpen
+	}
+	waiting := false
+	for _, s := range f.current.shards {
+		waiting = waiting || s.late
+		s.late = false
+	}
+	if !waiting {
+		return nil
+	}
+	if err := f.manifest(ctx, f.current, "Publishing"); err != nil {
+		return err
+	}
+	for _, s := range f.current.shards {
+		if err := f.flush(ctx, s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // end writes what comes at the end of the open segment's shards.
 func (f *Feed) end(ctx context.Context) error {
+	if err := f.Reveal(ctx); err != nil {
+		return err
+	}
 	if !f.spec.HeaderOnlyChunks {
 		return nil
 	}
@@ -168,13 +197,13 @@ func (f *Feed) finalize(ctx context.Context, seg *segment) error {
 }
 
 // Roll begins a new chunk in the given shards of the open segment, or in all. It is in the sink with its first event. A
-// shard whose chunk has nothing yet stays as it is: the numbers of chunks have no holes.
+// shard whose chunk has nothing yet, as a late one, stays as it is: the numbers of chunks have no holes.
 func (f *Feed) Roll(shards ...int) {
 	if !f.open {
 		return
 	}
 	for _, s := range f.current.shards {
-		if s.headed && (len(shards) == 0 || slices.Contains(shards, s.number)) {
+		if s.headed && !s.late && (len(shards) == 0 || slices.Contains(shards, s.number)) {
 			s.chunk++
 			s.headed, s.size, s.version = false, 0, f.version(s.number, s.chunk)
 		}

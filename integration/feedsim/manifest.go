@@ -16,6 +16,9 @@ const (
 func (f *Feed) manifest(ctx context.Context, seg *segment, status string) error {
 	var paths []string
 	for i := range seg.listed {
+		if i < len(seg.shards) && seg.shards[i].late {
+			continue
+		}
 		paths = append(paths, `"$blobchangefeed/`+shardDir(i, seg.name)+`"`)
 	}
 	schema := f.versions[0].number

@@ -15,6 +15,7 @@ type shard struct {
 	dir     string
 	chunk   int
 	version *version
+	late    bool   // neither in the manifest nor in the sink before Reveal
 	headed  bool   // the chunk has its header, at least in buf
 	size    int64  // of the chunk up to the last whole block, buf included: where the next block begins
 	buf     []byte // not in the sink yet

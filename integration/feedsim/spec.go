@@ -31,6 +31,7 @@ type Spec struct {
 	LeaveOpen        bool // Write leaves the last segment Publishing
 	EmptyEvery       int  // every so many segments, one lists no shards at all
 	EmptyShards      int  // so many shards of each segment, the last ones, are listed but hold nothing
+	LateShards       int  // so many shards of each segment, at most all but one, wait for Reveal: not listed, their events not in the sink
 	HeaderOnlyChunks bool // each shard ends with a chunk that has only a header
 	TornAppends      bool // each append to a chunk is cut in two at a random byte, so that a reader can see half a block
 }
@@ -68,6 +69,7 @@ func (s *Spec) validate() error {
 	check(s.Interval > 0 && s.Interval%time.Minute == 0, "interval %s is not in whole minutes", s.Interval)
 	check(s.Shards > 0 && s.Shards <= 100, "%d shards: want 1 to 100", s.Shards)
 	check(s.EmptyShards >= 0, "%d empty shards", s.EmptyShards)
+	check(s.LateShards >= 0, "%d late shards", s.LateShards)
 	check(s.Segments > 0 && s.ChunksPerShard > 0 && s.EventsPerSegment > 0 && s.BlockEvents > 0 && s.Blobs > 0, "a count is negative")
 	check(s.HotShare >= 0 && s.HotShare <= 1, "hot share %g: want 0 to 1", s.HotShare)
 	check(s.Mix.sum() > 0, "the mix of events is empty")

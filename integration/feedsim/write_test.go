@@ -45,6 +45,7 @@ func TestWriteIsDecodable(t *testing.T) {
 		"other shards":  with(func(s *Spec) { s.ShardsOf = func(i int) int { return 1 + i*2 } }),
 		"empty shards":  with(func(s *Spec) { s.EmptyShards = 2 }),
 		"empty segment": with(func(s *Spec) { s.EmptyEvery = 2 }),
+		"late shards":   with(func(s *Spec) { s.LateShards = 5 }),
 		"header only":   with(func(s *Spec) { s.HeaderOnlyChunks = true }),
 		"left open":     with(func(s *Spec) { s.LeaveOpen = true }),
 		"few events":    with(func(s *Spec) { s.EventsPerSegment, s.ChunksPerShard = 4, 3 }),
@@ -217,13 +218,14 @@ func TestSeed(t *testing.T) {
 
 func TestSpecIsChecked(t *testing.T) {
 	for name, spec := range map[string]Spec{
-		"seconds":       {Interval: 90 * time.Second},
-		"101 shards":    {Shards: 101},
-		"version 2":     {Versions: []int{2}},
-		"hot share":     {HotShare: 2},
-		"too much":      {Interval: time.Minute, EventsPerSegment: 100_000_000},
-		"all are empty": {Shards: 2, EmptyShards: 2},
-		"negative":      {Blobs: -1},
+		"seconds":         {Interval: 90 * time.Second},
+		"101 shards":      {Shards: 101},
+		"version 2":       {Versions: []int{2}},
+		"hot share":       {HotShare: 2},
+		"too much":        {Interval: time.Minute, EventsPerSegment: 100_000_000},
+		"negatively late": {LateShards: -1},
+		"all are empty":   {Shards: 2, EmptyShards: 2},
+		"negative":        {Blobs: -1},
 	} {
 		if err := Write(t.Context(), Dir(t.TempDir()), spec, nil); err == nil {
 			t.Errorf("%s: no error", name)
