@@ -1,0 +1,75 @@
+package faults
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/http"
+)
+
+// emptyMarker is the continuation of an empty page: behind it the listing begins.
+const emptyMarker = "faults-empty"
+
+const emptyPage = "\ufeff" + `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="" ContainerName="$blobchangefeed"><Blobs /><NextMarker>` +
+	emptyMarker + `</NextMarker></EnumerationResults>`
+
+// kept is how many listings of one query are remembered.
+const kept = 6
+
+// listings are those of the past, by query: each differs from the one before.
+type listings map[string][]*answer
+
+// older returns a listing that is not the newest one, if there is any.
+func (l listings) older(r *http.Request, rng *rand.Rand) *answer {
+	all := l[r.URL.RequestURI()]
+	if len(all) < 2 {
+		return nil
+	}
+	return all[rng.IntN(len(all)-1)]
+}
+
+// remember keeps a whole listing.
+func (p *Proxy) remember(r *http.Request, a *answer, page string) {
+	if a.status != http.StatusOK || page != "" || a.continued() || r.URL.Query().Get("marker") != "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	name := r.URL.RequestURI()
+	all := p.listings[name]
+	if n := len(all); n > 0 && bytes.Equal(all[n-1].body, a.body) {
+		return
+	}
+	all = append(all, a)
+	p.listings[name] = all[max(0, len(all)-kept):]
+}
+
+// continued reports whether a page is followed by another.
+func (a *answer) continued() bool {
+	_, marker, _ := bytes.Cut(a.body, []byte("<NextMarker>")) // else it is <NextMarker />
+	return len(marker) > 0 && !bytes.HasPrefix(marker, []byte("</"))
+}
+
+// page draws the size of a small page.
+func (p *Proxy) page() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return [...]string{"1", "2"}[p.rng.IntN(2)]
+}
+
+// paginate changes the query of a listing where it has to be, and reports whether it did. What goes on behind a small page
+// is small, too: the listings of tests are never so long that the service makes pages by itself.
+func paginate(r *http.Request, page string) bool {
+	q := r.URL.Query()
+	switch marker := q.Get("marker"); {
+	case marker == emptyMarker:
+		q.Del("marker")
+	case marker != "":
+		q.Set("maxresults", "1")
+	case page != "":
+		q.Set("maxresults", page)
+	default:
+		return false
+	}
+	r.URL.RawQuery = q.Encode()
+	return true
+}
