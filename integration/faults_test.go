@@ -131,6 +131,9 @@ func TestLiveFaults(t *testing.T) {
 	must(tear.Flush(ctx))
 	finished := feed.Summary().Finalized
 	limit := time.Now().Add(2 * time.Minute) // the bridge pauses up to 30 s when the same thing fails again and again
+	if stalls {
+		limit = limit.Add(8 * time.Minute) // and waits a minute for an answer
+	}
 	for complete.Left() > 0 || c.marks < int64(finished*partitions) {
 		ended(t, p)
 		if time.Now().After(limit) {

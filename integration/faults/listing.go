@@ -2,7 +2,6 @@ package faults
 
 import (
 	"bytes"
-	"math/rand/v2"
 	"net/http"
 )
 
@@ -18,29 +17,34 @@ const kept = 6
 // listings are those of the past, by query: each differs from the one before.
 type listings map[string][]*answer
 
-// older returns a listing that is not the newest one, if there is any.
-func (l listings) older(r *http.Request, rng *rand.Rand) *answer {
+// changed reports whether the listing was seen to change, so that there is one of the past.
+func (l listings) changed(r *http.Request) bool { return len(l[r.URL.RequestURI()]) > 1 }
+
+// long reports whether the last listing had so many entries that they can be parted.
+func (l listings) long(r *http.Request) bool {
 	all := l[r.URL.RequestURI()]
-	if len(all) < 2 {
-		return nil
-	}
-	return all[rng.IntN(len(all)-1)]
+	return len(all) > 0 && bytes.Count(all[len(all)-1].body, []byte("<Name>")) > 1
 }
 
-// remember keeps a whole listing.
-func (p *Proxy) remember(r *http.Request, a *answer, page string) {
+// remember keeps a whole listing. It returns another one, of the past, if there is one: it may be the last that the client
+// has seen, or older.
+func (p *Proxy) remember(r *http.Request, a *answer, page string) (stale *answer) {
 	if a.status != http.StatusOK || page != "" || a.continued() || r.URL.Query().Get("marker") != "" {
-		return
+		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	name := r.URL.RequestURI()
 	all := p.listings[name]
 	if n := len(all); n > 0 && bytes.Equal(all[n-1].body, a.body) {
-		return
+		all = all[:n-1]
+	}
+	if n := len(all); n > 0 {
+		stale = all[p.rng.IntN(n)]
 	}
 	all = append(all, a)
 	p.listings[name] = all[max(0, len(all)-kept):]
+	return stale
 }
 
 // continued reports whether a page is followed by another.

@@ -69,7 +69,7 @@ func (p *Proxy) Stats() Stats {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	class := classOf(r)
-	kind, stale := p.choose(class, r)
+	kind := p.choose(class, r)
 	_, refused := refusals[kind]
 	page := ""
 	switch {
@@ -85,10 +85,6 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		p.injected(kind)
 		<-r.Context().Done()
 		panic(http.ErrAbortHandler)
-	case kind == StaleListing:
-		p.injected(kind)
-		p.send(w, r, class, None, stale)
-		return
 	case kind == EmptyPage:
 		p.injected(kind)
 		_, _ = io.WriteString(w, emptyPage) // a client that is gone has nobody to tell
@@ -105,25 +101,28 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if kind == SmallPages && a.continued() {
 			p.injected(kind)
 		}
-		p.remember(r, a, page)
+		stale := p.remember(r, a, page)
+		if kind == StaleListing && stale != nil {
+			p.injected(kind)
+			a = stale
+		}
 	}
 	p.send(w, r, class, kind, a)
 }
 
 // choose draws what is done to a request. Of the kinds that suit, the one that was tried least is next.
-func (p *Proxy) choose(class Class, r *http.Request) (kind Kind, stale *answer) {
+func (p *Proxy) choose(class Class, r *http.Request) Kind {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stats.Requests[class]++
 	if p.rng.Float64() >= p.rate || r.Method != http.MethodGet {
-		return None, nil
+		return None
 	}
-	stale = p.listings.older(r, p.rng)
 	var best []Kind
 	for _, k := range p.kinds {
 		first := r.URL.Query().Get("marker") == "" // only a first page is stale, empty or made small
 		switch {
-		case !k.suits(class), k == StaleListing && stale == nil, !first && !k.suits(Chunk), p.opt.Spare != nil && p.opt.Spare(k, r):
+		case !k.suits(class), !first && !k.suits(Chunk), k == StaleListing && !p.listings.changed(r), k == SmallPages && !p.listings.long(r), p.opt.Spare != nil && p.opt.Spare(k, r):
 			continue
 		case len(best) > 0 && p.tried[k] > p.tried[best[0]]:
 			continue
@@ -133,11 +132,11 @@ func (p *Proxy) choose(class Class, r *http.Request) (kind Kind, stale *answer) 
 		best = append(best, k)
 	}
 	if len(best) == 0 {
-		return None, nil
+		return None
 	}
-	kind = best[p.rng.IntN(len(best))]
+	kind := best[p.rng.IntN(len(best))]
 	p.tried[kind]++
-	return kind, stale
+	return kind
 }
 
 // injected counts a fault that the client will see.
