@@ -66,7 +66,7 @@ const (
 // segments that are finalized while they are read: the bridge delivers what is in the feed, once, and goes on.
 // FAULTS_DURATION is the feed's time, FAULTS_SEED repeats a run's choices, FAULTS_RATE is the share of requests that fail.
 func TestLiveFaults(t *testing.T) {
-	duration := fromEnv(t, "FAULTS_DURATION", time.ParseDuration, 2*time.Minute)
+	duration := fromEnv(t, "FAULTS_DURATION", time.ParseDuration, 3*time.Minute)
 	seed := fromEnv(t, "FAULTS_SEED", parseSeed, uint64(time.Now().UnixNano()))
 	rate := fromEnv(t, "FAULTS_RATE", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, 0.05)
 	stalls := fromEnv(t, "FAULTS_STALLS", strconv.ParseBool, false)
