@@ -145,8 +145,8 @@ func TestLiveFaults(t *testing.T) {
 	took, stats := time.Since(began), proxy.Stats()
 	t.Logf("%s of the feed in %s: %v", duration, took.Round(time.Millisecond), stats)
 	sum := feed.Summary()
-	t.Logf("%d events in %d segments, %d chunks, %d blocks, %d bytes; %d records, %d markers; %d errors were logged", sum.Events, sum.Segments, sum.Chunks,
-		sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"trying again"`))
+	t.Logf("%d events in %d segments, %d chunks, %d blocks, %d bytes; %d records, %d markers; %d errors were logged",
+		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"trying again"`))
 	if rate >= 0.05 {
 		for _, k := range proxy.Kinds() {
 			if stats.Faults[k] == 0 {

@@ -17,7 +17,7 @@ import (
 func TestRequests(t *testing.T) {
 	const (
 		shards                  = 3
-		poll                    = 400 * time.Millisecond
+		poll                    = 250 * time.Millisecond
 		polls                   = 20
 		appendEach, defaultPoll = 4, 15 * time.Second
 	)

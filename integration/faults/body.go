@@ -21,8 +21,9 @@ func refuse(w http.ResponseWriter, r *http.Request, k Kind) {
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(what.status)
-	_, _ = fmt.Fprintf(w, "\ufeff<?xml version=\"1.0\" encoding=\"utf-8\"?><Error><Code>%s</Code><Message>%s\nRequestId:%s\nTime:2026-01-01T00:00:00.0000000Z</Message></Error>",
-		what.code, what.message, requestID)
+	_, _ = fmt.Fprintf(w, "\ufeff"+`<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code><Message>%s
+RequestId:%s
+Time:2026-01-01T00:00:00.0000000Z</Message></Error>`, what.code, what.message, requestID)
 }
 
 const requestID = "fa017000-001e-0000-0000-000000000000"

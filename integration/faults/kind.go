@@ -40,10 +40,11 @@ var refusals = map[Kind]struct {
 	ContainerNotFound:     {http.StatusNotFound, "ContainerNotFound", "The specified container does not exist."},
 	ContainerBeingDeleted: {http.StatusConflict, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later."},
 	ConditionNotMet:       {http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met."},
-	InvalidRange:          {http.StatusRequestedRangeNotSatisfiable, "InvalidRange", "The range specified is invalid for the current size of the resource."},
-	TooManyRequests:       {http.StatusTooManyRequests, "TooManyRequests", "Too many requests."},
-	InternalError:         {http.StatusInternalServerError, "InternalError", "Server encountered an internal error. Please try again after some time."},
-	ServerBusy:            {http.StatusServiceUnavailable, "ServerBusy", "The server is busy."},
+	InvalidRange: {http.StatusRequestedRangeNotSatisfiable, "InvalidRange",
+		"The range specified is invalid for the current size of the resource."},
+	TooManyRequests: {http.StatusTooManyRequests, "TooManyRequests", "Too many requests."},
+	InternalError:   {http.StatusInternalServerError, "InternalError", "Server encountered an internal error. Please try again after some time."},
+	ServerBusy:      {http.StatusServiceUnavailable, "ServerBusy", "The server is busy."},
 }
 
 var names = map[Kind]string{

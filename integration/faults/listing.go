@@ -8,8 +8,8 @@ import (
 // emptyMarker is the continuation of an empty page: behind it the listing begins.
 const emptyMarker = "faults-empty"
 
-const emptyPage = "\ufeff" + `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="" ContainerName="$blobchangefeed"><Blobs /><NextMarker>` +
-	emptyMarker + `</NextMarker></EnumerationResults>`
+const emptyPage = "\ufeff" + `<?xml version="1.0" encoding="utf-8"?><EnumerationResults ServiceEndpoint="" ContainerName="$blobchangefeed">` +
+	`<Blobs /><NextMarker>` + emptyMarker + `</NextMarker></EnumerationResults>`
 
 // kept is how many listings of one query are remembered.
 const kept = 6
@@ -17,13 +17,20 @@ const kept = 6
 // listings are those of the past, by query: each differs from the one before.
 type listings map[string][]*answer
 
-// changed reports whether the listing was seen to change, so that there is one of the past.
-func (l listings) changed(r *http.Request) bool { return len(l[r.URL.RequestURI()]) > 1 }
-
-// long reports whether the last listing had so many entries that they can be parted.
-func (l listings) long(r *http.Request) bool {
+// allow reports whether a listing can have k: a stale one needs a past, small pages need two entries. What goes on behind a
+// page has neither, and is not empty.
+func (l listings) allow(k Kind, r *http.Request) bool {
+	if r.URL.Query().Get("marker") != "" {
+		return k.suits(Chunk) // the kinds that are not of listings alone
+	}
 	all := l[r.URL.RequestURI()]
-	return len(all) > 0 && bytes.Count(all[len(all)-1].body, []byte("<Name>")) > 1
+	switch k {
+	case StaleListing:
+		return len(all) > 1
+	case SmallPages:
+		return len(all) > 0 && bytes.Count(all[len(all)-1].body, []byte("<Name>")) > 1
+	}
+	return true
 }
 
 // remember keeps a whole listing. It returns another one, of the past, if there is one: it may be the last that the client

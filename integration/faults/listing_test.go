@@ -91,12 +91,14 @@ func TestSign(t *testing.T) {
 		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
 	})
 	for _, where := range []string{"http://127.0.0.1:1/acct/$blobchangefeed", "https://acct.blob.core.windows.net/$blobchangefeed"} {
-		cl, err := container.NewClientWithSharedKeyCredential(where, cred, &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: check}})
+		options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: check}}
+		cl, err := container.NewClientWithSharedKeyCredential(where, cred, options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		prefix, marker, size := "log/00/a b+c/", "2!76!MDAwMDEx/==", int32(1)
-		if _, err := cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: &marker, MaxResults: &size}).NextPage(t.Context()); err == nil {
+		flat := cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: &marker, MaxResults: &size})
+		if _, err := flat.NextPage(t.Context()); err == nil {
 			t.Error("no error")
 		}
 		if _, err := cl.NewListBlobsHierarchyPager("/", nil).NextPage(t.Context()); err == nil {

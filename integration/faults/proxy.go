@@ -120,9 +120,8 @@ func (p *Proxy) choose(class Class, r *http.Request) Kind {
 	}
 	var best []Kind
 	for _, k := range p.kinds {
-		first := r.URL.Query().Get("marker") == "" // only a first page is stale, empty or made small
 		switch {
-		case !k.suits(class), !first && !k.suits(Chunk), k == StaleListing && !p.listings.changed(r), k == SmallPages && !p.listings.long(r), p.opt.Spare != nil && p.opt.Spare(k, r):
+		case !k.suits(class), class == Listing && !p.listings.allow(k, r), p.opt.Spare != nil && p.opt.Spare(k, r):
 			continue
 		case len(best) > 0 && p.tried[k] > p.tried[best[0]]:
 			continue
