@@ -147,9 +147,10 @@ func (w *worker) topics() (topics map[string]int32, err error) {
 	return topics, err
 }
 
-// awaitAll returns when everything that the feed holds is delivered: for --once.
+// awaitAll returns when everything that the feed holds is delivered: for --once. The feed must say twice that there is
+// nothing more: a watermark that cannot be found for a moment looks like that, too, and nobody would look again.
 func (b *Bridge) awaitAll(ctx context.Context) error {
-	for {
+	for sure := false; ; {
 		s, changed, err := b.view.Get()
 		if err != nil {
 			return err
@@ -158,8 +159,11 @@ func (b *Bridge) awaitAll(ctx context.Context) error {
 		if err := b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err }); err != nil {
 			return err
 		}
-		if all {
+		if all && sure {
 			return nil
+		}
+		if sure = all; sure {
+			continue
 		}
 		select {
 		case <-changed:

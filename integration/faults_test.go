@@ -83,7 +83,7 @@ func TestLiveFaults(t *testing.T) {
 	sink, proxy, settings := misbehaving(t, o)
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "READ_SIZE=64KiB", "LOG_FORMAT=json")
+		"POLL_INTERVAL=50ms", "QUIET_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "READ_SIZE=64KiB", "READ_TIMEOUT=5s", "LOG_FORMAT=json")
 	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
 	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(), verify.NewBarrier(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
@@ -133,7 +133,7 @@ func TestLiveFaults(t *testing.T) {
 	finished := feed.Summary().Finalized
 	limit := time.Now().Add(2 * time.Minute) // the bridge pauses up to 30 s when the same thing fails again and again
 	if stalls {
-		limit = limit.Add(8 * time.Minute) // and waits a minute for an answer
+		limit = limit.Add(3 * time.Minute) // and waits for answers
 	}
 	for complete.Left() > 0 || c.marks < int64(finished*partitions) {
 		ended(t, p)

@@ -4,6 +4,7 @@ package integration
 
 import (
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -35,8 +36,9 @@ func TestRequests(t *testing.T) {
 	must(err)
 	must(feed.Open(t.Context()))
 	must(feed.Append(t.Context(), 60, expect))
-	start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL="+poll.String(), "COMMIT_INTERVAL=50ms")...)
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL="+poll.String(), "QUIET_INTERVAL="+poll.String(), "COMMIT_INTERVAL=50ms")
+	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, complete)
 	delivered := func() bool { return complete.Left() == 0 }
 	c.until(t, 30*time.Second, "the first events", delivered)
@@ -97,6 +99,19 @@ func TestRequests(t *testing.T) {
 	if want := feed.Summary().Bytes - bytes; s.Bytes[faults.Chunk] != want {
 		t.Errorf("busy: %d bytes were read, %d are new", s.Bytes[faults.Chunk], want)
 	}
+
+	// The simulated segment lies in the past, so its time is over: what an idle account's last segment costs by default.
+	p.signal(syscall.SIGTERM)
+	if code := p.wait(t, 15*time.Second); code != 0 {
+		t.Fatalf("exit code %d", code)
+	}
+	start(t, []string{"run"}, append(settings, "QUIET_INTERVAL=1h")...)
+	must(feed.Append(t.Context(), 30, expect))
+	c.until(t, 30*time.Second, "the events of the second run", delivered)
+	s, n = measure("quiet", func() {})
+	atMost("quiet", s, faults.Listing, 2*shards+1) // all once more when nothing came for the first time; and the headroom
+	atMost("quiet", s, faults.Manifest, 2*n+1)
+	atMost("quiet", s, faults.Chunk, 0)
 
 	must(feed.Finalize(t.Context()))
 	c.until(t, 30*time.Second, "the markers", func() bool { return c.marks == partitions })

@@ -142,3 +142,31 @@ func TestPositionIsNotLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// An old listing that comes once more, from wherever it was kept, does not stop the reader: the next attempt lists anew.
+func TestOldListing(t *testing.T) {
+	chunk, whole := shardPath+"00000.avro", slices.Concat(header(), block("a"), block("b"))
+	old, next := whole[:len(whole)-len(block("b"))], slices.Concat(header(), block("c"))
+	m := &memory{blobs: map[string][]byte{chunk: whole}}
+	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
+	poll := func() {
+		t.Helper()
+		if err := r.Poll(t.Context(), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	poll()
+	ids, err := drain(t, r)
+	if err != nil || len(ids) != 2 {
+		t.Fatalf("%q, %v", ids, err)
+	}
+	m.blobs[chunk] = old
+	poll()
+	m.blobs[chunk], m.blobs[shardPath+"00001.avro"] = whole, next
+	if _, err := drain(t, r); err == nil {
+		t.Fatal("what is here does not fit the listing, and there is no error")
+	}
+	if ids, err = drain(t, r); err != nil || strings.Join(ids, " ") != "c" {
+		t.Errorf("%q, %v", ids, err)
+	}
+}

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 	"time"
 
@@ -64,22 +63,22 @@ func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	return *doc.LastConsumable, nil
 }
 
-// document reads a small JSON blob whole.
+// document reads a small JSON blob whole, with one read: between two it may be rewritten.
 func (f *Feed) document(ctx context.Context, name string, doc any) error {
-	text := make([]byte, 0, 4<<10) // real ones are below 1 KiB
+	text := make([]byte, 4<<10) // real ones are below 1 KiB
 	for {
-		n, err := f.store.ReadAt(ctx, name, text[len(text):cap(text)], int64(len(text)))
+		n, err := f.store.ReadAt(ctx, name, text, 0)
 		if err != nil {
 			return fmt.Errorf("reading %s: %w", name, err)
 		}
-		text = text[:len(text)+n]
-		if len(text) < cap(text) {
+		if n < len(text) {
+			text = text[:n]
 			break
 		}
-		if len(text) > maxDocument {
+		if n > maxDocument {
 			return fmt.Errorf("reading %s: it is above %d bytes", name, maxDocument)
 		}
-		text = slices.Grow(text, cap(text))
+		text = make([]byte, 4*n)
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), doc); err != nil {
 		return fmt.Errorf("parsing %s: %w", name, err)

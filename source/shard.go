@@ -39,6 +39,7 @@ type ShardReader struct {
 
 	chunks    []chunk // of the last Poll
 	finalized bool    // as the last Poll was told
+	doubted   bool    // what was read does not fit the listing
 
 	header *ocf.Header // of chunk of
 	of     int
@@ -79,14 +80,27 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		newest := chunks[len(chunks)-1].index
 		chunks = slices.DeleteFunc(again, func(c chunk) bool { return c.index > newest })
 	}
-	r.chunks, r.finalized = chunks, finalized
+	r.chunks, r.finalized, r.doubted = chunks, finalized, false
 	return nil
 }
 
 // Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to go on. With a
-// DamageError, b has the block's events before the damage.
+// DamageError, b has the block's events before the damage. The call after that lists and reads anew: damage may also be
+// in what is between here and the service.
 func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	b.Events = b.Events[:0]
+	if r.doubted {
+		if err := r.Poll(ctx, r.finalized); err != nil {
+			return err
+		}
+	}
+	err := r.next(ctx, b)
+	var d *DamageError
+	r.doubted = errors.As(err, &d)
+	return err
+}
+
+func (r *ShardReader) next(ctx context.Context, b *Batch) error {
 	for {
 		c, err := r.current()
 		if err != nil {

@@ -119,16 +119,22 @@ var errNoListing = errors.New("the answer is no listing of blobs: check the endp
 // broke. The SDK's own retries end with the headers.
 const bodyAttempts = 5
 
-// ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays.
+// ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays. Other
+// blobs, the documents, are rewritten in place: what is of two versions is thrown away.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
-	have := 0
+	have, version := 0, ""
 	for attempt := 1; ; attempt++ {
-		n, size, err := s.read(ctx, name, p[have:], offset+int64(have))
+		n, a, err := s.read(ctx, name, p[have:], offset+int64(have))
+		if have > 0 && n > 0 && a.version != version {
+			have, version = 0, ""
+			continue
+		}
 		have += n
 		if n > 0 {
+			version = a.version
 			attempt = 0 // it gets on, so this ends
 		}
-		if err == nil && (have == len(p) || offset+int64(have) >= size) {
+		if err == nil && (have == len(p) || offset+int64(have) >= a.size) {
 			return have, nil
 		}
 		if err == nil {
@@ -147,35 +153,43 @@ type bodyError struct{ err error }
 func (e *bodyError) Error() string { return "the body broke off: " + e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// read makes one request. Size is the blob's; 0 says that offset is at its end, for which Azure says 416 and Azurite
-// sends an empty body.
-func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, size int64, err error) {
+// about is what an answer says of the blob.
+type about struct {
+	size    int64  // 0 says that the offset is at its end, for which Azure says 416 and Azurite sends an empty body
+	version string // the ETag of what may be rewritten; "" of append blobs
+}
+
+// read makes one request.
+func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, a about, err error) {
 	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
-		return 0, 0, nil
+		return 0, about{}, nil
 	}
 	if err != nil {
-		return 0, 0, err
+		return 0, about{}, err
 	}
 	defer resp.Body.Close()
 	if resp.ContentLength != nil {
 		p = p[:min(int64(len(p)), *resp.ContentLength)]
 	}
 	if len(p) == 0 {
-		return 0, 0, nil
+		return 0, about{}, nil
+	}
+	if resp.ETag != nil && (resp.BlobType == nil || *resp.BlobType != blob.BlobTypeAppendBlob) {
+		a.version = string(*resp.ETag)
 	}
 	// Proxies may leave the range out of the request and send the blob from its begin: other bytes than asked for.
 	var from, to int64
 	if resp.ContentRange == nil {
-		return 0, 0, &rangeError{offset, "none"}
+		return 0, about{}, &rangeError{offset, "none"}
 	}
-	if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", &from, &to, &size); err != nil || from != offset {
-		return 0, 0, &rangeError{offset, *resp.ContentRange}
+	if _, err := fmt.Sscanf(*resp.ContentRange, "bytes %d-%d/%d", &from, &to, &a.size); err != nil || from != offset {
+		return 0, about{}, &rangeError{offset, *resp.ContentRange}
 	}
 	if n, err = io.ReadFull(resp.Body, p); err != nil {
 		err = &bodyError{err}
 	}
-	return n, size, err
+	return n, a, err
 }
 
 // rangeError is an answer with another range than asked for.
