@@ -1,0 +1,285 @@
+package envelope
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"blobfeed/source/ocf"
+)
+
+// The tests below are rows of the list of what a reader of the feed has to get right, by their numbers; more of them are in
+// package source.
+
+// value is what a consumer reads.
+type value struct {
+	After   map[string]any
+	Key     []string
+	Updated string
+}
+
+// encoded returns the record of ev, or emit false.
+func encoded(t *testing.T, o Options, ev ocf.Event) (r Record, v value, emit bool) {
+	t.Helper()
+	_, emit, err := encoder(t, o).Append(nil, &r, &ev, Position{Segment: "2026/01/01/0000", Shard: "00"})
+	if err != nil {
+		t.Fatalf("%+v: %v", ev, err)
+	}
+	if emit {
+		if err := json.Unmarshal(r.Value, &v); err != nil {
+			t.Fatalf("%s: %v", r.Value, err)
+		}
+	}
+	return r, v, emit
+}
+
+// changed returns the first of the made events with a change.
+func changed(change func(e *ocf.Event)) ocf.Event {
+	e := made()[0]
+	change(&e)
+	return e
+}
+
+const state, all = EventsState, EventsAll
+
+func TestChecklist34_UnknownTypes(t *testing.T) {
+	for _, unknown := range []ocf.Event{
+		changed(func(e *ocf.Event) { e.EventType = "BlobTeleported" }),
+		changed(func(e *ocf.Event) { e.EventType, e.API = "BlobRenamed", "RenameFile" }),
+		changed(func(e *ocf.Event) { e.EventType, e.API = "UnspecifiedEventType", "UnspecifiedApi" }),
+		changed(func(e *ocf.Event) { e.EventType, e.API = "", "" }),
+	} {
+		if _, _, emit := encoded(t, Options{Events: state}, unknown); emit {
+			t.Errorf("%q changes a row", unknown.EventType)
+		}
+		r, v, emit := encoded(t, Options{Events: all, KeyInValue: true}, unknown)
+		text := func(s string) any {
+			if s == "" {
+				return nil
+			}
+			return s
+		}
+		if !emit || v.After["event_type"] != text(unknown.EventType) || v.After["api"] != text(unknown.API) || string(r.Key) != `["photos/a b.jpg"]` {
+			t.Errorf("%q: %v, %s", unknown.EventType, emit, r.Value)
+		}
+	}
+	// A known type with an api, a tier and fields that are not known is still that type.
+	_, v, emit := encoded(t, Options{Events: state}, changed(func(e *ocf.Event) {
+		e.SchemaVersion, e.API, e.BlobTier, e.BlobType, e.Extra = 99, "PutBlobFromSpace", "Lukewarm", "CloudBlob", []ocf.Pair{{Name: "contentOffset", Value: "12"}}
+	}))
+	if !emit || v.After["api"] != "PutBlobFromSpace" || v.After["blob_tier"] != "Lukewarm" || v.After["blob_type"] != "CloudBlob" ||
+		!reflect.DeepEqual(v.After["extra"], map[string]any{"contentOffset": "12"}) || v.After["schema_version"] != 99.0 {
+		t.Errorf("%v: %v", emit, v.After)
+	}
+}
+
+// The four of the real feeds, and what else may stand in a Control event, leave no record and no error.
+func TestChecklist35_Control(t *testing.T) {
+	for _, subject := range []string{"/blobServices/default/containers/$blobchangefeed/blobs/meta/segments.json", "/blobServices/default/containers//blobs/", "", "/other"} {
+		for _, mode := range []EventsMode{state, all} {
+			ev := ocf.Event{EventType: "Control", API: "ControlEvent", Subject: subject, EventTime: "", ETag: "0xFFFFFFFFFFFFFFF"}
+			var r Record
+			buf, emit, err := encoder(t, Options{Events: mode}).Append([]byte("before"), &r, &ev, Position{})
+			if emit || err != nil || string(buf) != "before" {
+				t.Errorf("%q: %v, %v, %q", subject, emit, err, buf)
+			}
+			filter := Filter{From: Timestamp{Wall: 1 << 60}}
+			if match, err := filter.Match(&ev); !match || err != nil {
+				t.Errorf("%q: filtered: %v, %v", subject, !match, err)
+			}
+		}
+	}
+}
+
+func TestChecklist36_NamesAreVerbatim(t *testing.T) {
+	for _, name := range []string{"a", "a b", "x/blobs/y", "blobs/x", "/blobs/", "/leading", "//two", "trailing/", "/", "100%25", "%2F", "%", "a+b", "a#b", "a?b=c&d", `back\slash`, `"quoted"`,
+		"../up", "tab\tnew\nline", "ünï😀", "e\u0301", "\u2028", "<&>", strings.Repeat("n", 1024), "$blobchangefeed", "containers/c/blobs/b"} {
+		ev := changed(func(e *ocf.Event) {
+			e.Subject, e.URL = "/blobServices/default/containers/photos/blobs/"+name, "https://acct.blob.core.windows.net/photos/other%20name"
+		})
+		for _, format := range []KeyFormat{KeyJSONArray, KeyJSONObject, KeyString} {
+			r, v, emit := encoded(t, Options{Events: state, KeyInValue: true, KeyFormat: format}, ev)
+			if !emit || v.After["blob"] != name || v.After["container"] != "photos" || v.After["path"] != "photos/"+name || !slices.Equal(v.Key, []string{"photos/" + name}) {
+				t.Errorf("%q: %v, %v", name, v.Key, v.After)
+			}
+			var array []string
+			var object struct{ Path string }
+			switch {
+			case format == KeyString && string(r.Key) != "photos/"+name,
+				format == KeyJSONArray && (json.Unmarshal(r.Key, &array) != nil || !slices.Equal(array, v.Key)),
+				format == KeyJSONObject && (json.Unmarshal(r.Key, &object) != nil || object.Path != v.Key[0]):
+				t.Errorf("%q: key %s", name, r.Key)
+			}
+		}
+	}
+	// Bytes that are no text: no error, and in a string key they are as they were.
+	if r, _, emit := encoded(t, Options{KeyFormat: KeyString}, changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/c/blobs/\xff\xfe" })); !emit || string(r.Key) != "c/\xff\xfe" {
+		t.Errorf("%v, %q", emit, r.Key)
+	}
+}
+
+func TestChecklist37_SpecialContainers(t *testing.T) {
+	for _, container := range []string{"$root", "$web", "$logs", "$blobchangefeed", "a-b-c", "blobs"} {
+		ev := changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/" + container + "/blobs/index.html" })
+		r, v, emit := encoded(t, Options{KeyFormat: KeyString}, ev)
+		if !emit || string(r.Key) != container+"/index.html" || v.After["container"] != container {
+			t.Errorf("%s: %v, %s", container, emit, r.Key)
+		}
+		for filter, want := range map[*Filter]bool{{Containers: []string{container}}: true, {ExcludeContainers: []string{container}}: false, {Containers: []string{"web"}}: false} {
+			if match, err := filter.Match(&ev); err != nil || match != want {
+				t.Errorf("%s by %+v: %v, %v", container, filter, match, err)
+			}
+		}
+	}
+}
+
+func TestChecklist38_TextsAreNotParsed(t *testing.T) {
+	for _, text := range []string{"PowerShell upload #1", "{not-a-guid}", "0", "null", ""} {
+		_, v, emit := encoded(t, Options{}, changed(func(e *ocf.Event) {
+			e.ClientRequestID, e.RequestID, e.ID, e.ETag, e.Sequencer = text, text, text, text, text
+		}))
+		for _, column := range []string{"client_request_id", "request_id", "event_id", "etag", "sequencer"} {
+			if got := v.After[column]; !emit || text == "" && got != nil || text != "" && got != text {
+				t.Errorf("%s: %q becomes %v", column, text, got)
+			}
+		}
+	}
+}
+
+// Nothing is taken from the url; without one the record has all but it.
+func TestChecklist39_URLMayBeEmpty(t *testing.T) {
+	with := changed(func(e *ocf.Event) { e.URL = "https://acct.blob.core.windows.net/x/y" })
+	r1, v1, _ := encoded(t, everything, with)
+	r2, v2, emit := encoded(t, everything, changed(func(e *ocf.Event) { e.URL = "" }))
+	if !emit || !bytes.Equal(r1.Key, r2.Key) || v2.After["url"] != nil || v1.After["url"] != with.URL || v2.After["account"] != "simacct" || v2.After["path"] != "photos/a b.jpg" {
+		t.Errorf("%v, %s", emit, r2.Value)
+	}
+	v1.After["url"] = nil
+	if !reflect.DeepEqual(v1, v2) {
+		t.Errorf("%v and %v", v1, v2)
+	}
+}
+
+// What happens to a snapshot leaves the base blob as it is, whatever the type of the event says.
+func TestChecklist43_Snapshots(t *testing.T) {
+	for _, eventType := range []string{"BlobSnapshotCreated", "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobDeleted"} {
+		ev := changed(func(e *ocf.Event) { e.EventType, e.Snapshot = eventType, "2026-01-01T00:00:00.0000000Z" })
+		if kind := Classify(&ev); kind != Other {
+			t.Errorf("%s: kind %d", eventType, kind)
+		}
+		if _, _, emit := encoded(t, Options{Events: state}, ev); emit {
+			t.Errorf("%s of a snapshot is emitted as state", eventType)
+		}
+		if _, v, emit := encoded(t, Options{Events: all}, ev); !emit || v.After == nil || v.After["snapshot"] != ev.Snapshot {
+			t.Errorf("%s: %v, %v", eventType, emit, v.After)
+		}
+	}
+	if ev := changed(func(e *ocf.Event) { e.EventType, e.API = "BlobSnapshotCreated", "SnapshotBlob" }); Classify(&ev) != Other {
+		t.Error("the type alone does not tell")
+	}
+}
+
+// A tombstone is for the base blob only.
+func TestChecklist44_DeletesOfWhat(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(e *ocf.Event)
+		want   Kind
+	}{
+		"base blob":              {func(*ocf.Event) {}, Delete},
+		"base blob, soft delete": {func(e *ocf.Event) { e.PreviousInfo = []ocf.Pair{{Name: "WasBlobSoftDeleted", Value: "true"}} }, Delete},
+		"base blob, soft delete snapshot": {func(e *ocf.Event) {
+			e.PreviousInfo = []ocf.Pair{{Name: "SoftDeleteSnapshot", Value: "2026-01-01T00:00:00.0000000Z"}}
+		}, Delete},
+		"snapshot": {func(e *ocf.Event) { e.Snapshot = "2026-01-01T00:00:00.0000000Z" }, Other},
+	} {
+		ev := changed(func(e *ocf.Event) { e.EventType, e.API = "BlobDeleted", "DeleteBlob"; c.change(e) })
+		if got := Classify(&ev); got != c.want {
+			t.Errorf("%s: kind %d, want %d", name, got, c.want)
+		}
+		if _, v, emit := encoded(t, Options{Events: state, KeyInValue: true}, ev); emit != (c.want == Delete) || emit && (v.After != nil || v.Key == nil) {
+			t.Errorf("%s: %v, %+v", name, emit, v)
+		}
+	}
+}
+
+func TestChecklist45_AsyncIsNoChange(t *testing.T) {
+	for _, api := range []string{"SetBlobTier", "CopyBlob"} {
+		ev := changed(func(e *ocf.Event) {
+			e.EventType, e.API, e.AsyncOperationInfo = "BlobAsyncOperationInitiated", api, []ocf.Pair{{Name: "WasAsyncOperation", Value: "true"}, {Name: "DestinationTier", Value: "Hot"}}
+		})
+		if _, _, emit := encoded(t, Options{Events: state}, ev); emit {
+			t.Errorf("%s: it is emitted as state", api)
+		}
+		if _, v, emit := encoded(t, Options{Events: all}, ev); !emit || !reflect.DeepEqual(v.After["async_operation_info"], map[string]any{"WasAsyncOperation": "true", "DestinationTier": "Hot"}) {
+			t.Errorf("%s: %v, %v", api, emit, v.After)
+		}
+		if ev.EventType = "BlobTierChanged"; Classify(&ev) != Upsert { // when it is done
+			t.Errorf("%s: the end of it is kind %d", api, Classify(&ev))
+		}
+	}
+}
+
+// A delete has an etag of its own: nothing is matched by etags, and the next create is a new row.
+func TestChecklist46_EtagOfDeletes(t *testing.T) {
+	enc := encoder(t, Options{KeyInValue: true})
+	var kinds []Kind
+	var keys []string
+	for i, eventType := range []string{"BlobCreated", "BlobDeleted", "BlobCreated", "BlobDeleted"} {
+		ev := changed(func(e *ocf.Event) { e.EventType, e.ETag = eventType, []string{"0x1", "0x9", "0x2", ""}[i] })
+		var r Record
+		if _, emit, err := enc.Append(nil, &r, &ev, Position{}); err != nil || !emit {
+			t.Fatal(emit, err)
+		}
+		kinds, keys = append(kinds, r.Kind), append(keys, string(r.Key))
+	}
+	if !slices.Equal(kinds, []Kind{Upsert, Delete, Upsert, Delete}) || len(slices.Compact(keys)) != 1 {
+		t.Errorf("%v of %v", kinds, keys)
+	}
+}
+
+// What is written again after a crash is, byte for byte, what was written before it; its id tells it from all others, and
+// its sequencer and "updated" order it among those of its blob, in whatever case and width the service writes them.
+func TestChecklist47_ReplaysAreTheSame(t *testing.T) {
+	ids := map[string]bool{}
+	last := map[string]ocf.Event{}
+	for i, ev := range realEvents(t) {
+		pos := Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i}
+		var first, again Record
+		_, emit, err := encoder(t, everything).Append(nil, &first, &ev, pos)
+		if err != nil || !emit {
+			t.Fatal(emit, err)
+		}
+		if _, _, err := encoder(t, everything).Append(make([]byte, 7, 9), &again, &ev, pos); err != nil || !reflect.DeepEqual(first, again) {
+			t.Fatalf("%+v and %+v, %v", first, again, err)
+		}
+		id := header(first, "ce_id")
+		if id == "" || ids[id] || header(first, "sequence") != ev.Sequencer || header(first, "position") != pos.String() {
+			t.Fatalf("event %d: %v", i, first.Headers)
+		}
+		ids[id] = true
+		if before, ok := last[string(first.Key)]; ok {
+			var r Record
+			if _, _, err := encoder(t, everything).Append(nil, &r, &before, pos); err != nil || r.Updated.Compare(first.Updated) >= 0 {
+				t.Errorf("%s: %s is not after %s, %v", first.Key, first.Updated, r.Updated, err)
+			}
+		}
+		last[string(first.Key)] = ev
+	}
+	for _, c := range [][2]string{{"000000000000000000000000000002AB000000000000002d", "000000000000000000000000000002ab000000000000002D"}, {"2d", "0000000000000000000000000000000000000000000000000000002D"}} {
+		if a, b := logical(c[0]), logical(c[1]); a != b || a != 0x2d {
+			t.Errorf("%v: %d and %d", c, a, b)
+		}
+	}
+}
+
+func header(r Record, key string) string {
+	for _, h := range r.Headers {
+		if h.Key == key {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
