@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -225,8 +226,8 @@ func TestChecklist16_Pages(t *testing.T) {
 	}
 }
 
-// trouble is what a request may meet instead of its answer.
-var trouble = map[string]func(w http.ResponseWriter, r *http.Request, b *blobs){
+// troubles are what a request may meet instead of its answer.
+var troubles = map[string]func(w http.ResponseWriter, r *http.Request, b *blobs){
 	"401": func(w http.ResponseWriter, _ *http.Request, _ *blobs) { fail(w, 401, "NoAuthenticationInformation") },
 	"403": func(w http.ResponseWriter, _ *http.Request, _ *blobs) {
 		fail(w, 403, "AuthorizationPermissionMismatch")
@@ -263,11 +264,27 @@ var trouble = map[string]func(w http.ResponseWriter, r *http.Request, b *blobs){
 func TestChecklist50_TroubleIsNoEnd(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	b := feed()
-	var bad func(r *http.Request) bool
+	var mu sync.Mutex // a connection that was reset may still be served when the next request comes
+	var match func(r *http.Request) bool
 	var what func(w http.ResponseWriter, r *http.Request, b *blobs)
+	var left int
+	troubled := func(r *http.Request) (do func(w http.ResponseWriter, r *http.Request, b *blobs)) {
+		mu.Lock()
+		defer mu.Unlock()
+		if left == 0 || !match(r) {
+			return nil
+		}
+		left--
+		return what
+	}
+	trouble := func(n int, with func(r *http.Request) bool, do func(w http.ResponseWriter, r *http.Request, b *blobs)) {
+		mu.Lock()
+		defer mu.Unlock()
+		left, match, what = n, with, do
+	}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bad != nil && bad(r) {
-			what(w, r, b)
+		if do := troubled(r); do != nil {
+			do(w, r, b)
 			return
 		}
 		b.ServeHTTP(w, r)
@@ -278,9 +295,9 @@ func TestChecklist50_TroubleIsNoEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	for kind, match := range kinds {
-		for name, f := range trouble {
+		for name, f := range troubles {
 			t.Run(kind+", "+name, func(t *testing.T) {
-				bad, what = match, f
+				trouble(-1, match, f)
 				ids, err := read(t.Context(), store)
 				if err == nil || errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrNotEnabled) {
 					t.Errorf("always: %v, %v", ids, err)
@@ -288,17 +305,8 @@ func TestChecklist50_TroubleIsNoEnd(t *testing.T) {
 				if name == "403" && !strings.Contains(err.Error(), "role Storage Blob Data Reader") {
 					t.Errorf("it does not say what to do: %v", err)
 				}
-				left := 1
-				bad = func(r *http.Request) bool {
-					if !match(r) || left == 0 {
-						return false
-					}
-					left--
-					return true
-				}
-				ids, err = read(t.Context(), store)
-				if err != nil { // not all of it is tried again below; the engine does
-					bad = nil
+				trouble(1, match, f)
+				if ids, err = read(t.Context(), store); err != nil { // not all of it is tried again below; the engine does
 					ids, err = read(t.Context(), store)
 				}
 				if err != nil || !slices.Equal(ids, want) {
