@@ -561,7 +561,7 @@ func TestChecklist27_Gap(t *testing.T) {
 			var gap *GapError
 			if c.lost == "" {
 				must(t, err)
-			} else if !errors.As(err, &gap) || gap.Lost.String() != c.lost || gap.Oldest.Compare(gap.Lost) <= 0 || !strings.Contains(err.Error(), gap.Oldest.String()) || !strings.Contains(err.Error(), c.lost) {
+			} else if !errors.As(err, &gap) || gap.At.String() != c.lost || gap.Oldest.Compare(gap.At) <= 0 || !strings.Contains(err.Error(), gap.Oldest.String()) || !strings.Contains(err.Error(), c.lost) {
 				t.Fatalf("err = %v", err)
 			}
 			if data, _ := consume(t, k, promises()...); data != c.data {

@@ -56,7 +56,7 @@ func (r *ShardReader) current() (chunk, error) {
 		return r.chunks[i], nil
 	case i < len(r.chunks):
 		return chunk{}, r.gone(fmt.Sprintf("the chunk is missing, %s is there", r.chunks[i].name))
-	case r.pos.Offset > 0 || i > 0 && r.pos.Chunk > r.chunks[i-1].index+1:
+	case r.pos != (ShardPosition{}): // reading goes on to another chunk only when that is listed
 		return chunk{}, r.gone("the chunk that was being read is gone")
 	}
 	return chunk{}, io.EOF

@@ -67,9 +67,11 @@ type Loss struct {
 func (r *ShardReader) Loss(ctx context.Context, d *DamageError) (loss Loss, ok bool, err error) {
 	loss = Loss{Blob: d.Blob, Chunk: r.pos.Chunk, From: max(r.pos.Offset, d.Offset)}
 	if d.Kind == Gone {
-		loss.To, loss.next.Chunk = loss.From, r.pos.Chunk+1
+		loss.To = loss.From
 		if i := slices.IndexFunc(r.chunks, func(c chunk) bool { return c.index > r.pos.Chunk }); i >= 0 {
 			loss.next.Chunk = r.chunks[i].index
+		} else if n := len(r.chunks); n > 0 {
+			loss.next = ShardPosition{Chunk: r.chunks[n-1].index, Offset: r.chunks[n-1].size}
 		}
 		return loss, true, nil
 	}

@@ -98,6 +98,11 @@ func TestDamageIsLeftOut(t *testing.T) {
 			continue
 		}
 		// Nothing that was left out comes again to one who goes on there.
+		if end := r.Position(); end.Chunk > 0 || end.Offset > 0 {
+			if _, ok := m.blobs[fmt.Sprintf("%s%05d.avro", shardPath, end.Chunk)]; !ok {
+				t.Errorf("%s: the position %+v is in no chunk", name, end)
+			}
+		}
 		again := source.New(m, source.Options{}).Shard(manifest(!x.open), 0, r.Position())
 		if err := again.Poll(t.Context(), !x.open); err != nil {
 			t.Fatal(err)
@@ -168,5 +173,25 @@ func TestOldListing(t *testing.T) {
 	}
 	if ids, err = drain(t, r); err != nil || strings.Join(ids, " ") != "c" {
 		t.Errorf("%q, %v", ids, err)
+	}
+}
+
+// The chunk that was being read is gone, and nothing follows it: going on leaves it out, and stands at the end of what is left.
+func TestLastChunkIsGone(t *testing.T) {
+	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("a")...)}}
+	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{Chunk: 1, Offset: 57})
+	if err := r.Poll(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	ids, lost, err := salvage(t, r)
+	if err != nil || len(ids) > 0 || strings.Join(lost, ", ") != "1 57-57" {
+		t.Fatalf("events %q, lost %q, %v", ids, lost, err)
+	}
+	m.blobs[shardPath+"00001.avro"] = append(header(), block("b")...)
+	if err := r.Poll(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if ids, lost, err = salvage(t, r); err != nil || strings.Join(ids, " ") != "b" || len(lost) > 0 {
+		t.Errorf("events %q, lost %q, %v", ids, lost, err)
 	}
 }
