@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test integration stack bench docs fmt lint fresh verify clean
+.PHONY: build demo test fuzz integration stack bench docs fmt lint fresh verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -13,8 +13,18 @@ build: ## the program, static, in bin/
 demo: build ## the main job on an embedded broker and a sample feed that grows; Ctrl-C stops it
 	bin/bridge demo
 
-test: ## unit tests; nothing but Go is needed
+test: ## unit tests, and a little fuzzing; nothing but Go is needed
 	$(GO) test $(TESTFLAGS) ./...
+	$(MAKE) fuzz
+
+FUZZTIME ?= 2s
+fuzz: ## every fuzz target for FUZZTIME
+	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(grep -ho '^func Fuzz[A-Za-z]*' $$dir/*_test.go | cut -d' ' -f2); do \
+			echo "$$dir $$target"; \
+			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir > .fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
+		done; \
+	done; rm -f .fuzz.log
 
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
