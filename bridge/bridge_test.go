@@ -102,7 +102,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
 		Topic: topic, TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
-		Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
+		Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4,
 		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true, Observer: r, Log: slog.New(slog.DiscardHandler),
 	}, r
 }

@@ -651,7 +651,7 @@ func TestChecklist41_OneBlobInOrder(t *testing.T) {
 	}
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.TxnRecords, o.TxnBytes = 10, 5000
+	o.TxnRecords, o.TxnBytes, o.BundleBytes = 10, 5000, 0
 	must(t, runOnce(t, o))
 	seen := &order{}
 	consume(t, c, append(promises(), seen)...)
@@ -670,7 +670,7 @@ func TestChecklist42_ShardCountsChange(t *testing.T) {
 	}
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.TxnRecords, o.TxnBytes = 20, 20_000
+	o.TxnRecords, o.TxnBytes, o.BundleBytes = 20, 20_000, 0
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, c, append(promises(), complete)...); data != 600 || markers != 6*partitions || complete.Left() > 0 {
 		t.Errorf("%d records, %d markers, %d missing", data, markers, complete.Left())
@@ -692,7 +692,7 @@ func TestChecklist47_ReplayAfterACrash(t *testing.T) {
 			abortOpen(c)
 			for crash := range 3 {
 				o, r := over(t, c, m)
-				o.Transactional, o.TxnBytes, o.CommitInterval = transactional, 30_000, time.Millisecond
+				o.Transactional, o.TxnBytes, o.CommitInterval, o.BundleBytes = transactional, 30_000, time.Millisecond, 0
 				hard, kill := context.WithCancel(ctx)
 				o.Observer = &crashing{recorder: r, left: 2 + crash, kill: kill}
 				if err := New(o).Run(hard, hard); err != nil {

@@ -38,11 +38,17 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		if err := w.lostSince(&f); err != nil {
 			return w.skipGap(f, err)
 		}
-		f.Current = next
 		// I5: nothing is in flight between two segments, so the counts may change here.
-		if f.Topics, err = w.topics(); err != nil {
+		topics, err := w.topics()
+		if err != nil {
 			return false, err
 		}
+		if maps.Equal(topics, f.Topics) { // which is what records are spread over
+			if moved, err := w.bundle(f); moved || err != nil {
+				return moved, err
+			}
+		}
+		f.Current, f.Topics = next, topics
 		return true, w.lease.Commit(w.hard, nil, &f)
 	}
 	m, err := w.manifest(f.Current)
@@ -67,40 +73,57 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 		return err
 	}
 	ends := w.End != (envelope.Timestamp{}) && (more && w.beyond(next) || m.Begin.Add(m.Interval-segmentSlack).UnixNano() > w.End.Wall)
-	if ends {
+	if ends || more && w.bundles(f.Current) {
 		next = source.Segment{}
 	}
-	f.Completed, f.Current, f.Topics, f.Ended = f.Current, next, topics, ends
-	if slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(f.Completed) }) {
+	f.Current, f.Topics, f.Ended = next, topics, ends
+	if slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(m.Segment) }) {
 		if f.Gap == nil {
-			f.Gap = &offsets.Gap{From: f.Completed}
+			f.Gap = &offsets.Gap{From: m.Segment}
 		}
-		f.Gap.To = f.Completed
+		f.Gap.To = m.Segment
 		f.Gaps++
 	}
-	done := Completion{Segment: f.Completed, Last: !more}
-	if w.Markers {
-		done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
-		if ends && w.End.Compare(w.promised) > 0 {
-			done.Resolved = w.End // nothing above it was written, and nothing more comes
-		}
-		f.Resolved = done.Resolved.String()
-		marker := w.Encoder.Resolved(done.Resolved)
-		if f.Gap != nil {
-			marker.Headers = append(marker.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})
-			f.Gap = nil
-		}
-		for _, r := range resolved.Markers(topics, marker) {
-			if err := w.lease.Produce(w.hard, r); err != nil {
-				return err
-			}
-		}
+	var final envelope.Timestamp
+	if ends {
+		final = w.End // nothing above it was written, and nothing more comes
 	}
+	done, err := w.promise(&f, m, final)
+	if err != nil {
+		return err
+	}
+	done.Last = !more
 	if err := w.lease.Commit(w.hard, nil, &f); err != nil {
 		return err
 	}
 	w.Observer.Completed(done)
 	return nil
+}
+
+// promise writes the markers after the segment of m, and what they say into the frontier that is to be committed with them.
+// Final, if not zero, is what the last of all says.
+func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
+	f.Completed = m.Segment
+	done := Completion{Segment: m.Segment}
+	if !w.Markers {
+		return done, nil
+	}
+	done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
+	if final.Compare(w.promised) > 0 {
+		done.Resolved = final
+	}
+	f.Resolved = done.Resolved.String()
+	marker := w.Encoder.Resolved(done.Resolved)
+	if f.Gap != nil {
+		marker.Headers = append(marker.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})
+		f.Gap = nil
+	}
+	for _, r := range resolved.Markers(f.Topics, marker) {
+		if err := w.lease.Produce(w.hard, r); err != nil {
+			return done, err
+		}
+	}
+	return done, nil
 }
 
 // beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.

@@ -132,29 +132,38 @@ func (w *worker) endPass(m source.Manifest, err error) error {
 // committed covers exactly the records of its transaction (I1).
 func (w *worker) add(b *batch) error {
 	w.txn.add(b)
-	for i := range b.records {
-		if err := w.lease.Produce(w.hard, &b.records[i]); err != nil {
-			return err
-		}
+	if err := w.produce(b); err != nil {
+		return err
 	}
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	return w.lease.Err()
 }
 
+func (w *worker) produce(b *batch) error {
+	for i := range b.records {
+		if err := w.lease.Produce(w.hard, &b.records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (w *worker) commit() error {
-	t := &w.txn
-	if t.began.IsZero() {
+	if w.txn.began.IsZero() {
 		return nil
 	}
-	w.cursor.Counts.Read += int64(t.read)
-	w.cursor.Counts.Emitted += int64(t.emitted)
-	w.cursor.Counts.Filtered += int64(t.filtered)
-	w.cursor.Counts.Late += int64(t.late)
-	w.cursor.Counts.DeadLettered += int64(t.dead)
+	w.txn.count(&w.cursor.Counts)
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
 	}
+	w.committed()
+	return nil
+}
+
+// committed tells of a transaction, and begins the account of the next.
+func (w *worker) committed() {
+	t := &w.txn
 	if t.dead > 0 {
 		w.Log.Warn("sent to the dead-letter topic", "lease", w.p, "topic", w.DeadLetter, "letters", t.dead, "first_position", t.firstDead.position, "first_reason", t.firstDead.reason)
 	}
@@ -167,7 +176,6 @@ func (w *worker) commit() error {
 	})
 	w.pool.put(t.batches) // their records are acknowledged
 	t.reset(t.segment)
-	return nil
 }
 
 // txn is what the open transaction holds.
@@ -207,6 +215,15 @@ func (t *txn) add(b *batch) {
 	if b.last.After(t.last) {
 		t.last = b.last
 	}
+}
+
+// count adds what is in the transaction.
+func (t *txn) count(c *offsets.Counts) {
+	c.Read += int64(t.read)
+	c.Emitted += int64(t.emitted)
+	c.Filtered += int64(t.filtered)
+	c.Late += int64(t.late)
+	c.DeadLettered += int64(t.dead)
 }
 
 // full bounds the memory of a transaction by bytes; the number of records only where enough time has passed.

@@ -32,6 +32,7 @@ type worker struct {
 	cursor *offsets.Cursor
 	txn    txn
 	pool   pool
+	ahead  *ahead // of lease 0
 
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
@@ -97,6 +98,7 @@ func (w *worker) hold() error {
 	}
 	defer func() {
 		lease.Close(w.hard)
+		w.stopReading()
 		w.txn.drop()
 		w.pool.drop()
 	}()
@@ -105,6 +107,7 @@ func (w *worker) hold() error {
 		return err
 	}
 	w.lease, w.cursor = lease, s.Cursor(w.p)
+	w.frontier = nil // what a failed transaction promised is void
 	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
 	for w.soft.Err() == nil {
 		if err := w.step(); err != nil {

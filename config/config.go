@@ -64,6 +64,8 @@ type Config struct {
 	CommitInterval  time.Duration `split_words:"true" default:"1s" desc:"a record waits no longer for its commit"`
 	TxnRecords      int           `split_words:"true" default:"50000" desc:"records of a transaction in catch-up"`
 	TxnBytes        Bytes         `split_words:"true" default:"64MiB" desc:"bytes of a transaction at most, and so of the memory of a lease"`
+	BundleBytes     Bytes         `split_words:"true" default:"8MiB" desc:"small finished segments are delivered together, in transactions of so many bytes of the feed at most, and so much is read ahead; 0: each by itself"`
+	BundleReaders   int           `split_words:"true" default:"16" desc:"how many small finished segments are listed ahead"`
 	TxnTimeout      time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when a broker ends the transaction of an instance that is gone for good"`
 	SessionTimeout  time.Duration `split_words:"true" default:"10s" desc:"an instance that is silent for so long loses its leases"`
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`

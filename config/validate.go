@@ -72,6 +72,9 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if c.TxnRecords < 1 {
 		bad("TXN_RECORDS", "want at least 1")
 	}
+	if c.BundleReaders < 1 {
+		bad("BUNDLE_READERS", "want at least 1")
+	}
 	if c.TxnBytes < 1<<16 {
 		bad("TXN_BYTES", "want at least 64KiB")
 	}

@@ -56,6 +56,19 @@ func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
 // Position returns where to go on: behind everything that Next has returned.
 func (r *ShardReader) Position() ShardPosition { return r.pos }
 
+// Ahead returns how many bytes of the last listing are behind the position.
+func (r *ShardReader) Ahead() (size int64) {
+	for _, c := range r.chunks {
+		if c.index >= r.pos.Chunk {
+			size += c.size
+		}
+		if c.index == r.pos.Chunk {
+			size -= r.pos.Offset
+		}
+	}
+	return max(size, 0)
+}
+
 // Poll lists the chunks. Next then reads to the end of that listing. Finalized is what the manifest said, read before
 // this call (I7): then the listing is the last, and what is cut off in it is damage.
 func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {

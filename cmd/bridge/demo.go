@@ -104,7 +104,7 @@ func demoConfig(address, dir string) *config.Config {
 		KafkaBrokers: []string{address}, KafkaCompression: "snappy", Delivery: "exactly_once", Topic: demoTopic, TopicCreate: "off",
 		TopicReplication: 1, OffsetsLeases: 4, Events: "state", KeyFormat: "json_array", Partitioner: "murmur2", Updated: true, KeyInValue: true,
 		Headers: "cloudevents", ResolvedTo: "inline", ResolvedSlack: 15 * time.Minute, CommitInterval: 200 * time.Millisecond,
-		TxnRecords: 1000, TxnBytes: 1 << 20, TxnTimeout: 40 * time.Second, SessionTimeout: 10 * time.Second, ShutdownTimeout: 5 * time.Second,
+		TxnRecords: 1000, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4, TxnTimeout: 40 * time.Second, SessionTimeout: 10 * time.Second, ShutdownTimeout: 5 * time.Second,
 	}
 }
 

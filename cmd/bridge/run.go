@@ -122,6 +122,7 @@ func options(c *config.Config) (bridge.Options, error) {
 		Topic: c.Topic, TopicReplication: c.TopicReplication, OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: c.ResolvedTo == "inline", ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
+		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
 		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval, Shutdown: c.ShutdownTimeout,
 	}
 	if c.OnError == "dead_letter" {

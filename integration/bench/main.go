@@ -32,8 +32,9 @@ import (
 )
 
 const (
-	partitions = 12
-	txnRecords = 50_000
+	partitions  = 12
+	txnRecords  = 50_000
+	bundleBytes = 8 << 20
 )
 
 func main() {
@@ -41,6 +42,7 @@ func main() {
 	shards := flag.Int("shards", 3, "shards of the feed")
 	rounds := flag.Int("rounds", 3, "how often both are measured")
 	brokers := flag.Int("brokers", 1, "nodes of the real Kafka: 0, 1 or 3")
+	segments := flag.Int("segments", 0, "measure catching up over so many segments of 20 events instead")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -54,7 +56,11 @@ func main() {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	if err := run(context.Background(), *events, *shards, *rounds, *brokers); err != nil {
+	measured := func(ctx context.Context) error { return run(ctx, *events, *shards, *rounds, *brokers) }
+	if *segments > 0 {
+		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
+	}
+	if err := measured(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -96,7 +102,7 @@ func measure(ctx context.Context, name string, brokers []string, root string, ro
 		if err != nil {
 			return err
 		}
-		whole, txns, err := whole(ctx, brokers, root, topic)
+		whole, txns, err := whole(ctx, brokers, root, topic, bundleBytes)
 		if err != nil {
 			return err
 		}
@@ -267,7 +273,7 @@ func (w *watch) Failed(_ int32, err error) {
 }
 
 // whole runs the bridge from the first event to the marker.
-func whole(ctx context.Context, brokers []string, root, topic string) (perSecond float64, txns int, err error) {
+func whole(ctx context.Context, brokers []string, root, topic string, bundle int64) (perSecond float64, txns int, err error) {
 	feed, enc, err := open(root)
 	if err != nil {
 		return 0, 0, err
@@ -284,7 +290,7 @@ func whole(ctx context.Context, brokers []string, root, topic string) (perSecond
 		Name: topic, Instance: "bench", Feed: feed, FeedID: root, Encoder: enc, Client: opts, Transactional: true,
 		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, Topic: topic, TopicReplication: -1, OffsetsPartitions: 4,
 		Partition: partitioner.Murmur2, Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
-		TxnRecords: txnRecords, TxnBytes: 64 << 20, PollInterval: time.Second, Shutdown: 10 * time.Second,
+		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
 		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
 	}).Run(ctx, ctx)
 	if err = errors.Join(err, w.failed); err != nil {
