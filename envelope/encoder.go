@@ -1,49 +1,13 @@
 package envelope
 
 import (
+	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"blobfeed/source/ocf"
 )
-
-// EventsMode chooses the events that become records.
-type EventsMode uint8
-
-// The modes.
-const (
-	EventsState EventsMode = iota // those that change a row
-	EventsAll                     // all but Control
-)
-
-// KeyFormat is the form of keys.
-type KeyFormat uint8
-
-// The forms.
-const (
-	KeyJSONArray  KeyFormat = iota // ["container/blob"]
-	KeyJSONObject                  // {"path": "container/blob"}
-	KeyString                      // container/blob, as it is
-)
-
-// HeaderMode chooses the headers of records.
-type HeaderMode uint8
-
-// The modes.
-const (
-	HeadersCloudEvents HeaderMode = iota
-	HeadersNone
-)
-
-// Options are the settings of an Encoder.
-type Options struct {
-	Account    string // of events whose topic names none
-	Events     EventsMode
-	Updated    bool // "updated" in the value
-	KeyInValue bool // "key" in the value, always as an array, as CockroachDB has it
-	KeyFormat  KeyFormat
-	Headers    HeaderMode
-}
 
 // Header is a record header.
 type Header struct {
@@ -53,29 +17,82 @@ type Header struct {
 
 // Record is a Kafka record but for its topic and partition. Its bytes belong to the buffer it was appended to.
 type Record struct {
-	Key, Value []byte
+	Key, Value []byte // a nil value is a tombstone, an empty one is not
 	Headers    []Header
 	Millis     int64 // record timestamp: the event's time
 	Updated    Timestamp
 	Kind       Kind
+
+	// Tombstone asks for a second record right after this one: with the same key, headers and time, and a nil value.
+	Tombstone bool
+
+	// What is encoded is kept here, since on the stack it would be allocated for each event.
+	row, before row
+	prev        ocf.Event
+	text        [32]byte
 }
 
-// Encoder writes records in the wrapped envelope, as JSON.
-type Encoder struct{ o Options }
+// Encoder writes the records of one topic.
+type Encoder struct {
+	o     Options
+	table table
 
-// NewEncoder returns an encoder.
+	key     *record
+	keyHead []byte // what precedes the key
+
+	value      *record // nil: empty
+	head, tail []byte  // what is around the value
+	tells      bool    // what the event says of the row before is asked for
+
+	markerHead []byte // what precedes a marker in Avro
+}
+
+// NewEncoder returns an encoder. With Avro it registers its schemas, which is why an encoder is made when a topic is
+// first written to.
 func NewEncoder(o Options) (*Encoder, error) {
-	if o.Events > EventsAll || o.KeyFormat > KeyString || o.Headers > HeadersNone {
-		return nil, fmt.Errorf("envelope options %+v are out of range", o)
+	e, err := compile(o, blobs(o.Topic, o.AvroTimestamps))
+	if err != nil {
+		return nil, err
 	}
-	return &Encoder{o}, nil
+	ids := map[string]int{}
+	for _, s := range e.schemas() {
+		if o.Register == nil {
+			return nil, errors.New("format=avro and key_format=avro need a schema registry")
+		}
+		id, err := o.Register(s)
+		if err != nil {
+			return nil, fmt.Errorf("registering the schema of %s: %w", s.Name, err)
+		}
+		if id < 0 || id > math.MaxInt32 {
+			return nil, fmt.Errorf("registering the schema of %s: its id %d is no positive number of 32 bits", s.Name, id)
+		}
+		ids[s.Name] = id
+	}
+	e.setIDs(ids)
+	return e, nil
 }
 
-// span is a part of the buffer: the buffer may move while a record is appended, so slices are taken at the end.
-type span struct{ from, to int }
+func compile(o Options, t table) (*Encoder, error) {
+	if err := errors.Join(o.Validate(), o.complete()); err != nil {
+		return nil, err
+	}
+	if o.Now == nil {
+		o.Now = func() int64 { return time.Now().UnixNano() }
+	}
+	e := &Encoder{o: o, table: t}
+	e.key = newRecord(t.name, t.key, same)
+	e.value = e.o.message(&e.table)
+	e.tells = o.Diff || o.Envelope == Enriched
+	if o.Properties&Schema != 0 {
+		e.head = []byte(`{"payload": `)
+		e.tail = []byte(`, "schema": {` + e.value.connect(false) + `}}`)
+	}
+	return e, nil
+}
 
 // Append appends the record of ev to buf and points r at it; r.Headers is reused. Emit is false for an event that the
-// settings leave out. An error names the event; then the record is not to be used.
+// settings leave out. An error names the event; then the record is not to be used. See Record.Tombstone for the event
+// that makes two records.
 func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (out []byte, emit bool, err error) {
 	r.Kind = Classify(ev)
 	if r.Kind == Control || r.Kind == Other && e.o.Events == EventsState {
@@ -91,74 +108,74 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	}
 	r.Updated = Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
 	r.Millis = wall / int64(time.Millisecond)
+	r.row = row{
+		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated, pos: pos,
+		hlc: r.Updated.AppendText(r.text[:0]),
+	}
+	if r.row.account == "" {
+		r.row.account = e.o.Account
+	}
+	if e.tells {
+		e.tell(r)
+	}
 
-	key := span{from: len(buf)}
-	buf = e.appendKey(buf, container, blob)
-	key.to = len(buf)
+	from := len(buf)
+	buf = e.appendKey(buf, &r.row)
+	r.Key = buf[from:]
+	value := len(buf)
+	buf = e.appendValue(buf, &r.row)
+	headers := len(buf)
+	buf = e.appendHeaders(buf, r)
 
-	value := span{from: len(buf)}
-	buf = append(buf, `{"after": `...)
+	// The buffer may have moved while the record was appended, so slices are taken at the end.
+	r.Key = buf[from:value:value]
+	r.Value = buf[value:headers:headers]
+	r.Tombstone = false
 	if r.Kind == Delete {
-		buf = append(buf, "null"...)
-	} else {
-		buf = e.appendRow(buf, ev, container, blob)
+		switch e.o.Deletes {
+		case DeletesTombstone:
+			r.Value = nil
+		case DeletesBoth:
+			r.Tombstone = true
+		}
 	}
-	if e.o.KeyInValue {
-		buf = append(buf, `, "key": `...)
-		buf = appendArray(buf, container, blob)
-	}
-	updated := span{}
-	if e.o.Updated {
-		buf = append(buf, `, "updated": "`...)
-		updated.from = len(buf)
-		buf = r.Updated.AppendText(buf)
-		updated.to = len(buf)
-		buf = append(buf, '"')
-	}
-	buf = append(buf, '}')
-	value.to = len(buf)
-
-	if e.o.Headers == HeadersCloudEvents {
-		buf = appendHeaders(buf, r, ev, pos, updated)
-	} else {
-		r.Headers = r.Headers[:0]
-	}
-	r.Key = buf[key.from:key.to:key.to]
-	r.Value = buf[value.from:value.to:value.to]
 	return buf, true, nil
 }
 
-func (e *Encoder) appendKey(b []byte, container, blob string) []byte {
+// tell fills in what the event says of the row before, and the time.
+func (e *Encoder) tell(r *Record) {
+	r.row.told = e.table.before(r.row.ev, &r.prev)
+	if e.o.Envelope == Enriched {
+		r.row.now = e.o.Now()
+	}
+	r.before = r.row
+	r.before.ev = &r.prev
+	r.row.before = &r.before
+}
+
+func (e *Encoder) appendKey(b []byte, r *row) []byte {
 	switch e.o.KeyFormat {
+	case KeyAvro:
+		return e.key.body(append(b, e.keyHead...), r)
 	case KeyJSONObject:
-		return append(appendPath(append(b, `{"path": `...), container, blob), '}')
+		return e.key.json(b, r)
 	case KeyString:
-		b = append(b, container...)
-		if blob != "" {
-			b = append(append(b, '/'), blob...)
+		b = append(b, r.container...)
+		if r.blob != "" {
+			b = append(append(b, '/'), r.blob...)
 		}
 		return b
 	}
-	return appendArray(b, container, blob)
+	return keyArray{e.key}.json(b, r)
 }
 
-func appendArray(b []byte, container, blob string) []byte {
-	return append(appendPath(append(b, '['), container, blob), ']')
-}
-
-func (e *Encoder) accountOf(ev *ocf.Event) string {
-	if a := account(ev.Topic); a != "" {
-		return a
+func (e *Encoder) appendValue(b []byte, r *row) []byte {
+	if r.kind == Delete && (e.o.Deletes == DeletesTombstone || e.o.Deletes == DeletesEmpty) || e.o.Envelope == KeyOnly {
+		return b
 	}
-	return e.o.Account
-}
-
-// Resolved returns a marker: no record with an updated time at or below ts follows it on its partition.
-func (e *Encoder) Resolved(ts Timestamp) Record {
-	text := ts.AppendText(nil)
-	r := Record{Value: fmt.Appendf(nil, `{"resolved":"%s"}`, text), Millis: ts.Wall / int64(time.Millisecond), Updated: ts}
-	if e.o.Headers == HeadersCloudEvents {
-		r.Headers = []Header{{Key: "resolved", Value: text}}
+	b = append(b, e.head...)
+	if e.o.Format == Avro {
+		return e.value.body(b, r)
 	}
-	return r
+	return append(e.value.json(b, r), e.tail...)
 }

@@ -217,35 +217,6 @@ func TestBadEvents(t *testing.T) {
 	}
 }
 
-// CockroachDB's own cases of the wrapped envelope, for what they have in common with ours: delete and resolved.
-func TestCockroachCases(t *testing.T) {
-	text, err := os.ReadFile("testdata/json_envelope_cases.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var cases struct {
-		JSON map[string]struct{ Delete, Resolved string }
-	}
-	if err := json.Unmarshal(text, &cases); err != nil {
-		t.Fatal(err)
-	}
-	ev := made()[1]
-	for name, updated := range map[string]bool{"wrapped": false, "wrapped,updated": true} {
-		enc := encoder(t, Options{Updated: updated})
-		var r Record
-		if _, _, err := enc.Append(nil, &r, &ev, Position{}); err != nil {
-			t.Fatal(err)
-		}
-		_, want, _ := strings.Cut(cases.JSON[name].Delete, "->")
-		if want = strings.Replace(want, "1.0000000002", r.Updated.String(), 1); want == "" || string(r.Value) != want {
-			t.Errorf("%s: %s, want %s", name, r.Value, want)
-		}
-		if got, want := string(enc.Resolved(Timestamp{1, 2}).Value), cases.JSON[name].Resolved; got != want {
-			t.Errorf("%s: %s, want %s", name, got, want)
-		}
-	}
-}
-
 func TestUpdated(t *testing.T) {
 	ev := made()[0]
 	var r Record
@@ -336,7 +307,7 @@ func BenchmarkAppend(b *testing.B) {
 func BenchmarkEncodingJSON(b *testing.B) {
 	type value struct {
 		After   map[string]any `json:"-"`
-		Row     row            `json:"after"`
+		Row     wholeRow       `json:"after"`
 		Key     []string       `json:"key"`
 		Updated string         `json:"updated"`
 	}
@@ -350,7 +321,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := json.Marshal(value{Key: []string{path}, Updated: Timestamp{wall, logical(e.Sequencer)}.String(), Row: row{
+			if _, err := json.Marshal(value{Key: []string{path}, Updated: Timestamp{wall, logical(e.Sequencer)}.String(), Row: wholeRow{
 				Account: account(e.Topic), API: e.API, Blob: blob, BlobType: e.BlobType, ClientRequestID: e.ClientRequestID, Container: container,
 				ContentLength: e.ContentLength, ContentType: e.ContentType, ETag: e.ETag, EventID: e.ID, EventTime: e.EventTime, EventType: e.EventType,
 				Path: path, RequestID: e.RequestID, SchemaVersion: e.SchemaVersion, Sequencer: e.Sequencer,
@@ -362,7 +333,7 @@ func BenchmarkEncodingJSON(b *testing.B) {
 	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
 }
 
-type row struct {
+type wholeRow struct {
 	Account          string            `json:"account"`
 	API              string            `json:"api"`
 	Async            map[string]string `json:"async_operation_info"`

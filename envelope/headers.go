@@ -1,44 +1,41 @@
 package envelope
 
-import "blobfeed/source/ocf"
+const typePrefix = "Microsoft.Storage."
 
-var (
-	specVersion = []byte("1.0")
-	typePrefix  = "Microsoft.Storage."
-)
+var specVersion = []byte("1.0")
 
-// appendHeaders appends the values of the headers to b, and lists them in r. The text of updated is in the value
-// already, if updated is not empty.
-func appendHeaders(b []byte, r *Record, ev *ocf.Event, pos Position, updated span) []byte {
-	begin := len(b)
-	var ends [8]int
-	b = append(b, ev.ID...)
-	ends[0] = len(b)
-	b = append(b, ev.Topic...)
-	ends[1] = len(b)
-	b = append(append(b, typePrefix...), ev.EventType...)
-	ends[2] = len(b)
-	b = append(b, ev.Subject...)
-	ends[3] = len(b)
-	b = append(b, ev.EventTime...)
-	ends[4] = len(b)
-	if updated.to == 0 {
-		b = r.Updated.AppendText(b)
+// cloudEventNames are the headers of every record, in their order.
+var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated", "sequence", "position"}
+
+// appendHeaders appends the values of the headers to b, and lists them in r.
+func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
+	r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
+	if e.o.Headers == HeadersNone {
+		return b
 	}
+	ev := r.row.ev
+	var ends [len(cloudEventNames)]int // the first is a constant
+	ends[0] = len(b)
+	b = append(b, ev.ID...)
+	ends[1] = len(b)
+	b = append(b, ev.Topic...)
+	ends[2] = len(b)
+	b = append(append(b, typePrefix...), ev.EventType...)
+	ends[3] = len(b)
+	b = append(b, ev.Subject...)
+	ends[4] = len(b)
+	b = append(b, ev.EventTime...)
 	ends[5] = len(b)
-	b = append(b, ev.Sequencer...)
+	b = append(b, r.row.hlc...)
 	ends[6] = len(b)
-	b = pos.AppendText(b)
+	b = append(b, ev.Sequencer...)
 	ends[7] = len(b)
+	b = r.row.pos.AppendText(b)
+	ends[8] = len(b)
 
-	r.Headers = append(r.Headers[:0], Header{"ce_specversion", specVersion})
-	for i, key := range [...]string{"ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated", "sequence", "position"} {
-		part := b[begin:ends[i]:ends[i]]
-		begin = ends[i]
-		if key == "updated" && updated.to > 0 {
-			part = b[updated.from:updated.to:updated.to]
-		}
-		r.Headers = append(r.Headers, Header{key, part})
+	r.Headers = append(r.Headers, Header{cloudEventNames[0], specVersion})
+	for i, name := range cloudEventNames[1:] {
+		r.Headers = append(r.Headers, Header{name, b[ends[i]:ends[i+1]:ends[i+1]]})
 	}
 	return b
 }

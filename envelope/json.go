@@ -65,3 +65,15 @@ func appendText(b []byte, s string) []byte {
 	}
 	return appendString(b, s)
 }
+
+// appendPath appends "container/blob" as a JSON string.
+func appendPath(b []byte, container, blob string) []byte {
+	b = appendString(b, container)
+	if blob == "" {
+		return b
+	}
+	b[len(b)-1] = '/' // the closing quote
+	i := len(b)
+	b = appendString(b, blob)
+	return append(b[:i], b[i+1:]...) // the second opening quote
+}

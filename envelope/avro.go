@@ -1,0 +1,36 @@
+package envelope
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+)
+
+// appendAvroString appends s as Avro's string.
+func appendAvroString(b []byte, s string) []byte {
+	if utf8.ValidString(s) {
+		return append(binary.AppendVarint(b, int64(len(s))), s...)
+	}
+	from := len(b)
+	return insertSize(appendValid(b, s), from)
+}
+
+// appendValid appends s with U+FFFD for each byte that is no UTF-8, as in JSON: readers fail on it.
+func appendValid(b []byte, s string) []byte {
+	if utf8.ValidString(s) {
+		return append(b, s...)
+	}
+	for _, r := range s {
+		b = utf8.AppendRune(b, r)
+	}
+	return b
+}
+
+// insertSize puts the size of what follows from in front of it.
+func insertSize(b []byte, from int) []byte {
+	var size [binary.MaxVarintLen64]byte
+	n := binary.PutVarint(size[:], int64(len(b)-from))
+	b = append(b, size[:n]...) // for the room
+	copy(b[from+n:], b[from:len(b)-n])
+	copy(b[from:], size[:n])
+	return b
+}

@@ -1,0 +1,57 @@
+package envelope
+
+import "blobfeed/source/ocf"
+
+// blobBefore fills prev with what ev tells of the row before it, and reports whether it tells anything. It never
+// guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which is the deletion's own.
+func blobBefore(ev, prev *ocf.Event) bool {
+	if Classify(ev) == Delete {
+		*prev = ocf.Event{
+			BlobTier: ev.BlobTier, BlobType: ev.BlobType, ContentLength: ev.ContentLength, ContentType: ev.ContentType,
+			HasContentLength: ev.HasContentLength, URL: ev.URL,
+		}
+	} else {
+		*prev = ocf.Event{}
+	}
+	told := Classify(ev) == Delete
+	for _, p := range ev.PreviousInfo {
+		switch p.Name {
+		case "PreviousTier":
+			prev.BlobTier, told = p.Value, true
+		case "LastVersion":
+			prev.BlobVersion, told = p.Value, true
+		}
+	}
+	for _, c := range ev.BlobPropertiesUpdated {
+		if c.Name == "ContentType" {
+			prev.ContentType, told = c.Previous, true
+		}
+	}
+	return told
+}
+
+// op is Debezium's name of what an event does. The feed does not tell a first write from a later one, unless it says
+// something of the row before; readers with a primary key take a "c" of a row they have for an update.
+func op(r *row) string {
+	switch {
+	case r.kind == Delete:
+		return "d"
+	case (r.ev.EventType == "BlobCreated" || r.ev.API == "UndeleteBlob") && !r.told:
+		return "c"
+	}
+	return "u"
+}
+
+func toldBefore(r *row) *row {
+	if r.told {
+		return r.before
+	}
+	return nil
+}
+
+func existedBefore(r *row) *row {
+	if op(r) == "c" {
+		return nil
+	}
+	return r.before
+}

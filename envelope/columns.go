@@ -1,0 +1,82 @@
+package envelope
+
+import "blobfeed/source/ocf"
+
+// table is what is known of the rows. Ours is blobs; tests bring CockroachDB's own.
+type table struct {
+	name    string   // of the records in schemas
+	key     []column // the primary key
+	columns []column
+	source  []column // of the enriched envelope, but for the times
+	// before fills prev with what ev tells of the row before it, and reports whether it tells anything.
+	before func(ev, prev *ocf.Event) bool
+}
+
+// of is a column of a field of the event.
+func of(name string, get func(*ocf.Event) string) column {
+	return column{name: name, field: text(func(r *row) string { return get(r.ev) })}
+}
+
+// blobs is the table of blobs. Strings, and so times of versions and snapshots, are as the feed has them.
+func blobs(topic string, timestamps AvroTimestamps) table {
+	name := AvroName(topic)
+	key := column{name: "path", field: path{}}
+	eventTime := column{name: "event_time", field: text(func(r *row) string { return r.ev.EventTime })}
+	if timestamps != Text {
+		eventTime.field = instant{eventTime.field.(text), [...]int64{Micros: 1e3, Millis: 1e6}[timestamps], timestamps.String()}
+	}
+	change := newRecord(name+"_property", []column{{name: "current", field: never}, {name: "previous", field: never}}, same)
+	change.connectName = topic + ".property"
+	account := column{name: "account", field: text(func(r *row) string { return r.account })}
+	container := column{name: "container", field: text(func(r *row) string { return r.container })}
+	api := of("api", func(e *ocf.Event) string { return e.API })
+	eventID := of("event_id", func(e *ocf.Event) string { return e.ID })
+	eventType := of("event_type", func(e *ocf.Event) string { return e.EventType })
+	sequencer := of("sequencer", func(e *ocf.Event) string { return e.Sequencer })
+	return table{
+		name: name,
+		key:  []column{key},
+		columns: []column{
+			account,
+			api,
+			{name: "async_operation_info", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.AsyncOperationInfo })},
+			{name: "blob", field: text(func(r *row) string { return r.blob })},
+			{name: "blob_properties_updated", field: properties{change}},
+			{name: "blob_tags_updated", field: tags{}},
+			of("blob_tier", func(e *ocf.Event) string { return e.BlobTier }),
+			of("blob_type", func(e *ocf.Event) string { return e.BlobType }),
+			of("blob_version", func(e *ocf.Event) string { return e.BlobVersion }),
+			of("client_request_id", func(e *ocf.Event) string { return e.ClientRequestID }),
+			container,
+			of("container_version", func(e *ocf.Event) string { return e.ContainerVersion }),
+			{name: "content_length", field: integer(func(r *row) (int64, bool) { return r.ev.ContentLength, r.ev.HasContentLength })},
+			of("content_type", func(e *ocf.Event) string { return e.ContentType }),
+			of("etag", func(e *ocf.Event) string { return e.ETag }),
+			eventID,
+			eventTime,
+			eventType,
+			{name: "extra", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.Extra })},
+			key,
+			{name: "previous_info", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.PreviousInfo })},
+			of("request_id", func(e *ocf.Event) string { return e.RequestID }),
+			{name: "restore_point_marker", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.RestorePointMarker })},
+			{name: "schema_version", field: integer(func(r *row) (int64, bool) { return r.ev.SchemaVersion, r.ev.SchemaVersion != 0 })},
+			sequencer,
+			of("snapshot", func(e *ocf.Event) string { return e.Snapshot }),
+			of("url", func(e *ocf.Event) string { return e.URL }),
+		},
+		source: []column{
+			account,
+			api,
+			{name: "changefeed_sink", field: text(func(*row) string { return "kafka" })},
+			container,
+			eventID,
+			eventType,
+			{name: "origin", field: text(func(*row) string { return "azure_blob_change_feed" })},
+			{name: "position", field: ascii(func(b []byte, r *row) []byte { return r.pos.AppendText(b) })},
+			{name: "primary_keys", field: list{"path"}},
+			sequencer,
+		},
+		before: blobBefore,
+	}
+}

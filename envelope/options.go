@@ -1,0 +1,253 @@
+package envelope
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Format is the encoding of values.
+type Format uint8
+
+// The formats.
+const (
+	JSON Format = iota
+	Avro        // Confluent's: a zero byte, the schema's id, the body
+)
+
+// Envelope is what is around the row.
+type Envelope uint8
+
+// The envelopes.
+const (
+	Wrapped  Envelope = iota // {"after": row, …}
+	Bare                     // the row with "__crdb__" in it; of a deletion the row with nothing but its identity
+	Row                      // the row with "__crdb__" in it
+	KeyOnly                  // an empty value
+	Enriched                 // Debezium's: before, after, op, source
+)
+
+// EventsMode chooses the events that become records.
+type EventsMode uint8
+
+// The modes.
+const (
+	EventsState EventsMode = iota // those that change a row
+	EventsAll                     // all but Control
+)
+
+// KeyFormat is the form of keys.
+type KeyFormat uint8
+
+// The forms.
+const (
+	KeyJSONArray  KeyFormat = iota // ["container/blob"]
+	KeyJSONObject                  // {"path": "container/blob"}
+	KeyString                      // container/blob, as it is
+	KeyAvro                        // a record with the field path
+)
+
+// HeaderMode chooses the headers of records.
+type HeaderMode uint8
+
+// The modes.
+const (
+	HeadersCloudEvents HeaderMode = iota
+	HeadersNone
+)
+
+// Properties are the enriched_properties: parts of the enriched envelope that are written on request.
+type Properties uint8
+
+// The properties.
+const (
+	Source Properties = 1 << iota // where an event comes from, and its time
+	Schema                        // Kafka Connect's schema, in every value
+)
+
+// Before is what the enriched envelope tells of the row before an update or a deletion. Debezium's readers want it.
+type Before uint8
+
+// The forms.
+const (
+	BeforeKey  Before = iota // its key
+	BeforeNone               // nothing, there is no such field
+	BeforeFull               // what the event tells of it
+)
+
+// Deletes is the value of a deletion.
+type Deletes uint8
+
+// The forms.
+const (
+	DeletesEnvelope  Deletes = iota // as the envelope has it, such as {"after": null}
+	DeletesTombstone                // null
+	DeletesBoth                     // two records: as the envelope has it, then null
+	DeletesEmpty                    // no bytes, but not null: CockroachDB's
+)
+
+// AvroTimestamps is the Avro type of columns that hold a time.
+type AvroTimestamps uint8
+
+// The types.
+const (
+	Micros AvroTimestamps = iota // long, timestamp-micros
+	Millis                       // long, timestamp-millis
+	Text                         // string, as the feed has it
+)
+
+// Markers says where resolved markers go. With Avro, those in the records' topic share the records' schema.
+type Markers uint8
+
+// The places.
+const (
+	MarkersInline Markers = iota
+	MarkersTopic          // the topic <topic>.resolved
+	MarkersOff
+)
+
+// Options are the settings of an Encoder. The names in errors are CockroachDB's names of the options.
+type Options struct {
+	Account  string // of events whose topic names none
+	Topic    string // of the records; needed for Avro, topic_in_value and enriched_properties=schema
+	Events   EventsMode
+	Format   Format
+	Envelope Envelope
+
+	Updated       bool // the event's time and sequence
+	Diff          bool // the row before, as far as the event tells; of the enriched envelope: BeforeFull
+	KeyInValue    bool
+	TopicInValue  bool
+	MVCCTimestamp bool // when the row was written: the same as updated, but of scanned rows
+	Properties    Properties
+	Before        Before
+
+	Deletes        Deletes
+	KeyFormat      KeyFormat
+	AvroTimestamps AvroTimestamps
+	Markers        Markers
+	Headers        HeaderMode
+	ExtraHeaders   []Header // of every record but markers, first
+
+	// Register returns the id of a schema; with Avro, NewEncoder calls it for each that Schemas returns.
+	Register func(Subject) (id int, err error)
+	// Now is the clock of the enriched envelope's ts_ns, in ns: when the record was made.
+	Now func() int64
+}
+
+// Defaults returns what is on where nothing is said. It is valid, but for a topic and functions.
+func Defaults(f Format, e Envelope) Options {
+	o := Options{Format: f, Envelope: e}
+	o.Updated = e == Wrapped || e == Enriched || f == JSON && e != KeyOnly
+	o.KeyInValue = e == Wrapped || e == Enriched || e == Bare
+	switch e {
+	case Row:
+		o.Deletes = DeletesTombstone // it has no other form but the empty value, which readers take for an update
+	case Enriched:
+		o.Properties = Source
+		o.Markers = MarkersTopic // readers of Debezium's messages fail on others
+	}
+	if f == Avro {
+		o.KeyFormat = KeyAvro
+	}
+	return o
+}
+
+var (
+	formatNames     = []string{"json", "avro"}
+	envelopeNames   = []string{"wrapped", "bare", "row", "key_only", "enriched"}
+	eventsNames     = []string{"state", "all"}
+	keyFormatNames  = []string{"json_array", "json_object", "string", "avro"}
+	headersNames    = []string{"cloudevents", "none"}
+	beforeNames     = []string{"key", "none", "full"}
+	deletesNames    = []string{"envelope", "tombstone", "both", "empty"}
+	timestampsNames = []string{"micros", "millis", "string"}
+	markersNames    = []string{"inline", "topic", "off"}
+	propertyNames   = []string{"source", "schema"}
+)
+
+func name[T ~uint8](names []string, v T) string {
+	if int(v) < len(names) {
+		return names[v]
+	}
+	return fmt.Sprintf("unknown(%d)", v)
+}
+
+func parse[T ~uint8](names []string, text []byte, v *T) error {
+	i := slices.Index(names, string(text))
+	if i < 0 {
+		return fmt.Errorf("%q is none of %s", text, strings.Join(names, ", "))
+	}
+	*v = T(i)
+	return nil
+}
+
+func (f Format) String() string         { return name(formatNames, f) }
+func (e Envelope) String() string       { return name(envelopeNames, e) }
+func (m EventsMode) String() string     { return name(eventsNames, m) }
+func (f KeyFormat) String() string      { return name(keyFormatNames, f) }
+func (m HeaderMode) String() string     { return name(headersNames, m) }
+func (b Before) String() string         { return name(beforeNames, b) }
+func (d Deletes) String() string        { return name(deletesNames, d) }
+func (t AvroTimestamps) String() string { return name(timestampsNames, t) }
+func (m Markers) String() string        { return name(markersNames, m) }
+
+// UnmarshalText parses what String returns; so do its namesakes.
+func (f *Format) UnmarshalText(b []byte) error { return parse(formatNames, b, f) }
+
+// UnmarshalText also knows deprecated_row, CockroachDB's former name of row.
+func (e *Envelope) UnmarshalText(b []byte) error {
+	if string(b) == "deprecated_row" {
+		*e = Row
+		return nil
+	}
+	return parse(envelopeNames, b, e)
+}
+
+// UnmarshalText parses the name of a mode.
+func (m *EventsMode) UnmarshalText(b []byte) error { return parse(eventsNames, b, m) }
+
+// UnmarshalText parses the name of a form.
+func (f *KeyFormat) UnmarshalText(b []byte) error { return parse(keyFormatNames, b, f) }
+
+// UnmarshalText parses the name of a mode.
+func (m *HeaderMode) UnmarshalText(b []byte) error { return parse(headersNames, b, m) }
+
+// UnmarshalText parses the name of a form.
+func (b *Before) UnmarshalText(text []byte) error { return parse(beforeNames, text, b) }
+
+// UnmarshalText parses the name of a form.
+func (d *Deletes) UnmarshalText(b []byte) error { return parse(deletesNames, b, d) }
+
+// UnmarshalText parses the name of a type.
+func (t *AvroTimestamps) UnmarshalText(b []byte) error { return parse(timestampsNames, b, t) }
+
+// UnmarshalText parses the name of a place.
+func (m *Markers) UnmarshalText(b []byte) error { return parse(markersNames, b, m) }
+
+// String returns the names of the properties, comma separated.
+func (p Properties) String() string {
+	var on []string
+	for i, name := range propertyNames {
+		if p&(1<<i) != 0 {
+			on = append(on, name)
+		}
+	}
+	return strings.Join(on, ",")
+}
+
+// UnmarshalText parses what String returns.
+func (p *Properties) UnmarshalText(b []byte) error {
+	*p = 0
+	for name := range strings.SplitSeq(string(b), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		var i uint8
+		if err := parse(propertyNames, []byte(name), &i); err != nil {
+			return err
+		}
+		*p |= 1 << i
+	}
+	return nil
+}

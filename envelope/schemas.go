@@ -1,0 +1,51 @@
+package envelope
+
+// Subject is a schema, and the subject of the registry that it belongs to.
+type Subject struct {
+	Name   string // <topic>-key, <topic>-value, <topic>.resolved-value
+	Schema string // Avro's JSON, which depends on nothing but the options
+}
+
+// Schemas returns the schemas of the records that an encoder with these options writes.
+func Schemas(o Options) ([]Subject, error) {
+	e, err := compile(o, blobs(o.Topic, o.AvroTimestamps))
+	if err != nil {
+		return nil, err
+	}
+	return e.schemas(), nil
+}
+
+func (e *Encoder) schemas() (s []Subject) {
+	if e.o.KeyFormat == KeyAvro {
+		s = append(s, Subject{e.keySubject(), e.key.schema(names{})})
+	}
+	if e.o.Format == Avro {
+		if e.value != nil {
+			s = append(s, Subject{e.valueSubject(), e.value.schema(names{})})
+		}
+		if e.o.Markers == MarkersTopic {
+			s = append(s, Subject{e.markerSubject(), e.resolvedIn().schema(names{})})
+		}
+	}
+	return s
+}
+
+func (e *Encoder) keySubject() string   { return e.o.Topic + "-key" }
+func (e *Encoder) valueSubject() string { return e.o.Topic + "-value" }
+
+// markerSubject is the topic's own where markers are in it.
+func (e *Encoder) markerSubject() string {
+	if e.o.Markers == MarkersTopic {
+		return e.o.Topic + ".resolved-value"
+	}
+	return e.valueSubject()
+}
+
+// setIDs puts the ids of the schemas in front of what is written with them.
+func (e *Encoder) setIDs(ids map[string]int) {
+	e.keyHead = confluent(ids[e.keySubject()])
+	if e.o.Format == Avro {
+		e.head = confluent(ids[e.valueSubject()])
+		e.markerHead = confluent(ids[e.markerSubject()])
+	}
+}

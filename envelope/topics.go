@@ -1,0 +1,81 @@
+package envelope
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"blobfeed/source/ocf"
+)
+
+// Topics gives each event its topic. It is safe for concurrent use.
+type Topics struct {
+	template               string
+	account                string
+	byAccount, byContainer bool
+
+	mu    sync.RWMutex
+	names map[origin]string
+	owner map[string]origin
+}
+
+// origin is what the template is filled with, but for what it does not name.
+type origin struct{ account, container string }
+
+// NewTopics returns the topics of a template: a name in which {account} and {container} stand for those of the event.
+// Account is of events whose topic names none.
+func NewTopics(template, account string) (*Topics, error) {
+	rest := strings.NewReplacer("{account}", "", "{container}", "").Replace(template)
+	if template == "" || strings.ContainsAny(rest, "{}") {
+		return nil, fmt.Errorf("topic %q: want a name, in which {account} and {container} may stand", template)
+	}
+	t := &Topics{template: template, account: account, names: map[origin]string{}, owner: map[string]origin{}}
+	t.byAccount, t.byContainer = strings.Contains(template, "{account}"), strings.Contains(template, "{container}")
+	return t, nil
+}
+
+// Of returns the topic of an event. It is an error if the event names no container where one is needed, or Name fails.
+func (t *Topics) Of(ev *ocf.Event) (string, error) {
+	if !t.byAccount && !t.byContainer {
+		return t.Name("", "")
+	}
+	container, _, ok := subject(ev.Subject)
+	if !ok {
+		return "", fmt.Errorf("event %s of type %s: subject %q names no blob", ev.ID, ev.EventType, ev.Subject)
+	}
+	name := account(ev.Topic)
+	if name == "" {
+		name = t.account
+	}
+	return t.Name(name, container)
+}
+
+// Name returns the topic of the events of a container. It is an error if that is the topic of other events, too, that
+// the template means to keep apart: names are cut at 249 bytes, and what is left may be the same.
+func (t *Topics) Name(account, container string) (string, error) {
+	o := origin{account, container}
+	if !t.byAccount {
+		o.account = ""
+	}
+	if !t.byContainer {
+		o.container = ""
+	}
+	t.mu.RLock()
+	name, ok := t.names[o]
+	t.mu.RUnlock()
+	if ok {
+		return name, nil
+	}
+	name = KafkaName(strings.NewReplacer("{account}", o.account, "{container}", o.container).Replace(t.template))
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if other, taken := t.owner[name]; taken && other != o {
+		return "", fmt.Errorf("topic %s: both %s and %s go there by %q", name, other, o, t.template)
+	}
+	t.names[o], t.owner[name] = name, o
+	return name, nil
+}
+
+func (o origin) String() string {
+	return strings.Trim("account "+o.account+", container "+o.container, ", ")
+}

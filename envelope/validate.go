@@ -1,0 +1,73 @@
+package envelope
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// Validate returns every reason why there is no encoder for these options, but for a missing topic or function. What
+// CockroachDB refuses is refused in its words; what it would silently ignore is refused, too.
+func (o *Options) Validate() error {
+	var errs []error
+	refuse := func(when bool, format string, args ...any) {
+		if when {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
+	}
+	refuse(o.Format > Avro || o.Envelope > Enriched || o.Events > EventsAll || o.KeyFormat > KeyAvro || o.Headers > HeadersNone ||
+		o.Properties > Source|Schema || o.Before > BeforeFull || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text || o.Markers > MarkersOff,
+		"options %+v are out of range", *o)
+
+	avro, env := o.Format == Avro, o.Envelope
+	if avro && env == Row {
+		return errors.Join(append(errs, errors.New("envelope=row is not supported with format=avro"))...)
+	}
+	// A row of JSON holds metadata in "__crdb__".
+	inRow := !avro && (env == Bare || env == Row)
+	nested := env == Wrapped || env == Enriched
+	for _, option := range []struct {
+		name   string
+		on, ok bool
+		where  string
+	}{
+		{"updated", o.Updated, nested || inRow, "envelope=wrapped or envelope=enriched"},
+		{"diff", o.Diff, nested, "envelope=wrapped or envelope=enriched"},
+		{"mvcc_timestamp", o.MVCCTimestamp, nested || inRow, "envelope=wrapped or envelope=enriched"},
+		{"key_in_value", o.KeyInValue, nested || env == Bare, "envelope=wrapped"},
+		{"topic_in_value", o.TopicInValue, nested || env == Bare, "envelope=wrapped"},
+		{"enriched_properties", o.Properties != 0, env == Enriched, "envelope=enriched"},
+		{"before", o.Before != BeforeKey, env == Enriched, "envelope=enriched"},
+		{"avro_timestamps", o.AvroTimestamps != Micros, avro && env != KeyOnly, "format=avro and an envelope that holds rows"},
+	} {
+		refuse(option.on && !option.ok, "%s is only usable with %s", option.name, option.where)
+	}
+	if env == Enriched {
+		refuse(o.Updated && o.Properties&Source == 0, "updated is only usable with enriched_properties=source when envelope=enriched")
+		refuse(o.MVCCTimestamp && o.Properties&Source == 0, "mvcc_timestamp is only usable with enriched_properties=source when envelope=enriched")
+		refuse(o.Properties&Schema != 0 && avro, "enriched_properties=schema is only usable with format=json: the registry has Avro's")
+		refuse(o.Diff && o.Before == BeforeNone, "diff is not usable with before=none")
+		refuse(o.Events == EventsAll, "events=all is not usable with envelope=enriched: an event that changes no row has no op")
+	}
+	refuse(env == Row && (o.Deletes == DeletesEnvelope || o.Deletes == DeletesBoth),
+		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as CockroachDB does", o.Deletes)
+	for _, h := range o.ExtraHeaders {
+		refuse(h.Key == "", "extra_headers: a header has no name")
+		refuse(o.Headers == HeadersCloudEvents && slices.Contains(cloudEventNames[:], h.Key), "extra_headers: %s is a header of every record already", h.Key)
+	}
+	return errors.Join(errs...)
+}
+
+// complete reports what NewEncoder needs beyond valid options.
+func (o *Options) complete() error {
+	if o.Topic == "" && (o.registers() || o.TopicInValue || o.Properties&Schema != 0) {
+		return errors.New("there is no topic: Avro, topic_in_value and enriched_properties=schema need its name")
+	}
+	if name := AvroName(o.Topic); o.Format == Avro && o.Envelope == Enriched && (name == "source" || name == envelopeName) {
+		return fmt.Errorf("topic %s: its name is that of another record of the Avro schema; choose another", o.Topic)
+	}
+	return nil
+}
+
+// registers reports whether the records need schemas.
+func (o *Options) registers() bool { return o.Format == Avro || o.KeyFormat == KeyAvro }
