@@ -226,7 +226,7 @@ func TestCockroachEnriched(t *testing.T) {
 		Payload struct {
 			After  map[string]any
 			Source map[string]any
-			TsNs   json.Number `json:"ts_ns"`
+			TSNs   json.Number `json:"ts_ns"`
 		}
 		Shape struct {
 			Type     string
@@ -252,7 +252,7 @@ func TestCockroachEnriched(t *testing.T) {
 		}
 	}
 	o := Options{Envelope: Enriched, Properties: Source | Schema, Diff: true, MVCCTimestamp: true, Updated: true, KeyInValue: true}
-	o.Now = func() int64 { n, _ := x.Payload.TsNs.Int64(); return n }
+	o.Now = func() int64 { n, _ := x.Payload.TSNs.Int64(); return n }
 	_, encode := theirs(t, o, products, nil)
 	ev := at12("BlobPropertiesUpdated")
 	ev.EventTime, ev.Sequencer = "2025-05-14T17:23:14.200039Z", ""

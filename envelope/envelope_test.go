@@ -234,17 +234,6 @@ func TestUpdated(t *testing.T) {
 	}
 }
 
-func TestAppendDoesNotAllocate(t *testing.T) {
-	events := append(made(), realEvents(t)...)
-	enc := encoder(t, everything)
-	buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
-	for _, ev := range events {
-		if n := testing.AllocsPerRun(10, func() { _, _, _ = enc.Append(buf, &r, &ev, Position{Segment: "2020/05/27/1500", Shard: "00"}) }); n > 0 {
-			t.Fatalf("%v allocations for %s", n, ev.EventType)
-		}
-	}
-}
-
 func FuzzString(f *testing.F) {
 	for _, e := range made() {
 		f.Add(e.Subject)
@@ -284,23 +273,6 @@ func FuzzPosition(f *testing.F) {
 			t.Errorf("%q: %+v, %+v, %v", s, p, back, err)
 		}
 	})
-}
-
-func BenchmarkAppend(b *testing.B) {
-	events := realEvents(b)
-	enc := encoder(b, everything)
-	var buf []byte
-	r := Record{Headers: make([]Header, 0, 16)}
-	for b.Loop() {
-		buf = buf[:0]
-		for i := range events {
-			var err error
-			if buf, _, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
-	b.ReportMetric(float64(b.N*len(events))/b.Elapsed().Seconds(), "events/s")
 }
 
 // encoding/json writes the same values, without key and headers.

@@ -1,0 +1,279 @@
+package envelope
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"blobfeed/source/ocf"
+)
+
+// forms are the defaults of every format and envelope, and each with all on that it can have.
+func forms() (all []form) {
+	for f := range Avro + 1 {
+		for env := range Enriched + 1 {
+			if f == Avro && env == Row {
+				continue
+			}
+			o := Defaults(f, env)
+			o.Topic, o.Account = "blob-changes", "acct"
+			o.Register = func(s Subject) (int, error) { return len(s.Name), nil }
+			o.Now = func() int64 { return 1759644429000000000 }
+			full := o
+			if env == Enriched {
+				full.Properties, full.Before, full.KeyFormat = Source, BeforeFull, KeyJSONObject
+			}
+			for _, option := range []func(*Options){
+				func(o *Options) { o.MVCCTimestamp = true }, func(o *Options) { o.TopicInValue = true }, func(o *Options) { o.Diff = true },
+				func(o *Options) { o.Deletes = DeletesBoth }, func(o *Options) { o.Properties |= Schema },
+				func(o *Options) { o.AvroTimestamps = Millis },
+			} {
+				with := full
+				if option(&with); with.Validate() == nil {
+					full = with
+				}
+			}
+			all = append(all, form{fmt.Sprintf("%s,%s", f, env), o}, form{fmt.Sprintf("%s,%s,all", f, env), full})
+		}
+	}
+	return all
+}
+
+type form struct {
+	name string
+	o    Options
+}
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what is written now; go test -update shows how", file)
+	}
+}
+
+// Our row in every envelope: a create, a change of properties, one of the tier, a deletion, a marker.
+func TestGoldenEnvelopes(t *testing.T) {
+	events := made()
+	events = []ocf.Event{events[0], events[3], events[4], events[1]}
+	var b bytes.Buffer
+	for _, f := range forms() {
+		e := encoder(t, f.o)
+		fmt.Fprintf(&b, "%s\n", f.name)
+		show := func(v []byte, null bool) string {
+			switch {
+			case null:
+				return "null"
+			case len(v) > 0 && v[0] == 0:
+				return fmt.Sprintf("%x", v)
+			}
+			return fmt.Sprintf("%q", v)[1 : len(fmt.Sprintf("%q", v))-1]
+		}
+		var r Record
+		for i := range events {
+			if _, emit, err := e.Append(nil, &r, &events[i], Position{Segment: "2025/10/05/0600", Shard: "00", Offset: 1488, Index: i}); err != nil || !emit {
+				t.Fatal(emit, err)
+			}
+			fmt.Fprintf(&b, "  %s -> %s", show(r.Key, r.Key == nil), show(r.Value, r.Value == nil))
+			if r.Tombstone {
+				b.WriteString(", then null")
+			}
+			b.WriteByte('\n')
+		}
+		m := e.Resolved(Timestamp{Wall: 1759644000000000000})
+		fmt.Fprintf(&b, "  %s -> %s\n", show(m.Key, m.Key == nil), show(m.Value, m.Value == nil))
+	}
+	golden(t, "testdata/envelopes.golden", bytes.ReplaceAll(b.Bytes(), []byte(`\"`), []byte(`"`)))
+}
+
+// Schemas are a contract: a registry keeps them, and a change of the text may make a new version of each.
+func TestGoldenSchemas(t *testing.T) {
+	var b bytes.Buffer
+	for _, f := range forms() {
+		f.o.Register = nil
+		subjects, err := Schemas(f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range subjects {
+			parsed(t, s.Schema)
+			fmt.Fprintf(&b, "%s\n  %s\n  %s\n", f.name, s.Name, s.Schema)
+		}
+	}
+	golden(t, "testdata/schemas.golden", b.Bytes())
+}
+
+// Schemas are registered when the encoder is made, and their ids are in front of what is written by them.
+func TestRegister(t *testing.T) {
+	ids := map[string]int{"t-key": 0x01020304, "t-value": 5, "t.resolved-value": 6}
+	for m, subjects := range map[Markers]string{MarkersInline: "t-key t-value", MarkersTopic: "t-key t-value t.resolved-value", MarkersOff: "t-key t-value"} {
+		var registered []string
+		e := encoder(t, Options{Format: Avro, KeyFormat: KeyAvro, Topic: "t", Markers: m, Register: func(s Subject) (int, error) {
+			registered = append(registered, s.Name)
+			return ids[s.Name], nil
+		}})
+		if got := strings.Join(registered, " "); got != subjects {
+			t.Errorf("%s: %s", m, got)
+		}
+		var r Record
+		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil {
+			t.Fatal(err)
+		}
+		marker := e.Resolved(Timestamp{1, 2})
+		id := map[Markers]byte{MarkersInline: 5, MarkersTopic: 6}[m]
+		if !bytes.HasPrefix(r.Key, []byte{0, 1, 2, 3, 4}) || !bytes.HasPrefix(r.Value, []byte{0, 0, 0, 0, 5}) ||
+			m != MarkersOff && !bytes.HasPrefix(marker.Value, []byte{0, 0, 0, 0, id}) || m == MarkersOff && (marker.Value != nil || marker.Headers != nil) {
+			t.Errorf("%s: %x, %x, %x", m, r.Key, r.Value, marker.Value)
+		}
+	}
+}
+
+// What an event tells of the row before it is written; what it does not tell is not guessed.
+func TestBefore(t *testing.T) {
+	base := made()[0]
+	for name, c := range map[string]struct {
+		change func(*ocf.Event)
+		told   bool
+		op     string
+		before string // what is in it besides the identity
+	}{
+		"create":    {func(*ocf.Event) {}, false, "c", ""},
+		"overwrite": {func(e *ocf.Event) { e.PreviousInfo = []ocf.Pair{{Name: "LastVersion", Value: "v1"}} }, true, "u", `"blob_version": "v1"`},
+		"undelete":  {func(e *ocf.Event) { e.EventType, e.API = "BlobPropertiesUpdated", "UndeleteBlob" }, false, "c", ""},
+		"metadata":  {func(e *ocf.Event) { e.EventType = "BlobMetadataUpdated" }, false, "u", ""},
+		"tier": {func(e *ocf.Event) {
+			e.EventType, e.PreviousInfo = "BlobTierChanged", []ocf.Pair{{Name: "PreviousTier", Value: "Hot"}}
+		}, true, "u", `"blob_tier": "Hot"`},
+		"content type": {func(e *ocf.Event) {
+			e.EventType, e.BlobPropertiesUpdated = "BlobPropertiesUpdated", []ocf.PropertyChange{{Name: "ContentType", Previous: "a/b", Current: "c/d"}}
+		}, true, "u", `"content_type": "a/b"`},
+		"delete": {func(e *ocf.Event) { e.EventType = "BlobDeleted" }, true, "d", `"blob_type": "BlockBlob", "content_length": 5`},
+	} {
+		ev := base
+		c.change(&ev)
+		value := func(o Options) string {
+			var r Record
+			if _, _, err := encoder(t, o).Append(nil, &r, &ev, Position{}); err != nil {
+				t.Fatal(err)
+			}
+			return string(r.Value)
+		}
+		identity := []string{`"account": "simacct"`, `"blob": "a b.jpg"`, `"container": "photos"`, `"path": "photos/a b.jpg"`}
+		row := func(value string) string { // its columns that are not null, but the identity
+			_, before, _ := strings.Cut(value, `"before": {`)
+			before, _, _ = strings.Cut(before, "}")
+			var told []string
+			for _, column := range strings.Split(before, ", ") {
+				if !strings.HasSuffix(column, ": null") && !strings.Contains(strings.Join(identity, " "), column) {
+					told = append(told, column)
+				}
+			}
+			return strings.Join(told, ", ")
+		}
+		wrapped := value(Options{Diff: true})
+		if strings.Contains(wrapped, `"before": null`) == c.told || c.told && row(wrapped) != c.before {
+			t.Errorf("%s: %s", name, wrapped)
+		}
+		full := value(Options{Envelope: Enriched, Before: BeforeFull})
+		if strings.Contains(full, `"before": null`) != (c.op == "c") || row(full) != c.before || !strings.Contains(full, `"op": "`+c.op+`"`) {
+			t.Errorf("%s: %s", name, full)
+		}
+		key := value(Options{Envelope: Enriched})
+		if want := map[bool]string{true: "null", false: `{"path": "photos/a b.jpg"}`}[c.op == "c"]; !strings.Contains(key, `"before": `+want) {
+			t.Errorf("%s: %s", name, key)
+		}
+	}
+}
+
+func TestDeletes(t *testing.T) {
+	ev := made()[1]
+	for d, want := range map[Deletes]string{
+		DeletesEnvelope: `{"after": null} false false`, DeletesTombstone: ` true false`, DeletesBoth: `{"after": null} false true`, DeletesEmpty: ` false false`,
+	} {
+		e := encoder(t, Options{Deletes: d})
+		var r Record
+		if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %v %v", r.Value, r.Value == nil, r.Tombstone); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil || r.Tombstone || len(r.Value) == 0 {
+			t.Errorf("%s: an upsert after that: %s, %v", d, r.Value, r.Tombstone)
+		}
+	}
+}
+
+func TestExtraHeaders(t *testing.T) {
+	ev := made()[0]
+	extra := []Header{{"team", []byte("storage")}, {"x", nil}}
+	for m, n := range map[HeaderMode]int{HeadersCloudEvents: len(cloudEventNames), HeadersNone: 0} {
+		e := encoder(t, Options{Headers: m, ExtraHeaders: extra})
+		var r Record
+		for range 2 {
+			if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+				t.Fatal(err)
+			}
+			if len(r.Headers) != n+2 || r.Headers[0].Key != "team" || r.Headers[1].Key != "x" {
+				t.Errorf("%s: %v", m, r.Headers)
+			}
+		}
+		if marker := e.Resolved(Timestamp{1, 2}); len(marker.Headers) > 0 && marker.Headers[0].Key != "resolved" {
+			t.Errorf("%s: marker has %v", m, marker.Headers)
+		}
+	}
+}
+
+func TestEncodeDoesNotAllocate(t *testing.T) {
+	events := append(made(), realEvents(t)[:100]...)
+	for _, f := range forms() {
+		enc := encoder(t, f.o)
+		buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
+		for i := range events {
+			if n := testing.AllocsPerRun(5, func() { _, _, _ = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00"}) }); n > 0 {
+				t.Fatalf("%s: %v allocations for %s", f.name, n, events[i].EventType)
+			}
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	events := realEvents(b)
+	for _, f := range forms() {
+		b.Run(f.name, func(b *testing.B) {
+			f.o.Events = EventsAll
+			if f.o.Envelope == Enriched {
+				f.o.Events = EventsState
+			}
+			enc := encoder(b, f.o)
+			var buf []byte
+			r := Record{Headers: make([]Header, 0, 16)}
+			n := 0
+			b.ReportAllocs()
+			for b.Loop() {
+				buf = buf[:0]
+				for i := range events {
+					var emit bool
+					var err error
+					if buf, emit, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
+						b.Fatal(err)
+					}
+					if emit {
+						n++
+					}
+				}
+			}
+			b.ReportMetric(float64(n)/b.Elapsed().Seconds(), "events/s")
+		})
+	}
+}

@@ -1,0 +1,79 @@
+package envelope
+
+import (
+	"strings"
+	"testing"
+
+	"blobfeed/source/ocf"
+)
+
+func TestTopics(t *testing.T) {
+	ev := made()[0] // of simacct, photos
+	noAccount := ev
+	noAccount.Topic = ""
+	web := ev
+	web.Subject = subjectPrefix + "$web/blobs/index.html"
+	for _, c := range []struct {
+		template string
+		ev       *ocf.Event
+		want     string
+	}{
+		{"blob-changes", &ev, "blob-changes"},
+		{"blob changes", &ev, "blob_u0020_changes"},
+		{"{container}", &ev, "photos"},
+		{"{container}", &web, "_u0024_web"},
+		{"feed.{account}.{container}", &ev, "feed.simacct.photos"},
+		{"feed.{account}.{container}", &noAccount, "feed.given.photos"},
+		{"{account}-{account}", &web, "simacct-simacct"},
+	} {
+		topics, err := NewTopics(c.template, "given")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got, err := topics.Of(c.ev); got != c.want || err != nil {
+				t.Errorf("%s: %s, %v", c.template, got, err)
+			}
+		}
+	}
+	for _, bad := range []string{"", "{", "a}", "{blob}", "{{container}"} {
+		if _, err := NewTopics(bad, ""); err == nil {
+			t.Errorf("%q is taken for a template", bad)
+		}
+	}
+	topics, _ := NewTopics("{container}", "")
+	if _, err := topics.Of(&ocf.Event{Subject: "?", ID: "id-1"}); err == nil || !strings.Contains(err.Error(), "id-1") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestTopicCollisions(t *testing.T) {
+	long := strings.Repeat("x", maxTopic)
+	for _, c := range []struct {
+		template string
+		a, b     [2]string
+		collide  bool
+	}{
+		{"{account}{container}", [2]string{"ab", "c"}, [2]string{"a", "bc"}, true},
+		{"{account}.{container}", [2]string{"ab", "c"}, [2]string{"a", "bc"}, false},
+		{"{account}", [2]string{"a", "c"}, [2]string{"a", "d"}, false}, // on purpose
+		{"all", [2]string{"a", "c"}, [2]string{"b", "d"}, false},
+		{long + "{container}", [2]string{"a", "c"}, [2]string{"a", "d"}, true}, // cut
+		{"{container}", [2]string{"a", "c"}, [2]string{"b", "c"}, false},
+	} {
+		topics, err := NewTopics(c.template, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, err := topics.Name(c.a[0], c.a[1])
+		if err != nil || len(first) > maxTopic {
+			t.Errorf("%s: %s, %v", c.template, first, err)
+		}
+		if _, err := topics.Name(c.b[0], c.b[1]); (err != nil) != c.collide || err != nil && !strings.Contains(err.Error(), first) {
+			t.Errorf("%s: %v", c.template, err)
+		}
+		if again, err := topics.Name(c.a[0], c.a[1]); again != first || err != nil {
+			t.Errorf("%s: %s, %v", c.template, again, err)
+		}
+	}
+}
