@@ -8,10 +8,18 @@ import (
 // appendAvroString appends s as Avro's string.
 func appendAvroString(b []byte, s string) []byte {
 	if utf8.ValidString(s) {
-		return append(binary.AppendVarint(b, int64(len(s))), s...)
+		return append(appendSize(b, len(s)), s...)
 	}
 	from := len(b)
 	return insertSize(appendValid(b, s), from)
+}
+
+// appendSize appends a size; most are below 64, and one byte.
+func appendSize(b []byte, n int) []byte {
+	if n < 64 {
+		return append(b, byte(n<<1))
+	}
+	return binary.AppendVarint(b, int64(n))
 }
 
 // appendValid appends s with U+FFFD for each byte that is no UTF-8, as in JSON: readers fail on it.

@@ -2,18 +2,19 @@ package envelope
 
 import "blobfeed/source/ocf"
 
-// blobBefore fills prev with what ev tells of the row before it, and reports whether it tells anything. It never
-// guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which is the deletion's own.
-func blobBefore(ev, prev *ocf.Event) bool {
-	if Classify(ev) == Delete {
-		*prev = ocf.Event{
-			BlobTier: ev.BlobTier, BlobType: ev.BlobType, ContentLength: ev.ContentLength, ContentType: ev.ContentType,
-			HasContentLength: ev.HasContentLength, URL: ev.URL,
-		}
-	} else {
-		*prev = ocf.Event{}
+// blobBefore fills prev with what ev tells of the row before it, unless prev is nil, and reports whether it tells
+// anything. It never guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which is
+// the deletion's own.
+func blobBefore(ev, prev *ocf.Event) (told bool) {
+	if prev == nil {
+		prev = new(ocf.Event) // stays on the stack
 	}
-	told := Classify(ev) == Delete
+	*prev = ocf.Event{}
+	if Classify(ev) == Delete {
+		told = true
+		prev.BlobTier, prev.BlobType, prev.ContentType, prev.URL = ev.BlobTier, ev.BlobType, ev.ContentType, ev.URL
+		prev.ContentLength, prev.HasContentLength = ev.ContentLength, ev.HasContentLength
+	}
 	for _, p := range ev.PreviousInfo {
 		switch p.Name {
 		case "PreviousTier":

@@ -73,7 +73,7 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			eventID,
 			eventType,
 			{name: "origin", field: text(func(*row) string { return "azure_blob_change_feed" })},
-			{name: "position", field: ascii(func(b []byte, r *row) []byte { return r.pos.AppendText(b) })},
+			{name: "position", field: ascii(func(b []byte, r *row) []byte { return append(b, r.position...) })},
 			{name: "primary_keys", field: list{"path"}},
 			sequencer,
 		},

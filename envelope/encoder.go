@@ -29,7 +29,8 @@ type Record struct {
 	// What is encoded is kept here, since on the stack it would be allocated for each event.
 	row, before row
 	prev        ocf.Event
-	text        [32]byte
+	hlc         [32]byte
+	position    []byte
 }
 
 // Encoder writes the records of one topic.
@@ -42,7 +43,8 @@ type Encoder struct {
 
 	value      *record // nil: empty
 	head, tail []byte  // what is around the value
-	tells      bool    // what the event says of the row before is asked for
+	tells      bool    // it matters if there was a row before
+	full       bool    // and what was in it
 
 	markerHead []byte // what precedes a marker in Avro
 }
@@ -82,7 +84,8 @@ func compile(o Options, t table) (*Encoder, error) {
 	e := &Encoder{o: o, table: t}
 	e.key = newRecord(t.name, t.key, same)
 	e.value = e.o.message(&e.table)
-	e.tells = o.Diff || o.Envelope == Enriched
+	e.full = o.Diff || o.Before == BeforeFull
+	e.tells = e.full || o.Envelope == Enriched
 	if o.Properties&Schema != 0 {
 		e.head = []byte(`{"payload": `)
 		e.tail = []byte(`, "schema": {` + e.value.connect(false) + `}}`)
@@ -109,9 +112,10 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	r.Updated = Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
 	r.Millis = wall / int64(time.Millisecond)
 	r.row = row{
-		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated, pos: pos,
-		hlc: r.Updated.AppendText(r.text[:0]),
+		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated,
+		hlc: r.Updated.AppendText(r.hlc[:0]), position: pos.AppendText(r.position[:0]),
 	}
+	r.position = r.row.position
 	if r.row.account == "" {
 		r.row.account = e.o.Account
 	}
@@ -144,10 +148,15 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 
 // tell fills in what the event says of the row before, and the time.
 func (e *Encoder) tell(r *Record) {
-	r.row.told = e.table.before(r.row.ev, &r.prev)
 	if e.o.Envelope == Enriched {
 		r.row.now = e.o.Now()
 	}
+	if !e.full {
+		r.row.told = e.table.before(r.row.ev, nil)
+		r.row.before = &r.row // of which the key is the same
+		return
+	}
+	r.row.told = e.table.before(r.row.ev, &r.prev)
 	r.before = r.row
 	r.before.ev = &r.prev
 	r.row.before = &r.before

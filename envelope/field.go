@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"blobfeed/source/ocf"
 )
@@ -14,11 +15,10 @@ type row struct {
 	account, container, blob string
 	kind                     Kind
 	updated                  Timestamp
-	hlc                      []byte // its text
-	pos                      Position
-	now                      int64 // ns
-	before                   *row  // with an event that holds what is known of the row before, which is
-	told                     bool  // something
+	hlc, position            []byte // the texts of updated and of where the event is
+	now                      int64  // ns
+	before                   *row   // with an event that holds what is known of the row before, which is
+	told                     bool   // something
 }
 
 // field is the type of a column, and where its value is found. Everything may be null; it is where the feed has nothing.
@@ -111,6 +111,10 @@ type path struct{ text }
 func (path) json(b []byte, r *row) []byte { return appendPath(b, r.container, r.blob) }
 func (path) avro(b []byte, r *row) []byte {
 	b = append(b, present)
+	if r.blob != "" && utf8.ValidString(r.container) && utf8.ValidString(r.blob) {
+		b = append(appendSize(b, len(r.container)+1+len(r.blob)), r.container...)
+		return append(append(b, '/'), r.blob...)
+	}
 	from := len(b)
 	b = appendValid(b, r.container)
 	if r.blob != "" {

@@ -30,7 +30,7 @@ func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
 	ends[6] = len(b)
 	b = append(b, ev.Sequencer...)
 	ends[7] = len(b)
-	b = r.row.pos.AppendText(b)
+	b = append(b, r.row.position...)
 	ends[8] = len(b)
 
 	r.Headers = append(r.Headers, Header{cloudEventNames[0], specVersion})
