@@ -1,0 +1,169 @@
+package envelope
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"blobfeed/source/ocf"
+)
+
+// The examples in docs/events.md are what the encoder writes.
+func TestDocs(t *testing.T) {
+	const file = "../docs/events.md"
+	doc, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sections := map[string]func(*testing.T) string{
+		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes, "schemas": docSchemas,
+		"table": func(t *testing.T) string {
+			var b strings.Builder
+			if err := Table(&b); err != nil {
+				t.Fatal(err)
+			}
+			return b.String()
+		},
+	}
+	found := 0
+	section := regexp.MustCompile(`(?s)<!-- generated: (\w+) -->\n.*?<!-- end -->`)
+	out := section.ReplaceAllFunc(doc, func(old []byte) []byte {
+		name := string(section.FindSubmatch(old)[1])
+		if sections[name] == nil {
+			t.Fatalf("section %s is unknown", name)
+		}
+		found++
+		return fmt.Appendf(nil, "<!-- generated: %s -->\n%s<!-- end -->", name, sections[name](t))
+	})
+	if found != len(sections) {
+		t.Errorf("%d sections of %d are there", found, len(sections))
+	}
+	if *update {
+		if err := os.WriteFile(file, out, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if !bytes.Equal(doc, out) {
+		t.Errorf("%s is not what the program writes; go test ./envelope -update", file)
+	}
+}
+
+// example returns the first event of a kind from the real feed, or a made one.
+func example(t *testing.T, eventType, api string) *ocf.Event {
+	t.Helper()
+	for _, events := range [][]ocf.Event{realEvents(t), made()} {
+		for i := range events {
+			if ev := &events[i]; ev.EventType == eventType && ev.API == api {
+				return ev
+			}
+		}
+	}
+	t.Fatalf("no event %s by %s", eventType, api)
+	return nil
+}
+
+func encoded(t *testing.T, e *Encoder, ev *ocf.Event) *Record {
+	t.Helper()
+	var r Record
+	if _, emit, err := e.Append(nil, &r, ev, Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}); err != nil || !emit {
+		t.Fatal(emit, err)
+	}
+	return &r
+}
+
+func docRecord(t *testing.T) string {
+	r := encoded(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"))
+	var b strings.Builder
+	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)
+	for _, h := range r.Headers {
+		fmt.Fprintf(&b, "header   %s: %s\n", h.Key, h.Value)
+	}
+	return b.String() + "```\n"
+}
+
+var nullColumn = regexp.MustCompile(`"\w+": null, |, "\w+": null(})`)
+
+func docTypes(t *testing.T) string {
+	o := Defaults(JSON, Wrapped)
+	o.Events, o.KeyInValue, o.Updated = EventsAll, false, false
+	e := encoder(t, o)
+	var b strings.Builder
+	b.WriteString("```\n")
+	for _, c := range [][2]string{
+		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"},
+		{"BlobTierChanged", "SetBlobTier"}, {"BlobAsyncOperationInitiated", "SetBlobTier"},
+	} {
+		value := encoded(t, e, example(t, c[0], c[1])).Value
+		if !bytes.Equal(value, []byte(`{"after": null}`)) {
+			for nullColumn.Match(value) {
+				value = nullColumn.ReplaceAll(value, []byte("$1"))
+			}
+		}
+		fmt.Fprintf(&b, "%s\n", value)
+	}
+	return b.String() + "```\n"
+}
+
+func docColumns(*testing.T) string {
+	var b strings.Builder
+	b.WriteString("| column | Avro, in a union with null |\n|---|---|\n")
+	for _, c := range blobs("t", Micros).columns {
+		fmt.Fprintf(&b, "| `%s` | `%s` |\n", c.name, strings.Trim(c.schema(names{}), `"`))
+	}
+	return b.String()
+}
+
+// shortRow cuts what is between the first column of a row and its end.
+var shortRow = regexp.MustCompile(`("account": ("[^"]*"|null), )"api": .*?"url": (null|"[^"]*")}`)
+
+func docEnvelopes(t *testing.T) string {
+	var b strings.Builder
+	for env := range Enriched + 1 {
+		o := Defaults(JSON, env)
+		o.Markers = MarkersInline
+		o.Now = func() int64 { return 1759644429000000000 }
+		e := encoder(t, o)
+		fmt.Fprintf(&b, "`envelope=%s`\n```\n", env)
+		show := func(key, value []byte) {
+			text := string(shortRow.ReplaceAll(value, []byte("$1…}")))
+			switch {
+			case value == nil:
+				text = "null"
+			case len(value) == 0:
+				text = "(no bytes)"
+			}
+			if key == nil {
+				key = []byte("null")
+			}
+			fmt.Fprintf(&b, "%-18s  %s\n", key, text)
+		}
+		for _, i := range []int{0, 4, 1} {
+			r := encoded(t, e, &made()[i])
+			show(r.Key, r.Value)
+		}
+		show(nil, e.Resolved(Timestamp{Wall: 1759644000000000000}).Value)
+		b.WriteString("```\n")
+	}
+	return b.String()
+}
+
+func docSchemas(t *testing.T) string {
+	o := Defaults(Avro, Wrapped)
+	o.Topic = "blob-changes"
+	subjects, err := Schemas(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile(`"fields":\[\{"type":\["null","string"\],"name":"account".*?"url","default":null\}\]`)
+	var b strings.Builder
+	for _, s := range subjects {
+		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
+	}
+	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
+	key := encoded(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0]).Key
+	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
+	return b.String()
+}
