@@ -8,6 +8,7 @@ type table struct {
 	key     []column // the primary key
 	columns []column
 	source  []column // of the enriched envelope, but for the times
+	upTo    []column // of markers in a topic of their own, after the time
 	// before fills prev with what ev tells of the row before it, and reports whether it tells anything.
 	before func(ev, prev *ocf.Event) bool
 }
@@ -77,6 +78,7 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			{name: "primary_keys", field: list{"path"}},
 			sequencer,
 		},
+		upTo:   []column{{name: "partition", field: unset}, {name: "offset", field: unset}},
 		before: blobBefore,
 	}
 }

@@ -277,3 +277,28 @@ func BenchmarkEncode(b *testing.B) {
 		})
 	}
 }
+
+// A marker in a topic of its own says how far the data topic's partition has to be read.
+func TestResolvedUpTo(t *testing.T) {
+	ts := Timestamp{1590609600000000000, 0}
+	for _, c := range []struct{ f Format }{{JSON}, {Avro}} {
+		o := Defaults(c.f, Enriched)
+		o.Topic, o.Markers = "t", MarkersTopic
+		o.Register = func(Subject) (int, error) { return 7, nil }
+		e := encoder(t, o)
+		for _, end := range []int64{0, 1 << 40} {
+			got := string(e.ResolvedUpTo(ts, 3, end).Value)
+			if c.f == Avro {
+				schemas, _ := Schemas(o)
+				got = avroJSON(t, schemas[len(schemas)-1].Schema, []byte(got))
+			}
+			want := fmt.Sprintf(`{"resolved":"1590609600000000000.0000000000","partition":3,"offset":%d}`, end)
+			if c.f == Avro {
+				want = fmt.Sprintf(`{"resolved":{"string":"1590609600000000000.0000000000"},"partition":{"long":3},"offset":{"long":%d}}`, end)
+				sameJSON(t, "avro", got, want)
+			} else if got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		}
+	}
+}

@@ -88,6 +88,9 @@ func (f integer) avro(b []byte, r *row) []byte {
 	return append(b, absent)
 }
 
+// unset is a column of integers that are written elsewhere.
+var unset = integer(func(*row) (int64, bool) { return 0, false })
+
 // instant is the column of the event's time: the feed's text in JSON, a number of units in Avro.
 type instant struct {
 	text

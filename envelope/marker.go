@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"encoding/binary"
 	"fmt"
 	"time"
 )
@@ -8,21 +9,42 @@ import (
 // Resolved returns a marker: no record with an updated time at or below ts follows it on its partition. It is the zero
 // Record if markers are off.
 func (e *Encoder) Resolved(ts Timestamp) Record {
-	if e.o.Markers == MarkersOff {
-		return Record{}
-	}
 	text := ts.AppendText(nil)
-	r := Record{Millis: ts.Wall / int64(time.Millisecond), Updated: ts}
 	switch {
+	case e.o.Markers == MarkersOff:
+		return Record{}
 	case e.o.Format == Avro:
-		r.Value = e.resolvedIn().marker(e.markerHead[:len(e.markerHead):len(e.markerHead)], string(text))
-	case e.o.Envelope == Wrapped || e.o.Envelope == Enriched && e.tail == nil:
-		r.Value = fmt.Appendf(nil, `{"resolved":"%s"}`, text)
-	case e.o.Envelope == Enriched: // Kafka Connect takes no value without a schema where it takes one with
-		r.Value = fmt.Appendf(nil, `{"payload": {"resolved":"%s"}, "schema": {%s}}`, text, markerRecord("", e.o.Topic).connect(false))
-	default:
-		r.Value = fmt.Appendf(nil, `{"__crdb__":{"resolved":"%s"}}`, text)
+		value := e.resolvedIn().marker(e.markerHead[:len(e.markerHead):len(e.markerHead)], string(text))
+		return e.marker(ts, text, value)
+	case e.tail != nil: // Kafka Connect takes no value without a schema where it takes one with
+		return e.marker(ts, text, fmt.Appendf(nil, `{"payload": {"resolved":"%s"}, "schema": {%s}}`, text, e.resolvedIn().connect(false)))
+	case e.o.Envelope == Wrapped || e.o.Envelope == Enriched || e.o.Markers == MarkersTopic:
+		return e.marker(ts, text, fmt.Appendf(nil, `{"resolved":"%s"}`, text))
 	}
+	return e.marker(ts, text, fmt.Appendf(nil, `{"__crdb__":{"resolved":"%s"}}`, text))
+}
+
+// ResolvedUpTo returns the marker of a partition for the topic of markers: the records of the data topic's partition with
+// an updated time at or below ts have offsets below end. Who reads two topics can't tell otherwise how far it has to be
+// in the one.
+func (e *Encoder) ResolvedUpTo(ts Timestamp, partition int32, end int64) Record {
+	r := e.Resolved(ts)
+	if e.o.Format == Avro { // behind the time, and null in Resolved
+		b := append(r.Value[:len(r.Value)-2], present)
+		b = append(binary.AppendVarint(b, int64(partition)), present)
+		r.Value = binary.AppendVarint(b, end)
+		return r
+	}
+	text := r.Updated.AppendText(nil)
+	r.Value = fmt.Appendf(nil, `{"resolved":"%s","partition":%d,"offset":%d}`, text, partition, end)
+	if e.tail != nil {
+		r.Value = fmt.Appendf(nil, `{"payload": %s, "schema": {%s}}`, r.Value, e.resolvedIn().connect(false))
+	}
+	return r
+}
+
+func (e *Encoder) marker(ts Timestamp, text, value []byte) Record {
+	r := Record{Value: value, Millis: ts.Wall / int64(time.Millisecond), Updated: ts}
 	if e.o.Headers == HeadersCloudEvents {
 		r.Headers = []Header{{Key: "resolved", Value: text}}
 	}
@@ -32,14 +54,14 @@ func (e *Encoder) Resolved(ts Timestamp) Record {
 // resolvedIn is the record that markers are. Those among the data are like it, with one schema for both: of two in one
 // subject, readers that ask for the latest would get either.
 func (e *Encoder) resolvedIn() *record {
-	if e.o.Markers == MarkersInline {
+	if e.o.Markers == MarkersInline && e.o.Format == Avro {
 		return e.value
 	}
-	return markerRecord(e.table.name, e.o.Topic)
-}
-
-func markerRecord(name, topic string) *record {
-	f := newRecord(name+"_envelope", []column{{name: "resolved", field: never}}, same)
-	f.connectName = topic + ".resolved"
+	columns := []column{{name: "resolved", field: never}}
+	if e.o.Markers == MarkersTopic {
+		columns = append(columns, e.table.upTo...)
+	}
+	f := newRecord(e.table.name+"_envelope", columns, same)
+	f.connectName = e.o.Topic + ".resolved"
 	return f
 }

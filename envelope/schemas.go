@@ -1,5 +1,7 @@
 package envelope
 
+import "encoding/binary"
+
 // Subject is a schema, and the subject of the registry that it belongs to.
 type Subject struct {
 	Name   string // <topic>-key, <topic>-value, <topic>.resolved-value
@@ -48,4 +50,13 @@ func (e *Encoder) setIDs(ids map[string]int) {
 		e.head = confluent(ids[e.valueSubject()])
 		e.markerHead = confluent(ids[e.markerSubject()])
 	}
+}
+
+// KeyID is the id of the schema that keys are written with, 0 where they have none. It is part of the key, so another one
+// moves keys to other partitions.
+func (e *Encoder) KeyID() int {
+	if e.o.KeyFormat != KeyAvro {
+		return 0
+	}
+	return int(binary.BigEndian.Uint32(e.keyHead[1:]))
 }
