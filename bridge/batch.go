@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -22,6 +24,8 @@ type batch struct {
 
 	dead []deadLetter // what could not become a record
 	gap  bool         // a chunk before it is gone
+
+	pins map[string]offsets.Pin // of topics that the frontier does not know
 
 	bytes    int
 	late     int
@@ -65,23 +69,33 @@ func (p *pool) drop() {
 const recordSize = 1536
 
 // encode fills records from events, and from what can't become one.
-func (b *batch) encode(w *worker, m source.Manifest) error {
-	topic, partitions := w.Topic, w.frontier.Topics[w.Topic] // I5: the frontier's count, not the broker's of this moment
+func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error {
 	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
-	b.bytes, b.late, b.filtered, b.last = 0, 0, 0, time.Time{}
+	b.bytes, b.late, b.filtered, b.last, b.pins = 0, 0, 0, time.Time{}, nil
 	if n := len(b.events.Events); cap(b.records) < n {
 		b.records, b.headers, b.buf = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
 	}
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
+	var out *outlet // of the event before: mostly this one's, too
 	for i := range b.events.Events {
 		pos.Index = i
-		emit, err := b.event(w, &b.events.Events[i], pos)
+		ev := &b.events.Events[i]
+		topic, err := b.route(w, ev)
+		if err == nil && topic != "" && (out == nil || out.topic != topic) {
+			if out, err = w.outlet(ctx, topic); err != nil {
+				return err // nothing is wrong with the event
+			}
+		}
+		emit := false
+		if err == nil && topic != "" {
+			emit, err = b.event(w, out, ev, pos)
+		}
 		if err != nil {
 			e := &EventError{Blob: b.events.Blob, Offset: b.events.Offset, Index: i, Err: err}
 			if w.DeadLetter == "" {
 				return e
 			}
-			if err := b.deadEvent(w, e, &b.events.Events[i], pos); err != nil {
+			if err := b.deadEvent(w, e, ev, pos); err != nil {
 				return err
 			}
 			continue
@@ -89,7 +103,7 @@ func (b *batch) encode(w *worker, m source.Manifest) error {
 		if !emit {
 			continue
 		}
-		b.add(topic, w.Partition(b.env.Key, int(partitions)))
+		b.add(out, w.Partition(b.env.Key, int(out.partitions)))
 		if w.late(b.env.Updated) {
 			b.late++
 		}
@@ -100,23 +114,31 @@ func (b *batch) encode(w *worker, m source.Manifest) error {
 	return nil
 }
 
-// event encodes one event into env. Emit is false for one that makes no record.
-func (b *batch) event(w *worker, ev *source.Event, pos envelope.Position) (emit bool, err error) {
+// route returns the topic of an event, "" for one that makes no record: it must not create a topic.
+func (b *batch) route(w *worker, ev *source.Event) (topic string, err error) {
 	if w.filter.Active() {
 		match, err := w.filter.Match(ev)
 		if err != nil {
-			return false, err
+			return "", err
 		}
 		if !match {
 			b.filtered++
-			return false, nil
+			return "", nil
 		}
 	}
-	if b.buf, emit, err = w.Encoder.Append(b.buf, &b.env, ev, pos); err != nil || !emit {
+	if !w.Events.Emits(envelope.Classify(ev)) {
+		return "", nil
+	}
+	return w.Topics.Of(ev)
+}
+
+// event encodes one event into env. Emit is false for one that makes no record.
+func (b *batch) event(w *worker, out *outlet, ev *source.Event, pos envelope.Position) (emit bool, err error) {
+	if b.buf, emit, err = out.encoder.Append(b.buf, &b.env, ev, pos); err != nil || !emit {
 		return false, err
 	}
 	if size := sizeOf(&b.env); size > int(w.limit) {
-		return false, &TooLargeError{Topic: w.Topic, Size: size, Limit: int(w.limit)}
+		return false, &TooLargeError{Topic: out.topic, Size: size, Limit: int(w.limit)}
 	}
 	return true, nil
 }
@@ -131,7 +153,14 @@ func sizeOf(r *envelope.Record) int {
 	return size
 }
 
-func (b *batch) add(topic string, partition int32) {
+// add appends the record in env, and what goes with it.
+func (b *batch) add(out *outlet, partition int32) {
+	if out.found {
+		if b.pins == nil {
+			b.pins = map[string]offsets.Pin{}
+		}
+		b.pins[out.topic] = out.pin
+	}
 	first := len(b.headers)
 	size := len(b.env.Key) + len(b.env.Value)
 	for _, h := range b.env.Headers {
@@ -144,8 +173,13 @@ func (b *batch) add(topic string, partition int32) {
 	}
 	b.bytes += size
 	b.records = append(b.records, kgo.Record{
-		Topic: topic, Partition: partition, Key: b.env.Key, Value: b.env.Value, Timestamp: at,
+		Topic: out.topic, Partition: partition, Key: b.env.Key, Value: b.env.Value, Timestamp: at,
 		// If headers grows, records before this one keep the old array, which stays as it is.
 		Headers: b.headers[first:len(b.headers):len(b.headers)],
 	})
+	if b.env.Tombstone {
+		null := b.records[len(b.records)-1]
+		null.Value = nil
+		b.records = append(b.records, null)
+	}
 }

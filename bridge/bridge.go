@@ -20,7 +20,9 @@ type Bridge struct {
 	view      *offsets.View
 	manifests *manifests
 	leases    int
+	client    *kgo.Client
 	admin     *kadm.Client
+	encoders  encoders
 
 	hard   context.Context // ends transactions where they are
 	fatal  func(error)     // stops the instance with an error
@@ -28,6 +30,7 @@ type Bridge struct {
 
 	mu      sync.Mutex
 	workers map[int32]*worker
+	met     map[string]bool // topics that were opened
 	joined  bool
 	poke    chan struct{} // capacity 1: something changed that --once waits for
 }
@@ -40,7 +43,10 @@ func New(o Options) *Bridge {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Bridge{Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, poke: make(chan struct{}, 1)}
+	return &Bridge{
+		Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, met: map[string]bool{},
+		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, poke: make(chan struct{}, 1),
+	}
 }
 
 // Run works until stop ends, or, with Once, until everything is delivered; it returns nil then. When stop ends, open
@@ -57,7 +63,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
 	defer cl.Close()
-	b.admin = kadm.NewClient(cl)
+	b.client, b.admin = cl, kadm.NewClient(cl)
 	if err := b.retry(stop, -1, b.prepare); err != nil {
 		return ended(stop, err)
 	}
@@ -114,11 +120,24 @@ func ended(stop context.Context, err error) error {
 func (b *Bridge) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
-	if err := b.prepareTopics(ctx); err != nil {
-		return err
-	}
 	leases, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication)
 	if err != nil {
+		return err
+	}
+	ends, err := b.admin.ListCommittedOffsets(ctx, b.cfg.Topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
+	}
+	at := make([]int64, leases)
+	ends.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+	s, err := offsets.ReadTo(ctx, b.cfg.Topic, at, b.Client...)
+	if err != nil {
+		return err
+	}
+	if err := b.prepareTopics(ctx, s.Frontier); err != nil {
 		return err
 	}
 	b.leases, b.view = leases, offsets.NewView(b.cfg.Topic, leases)

@@ -92,19 +92,32 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	enc, err := envelope.NewEncoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true})
+	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
+	return Options{
+		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic},
+		Topics: topics(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
+		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
+		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
+		Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4,
+		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true, Observer: r, Log: slog.New(slog.DiscardHandler),
+	}, r
+}
+
+func topics(t *testing.T, template string) *envelope.Topics {
+	t.Helper()
+	topics, err := envelope.NewTopics(template, "account")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
-	return Options{
-		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Encoder: enc,
-		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
-		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
-		Topic: topic, TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
-		Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4,
-		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true, Observer: r, Log: slog.New(slog.DiscardHandler),
-	}, r
+	return topics
+}
+
+func encoder(o envelope.Options) func(context.Context, string) (*envelope.Encoder, error) {
+	return func(_ context.Context, topic string) (*envelope.Encoder, error) {
+		o.Topic = topic
+		return envelope.NewEncoder(o)
+	}
 }
 
 func runOnce(t *testing.T, o Options) error {
@@ -203,7 +216,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"another feed":    {change: func(o *Options) { o.FeedID = "other" }, says: "BRIDGE_SOURCE_URL"},
 		"another setting": {change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} }, says: "BRIDGE_TOPIC=x"},
-		"compacted":       {change: func(o *Options) { o.Name, o.Topic = "fresh", "compacted" }, policy: "compact", says: "cleanup.policy=compact"},
+		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", topics(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)

@@ -76,6 +76,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 			if err := w.produce(b); err != nil {
 				return false, err
 			}
+			adopt(&f, b.pins) // I6: also a topic that is new gets the marker
 		}
 		c, err := w.promise(&f, s.m, envelope.Timestamp{})
 		if err != nil {
@@ -106,7 +107,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 // encodeAll makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or not.
 func (w *worker) encodeAll(s *small) error {
 	for _, b := range s.batches {
-		if err := b.encode(w, s.m); err != nil {
+		if err := b.encode(w.soft, w, s.m); err != nil {
 			return err
 		}
 		if len(b.dead) > 0 {

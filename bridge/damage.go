@@ -110,7 +110,7 @@ func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageErr
 		alone := s.pool.get()
 		alone.shard, alone.gap, alone.dead = s.shard, false, append(alone.dead[:0], letter)
 		alone.events = source.Batch{Next: s.r.Position()}
-		if err := alone.encode(s.worker, s.m); err != nil {
+		if err := alone.encode(ctx, s.worker, s.m); err != nil {
 			return err
 		}
 		if err := s.send(ctx, alone); err != nil {

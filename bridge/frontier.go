@@ -16,12 +16,12 @@ import (
 // current segment, or name the next one.
 func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
-		topics, err := w.topics()
-		if err != nil {
+		f := offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen}
+		if err := w.recount(&f, s); err != nil {
 			return false, err
 		}
-		start, completed := w.Start.resolve(w.Now())
-		return true, w.lease.Commit(w.hard, nil, &offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen, Topics: topics, Start: start, Completed: completed})
+		f.Start, f.Completed = w.Start.resolve(w.Now())
+		return true, w.lease.Commit(w.hard, nil, &f)
 	}
 	f := *s.Frontier
 	if f.Ended {
@@ -39,16 +39,15 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 			return w.skipGap(f, err)
 		}
 		// I5: nothing is in flight between two segments, so the counts may change here.
-		topics, err := w.topics()
-		if err != nil {
+		if err := w.recount(&f, s); err != nil {
 			return false, err
 		}
-		if maps.Equal(topics, f.Topics) { // which is what records are spread over
+		if maps.Equal(s.Frontier.Topics, f.Topics) { // which is what records are spread over
 			if moved, err := w.bundle(f); moved || err != nil {
 				return moved, err
 			}
 		}
-		f.Current, f.Topics = next, topics
+		f.Current = next
 		return true, w.lease.Commit(w.hard, nil, &f)
 	}
 	m, err := w.manifest(f.Current)
@@ -64,8 +63,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 // complete commits, in one transaction, the frontier after the segment of m, and a marker to every partition (I6: no
 // marker without the frontier that holds it, none to a part of the partitions).
 func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.State) error {
-	topics, err := w.topics()
-	if err != nil {
+	if err := w.recount(&f, s); err != nil {
 		return err
 	}
 	next, more, err := w.nextSegment(f.Current)
@@ -76,7 +74,7 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 	if ends || more && w.bundles(f.Current) {
 		next = source.Segment{}
 	}
-	f.Current, f.Topics, f.Ended = next, topics, ends
+	f.Current, f.Ended = next, ends
 	if slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(m.Segment) }) {
 		if f.Gap == nil {
 			f.Gap = &offsets.Gap{From: m.Segment}
@@ -105,7 +103,7 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
 	f.Completed = m.Segment
 	done := Completion{Segment: m.Segment}
-	if !w.Markers {
+	if w.Markers == envelope.MarkersOff {
 		return done, nil
 	}
 	done.Resolved = resolved.After(m, w.ResolvedSlack, w.promised)
@@ -113,17 +111,7 @@ func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.
 		done.Resolved = final
 	}
 	f.Resolved = done.Resolved.String()
-	marker := w.Encoder.Resolved(done.Resolved)
-	if f.Gap != nil {
-		marker.Headers = append(marker.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})
-		f.Gap = nil
-	}
-	for _, r := range resolved.Markers(f.Topics, marker) {
-		if err := w.lease.Produce(w.hard, r); err != nil {
-			return done, err
-		}
-	}
-	return done, nil
+	return done, w.mark(f, done.Resolved)
 }
 
 // beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
@@ -134,12 +122,10 @@ func (w *worker) beyond(seg source.Segment) bool {
 // end commits the last frontier, and a marker for the end time to every partition.
 func (w *worker) end(f offsets.Frontier) error {
 	f.Ended = true
-	if w.Markers && w.End.Compare(w.promised) > 0 {
+	if w.Markers != envelope.MarkersOff && w.End.Compare(w.promised) > 0 {
 		f.Resolved = w.End.String()
-		for _, r := range resolved.Markers(f.Topics, w.Encoder.Resolved(w.End)) {
-			if err := w.lease.Produce(w.hard, r); err != nil {
-				return err
-			}
+		if err := w.mark(&f, w.End); err != nil {
+			return err
 		}
 	}
 	return w.lease.Commit(w.hard, nil, &f)
@@ -159,15 +145,6 @@ func (w *worker) nextSegment(seg source.Segment) (next source.Segment, ok bool, 
 		return err
 	})
 	return next, ok, err
-}
-
-// topics reads the partition counts of the topics.
-func (w *worker) topics() (topics map[string]int32, err error) {
-	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
-		topics, err = w.partitions(ctx)
-		return err
-	})
-	return topics, err
 }
 
 // awaitAll returns when everything that the feed holds is delivered: for --once. The feed must say twice that there is

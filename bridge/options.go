@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -17,10 +18,13 @@ type Options struct {
 	Name     string // consumer group, prefix of transactional ids and of the offsets topic
 	Instance string // unique among live instances
 
-	Feed    *source.Feed
-	FeedID  string            // identity of the account or directory; a stored state of another feed is refused
-	Frozen  map[string]string // settings that must not change while records exist, by name
-	Encoder *envelope.Encoder
+	Feed   *source.Feed
+	FeedID string            // identity of the account or directory; a stored state of another feed is refused
+	Frozen map[string]string // settings that must not change while records exist, by name
+	Topics *envelope.Topics  // of the records
+	Events envelope.EventsMode
+	// Encoder makes the encoder of a topic.
+	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 
 	Start  Start              // used once, at the very first start
 	End    envelope.Timestamp // deliver up to it, then stop; zero: no end
@@ -31,12 +35,13 @@ type Options struct {
 	TxnTimeout    time.Duration
 	Session       time.Duration // an instance that is silent for so long loses its leases
 
-	Topic             string
 	TopicPartitions   int32 // of a topic that has to be created; 0 never creates
+	BrokerCreates     bool  // a missing topic is created by the broker, when it is asked for
+	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default
 	OffsetsPartitions int32 // number of leases, fixed when the offsets topic is created
 	Partition         partitioner.Func
-	Markers           bool // resolved markers in the topic itself
+	Markers           envelope.Markers
 	ResolvedSlack     time.Duration
 
 	CommitInterval time.Duration // a record waits no longer than this for its commit

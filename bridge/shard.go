@@ -25,8 +25,9 @@ type shardPass struct {
 // damageAttempts is how often damage must show, read anew each time, before it is taken as the blob's and not the copy's.
 const damageAttempts = 3
 
-// errLimitChanged ends the hold of a lease: the topic takes larger records now, which its producer does not know.
-var errLimitChanged = errors.New("the topic's max.message.bytes has changed")
+// errLimitChanged ends the hold of a lease: the topics take larger records now, or a new one only smaller ones, and its
+// producer does not know.
+var errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 
 // run sends the batches of the shard, in order. What fails is tried again for ever: the position is unchanged, so nothing
 // is skipped (I8), and the other shards go on.
@@ -80,7 +81,10 @@ func (s *shardPass) confirmed(d *source.DamageError) bool {
 func (s *shardPass) encode(ctx context.Context, b *batch) error {
 	changed := false
 	err := s.retry(ctx, s.p, func(ctx context.Context) error {
-		err := b.encode(s.worker, s.m)
+		err := b.encode(ctx, s.worker, s.m)
+		if changed = errors.Is(err, errLimitChanged); changed {
+			return nil
+		}
 		var large *TooLargeError
 		if errors.As(err, &large) {
 			limit, lerr := s.messageLimit(ctx)

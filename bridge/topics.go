@@ -2,12 +2,21 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/envelope"
 	"blobfeed/kafka"
+	"blobfeed/offsets"
 )
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Trying again does not help.
@@ -15,60 +24,187 @@ type SettingsError struct{ Problem string }
 
 func (e *SettingsError) Error() string { return e.Problem }
 
-// prepareTopics creates the topics if it may, and refuses one that can't hold what is to be written.
-func (b *Bridge) prepareTopics(ctx context.Context) error {
-	if err := b.ensure(ctx, b.Topic, b.TopicPartitions, nil); err != nil {
-		return err
-	}
+// prepareTopics creates the topics if it may, and refuses those that can't hold what is to be written. Once there is a
+// frontier, nothing is created in place of a topic of records that is gone: its records are.
+func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 	if b.DeadLetter != "" {
-		forever := "-1"
-		if err := b.ensure(ctx, b.DeadLetter, min(b.TopicPartitions, 1), map[string]*string{"retention.ms": &forever}); err != nil {
+		if _, err := b.ensure(ctx, b.DeadLetter, 1, map[string]string{"retention.ms": "-1"}); err != nil {
 			return err
 		}
 	}
-	configs, err := b.settings(ctx, b.Topic)
-	if err != nil {
-		return err
-	}
-	if policy := configs["cleanup.policy"]; strings.Contains(policy, "compact") && b.Markers {
-		return &SettingsError{Problem: fmt.Sprintf("topic %s has cleanup.policy=%s and would refuse resolved markers, which have no key, "+
-			"together with the records beside them: set BRIDGE_RESOLVED_TO=off, or use a topic with cleanup.policy=delete", b.Topic, policy)}
-	}
-	return nil
-}
-
-// ensure makes sure that a topic exists. Partitions 0 never creates it.
-func (b *Bridge) ensure(ctx context.Context, topic string, partitions int32, configs map[string]*string) error {
-	topics, err := b.admin.ListTopics(ctx, topic)
-	if err != nil {
-		return fmt.Errorf("reading the metadata of topic %s: %w", topic, err)
-	}
-	if topics.Has(topic) {
+	if f != nil {
+		if err := b.compatible(f.Feed, f.Settings); err != nil {
+			return err
+		}
+		for topic := range f.Topics {
+			if err := b.fits(ctx, topic); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	if partitions == 0 {
-		return fmt.Errorf("topic %s does not exist: create it, or set BRIDGE_TOPIC_CREATE=explicit", topic)
+	topic, ok := b.Topics.Constant()
+	if !ok {
+		return nil
 	}
-	if err := kafka.Create(ctx, b.admin, topic, partitions, b.TopicReplication, configs); err != nil {
+	_, err := b.openTopic(ctx, topic)
+	return err
+}
+
+// openTopic makes sure that a topic of records, and that of its markers, exist and fit; it returns the partitions.
+func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32, err error) {
+	policy := "delete"
+	if b.Table {
+		policy = "compact"
+	}
+	if partitions, err = b.ensure(ctx, topic, b.TopicPartitions, map[string]string{"cleanup.policy": policy}); err != nil {
+		return 0, err
+	}
+	if b.Markers == envelope.MarkersTopic {
+		if err := b.ensureMarkers(ctx, topic, partitions); err != nil {
+			return 0, err
+		}
+	}
+	if err := b.fits(ctx, topic); err != nil {
+		return 0, err
+	}
+	return partitions, b.warnOfRetention(ctx, topic)
+}
+
+// ensureMarkers makes sure that the topic of markers has at least the partitions of the topic that they speak of.
+func (b *Bridge) ensureMarkers(ctx context.Context, topic string, partitions int32) error {
+	markers := topic + markersSuffix
+	have, err := b.ensure(ctx, markers, min(b.TopicPartitions, 1)*partitions, map[string]string{"cleanup.policy": "delete"})
+	if err != nil || have >= partitions {
 		return err
 	}
-	b.Log.Info("topic created", "topic", topic, "partitions", partitions)
+	if b.TopicPartitions == 0 {
+		return fmt.Errorf("topic %s has %d partitions, %s has %d: add partitions", markers, have, topic, partitions)
+	}
+	rs, err := b.admin.UpdatePartitions(ctx, int(partitions), markers)
+	if err == nil {
+		err = rs.Error()
+	}
+	if err != nil {
+		return fmt.Errorf("adding partitions to topic %s: %w", markers, err)
+	}
 	return nil
 }
 
-// settings reads the settings of a topic.
-func (b *Bridge) settings(ctx context.Context, topic string) (map[string]string, error) {
-	configs, err := b.admin.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return nil, fmt.Errorf("reading the settings of topic %s: %w", topic, err)
+// ensure makes sure that a topic exists, and returns its partitions. Partitions 0 never creates it.
+func (b *Bridge) ensure(ctx context.Context, topic string, partitions int32, configs map[string]string) (int32, error) {
+	have, err := b.partitions(ctx, topic)
+	var gone *MissingTopicError
+	if !errors.As(err, &gone) {
+		return have[topic], err
 	}
-	rc, err := configs.On(topic, nil)
-	if err != nil {
-		return nil, fmt.Errorf("reading the settings of topic %s: %w", topic, err)
+	switch {
+	case b.BrokerCreates:
+		if err := b.request(ctx, topic); err != nil {
+			return 0, err
+		}
+	case b.TopicPartitions == 0:
+		return 0, err
+	default:
+		values := map[string]*string{}
+		for name, value := range configs {
+			values[name] = &value
+		}
+		if err := kafka.Create(ctx, b.admin, topic, partitions, b.TopicReplication, values); err != nil {
+			return 0, err
+		}
 	}
-	all := map[string]string{}
-	for _, c := range rc.Configs {
-		all[c.Key] = c.MaybeValue()
+	have, err = b.partitions(ctx, topic)
+	if err == nil {
+		b.Log.Info("topic created", "topic", topic, "partitions", have[topic])
+	}
+	return have[topic], err
+}
+
+// request asks for a topic in the way that makes brokers create it, if they do.
+func (b *Bridge) request(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = true
+	req.Topics = []kmsg.MetadataRequestTopic{{Topic: &topic}}
+	if _, err := req.RequestWith(ctx, b.client); err != nil {
+		return fmt.Errorf("asking for topic %s: %w", topic, err)
+	}
+	return nil
+}
+
+// fits refuses a topic that can't hold what is to be written.
+func (b *Bridge) fits(ctx context.Context, topic string) error {
+	all, err := b.settings(ctx, topic)
+	if err != nil {
+		return err
+	}
+	policy := all[topic]["cleanup.policy"]
+	if strings.Contains(policy, "compact") && b.Markers == envelope.MarkersInline {
+		return &SettingsError{Problem: fmt.Sprintf("topic %s has cleanup.policy=%s and would refuse resolved markers, which have no key, "+
+			"together with the records beside them: set BRIDGE_RESOLVED_TO=topic (or off), or use a topic with cleanup.policy=delete", topic, policy)}
+	}
+	return nil
+}
+
+// warnOfRetention tells of a topic that won't keep what is to be written.
+func (b *Bridge) warnOfRetention(ctx context.Context, topic string) error {
+	if b.Transactional {
+		return nil // the ends of transactions carry the time of writing, and the broker goes by the latest in a file
+	}
+	all, err := b.settings(ctx, topic)
+	if err != nil {
+		return err
+	}
+	retention, err := strconv.ParseInt(all[topic]["retention.ms"], 10, 64)
+	if err != nil || retention < 0 || !strings.Contains(all[topic]["cleanup.policy"], "delete") {
+		return nil
+	}
+	keeps := time.Duration(min(retention, int64(math.MaxInt64/time.Millisecond))) * time.Millisecond
+	oldest, ok, err := b.oldest(ctx)
+	if err != nil || !ok || b.Now().Sub(oldest) <= keeps {
+		return err
+	}
+	b.Log.Warn("records have the time of their events, and the topic keeps none that are older than its retention: raise retention.ms until what is old has been read, or use BRIDGE_DELIVERY=exactly_once",
+		"topic", topic, "retention", keeps.String(), "oldest", oldest)
+	return nil
+}
+
+// oldest returns the time of the first event that a first start would read.
+func (b *Bridge) oldest(ctx context.Context) (at time.Time, ok bool, err error) {
+	start, after := b.Start.resolve(b.Now())
+	seg, ok, err := b.next(ctx, after)
+	if err != nil || !ok {
+		return time.Time{}, false, err
+	}
+	ts, err := parseTime(start)
+	return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), true, err
+}
+
+// settings reads the settings of topics.
+func (b *Bridge) settings(ctx context.Context, topics ...string) (map[string]map[string]string, error) {
+	if len(topics) == 0 {
+		return nil, nil
+	}
+	configs, err := b.admin.DescribeTopicConfigs(ctx, topics...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings of topics %s: %w", strings.Join(topics, ", "), err)
+	}
+	all := map[string]map[string]string{}
+	for _, topic := range topics {
+		rc, err := configs.On(topic, nil)
+		if err == nil {
+			err = rc.Err
+		}
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return nil, &MissingTopicError{topic}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the settings of topic %s: %w", topic, err)
+		}
+		all[topic] = map[string]string{}
+		for _, c := range rc.Configs {
+			all[topic][c.Key] = c.MaybeValue()
+		}
 	}
 	return all, nil
 }
@@ -79,38 +215,125 @@ const (
 	maxLimit     = 64 << 20 // larger requests no client sends
 )
 
-// messageLimit returns how large a batch all topics take: kgo never makes a larger one, and refuses a record that is
-// larger by itself, uncompressed, so no transaction fails for it.
-func (b *Bridge) messageLimit(ctx context.Context) (int32, error) {
-	limit := int32(math.MaxInt32)
-	for _, topic := range []string{b.Topic, b.DeadLetter} {
-		if topic == "" {
-			continue
-		}
-		configs, err := b.settings(ctx, topic)
-		if err != nil {
-			return 0, err
-		}
+// messageLimit returns how large a batch all topics take that are known, and those given: kgo never makes a larger one,
+// and refuses a record that is larger by itself, uncompressed, so no transaction fails for it.
+func (b *Bridge) messageLimit(ctx context.Context, more ...string) (int32, error) {
+	all, err := b.settings(ctx, b.known(more)...)
+	if err != nil {
+		return 0, err
+	}
+	limit := int32(maxLimit)
+	if len(all) == 0 {
+		limit = defaultLimit
+	}
+	for _, configs := range all {
 		bytes, err := strconv.ParseInt(configs["max.message.bytes"], 10, 32)
 		if err != nil {
 			bytes = defaultLimit
 		}
-		limit = min(limit, int32(bytes), maxLimit)
+		limit = min(limit, int32(bytes))
 	}
 	return limit, nil
 }
 
-// partitions reads the number of partitions of the topic. A topic that is gone is an error that names it.
-func (b *Bridge) partitions(ctx context.Context) (map[string]int32, error) {
-	topics, err := b.admin.ListTopics(ctx, b.Topic)
+// known returns the topics that are written to, and remembers those that are new: the next producer must not be made for
+// larger records than they take.
+func (b *Bridge) known(more []string) []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, topic := range more {
+		b.met[topic] = true
+	}
+	names := maps.Clone(b.met)
+	if topic, ok := b.Topics.Constant(); ok {
+		names[topic] = true
+	}
+	if b.DeadLetter != "" {
+		names[b.DeadLetter] = true
+	}
+	if s, _, err := b.view.Get(); err == nil && s.Frontier != nil {
+		for topic := range s.Frontier.Topics {
+			names[topic] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// MissingTopicError is a topic that is not there.
+type MissingTopicError struct{ Topic string }
+
+func (e *MissingTopicError) Error() string {
+	return fmt.Sprintf("topic %s does not exist: create it (BRIDGE_TOPIC_CREATE=explicit does where there are no records yet). If it was deleted, "+
+		"its records are gone: create it with the same partitions to go on with what comes, or use another BRIDGE_NAME to start over", e.Topic)
+}
+
+// partitions reads how many partitions topics have. One that is not there is an error that names it.
+func (b *Bridge) partitions(ctx context.Context, names ...string) (map[string]int32, error) {
+	counts := map[string]int32{}
+	if len(names) == 0 {
+		return counts, nil
+	}
+	topics, err := b.admin.ListTopics(ctx, names...)
 	if err != nil {
-		return nil, fmt.Errorf("reading the metadata of topic %s: %w", b.Topic, err)
+		return nil, fmt.Errorf("reading the metadata of topics %s: %w", strings.Join(names, ", "), err)
 	}
-	t := topics[b.Topic]
-	if t.Err != nil {
-		return nil, fmt.Errorf("reading the metadata of topic %s: %w", b.Topic, t.Err)
+	for _, name := range names {
+		t, ok := topics[name]
+		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return nil, &MissingTopicError{name}
+		}
+		if t.Err != nil {
+			return nil, fmt.Errorf("reading the metadata of topic %s: %w", name, t.Err)
+		}
+		counts[name] = int32(len(t.Partitions))
 	}
-	return map[string]int32{b.Topic: int32(len(t.Partitions))}, nil
+	return counts, nil
+}
+
+// recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
+// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5).
+func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
+	for _, c := range s.Cursors {
+		if c != nil {
+			adopt(f, c.Pins)
+		}
+	}
+	names := slices.Sorted(maps.Keys(f.Topics))
+	if topic, ok := w.Topics.Constant(); ok && len(names) == 0 {
+		names = []string{topic}
+	}
+	return w.retry(w.soft, w.p, func(ctx context.Context) error {
+		counts, err := w.partitions(ctx, names...)
+		if err != nil {
+			return err
+		}
+		if w.Markers == envelope.MarkersTopic {
+			for topic, n := range counts {
+				if err := w.ensureMarkers(ctx, topic, n); err != nil {
+					return err
+				}
+			}
+		}
+		f.Topics = counts
+		return nil
+	})
+}
+
+// adopt takes pins over into f, whose maps may be those of another frontier.
+func adopt(f *offsets.Frontier, pins map[string]offsets.Pin) {
+	if len(pins) == 0 {
+		return
+	}
+	topics, schemas := map[string]int32{}, map[string]int{}
+	for topic, pin := range pins {
+		topics[topic] = pin.Partitions
+		if pin.KeySchema != 0 {
+			schemas[topic] = pin.KeySchema
+		}
+	}
+	maps.Copy(topics, f.Topics) // what it knows stays
+	maps.Copy(schemas, f.KeySchemas)
+	f.Topics, f.KeySchemas = topics, schemas
 }
 
 // compatible refuses a state that other settings, or another feed, have written.

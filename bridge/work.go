@@ -137,6 +137,7 @@ func (w *worker) add(b *batch) error {
 	}
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
 	w.cursor.Gap = w.cursor.Gap || b.gap
+	w.cursor.Pin(b.pins)
 	return w.lease.Err()
 }
 

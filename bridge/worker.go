@@ -34,6 +34,7 @@ type worker struct {
 	pool   pool
 	ahead  *ahead // of lease 0
 
+	outlets  outlets
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
 	filter   envelope.Filter    // with the frontier's start and our end
@@ -191,6 +192,7 @@ func (w *worker) see(f *offsets.Frontier) error {
 	w.promised, w.filter = promised, w.Filter
 	w.filter.From, w.filter.To = start, w.End
 	w.frontier = f
+	w.outlets.reset(w.cursor, f)
 	return nil
 }
 

@@ -45,20 +45,41 @@ type Config struct {
 	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 
 	Delivery         string `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
-	Topic            string `default:"blob-changes" desc:"topic of the records; frozen once records exist"`
-	TopicCreate      string `split_words:"true" default:"explicit" desc:"explicit creates the topic if it is missing; off never does"`
-	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of a topic that is created"`
+	Topic            string `default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
+	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
+	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable); off refuses"`
+	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of topics that are created; not with broker"`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
 	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`
 
-	Events      string `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
-	KeyFormat   string `split_words:"true" default:"json_array" desc:"json_array, json_object or string; frozen"`
-	Partitioner string `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
-	Updated     bool   `default:"true" desc:"write the event's time and sequence as \"updated\""`
-	KeyInValue  bool   `split_words:"true" default:"true" desc:"write the key as \"key\" in the value, too"`
-	Headers     string `default:"cloudevents" desc:"cloudevents or none"`
+	Format             string   `default:"json" desc:"json or avro (needs REGISTRY_URL); frozen"`
+	Envelope           string   `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen"`
+	Events             string   `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
+	KeyFormat          string   `split_words:"true" desc:"json_array, json_object, string or avro (default: json_array; with FORMAT=avro, avro); frozen"`
+	Partitioner        string   `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
+	Updated            *bool    `desc:"write the event's time and sequence as \"updated\" (default: true where the envelope has a place for it)"`
+	Diff               bool     `desc:"write what the event tells of the row before as \"before\""`
+	KeyInValue         *bool    `split_words:"true" desc:"write the key as \"key\" in the value, too (default: true with wrapped, bare and enriched)"`
+	TopicInValue       bool     `split_words:"true" desc:"write the topic as \"topic\" in the value, too"`
+	MVCCTimestamp      bool     `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
+	EnrichedProperties string   `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, both, or none (default: source)"`
+	Before             string   `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
+	Deletes            string   `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
+	AvroTimestamps     string   `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`
+	Headers            string   `default:"cloudevents" desc:"cloudevents or none"`
+	ExtraHeaders       []string `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated"`
 
-	ResolvedTo    string        `split_words:"true" default:"inline" desc:"inline: a marker to every partition of the topic when a segment is complete; off: none; frozen"`
+	RegistryURL          []string      `split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
+	RegistryAutoRegister bool          `split_words:"true" default:"true" desc:"false only looks schemas up: bridge config --format schemas prints them"`
+	RegistryUsername     string        `split_words:"true" desc:"for basic authentication"`
+	RegistryPassword     Secret        `split_words:"true" desc:"for basic authentication"`
+	RegistryToken        Secret        `split_words:"true" desc:"for bearer authentication"`
+	RegistryCA           string        `split_words:"true" desc:"file with the certificates (PEM) that sign the registry's; default: the system's"`
+	RegistryCert         string        `split_words:"true" desc:"file with our certificate (PEM), for mutual TLS"`
+	RegistryKey          string        `split_words:"true" desc:"file with its key (PEM)"`
+	RegistryTimeout      time.Duration `split_words:"true" default:"10s" desc:"of one request to the registry"`
+
+	ResolvedTo    string        `split_words:"true" desc:"when a segment is complete, a marker to every partition: inline in the topic; topic: in <topic>.resolved, with partition and offset; off: none (default: inline; with enriched, topic); frozen"`
 	ResolvedSlack time.Duration `split_words:"true" default:"15m" desc:"how far before its end a complete segment is resolved: Azure puts events into segments to 15 minutes exactly"`
 
 	CommitInterval  time.Duration `split_words:"true" default:"1s" desc:"a record waits no longer for its commit"`

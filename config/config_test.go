@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 64<<20 || len(c.KafkaBrokers) != 2 || !c.Updated || c.Instance == "" {
+	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 64<<20 || len(c.KafkaBrokers) != 2 || c.Instance == "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -90,7 +90,7 @@ func TestReferenceNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.SourceSAS != "sig" || c.KeyInValue || c.ReadSize != 1<<20 {
+	if c.SourceSAS != "sig" || c.KeyInValue == nil || *c.KeyInValue || c.ReadSize != 1<<20 {
 		t.Errorf("%+v", c)
 	}
 }

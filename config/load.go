@@ -63,7 +63,7 @@ func wants(typ string, err error) string {
 	switch typ {
 	case "time.Duration":
 		return "want a duration such as 500ms, 10s or 15m"
-	case "bool":
+	case "bool", "*bool":
 		return "want true or false"
 	case "int", "int16", "int32":
 		return "want a whole number"

@@ -38,27 +38,24 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if !topicName.MatchString(c.Name) {
 		bad("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
 	}
-	if !topicName.MatchString(c.Topic) || c.Topic == "." || c.Topic == ".." {
-		bad("TOPIC", "want letters, digits, '.', '_' and '-' only")
+	if topics, err := c.Topics(""); err != nil {
+		bad("TOPIC", "%w", err)
+	} else if name, ok := topics.Constant(); ok && (name == c.Name+".offsets" || name == c.DeadLetterTopic()) {
+		bad("TOPIC", "%s is a topic of the bridge's own", name)
 	}
-	if c.Topic == c.Name+".offsets" || c.Topic == c.DeadLetterTopic() {
-		bad("TOPIC", "%s is a topic of the bridge's own", c.Topic)
-	}
+	problems = append(problems, c.validateOutput(kafka)...)
 	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
 	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
-	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "off")
-	oneOf("EVENTS", c.Events, "state", "all")
-	oneOf("KEY_FORMAT", c.KeyFormat, "json_array", "json_object", "string")
+	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
 	oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
-	oneOf("HEADERS", c.Headers, "cloudevents", "none")
-	oneOf("RESOLVED_TO", c.ResolvedTo, "inline", "off")
 	oneOf("ON_ERROR", c.OnError, "fail", "dead_letter")
 	oneOf("ON_GAP", c.OnGap, "fail", "continue")
 	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
 	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
 	atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
+	atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
 	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
 	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)

@@ -98,7 +98,7 @@ func compile(o Options, t table) (*Encoder, error) {
 // that makes two records.
 func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (out []byte, emit bool, err error) {
 	r.Kind = Classify(ev)
-	if r.Kind == Control || r.Kind == Other && e.o.Events == EventsState {
+	if !e.o.Events.Emits(r.Kind) {
 		return buf, false, nil
 	}
 	container, blob, ok := subject(ev.Subject)

@@ -36,6 +36,9 @@ const (
 	EventsAll                     // all but Control
 )
 
+// Emits reports whether events of a kind become records.
+func (m EventsMode) Emits(k Kind) bool { return k != Control && (k != Other || m == EventsAll) }
+
 // KeyFormat is the form of keys.
 type KeyFormat uint8
 

@@ -13,6 +13,7 @@ type Topics struct {
 	template               string
 	account                string
 	byAccount, byContainer bool
+	constant               string // the topic of all, if it is one
 
 	mu    sync.RWMutex
 	names map[origin]string
@@ -31,13 +32,19 @@ func NewTopics(template, account string) (*Topics, error) {
 	}
 	t := &Topics{template: template, account: account, names: map[origin]string{}, owner: map[string]origin{}}
 	t.byAccount, t.byContainer = strings.Contains(template, "{account}"), strings.Contains(template, "{container}")
+	if !t.byAccount && !t.byContainer {
+		t.constant = KafkaName(template)
+	}
 	return t, nil
 }
 
+// Constant returns the topic if it is the same for all events.
+func (t *Topics) Constant() (name string, ok bool) { return t.constant, t.constant != "" }
+
 // Of returns the topic of an event. It is an error if the event names no container where one is needed, or Name fails.
 func (t *Topics) Of(ev *ocf.Event) (string, error) {
-	if !t.byAccount && !t.byContainer {
-		return t.Name("", "")
+	if t.constant != "" {
+		return t.constant, nil
 	}
 	container, _, ok := subject(ev.Subject)
 	if !ok {

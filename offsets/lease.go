@@ -151,7 +151,7 @@ func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
 // whose records are not there would lose them.
 func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
 	if !l.cfg.Transactional {
-		if err := l.flush(ctx); err != nil {
+		if err := l.Flush(ctx); err != nil {
 			return err
 		}
 	}
@@ -160,7 +160,7 @@ func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
 			return err
 		}
 	}
-	if err := l.flush(ctx); err != nil {
+	if err := l.Flush(ctx); err != nil {
 		return err
 	}
 	l.open = false
@@ -170,9 +170,9 @@ func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
 	return l.cl.EndTransaction(ctx, kgo.TryCommit)
 }
 
-// flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
+// Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
 // here: committing the cursor without it would lose the event (I1).
-func (l *Lease) flush(ctx context.Context) error {
+func (l *Lease) Flush(ctx context.Context) error {
 	if err := l.cl.Flush(ctx); err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package offsets
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strconv"
 	"time"
 
@@ -30,7 +31,15 @@ type Cursor struct {
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
 	Done   bool                            `json:"done"`          // every shard of this lease is at its end, and the segment is finalized
 	Gap    bool                            `json:"gap,omitempty"` // chunks of this segment were gone before they were read
-	Counts Counts                          `json:"counts"`
+	// Pins are of the topics that this lease found in the segment, and the frontier does not know yet, by name.
+	Pins   map[string]Pin `json:"pins,omitempty"`
+	Counts Counts         `json:"counts"`
+}
+
+// Pin is what must stay as it is while a topic is written to, lest its keys move (I5).
+type Pin struct {
+	Partitions int32 `json:"partitions"`
+	KeySchema  int   `json:"key_schema,omitempty"` // id in the registry; 0 where keys have none
 }
 
 // Counts are events since the first start of the bridge, for operators; nothing is derived from them.
@@ -55,15 +64,23 @@ func (c *Cursor) At(seg source.Segment, shard int) source.ShardPosition {
 // Advance moves shard to pos, after clearing what belongs to an earlier segment.
 func (c *Cursor) Advance(seg source.Segment, shard int, pos source.ShardPosition) {
 	if c.Segment != seg || c.Shards == nil {
-		c.Segment, c.Done, c.Gap, c.Shards = seg, false, false, map[string]source.ShardPosition{}
+		c.Segment, c.Done, c.Gap, c.Pins, c.Shards = seg, false, false, nil, map[string]source.ShardPosition{}
 	}
 	c.Shards[shardKey(shard)] = pos
+}
+
+// Pin adds pins. The cursor must be in their segment.
+func (c *Cursor) Pin(pins map[string]Pin) {
+	if c.Pins == nil && len(pins) > 0 {
+		c.Pins = map[string]Pin{}
+	}
+	maps.Copy(c.Pins, pins)
 }
 
 // Finish says that every shard of seg is at its end, also where this lease saw no event of it.
 func (c *Cursor) Finish(seg source.Segment) {
 	if c.Segment != seg {
-		c.Segment, c.Gap, c.Shards = seg, false, nil
+		c.Segment, c.Gap, c.Pins, c.Shards = seg, false, nil, nil
 	}
 	c.Done = true
 }
@@ -90,6 +107,8 @@ type Frontier struct {
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
 	Topics map[string]int32 `json:"topics"`
+	// KeySchemas holds the ids of the schemas that keys are written with: they are in the keys, and so choose the partition.
+	KeySchemas map[string]int `json:"key_schemas,omitempty"`
 }
 
 // Gap is history that retention removed before it was read: from segment From up to To, which is there.

@@ -184,6 +184,6 @@ func (s *State) Cursor(lease int32) *Cursor {
 		return new(Cursor)
 	}
 	own := *c
-	own.Shards = maps.Clone(c.Shards)
+	own.Shards, own.Pins = maps.Clone(c.Shards), maps.Clone(c.Pins)
 	return &own
 }

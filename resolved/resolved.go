@@ -1,6 +1,7 @@
 package resolved
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -36,11 +37,12 @@ func After(m source.Manifest, slack time.Duration, before envelope.Timestamp) en
 	return ts
 }
 
-// Markers returns one record with the marker for each partition of each topic, topics in order of their names.
-func Markers(topics map[string]int32, marker envelope.Record) []*kgo.Record {
+// Markers returns the marker of each partition of each topic, topics in order of their names.
+func Markers(topics map[string]int32, of func(topic string, partition int32) envelope.Record) []*kgo.Record {
 	var records []*kgo.Record
-	for topic, partitions := range topics {
-		for p := range partitions {
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		for p := range topics[topic] {
+			marker := of(topic, p)
 			r := &kgo.Record{Topic: topic, Partition: p, Key: marker.Key, Value: marker.Value, Timestamp: time.UnixMilli(marker.Millis)}
 			for _, h := range marker.Headers {
 				r.Headers = append(r.Headers, kgo.RecordHeader(h))
@@ -48,14 +50,5 @@ func Markers(topics map[string]int32, marker envelope.Record) []*kgo.Record {
 			records = append(records, r)
 		}
 	}
-	slices.SortFunc(records, func(a, b *kgo.Record) int {
-		if a.Topic != b.Topic {
-			if a.Topic < b.Topic {
-				return -1
-			}
-			return 1
-		}
-		return int(a.Partition - b.Partition)
-	})
 	return records
 }

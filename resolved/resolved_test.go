@@ -61,7 +61,7 @@ func TestMarkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := Markers(map[string]int32{"b": 2, "a": 3}, enc.Resolved(envelope.Timestamp{Wall: 1e18}))
+	records := Markers(map[string]int32{"b": 2, "a": 3}, func(string, int32) envelope.Record { return enc.Resolved(envelope.Timestamp{Wall: 1e18}) })
 	want := []struct {
 		topic     string
 		partition int32

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/bridge"
 	"blobfeed/config"
@@ -22,8 +25,10 @@ import (
 const demoTopic = "blob-changes"
 
 func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("demo", "[--port N] [--for DURATION]", stderr, nil)
+	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stderr, nil)
 	port := fs.Int("port", 19092, "port of the embedded broker; another one if it is taken")
+	format := fs.String("format", cmp.Or(os.Getenv("BRIDGE_FORMAT"), "json"), "json, or avro with an embedded schema registry")
+	envelope := fs.String("envelope", cmp.Or(os.Getenv("BRIDGE_ENVELOPE"), "wrapped"), "wrapped, bare, row, key_only or enriched")
 	limit := fs.Duration("for", 0, "stop by itself after so long; 0: at Ctrl-C")
 	if err := parse(fs, args); err != nil {
 		return err
@@ -34,11 +39,11 @@ func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	return demo(ctx, *port, stdout)
+	return demo(ctx, *port, *format, *envelope, stdout)
 }
 
 // demo runs the bridge, as run does, between a feed in a temporary directory that grows and a broker in this process.
-func demo(ctx context.Context, port int, stdout io.Writer) error {
+func demo(ctx context.Context, port int, format, envelope string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "bridge-demo")
 	if err != nil {
 		return err
@@ -50,7 +55,20 @@ func demo(ctx context.Context, port int, stdout io.Writer) error {
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
-	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -C -b %s -t %s -o beginning\n\nCtrl-C stops the demo.\n\n", address, address, demoTopic)
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -C -b %s -t %s -o beginning\n\n", address, address, demoTopic)
+	conf := demoConfig(address, dir)
+	conf.Format, conf.Envelope = format, envelope
+	if format == "avro" {
+		registry := srfake.New()
+		defer registry.Close()
+		conf.RegistryURL = []string{registry.URL()}
+		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), demoTopic)
+	}
+	fmt.Fprint(stdout, "Ctrl-C stops the demo.\n\n")
+	record, problems := conf.Record()
+	if err := errors.Join(append(problems, record.Validate())...); err != nil {
+		return &usageError{err}
+	}
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
 		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, EventsPerSegment: 60, Blobs: 40, HotShare: 0.2,
@@ -67,11 +85,11 @@ func demo(ctx context.Context, port int, stdout io.Writer) error {
 	if err := feed.Open(ctx); err != nil {
 		return err
 	}
-	o, err := options(demoConfig(address, dir))
+	o, err := options(conf)
 	if err != nil {
 		return err
 	}
-	log, progress := output(&config.Config{LogLevel: "warn", LogFormat: "text", ReportInterval: time.Hour}, io.Discard)
+	log, progress := logs(&config.Config{LogLevel: "warn", LogFormat: "text", ReportInterval: time.Hour}, io.Discard)
 	o.Log, o.Observer = log, progress
 
 	ended := make(chan error, 2)
@@ -101,9 +119,9 @@ func broker(port int) (*kfake.Cluster, error) {
 func demoConfig(address, dir string) *config.Config {
 	return &config.Config{
 		Name: "demo", Instance: "demo", SourceURL: "file://" + dir, PollInterval: 500 * time.Millisecond, ReadSize: 1 << 20,
-		KafkaBrokers: []string{address}, KafkaCompression: "snappy", Delivery: "exactly_once", Topic: demoTopic, TopicCreate: "off",
-		TopicReplication: 1, OffsetsLeases: 4, Events: "state", KeyFormat: "json_array", Partitioner: "murmur2", Updated: true, KeyInValue: true,
-		Headers: "cloudevents", ResolvedTo: "inline", ResolvedSlack: 15 * time.Minute, CommitInterval: 200 * time.Millisecond,
+		KafkaBrokers: []string{address}, KafkaCompression: "snappy", Delivery: "exactly_once", Topic: demoTopic, TopicCreate: "explicit",
+		TopicPartitions: 3, TopicReplication: 1, OffsetsLeases: 4, Events: "state", Partitioner: "murmur2", RegistryAutoRegister: true, RegistryTimeout: 5 * time.Second,
+		Headers: "cloudevents", ResolvedSlack: 15 * time.Minute, CommitInterval: 200 * time.Millisecond,
 		TxnRecords: 1000, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4, TxnTimeout: 40 * time.Second, SessionTimeout: 10 * time.Second, ShutdownTimeout: 5 * time.Second,
 	}
 }
@@ -131,7 +149,7 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 
 // show prints what a consumer reads: the first records whole, then a line each.
 func show(ctx context.Context, address string, stdout io.Writer) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(demoTopic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(demoTopic, demoTopic+".resolved"), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(200*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return fmt.Errorf("reading the demo's topic: %w", err)
@@ -147,18 +165,29 @@ func show(ctx context.Context, address string, stdout io.Writer) error {
 			where := fmt.Sprintf("%s partition %d offset %-4d", r.Timestamp.UTC().Format("2006-01-02 15:04:05"), r.Partition, r.Offset)
 			switch {
 			case r.Key == nil:
-				fmt.Fprintf(stdout, "%s  resolved    %s\n", where, r.Value)
+				fmt.Fprintf(stdout, "%s  resolved    %s\n", where, readable(r.Value))
 			case shown < 2:
-				fmt.Fprintf(stdout, "%s\n    key    %s\n    value  %s\n", where, r.Key, r.Value)
+				fmt.Fprintf(stdout, "%s\n    key    %s\n    value  %s\n", where, readable(r.Key), readable(r.Value))
 				for _, h := range r.Headers {
 					fmt.Fprintf(stdout, "    header %s: %s\n", h.Key, h.Value)
 				}
 				shown++
 			default:
-				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), r.Key)
+				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), readable(r.Key))
 			}
 		})
 	}
+}
+
+// readable shows what is no text as the program's own are: Avro, with the id of its schema.
+func readable(b []byte) string {
+	switch {
+	case b == nil:
+		return "null"
+	case len(b) > 5 && b[0] == 0:
+		return fmt.Sprintf("schema %d, %d bytes of Avro: %.60q", binary.BigEndian.Uint32(b[1:]), len(b)-5, b[5:])
+	}
+	return string(b)
 }
 
 // change names what happened, short: created, deleted, …

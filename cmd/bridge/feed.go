@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"blobfeed/config"
-	"blobfeed/envelope"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/dir"
@@ -51,21 +50,4 @@ func azureConfig(c *config.Config) azure.Config {
 		ConnectionString: string(c.SourceConnectionString), Tenant: c.SourceTenant, ClientID: c.SourceClientID,
 		ClientSecret: string(c.SourceClientSecret), TokenFile: c.SourceTokenFile, Authority: c.SourceAuthority, Timeout: c.ReadTimeout,
 	}
-}
-
-func envelopeOptions(c *config.Config, account string) envelope.Options {
-	o := envelope.Options{Account: account, Updated: c.Updated, KeyInValue: c.KeyInValue}
-	if c.Events == "all" {
-		o.Events = envelope.EventsAll
-	}
-	switch c.KeyFormat {
-	case "json_object":
-		o.KeyFormat = envelope.KeyJSONObject
-	case "string":
-		o.KeyFormat = envelope.KeyString
-	}
-	if c.Headers == "none" {
-		o.Headers = envelope.HeadersNone
-	}
-	return o
 }

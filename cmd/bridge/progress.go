@@ -32,8 +32,8 @@ type progress struct {
 	shownSeen int64
 }
 
-// output chooses the log's form and the progress display by what stderr is.
-func output(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
+// logs chooses the log's form and the progress display by what stderr is.
+func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
 	p := &progress{every: c.ReportInterval, started: time.Now(), shown: time.Now()}
 	if f, ok := stderr.(*os.File); ok && terminal(f) {
 		p.line, p.every = stderr, time.Second

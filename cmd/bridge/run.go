@@ -34,9 +34,9 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return &usageError{err}
 	}
 	o.Once = *once
-	log, progress := output(c, stderr)
+	log, progress := logs(c, stderr)
 	o.Log, o.Observer = log, progress
-	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.Topic, "delivery", c.Delivery)
+	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
 	err = supervise(ctx, bridge.New(o), progress)
 	if err == nil {
 		log.Info("stopped", "events", progress.events.Load(), "records", progress.records.Load())
@@ -83,7 +83,7 @@ func options(c *config.Config) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	encoder, err := envelope.NewEncoder(envelopeOptions(c, account))
+	record, topics, encoder, err := output(c, account)
 	if err != nil {
 		return bridge.Options{}, err
 	}
@@ -113,14 +113,16 @@ func options(c *config.Config) (bridge.Options, error) {
 			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: feed, FeedID: id, Encoder: encoder,
+		Feed: feed, FeedID: id, Topics: topics, Events: record.Events, Encoder: encoder,
+		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
 		Frozen: map[string]string{
-			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_KEY_FORMAT": c.KeyFormat,
-			"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": c.ResolvedTo, "BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
+			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
+			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
+			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
-		Topic: c.Topic, TopicReplication: c.TopicReplication, OffsetsPartitions: c.OffsetsLeases,
-		Partition: partition, Markers: c.ResolvedTo == "inline", ResolvedSlack: c.ResolvedSlack,
+		TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
 		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval, Shutdown: c.ShutdownTimeout,
@@ -128,6 +130,8 @@ func options(c *config.Config) (bridge.Options, error) {
 	if c.OnError == "dead_letter" {
 		o.DeadLetter = c.DeadLetterTopic()
 	}
+	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
+	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
 	}

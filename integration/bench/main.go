@@ -285,11 +285,16 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	if err != nil {
 		return 0, 0, err
 	}
+	topics, err := envelope.NewTopics(topic, "")
+	if err != nil {
+		return 0, 0, err
+	}
+	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
 	w := &watch{}
 	err = bridge.New(bridge.Options{
-		Name: topic, Instance: "bench", Feed: feed, FeedID: root, Encoder: enc, Client: opts, Transactional: true,
-		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, Topic: topic, TopicReplication: -1, OffsetsPartitions: 4,
-		Partition: partitioner.Murmur2, Markers: true, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
+		Name: topic, Instance: "bench", Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: true,
+		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicReplication: -1, OffsetsPartitions: 4,
+		Partition: partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
 		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
 		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
 	}).Run(ctx, ctx)

@@ -1,0 +1,79 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/resolved"
+)
+
+// markersSuffix is that of the topic of markers, where they are not among the records.
+const markersSuffix = ".resolved"
+
+// mark writes a marker to each partition of each topic of f, with the gap that is to be told.
+func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) error {
+	records, err := w.markers(f, ts)
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := w.lease.Produce(w.hard, r); err != nil {
+			return err
+		}
+	}
+	f.Gap = nil
+	return nil
+}
+
+// markers returns the records of mark. All records that they speak of must be acknowledged by the brokers: with
+// RESOLVED_TO=topic they tell where those end.
+func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Record, error) {
+	encs := map[string]*envelope.Encoder{}
+	var ends kadm.ListedOffsets
+	err := w.retry(w.soft, w.p, func(ctx context.Context) (err error) {
+		for topic := range f.Topics {
+			if encs[topic], err = w.encoders.get(ctx, topic); err != nil {
+				return err
+			}
+		}
+		if w.Markers != envelope.MarkersTopic || len(f.Topics) == 0 {
+			return nil
+		}
+		// I6: the barrier is behind us, so every record of the segment is committed and below the end of its partition. Not
+		// the last stable offset: the ends of transactions are written some moments after the commit was acknowledged.
+		if ends, err = w.admin.ListEndOffsets(ctx, slices.Collect(maps.Keys(f.Topics))...); err == nil {
+			err = ends.Error()
+		}
+		if err != nil {
+			return fmt.Errorf("reading the ends of the topics: %w", err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	records := resolved.Markers(f.Topics, func(topic string, partition int32) envelope.Record {
+		r := encs[topic].Resolved(ts)
+		if w.Markers == envelope.MarkersTopic {
+			end, _ := ends.Lookup(topic, partition)
+			r = encs[topic].ResolvedUpTo(ts, partition, end.Offset)
+		}
+		if f.Gap != nil {
+			r.Headers = append(r.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})
+		}
+		return r
+	})
+	if w.Markers == envelope.MarkersTopic {
+		for _, r := range records {
+			r.Topic += markersSuffix
+		}
+	}
+	return records, nil
+}

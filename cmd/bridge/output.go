@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+	"blobfeed/envelope"
+	"blobfeed/kafka"
+)
+
+// output turns settings into how records are written, to which topics, and what makes the encoder of each.
+func output(c *config.Config, account string) (
+	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
+) {
+	record, problems := c.Record()
+	topics, err = c.Topics(account)
+	if err := errors.Join(append(problems, err)...); err != nil {
+		return record, nil, nil, err
+	}
+	record.Account = account
+	registry, err := registry(c)
+	if err != nil {
+		return record, nil, nil, err
+	}
+	encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		o := record
+		o.Topic = topic
+		if registry != nil {
+			o.Register = func(s envelope.Subject) (int, error) { return registry.ID(ctx, s.Name, s.Schema) }
+		}
+		e, err := envelope.NewEncoder(o)
+		var refused *kafka.SchemaError
+		if errors.As(err, &refused) {
+			return nil, &bridge.SettingsError{Problem: err.Error()}
+		}
+		return e, err
+	}
+	return record, topics, encoder, nil
+}
+
+// registry returns the client of the schema registry, nil where none is needed.
+func registry(c *config.Config) (*kafka.Registry, error) {
+	if !c.Registry() {
+		return nil, nil
+	}
+	r := kafka.Registry{
+		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, CA: c.RegistryCA, Cert: c.RegistryCert, Key: c.RegistryKey,
+		Credentials: func() (user, password, token string, err error) {
+			fresh, err := c.Reread() // secrets in files may have been replaced
+			if err != nil {
+				return "", "", "", fmt.Errorf("reading the registry's credentials: %w", err)
+			}
+			return fresh.RegistryUsername, string(fresh.RegistryPassword), string(fresh.RegistryToken), nil
+		},
+	}
+	if err := r.Open(); err != nil {
+		return nil, err
+	}
+	return &r, nil
+}
