@@ -65,7 +65,7 @@ func example(t *testing.T, eventType, api string) *ocf.Event {
 	return nil
 }
 
-func encoded(t *testing.T, e *Encoder, ev *ocf.Event) *Record {
+func appended(t *testing.T, e *Encoder, ev *ocf.Event) *Record {
 	t.Helper()
 	var r Record
 	if _, emit, err := e.Append(nil, &r, ev, Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}); err != nil || !emit {
@@ -75,7 +75,7 @@ func encoded(t *testing.T, e *Encoder, ev *ocf.Event) *Record {
 }
 
 func docRecord(t *testing.T) string {
-	r := encoded(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"))
+	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"))
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)
 	for _, h := range r.Headers {
@@ -96,7 +96,7 @@ func docTypes(t *testing.T) string {
 		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"},
 		{"BlobTierChanged", "SetBlobTier"}, {"BlobAsyncOperationInitiated", "SetBlobTier"},
 	} {
-		value := encoded(t, e, example(t, c[0], c[1])).Value
+		value := appended(t, e, example(t, c[0], c[1])).Value
 		if !bytes.Equal(value, []byte(`{"after": null}`)) {
 			for nullColumn.Match(value) {
 				value = nullColumn.ReplaceAll(value, []byte("$1"))
@@ -141,7 +141,7 @@ func docEnvelopes(t *testing.T) string {
 			fmt.Fprintf(&b, "%-18s  %s\n", key, text)
 		}
 		for _, i := range []int{0, 4, 1} {
-			r := encoded(t, e, &made()[i])
+			r := appended(t, e, &made()[i])
 			show(r.Key, r.Value)
 		}
 		show(nil, e.Resolved(Timestamp{Wall: 1759644000000000000}).Value)
@@ -163,7 +163,7 @@ func docSchemas(t *testing.T) string {
 		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
 	}
 	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
-	key := encoded(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0]).Key
+	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0]).Key
 	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
 	return b.String()
 }
