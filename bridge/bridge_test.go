@@ -134,26 +134,35 @@ func runOnce(t *testing.T, o Options) error {
 // consume shows what is committed to validators, and counts data and markers.
 func consume(t *testing.T, c *kfake.Cluster, notes ...verify.Validator) (data, markers int) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	return consumeAll(t, c, []string{topic}, notes...)
+}
+
+func consumeAll(t *testing.T, c *kfake.Cluster, topics []string, notes ...verify.Validator) (data, markers int) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topics...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), topic)
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), topics...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := map[int32]bool{}
+	type lane struct {
+		topic string
+		p     int32
+	}
+	left := map[lane]bool{}
 	ends.Each(func(o kadm.ListedOffset) {
 		if o.Offset > 0 {
-			left[o.Partition] = true
+			left[lane{o.Topic, o.Partition}] = true
 		}
 	})
 	for len(left) > 0 {
 		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
-			if end, ok := ends.Lookup(topic, r.Partition); ok && r.Offset+1 >= end.Offset {
-				delete(left, r.Partition)
+			if end, ok := ends.Lookup(r.Topic, r.Partition); ok && r.Offset+1 >= end.Offset {
+				delete(left, lane{r.Topic, r.Partition})
 			}
 			if r.Attrs.IsControl() {
 				return
