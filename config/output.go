@@ -15,6 +15,15 @@ func (c *Config) Topics(account string) (*envelope.Topics, error) {
 	return envelope.NewTopics(c.TopicPrefix+c.Topic, account)
 }
 
+// maxTopic leaves room for the suffix of the topic of markers, and what is longer would be cut, and be one name for two.
+const maxTopic = 240
+
+// longestTopic returns how long the name of a topic may become: accounts have up to 24 characters, containers 63.
+func (c *Config) longestTopic() int {
+	name := envelope.KafkaName(strings.NewReplacer("{account}", "", "{container}", "").Replace(c.TopicPrefix + c.Topic))
+	return len(name) + 24*strings.Count(c.Topic+c.TopicPrefix, "{account}") + 63*strings.Count(c.Topic+c.TopicPrefix, "{container}")
+}
+
 // Record returns how records are written, but for their topic and what is made at run time. Of settings that can't be
 // read it reports every one; whether they fit each other is Validate's to say.
 func (c *Config) Record() (o envelope.Options, problems []error) {

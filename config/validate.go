@@ -43,6 +43,9 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	} else if name, ok := topics.Constant(); ok && (name == c.Name+".offsets" || name == c.DeadLetterTopic()) {
 		bad("TOPIC", "%s is a topic of the bridge's own", name)
 	}
+	if n := c.longestTopic(); n > maxTopic {
+		bad("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
+	}
 	problems = append(problems, c.validateOutput(kafka)...)
 	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")

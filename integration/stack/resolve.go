@@ -32,7 +32,7 @@ type download struct {
 // resolve fills the cache with what the options need, under a file lock: test binaries that run side by side download
 // once. It returns the cache's directory.
 func resolve(ctx context.Context, o Options, logf func(string, ...any)) (string, error) {
-	cache, err := cacheDir()
+	cache, err := CacheDir()
 	if err != nil {
 		return "", err
 	}
@@ -112,8 +112,8 @@ func (d download) fetch(ctx context.Context, cache string, logf func(string, ...
 	return nil
 }
 
-// cacheDir makes and returns $STACK_CACHE, or blobfeed-stack in the user's cache.
-func cacheDir() (string, error) {
+// CacheDir makes and returns $STACK_CACHE, or blobfeed-stack in the user's cache.
+func CacheDir() (string, error) {
 	cache := os.Getenv("STACK_CACHE")
 	if cache == "" {
 		base, err := os.UserCacheDir()

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The demo does Avro, too, with a registry of its own.
+func TestDemoAvro(t *testing.T) {
+	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s", "--format", "avro", "--envelope", "enriched")
+	for _, want := range []string{"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", "events read"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not shown", want)
+		}
+	}
+	if code != 0 {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage || !strings.Contains(stderr, "envelope=row is not supported with format=avro") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// The schemas to register by hand are printed as a registry takes them.
+func TestConfigSchemas(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	t.Setenv("BRIDGE_TOPIC", "blobs")
+	t.Setenv("BRIDGE_RESOLVED_TO", "topic")
+	code, stdout, stderr := call(t, "config", "--format", "schemas")
+	var subjects []string
+	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
+		var doc struct{ Subject, Schema string }
+		if err := d.Decode(&doc); err != nil || !json.Valid([]byte(doc.Schema)) {
+			t.Fatalf("%v: %s", err, stdout)
+		}
+		subjects = append(subjects, doc.Subject)
+	}
+	if code != 0 || strings.Join(subjects, " ") != "blobs-key blobs-value blobs.resolved-value" {
+		t.Errorf("exit code %d, %v %s", code, subjects, stderr)
+	}
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_TOPIC") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,207 @@
+//go:build integration
+
+package integration
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/verify"
+)
+
+func registry(t *testing.T) *sr.Client {
+	t.Helper()
+	cl, err := sr.NewClient(sr.URLs(shared.SchemaRegistryURL))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cl
+}
+
+// compatibility sets what the registry asks of new schemas, until the end of the test.
+func compatibility(t *testing.T, level sr.CompatibilityLevel) {
+	t.Helper()
+	cl := registry(t)
+	before := cl.Compatibility(t.Context())[0]
+	set := func(level sr.CompatibilityLevel) error {
+		return cl.SetCompatibility(t.Context(), sr.SetCompatibility{Level: level})[0].Err
+	}
+	if err := set(level); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cl := registry(t)
+		_ = cl.SetCompatibility(context.Background(), sr.SetCompatibility{Level: before.Level})
+	})
+}
+
+// Avro of the real feed, decoded by a client that knows nothing but the registry, says what JSON says: rows, keys,
+// deletions, markers, in each envelope, registered under the levels of compatibility that there are.
+func TestAvroSaysWhatJSONSays(t *testing.T) {
+	brokers := shared.KafkaBrokers
+	for _, c := range []struct {
+		level    sr.CompatibilityLevel
+		settings []string
+		markers  string // the topic's suffix
+	}{
+		{sr.CompatBackward, []string{"ENVELOPE=wrapped", "DIFF=true", "MVCC_TIMESTAMP=true", "TOPIC_IN_VALUE=true"}, ""},
+		{sr.CompatFull, []string{"ENVELOPE=wrapped", "RESOLVED_TO=topic", "DELETES=both"}, ".resolved"},
+		{sr.CompatFull, []string{"ENVELOPE=enriched", "BEFORE=full", "EVENTS=state"}, ".resolved"},
+		{sr.CompatFull, []string{"ENVELOPE=bare"}, ""},
+	} {
+		t.Run(fmt.Sprint(c.level, c.settings), func(t *testing.T) {
+			compatibility(t, c.level)
+			name, _ := names(t, brokers, -1)
+			topic := fmt.Sprintf("changes-%d", time.Now().UnixNano()) // the same text in both, for topic_in_value
+			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
+			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC_PREFIX=avro.", "TOPIC="+topic, "FORMAT=avro", "AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
+			if c.settings[0] == "ENVELOPE=bare" {
+				common = append(common, "UPDATED=false") // which Avro has no place for
+			}
+			runOnce(t, append(common, "NAME="+name+"-json", "TOPIC_PREFIX=json.", "TOPIC="+topic)...)
+
+			want := map[string][]any{} // by position
+			wantMarkers := 0
+			of := map[bool][]string{false: {"json." + topic}, true: {"json." + topic, "json." + topic + c.markers}}[c.markers != ""]
+			for _, from := range of {
+				for _, r := range read(t, brokers, from) {
+					if r.Key == nil {
+						wantMarkers++
+						continue
+					}
+					p := header(r, "position")
+					want[p] = append(want[p], plain(t, r.Value))
+				}
+			}
+			got, gotMarkers := map[string][]any{}, 0
+			avro := map[bool][]string{false: {"avro." + topic}, true: {"avro." + topic, "avro." + topic + c.markers}}[c.markers != ""]
+			for _, r := range decoded(t, avro...) {
+				if r.Key == nil {
+					gotMarkers++
+					var m struct{ Resolved string }
+					if err := json.Unmarshal(r.Value, &m); err != nil || m.Resolved != r.Headers["resolved"] || m.Resolved == "" {
+						t.Fatalf("marker %s: %v", r.Value, err)
+					}
+					continue
+				}
+				p := r.Headers["position"]
+				if r.Null {
+					r.Value = nil
+				}
+				got[p] = append(got[p], plain(t, bytes.ReplaceAll(r.Value, []byte(`"avro.`+topic), []byte(`"json.`+topic))))
+				if _, ok := r.Key.(map[string]any)["path"].(string); !ok {
+					t.Fatalf("key %v", r.Key)
+				}
+			}
+			if len(want) < 600 || len(got) != len(want) || gotMarkers != wantMarkers || gotMarkers != realSegments*partitions {
+				t.Errorf("Avro: %d events, %d markers; JSON: %d and %d", len(got), gotMarkers, len(want), wantMarkers)
+			}
+			for p, w := range want {
+				if !reflect.DeepEqual(got[p], w) {
+					t.Fatalf("event %s:\n%v\nJSON:\n%v", p, got[p], w)
+				}
+			}
+		})
+	}
+}
+
+// plain parses a value and takes away what Avro and JSON have on purpose in different forms: the key in the value, the
+// fields of markers, where the row stands, when the record was made.
+func plain(t *testing.T, value []byte) any {
+	t.Helper()
+	if len(value) == 0 {
+		return nil
+	}
+	var m map[string]any
+	if err := json.Unmarshal(value, &m); err != nil {
+		t.Fatalf("%s: %v", value, err)
+	}
+	if row, ok := m["record"].(map[string]any); ok {
+		m = row
+	}
+	for _, name := range []string{"key", "resolved", "__crdb__", "ts_ms", "ts_ns"} {
+		delete(m, name)
+	}
+	if before, ok := m["before"].(map[string]any); ok { // in JSON with before=key only the key is there
+		for name, v := range before {
+			if v == nil {
+				delete(before, name)
+			}
+		}
+	}
+	return m
+}
+
+// A restart registers nothing new; an option that adds a field makes a second version; one that changes a field's type
+// stops the bridge, with the registry's words and the way out; without the right to register, schemas are looked up.
+func TestSubjectsOverRestarts(t *testing.T) {
+	ctx, brokers := t.Context(), shared.KafkaBrokers
+	compatibility(t, sr.CompatFull)
+	dir := t.TempDir()
+	live, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, Blobs: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := live.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	name, topic := names(t, brokers, -1)
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+		"SOURCE_URL=" + fileURL(t, dir), "REGISTRY_URL=http://127.0.0.1:1," + shared.SchemaRegistryURL}
+	cl := registry(t)
+	step := func(key, value int, more ...string) {
+		t.Helper()
+		if err := live.Append(ctx, 100, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := live.Next(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if key > 0 {
+			runOnce(t, append(settings, more...)...)
+		} else {
+			p := start(t, []string{"run", "--once"}, append(settings, more...)...)
+			if code := p.wait(t, time.Minute); code != 2 || !strings.Contains(p.log.String(), topic+"-value") || !strings.Contains(p.log.String(), "ompatib") {
+				t.Fatalf("exit code %d:\n%s", code, p.log)
+			}
+			t.Logf("refused: %s", p.log.String()[strings.LastIndex(p.log.String(), "bridge:"):])
+			key = 1
+		}
+		for subject, n := range map[string]int{"-key": key, "-value": value} {
+			if versions, err := cl.SubjectVersions(ctx, topic+subject); err != nil || len(versions) != n {
+				t.Errorf("subject %s has the versions %v, want %d: %v", topic+subject, versions, n, err)
+			}
+		}
+	}
+	step(1, 1)
+	step(1, 1)
+	step(1, 1, "REGISTRY_AUTO_REGISTER=false")
+	step(1, 2, "TOPIC_IN_VALUE=true")
+	step(0, 2, "AVRO_TIMESTAMPS=string")
+	step(1, 2)
+	markers := 0
+	updated := []string{}
+	for _, r := range decoded(t, topic) {
+		if r.Key == nil {
+			markers++
+		} else {
+			updated = append(updated, r.Headers["updated"])
+		}
+	}
+	if slices.Sort(updated); markers != 6*partitions || len(updated) < 500 {
+		t.Errorf("%d records, %d markers", len(updated), markers)
+	}
+	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
+	c.drain(t)
+	c.check(t)
+}

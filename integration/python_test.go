@@ -1,0 +1,80 @@
+//go:build integration
+
+package integration
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blobfeed/integration/stack"
+)
+
+// pythonRecord is what python/decode.py prints of a record.
+type pythonRecord struct {
+	Topic     string
+	Partition int32
+	Offset    int64
+	Key       any
+	Value     json.RawMessage
+	Null      bool
+	Headers   map[string]string
+}
+
+// decoded reads topics to their ends with Confluent's Python client, which knows the brokers and the registry, and nothing
+// of the bridge.
+func decoded(t *testing.T, topics ...string) (records []pythonRecord) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), python(t), append([]string{"python/decode.py", strings.Join(shared.KafkaBrokers, ","), shared.SchemaRegistryURL}, topics...)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("decode.py: %v\n%s", err, stderr.Bytes())
+	}
+	lines := bufio.NewScanner(bytes.NewReader(out))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r pythonRecord
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			t.Fatalf("%s: %v", lines.Bytes(), err)
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+// python returns an interpreter that has what decode.py needs, which is installed once into the stack's cache.
+func python(t *testing.T) string {
+	t.Helper()
+	cache, err := stack.CacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	venv := filepath.Join(cache, "python")
+	interpreter, stamp := filepath.Join(venv, "bin", "python"), filepath.Join(venv, "requirements.txt")
+	want, err := os.ReadFile("python/requirements.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, err := os.ReadFile(stamp); err == nil && bytes.Equal(have, want) {
+		return interpreter
+	}
+	for _, args := range [][]string{
+		{"python3", "-m", "venv", "--clear", venv},
+		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "python/requirements.txt"},
+	} {
+		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	if err := os.WriteFile(stamp, want, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return interpreter
+}
