@@ -1,4 +1,4 @@
-# What CI runs is "make verify". Go is enough for demo and test; integration also needs Java 17, Maven, Node and npm.
+# What CI runs is "make verify". Go is enough for demo and test; integration also needs Java 17, Maven, Node, npm and Python 3 with venv.
 GO         ?= go
 STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)

@@ -15,6 +15,12 @@
 // transaction that completes N, so a record of N+1 can't precede one of N on any partition (I4), whatever instance
 // writes it.
 //
+// # Topics
+//
+// A topic is opened when its first record is to be written: created if it may, its partitions and the id of its key's
+// schema pinned. The frontier has the pins; what it does not know yet is in the cursor of the lease that found it, until
+// the segment is complete (type outlets says why I5 and I6 hold).
+//
 // # Stopping
 //
 // A stop, or a lease taken away, lets the worker commit what it has and go; the cursor makes the next owner continue
