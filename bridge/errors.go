@@ -16,14 +16,14 @@ func (e *EventError) Error() string {
 
 func (e *EventError) Unwrap() error { return e.Err }
 
-// TooLargeError is a record that the topic does not take.
+// TooLargeError is a record that the topics do not all take: one producer writes to all, with one limit.
 type TooLargeError struct {
 	Topic       string
 	Size, Limit int // bytes, as a batch of one record
 }
 
 func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("its record has %d bytes, and topic %s takes %d: raise max.message.bytes of the topic, or set BRIDGE_ON_ERROR=dead_letter", e.Size, e.Topic, e.Limit)
+	return fmt.Sprintf("its record for topic %s has %d bytes, and the smallest max.message.bytes of the topics in use is %d: raise it, or set BRIDGE_ON_ERROR=dead_letter", e.Topic, e.Size, e.Limit)
 }
 
 func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

@@ -37,7 +37,7 @@ func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, er
 	if lazy.Encoder == nil {
 		enc, err := e.make(ctx, topic)
 		if err != nil {
-			return nil, fmt.Errorf("writing to topic %s: %w", topic, err)
+			return nil, err
 		}
 		lazy.Encoder = enc
 	}

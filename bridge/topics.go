@@ -36,12 +36,7 @@ func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 		if err := b.compatible(f.Feed, f.Settings); err != nil {
 			return err
 		}
-		for topic := range f.Topics {
-			if err := b.fits(ctx, topic); err != nil {
-				return err
-			}
-		}
-		return nil
+		return b.fit(ctx, slices.Sorted(maps.Keys(f.Topics))...)
 	}
 	topic, ok := b.Topics.Constant()
 	if !ok {
@@ -65,7 +60,7 @@ func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32,
 			return 0, err
 		}
 	}
-	if err := b.fits(ctx, topic); err != nil {
+	if err := b.fit(ctx, topic); err != nil {
 		return 0, err
 	}
 	return partitions, b.warnOfRetention(ctx, topic)
@@ -132,16 +127,17 @@ func (b *Bridge) request(ctx context.Context, topic string) error {
 	return nil
 }
 
-// fits refuses a topic that can't hold what is to be written.
-func (b *Bridge) fits(ctx context.Context, topic string) error {
-	all, err := b.settings(ctx, topic)
+// fit refuses topics that can't hold what is to be written.
+func (b *Bridge) fit(ctx context.Context, topics ...string) error {
+	all, err := b.settings(ctx, topics...)
 	if err != nil {
 		return err
 	}
-	policy := all[topic]["cleanup.policy"]
-	if strings.Contains(policy, "compact") && b.Markers == envelope.MarkersInline {
-		return &SettingsError{Problem: fmt.Sprintf("topic %s has cleanup.policy=%s and would refuse resolved markers, which have no key, "+
-			"together with the records beside them: set BRIDGE_RESOLVED_TO=topic (or off), or use a topic with cleanup.policy=delete", topic, policy)}
+	for topic, configs := range all {
+		if policy := configs["cleanup.policy"]; strings.Contains(policy, "compact") && b.Markers == envelope.MarkersInline {
+			return &SettingsError{Problem: fmt.Sprintf("topic %s has cleanup.policy=%s and would refuse resolved markers, which have no key, "+
+				"together with the records beside them: set BRIDGE_RESOLVED_TO=topic (or off), or use a topic with cleanup.policy=delete", topic, policy)}
+		}
 	}
 	return nil
 }
@@ -307,14 +303,26 @@ func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 		if err != nil {
 			return err
 		}
-		if w.Markers == envelope.MarkersTopic {
-			for topic, n := range counts {
+		f.Topics = counts
+		if w.Markers != envelope.MarkersTopic {
+			return nil
+		}
+		var markers []string
+		for _, name := range names {
+			markers = append(markers, name+markersSuffix)
+		}
+		have, err := w.partitions(ctx, markers...)
+		var gone *MissingTopicError
+		if err != nil && !errors.As(err, &gone) {
+			return err
+		}
+		for topic, n := range counts {
+			if have[topic+markersSuffix] < n {
 				if err := w.ensureMarkers(ctx, topic, n); err != nil {
 					return err
 				}
 			}
 		}
-		f.Topics = counts
 		return nil
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -157,6 +158,46 @@ func TestMarkersTopic(t *testing.T) {
 	}
 }
 
+// The topic of markers follows the partitions of the topic it speaks of.
+func TestMarkersTopicGrows(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
+	c := broker(t)
+	o, _ := over(t, c, m)
+	o.Markers = envelope.MarkersTopic
+	o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
+	must(t, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
+	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+	must(t, err, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
+	if _, markers := consumeAll(t, c, []string{topic + markersSuffix}); markers != 2*partitions+3 {
+		t.Errorf("%d markers", markers)
+	}
+}
+
+// Without transactions a topic deletes what is older than its retention as soon as it is there: that is told.
+func TestRetentionWarning(t *testing.T) {
+	hour, forever := "3600000", "-1"
+	for _, c := range []struct {
+		retention     *string
+		transactional bool
+		start         string
+		warns         bool
+	}{
+		{&hour, false, "earliest", true}, {&hour, true, "earliest", false}, {&forever, false, "earliest", false}, {&hour, false, "latest", false},
+	} {
+		k := broker(t)
+		createTopic(t, k, topic, partitions, map[string]*string{"retention.ms": c.retention})
+		o, _ := options(t, k, realFeed)
+		var log bytes.Buffer
+		o.Transactional, o.Log = c.transactional, slog.New(slog.NewTextHandler(&log, nil))
+		var err error
+		o.Start, err = ParseStart(c.start)
+		must(t, err, runOnce(t, o))
+		if warned := strings.Contains(log.String(), "retention.ms"); warned != c.warns {
+			t.Errorf("%+v: %s", c, log.String())
+		}
+	}
+}
+
 // Topics are created as what they hold needs it.
 func TestCleanupPolicy(t *testing.T) {
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {
@@ -269,7 +310,7 @@ func TestOneTopicInTrouble(t *testing.T) {
 	r.await(t, func(c Commit) bool { return c.Emitted == 1 })
 	<-r.failing
 	r.mu.Lock()
-	if !strings.Contains(r.failed[0], "topic d: the registry is down") {
+	if !strings.Contains(r.failed[0], "the registry is down") {
 		t.Errorf("failed: %s", r.failed[0])
 	}
 	r.mu.Unlock()

@@ -5,7 +5,7 @@ package integration
 import (
 	"context"
 	"fmt"
-	"strings"
+	"regexp"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,12 +18,15 @@ import (
 
 const partitions = 6
 
-var unique atomic.Int64
+var (
+	unique atomic.Int64
+	unfit  = regexp.MustCompile(`[^A-Za-z0-9._-]+`) // for names of topics
+)
 
 // names returns a bridge name and a topic of this test's own. The topic exists.
 func names(t *testing.T, brokers []string, replication int16) (name, topic string) {
 	t.Helper()
-	name = fmt.Sprintf("%s-%d-%d", strings.ReplaceAll(t.Name(), "/", "-"), time.Now().UnixNano(), unique.Add(1))
+	name = fmt.Sprintf("%s-%d-%d", unfit.ReplaceAllString(t.Name(), "-"), time.Now().UnixNano(), unique.Add(1))
 	topic = name + ".changes"
 	cl := client(t, brokers)
 	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, replication, nil, topic); err != nil {

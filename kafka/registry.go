@@ -34,7 +34,7 @@ type SchemaError struct {
 }
 
 func (e *SchemaError) Error() string {
-	return fmt.Sprintf("subject %s: the registry says: %s. %s", e.Subject, e.Reason, e.Do)
+	return fmt.Sprintf("the registry says: %s. %s", e.Reason, e.Do)
 }
 
 // Open reads the certificates.
@@ -133,7 +133,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject string, s sr.S
 	case http.StatusUnprocessableEntity:
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, is not well; or credentials that may be renewed
-		return 0, fmt.Errorf("subject %s: %s answers %d: %w", subject, answer.URL, answer.StatusCode, err)
+		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
 	}
 	return 0, refused
 }

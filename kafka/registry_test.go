@@ -87,7 +87,7 @@ func TestRegistryRefuses(t *testing.T) {
 		})
 		_, err := opened(t, Registry{URLs: []string{fake.URL()}}).ID(t.Context(), "t-value", schema)
 		var refused *SchemaError
-		if err == nil || errors.As(err, &refused) != c.refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.advice) || !strings.Contains(err.Error(), "t-value") {
+		if err == nil || errors.As(err, &refused) != c.refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.advice) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 		fake.Close()
