@@ -12,8 +12,8 @@ require (
 	github.com/twmb/franz-go/pkg/kadm v1.19.0
 	github.com/twmb/franz-go/pkg/kfake v0.0.0-20260515175617-8268a5d078c0
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0
-	golang.org/x/sync v0.24.0
 	github.com/twmb/franz-go/pkg/sr v1.8.0
+	golang.org/x/sync v0.24.0
 )
 
 require (

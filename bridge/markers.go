@@ -32,8 +32,7 @@ func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) error {
 	return nil
 }
 
-// markers returns the records of mark. All records that they speak of must be acknowledged by the brokers: with
-// RESOLVED_TO=topic they tell where those end.
+// markers returns the records of mark. With RESOLVED_TO=topic they tell where the records end that they speak of.
 func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Record, error) {
 	encs := map[string]*envelope.Encoder{}
 	var ends kadm.ListedOffsets
@@ -46,8 +45,12 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 		if w.Markers != envelope.MarkersTopic || len(f.Topics) == 0 {
 			return nil
 		}
-		// I6: the barrier is behind us, so every record of the segment is committed and below the end of its partition. Not
-		// the last stable offset: the ends of transactions are written some moments after the commit was acknowledged.
+		// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition: by
+		// others and committed, or, in a bundle, by this transaction. Not below the last stable offset: the ends of
+		// transactions are written some moments after the commit was acknowledged.
+		if err = w.lease.Flush(w.hard); err != nil {
+			return err
+		}
 		if ends, err = w.admin.ListEndOffsets(ctx, slices.Collect(maps.Keys(f.Topics))...); err == nil {
 			err = ends.Error()
 		}

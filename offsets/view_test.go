@@ -43,7 +43,7 @@ func TestViewFollowsLeaders(t *testing.T) {
 		if err := l.Produce(ctx, r); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.flush(ctx); err != nil {
+		if err := l.Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.MoveTopicPartition(stateTopic, 1, 1-c.LeaderFor(stateTopic, 1)); err != nil {
