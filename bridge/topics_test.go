@@ -43,6 +43,11 @@ func (noted) Failures() []verify.Failure { return nil }
 // A topic per container appears with the container's first event, has only that container's events, and gets each marker
 // from then on, on every partition (I6), whichever lease found it.
 func TestTopicPerContainer(t *testing.T) {
+	t.Run("by leases", func(t *testing.T) { topicPerContainer(t, 0) })
+	t.Run("in bundles", func(t *testing.T) { topicPerContainer(t, 1<<20) })
+}
+
+func topicPerContainer(t *testing.T, bundle int64) {
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Shards: 6, EventsPerSegment: 200, BlockEvents: 10})
 	must(t, err)
@@ -62,7 +67,7 @@ func TestTopicPerContainer(t *testing.T) {
 		want[name]++
 	}
 	o, _ := options(t, c, feed)
-	o.Topics = topics(t, "{container}")
+	o.Topics, o.BundleBytes = topics(t, "{container}"), bundle
 	must(t, live.Open(ctx))
 	for segment = range 3 {
 		must(t, live.Append(ctx, []int{1, 100, 100}[segment], expect), live.Next(ctx))
@@ -114,9 +119,14 @@ func TestNewTopicIsPinned(t *testing.T) {
 
 // A topic of its own for the markers says, by partition, below which offset all is that they promise.
 func TestMarkersTopic(t *testing.T) {
+	t.Run("by leases", func(t *testing.T) { markersTopic(t, 0) })
+	t.Run("in bundles", func(t *testing.T) { markersTopic(t, 1<<20) })
+}
+
+func markersTopic(t *testing.T, bundle int64) {
 	c := broker(t)
 	o, _ := options(t, c, realFeed)
-	o.Markers = envelope.MarkersTopic
+	o.Markers, o.BundleBytes = envelope.MarkersTopic, bundle
 	o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
 	for range 2 { // the second run has nothing to say
 		must(t, runOnce(t, o))
