@@ -54,7 +54,6 @@ func TestEnvelopes(t *testing.T) {
 				}
 			}
 			last := ""
-			settle(t, brokers, topic, topic+c.markers)
 			records := read(t, brokers, topic)
 			for _, r := range records {
 				if position := header(r, "position"); r.Key == nil {
@@ -92,34 +91,6 @@ func TestEnvelopes(t *testing.T) {
 				t.Errorf("the second run added %d records", len(again)-len(records))
 			}
 		})
-	}
-}
-
-// settle returns when no transaction is open on the topics, which the end of one is for some moments after its commit.
-func settle(t *testing.T, brokers []string, topics ...string) {
-	t.Helper()
-	admin := kadm.NewClient(client(t, brokers))
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a condition of the broker's
-		stable, err := admin.ListCommittedOffsets(t.Context(), topics...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ends, err := admin.ListEndOffsets(t.Context(), topics...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		open := 0
-		ends.Each(func(end kadm.ListedOffset) {
-			if at, ok := stable.Lookup(end.Topic, end.Partition); !ok || at.Offset < end.Offset {
-				open++
-			}
-		})
-		if open == 0 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("transactions are open on %d partitions", open)
-		}
 	}
 }
 
