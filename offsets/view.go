@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -66,7 +67,12 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
 			// Errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for.
-			fetchErr = errors.Join(fetchErr, fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err))
+			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
+			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
+				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: the next start begins anew, "+
+					"as BRIDGE_START says, unless the topic is restored before)", err)
+			}
+			fetchErr = errors.Join(fetchErr, err)
 		})
 		if fetchErr != nil {
 			return v.fail(fetchErr)

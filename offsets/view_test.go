@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -54,6 +55,42 @@ func TestViewFollowsLeaders(t *testing.T) {
 		}
 		if _, err := v.Await(ctx, func(s *State) bool { return s.next[1] > r.Offset }); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// The topic is deleted and made anew behind our back: the view ends, and does not take the new records for old ones.
+func TestViewOfATopicMadeAnew(t *testing.T) {
+	cfg, ctx := cluster(t)
+	cfg.Client = append(cfg.Client, kgo.MetadataMaxAge(100*time.Millisecond))
+	v := NewView(stateTopic, 4)
+	ended := make(chan error, 1)
+	go func() { ended <- v.Run(ctx, cfg.Client...) }()
+	for range 3 {
+		acquire(t, ctx, cfg, v, "a").Close(ctx)
+	}
+	cl, err := kgo.NewClient(cfg.Client...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	admin := kadm.NewClient(cl)
+	if _, err := admin.DeleteTopic(ctx, stateTopic); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Ensure(ctx, admin, stateTopic, 4, 1); err != nil {
+		t.Fatal(err)
+	}
+	other := viewOf(t, cfg)
+	for {
+		acquire(t, ctx, cfg, other, "b").Close(ctx)
+		select {
+		case err := <-ended:
+			if err == nil || !strings.Contains(err.Error(), "was deleted while the bridge ran") {
+				t.Errorf("err = %v", err)
+			}
+			return
+		case <-time.After(50 * time.Millisecond): // more records: those that the view would skip
 		}
 	}
 }
