@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -61,6 +62,10 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 				return
 			}
 			for _, item := range page.Segment.BlobItems {
+				if item.Name == nil {
+					yield(source.Entry{}, errNoListing)
+					return
+				}
 				if !yield(entry(item), nil) {
 					return
 				}
@@ -84,6 +89,11 @@ func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Se
 				return
 			}
 			prefixes, items := page.Segment.BlobPrefixes, page.Segment.BlobItems
+			if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
+				slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
+				yield(source.Entry{}, errNoListing)
+				return
+			}
 			for len(prefixes)+len(items) > 0 {
 				var e source.Entry
 				if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
