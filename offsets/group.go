@@ -31,6 +31,7 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 	cl, err := kgo.NewClient(append(slices.Clone(cfg.Client),
 		kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(cfg.Topic),
+		kgo.Balancers(newBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(session),
 		kgo.HeartbeatInterval(min(3*time.Second, session/4)),
