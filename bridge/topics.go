@@ -46,13 +46,19 @@ func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 	return err
 }
 
+// changesTopic is how topics are created that keep all records for a while. Records have the time of their events, and the
+// ends of transactions that of writing. A broker begins a new file when the times in one differ by segment.ms, so history
+// that is older would stand in files of its own, and be deleted at the next look at the retention. In one file the latest
+// time counts, and so retention is from writing on.
+var changesTopic = map[string]string{"cleanup.policy": "delete", "segment.ms": strconv.FormatInt((20 * 365 * 24 * time.Hour).Milliseconds(), 10)}
+
 // openTopic makes sure that a topic of records, and that of its markers, exist and fit; it returns the partitions.
 func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32, err error) {
-	policy := "delete"
+	configs := changesTopic
 	if b.Table {
-		policy = "compact"
+		configs = map[string]string{"cleanup.policy": "compact"}
 	}
-	if partitions, err = b.ensure(ctx, topic, b.TopicPartitions, map[string]string{"cleanup.policy": policy}); err != nil {
+	if partitions, err = b.ensure(ctx, topic, b.TopicPartitions, configs); err != nil {
 		return 0, err
 	}
 	if b.Markers == envelope.MarkersTopic {
@@ -69,7 +75,7 @@ func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32,
 // ensureMarkers makes sure that the topic of markers has at least the partitions of the topic that they speak of.
 func (b *Bridge) ensureMarkers(ctx context.Context, topic string, partitions int32) error {
 	markers := topic + markersSuffix
-	have, err := b.ensure(ctx, markers, min(b.TopicPartitions, 1)*partitions, map[string]string{"cleanup.policy": "delete"})
+	have, err := b.ensure(ctx, markers, min(b.TopicPartitions, 1)*partitions, changesTopic)
 	if err != nil || have >= partitions {
 		return err
 	}
@@ -144,23 +150,30 @@ func (b *Bridge) fit(ctx context.Context, topics ...string) error {
 
 // warnOfRetention tells of a topic that won't keep what is to be written.
 func (b *Bridge) warnOfRetention(ctx context.Context, topic string) error {
-	if b.Transactional {
-		return nil // the ends of transactions carry the time of writing, and the broker goes by the latest in a file
-	}
 	all, err := b.settings(ctx, topic)
 	if err != nil {
 		return err
 	}
-	retention, err := strconv.ParseInt(all[topic]["retention.ms"], 10, 64)
-	if err != nil || retention < 0 || !strings.Contains(all[topic]["cleanup.policy"], "delete") {
+	configs := all[topic]
+	limit := func(name string) time.Duration {
+		ms, err := strconv.ParseInt(configs[name], 10, 64)
+		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+			return math.MaxInt64
+		}
+		return time.Duration(ms) * time.Millisecond
+	}
+	keeps := limit("retention.ms")
+	if b.Transactional {
+		keeps = max(keeps, limit("segment.ms"))
+	}
+	if !strings.Contains(configs["cleanup.policy"], "delete") || keeps == math.MaxInt64 {
 		return nil
 	}
-	keeps := time.Duration(min(retention, int64(math.MaxInt64/time.Millisecond))) * time.Millisecond
 	oldest, ok, err := b.oldest(ctx)
 	if err != nil || !ok || b.Now().Sub(oldest) <= keeps {
 		return err
 	}
-	b.Log.Warn("records have the time of their events, and the topic keeps none that are older than its retention: raise retention.ms until what is old has been read, or use BRIDGE_DELIVERY=exactly_once",
+	b.Log.Warn("the topic may delete history right after it is written, since records have the time of their events: set its retention.ms to -1 until what is old has been read",
 		"topic", topic, "retention", keeps.String(), "oldest", oldest)
 	return nil
 }

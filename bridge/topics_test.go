@@ -183,19 +183,26 @@ func TestMarkersTopicGrows(t *testing.T) {
 	}
 }
 
-// Without transactions a topic deletes what is older than its retention as soon as it is there: that is told.
+// A topic deletes what is older than its retention soon after it is there, with transactions if it stands in a file without
+// the end of one: that is told, and topics that the bridge creates do not.
 func TestRetentionWarning(t *testing.T) {
-	hour, forever := "3600000", "-1"
+	hour, forever, ages := "3600000", "-1", "630720000000"
 	for _, c := range []struct {
+		create        bool
 		retention     *string
+		segment       *string
 		transactional bool
 		start         string
 		warns         bool
 	}{
-		{&hour, false, "earliest", true}, {&hour, true, "earliest", false}, {&forever, false, "earliest", false}, {&hour, false, "latest", false},
+		{true, &hour, &ages, false, "earliest", true}, {true, &hour, &ages, true, "earliest", false}, {true, &hour, &hour, true, "earliest", true},
+		{true, &forever, &hour, false, "earliest", false}, {true, &forever, &hour, true, "earliest", false}, {true, &hour, &hour, true, "latest", false},
+		{false, nil, nil, true, "earliest", false},
 	} {
 		k := broker(t)
-		createTopic(t, k, topic, partitions, map[string]*string{"retention.ms": c.retention})
+		if c.create {
+			createTopic(t, k, topic, partitions, map[string]*string{"retention.ms": c.retention, "segment.ms": c.segment})
+		}
 		o, _ := options(t, k, realFeed)
 		var log bytes.Buffer
 		o.Transactional, o.Log = c.transactional, slog.New(slog.NewTextHandler(&log, nil))

@@ -87,8 +87,8 @@ func TestEnvelopes(t *testing.T) {
 				t.Errorf("cleanup.policy=%s, want %s", policy, c.policy)
 			}
 			runOnce(t, append(c.settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))...)
-			if again := read(t, brokers, topic); len(again) != len(records) {
-				t.Errorf("the second run added %d records", len(again)-len(records))
+			if again := read(t, brokers, topic); len(again) > len(records) || c.policy == "delete" && len(again) < len(records) {
+				t.Errorf("there were %d records, and %d after the second run", len(records), len(again))
 			}
 		})
 	}

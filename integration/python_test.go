@@ -30,6 +30,7 @@ type pythonRecord struct {
 // of the bridge.
 func decoded(t *testing.T, topics ...string) (records []pythonRecord) {
 	t.Helper()
+	settle(t, shared.KafkaBrokers, topics...)
 	cmd := exec.CommandContext(t.Context(), python(t), append([]string{"python/decode.py", strings.Join(shared.KafkaBrokers, ","), shared.SchemaRegistryURL}, topics...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -29,7 +29,8 @@ func names(t *testing.T, brokers []string, replication int16) (name, topic strin
 	name = fmt.Sprintf("%s-%d-%d", unfit.ReplaceAllString(t.Name(), "-"), time.Now().UnixNano(), unique.Add(1))
 	topic = name + ".changes"
 	cl := client(t, brokers)
-	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, replication, nil, topic); err != nil {
+	forever := "-1" // the real feed is older than the default retention, and a test may run when that is looked at
+	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, replication, map[string]*string{"retention.ms": &forever}, topic); err != nil {
 		t.Fatal(err)
 	}
 	return name, topic
