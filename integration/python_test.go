@@ -11,6 +11,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/integration/stack"
 )
@@ -48,6 +51,34 @@ func decoded(t *testing.T, topics ...string) (records []pythonRecord) {
 		records = append(records, r)
 	}
 	return records
+}
+
+// settle returns when no transaction is open on the topics, which the end of one is for some moments after its commit: the
+// client takes what comes before for the end of the topic.
+func settle(t *testing.T, brokers []string, topics ...string) {
+	t.Helper()
+	admin := kadm.NewClient(client(t, brokers))
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a condition of the broker's
+		stable, err := admin.ListCommittedOffsets(t.Context(), topics...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends, err := admin.ListEndOffsets(t.Context(), topics...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := false
+		ends.Each(func(end kadm.ListedOffset) {
+			at, ok := stable.Lookup(end.Topic, end.Partition)
+			open = open || !ok || at.Offset < end.Offset
+		})
+		if !open {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("a transaction stays open on %v", topics)
+		}
+	}
 }
 
 // python returns an interpreter that has what decode.py needs, which is installed once into the stack's cache.

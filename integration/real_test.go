@@ -88,7 +88,6 @@ func TestRealFeed(t *testing.T) {
 // read returns all that is committed, by partition and offset.
 func read(t *testing.T, brokers []string, topic string) []verify.Record {
 	t.Helper()
-	settle(t, brokers, topic)
 	c := consume(t, brokers, topic)
 	var records []verify.Record
 	c.onNote = func(r verify.Record) { records = append(records, r) }
