@@ -44,6 +44,26 @@ type Config struct {
 	KafkaBrokers     []string `split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaCompression string   `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 
+	KafkaPreset                string        `split_words:"true" desc:"event_hubs or confluent_cloud: other defaults for the settings of Kafka, as docs/security.md lists them"`
+	KafkaDialTimeout           time.Duration `split_words:"true" default:"10s" desc:"a broker that lets a connection wait longer is given up, and tried again"`
+	KafkaTLSEnabled            bool          `split_words:"true" desc:"encrypt, and know the brokers by their certificates"`
+	KafkaTLSCaFile             string        `split_words:"true" desc:"authorities that sign the brokers' certificates, PEM (default: the system's); this file and the next two are read for every connection"`
+	KafkaTLSCertFile           string        `split_words:"true" desc:"client certificate, PEM"`
+	KafkaTLSKeyFile            string        `split_words:"true" desc:"its key, PEM, not encrypted"`
+	KafkaTLSServerName         string        `split_words:"true" desc:"name in the brokers' certificates (default: that of the address)"`
+	KafkaTLSInsecureSkipVerify bool          `split_words:"true" desc:"believe any broker: for tests"`
+	KafkaSASLMechanism         string        `split_words:"true" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"`
+	KafkaSASLUsername          Text          `split_words:"true" desc:"user, or API key; like a secret, also as KAFKA_SASL_USERNAME_FILE"`
+	KafkaSASLPassword          Secret        `split_words:"true" desc:"password, or API secret; a file is read for every connection"`
+	KafkaSASLTokens            string        `split_words:"true" default:"client_credentials" desc:"where tokens for OAUTHBEARER come from: client_credentials (an OAuth server), file, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity, client_secret"`
+	KafkaSASLTokenURL          string        `split_words:"true" desc:"token endpoint of the OAuth server, for client_credentials"`
+	KafkaSASLTokenFile         string        `split_words:"true" desc:"file with a token that somebody keeps fresh, for file"`
+	KafkaSASLClientID          string        `split_words:"true" desc:"client at the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)"`
+	KafkaSASLClientSecret      Secret        `split_words:"true" desc:"its secret, for client_credentials and client_secret"`
+	KafkaSASLTenant            string        `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
+	KafkaSASLScope             string        `split_words:"true" desc:"scope of the tokens; for Entra ID such as https://<namespace>.servicebus.windows.net/.default"`
+	KafkaSASLExtensions        []string      `split_words:"true" desc:"name=value pairs sent along with tokens, comma separated, such as logicalCluster=lkc-1"`
+
 	Delivery         string `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
 	Topic            string `default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
@@ -95,7 +115,8 @@ type Config struct {
 	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
 	ReportInterval time.Duration `split_words:"true" default:"30s" desc:"time between progress lines in the log while events flow"`
 
-	files map[int]string // of secrets, by index of their field
+	files   map[int]string // of secrets, by index of their field
+	origins map[int]string // where a value comes from, by index of its field; none: the default
 }
 
 // DeadLetterTopic is where ON_ERROR=dead_letter sends what can't become a record.

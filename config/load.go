@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"reflect"
 	"slices"
@@ -11,11 +12,12 @@ import (
 	"github.com/kelseyhightower/envconfig"
 )
 
-// Load reads the settings from the environment and returns every problem at once, joined. Values are not repeated in
+// Load reads the settings from the environment and returns every problem at once, joined; with problems, the settings are
+// only good to be shown. Values are not repeated in
 // problems: they may be secrets. Without kafka, brokers need not be named: for verbs that only look at the feed.
 func Load(kafka bool) (*Config, error) {
 	var c Config
-	files, problems := readFiles()
+	files, origins, problems := readFiles()
 	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
 	// gives it its default, and reading starts again.
 	for {
@@ -32,13 +34,19 @@ func Load(kafka bool) (*Config, error) {
 			return nil, err
 		}
 	}
+	for _, s := range describe(reflect.TypeFor[Config]()) {
+		if files[s.field] == "" {
+			continue
+		}
+		if err := os.Unsetenv(s.name); err != nil { // it is not set twice
+			return nil, err
+		}
+	}
+	c.files, c.origins = files, origins
+	c.preset()
 	problems = append(problems, unknown(&c)...)
 	problems = append(problems, c.validate(kafka)...)
-	if len(problems) > 0 {
-		return nil, errors.Join(problems...)
-	}
-	c.files = files
-	return &c, nil
+	return &c, errors.Join(problems...)
 }
 
 // Reread returns the settings with the secrets that files hold read again: they may have been replaced since.
@@ -71,13 +79,22 @@ func wants(typ string, err error) string {
 	return err.Error()
 }
 
-// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every secret X, and returns these names.
-func readFiles() (files map[int]string, problems []error) {
-	files = map[int]string{}
+// fromFile reports whether a file may hold a setting of this type.
+func fromFile(typ reflect.Type) bool {
+	return typ == reflect.TypeFor[Secret]() || typ == reflect.TypeFor[Text]()
+}
+
+// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every X that may come from one, and returns these names, and for
+// every setting that is set where it comes from.
+func readFiles() (files, origins map[int]string, problems []error) {
+	files, origins = map[int]string{}, map[int]string{}
 	for _, setting := range describe(reflect.TypeFor[Config]()) {
 		name := setting.name
+		if os.Getenv(name) != "" {
+			origins[setting.field] = "environment"
+		}
 		file := os.Getenv(name + "_FILE")
-		if setting.typ != reflect.TypeFor[Secret]() || file == "" {
+		if !fromFile(setting.typ) || file == "" {
 			continue
 		}
 		if os.Getenv(name) != "" {
@@ -91,9 +108,9 @@ func readFiles() (files map[int]string, problems []error) {
 		if err != nil {
 			problems = append(problems, fmt.Errorf("%s_FILE: %w", name, err))
 		}
-		files[setting.field] = file
+		files[setting.field], origins[setting.field] = file, "file "+file
 	}
-	return files, problems
+	return files, origins, problems
 }
 
 // unknown finds misspelt variables.
@@ -107,10 +124,14 @@ func unknown(c *Config) (problems []error) {
 		if _, ok := known[name]; ok {
 			continue
 		}
-		if typ := known[strings.TrimSuffix(name, "_FILE")]; typ == reflect.TypeFor[Secret]() {
+		if fromFile(known[strings.TrimSuffix(name, "_FILE")]) {
 			continue
 		}
-		problems = append(problems, fmt.Errorf("%s: no such setting; see bridge run --help", name))
+		hint := "see bridge run --help"
+		if near := nearest(name, slices.Collect(maps.Keys(known))); near != "" {
+			hint = "did you mean " + near + "?"
+		}
+		problems = append(problems, fmt.Errorf("%s: no such setting; %s", name, hint))
 	}
 	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
 	return problems

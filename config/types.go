@@ -2,6 +2,9 @@ package config
 
 import (
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
 	"math"
 	"strconv"
 	"strings"
@@ -17,8 +20,11 @@ func (s Secret) String() string {
 	return "(set)"
 }
 
-// GoString keeps %#v from showing it.
-func (s Secret) GoString() string { return s.String() }
+// Format keeps every verb of fmt from showing it.
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, s.String()) }
+
+// LogValue keeps it out of logs.
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText keeps encoders from showing it.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -26,6 +32,15 @@ func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 // Decode is called by envconfig.
 func (s *Secret) Decode(text string) error {
 	*s = Secret(strings.TrimSpace(text))
+	return nil
+}
+
+// Text is what may also come from a file, and is shown.
+type Text string
+
+// Decode is called by envconfig.
+func (s *Text) Decode(text string) error {
+	*s = Text(strings.TrimSpace(text))
 	return nil
 }
 

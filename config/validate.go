@@ -48,6 +48,10 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	}
 	problems = append(problems, c.validateOutput(kafka)...)
 	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
+	if !slices.Contains(presets, c.KafkaPreset) {
+		bad("KAFKA_PRESET", "%q is none of %s", c.KafkaPreset, presetNames())
+	}
+	c.validateSecurity(bad)
 	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
 	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
 	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
@@ -59,6 +63,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
 	atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
 	atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
+	atLeast("KAFKA_DIAL_TIMEOUT", c.KafkaDialTimeout, 100*time.Millisecond)
 	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
 	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)

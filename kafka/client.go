@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 
@@ -13,6 +14,10 @@ type Client struct {
 	ID          string // client.id in the brokers' logs and quotas
 	Compression string // none, snappy, lz4, zstd, gzip
 	Buffered    int    // records in flight before a producer blocks
+
+	TLS         *TLS          // nil: not encrypted
+	SASL        *SASL         // nil: anonymous, or known by a certificate
+	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 }
 
 // Options returns the options, or an error that names what does not fit.
@@ -33,7 +38,7 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		}
 		compress = kgo.WithCompressor(compressor)
 	}
-	return []kgo.Opt{
+	opts := []kgo.Opt{
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ID),
 		compress,
@@ -44,5 +49,14 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		// With the default of 5 s a produce that meets CONCURRENT_TRANSACTIONS, which three brokers say in every other
 		// transaction, is repeated only 5 s later: 3 transactions a second instead of 12.
 		kgo.MetadataMinAge(100 * time.Millisecond),
-	}, nil
+		kgo.Dialer(dialer(c.TLS, cmp.Or(c.DialTimeout, 10*time.Second))),
+	}
+	if c.SASL != nil {
+		mechanism, err := c.SASL.mechanism()
+		if err != nil {
+			return nil, err
+		}
+		opts = append(opts, kgo.SASL(mechanism))
+	}
+	return opts, nil
 }

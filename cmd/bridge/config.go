@@ -6,18 +6,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"text/tabwriter"
 
 	"blobfeed/config"
 	"blobfeed/envelope"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("config", "[--format text|markdown|schemas]", stderr, nil)
-	format := fs.String("format", "text", "text, markdown, or schemas: the Avro schemas that records will have, a JSON document a line")
+	fs := flags("config", "[--output text|json] | --format text|markdown|schemas", stderr, func(w io.Writer) {
+		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, and what is wrong with them.\n"+
+			"With --format, prints the reference of all settings instead, or the Avro schemas that records will have.\n")
+	})
+	format := fs.String("format", "", "print the reference, as text or markdown; or schemas: the Avro schemas, a JSON document a line")
+	shape := fs.String("output", "text", "text, or json: a document a line")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
 	switch *format {
+	case "":
+		return effective(*shape, stdout)
 	case "text":
 		return config.Usage(stdout)
 	case "markdown":
@@ -54,6 +61,36 @@ func schemas(stdout io.Writer) error {
 		}{s.Name, s.Schema}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// effective prints the settings in force, also those that have problems: they are what somebody wants to look at.
+func effective(shape string, stdout io.Writer) error {
+	if shape != "text" && shape != "json" {
+		return &usageError{fmt.Errorf("--output %s: want text or json", shape)}
+	}
+	c, problems := config.Load(true)
+	if c == nil {
+		return &usageError{problems}
+	}
+	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	for _, e := range c.Effective() {
+		var err error
+		if shape == "json" {
+			err = json.NewEncoder(stdout).Encode(e)
+		} else {
+			_, err = fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, orDash(e.Value), e.From)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	if problems != nil {
+		return &usageError{fmt.Errorf("settings:\n%w", problems)}
 	}
 	return nil
 }

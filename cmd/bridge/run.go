@@ -12,7 +12,6 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/envelope"
-	"blobfeed/kafka"
 	"blobfeed/partitioner"
 )
 
@@ -37,6 +36,9 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	log, progress := logs(c, stderr)
 	o.Log, o.Observer = log, progress
 	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+	for _, danger := range c.Insecure() {
+		log.Warn("insecure settings", "danger", danger)
+	}
 	err = supervise(ctx, bridge.New(o), progress)
 	if err == nil {
 		log.Info("stopped", "events", progress.events.Load(), "records", progress.records.Load())
@@ -91,7 +93,10 @@ func options(c *config.Config) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	client := kafka.Client{Brokers: c.KafkaBrokers, ID: c.Name + "-" + c.Instance, Compression: c.KafkaCompression, Buffered: 2 * c.TxnRecords}
+	client, err := kafkaClient(c, c.Name+"-"+c.Instance, 2*c.TxnRecords)
+	if err != nil {
+		return bridge.Options{}, err
+	}
 	kafkaOptions, err := client.Options()
 	if err != nil {
 		return bridge.Options{}, err

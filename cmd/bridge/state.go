@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/config"
-	"blobfeed/kafka"
 	"blobfeed/offsets"
 )
 
@@ -57,7 +56,10 @@ func (d dumper) state(ctx context.Context) error {
 
 // readState reads the whole offsets topic.
 func readState(ctx context.Context, c *config.Config) (*offsets.State, error) {
-	client := kafka.Client{Brokers: c.KafkaBrokers, ID: c.Name + "-cli", Compression: c.KafkaCompression, Buffered: 1}
+	client, err := kafkaClient(c, c.Name+"-cli", 1)
+	if err != nil {
+		return nil, &usageError{err}
+	}
 	opts, err := client.Options()
 	if err != nil {
 		return nil, &usageError{err}

@@ -98,7 +98,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 		if strings.HasPrefix(where, "http://") {
 			return nil, "", errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
 		}
-		cred, cerr := c.credential()
+		cred, cerr := c.TokenCredential()
 		if cerr != nil {
 			return nil, "", cerr
 		}

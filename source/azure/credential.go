@@ -9,8 +9,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// credential returns a source of tokens of Entra ID, which renews them before they expire.
-func (c *Config) credential() (cred azcore.TokenCredential, err error) {
+// TokenCredential returns a source of tokens of Entra ID, which renews them before they expire.
+func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 	o := azcore.ClientOptions{Transport: c.Transport}
 	other := false
 	if c.Authority != "" {

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"blobfeed/config"
+	"blobfeed/kafka"
+	"blobfeed/source/azure"
+)
+
+// kafkaClient returns how to reach the brokers that the settings name. Id is the client's name in their logs.
+func kafkaClient(c *config.Config, id string, buffered int) (kafka.Client, error) {
+	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.KafkaDialTimeout}
+	if c.KafkaTLSEnabled {
+		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,
+			ServerName: c.KafkaTLSServerName, SkipVerify: c.KafkaTLSInsecureSkipVerify}
+	}
+	if c.KafkaSASLMechanism == "" {
+		return k, nil
+	}
+	k.SASL = &kafka.SASL{Mechanism: c.KafkaSASLMechanism, Credentials: func() (user, pass string, err error) {
+		fresh, err := c.Reread()
+		if err != nil {
+			return "", "", err
+		}
+		return string(fresh.KafkaSASLUsername), string(fresh.KafkaSASLPassword), nil
+	}}
+	if c.KafkaSASLMechanism != "OAUTHBEARER" {
+		return k, nil
+	}
+	k.SASL.Extensions = map[string]string{}
+	for _, pair := range c.KafkaSASLExtensions {
+		name, value, _ := strings.Cut(pair, "=")
+		k.SASL.Extensions[name] = value
+	}
+	var err error
+	k.SASL.Token, err = kafkaToken(c)
+	return k, err
+}
+
+// kafkaToken returns where tokens for the brokers come from.
+func kafkaToken(c *config.Config) (kafka.Token, error) {
+	switch {
+	case c.KafkaSASLTokens == "file":
+		return kafka.TokenFile(c.KafkaSASLTokenFile), nil
+	case !c.EntraTokens():
+		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokenURL, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
+			fresh, err := c.Reread()
+			if err != nil {
+				return "", "", err
+			}
+			return c.KafkaSASLClientID, string(fresh.KafkaSASLClientSecret), nil
+		}}).Token, nil
+	}
+	cred, err := (&azure.Config{Auth: c.KafkaSASLTokens, Tenant: c.KafkaSASLTenant, ClientID: c.KafkaSASLClientID,
+		ClientSecret: string(c.KafkaSASLClientSecret), Authority: c.SourceAuthority}).TokenCredential()
+	if err != nil {
+		return nil, fmt.Errorf("%s_KAFKA_SASL_TOKENS=%s: %w", config.Prefix, c.KafkaSASLTokens, err)
+	}
+	return func(ctx context.Context) (string, error) {
+		t, err := cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{c.KafkaSASLScope}})
+		return t.Token, err
+	}, nil
+}

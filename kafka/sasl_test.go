@@ -1,0 +1,116 @@
+package kafka
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// Each mechanism gets in with the right password, and asks for it anew each time: it may have been replaced.
+func TestPasswords(t *testing.T) {
+	for _, mechanism := range Mechanisms[:3] {
+		fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(mechanism, "bridge", "new"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer fake.Close()
+		pass := "old"
+		c := &Client{Brokers: fake.ListenAddrs(), SASL: &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) { return "bridge", pass, nil }}}
+		if err := ping(t, c); err == nil {
+			t.Errorf("%s: a wrong password gets in", mechanism)
+		}
+		pass = "new"
+		if err := ping(t, c); err != nil {
+			t.Errorf("%s: %v", mechanism, err)
+		}
+		gone := errors.New("the file is gone")
+		c.SASL.Credentials = func() (string, string, error) { return "", "", gone }
+		if err := ping(t, c); !errors.Is(err, gone) {
+			t.Errorf("%s: without its file: %v", mechanism, err)
+		}
+	}
+	if _, err := (&Client{Compression: "none", SASL: &SASL{Mechanism: "GSSAPI"}}).Options(); err == nil {
+		t.Error("GSSAPI was accepted")
+	}
+}
+
+func TestTokenFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	get := TokenFile(file)
+	if _, err := get(t.Context()); err == nil {
+		t.Error("no error without a file")
+	}
+	for _, token := range []string{"one", "two"} {
+		write(t, file, []byte(token+"\n"))
+		if got, err := get(t.Context()); got != token || err != nil {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	write(t, file, []byte("\n"))
+	if _, err := get(t.Context()); err == nil {
+		t.Error("no error for an empty file")
+	}
+}
+
+// A token is asked for with the secret as it is then, used again, and renewed before its end.
+func TestClientCredentials(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id, secret, ok := r.BasicAuth()
+		if !ok || id != "bridge" || secret != "s%3Acret" || r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("scope") != "kafka" {
+			t.Errorf("asked as %s with %v", id, r.PostForm)
+		}
+		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":100}`, asked.Add(1))
+	}))
+	defer server.Close()
+	now := time.Unix(0, 0)
+	c := &ClientCredentials{URL: server.URL, Scope: "kafka", Client: func() (string, string, error) { return "bridge", "s:cret", nil }, Now: func() time.Time { return now }}
+	for seconds, want := range []string{0: "token-1", 79: "token-1", 80: "token-2"} {
+		if want == "" {
+			continue
+		}
+		now = time.Unix(int64(seconds), 0)
+		if got, err := c.Token(t.Context()); got != want || err != nil {
+			t.Errorf("after %d s: %q, %v", seconds, got, err)
+		}
+	}
+}
+
+// What an OAuth server says when it refuses is passed on; what else it may say is not, nor any secret.
+func TestClientCredentialsRefused(t *testing.T) {
+	for name, tc := range map[string]struct {
+		answer http.HandlerFunc
+		says   string
+	}{
+		"by the book": {func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusUnauthorized)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_client", "error_description": "secret expired"})
+		}, "invalid_client (secret expired)"},
+		"a page":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>hunter2", http.StatusBadGateway) }, "502 Bad Gateway"},
+		"no token": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }, "no access_token"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/hunter2", http.StatusTemporaryRedirect) },
+			"307"},
+	} {
+		server := httptest.NewServer(tc.answer)
+		c := &ClientCredentials{URL: server.URL + "?key=hunter2", Client: func() (string, string, error) { return "bridge", "hunter2", nil }}
+		_, err := c.Token(t.Context())
+		server.Close()
+		if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "127.0.0.1") {
+			t.Errorf("%s: %v", name, err)
+		} else if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s shows a secret: %v", name, err)
+		}
+		if _, err := c.Token(t.Context()); err == nil || strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s, server gone: %v", name, err)
+		}
+	}
+}

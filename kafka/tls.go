@@ -1,0 +1,67 @@
+package kafka
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"os"
+	"time"
+)
+
+// TLS says how to know the brokers, and how they know us. The files are read for every connection, so that those that
+// are replaced come into force without a restart.
+type TLS struct {
+	CAFile            string // PEM; only these authorities are trusted. "": the system's
+	CertFile, KeyFile string // PEM, for brokers that know clients by certificates
+	ServerName        string // the name in the brokers' certificates; "": that of the address
+	SkipVerify        bool   // believe any broker: for tests
+}
+
+// Config returns what a connection needs, from the files as they are now.
+func (t *TLS) Config() (*tls.Config, error) {
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.SkipVerify}
+	if t.CAFile != "" {
+		pem, err := os.ReadFile(t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the certificates of authorities: %w", err)
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate in PEM form", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		own, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("reading the client certificate: %w", err)
+		}
+		c.Certificates = []tls.Certificate{own}
+	}
+	return c, nil
+}
+
+// Leaf returns the client certificate, nil if there is none.
+func (t *TLS) Leaf() (*x509.Certificate, error) {
+	c, err := t.Config()
+	if err != nil || len(c.Certificates) == 0 {
+		return nil, err
+	}
+	return c.Certificates[0].Leaf, nil
+}
+
+// dialer connects with timeout, encrypted if t is not nil.
+func dialer(t *TLS, timeout time.Duration) func(context.Context, string, string) (net.Conn, error) {
+	plain := &net.Dialer{Timeout: timeout}
+	if t == nil {
+		return plain.DialContext
+	}
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := t.Config()
+		if err != nil {
+			return nil, err
+		}
+		return (&tls.Dialer{NetDialer: plain, Config: c}).DialContext(ctx, network, addr)
+	}
+}

@@ -1,0 +1,124 @@
+package kafka
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// ClientCredentials gets tokens from an OAuth server, with the grant of RFC 6749, section 4.4. A token is used again
+// until a fifth of its life is left.
+type ClientCredentials struct {
+	URL    string
+	Client func() (id, secret string, err error) // asked for every token: a file may have been replaced
+	Scope  string
+	HTTP   *http.Client // nil: one with a timeout
+	Now    func() time.Time
+
+	mu    sync.Mutex // held while asking: one request serves all connections
+	token string
+	renew time.Time
+}
+
+// tokenTimeout bounds a request for a token, tokenLimit its answer.
+const (
+	tokenTimeout = 10 * time.Second
+	tokenLimit   = 1 << 20
+)
+
+// Token is a Token.
+func (c *ClientCredentials) Token(ctx context.Context) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now
+	if c.Now != nil {
+		now = c.Now
+	}
+	asked := now()
+	if c.token != "" && asked.Before(c.renew) {
+		return c.token, nil
+	}
+	token, life, err := c.ask(ctx)
+	if err != nil {
+		return "", fmt.Errorf("asking %s: %w", redactURL(c.URL), err)
+	}
+	c.token, c.renew = token, asked.Add(life*4/5)
+	return token, nil
+}
+
+func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Duration, err error) {
+	id, secret, err := c.Client()
+	if err != nil {
+		return "", 0, err
+	}
+	form := url.Values{"grant_type": {"client_credentials"}}
+	if c.Scope != "" {
+		form.Set("scope", c.Scope)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, tokenTimeout, errors.New("no answer in time"))
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.URL, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", 0, errors.New("the URL can't be parsed")
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.Header.Set("Accept", "application/json")
+	req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret)) // as RFC 6749, section 2.3.1, has it
+	client := c.HTTP
+	if client == nil {
+		client = tokenClient
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		var u *url.Error // says the URL again
+		if errors.As(err, &u) {
+			err = u.Err
+		}
+		return "", 0, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, tokenLimit))
+	if err != nil {
+		return "", 0, fmt.Errorf("reading the answer: %w", err)
+	}
+	var answer struct {
+		Token     string      `json:"access_token"`
+		ExpiresIn json.Number `json:"expires_in"` // some servers write a string
+		Error     string      `json:"error"`
+		Reason    string      `json:"error_description"`
+	}
+	err = json.Unmarshal(body, &answer)
+	switch {
+	case answer.Error != "":
+		return "", 0, fmt.Errorf("%s: %s (%s)", resp.Status, answer.Error, answer.Reason)
+	case resp.StatusCode != http.StatusOK:
+		return "", 0, errors.New(resp.Status) // the body may be anything
+	case err != nil, answer.Token == "":
+		return "", 0, errors.New("the answer holds no access_token")
+	}
+	seconds, err := answer.ExpiresIn.Int64()
+	if err != nil || seconds < 0 {
+		seconds = 60 // RFC 6749 only recommends to say it
+	}
+	return answer.Token, time.Duration(min(seconds, 24*3600)) * time.Second, nil
+}
+
+// tokenClient sends the client's secret nowhere but where it was told to.
+var tokenClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
+// redactURL keeps what may be a secret out of errors.
+func redactURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "the token's URL"
+	}
+	u.RawQuery, u.User = "", nil
+	return u.String()
+}
