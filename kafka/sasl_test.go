@@ -97,7 +97,9 @@ func TestClientCredentialsRefused(t *testing.T) {
 		}, "invalid_client (secret expired)"},
 		"a page":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>hunter2", http.StatusBadGateway) }, "502 Bad Gateway"},
 		"no token": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }, "no access_token"},
-		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://127.0.0.1:1/hunter2", http.StatusTemporaryRedirect) },
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/hunter2", http.StatusTemporaryRedirect)
+		},
 			"307"},
 	} {
 		server := httptest.NewServer(tc.answer)

@@ -2,28 +2,20 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
 	"time"
 
+	"blobfeed/check"
 	"blobfeed/config"
 	"blobfeed/source"
 )
 
-// finding is one line of a check.
-type finding struct {
-	Check  string `json:"check"`
-	Status string `json:"status"` // ok, warning, failed
-	Detail string `json:"detail"`
-	Do     string `json:"do,omitempty"` // what to do about it
-}
-
 func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("check", "[--output text|json]", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nTries what run needs of the feed, changes nothing, and says what to do. Exit code 1 if run would not work.\n")
+		fmt.Fprint(w, "\nTries what run needs of the feed and of Kafka, writes nothing, and says what to do. Exit code 1 if run would not work.\n")
 	})
 	output := fs.String("output", "text", "text, or json: a document a line")
 	if err := parse(fs, args); err != nil {
@@ -36,34 +28,51 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	feed, id, _, err := openFeed(c)
-	if err != nil {
+	var found check.Findings
+	if err := checkFeed(ctx, c, &found); err != nil {
 		return &usageError{err}
 	}
-	ck := checker{feed: feed, now: time.Now()}
+	if err := checkKafka(ctx, c, &found); err != nil {
+		return &usageError{err}
+	}
+	show := found.Text
+	if *output == "json" {
+		show = found.JSON
+	}
+	if err := show(stdout); err != nil {
+		return err
+	}
+	if failed := found.Count(check.Failed); failed > 0 {
+		return fmt.Errorf("%d of %d checks failed", failed, len(found))
+	}
+	return nil
+}
+
+// checkFeed looks at the source.
+func checkFeed(ctx context.Context, c *config.Config, found *check.Findings) error {
+	feed, id, _, err := openFeed(c)
+	if err != nil {
+		return err
+	}
+	ck := feedChecker{Findings: found, feed: feed, now: time.Now()}
 	ck.source(ctx, id)
 	if !strings.HasPrefix(c.SourceURL, "file://") {
 		ac := azureConfig(c)
 		for _, advice := range ac.Advice(ck.now) {
-			ck.add("rights", "warning", advice, "")
+			ck.Add("rights", check.Warning, advice, "")
 		}
 	}
-	return ck.report(stdout, *output == "json")
+	return nil
 }
 
-// checker collects findings.
-type checker struct {
-	feed     *source.Feed
-	now      time.Time
-	findings []finding
-}
-
-func (ck *checker) add(check, status, detail, do string) {
-	ck.findings = append(ck.findings, finding{check, status, detail, do})
+type feedChecker struct {
+	*check.Findings
+	feed *source.Feed
+	now  time.Time
 }
 
 // fail notes an error; it returns false if there is none.
-func (ck *checker) fail(check string, err error) bool {
+func (ck *feedChecker) fail(what string, err error) bool {
 	if err == nil {
 		return false
 	}
@@ -76,19 +85,19 @@ func (ck *checker) fail(check string, err error) bool {
 	case strings.Contains(err.Error(), "Storage Blob Data Reader"):
 		do = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> --scope <account's resource id>; it takes some minutes"
 	}
-	ck.add(check, "failed", err.Error(), do)
+	ck.Add(what, check.Failed, err.Error(), do)
 	return true
 }
 
 // source walks through what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk.
-func (ck *checker) source(ctx context.Context, id string) {
+func (ck *feedChecker) source(ctx context.Context, id string) {
 	last, err := ck.feed.LastConsumable(ctx)
 	if ck.fail("reach", err) {
 		return
 	}
-	ck.add("reach", "ok", id+" answers, the credentials are accepted", "")
+	ck.Add("reach", check.OK, id+" answers, the credentials are accepted", "")
 	if last.IsZero() {
-		ck.add("feed", "warning", "the change feed is enabled and has published nothing yet", "wait: the first segment comes some minutes after the first change")
+		ck.Add("feed", check.Warning, "the change feed is enabled and has published nothing yet", "wait: the first segment comes some minutes after the first change")
 		return
 	}
 	var oldest, newest source.Segment
@@ -104,10 +113,10 @@ func (ck *checker) source(ctx context.Context, id string) {
 		segments++
 	}
 	if segments == 0 {
-		ck.add("feed", "warning", "there is no segment yet", "wait: the first one comes some minutes after the first change")
+		ck.Add("feed", check.Warning, "there is no segment yet", "wait: the first one comes some minutes after the first change")
 		return
 	}
-	ck.add("list", "ok", fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest, span(newest.Time().Sub(oldest.Time()))), "")
+	ck.Add("list", check.OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest, span(newest.Time().Sub(oldest.Time()))), "")
 	m, err := ck.feed.Manifest(ctx, oldest)
 	if ck.fail("read", err) {
 		return
@@ -122,7 +131,7 @@ func (ck *checker) source(ctx context.Context, id string) {
 			return
 		}
 	}
-	ck.add("read", "ok", fmt.Sprintf("the oldest segment's manifest and its %d shards can be read", len(m.Shards)), "")
+	ck.Add("read", check.OK, fmt.Sprintf("the oldest segment's manifest and its %d shards can be read", len(m.Shards)), "")
 	if m, err = ck.feed.Manifest(ctx, newest); ck.fail("newest", err) {
 		return
 	}
@@ -130,7 +139,7 @@ func (ck *checker) source(ctx context.Context, id string) {
 	if m.Finalized {
 		status = "finalized"
 	}
-	ck.add("newest", "ok", fmt.Sprintf("segment %s is %s, %s old", newest, status, span(ck.now.Sub(m.Begin))), "")
+	ck.Add("newest", check.OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, span(ck.now.Sub(m.Begin))), "")
 }
 
 // span writes a duration as people say it: the seconds of weeks are of no use.
@@ -139,29 +148,4 @@ func span(d time.Duration) string {
 		return fmt.Sprintf("%d days", int(d.Hours()/24))
 	}
 	return d.Round(time.Minute).String()
-}
-
-func (ck *checker) report(out io.Writer, asJSON bool) error {
-	failed := 0
-	for _, f := range ck.findings {
-		if f.Status == "failed" {
-			failed++
-		}
-		var err error
-		if asJSON {
-			err = json.NewEncoder(out).Encode(f)
-		} else {
-			_, err = fmt.Fprintf(out, "%-8s %-8s %s\n", f.Status, f.Check, f.Detail)
-			if err == nil && f.Do != "" {
-				_, err = fmt.Fprintf(out, "%18s-> %s\n", "", f.Do)
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if failed > 0 {
-		return fmt.Errorf("%d of %d checks failed", failed, len(ck.findings))
-	}
-	return nil
 }

@@ -30,7 +30,7 @@ func verbs() []verb {
 	return []verb{
 		{"run", "carry the feed into Kafka until stopped; --once: what it holds now", runVerb},
 		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
-		{"check", "try what run needs of the feed, and say what to do", checkVerb},
+		{"check", "try what run needs of the feed and of Kafka, and say what to do", checkVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
 		{"config", "print the settings in force, secrets masked; --format: the reference of all settings", configVerb},
 		{"version", "print the version", versionVerb},

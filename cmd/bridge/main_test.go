@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"blobfeed/check"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
@@ -93,15 +95,15 @@ func TestDumpPosition(t *testing.T) {
 func TestCheck(t *testing.T) {
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	code, stdout, stderr := call(t, "check", "--output", "json")
-	statuses := map[string]string{}
+	statuses := map[string]check.Status{}
 	for line := range strings.Lines(stdout) {
-		var f finding
+		var f check.Finding
 		if err := json.Unmarshal([]byte(line), &f); err != nil {
 			t.Fatal(err)
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != 0 || len(statuses) != 4 || statuses["list"] != "ok" || statuses["read"] != "ok" {
+	if code != 0 || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
 	empty := t.TempDir()

@@ -1,0 +1,212 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"blobfeed/check"
+)
+
+// checkTimeout bounds each question to the brokers.
+const checkTimeout = 15 * time.Second
+
+// Check tries what a bridge does with the brokers, and writes no record: reach and credentials, every permission, the
+// topics' settings, transactions.
+func Check(ctx context.Context, c *Client, n *Needs, now time.Time, fs *check.Findings) error {
+	opts, err := c.Options()
+	if err != nil {
+		return err
+	}
+	cl, err := kgo.NewClient(append(opts, kgo.RetryTimeout(checkTimeout), kgo.RequestRetries(3))...)
+	if err != nil {
+		return fmt.Errorf("creating the Kafka client: %w", err)
+	}
+	defer cl.Close()
+	ck := &checker{cl: cl, client: c, needs: n, Findings: fs}
+	ck.certificate(now)
+	if !ck.reach(ctx) {
+		return nil
+	}
+	for i := range n.Topics {
+		ck.topic(ctx, &n.Topics[i])
+	}
+	ck.group(ctx)
+	ck.transactions(ctx)
+	return nil
+}
+
+type checker struct {
+	*check.Findings
+	cl     *kgo.Client
+	client *Client
+	needs  *Needs
+}
+
+// ask sends a request that somebody answers. The answer's own error codes are the caller's.
+func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Request) (R, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, checkTimeout, errors.New("no answer in time"))
+	defer cancel()
+	resp, err := to.Request(ctx, req)
+	if err != nil {
+		var none R
+		if ctx.Err() != nil {
+			err = errors.Join(err, context.Cause(ctx))
+		}
+		return none, err
+	}
+	return resp.(R), nil
+}
+
+// reach asks every broker that the settings name, and every one that those name in turn: clients are sent on to what
+// the brokers advertise, and that may be unreachable from here.
+func (ck *checker) reach(ctx context.Context) bool {
+	var versions *kmsg.ApiVersionsResponse
+	for i, seed := range ck.cl.SeedBrokers() {
+		resp, err := ask[*kmsg.ApiVersionsResponse](ctx, seed, kmsg.NewPtrApiVersionsRequest())
+		if err != nil {
+			ck.Add("kafka", check.Failed, fmt.Sprintf("%s: %v", ck.client.Brokers[i], err), ck.advice(err))
+			continue
+		}
+		versions = resp
+	}
+	if versions == nil {
+		return false
+	}
+	m, err := ask[*kmsg.MetadataResponse](ctx, ck.cl, &kmsg.MetadataRequest{Version: 0, Topics: []kmsg.MetadataRequestTopic{}})
+	if err != nil {
+		ck.Add("kafka", check.Failed, fmt.Sprintf("asking for the brokers: %v", err), ck.advice(err))
+		return false
+	}
+	for _, b := range m.Brokers {
+		if _, err := ask[*kmsg.ApiVersionsResponse](ctx, ck.cl.Broker(int(b.NodeID)), kmsg.NewPtrApiVersionsRequest()); err != nil {
+			ck.Add("kafka", check.Failed, fmt.Sprintf("broker %d, which advertises %s:%d: %v", b.NodeID, b.Host, b.Port, err),
+				"the brokers' advertised.listeners must name addresses that this machine reaches; "+ck.advice(err))
+		}
+	}
+	how := "not encrypted"
+	if ck.client.TLS != nil {
+		how = "TLS"
+	}
+	if s := ck.client.SASL; s != nil {
+		how += ", " + s.Mechanism
+	}
+	ck.Add("kafka", check.OK, fmt.Sprintf("%d brokers answer (Kafka %s), credentials are accepted (%s)", len(m.Brokers),
+		strings.TrimPrefix(kversion.FromApiVersionsResponse(versions).VersionGuess(), "at least "), how), "")
+	return true
+}
+
+// certificate warns of a client certificate that ends soon.
+func (ck *checker) certificate(now time.Time) {
+	if ck.client.TLS == nil {
+		return
+	}
+	leaf, err := ck.client.TLS.Leaf()
+	if err != nil {
+		ck.Add("certificate", check.Failed, err.Error(), "see BRIDGE_KAFKA_TLS_CA_FILE, BRIDGE_KAFKA_TLS_CERT_FILE and BRIDGE_KAFKA_TLS_KEY_FILE")
+		return
+	}
+	switch {
+	case leaf == nil:
+	case now.After(leaf.NotAfter):
+		ck.Add("certificate", check.Failed, fmt.Sprintf("the client certificate of %s ended at %s", leaf.Subject, leaf.NotAfter.Format(time.RFC3339)), "replace its file")
+	case leaf.NotAfter.Sub(now) < 7*24*time.Hour:
+		ck.Add("certificate", check.Warning, fmt.Sprintf("the client certificate of %s ends at %s", leaf.Subject, leaf.NotAfter.Format(time.RFC3339)),
+			"replace its file in time; it is read for every connection")
+	default:
+		ck.Add("certificate", check.OK, fmt.Sprintf("client certificate of %s, good until %s", leaf.Subject, leaf.NotAfter.Format(time.RFC3339)), "")
+	}
+}
+
+// group finds out whether we may be a member, with a heartbeat of nobody: rights are looked at first.
+func (ck *checker) group(ctx context.Context) {
+	req := kmsg.NewPtrHeartbeatRequest()
+	req.Group, req.MemberID = ck.needs.Group, "bridge-check"
+	resp, err := ask[*kmsg.HeartbeatResponse](ctx, ck.cl, req)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	what := "READ on group " + ck.needs.Group
+	switch {
+	case errors.Is(err, kerr.GroupAuthorizationFailed):
+		ck.Add("acl", check.Failed, what+" is missing", ck.grant("Read", "--group", ck.needs.Group, false))
+	case err == nil, errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.RebalanceInProgress), errors.Is(err, kerr.GroupIDNotFound):
+		ck.Add("acl", check.OK, what, "")
+	default:
+		ck.Add("acl", check.Failed, fmt.Sprintf("%s: %v", what, err), ck.advice(err))
+	}
+}
+
+// transactions takes a transactional id that no lease has: taking a lease's own would fence its owner.
+func (ck *checker) transactions(ctx context.Context) {
+	req := kmsg.NewPtrInitProducerIDRequest()
+	what, prefix := "transactions", ck.needs.Txn
+	if prefix != "" {
+		id := prefix + "check"
+		req.TransactionalID, req.TransactionTimeoutMillis = &id, int32(ck.needs.TxnTimeout.Milliseconds())
+	} else {
+		what = "idempotent writes"
+	}
+	resp, err := ask[*kmsg.InitProducerIDResponse](ctx, ck.cl, req)
+	if err == nil {
+		err = kerr.ErrorForCode(resp.ErrorCode)
+	}
+	switch {
+	case err == nil, errors.Is(err, kerr.ConcurrentTransactions):
+		if prefix != "" {
+			ck.Add("acl", check.OK, "WRITE on transactional ids "+prefix+"*", "")
+		}
+		ck.Add("transactions", check.OK, what+" are available", "")
+	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
+		ck.Add("acl", check.Failed, "WRITE on transactional ids "+prefix+"* is missing", ck.grant("Write", "--transactional-id", prefix, true))
+	case errors.Is(err, kerr.ClusterAuthorizationFailed):
+		ck.Add("acl", check.Failed, "IDEMPOTENT_WRITE on the cluster is missing, which brokers before Kafka 3.0 want, or WRITE on a topic",
+			ck.grant("IdempotentWrite", "--cluster", "", false))
+	case errors.Is(err, kerr.InvalidTransactionTimeout):
+		ck.Add("transactions", check.Failed, fmt.Sprintf("the brokers permit no transactions of %s", ck.needs.TxnTimeout),
+			"lower BRIDGE_TXN_TIMEOUT to the brokers' transaction.max.timeout.ms, or raise that")
+	case prefix != "":
+		ck.Add("transactions", check.Failed, fmt.Sprintf("%s are not available: %v", what, err),
+			"if these brokers have no transactions, set BRIDGE_DELIVERY=at_least_once; if they should, look at the topic __transaction_state: "+
+				"its replication factor and min.insync.replicas must fit the number of brokers")
+	default:
+		ck.Add("transactions", check.Failed, fmt.Sprintf("%s are not available: %v", what, err), ck.advice(err))
+	}
+}
+
+// grant returns the command that adds a permission.
+func (ck *checker) grant(operation, resource, name string, prefixed bool) string {
+	who := "<principal>"
+	if s := ck.client.SASL; s != nil && s.Mechanism != "OAUTHBEARER" {
+		if user, _, err := s.Credentials(); err == nil {
+			who = user
+		}
+	}
+	words := []string{"kafka-acls.sh", "--bootstrap-server", ck.client.Brokers[0], "--add", "--allow-principal", quote("User:" + who), "--operation", operation, resource}
+	if name != "" {
+		words = append(words, quote(name))
+	}
+	if prefixed {
+		words = append(words, "--resource-pattern-type", "prefixed")
+	}
+	return strings.Join(words, " ")
+}
+
+// quote quotes a word for a shell, if it must be.
+func quote(word string) string {
+	plain := func(r rune) bool {
+		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._:@/=-", r)
+	}
+	if word != "" && !slices.ContainsFunc([]rune(word), func(r rune) bool { return !plain(r) }) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,209 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/check"
+)
+
+// topic looks at one topic: is it there, may we use it, do its settings keep what the bridge promises?
+func (ck *checker) topic(ctx context.Context, t *Topic) {
+	req := kmsg.NewPtrMetadataRequest()
+	req.IncludeTopicAuthorizedOperations = true
+	rt := kmsg.NewMetadataRequestTopic()
+	rt.Topic = &t.Name
+	req.Topics = append(req.Topics, rt)
+	resp, err := ask[*kmsg.MetadataResponse](ctx, ck.cl, req)
+	if err == nil && len(resp.Topics) != 1 {
+		err = errors.New("the answer is about something else")
+	}
+	if err != nil {
+		ck.Add("topic", check.Failed, fmt.Sprintf("%s: %v", t.Name, err), ck.advice(err))
+		return
+	}
+	m := resp.Topics[0]
+	switch err := kerr.ErrorForCode(m.ErrorCode); {
+	case errors.Is(err, kerr.TopicAuthorizationFailed):
+		// Without any right, not even whether it exists is told.
+		for _, op := range t.operations() {
+			ck.missing(op, t)
+		}
+		if t.Create {
+			ck.creatable(ctx, t)
+		}
+		return
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		ck.permissions(m.AuthorizedOperations, t)
+		if t.Create {
+			ck.creatable(ctx, t)
+			return
+		}
+		ck.Add("topic", check.Failed, t.Name+" does not exist", "create it, or set BRIDGE_TOPIC_CREATE=explicit")
+		return
+	case err != nil:
+		ck.Add("topic", check.Failed, fmt.Sprintf("%s: %v", t.Name, err), ck.advice(err))
+		return
+	}
+	replicas := math.MaxInt
+	for _, p := range m.Partitions {
+		replicas = min(replicas, len(p.Replicas))
+		if p.ErrorCode != 0 || p.Leader < 0 {
+			ck.Add("topic", check.Failed, fmt.Sprintf("partition %d of %s has no leader", p.Partition, t.Name), "bring its brokers back")
+		} else if len(p.ISR) < len(p.Replicas) {
+			ck.Add("topic", check.Warning, fmt.Sprintf("partition %d of %s has %d of %d replicas in sync", p.Partition, t.Name, len(p.ISR), len(p.Replicas)), "look at its brokers")
+		}
+	}
+	ck.Add("topic", check.OK, fmt.Sprintf("%s has %d partitions, replication factor %d", t.Name, len(m.Partitions), replicas), "")
+	ck.permissions(m.AuthorizedOperations, t)
+	ck.configs(ctx, t, replicas)
+}
+
+// permissions compares the operations that the broker says we may do, a bit each, with those needed.
+func (ck *checker) permissions(bits int32, t *Topic) {
+	if bits == math.MinInt32 { // not told
+		ck.Add("acl", check.Warning, "the brokers do not say what is permitted on topic "+t.Name, "")
+		return
+	}
+	for _, op := range t.operations() {
+		if bits&(1<<op) == 0 {
+			ck.missing(op, t)
+		} else {
+			ck.Add("acl", check.OK, fmt.Sprintf("%s on topic %s", op, t.Name), "")
+		}
+	}
+}
+
+func (ck *checker) missing(op kmsg.ACLOperation, t *Topic) {
+	ck.Add("acl", check.Failed, fmt.Sprintf("%s on topic %s is missing", op, t.Name), ck.grant(operationFlags[op], "--topic", t.Name, false))
+}
+
+// operationFlags are the names that kafka-acls.sh takes.
+var operationFlags = map[kmsg.ACLOperation]string{
+	kmsg.ACLOperationRead: "Read", kmsg.ACLOperationWrite: "Write", kmsg.ACLOperationCreate: "Create", kmsg.ACLOperationDescribeConfigs: "DescribeConfigs",
+}
+
+// creatable asks whether the topic could be created, and does not.
+func (ck *checker) creatable(ctx context.Context, t *Topic) {
+	req := kmsg.NewPtrCreateTopicsRequest()
+	req.ValidateOnly = true
+	rt := kmsg.NewCreateTopicsRequestTopic()
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, t.Replication
+	req.Topics = append(req.Topics, rt)
+	resp, err := ask[*kmsg.CreateTopicsResponse](ctx, ck.cl, req)
+	message := ""
+	if err == nil && len(resp.Topics) == 1 {
+		err = kerr.ErrorForCode(resp.Topics[0].ErrorCode)
+		if m := resp.Topics[0].ErrorMessage; m != nil {
+			message = ": " + *m
+		}
+	}
+	switch {
+	case err == nil:
+		ck.Add("topic", check.OK, fmt.Sprintf("%s does not exist; run creates it with %d partitions", t.Name, t.Partitions), "")
+	case errors.Is(err, kerr.TopicAlreadyExists):
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		ck.missing(kmsg.ACLOperationCreate, t)
+	default:
+		ck.Add("topic", check.Failed, fmt.Sprintf("%s does not exist and can't be created: %v%s", t.Name, err, message), "see BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION, or create it yourself")
+	}
+}
+
+// configs looks at the settings of a topic that is there.
+func (ck *checker) configs(ctx context.Context, t *Topic, replicas int) {
+	req := kmsg.NewPtrDescribeConfigsRequest()
+	r := kmsg.NewDescribeConfigsRequestResource()
+	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t.Name
+	req.Resources = append(req.Resources, r)
+	resp, err := ask[*kmsg.DescribeConfigsResponse](ctx, ck.cl, req)
+	if err == nil && len(resp.Resources) == 1 {
+		err = kerr.ErrorForCode(resp.Resources[0].ErrorCode)
+	}
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return // said already
+	}
+	if err != nil {
+		ck.Add("settings", check.Failed, fmt.Sprintf("reading the settings of topic %s: %v", t.Name, err), ck.advice(err))
+		return
+	}
+	values := map[string]string{}
+	for _, c := range resp.Resources[0].Configs {
+		if c.Value != nil {
+			values[c.Name] = *c.Value
+		}
+	}
+	judge(t, values, replicas, ck.Findings)
+}
+
+// judge compares a topic's settings with what its records need.
+func judge(t *Topic, values map[string]string, replicas int, fs *check.Findings) {
+	before := len(*fs)
+	alter := func(name, value string) string {
+		return fmt.Sprintf("kafka-configs.sh --alter --topic %s --add-config %s=%s", quote(t.Name), name, value)
+	}
+	add := func(status check.Status, name, why, do string) {
+		fs.Add("settings", status, fmt.Sprintf("topic %s has %s=%s: %s", t.Name, name, values[name], why), do)
+	}
+	policy := strings.Split(strings.ReplaceAll(values["cleanup.policy"], " ", ""), ",")
+	switch {
+	case values["cleanup.policy"] == "":
+	case t.Compacted && (len(policy) > 1 || policy[0] != "compact"):
+		add(check.Failed, "cleanup.policy", "progress would be deleted", alter("cleanup.policy", "compact"))
+	case t.Keyless && slices.Contains(policy, "compact"):
+		add(check.Failed, "cleanup.policy", "the brokers would refuse resolved markers, which have no key", "set BRIDGE_RESOLVED_TO=off, or "+alter("cleanup.policy", "delete"))
+	}
+	insync, err := strconv.Atoi(values["min.insync.replicas"])
+	switch {
+	case err != nil:
+	case insync > replicas:
+		add(check.Failed, "min.insync.replicas", fmt.Sprintf("it has %d replicas, so nothing can be written", replicas), alter("min.insync.replicas", strconv.Itoa(max(1, replicas-1))))
+	case replicas < 2:
+		fs.Add("settings", check.Warning, fmt.Sprintf("topic %s has one replica: a broker that is lost takes committed records with it", t.Name), "use a replication factor of 3 where it matters")
+	case insync < 2:
+		add(check.Warning, "min.insync.replicas", "a record may be acknowledged while one broker has it, and lost with that", alter("min.insync.replicas", "2"))
+	}
+	if values["unclean.leader.election.enable"] == "true" {
+		add(check.Warning, "unclean.leader.election.enable", "a leader that lags may be elected, and committed records be lost", alter("unclean.leader.election.enable", "false"))
+	}
+	if t.EventTimes {
+		judgeTimes(values, add, alter)
+	}
+	if len(*fs) == before {
+		fs.Add("settings", check.OK, "topic "+t.Name+" keeps what the bridge promises", "")
+	}
+}
+
+// judgeTimes looks at what becomes of records whose timestamps are in the past.
+func judgeTimes(values map[string]string, add func(status check.Status, name, why, do string), alter func(name, value string) string) {
+	if values["message.timestamp.type"] == "LogAppendTime" {
+		add(check.Warning, "message.timestamp.type", "consumers see when a record came to Kafka, not when the blob changed", alter("message.timestamp.type", "CreateTime"))
+		return // then records are as old as their arrival
+	}
+	for _, name := range []string{"message.timestamp.before.max.ms", "message.timestamp.difference.max.ms"} {
+		if age, ok := millis(values[name]); ok && age < 100*365*24*time.Hour {
+			add(check.Failed, name, fmt.Sprintf("the brokers refuse events that are older than %s", age), alter(name, strconv.FormatInt(math.MaxInt64, 10)))
+		}
+	}
+	if age, ok := millis(values["retention.ms"]); ok && strings.Contains(values["cleanup.policy"], "delete") {
+		add(check.Warning, "retention.ms", fmt.Sprintf("age counts from the blob's change: of history older than %s nothing stays", age),
+			alter("retention.ms", "-1")+"  (if history is to stay)")
+	}
+}
+
+// millis parses a number of milliseconds; -1 and what is longer than a duration holds is no bound.
+func millis(text string) (time.Duration, bool) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return 0, false
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}

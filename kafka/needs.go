@@ -1,0 +1,36 @@
+package kafka
+
+import (
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Needs are what a bridge needs of the brokers, for Check and for the manual.
+type Needs struct {
+	Topics     []Topic
+	Group      string
+	Txn        string        // prefix of transactional ids; "": no transactions
+	TxnTimeout time.Duration // of transactions
+}
+
+// Topic is one that the bridge uses.
+type Topic struct {
+	Name        string
+	Read        bool // it is written in any case
+	Create      bool // by the bridge if it is missing
+	Partitions  int32
+	Replication int16
+	EventTimes  bool // its records' timestamps are those of events, which may be years old
+	Keyless     bool // it gets records without keys
+	Compacted   bool // only the last record of a key is ever needed, and that one for good
+}
+
+// operations returns what must be permitted on t while it exists.
+func (t *Topic) operations() []kmsg.ACLOperation {
+	ops := []kmsg.ACLOperation{kmsg.ACLOperationWrite, kmsg.ACLOperationDescribeConfigs}
+	if t.Read {
+		ops = append(ops, kmsg.ACLOperationRead)
+	}
+	return ops
+}
