@@ -113,6 +113,7 @@ type Config struct {
 
 	LogFormat      string        `split_words:"true" default:"auto" desc:"auto (text on a terminal, else json), text, json"`
 	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
+	LogRepeat      time.Duration `split_words:"true" default:"1m" desc:"a warning or error that repeats is logged once in so long, with how often it was; 0: each time"`
 	ReportInterval time.Duration `split_words:"true" default:"30s" desc:"time between progress lines in the log while events flow"`
 
 	files   map[int]string // of secrets, by index of their field

@@ -63,6 +63,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
 	atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
 	atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
+	atLeast("LOG_REPEAT", c.LogRepeat, 0)
 	atLeast("KAFKA_DIAL_TIMEOUT", c.KafkaDialTimeout, 100*time.Millisecond)
 	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)

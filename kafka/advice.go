@@ -40,7 +40,7 @@ func (ck *checker) advice(err error) string {
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
 	case ck.client.SASL == nil && strings.Contains(text, "is SASL missing"):
 		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; or they speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=true"
-	case ck.client.TLS != nil && (strings.Contains(text, "first record does not look like a TLS handshake") || strings.HasSuffix(text, "EOF")):
+	case ck.client.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF")):
 		return "the port may not speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=false, or use the encrypted port"
 	}
 	return "see the error: address, network, or another kind of port (BRIDGE_KAFKA_BROKERS, BRIDGE_KAFKA_TLS_ENABLED, BRIDGE_KAFKA_SASL_MECHANISM)"

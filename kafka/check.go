@@ -71,7 +71,7 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 func (ck *checker) reach(ctx context.Context) bool {
 	var versions *kmsg.ApiVersionsResponse
 	for i, seed := range ck.cl.SeedBrokers() {
-		resp, err := ask[*kmsg.ApiVersionsResponse](ctx, seed, kmsg.NewPtrApiVersionsRequest())
+		resp, err := ask[*kmsg.ApiVersionsResponse](ctx, seed, versionsRequest())
 		if err != nil {
 			ck.Add("kafka", check.Failed, fmt.Sprintf("%s: %v", ck.client.Brokers[i], err), ck.advice(err))
 			continue
@@ -87,7 +87,7 @@ func (ck *checker) reach(ctx context.Context) bool {
 		return false
 	}
 	for _, b := range m.Brokers {
-		if _, err := ask[*kmsg.ApiVersionsResponse](ctx, ck.cl.Broker(int(b.NodeID)), kmsg.NewPtrApiVersionsRequest()); err != nil {
+		if _, err := ask[*kmsg.ApiVersionsResponse](ctx, ck.cl.Broker(int(b.NodeID)), versionsRequest()); err != nil {
 			ck.Add("kafka", check.Failed, fmt.Sprintf("broker %d, which advertises %s:%d: %v", b.NodeID, b.Host, b.Port, err),
 				"the brokers' advertised.listeners must name addresses that this machine reaches; "+ck.advice(err))
 		}
@@ -100,8 +100,14 @@ func (ck *checker) reach(ctx context.Context) bool {
 		how += ", " + s.Mechanism
 	}
 	ck.Add("kafka", check.OK, fmt.Sprintf("%d brokers answer (Kafka %s), credentials are accepted (%s)", len(m.Brokers),
-		strings.TrimPrefix(kversion.FromApiVersionsResponse(versions).VersionGuess(), "at least "), how), "")
+		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
+}
+
+func versionsRequest() *kmsg.ApiVersionsRequest {
+	req := kmsg.NewPtrApiVersionsRequest()
+	req.ClientSoftwareName, req.ClientSoftwareVersion = "bridge", "1" // brokers refuse it without
+	return req
 }
 
 // certificate warns of a client certificate that ends soon.

@@ -12,11 +12,13 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/config"
+	"blobfeed/logging"
 )
 
 // progress tells a person how far the bridge is: one live line on a terminal, a log line now and then elsewhere.
 type progress struct {
 	log     *slog.Logger
+	limit   *logging.Limiter
 	line    io.Writer // the terminal, nil elsewhere
 	every   time.Duration
 	started time.Time
@@ -46,7 +48,8 @@ func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
 	if c.LogFormat == "text" || c.LogFormat == "auto" && p.line != nil {
 		h = slog.NewTextHandler(stderr, opts)
 	}
-	p.log = slog.New(h)
+	p.limit = logging.Limit(h, c.LogRepeat, time.Now)
+	p.log = slog.New(p.limit)
 	return p.log, p
 }
 
@@ -87,6 +90,9 @@ func (p *progress) Failed(lease int32, err error) {
 	p.log.Warn("trying again", "lease", lease, "error", err)
 }
 
+// trouble reports an error of a client that goes on by itself.
+func (p *progress) trouble(err error) { p.Failed(-1, err) }
+
 // show reports until ctx ends. Where nothing moved the log stays quiet.
 func (p *progress) show(ctx context.Context) {
 	t := time.NewTicker(p.every)
@@ -94,6 +100,7 @@ func (p *progress) show(ctx context.Context) {
 	for {
 		select {
 		case <-t.C:
+			p.limit.Flush(ctx, false)
 			p.report()
 		case <-ctx.Done():
 			return
@@ -125,6 +132,7 @@ func (p *progress) report() {
 
 // finish leaves the last line standing.
 func (p *progress) finish() {
+	p.limit.Flush(context.Background(), true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line != nil && p.width > 0 {

@@ -28,12 +28,12 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	o, err := options(c)
+	log, progress := logs(c, stderr)
+	o, err := options(c, progress.trouble)
 	if err != nil {
 		return &usageError{err}
 	}
 	o.Once = *once
-	log, progress := logs(c, stderr)
 	o.Log, o.Observer = log, progress
 	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
 	for _, danger := range c.Insecure() {
@@ -79,8 +79,8 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
 	return err
 }
 
-// options turns settings into what a bridge is made of.
-func options(c *config.Config) (bridge.Options, error) {
+// options turns settings into what a bridge is made of. Trouble hears of errors that the Kafka clients retry by themselves.
+func options(c *config.Config, trouble func(error)) (bridge.Options, error) {
 	feed, id, account, err := openFeed(c)
 	if err != nil {
 		return bridge.Options{}, err
@@ -97,6 +97,7 @@ func options(c *config.Config) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
+	client.Trouble = trouble
 	kafkaOptions, err := client.Options()
 	if err != nil {
 		return bridge.Options{}, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,9 +28,14 @@ type node struct {
 // startKafka formats and starts all nodes.
 func (s *Stack) startKafka(ctx context.Context) error {
 	n := s.opt.Brokers
-	free, err := freePorts(2 * n)
+	free, err := freePorts((2 + len(secureListeners)) * n)
 	if err != nil {
 		return err
+	}
+	if s.opt.Secure {
+		if err := s.makeKeys(); err != nil {
+			return err
+		}
 	}
 	var voters, brokers []string
 	for i := range n {
@@ -45,7 +51,12 @@ func (s *Stack) startKafka(ctx context.Context) error {
 		if n > 1 {
 			v.BrokerSession = 3000
 		}
-		text, err := v.render(s.opt.KafkaProperties)
+		properties := map[string]string{}
+		if s.opt.Secure {
+			properties = s.secure(v, free[2*n+i*len(secureListeners):])
+		}
+		maps.Copy(properties, s.opt.KafkaProperties)
+		text, err := v.render(properties)
 		if err != nil {
 			return err
 		}

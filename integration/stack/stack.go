@@ -28,6 +28,8 @@ type Options struct {
 
 	// KafkaProperties are added to every node's server.properties. They win over what is there.
 	KafkaProperties map[string]string
+	// Secure adds listeners that want credentials: see Security.
+	Secure bool
 	// Throughput runs brokers as in production: 1 GiB of heap, G1, the full compiler. Slower to start, faster to run.
 	Throughput bool
 	// Dir is where the run's directory is made, which holds data and logs until Close. The default is in the cache.
@@ -39,6 +41,7 @@ type Stack struct {
 	KafkaBrokers          []string // of node 0, 1, 2
 	SchemaRegistryURL     string   // of the API that is compatible with Confluent's
 	AzureConnectionString string
+	Security              *Security // with Options.Secure
 
 	opt   Options
 	cache string

@@ -1,0 +1,136 @@
+package logging
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// maxKinds bounds the memory: a record of one more kind is passed on.
+const maxKinds = 1000
+
+// Limiter is a handler that passes a warning or error on once in an interval. The next one says how often it was meant to
+// be written since, as "repeated". Records are the same if message and attributes are, but for the lease, and for what
+// differs from one attempt to the next: times, request ids, local ports.
+type Limiter struct {
+	next   slog.Handler
+	prefix string // of the identity: what With added
+	shared *kinds
+}
+
+type kinds struct {
+	every time.Duration
+	now   func() time.Time
+
+	mu   sync.Mutex
+	seen map[string]*kind
+}
+
+type kind struct {
+	at       time.Time // when it was passed on
+	repeated int       // since
+	last     slog.Record
+	next     slog.Handler
+}
+
+// Limit returns a Limiter in front of next. Every 0 passes everything on.
+func Limit(next slog.Handler, every time.Duration, now func() time.Time) *Limiter {
+	return &Limiter{next: next, shared: &kinds{every: every, now: now, seen: map[string]*kind{}}}
+}
+
+// Enabled implements slog.Handler.
+func (l *Limiter) Enabled(ctx context.Context, level slog.Level) bool {
+	return l.next.Enabled(ctx, level)
+}
+
+// Handle implements slog.Handler.
+func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level < slog.LevelWarn || l.shared.every == 0 {
+		return l.next.Handle(ctx, r)
+	}
+	id := l.prefix + identity(r)
+	l.shared.mu.Lock()
+	k, now := l.shared.seen[id], l.shared.now()
+	switch {
+	case k == nil && len(l.shared.seen) >= maxKinds:
+		l.shared.mu.Unlock()
+		return l.next.Handle(ctx, r)
+	case k == nil:
+		k = &kind{}
+		l.shared.seen[id] = k
+	case now.Sub(k.at) < l.shared.every:
+		k.repeated++
+		k.last, k.next = r.Clone(), l.next
+		l.shared.mu.Unlock()
+		return nil
+	}
+	repeated := k.repeated
+	k.at, k.repeated = now, 0
+	l.shared.mu.Unlock()
+	return l.next.Handle(ctx, counted(r, repeated))
+}
+
+// Flush writes what repeated and whose interval is over, and forgets what does not repeat any more. All: at the end,
+// whatever repeated.
+func (l *Limiter) Flush(ctx context.Context, all bool) {
+	l.shared.mu.Lock()
+	var due []*kind
+	now := l.shared.now()
+	for id, k := range l.shared.seen {
+		if !all && now.Sub(k.at) < l.shared.every {
+			continue
+		}
+		if k.repeated == 0 {
+			delete(l.shared.seen, id)
+			continue
+		}
+		due = append(due, &kind{repeated: k.repeated, last: k.last, next: k.next})
+		k.at, k.repeated = now, 0
+	}
+	l.shared.mu.Unlock()
+	slices.SortFunc(due, func(a, b *kind) int { return a.last.Time.Compare(b.last.Time) })
+	for _, k := range due {
+		_ = k.next.Handle(ctx, counted(k.last, k.repeated-1)) // the line itself is one of them; a log that can't be written has nobody to tell
+	}
+}
+
+func counted(r slog.Record, repeated int) slog.Record {
+	if repeated == 0 {
+		return r
+	}
+	r = r.Clone()
+	r.AddAttrs(slog.Int("repeated", repeated))
+	return r
+}
+
+// WithAttrs implements slog.Handler.
+func (l *Limiter) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &Limiter{next: l.next.WithAttrs(attrs), prefix: l.prefix + fmt.Sprint(attrs), shared: l.shared}
+}
+
+// WithGroup implements slog.Handler.
+func (l *Limiter) WithGroup(name string) slog.Handler {
+	return &Limiter{next: l.next.WithGroup(name), prefix: l.prefix + name + ".", shared: l.shared}
+}
+
+// passing is what differs between attempts at the same.
+var passing = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}` + // request ids
+	`|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?` + // times
+	`|:\d+->`) // local ports
+
+func identity(r slog.Record) string {
+	var b strings.Builder
+	fmt.Fprint(&b, r.Level, r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key != "lease" {
+			fmt.Fprint(&b, "|", a.Key, "=", a.Value)
+		}
+		return true
+	})
+	return passing.ReplaceAllString(b.String(), "_")
+}
