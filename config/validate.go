@@ -51,7 +51,9 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if !slices.Contains(presets, c.KafkaPreset) {
 		bad("KAFKA_PRESET", "%q is none of %s", c.KafkaPreset, presetNames())
 	}
-	c.validateSecurity(bad)
+	if kafka || len(c.KafkaBrokers) > 0 {
+		c.validateSecurity(bad)
+	}
 	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
 	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
 	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
