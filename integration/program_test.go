@@ -10,11 +10,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"blobfeed/config"
 	"blobfeed/integration/stack"
 )
 
@@ -75,6 +78,11 @@ func start(t *testing.T, args []string, settings ...string) *program {
 	t.Cleanup(func() {
 		p.signal(syscall.SIGKILL)
 		<-p.done
+		for _, s := range settings {
+			if name, value, _ := strings.Cut(s, "="); slices.Contains(config.SecretNames(), "BRIDGE_"+name) && strings.Contains(p.log.String(), value) {
+				t.Errorf("the program shows its %s", name)
+			}
+		}
 		if t.Failed() {
 			t.Logf("output of the program:\n%s", p.log)
 		}
