@@ -1,4 +1,5 @@
-# docker build --build-arg VERSION=1.2.3 -t bridge .
+# docker build --build-arg VERSION=1.2.3 --build-arg REVISION=$(git rev-parse HEAD) -t bridge .
+# docker run --read-only --cap-drop ALL --security-opt no-new-privileges bridge
 
 # Built on the machine's own platform for the image's: Go cross-compiles faster than an emulator runs.
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
@@ -15,14 +16,21 @@ RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
 
 FROM scratch
 ARG VERSION=devel
+ARG REVISION=unknown
+ARG CREATED=unknown
 LABEL org.opencontainers.image.title="bridge" \
       org.opencontainers.image.description="Carries every change of every blob in an Azure Storage account into Kafka" \
       org.opencontainers.image.licenses="Apache-2.0" \
-      org.opencontainers.image.version="$VERSION"
+      org.opencontainers.image.version="$VERSION" \
+      org.opencontainers.image.revision="$REVISION" \
+      org.opencontainers.image.created="$CREATED"
 # For Azure, and for brokers with certificates of public authorities.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /bridge /bridge
 # A number, so that Kubernetes can tell that it is not root.
 USER 65532:65532
+EXPOSE 8080
+# Kubernetes has probes of its own; this is for Docker and Compose. There is no shell to ask with.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/bridge", "healthcheck"]
 ENTRYPOINT ["/bridge"]
 CMD ["run"]

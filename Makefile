@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration stack bench docs fmt lint fresh verify clean
+.PHONY: build demo test fuzz integration stack bench docs fmt lint fresh deployment cross vuln verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -46,6 +46,7 @@ fmt:
 
 lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
+	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./integration/...
 	$(STATIC) ./...
@@ -54,7 +55,17 @@ lint:
 fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
 
-verify: lint fresh test integration
+deployment: ## chart, manifests, compose file and release settings, with Helm's engine and Kubernetes' types
+	cd tools/chart && $(GO) vet ./... && $(GO) test ./...
+
+cross: ## every platform that is released
+	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
+		echo $$p; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/bridge || exit 1; done
+
+vuln: ## known vulnerabilities that the program reaches; needs govulncheck, which not every module proxy has
+	govulncheck ./...
+
+verify: lint fresh deployment test integration
 
 clean:
 	rm -rf bin
