@@ -13,11 +13,13 @@ import (
 // Create creates a topic unless it exists, and returns when the brokers answer for it: they say "unknown" for some
 // moments after they have said "created". Replication -1 is their default.
 func Create(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, configs map[string]*string) error {
-	// Looked for first: who has no right to create a topic has none to be told that it exists, when they try.
-	if topics, err := adm.ListTopics(ctx, topic); err == nil && topics[topic].Err == nil && topics.Has(topic) {
-		return nil
-	}
 	_, err := adm.CreateTopic(ctx, partitions, replication, configs, topic)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		// Who may not create a topic is not told that it exists.
+		if topics, lerr := adm.ListTopics(ctx, topic); lerr == nil && topics.Has(topic) {
+			return nil
+		}
+	}
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
 		return fmt.Errorf("creating topic %s: %w", topic, err)
 	}
