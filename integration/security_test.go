@@ -79,19 +79,20 @@ func checked(t *testing.T, settings []string, pleases func(code int, found check
 
 func clean(code int, found check.Findings) bool { return code == 0 && found.Count(check.Failed) == 0 }
 
-// deliver runs the program over a small feed and counts what came.
-func deliver(t *testing.T, s *stack.Stack, name, topic string, security ...string) {
+// deliver runs the program over a small feed, counts what came, and returns all settings.
+func deliver(t *testing.T, s *stack.Stack, name, topic string, security ...string) (settings []string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, Blobs: 20, Segments: 1}, nil); err != nil {
 		t.Fatal(err)
 	}
-	settings := append([]string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "SOURCE_URL=" + fileURL(t, dir)}, security...)
+	settings = append([]string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "SOURCE_URL=" + fileURL(t, dir)}, security...)
 	checked(t, settings, clean)
 	runOnce(t, settings...)
 	if n := len(read(t, s.KafkaBrokers, topic)); n != 100+partitions {
 		t.Errorf("%d records", n)
 	}
+	return settings
 }
 
 // Each way to authenticate delivers, with the ACLs that the manual lists and no others.
@@ -134,10 +135,17 @@ func TestSecurity(t *testing.T) {
 				}
 			}
 			name, topic := names(t, s.KafkaBrokers, 1)
-			if err := s.Allow(t.Context(), aclsOf(t, user, name, topic)...); err != nil {
+			acls := aclsOf(t, user, name, topic)
+			if err := s.Allow(t.Context(), acls...); err != nil {
 				t.Fatal(err)
 			}
-			deliver(t, s, name, topic, settings...)
+			all := deliver(t, s, name, topic, settings...)
+			// Now that the topics exist, nobody need be allowed to create them.
+			if err := s.Disallow(t.Context(), slices.DeleteFunc(acls, func(acl string) bool { return !strings.Contains(acl, " Create ") })...); err != nil {
+				t.Fatal(err)
+			}
+			checked(t, all, clean)
+			runOnce(t, all...)
 		})
 	}
 }
