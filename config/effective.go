@@ -32,7 +32,11 @@ func (c *Config) Effective() (all []Effective) {
 		}
 		// These may be pasted with a signature or a user in them.
 		if strings.HasSuffix(s.name, "_URL") {
-			e.Value = redactURL(e.Value)
+			urls := strings.Split(e.Value, ",")
+			for i, u := range urls {
+				urls[i] = redactURL(u)
+			}
+			e.Value = strings.Join(urls, ",")
 		}
 		all = append(all, e)
 	}
