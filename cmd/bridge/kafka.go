@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"blobfeed/config"
@@ -56,13 +58,47 @@ func kafkaToken(c *config.Config) (kafka.Token, error) {
 			return c.KafkaSASLClientID, string(fresh.KafkaSASLClientSecret), nil
 		}}).Token, nil
 	}
-	cred, err := (&azure.Config{Auth: c.KafkaSASLTokens, Tenant: c.KafkaSASLTenant, ClientID: c.KafkaSASLClientID,
-		ClientSecret: string(c.KafkaSASLClientSecret), Authority: c.SourceAuthority}).TokenCredential()
-	if err != nil {
+	e := &entra{config: c}
+	if _, err := e.credential(); err != nil {
 		return nil, fmt.Errorf("%s_KAFKA_SASL_TOKENS=%s: %w", config.Prefix, c.KafkaSASLTokens, err)
 	}
-	return func(ctx context.Context) (string, error) {
-		t, err := cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{c.KafkaSASLScope}})
-		return t.Token, err
-	}, nil
+	return e.token, nil
+}
+
+// entra gets tokens of Entra ID, which are kept until shortly before their end.
+type entra struct {
+	config *config.Config
+
+	mu     sync.Mutex
+	secret config.Secret // that cred was made with
+	cred   azcore.TokenCredential
+}
+
+func (e *entra) token(ctx context.Context) (string, error) {
+	cred, err := e.credential()
+	if err != nil {
+		return "", err
+	}
+	t, err := cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{e.config.KafkaSASLScope}})
+	return t.Token, err
+}
+
+// credential makes the credential anew when the file with the secret has been replaced.
+func (e *entra) credential() (azcore.TokenCredential, error) {
+	fresh, err := e.config.Reread()
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cred != nil && e.secret == fresh.KafkaSASLClientSecret {
+		return e.cred, nil
+	}
+	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: fresh.KafkaSASLTenant, ClientID: fresh.KafkaSASLClientID,
+		ClientSecret: string(fresh.KafkaSASLClientSecret), Authority: fresh.SourceAuthority}).TokenCredential()
+	if err != nil {
+		return nil, err
+	}
+	e.cred, e.secret = cred, fresh.KafkaSASLClientSecret
+	return cred, nil
 }
