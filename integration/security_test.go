@@ -158,7 +158,7 @@ func TestMissingACLs(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := names(t, s.KafkaBrokers, 1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, dir), "ON_ERROR=dead_letter", "KAFKA_BROKERS=" + s.Security.Plain[0],
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, dir), "ON_ERROR=dead_letter", "RESOLVED_TO=topic", "KAFKA_BROKERS=" + s.Security.Plain[0],
 		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	acls := aclsOf(t, "plain", name, topic)
 	// None is there, and brokers do not even tell whether the topics exist: all are named.
