@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -272,6 +273,9 @@ func (w *watch) Failed(_ int32, err error) {
 	w.failed = err
 }
 
+// instances that share the work, all in this process.
+var instances = flag.Int("instances", 1, "bridges that share the work")
+
 // whole runs the bridge from the first event to the marker.
 func whole(ctx context.Context, brokers []string, root, topic string, bundle int64) (perSecond float64, txns int, err error) {
 	feed, enc, err := open(root)
@@ -291,14 +295,19 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	}
 	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
 	w := &watch{}
-	err = bridge.New(bridge.Options{
-		Name: topic, Instance: "bench", Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: true,
-		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicReplication: -1, OffsetsPartitions: 4,
+	o := bridge.Options{
+		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: true,
+		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicReplication: -1, OffsetsPartitions: 8,
 		Partition: partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
 		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
 		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
-	}).Run(ctx, ctx)
-	if err = errors.Join(err, w.failed); err != nil {
+	}
+	var all errgroup.Group
+	for i := range *instances {
+		o.Instance = fmt.Sprint("bench-", i)
+		all.Go(func() error { return bridge.New(o).Run(ctx, ctx) })
+	}
+	if err = errors.Join(all.Wait(), w.failed); err != nil {
 		return 0, 0, err
 	}
 	return float64(w.events) / w.ended.Sub(w.began).Seconds(), w.txns, nil
