@@ -18,6 +18,9 @@ type Holder interface {
 	Revoked(leases []int32, lost bool)
 }
 
+// heartbeat is how soon a member hears that leases are free: what an instance gives up when it stops waits for so long.
+const heartbeat = 300 * time.Millisecond
+
 // Join makes this instance a member of the group until the returned function is called, which hands over every lease
 // first. Nothing is fetched from the topic: membership alone decides who holds what.
 func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(), err error) {
@@ -34,7 +37,7 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 		kgo.Balancers(newBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(session),
-		kgo.HeartbeatInterval(min(3*time.Second, session/4)),
+		kgo.HeartbeatInterval(min(heartbeat, session/4)),
 		kgo.OnPartitionsAssigned(told(h.Assigned)),
 		kgo.OnPartitionsRevoked(told(func(ps []int32) { h.Revoked(ps, false) })),
 		kgo.OnPartitionsLost(told(func(ps []int32) { h.Revoked(ps, true) })))...)
