@@ -9,6 +9,7 @@ import (
 type Group struct {
 	validators []Validator
 	data, mark int64
+	doc        document
 	topics     byTopic[map[int32]bool] // the partitions of each
 }
 
@@ -29,6 +30,8 @@ func (g *Group) Note(r Record) {
 	if partitions := *g.topics.at(r.Topic); !partitions[r.Partition] {
 		partitions[r.Partition] = true
 	}
+	g.doc.parsed = false
+	r.doc = &g.doc
 	for _, v := range g.validators {
 		v.Note(r)
 	}
@@ -56,8 +59,12 @@ type Summary struct {
 // Check is the result of one validator.
 type Check struct {
 	Name     string
+	Checked  int64 // records judged, or markers; of a validator that does not count them, all data
 	Failures []Failure
 }
+
+// OK reports whether something was checked, and nothing failed.
+func (c Check) OK() bool { return c.Checked > 0 && len(c.Failures) == 0 }
 
 // Summary returns what was seen so far.
 func (g *Group) Summary() Summary {
@@ -66,15 +73,20 @@ func (g *Group) Summary() Summary {
 		s.Partitions += len(*partitions)
 	}
 	for _, v := range g.validators {
-		s.Checks = append(s.Checks, Check{name(v), v.Failures()})
+		c := Check{Name: name(v), Checked: g.data, Failures: v.Failures()}
+		if counting, ok := v.(interface{ Checked() int64 }); ok {
+			c.Checked = counting.Checked()
+		}
+		s.Checks = append(s.Checks, c)
 	}
 	return s
 }
 
-// OK reports whether there was data and no check failed.
+// OK reports whether there was data, and every check ran and did not fail. So a validator that does not apply, such as
+// Before where no record has one, is to be left out.
 func (s Summary) OK() bool {
 	for _, c := range s.Checks {
-		if len(c.Failures) > 0 {
+		if !c.OK() {
 			return false
 		}
 	}
@@ -87,10 +99,13 @@ func (s Summary) String() string {
 	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n", s.Data, s.Markers, s.Partitions, s.Topics)
 	for _, c := range s.Checks {
 		result := "ok"
-		if len(c.Failures) > 0 {
+		switch {
+		case len(c.Failures) > 0:
 			result = "FAILED"
+		case c.Checked == 0:
+			result = "not checked"
 		}
-		fmt.Fprintf(&b, "%-10s %s\n", c.Name, result)
+		fmt.Fprintf(&b, "%-10s %s, %d\n", c.Name, result, c.Checked)
 		for _, f := range c.Failures {
 			fmt.Fprintf(&b, "    %v\n", f)
 		}

@@ -1,6 +1,7 @@
 package verify
 
-// Barrier checks that no event of a segment comes after one of a later segment on its partition, by the header position.
+// Barrier checks that no event of a segment comes after one of a later segment on its partition, by the header position (I4).
+// It keeps a number a partition.
 type Barrier struct {
 	failures
 	topics byTopic[map[int32]uint64] // the newest segment by partition
@@ -22,6 +23,7 @@ func (b *Barrier) Note(r Record) {
 		b.add(&r, "header position is %q", header)
 		return
 	}
+	b.checked++
 	newest := *b.topics.at(r.Topic)
 	switch last := newest[r.Partition]; {
 	case pos.segment < last:

@@ -1,7 +1,8 @@
 package verify
 
 // Partition checks that each key is on the partition that a function says. Without a function it checks that each key stays
-// on the partition where it came first. It does not know of topics whose partition count changes.
+// on the partition where it came first. It does not know of topics whose partition count changes. It keeps nothing; without
+// a function, about 60 bytes a key, and the key.
 type Partition struct {
 	failures
 	partitions int
@@ -19,9 +20,10 @@ func (p *Partition) Note(r Record) {
 	if r.Key == nil {
 		return
 	}
+	p.checked++
 	if p.of != nil {
 		if want := p.of(r.Key, p.partitions); want != r.Partition {
-			p.add(&r, "key %q belongs to partition %d", r.Key, want)
+			p.add(&r, "the key belongs to partition %d", want)
 		}
 		return
 	}
@@ -29,6 +31,6 @@ func (p *Partition) Note(r Record) {
 	case !known:
 		*first = r.Partition
 	case *first != r.Partition:
-		p.add(&r, "key %q came first on partition %d", r.Key, *first)
+		p.add(&r, "the key came first on partition %d", *first)
 	}
 }

@@ -13,7 +13,7 @@ import (
 // bridge counts and logs as late, fails here.
 //
 // A marker's time is that of its header resolved, or of its value {"resolved":"…"}; if it has both, they must agree. Data is
-// judged by the header updated.
+// judged by the header updated, or, without headers, by the value. It keeps 16 bytes a marker and partition.
 type Resolved struct {
 	failures
 	partitions int
@@ -42,6 +42,27 @@ func (v *Resolved) Markers() int {
 	return n
 }
 
+// Checked is how many markers came, on all partitions. Without one nothing was promised, so nothing can be checked.
+func (v *Resolved) Checked() int64 { return v.checked }
+
+// Last returns the time up to which every partition of the topic is resolved, "<ns>.<10 digits>", or "".
+func (v *Resolved) Last(topic string) string {
+	lanes := v.topics.all[topic]
+	if lanes == nil || len(*lanes) < v.partitions {
+		return ""
+	}
+	var least *lane
+	for _, l := range *lanes {
+		if len(l.markers) == 0 {
+			return ""
+		}
+		if least == nil || l.last.compare(least.last) < 0 {
+			least = l
+		}
+	}
+	return least.last.String()
+}
+
 // Note implements Validator.
 func (v *Resolved) Note(r Record) {
 	lanes := *v.topics.at(r.Topic)
@@ -51,8 +72,10 @@ func (v *Resolved) Note(r Record) {
 		lanes[r.Partition] = l
 	}
 	if r.Key != nil {
-		header := r.Header("updated")
+		header := r.updated()
 		switch updated, ok := parseClock(header); {
+		case !ok && r.bare():
+			v.add(&r, "%s", noUpdated)
 		case !ok:
 			v.add(&r, "header updated is %q", header)
 		case len(l.markers) > 0 && updated.compare(l.last) <= 0:
@@ -60,6 +83,7 @@ func (v *Resolved) Note(r Record) {
 		}
 		return
 	}
+	v.checked++
 	at, err := marker(&r)
 	switch c := at.compare(l.last); {
 	case err != nil:
@@ -75,7 +99,8 @@ func (v *Resolved) Note(r Record) {
 // marker returns the time of a marker.
 func marker(r *Record) (clock, error) {
 	header, hasHeader := r.lookup("resolved")
-	value, hasValue := resolvedJSON(r.Value)
+	value := r.document().resolved
+	hasValue := len(value) > 0
 	if hasHeader && hasValue && !bytes.Equal(header, value) {
 		return clock{}, fmt.Errorf("the marker's header says %q, its value %q", header, value)
 	}
@@ -88,12 +113,6 @@ func marker(r *Record) (clock, error) {
 		return clock{}, fmt.Errorf("a record without a key is no marker: header %q, value %q", header, r.Value)
 	}
 	return c, nil
-}
-
-func resolvedJSON(value []byte) (text []byte, ok bool) {
-	text, ok1 := bytes.CutPrefix(value, []byte(`{"resolved":"`))
-	text, ok2 := bytes.CutSuffix(text, []byte(`"}`))
-	return text, ok1 && ok2
 }
 
 // Failures implements Validator. It also compares the partitions.

@@ -1,6 +1,8 @@
 package verify
 
-// Unique checks that no event comes twice, by the header ce_id, on whatever topic, partition or key.
+// Unique checks that no event comes twice, on whatever topic, partition or key. An event is known by its id; where a record
+// has none (HEADERS=none and a deletion), by its key and updated. With DELETES=both an event may come as a value and, after
+// that, as a tombstone. It keeps 40 to 85 bytes an event; Progress keeps none.
 type Unique struct {
 	failures
 	first map[id]spot
@@ -8,8 +10,24 @@ type Unique struct {
 
 // spot is where an event came first. Without it a duplicate tells little.
 type spot struct {
-	partition int32
 	offset    int64
+	partition int32
+	forms     form
+}
+
+// form is how an event came.
+type form uint8
+
+const (
+	asValue form = 1 << iota
+	asTombstone
+)
+
+func formOf(r *Record) form {
+	if r.Value == nil {
+		return asTombstone
+	}
+	return asValue
 }
 
 // NewUnique returns a Unique.
@@ -20,15 +38,24 @@ func (u *Unique) Note(r Record) {
 	if r.Key == nil {
 		return
 	}
-	text := r.Header("ce_id")
-	if len(text) == 0 {
-		u.add(&r, "no header ce_id")
+	x, text, ok := r.identity()
+	if !ok {
+		if r.bare() {
+			u.add(&r, "%s", noID)
+		} else {
+			u.add(&r, "no header ce_id")
+		}
 		return
 	}
-	x := idOf(text)
-	if at, again := u.first[x]; again {
+	u.checked++
+	at, again := u.first[x]
+	switch f := formOf(&r); {
+	case !again:
+		u.first[x] = spot{r.Offset, r.Partition, f}
+	case at.forms&f != 0 || f == asValue: // a tombstone follows its value
 		u.add(&r, "event %s comes again; first on partition %d at offset %d", text, at.partition, at.offset)
-		return
+	default:
+		at.forms |= f
+		u.first[x] = at
 	}
-	u.first[x] = spot{r.Partition, r.Offset}
 }

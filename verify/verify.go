@@ -9,7 +9,9 @@ type Record struct {
 	Offset     int64
 	Key, Value []byte
 	Headers    []Header
-	Millis     int64
+	Millis     int64 // 0: not known
+
+	doc *document // of the value, where a Group shares it among its validators
 }
 
 // Header is a header of a record.
@@ -47,8 +49,12 @@ var (
 	_ Validator = (*Order)(nil)
 	_ Validator = (*Sequence)(nil)
 	_ Validator = (*Partition)(nil)
+	_ Validator = (*Progress)(nil)
 	_ Validator = (*Barrier)(nil)
 	_ Validator = (*Resolved)(nil)
+	_ Validator = (*Before)(nil)
+	_ Validator = (*Table)(nil)
+	_ Validator = (*Replay)(nil)
 )
 
 // Failure is a broken promise and where it was seen. Without a topic it was not at a record.
@@ -56,26 +62,39 @@ type Failure struct {
 	Topic     string
 	Partition int32
 	Offset    int64
+	Key       string // "" of a marker, and where the failure concerns no single key
 	Problem   string
 }
 
 func (f Failure) String() string {
-	if f.Topic == "" {
-		return f.Problem
+	text := f.Problem
+	if f.Key != "" {
+		text = fmt.Sprintf("key %s: %s", f.Key, text)
 	}
-	return fmt.Sprintf("%s, partition %d, offset %d: %s", f.Topic, f.Partition, f.Offset, f.Problem)
+	if f.Topic != "" {
+		text = fmt.Sprintf("%s, partition %d, offset %d: %s", f.Topic, f.Partition, f.Offset, text)
+	}
+	return text
 }
 
 // kept is how many failures of a validator are kept in full: of a topic that is all wrong, nobody reads more.
 const kept = 20
 
 type failures struct {
-	first []Failure
-	more  int64
+	first   []Failure
+	more    int64
+	checked int64
 }
 
+// Checked is how many records were judged. Where it is 0 the validator has proved nothing.
+func (f *failures) Checked() int64 { return f.checked }
+
 func (f *failures) add(r *Record, format string, args ...any) {
-	f.put(Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset}, format, args...)
+	if len(f.first) == kept {
+		f.more++
+		return
+	}
+	f.put(Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}, format, args...)
 }
 
 // end adds what was not seen at a record.
@@ -92,7 +111,7 @@ func (f *failures) put(x Failure, format string, args ...any) {
 
 // copy returns failures to which more can be added for one answer.
 func (f *failures) copy() *failures {
-	return &failures{f.first[:len(f.first):len(f.first)], f.more}
+	return &failures{f.first[:len(f.first):len(f.first)], f.more, f.checked}
 }
 
 // Failures implements Validator.

@@ -65,7 +65,7 @@ func validators() []Validator {
 	for n := range events {
 		complete.Expect(eventID(n))
 	}
-	return []Validator{NewUnique(), complete, NewOrder(), NewSequence(), NewPartition(partitions, partitionOf), NewPartition(partitions, nil), NewBarrier(), NewResolved(partitions)}
+	return []Validator{NewUnique(), complete, NewOrder(), NewSequence(), NewPartition(partitions, partitionOf), NewPartition(partitions, nil), NewProgress(), NewBarrier(), NewResolved(partitions)}
 }
 
 func set(r *Record, key, value string) {
@@ -97,9 +97,24 @@ func TestFaults(t *testing.T) {
 	}{
 		"none": {func(rs []Record) []Record { return rs }, "", ""},
 		"an event twice": {func(rs []Record) []Record { return slices.Insert(rs, 5, rs[4]) },
-			"unique order", "event 00007bbc-901e-007a-4eb5-cc621f000004 comes again; first on partition"},
+			"unique order progress", "event 00007bbc-901e-007a-4eb5-cc621f000004 comes again; first on partition"},
+		"a deletion and its tombstone": {func(rs []Record) []Record {
+			stone := rs[4]
+			stone.Value = nil
+			return slices.Insert(rs, 5, stone)
+		}, "", ""},
+		"a tombstone twice": {func(rs []Record) []Record {
+			stone := rs[4]
+			stone.Value = nil
+			return slices.Insert(rs, 5, stone, stone)
+		}, "unique order progress", "comes again"},
+		"a tombstone before its value": {func(rs []Record) []Record {
+			stone := rs[4]
+			stone.Value = nil
+			return slices.Insert(rs, 4, stone)
+		}, "unique order progress", "comes again"},
 		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
-			"unique order sequence", ""},
+			"unique order sequence progress", ""},
 		"an event lost": {func(rs []Record) []Record { return slices.Delete(rs, 7, 8) },
 			"complete", "1 of 120 expected events are missing, among them 0000d889-901e-007a-4eb5-cc621f000007"},
 		"an event too much": {func(rs []Record) []Record { set(&rs[9], "ce_id", "x"); return rs },
@@ -107,13 +122,13 @@ func TestFaults(t *testing.T) {
 		"no id": {func(rs []Record) []Record { drop(&rs[9], "ce_id"); return rs },
 			"unique complete", "no header ce_id"},
 		"two events of a blob swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
-			"order sequence", ""},
+			"order sequence progress", ""},
 		"an event in another shard": {func(rs []Record) []Record { set(&rs[8], "position", "2020/05/27/0000/09/00000/1/1"); return rs },
 			"order", "after one of shard 00"},
 		"an earlier chunk": {func(rs []Record) []Record { set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1"); return rs },
-			"order", "comes after the one at 1/"},
+			"order progress", "comes after the one at 1/"},
 		"no position": {func(rs []Record) []Record { drop(&rs[8], "position"); return rs },
-			"order barrier", `header position is ""`},
+			"order barrier progress", `header position is ""`},
 		"a sequencer falls": {func(rs []Record) []Record { set(&rs[8], "sequence", "0"); set(&rs[0], "sequence", "1"); return rs },
 			"sequence", "sequence 0 comes after"},
 		"no sequencer": {func(rs []Record) []Record { drop(&rs[8], "sequence"); return rs },
@@ -142,7 +157,7 @@ func TestFaults(t *testing.T) {
 			late.Key = []byte("other")
 			rs = slices.Delete(rs, 3, 4)
 			return slices.Insert(rs, i, late)
-		}, "barrier partition resolved", ""},
+		}, "barrier partition progress resolved", ""},
 		"data before its time": {func(rs []Record) []Record { set(&rs[60], "updated", "1590003599999999999.0000000000"); return rs },
 			"resolved", "comes after the marker"},
 		"no updated": {func(rs []Record) []Record { drop(&rs[60], "updated"); return rs },
@@ -278,7 +293,7 @@ func TestSummaryOfNothing(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	g.Note(data(1, 1, 2))
-	const want = "1 records and 1 markers on 2 partitions of 1 topics\nunique     ok\norder      ok\n"
+	const want = "1 records and 1 markers on 2 partitions of 1 topics\nunique     ok, 1\norder      ok, 1\n"
 	if s := g.Summary(); !s.OK() || s.String() != want {
 		t.Errorf("%v", s)
 	}

@@ -1,0 +1,140 @@
+package verify
+
+import "encoding/json"
+
+// What a record has no place for is a failure of its own.
+const (
+	noID      = "nothing tells the event: there are no headers, and the value has neither an event_id nor an updated"
+	noUpdated = "nothing tells the time: there are no headers, and the value has no updated"
+)
+
+// bare reports whether a record has none of the bridge's headers (HEADERS=none; others may be there). Only then is the
+// value asked: where headers are written, one that is missing is a fault.
+func (r *Record) bare() bool {
+	for i := range r.Headers {
+		switch r.Headers[i].Key {
+		case "ce_id", "updated", "position", "sequence", "resolved":
+			return false
+		}
+	}
+	return true
+}
+
+// eventID, updated and sequence return what the headers say, or the value of a record without headers.
+
+func (r *Record) eventID() []byte {
+	if v, ok := r.lookup("ce_id"); ok || !r.bare() {
+		return v
+	}
+	return r.document().id
+}
+
+func (r *Record) updated() []byte {
+	if v, ok := r.lookup("updated"); ok || !r.bare() {
+		return v
+	}
+	return r.document().updated
+}
+
+func (r *Record) sequence() (text []byte, present bool) {
+	if v, ok := r.lookup("sequence"); ok || !r.bare() {
+		return v, ok
+	}
+	return r.document().sequence, true
+}
+
+// identity returns what tells an event from others: its id, or else its key and its time; and that as text.
+func (r *Record) identity() (x id, text []byte, ok bool) {
+	if text = r.eventID(); len(text) > 0 {
+		return idOf(text), text, true
+	}
+	if text = r.updated(); len(text) > 0 && r.bare() {
+		return idOf(append(append(append([]byte(nil), r.Key...), 0), text...)), text, true
+	}
+	return id{}, nil, false
+}
+
+// document is what is read of a JSON value, of whatever envelope. Avro has none: its headers are asked for all.
+type document struct {
+	parsed                          bool
+	id, updated, sequence, resolved []byte
+	after, before                   json.RawMessage // nil where there is none, or a null
+	row                             bool            // the value itself is the row
+	path                            string          // of the row
+}
+
+func (r *Record) document() *document {
+	if r.doc == nil {
+		r.doc = &document{}
+	}
+	if !r.doc.parsed {
+		*r.doc = parseDocument(r.Value)
+	}
+	return r.doc
+}
+
+// columns are those of the row that tell the event.
+type columns struct {
+	EventID   string `json:"event_id"`
+	Sequencer string `json:"sequencer"`
+	Path      string `json:"path"`
+}
+
+// members are those of every envelope: wrapped, enriched (also inside a payload), and row and bare, where the value is the
+// row and the rest is in __crdb__.
+type members struct {
+	columns
+	Payload  json.RawMessage `json:"payload"`
+	After    json.RawMessage `json:"after"`
+	Before   json.RawMessage `json:"before"`
+	Updated  string          `json:"updated"`
+	Resolved string          `json:"resolved"`
+	Sentinel struct {
+		Updated  string `json:"updated"`
+		Resolved string `json:"resolved"`
+	} `json:"__crdb__"`
+	Source struct {
+		columns
+		Time string `json:"ts_hlc"`
+	} `json:"source"`
+}
+
+func parseDocument(value []byte) document {
+	d := document{parsed: true}
+	var m members
+	if len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &m) != nil {
+		return d
+	}
+	if len(m.Payload) > 0 && m.Payload[0] == '{' {
+		return parseDocument(m.Payload)
+	}
+	row := m.columns
+	if d.row = row.Path != ""; !d.row {
+		d.after, d.before = object(m.After), object(m.Before)
+		if d.after != nil && json.Unmarshal(d.after, &row) != nil {
+			return document{parsed: true}
+		}
+	}
+	first := func(texts ...string) []byte {
+		for _, t := range texts {
+			if t != "" {
+				return []byte(t)
+			}
+		}
+		return nil
+	}
+	d.path = row.Path
+	d.id = first(row.EventID, m.Source.EventID)
+	d.sequence = first(row.Sequencer, m.Source.Sequencer)
+	d.updated = first(m.Updated, m.Sentinel.Updated, m.Source.Time)
+	d.resolved = first(m.Resolved, m.Sentinel.Resolved)
+	return d
+}
+
+// object returns a JSON object, or nil of anything else.
+func object(m json.RawMessage) json.RawMessage {
+	if len(m) == 0 || m[0] != '{' {
+		return nil
+	}
+	return m
+}

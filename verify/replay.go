@@ -1,0 +1,250 @@
+package verify
+
+import (
+	"hash/maphash"
+	"slices"
+)
+
+// Replay checks that a topic holds what the feed, or another topic, gives: the same events, with the same bytes, in the same
+// order per key. Show it what is expected first, each key's events in their order. Partitions and topics are not compared.
+//
+// An event is known by its id, or by its key and updated, or, if it has neither, by its bytes. It keeps 32 bytes an event
+// (and up to a quarter more while it grows), and about 130 a key and the key.
+type Replay struct {
+	failures
+	mode     ReplayMode
+	keys     byKey[chain]
+	required int64
+}
+
+// ReplayMode says what else is right.
+type ReplayMode uint8
+
+// The modes.
+const (
+	ReplayExact   ReplayMode = iota // each event once
+	ReplayRepeats                   // events may come again (DELIVERY=at_least_once)
+	ReplayLatest                    // of a key only the latest event has to be there (a compacted topic)
+)
+
+// chain is the events of a key.
+type chain struct {
+	events []event
+	next   int          // the first that did not come, but for those that others overtook
+	index  map[id]int32 // of events, once one came that is not the next
+	twice  bool         // an event is expected more than once; known with index
+}
+
+// event is one that is expected. Rest is 32 bits of its headers, 24 of its time, and 8 flags.
+type event struct {
+	id    id
+	value uint64
+	rest  uint64
+}
+
+const (
+	replaySeen uint64 = 1 << iota
+	replayRequired
+	replayTombstone
+	replayTimed
+	replayNamed // the id is a UUID, and so can be told
+
+	timeBits   = 0xffffff << 8
+	headerBits = 0xffffffff << 32
+)
+
+// NewReplay returns a Replay that expects nothing yet.
+func NewReplay(mode ReplayMode) *Replay { return &Replay{mode: mode} }
+
+// Expect adds an event. One that is not required may be missing: the topic may not have it yet, or no longer.
+func (v *Replay) Expect(r Record, required bool) {
+	if r.Key == nil {
+		return
+	}
+	e := eventOf(&r)
+	if required {
+		e.rest |= replayRequired
+		v.required++
+	}
+	c, _ := v.keys.at(r.Key)
+	if len(c.events) == cap(c.events) { // append would double
+		c.events = slices.Grow(c.events, 1+len(c.events)/4)
+	}
+	c.events = append(c.events, e)
+}
+
+// Required is how many of the expected events have to be there. Where it is 0, nothing says that none is lost.
+func (v *Replay) Required() int64 { return v.required }
+
+func eventOf(r *Record) event {
+	e := event{value: maphash.Bytes(seed, r.Value)}
+	var h maphash.Hash
+	h.SetSeed(seed)
+	for i := range r.Headers {
+		name, text := r.Headers[i].Key, r.Headers[i].Value
+		maphash.WriteComparable(&h, [2]int{len(name), len(text)}) // where each ends
+		_, _ = h.WriteString(name)                                // a Hash never fails
+		_, _ = h.Write(text)
+	}
+	e.rest = h.Sum64() & headerBits
+	var known bool
+	var text []byte
+	if e.id, text, known = r.identity(); !known {
+		e.id = idOf(r.Value)
+	} else if _, ok := parseUUID(text); ok {
+		e.rest |= replayNamed
+	}
+	if r.Value == nil {
+		e.rest |= replayTombstone
+	}
+	if r.Millis != 0 {
+		e.rest |= replayTimed | uint64(r.Millis)<<8&timeBits
+	}
+	return e
+}
+
+// same reports whether two are the same event in the same form.
+func (e *event) same(o *event) bool { return e.id == o.id && (e.rest^o.rest)&replayTombstone == 0 }
+
+// differs names what is not the same in two records of an event, or "".
+func (e *event) differs(o *event) string {
+	switch {
+	case e.value != o.value:
+		return "value"
+	case (e.rest^o.rest)&headerBits != 0:
+		return "headers"
+	case e.rest&o.rest&replayTimed != 0 && (e.rest^o.rest)&timeBits != 0:
+		return "timestamp"
+	}
+	return ""
+}
+
+// Note implements Validator.
+func (v *Replay) Note(r Record) {
+	if r.Key == nil {
+		return
+	}
+	v.checked++
+	c := v.keys[string(r.Key)]
+	if c == nil {
+		v.add(&r, "no event of this key is expected")
+		return
+	}
+	e := eventOf(&r)
+	i := c.find(&e)
+	if i < 0 {
+		v.add(&r, "event %s is not expected", e.name(&r))
+		return
+	}
+	want := &c.events[i]
+	again := want.rest&replaySeen != 0
+	switch {
+	case again && v.mode != ReplayRepeats:
+		v.add(&r, "event %s comes again", e.name(&r))
+	case !again && i < c.next:
+		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
+	}
+	if what := e.differs(want); what != "" {
+		v.add(&r, "event %s has another %s than expected", e.name(&r), what)
+	}
+	want.rest |= replaySeen
+	c.next = max(c.next, i+1)
+}
+
+// find returns the place of an event: the first that has not come, or else one that has, or -1.
+func (c *chain) find(e *event) int {
+	if c.next < len(c.events) && c.events[c.next].same(e) {
+		return c.next
+	}
+	if c.index == nil {
+		c.index = map[id]int32{}
+		for i := range slices.Backward(c.events) {
+			x := c.events[i].id
+			if at, known := c.index[x]; known && c.events[at].same(&c.events[i]) {
+				c.twice = true
+			}
+			c.index[x] = int32(i)
+		}
+	}
+	first, known := c.index[e.id]
+	if !known {
+		return -1
+	}
+	end, last := len(c.events), -1
+	if !c.twice {
+		end = min(end, int(first)+2) // the value, and its tombstone
+	}
+	for i := int(first); i < end; i++ {
+		if c.events[i].same(e) {
+			if last = i; c.events[i].rest&replaySeen == 0 {
+				break
+			}
+		}
+	}
+	return last
+}
+
+// name is how a failure calls an event.
+func (e *event) name(r *Record) string {
+	if _, text, ok := r.identity(); ok {
+		return string(text)
+	}
+	return "without an id"
+}
+
+// Failures implements Validator. It also tells what is missing.
+func (v *Replay) Failures() []Failure {
+	var missing int64
+	lacking := []string{} // keys
+	for key, c := range v.keys {
+		if n := c.missing(v.mode, nil); n > 0 {
+			missing += n
+			lacking = append(lacking, key)
+		}
+	}
+	if missing == 0 {
+		return v.failures.Failures()
+	}
+	// In front, as in Complete.
+	f := &failures{}
+	slices.Sort(lacking)
+	f.end("%d of %d required events are missing", missing, v.required)
+	for _, key := range lacking[:min(examples, len(lacking))] {
+		v.keys[key].missing(v.mode, func(e *event, i int) {
+			name := "an event"
+			if e.rest&replayNamed != 0 {
+				name = "event " + e.id.uuid()
+			}
+			if len(f.first) <= examples {
+				f.put(Failure{Key: key}, "%s is missing, number %d of the key's %d", name, i+1, len(v.keys[key].events))
+			}
+		})
+	}
+	f.first = append(f.first, v.first...)
+	f.more = v.more
+	return f.Failures()
+}
+
+// missing counts the required events that did not come, and shows them.
+func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
+	if show == nil {
+		show = func(*event, int) {}
+	}
+	for i := len(c.events) - 1; i >= 0; i-- {
+		e := &c.events[i]
+		switch {
+		case mode == ReplayLatest && e.rest&replaySeen != 0:
+			return n // what is before it may be gone
+		case e.rest&(replaySeen|replayRequired) != replayRequired:
+			continue
+		case mode == ReplayLatest && e.rest&replayTombstone != 0:
+			return n // it may be gone, too, and all before it
+		}
+		n++
+		show(e, i)
+		if mode == ReplayLatest {
+			return n
+		}
+	}
+	return n
+}

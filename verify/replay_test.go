@@ -1,0 +1,201 @@
+package verify
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// replayed is a Replay that expects all of rs.
+func replayed(mode ReplayMode, rs []Record) *Replay {
+	v := NewReplay(mode)
+	for _, r := range rs {
+		v.Expect(r, true)
+	}
+	return v
+}
+
+func text(fs []Failure) (all string) {
+	for _, f := range fs {
+		all += f.String() + "\n"
+	}
+	return all
+}
+
+// bareTopic is a right topic without headers, with ids in the rows of values; each fifth event is a deletion, which has none.
+func bareTopic() []Record {
+	rs := topic()
+	for i := range rs {
+		r := &rs[i]
+		if r.Key == nil {
+			r.Headers = nil
+			continue
+		}
+		after := fmt.Sprintf(`{"event_id": %q, "path": "x", "sequencer": %q}`, r.Header("ce_id"), r.Header("sequence"))
+		if i%5 == 0 {
+			after = "null"
+		}
+		r.Value = fmt.Appendf(nil, `{"after": %s, "key": %s, "updated": %q}`, after, r.Key, r.Header("updated"))
+		r.Headers = []Header{{"extra", []byte("of the user")}}
+	}
+	return rs
+}
+
+// Each difference between two topics is found, and told with its record; what is no difference is not.
+func TestReplay(t *testing.T) {
+	const keep = "" // no failure
+	for name, c := range map[string]struct {
+		fault func(rs []Record) []Record
+		says  [3]string // by mode
+	}{
+		"none": {func(rs []Record) []Record { return rs }, [3]string{}},
+		"other partitions and offsets": {func(rs []Record) []Record {
+			for i := range rs {
+				rs[i].Topic, rs[i].Partition, rs[i].Offset = "other", 7, int64(1000+i)
+			}
+			return rs
+		}, [3]string{}},
+		"keys in another order": {func(rs []Record) []Record {
+			slices.SortStableFunc(rs, func(a, b Record) int { return strings.Compare(string(b.Key), string(a.Key)) })
+			return rs
+		}, [3]string{}},
+		"lost in the middle": {func(rs []Record) []Record { return slices.Delete(rs, 7, 8) },
+			[3]string{"1 of 120 required events are missing", "1 of 120 required events are missing", keep}},
+		"lost at the end": {func(rs []Record) []Record {
+			last := len(rs) - 1
+			for rs[last].Key == nil {
+				last--
+			}
+			return slices.Delete(rs, last, last+1)
+		}, [3]string{"is missing, number 15 of the key's 15", "1 of 120", "1 of 120"}},
+		"a key lost": {func(rs []Record) []Record {
+			return slices.DeleteFunc(rs, func(r Record) bool { return string(r.Key) == string(rs[3].Key) })
+		}, [3]string{"15 of 120", "15 of 120", "1 of 120"}},
+		"twice": {func(rs []Record) []Record { return slices.Insert(rs, 12, rs[4]) },
+			[3]string{"event 00007bbc-901e-007a-4eb5-cc621f000004 comes again", keep, "comes again"}},
+		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
+			[3]string{"comes again", keep, "comes again"}},
+		"swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
+			[3]string{"event 0000f778-901e-007a-4eb5-cc621f000008 comes after a later one of its key", "comes after a later one", "comes after a later one"}},
+		"another key": {func(rs []Record) []Record { return append(rs, data(1000, 99, 2)) },
+			[3]string{"no event of this key is expected", "no event of this key", "no event of this key"}},
+		"another event": {func(rs []Record) []Record { return append(rs, data(1000, 3, 2)) },
+			[3]string{"cc621f0003e8 is not expected", "is not expected", "is not expected"}},
+		"another value": {func(rs []Record) []Record { rs[8].Value = []byte("{ }"); return rs },
+			[3]string{"another value", "another value", "another value"}},
+		"a tombstone for a value": {func(rs []Record) []Record { rs[8].Value = nil; return rs },
+			[3]string{"is not expected", "is not expected", "is not expected"}},
+		"another header": {func(rs []Record) []Record { set(&rs[8], "ce_type", "u"); return rs },
+			[3]string{"another headers", "another headers", "another headers"}},
+		"a header less": {func(rs []Record) []Record { drop(&rs[8], "ce_time"); return rs },
+			[3]string{"another headers", "another headers", "another headers"}},
+		"a byte moved between headers": {func(rs []Record) []Record { set(&rs[8], "ce_source", "/ss"); set(&rs[8], "ce_type", ""); return rs },
+			[3]string{"another headers", "another headers", "another headers"}},
+		"another time": {func(rs []Record) []Record { rs[8].Millis++; return rs },
+			[3]string{"another timestamp", "another timestamp", "another timestamp"}},
+		"no time": {func(rs []Record) []Record { rs[8].Millis = 0; return rs }, [3]string{}},
+	} {
+		for _, of := range []struct {
+			name string
+			make func() []Record
+		}{{"headers", topic}, {"bare", bareTopic}} {
+			for mode, says := range c.says {
+				t.Run(fmt.Sprintf("%s/%s/%d", name, of.name, mode), func(t *testing.T) {
+					timed := func() []Record {
+						rs := of.make()
+						for i := range rs {
+							rs[i].Millis = 1590000000000 + int64(i)
+						}
+						return rs
+					}
+					v := replayed(ReplayMode(mode), timed())
+					before := len(text(v.Failures()))
+					for _, r := range c.fault(timed()) {
+						v.Note(r)
+					}
+					got := text(v.Failures())
+					if of.name == "bare" && strings.Contains(name, "header") {
+						return // there are none to break
+					}
+					if of.name == "bare" && strings.Contains(name, "tombstone") {
+						says = "is not expected" // it lost its id with its value
+					}
+					if before == 0 || (got == "") != (says == "") || of.name == "headers" && !strings.Contains(got, says) || v.Checked() == 0 {
+						t.Errorf("want %q:\n%s", says, got)
+					}
+				})
+			}
+		}
+	}
+}
+
+// A table keeps the latest event of each key: what is before it may be gone, and so may a tombstone that is the latest.
+func TestReplayOfTable(t *testing.T) {
+	stone := data(3, 2, 0)
+	stone.Value = nil
+	rs := []Record{data(1, 1, 0), data(2, 1, 0), data(4, 2, 0), stone}
+	for name, c := range map[string]struct {
+		have []Record
+		says string
+	}{
+		"all":                     {rs, ""},
+		"compacted":               {rs[1:2], ""},
+		"compacted, stone stays":  {[]Record{rs[1], rs[3]}, ""},
+		"the latest is gone":      {rs[:1], "1 of 4 required events are missing"},
+		"older than the stone":    {rs[1:3], ""}, // not compacted yet: the stone may be gone with a later one only, but nobody can tell
+		"a key is gone":           {rs[2:], `key ["photos/1.jpg"]: event 00003dde-901e-007a-4eb5-cc621f000002 is missing, number 2 of the key's 2`},
+		"an older one comes last": {[]Record{rs[1], rs[0]}, "comes after a later one of its key"},
+	} {
+		v := replayed(ReplayLatest, rs)
+		for _, r := range c.have {
+			v.Note(r)
+		}
+		if got := text(v.Failures()); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: want %q\n%s", name, c.says, got)
+		}
+	}
+}
+
+// What is not required may be missing, may come, and is still compared.
+func TestReplayNotRequired(t *testing.T) {
+	v := NewReplay(ReplayExact)
+	for n := range 10 {
+		v.Expect(data(n, 1, 0), n < 5)
+	}
+	for n := range 7 {
+		r := data(n, 1, 0)
+		if n == 6 {
+			r.Value = []byte("x")
+		}
+		v.Note(r)
+	}
+	if got := text(v.Failures()); !strings.Contains(got, "cc621f000006 has another value") || strings.Contains(got, "missing") || v.Required() != 5 {
+		t.Error(got)
+	}
+}
+
+// An event that the feed itself has twice is expected twice.
+func TestReplayOfRepeatedEvent(t *testing.T) {
+	rs := []Record{data(1, 1, 0), data(2, 1, 0), data(3, 1, 0), data(1, 1, 0)}
+	v := replayed(ReplayExact, rs)
+	for _, i := range []int{0, 2, 1, 3} { // disorder makes it search
+		v.Note(rs[i])
+	}
+	if got := v.Failures(); len(got) != 1 || !strings.Contains(got[0].Problem, "comes after a later one") {
+		t.Error(text(got))
+	}
+	v.Note(rs[0])
+	if got := text(v.Failures()); !strings.Contains(got, "comes again") {
+		t.Error(got)
+	}
+}
+
+// Missing events are counted all, and told in the order of their keys, some of them.
+func TestReplayMissingIsBounded(t *testing.T) {
+	v := replayed(ReplayExact, topic())
+	f := v.Failures()
+	if len(f) != 1+examples || f[0].Problem != "120 of 120 required events are missing" || f[1].Key != `["photos/0.jpg"]` {
+		t.Error(text(f))
+	}
+}
