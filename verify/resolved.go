@@ -9,14 +9,14 @@ import (
 
 // Resolved checks the markers (I6): on a partition, no data comes after a marker R with updated <= R, and R never falls. At
 // the end it compares the partitions of each topic: they have to have the same markers. So it takes readers to the end of
-// all partitions, and a topic whose partition count did not change. Data that the service published too late, which the
-// bridge counts and logs as late, fails here.
+// all partitions. Data that the service published too late, which the bridge counts and logs as late, fails here.
 //
 // A marker's time is that of its header resolved, or of its value {"resolved":"…"}; if it has both, they must agree. Data is
 // judged by the header updated, or, without headers, by the value. It keeps 16 bytes a marker and partition.
 type Resolved struct {
 	failures
 	partitions int
+	late       map[int32]bool // partitions that begin later; true: with nothing
 	topics     byTopic[map[int32]*lane]
 }
 
@@ -28,7 +28,7 @@ type lane struct {
 
 // NewResolved returns a Resolved for topics with so many partitions.
 func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
+	return &Resolved{partitions: partitions, late: map[int32]bool{}, topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
 }
 
 // Markers is how many different markers partition 0 has, of each topic together.
@@ -42,26 +42,12 @@ func (v *Resolved) Markers() int {
 	return n
 }
 
+// Late says that a partition begins later than others: it was added, or retention has removed its begin. It may lack the
+// markers before its first one, but not the last; or, if retention has left it nothing, all.
+func (v *Resolved) Late(partition int32, nothing bool) { v.late[partition] = nothing }
+
 // Checked is how many markers came, on all partitions. Without one nothing was promised, so nothing can be checked.
 func (v *Resolved) Checked() int64 { return v.checked }
-
-// Last returns the time up to which every partition of the topic is resolved, "<ns>.<10 digits>", or "".
-func (v *Resolved) Last(topic string) string {
-	lanes := v.topics.all[topic]
-	if lanes == nil || len(*lanes) < v.partitions {
-		return ""
-	}
-	var least *lane
-	for _, l := range *lanes {
-		if len(l.markers) == 0 {
-			return ""
-		}
-		if least == nil || l.last.compare(least.last) < 0 {
-			least = l
-		}
-	}
-	return least.last.String()
-}
 
 // Note implements Validator.
 func (v *Resolved) Note(r Record) {
@@ -129,13 +115,24 @@ func (v *Resolved) Failures() []Failure {
 		if len(all) == 0 {
 			continue
 		}
+		sorted := slices.SortedFunc(maps.Keys(all), clock.compare)
 		for p := range int32(v.partitions) {
 			var have []clock
 			if l := lanes[p]; l != nil {
 				have = l.markers
 			}
-			if missing := len(all) - len(have); missing > 0 {
-				f.end("%s, partition %d lacks %d of %d markers; the first is %s", topic, p, missing, len(all), firstMissing(all, have))
+			want := sorted
+			switch nothing, late := v.late[p]; {
+			case late && len(have) > 0:
+				i, _ := slices.BinarySearchFunc(sorted, have[0], clock.compare)
+				want = sorted[i:]
+			case nothing:
+				want = nil
+			case late:
+				want = sorted[len(sorted)-1:]
+			}
+			if missing := len(want) - len(have); missing > 0 {
+				f.end("%s, partition %d lacks %d of %d markers; the first is %s", topic, p, missing, len(want), firstMissing(want, have))
 			}
 		}
 		for _, p := range slices.Sorted(maps.Keys(lanes)) {
@@ -147,14 +144,13 @@ func (v *Resolved) Failures() []Failure {
 	return f.Failures()
 }
 
-func firstMissing(all map[clock]bool, have []clock) clock {
-	sorted := slices.SortedFunc(maps.Keys(all), clock.compare)
-	for i, m := range sorted {
+func firstMissing(want, have []clock) clock {
+	for i, m := range want {
 		if i >= len(have) || have[i] != m {
 			return m
 		}
 	}
-	return clock{} // never: all has more than have
+	return clock{} // never: want has more than have
 }
 
 func (c clock) String() string { return fmt.Sprintf("%d.%010d", c.wall, c.logical) }

@@ -298,3 +298,82 @@ func TestSummaryOfNothing(t *testing.T) {
 		t.Errorf("%v", s)
 	}
 }
+
+// Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it; what
+// else is broken is still found.
+func TestLatePartitions(t *testing.T) {
+	grown := func() (rs []Record) { // partition 2 is there from segment 1 on
+		for _, r := range topic() {
+			first := strings.Contains(string(r.Header("position")), "/0000/")
+			switch {
+			case r.Key != nil && first:
+				r.Partition = partitionOf(r.Key, partitions-1)
+			case r.Key == nil && r.Partition == 2 && r.Headers[0].Value[6] == '3':
+				continue // the marker of segment 0
+			}
+			rs = append(rs, r)
+		}
+		return rs
+	}
+	for name, c := range map[string]struct {
+		fault   func(rs []Record) []Record
+		nothing bool
+		found   string
+	}{
+		"grown":                      {func(rs []Record) []Record { return rs }, false, ""},
+		"the last marker is missing": {func(rs []Record) []Record { return rs[:len(rs)-1] }, false, "resolved"},
+		"no marker at all": {func(rs []Record) []Record {
+			return slices.DeleteFunc(rs, func(r Record) bool { return r.Key == nil && r.Partition == 2 })
+		}, false, "resolved"},
+		"nothing is left": {func(rs []Record) []Record {
+			return slices.DeleteFunc(rs, func(r Record) bool { return r.Key == nil && r.Partition == 2 })
+		}, true, ""},
+		"a partition that was there lacks one": {func(rs []Record) []Record {
+			i := find(rs, isMark)
+			return slices.Delete(rs, i, i+1)
+		}, false, "resolved"},
+		"a key where no count puts it": {func(rs []Record) []Record {
+			for p := range int32(partitions) {
+				if p != partitionOf(rs[0].Key, partitions) && p != partitionOf(rs[0].Key, partitions-1) {
+					rs[0].Partition = p
+				}
+			}
+			return rs
+		}, false, "partition"},
+		"swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs }, false, "order"},
+	} {
+		resolved := NewResolved(partitions)
+		resolved.Late(2, c.nothing)
+		g := All(NewPartition(partitions, partitionOf).GrownFrom(partitions-1), NewOrder().Moves(), resolved)
+		rs := c.fault(grown())
+		for _, r := range rs {
+			g.Note(r)
+		}
+		found := []string{}
+		for _, c := range g.Summary().Checks {
+			if len(c.Failures) > 0 {
+				found = append(found, c.Name)
+			}
+		}
+		if strings.Join(found, " ") != c.found {
+			t.Errorf("%s: found by %v, want %q: %s", name, found, c.found, text(g.Failures()))
+		}
+		// As if it never changed: the late partition, or the keys that moved, are found.
+		strict := All(NewPartition(partitions, partitionOf), NewOrder(), NewResolved(partitions))
+		for _, r := range rs {
+			strict.Note(r)
+		}
+		if strict.Summary().OK() {
+			t.Errorf("%s: nothing is found", name)
+		}
+	}
+	moved := replayed(ReplayExact, topic()).Moves()
+	all := topic()
+	slices.Reverse(all)
+	for _, r := range all {
+		moved.Note(r)
+	}
+	if f := moved.Failures(); len(f) > 0 {
+		t.Error(text(f))
+	}
+}

@@ -18,6 +18,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2 // arguments or settings
+	exitBroken = 4 // verify: a promise is broken
 )
 
 // verb is one of the program's commands. Run gets the arguments after the verb.
@@ -32,6 +33,7 @@ func verbs() []verb {
 		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
 		{"check", "try what run needs of the feed and of Kafka, and say what to do", checkVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
+		{"verify", "check a topic against what is promised of it; --feed: against the feed, too", verifyVerb},
 		{"config", "print the settings in force, secrets masked; --format: the reference of all settings", configVerb},
 		{"version", "print the version", versionVerb},
 	}
@@ -63,12 +65,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
 	var settings *bridge.SettingsError
+	var broken *brokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, &usage), errors.As(err, &settings):
 		fmt.Fprintln(stderr, "bridge:", err)
 		return exitUsage
+	case errors.As(err, &broken):
+		fmt.Fprintln(stderr, "bridge:", err)
+		return exitBroken
 	default:
 		fmt.Fprintln(stderr, "bridge:", err)
 		return exitFailed
@@ -80,7 +86,7 @@ func help(w io.Writer) {
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-8s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings.\n")
+	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 4 verification failed.\n")
 }
 
 // flags returns a flag set whose help shows usage and, if asked, more.

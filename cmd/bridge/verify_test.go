@@ -1,0 +1,439 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+	"blobfeed/integration/feedsim"
+	"blobfeed/verify"
+)
+
+const written = "changes" // the topic that the bridge writes
+
+// delivered sets the environment for a broker of its own, and lets the program deliver a feed to it.
+func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
+	t.Helper()
+	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	for _, s := range append([]string{
+		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
+		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
+	}, settings...) {
+		name, value, _ := strings.Cut(s, "=")
+		t.Setenv("BRIDGE_"+name, value)
+	}
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// records returns those of the topic that the bridge wrote, by partition.
+func records(t *testing.T, cl *kgo.Client) (rs []*kgo.Record) {
+	t.Helper()
+	tp, err := openTopic(t.Context(), cl.Opts(), written)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tp.close()
+	err = tp.scan(t.Context(), func(v verify.Record) bool {
+		r := &kgo.Record{Partition: v.Partition, Offset: v.Offset, Key: v.Key, Value: v.Value, Timestamp: timeOf(v.Millis)}
+		for _, h := range v.Headers {
+			r.Headers = append(r.Headers, kgo.RecordHeader(h))
+		}
+		rs = append(rs, r)
+		return true
+	})
+	if err != nil || len(rs) == 0 {
+		t.Fatalf("%d records, %v", len(rs), err)
+	}
+	slices.SortStableFunc(rs, func(a, b *kgo.Record) int { return int(a.Partition - b.Partition) })
+	return rs
+}
+
+// produce writes records to a topic, which it creates if it has to.
+func produce(t *testing.T, cl *kgo.Client, topic string, rs []*kgo.Record) {
+	t.Helper()
+	_, _ = kadm.NewClient(cl).CreateTopic(t.Context(), 3, 1, nil, topic) // produce says if it is not there
+	for i := range rs {
+		r := *rs[i]
+		r.Topic = topic
+		if err := cl.ProduceSync(t.Context(), &r).FirstErr(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// status returns what the JSON report says of each check.
+func status(t *testing.T, stdout string) (r report, of map[string]string) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	of = map[string]string{}
+	for _, c := range r.Checks {
+		of[c.Name] = c.Status
+	}
+	return r, of
+}
+
+// What the bridge delivers of the real feed holds; broken in whatever way, it is found and named.
+func TestVerify(t *testing.T) {
+	cl := delivered(t, "../../testdata/real-2020")
+	code, stdout, stderr := call(t, "verify", "--feed")
+	for _, want := range []string{
+		"topic changes: 717 records and 30 markers on 3 partitions\n",
+		"feed: 717 events, 717 for the topic, 717 of them must be there, by the cursors in blobfeed.offsets\n",
+		"holds        unique     no event comes twice (717 checked)\n",
+		"not checked  before ", "holds        replay ",
+	} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("%q is not said", want)
+		}
+	}
+	if code != exitOK || strings.Contains(stdout, "BROKEN") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+
+	rs := records(t, cl)
+	data := func(r *kgo.Record) bool { return r.Key != nil }
+	first := slices.IndexFunc(rs, data)
+	// The second event of a key that has one, with nothing but data between.
+	pair := func(rs []*kgo.Record) (i, j int) {
+		for j := range rs {
+			for i := j - 1; i >= 0 && rs[i].Key != nil; i-- {
+				if string(rs[i].Key) == string(rs[j].Key) && rs[i].Partition == rs[j].Partition {
+					return i, j
+				}
+			}
+		}
+		t.Fatal("no key has two events")
+		return 0, 0
+	}
+	changed := func(r *kgo.Record, change func(*kgo.Record)) *kgo.Record {
+		c := *r
+		c.Headers = slices.Clone(r.Headers)
+		change(&c)
+		return &c
+	}
+	for name, c := range map[string]struct {
+		fault  func(rs []*kgo.Record) []*kgo.Record
+		broken string
+		says   string
+	}{
+		"nothing": {func(rs []*kgo.Record) []*kgo.Record { return rs }, "", ""},
+		"removed": {func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7"},
+		"doubled": {func(rs []*kgo.Record) []*kgo.Record { return slices.Insert(rs, first+1, rs[first]) },
+			"unique order progress replay", "offset " + strconv.Itoa(first+1) + ", key " + string(rs[first].Key) + ": event "},
+		"reordered": {func(rs []*kgo.Record) []*kgo.Record { i, j := pair(rs); rs[i], rs[j] = rs[j], rs[i]; return rs },
+			"order progress replay", "comes after a later one of its key"},
+		"elsewhere": {func(rs []*kgo.Record) []*kgo.Record {
+			i := slices.IndexFunc(rs, func(r *kgo.Record) bool { return data(r) && r.Partition == 0 })
+			r := changed(rs[i], func(r *kgo.Record) { r.Partition = 1 })
+			return slices.Insert(slices.Delete(rs, i, i+1), 0, r)
+		}, "partition order", "the key belongs to partition 0"},
+		"changed": {func(rs []*kgo.Record) []*kgo.Record {
+			rs[first] = changed(rs[first], func(r *kgo.Record) { r.Value = append(slices.Clone(r.Value), ' ') })
+			return rs
+		}, "replay", "has another value than expected"},
+		"made up": {func(rs []*kgo.Record) []*kgo.Record {
+			rs[first] = changed(rs[first], func(r *kgo.Record) {
+				for i, h := range r.Headers {
+					if h.Key == "ce_id" {
+						r.Headers[i].Value = []byte("00000000-0000-0000-0000-000000000000")
+					}
+				}
+			})
+			return rs
+		}, "replay", "event 00000000-0000-0000-0000-000000000000 is not expected"},
+		"a marker removed": {func(rs []*kgo.Record) []*kgo.Record {
+			i := slices.IndexFunc(rs, func(r *kgo.Record) bool { return r.Key == nil })
+			return slices.Delete(rs, i, i+1)
+		}, "resolved", "lacks 1 of 10 markers"},
+		"after its marker": {func(rs []*kgo.Record) []*kgo.Record {
+			end := slices.IndexFunc(rs, func(r *kgo.Record) bool { return r.Partition > rs[first].Partition })
+			return slices.Delete(slices.Insert(rs, end, rs[first]), first, first+1)
+		}, "resolved barrier progress", "comes after the marker"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			topic := strings.ReplaceAll(name, " ", "-")
+			produce(t, cl, topic, c.fault(slices.Clone(rs)))
+			code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic, "--output", "json")
+			_, of := status(t, stdout)
+			want := exitOK
+			for _, check := range strings.Fields(c.broken) {
+				want = exitBroken
+				if of[check] != broken || !strings.Contains(stderr, check) {
+					t.Errorf("%s is %s", check, of[check])
+				}
+			}
+			_, text, _ := call(t, "verify", "--feed", "--topic", topic)
+			if code != want || !strings.Contains(text, c.says) {
+				t.Errorf("exit code %d, want %d and %q: %s%s", code, want, c.says, text, stderr)
+			}
+		})
+	}
+	t.Run("doubled in place", func(t *testing.T) {
+		produce(t, cl, written, rs[first:first+1])
+		code, stdout, stderr := call(t, "verify")
+		if code != exitBroken || !strings.Contains(stdout, "comes again; first on partition") || !strings.Contains(stderr, "unique") {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	})
+}
+
+// What can't be checked is no success: exit code 1, or 2 where the settings are to blame.
+func TestVerifyUnchecked(t *testing.T) {
+	cl := delivered(t, "../../testdata/real-2020")
+	produce(t, cl, "empty", nil)
+	rs := records(t, cl)
+	produce(t, cl, "no-markers", slices.DeleteFunc(slices.Clone(rs), func(r *kgo.Record) bool { return r.Key == nil }))
+	produce(t, cl, "markers", slices.DeleteFunc(slices.Clone(rs), func(r *kgo.Record) bool { return r.Key != nil }))
+	for args, c := range map[string]struct {
+		setting string
+		code    int
+		says    string
+	}{
+		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
+		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
+		"verify --topic no-markers":        {"", exitFailed, "resolved: there was nothing to check"},
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: nothing says what has to be there"},
+		"verify --topic markers":           {"", exitFailed, "has no records: nothing was checked"},
+		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
+		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
+		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
+		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
+		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
+		"verify --output xml":                                             {"", exitUsage, "xml"},
+		"verify now":                                                      {"", exitUsage, "no arguments"},
+		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
+		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
+		"verify --help":                                                   {"", exitOK, "4 one is broken"},
+	} {
+		t.Run(args, func(t *testing.T) {
+			if name, value, ok := strings.Cut(c.setting, "="); ok {
+				t.Setenv(name, value)
+			}
+			code, stdout, stderr := call(t, strings.Fields(args)...)
+			if code != c.code || !strings.Contains(stderr, c.says) {
+				t.Errorf("exit code %d, want %d and %q: %s%s", code, c.code, c.says, stdout, stderr)
+			}
+		})
+	}
+}
+
+// Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
+func TestVerifySelection(t *testing.T) {
+	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EXCLUDE_EVENT_TYPES=BlobDeleted", "KEY_FORMAT=string")
+	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
+		code, stdout, stderr := call(t, strings.Fields(args)...)
+		r, of := status(t, stdout)
+		if code != exitOK || r.Records == 0 || of["partition"] != holds || of["progress"] != holds || of["resolved"] != holds {
+			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != holds) {
+			t.Errorf("%s: %+v of %d records", args, f, r.Records)
+		}
+		if strings.Contains(args, "bounded") && (of["unique"] != notChecked || of["order"] != notChecked) {
+			t.Errorf("%s: %v", args, of)
+		}
+	}
+}
+
+// Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
+func TestVerifyModes(t *testing.T) {
+	for setting, want := range map[string]map[string]string{
+		"HEADERS=none":           {"unique": holds, "sequence": holds, "order": notChecked, "barrier": notChecked, "resolved": holds, "replay": holds},
+		"DELIVERY=at_least_once": {"unique": notChecked, "order": notChecked, "progress": notChecked, "barrier": holds, "replay": holds},
+		"RESOLVED_TO=off":        {"unique": holds, "resolved": notChecked, "replay": holds},
+	} {
+		t.Run(setting, func(t *testing.T) {
+			delivered(t, "../../testdata/real-2020", setting)
+			code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
+			_, of := status(t, stdout)
+			for name, status := range want {
+				if of[name] != status {
+					t.Errorf("%s is %s, want %s", name, of[name], status)
+				}
+			}
+			if code != exitOK {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// Of an open segment what the cursors cover has to be there, and not what came to the feed since. What retention took from
+// the topic's begin need not be, and what it took from the feed can't be compared.
+func TestVerifyOpenSegment(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
+		t.Fatal(err)
+	}
+	cl := delivered(t, dir)
+	run := func(code int) (report, map[string]string) {
+		t.Helper()
+		have, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
+		if have != code {
+			t.Fatalf("exit code %d: %s%s", have, stdout, stderr)
+		}
+		return status(t, stdout)
+	}
+	if r, _ := run(exitOK); r.Feed.Required != r.Records || r.Feed.Given != r.Records || r.Records == 0 {
+		t.Errorf("%+v of %d", r.Feed, r.Records)
+	}
+	if err := feed.Append(ctx, 50, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := run(exitOK); r.Feed.Required != r.Records || r.Feed.Given <= r.Records {
+		t.Errorf("%+v of %d", r.Feed, r.Records)
+	}
+	// Up to the 20th record of each partition, which is in the first segment.
+	cut := kadm.Offsets{}
+	for p := range int32(3) {
+		cut.Add(kadm.Offset{Topic: written, Partition: p, At: 20})
+	}
+	if _, err := kadm.NewClient(cl).DeleteRecords(ctx, cut); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := run(exitOK)
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "its begin is gone") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
+		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
+	}
+}
+
+// A topic that got partitions fails as it is, and holds when verify is told.
+func TestVerifyGrownTopic(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grow := func() {
+		t.Helper()
+		if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := feed.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	grow()
+	cl := delivered(t, dir)
+	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the open segment keeps the old count
+		grow()
+		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+	}
+	code, stdout, stderr := call(t, "verify", "--feed")
+	if code != exitBroken || !strings.Contains(stdout, "say how many it had before: --grown-from") || !strings.Contains(stderr, "partition, resolved") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	code, stdout, stderr = call(t, "verify", "--feed", "--grown-from", "3")
+	if code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	// Not to a fifth partition, and not to one that no count explains.
+	code, _, stderr = call(t, "verify", "--grown-from", "2")
+	if code != exitBroken || !strings.Contains(stderr, "partition") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, _ = call(t, "verify", "--grown-from", "9"); code != exitUsage {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// While the bridge writes, verify finds no fault in what is half way.
+func TestVerifyLive(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	delivered(t, dir, "POLL_INTERVAL=20ms", "COMMIT_INTERVAL=20ms")
+	c, err := config.Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := options(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, progress := logs(c, io.Discard)
+	o.Log, o.Observer = log, progress
+	stop, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() {
+		if err := bridge.New(o).Run(stop, ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	working.Go(func() {
+		tick := time.NewTicker(20 * time.Millisecond) // a feed that grows faster than verify reads would never end
+		defer tick.Stop()
+		for n := 0; stop.Err() == nil; n++ {
+			<-tick.C
+			err := feed.Append(ctx, 10, nil)
+			if n%10 == 9 {
+				err = errors.Join(err, feed.Next(ctx))
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+		}
+	})
+	var first, last int64
+	limit := time.Now().Add(time.Minute)
+	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ { // joining the group takes longer than a few rounds
+		code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
+		if code != exitOK {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			break
+		}
+		r, _ := status(t, stdout)
+		if last = r.Records; i == 0 {
+			first = last
+		}
+	}
+	cancel()
+	working.Wait()
+	if last <= first {
+		t.Errorf("%d records, then %d: nothing was written meanwhile", first, last)
+	}
+}
+
+func timeOf(millis int64) time.Time { return time.UnixMilli(millis) }
