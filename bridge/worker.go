@@ -103,11 +103,7 @@ func (w *worker) hold() error {
 		w.txn.drop()
 		w.pool.drop()
 	}()
-	s, _, err := w.view.Get()
-	if err != nil {
-		return err
-	}
-	w.lease, w.cursor = lease, s.Cursor(w.p)
+	w.lease, w.cursor = lease, lease.Cursor()
 	w.frontier = nil // what a failed transaction promised is void
 	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
 	for w.soft.Err() == nil {

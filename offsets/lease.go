@@ -11,6 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/mutation"
 )
 
 // Config is what all leases of an instance share.
@@ -34,7 +36,8 @@ type Lease struct {
 	cfg  *Config
 	view *View
 	cl   *kgo.Client
-	open bool // a transaction is open, or, without transactions, records are unflushed
+	was  *State // what the topic said after the fence
+	open bool   // a transaction is open, or, without transactions, records are unflushed
 
 	promise func(*kgo.Record, error) // made once: Produce must not allocate
 	mu      sync.Mutex
@@ -50,7 +53,11 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 	opts := slices.Concat(cfg.Client, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if cfg.Transactional {
-		opts = append(opts, kgo.TransactionalID(fmt.Sprintf("%s-%d", cfg.Name, p)), kgo.TransactionTimeout(cfg.TxnTimeout))
+		id := fmt.Sprintf("%s-%d", cfg.Name, p)
+		if mutation.NoFence {
+			id += "-" + cfg.Instance
+		}
+		opts = append(opts, kgo.TransactionalID(id), kgo.TransactionTimeout(cfg.TxnTimeout))
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -66,6 +73,13 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 }
 
 func (l *Lease) acquire(ctx context.Context) error {
+	var early *State
+	if mutation.ReadFirst {
+		early, _, _ = l.view.Get()
+	}
+	if err := mutation.Gate(ctx, l.Partition); err != nil {
+		return err
+	}
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
 	r, err := l.document(keyOwner, owner{Version: Version, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
@@ -76,9 +90,15 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	// I3: then the read. When the view has passed our own record it has every record of the former owner.
-	_, err = l.view.Await(ctx, func(s *State) bool { return s.next[l.Partition] > r.Offset })
+	l.was, err = l.view.Await(ctx, func(s *State) bool { return s.next[l.Partition] > r.Offset })
+	if mutation.ReadFirst {
+		l.was = early
+	}
 	return err
 }
+
+// Cursor returns where the former owner left off, for the holder to change.
+func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 
 // Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
 // client until Commit returns. Errors show in Commit, and in Err before that.

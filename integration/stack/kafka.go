@@ -28,7 +28,8 @@ type node struct {
 // startKafka formats and starts all nodes.
 func (s *Stack) startKafka(ctx context.Context) error {
 	n := s.opt.Brokers
-	free, err := freePorts((2 + len(secureListeners)) * n)
+	secure := len(secureListeners) * n
+	free, err := freePorts(2*n + secure + 2*n*s.opt.Links)
 	if err != nil {
 		return err
 	}
@@ -42,6 +43,14 @@ func (s *Stack) startKafka(ctx context.Context) error {
 		voters = append(voters, fmt.Sprintf("%d@%s", i+1, address(free[n+i])))
 		brokers = append(brokers, address(free[i]))
 	}
+	extra := free[2*n+secure:]
+	s.Links = make([][]Link, s.opt.Links)
+	for k := range s.Links {
+		for range n {
+			s.Links[k] = append(s.Links[k], Link{Name: fmt.Sprintf("LINK%d", k), Target: address(extra[0]), Address: address(extra[1])})
+			extra = extra[2:]
+		}
+	}
 	var nodes []*node
 	for i := range n {
 		v := settings{
@@ -51,8 +60,11 @@ func (s *Stack) startKafka(ctx context.Context) error {
 		if n > 1 {
 			v.BrokerSession = 3000
 		}
+		for _, l := range s.Links {
+			v.Links = append(v.Links, l[i])
+		}
 		properties := map[string]string{}
-		if s.opt.Secure {
+		if s.opt.Secure { // which sets the listeners, so links are not for it
 			properties = s.secure(v, free[2*n+i*len(secureListeners):])
 		}
 		maps.Copy(properties, s.opt.KafkaProperties)

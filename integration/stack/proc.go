@@ -40,7 +40,7 @@ func (s *Stack) spawn(name, archive, bin string, args ...string) (*proc, error) 
 	go func() {
 		defer close(p.done)
 		defer out.Close()
-		_ = runTied(p.cmd, started) // the process's state tells
+		_ = RunTied(p.cmd, started) // the process's state tells
 	}()
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
@@ -49,9 +49,9 @@ func (s *Stack) spawn(name, archive, bin string, args ...string) (*proc, error) 
 	return p, nil
 }
 
-// runTied runs a command that does not outlive this process. Pdeathsig is sent when the *thread* that forked exits, so
+// RunTied runs a command that does not outlive this process. Pdeathsig is sent when the *thread* that forked exits, so
 // the child is started and awaited on a locked thread that lives as long as the child. Call it in a goroutine of its own.
-func runTied(cmd *exec.Cmd, started chan<- error) error {
+func RunTied(cmd *exec.Cmd, started chan<- error) error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	cmd.SysProcAttr = childAttr()
 	err := cmd.Start()
@@ -68,7 +68,7 @@ func runTool(ctx context.Context, bin string, args ...string) error {
 	var out tailBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	started, ended := make(chan error, 1), make(chan error, 1)
-	go func() { ended <- runTied(cmd, started) }()
+	go func() { ended <- RunTied(cmd, started) }()
 	if err := <-ended; err != nil {
 		return fmt.Errorf("running %s: %w\n%s", bin, errors.Join(err, context.Cause(ctx)), out.b)
 	}

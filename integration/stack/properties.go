@@ -19,6 +19,7 @@ type settings struct {
 	Voters, Data             string
 	Replicas, MinISR         int
 	BrokerSession            int // ms
+	Links                    []Link
 }
 
 // render returns server.properties. Extra properties take the place of those of the same name.

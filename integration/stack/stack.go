@@ -25,6 +25,8 @@ type Options struct {
 	Brokers  int
 	Registry bool
 	Azurite  bool
+	// Links is how many ways lead to the brokers besides the direct one: see Stack.Links.
+	Links int
 
 	// KafkaProperties are added to every node's server.properties. They win over what is there.
 	KafkaProperties map[string]string
@@ -42,6 +44,9 @@ type Stack struct {
 	SchemaRegistryURL     string   // of the API that is compatible with Confluent's
 	AzureConnectionString string
 	Security              *Security // with Options.Secure
+	// Links are for tests that stand between a client and the brokers: link by link, node 0, 1, 2. A client whose seed brokers
+	// are the Addresses of a link is told of no other addresses. Nobody listens there: the test does, and passes on to Target.
+	Links [][]Link
 
 	opt   Options
 	cache string
@@ -53,6 +58,13 @@ type Stack struct {
 	mu     sync.Mutex // guards what follows, and proc and paused of nodes
 	procs  []*proc
 	closed bool
+}
+
+// Link is a listener of a broker that advertises another address.
+type Link struct {
+	Name    string // of the listener
+	Target  string // where the broker listens
+	Address string // where clients are sent
 }
 
 // Start starts a stack and returns when all of it answers. Logf may be nil.

@@ -1,0 +1,34 @@
+package chaos
+
+import "encoding/binary"
+
+// frames follows the requests on a connection: each is its length, in four bytes, and begins with the key of its API.
+type frames struct {
+	head [6]byte
+	have int   // bytes of head
+	skip int64 // bytes left of the request whose head was read
+}
+
+// group reports whether a request of a consumer group begins in b.
+func (f *frames) group(b []byte) (found bool) {
+	for len(b) > 0 {
+		if f.skip > 0 {
+			n := min(f.skip, int64(len(b)))
+			f.skip -= n
+			b = b[n:]
+			continue
+		}
+		n := copy(f.head[f.have:], b)
+		f.have += n
+		b = b[n:]
+		if f.have < len(f.head) {
+			break
+		}
+		switch binary.BigEndian.Uint16(f.head[4:]) {
+		case 11, 12, 13, 14, 68: // JoinGroup, Heartbeat, LeaveGroup, SyncGroup, ConsumerGroupHeartbeat
+			found = true
+		}
+		f.skip, f.have = int64(binary.BigEndian.Uint32(f.head[:]))-2, 0
+	}
+	return found
+}

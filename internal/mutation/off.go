@@ -1,0 +1,15 @@
+//go:build !mutation
+
+package mutation
+
+import "context"
+
+// The switches.
+const (
+	NoFence   = false
+	ReadFirst = false
+	NoBarrier = false
+)
+
+// Gate does nothing.
+func Gate(context.Context, int32) error { return nil }

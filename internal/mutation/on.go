@@ -1,0 +1,46 @@
+//go:build mutation
+
+package mutation
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+)
+
+// The switches.
+var (
+	NoFence   = chosen == "fence"
+	ReadFirst = chosen == "read_first"
+	NoBarrier = chosen == "barrier"
+)
+
+var chosen, gate = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE")
+
+// A misspelt mutation would take nothing out, and so prove nothing.
+func init() {
+	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier {
+		panic("MUTATION=" + chosen + ": want fence, read_first or barrier")
+	}
+}
+
+// Gate waits until the file exists that MUTATION_GATE names.
+func Gate(ctx context.Context, lease int32) error {
+	if gate == "" {
+		return nil
+	}
+	if err := os.WriteFile(fmt.Sprintf("%s.%d", gate, lease), nil, 0o600); err != nil {
+		return err
+	}
+	for {
+		if _, err := os.Stat(gate); err == nil {
+			return nil
+		}
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
