@@ -70,10 +70,10 @@ type planner struct {
 	broker  time.Duration        // when a broker may be next
 }
 
-// Plan returns n faults, after a start with the fewest instances.
+// Plan returns n faults, after a start with one instance more than the fewest.
 func Plan(seed uint64, n int) []Fault {
 	p := &planner{rng: rand.New(rand.NewPCG(seed, 0))}
-	for i := range fewest {
+	for i := range fewest + 1 {
 		p.running[i] = true
 	}
 	var plan []Fault
@@ -97,7 +97,7 @@ func (p *planner) between(a, b time.Duration) time.Duration {
 var weights = []struct {
 	kind   Kind
 	weight int
-}{{Cut, 30}, {Pause, 20}, {Kill, 15}, {Join, 15}, {Stop, 12}, {KillBroker, 4}, {StopBroker, 3}, {PauseBroker, 3}}
+}{{Cut, 26}, {Pause, 16}, {Kill, 20}, {Join, 20}, {Stop, 10}, {KillBroker, 4}, {StopBroker, 3}, {PauseBroker, 3}}
 
 // draw returns a fault, if what was drawn is possible now.
 func (p *planner) draw() (f Fault, ok bool) {

@@ -17,7 +17,7 @@ func TestPlan(t *testing.T) {
 		if !slices.Equal(plan, Plan(seed, 400)) || !slices.Equal(plan[:30], Plan(seed, 30)) {
 			t.Fatalf("seed %d: another plan the second time", seed)
 		}
-		running, hurt, down, most := map[int]bool{0: true, 1: true, 2: true}, map[int]Fault{}, -1, 0
+		running, hurt, down, most := map[int]bool{0: true, 1: true, 2: true, 3: true}, map[int]Fault{}, -1, 0
 		last := time.Duration(0)
 		for _, s := range steps(plan) {
 			f := s.fault
