@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration stack bench docs fmt lint fresh deployment cross vuln verify clean
+.PHONY: build demo test fuzz integration chaos stack bench docs fmt lint fresh deployment cross vuln verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -28,7 +28,10 @@ fuzz: ## every fuzz target for FUZZTIME
 
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
-	bin/stack run $(GO) test -count=1 -timeout 20m -tags integration ./integration/...
+	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration ./integration/...
+
+chaos: ## half an hour of faults on several instances and three brokers; CHAOS_SEED=… repeats a plan
+	CHAOS_FAULTS=$${CHAOS_FAULTS:-450} $(GO) test -v -count=1 -timeout 2h -tags integration -run TestChaos ./integration/chaos
 
 stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
@@ -49,8 +52,10 @@ lint:
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./integration/...
+	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
 	$(STATIC) ./...
 	$(STATIC) -tags integration ./integration/...
+	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
 
 fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }

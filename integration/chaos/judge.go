@@ -1,0 +1,204 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/partitioner"
+	"blobfeed/verify"
+)
+
+// metadataAge: the client's default would cost 5 s after each change.
+const metadataAge = 100 * time.Millisecond
+
+// Judge reads a topic as its users do, and has everything checked.
+type Judge struct {
+	topic string
+	cl    *kgo.Client
+
+	mu       sync.Mutex
+	checks   *verify.Group
+	unique   *verify.Unique
+	complete *verify.Complete
+	resolved *verify.Resolved
+	next     map[int32]int64      // by partition: what is below was read
+	waiting  map[string]time.Time // events that have not come, since when
+	moved    time.Time            // when one came last, or began to be waited for
+	delays   []time.Duration
+	stalls   []time.Duration // in which nothing came though something was waited for
+}
+
+// stalled is from when on waiting counts as a stall: a commit and a poll of the feed take a part of it.
+const stalled = 2 * time.Second
+
+// NewJudge returns a Judge that has read nothing.
+func NewJudge(brokers []string, topic string) (*Judge, error) {
+	j := &Judge{topic: topic, unique: verify.NewUnique(), complete: verify.NewComplete(), resolved: verify.NewResolved(partitions),
+		next: map[int32]int64{}, waiting: map[string]time.Time{}}
+	j.checks = verify.All(j.unique, j.complete, j.resolved, verify.NewOrder(), verify.NewSequence(), verify.NewProgress(), verify.NewBarrier(),
+		verify.NewPartition(partitions, partitioner.Murmur2))
+	var err error
+	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge), kgo.FetchMaxWait(200*time.Millisecond),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	return j, err
+}
+
+// Close ends the reading.
+func (j *Judge) Close() { j.cl.Close() }
+
+// Expect says that an event has to come. It has not been written yet.
+func (j *Judge) Expect(e feedsim.Event) {
+	if e.Key == "" {
+		return // Control: it makes no record
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.complete.Expect(e.ID)
+	if len(j.waiting) == 0 {
+		j.moved = time.Now()
+	}
+	j.waiting[e.ID] = time.Now()
+}
+
+// Read reads until ctx ends.
+func (j *Judge) Read(ctx context.Context) error {
+	for {
+		fs := j.cl.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		fs.EachRecord(j.note)
+		var failed error
+		fs.EachError(func(_ string, p int32, err error) {
+			failed = errors.Join(failed, fmt.Errorf("reading partition %d of %s: %w", p, j.topic, err))
+		})
+		if failed != nil {
+			return failed
+		}
+	}
+}
+
+func (j *Judge) note(r *kgo.Record) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if r.Offset < j.next[r.Partition] {
+		return // the client went back: it is the same record
+	}
+	j.next[r.Partition] = r.Offset + 1
+	if r.Attrs.IsControl() {
+		return
+	}
+	v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Millis: r.Timestamp.UnixMilli()}
+	for _, h := range r.Headers {
+		v.Headers = append(v.Headers, verify.Header(h))
+	}
+	j.checks.Note(v)
+	if r.Key == nil {
+		return
+	}
+	now := time.Now()
+	if since := now.Sub(j.moved); len(j.waiting) > 0 && since > stalled {
+		j.stalls = append(j.stalls, since)
+	}
+	j.moved = now
+	id := string(v.Header("ce_id"))
+	if at, ok := j.waiting[id]; ok {
+		delete(j.waiting, id)
+		j.delays = append(j.delays, now.Sub(at))
+	}
+}
+
+// Left is how many events have not come.
+func (j *Judge) Left() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.complete.Left()
+}
+
+// Markers is how many markers came on partition 0.
+func (j *Judge) Markers() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.resolved.Markers()
+}
+
+// Doubled reports whether an event came again.
+func (j *Judge) Doubled() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.unique.Failures()) > 0
+}
+
+// Drained reports whether everything was read that is committed.
+func (j *Judge) Drained(ctx context.Context) (bool, error) {
+	ends, err := kadm.NewClient(j.cl).ListCommittedOffsets(ctx, j.topic)
+	if err != nil {
+		return false, err
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	drained := true
+	ends.Each(func(o kadm.ListedOffset) { drained = drained && o.Err == nil && j.next[o.Partition] >= o.Offset })
+	return drained, nil
+}
+
+// Summary is the judgement so far.
+func (j *Judge) Summary() verify.Summary {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.checks.Summary()
+}
+
+// Delays returns how long events took from the feed to a reader: half of them, 99 of 100, and all.
+func (j *Judge) Delays() (half, most, all time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	n := len(j.delays)
+	if n == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(j.delays)
+	return j.delays[n/2], j.delays[n*99/100], j.delays[n-1]
+}
+
+// Stalls returns how often nothing came for long though something was waited for, how long in all, and at most.
+func (j *Judge) Stalls() (n int, sum, worst time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, d := range j.stalls {
+		sum += d
+		worst = max(worst, d)
+	}
+	return len(j.stalls), sum, worst
+}
+
+// Await returns when cond holds, or fails after limit.
+func Await(ctx context.Context, limit time.Duration, what string, cond func(context.Context) (bool, error)) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	var last error
+	for {
+		ok, err := cond(ctx)
+		if ok && err == nil {
+			return nil
+		}
+		if ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return errors.Join(fmt.Errorf("after %s still not: %s", limit, what), last)
+		}
+	}
+}

@@ -1,0 +1,264 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"blobfeed/integration/stack"
+)
+
+// Options say what a run is.
+type Options struct {
+	Seed    uint64
+	Faults  int
+	Program string // path
+	Dir     string // for logs and the feed
+	Logf    func(string, ...any)
+}
+
+// Stack is what the stack of a run needs.
+var Stack = stack.Options{Brokers: brokers, Links: slots}
+
+// The limits of what may take how long.
+const (
+	endLimit    = 5 * time.Minute // for the rest, after the last fault
+	stopLimit   = 30 * time.Second
+	settleLimit = 2 * time.Minute // for brokers to be whole again
+)
+
+type run struct {
+	*World
+	Options
+	judge *Judge
+	admin *kadm.Client
+	rest  time.Duration // from the last fault's end until everything was there
+
+	brokerWork sync.WaitGroup // starts of brokers
+	stopping   sync.WaitGroup
+	mu         sync.Mutex
+	failures   []string
+}
+
+// Run carries out the plan of a seed and judges what came of it. The error is of the run, not of the program: then nothing is
+// known.
+func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) {
+	own := spec
+	own.Seed = o.Seed
+	name := fmt.Sprintf("chaos-%d-%d", o.Seed, time.Now().UnixNano())
+	w, err := NewWorld(ctx, s, o.Program, o.Dir, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	r := &run{World: w, Options: o}
+	if r.judge, err = NewJudge(s.KafkaBrokers, w.Topic); err != nil {
+		return nil, err
+	}
+	defer r.judge.Close()
+	r.admin = kadm.NewClient(r.judge.cl)
+	if err := w.Feed.Open(ctx); err != nil {
+		return nil, err
+	}
+
+	began := time.Now()
+	reading, endReading := context.WithCancel(ctx)
+	feeding, endFeeding := context.WithCancel(ctx)
+	var sides sync.WaitGroup
+	var readErr, feedErr error
+	sides.Go(func() { readErr = r.judge.Read(reading) })
+	var fed sync.WaitGroup
+	fed.Go(func() {
+		feedErr = (&feeder{feed: w.Feed, rng: rand.New(rand.NewPCG(o.Seed, 1)), expect: r.judge.Expect}).run(ctx, feeding)
+	})
+	err = r.faults(ctx)
+	last := time.Now()
+	endFeeding()
+	fed.Wait()
+	if err = errors.Join(err, feedErr); err == nil {
+		err = r.end(ctx, last)
+	}
+	endReading()
+	sides.Wait()
+	if err = errors.Join(err, readErr); err != nil {
+		return nil, err
+	}
+	return r.report(time.Since(began)), nil
+}
+
+// faults carries out the plan.
+func (r *run) faults(ctx context.Context) error {
+	for i := range fewest + 1 {
+		if _, err := r.Start(i); err != nil {
+			return err
+		}
+	}
+	at := time.Duration(0)
+	n := 0
+	for _, s := range steps(Plan(r.Seed, r.Faults)) {
+		select {
+		case <-time.After(s.at - at):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		at = s.at
+		if s.undo {
+			if err := r.undo(ctx, s.fault); err != nil {
+				return fmt.Errorf("undoing %v: %w", s.fault, err)
+			}
+			continue
+		}
+		n++
+		r.Logf("%6.1fs  fault %d: %v; %d events wait", s.at.Seconds(), n, s.fault, r.judge.Left())
+		if err := r.do(ctx, s.fault); err != nil {
+			return fmt.Errorf("%v: %w", s.fault, err)
+		}
+	}
+	return nil
+}
+
+func (r *run) do(ctx context.Context, f Fault) error {
+	switch f.Kind {
+	case Join:
+		_, err := r.Start(f.Instance)
+		return err
+	case Cut:
+		r.Cut(f.Instance, f.Broker, f.Mode)
+		return nil
+	case Kill, Stop, Pause:
+		return r.hit(ctx, f)
+	}
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	switch f.Kind {
+	case KillBroker:
+		return r.stack.KillBroker(f.Broker)
+	case StopBroker:
+		return r.stack.StopBroker(f.Broker)
+	}
+	return r.stack.PauseBroker(f.Broker)
+}
+
+func (r *run) hit(ctx context.Context, f Fault) error {
+	i := r.Running(f.Instance)
+	switch f.Kind {
+	case Kill:
+		r.leave(i)
+		i.Kill()
+	case Pause:
+		return i.Signal(syscall.SIGSTOP)
+	case Stop:
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
+		r.leave(i)
+		r.stopping.Go(func() { r.stop(i) })
+	}
+	return nil
+}
+
+// stop ends an instance in order.
+func (r *run) stop(i *Instance) {
+	began := time.Now()
+	err := i.Signal(syscall.SIGTERM)
+	if err == nil {
+		err = i.Wait(stopLimit)
+	}
+	if err != nil {
+		r.fail(err.Error())
+		return
+	}
+	r.Logf("%s stopped after %s", i.Name, time.Since(began).Round(time.Millisecond))
+}
+
+func (r *run) fail(problem string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failures = append(r.failures, problem)
+}
+
+func (r *run) undo(ctx context.Context, f Fault) error {
+	switch f.Kind {
+	case Cut:
+		r.Cut(f.Instance, f.Broker, Open)
+	case Pause:
+		if i := r.Running(f.Instance); i != nil {
+			return i.Signal(syscall.SIGCONT)
+		}
+	case PauseBroker:
+		return r.stack.ResumeBroker(f.Broker)
+	case KillBroker, StopBroker:
+		r.brokerWork.Go(func() { // it takes seconds, in which the plan goes on
+			if err := r.stack.StartBroker(ctx, f.Broker); err != nil {
+				r.fail(err.Error())
+			}
+		})
+	}
+	return nil
+}
+
+// settle returns when every broker is up and has everything.
+func (r *run) settle(ctx context.Context) error {
+	r.brokerWork.Wait()
+	return Await(ctx, settleLimit, "all replicas in sync", func(ctx context.Context) (bool, error) {
+		m, err := r.admin.Metadata(ctx)
+		if err != nil {
+			return false, err
+		}
+		whole := len(m.Brokers) == brokers
+		m.Topics.EachPartition(func(p kadm.PartitionDetail) { whole = whole && p.Err == nil && len(p.ISR) == len(p.Replicas) })
+		return whole, nil
+	})
+}
+
+// end waits for the rest, stops what runs, and reads to the end.
+func (r *run) end(ctx context.Context, last time.Time) error {
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	segments := r.Feed.Summary().Finalized
+	if err := Await(ctx, endLimit, "all events and markers", func(context.Context) (bool, error) {
+		return r.judge.Left() == 0 && r.judge.Markers() >= segments, nil
+	}); err != nil {
+		r.fail(fmt.Sprintf("%v: %d events are missing, %d markers of %d came", err, r.judge.Left(), r.judge.Markers(), segments))
+	}
+	r.rest = time.Since(last)
+	r.stopping.Wait()
+	for _, f := range r.Deserters() {
+		r.fail(f)
+	}
+	for _, i := range r.running() {
+		r.leave(i)
+		r.stopping.Go(func() { r.stop(i) })
+	}
+	r.stopping.Wait()
+	if err := Await(ctx, settleLimit, "read to the end", r.judge.Drained); err != nil {
+		return err
+	}
+	return r.verify()
+}
+
+// verify has the program's own verb compare topic and feed: another reader, other code.
+func (r *run) verify() error {
+	log := filepath.Join(r.Dir, "verify.log")
+	i, err := launch(r.Program, log, []string{"verify", "--feed"}, append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
+	if err != nil {
+		return err
+	}
+	i.Name = "bridge verify"
+	if err := i.Wait(endLimit); err != nil {
+		r.fail(err.Error())
+	}
+	text, err := os.ReadFile(log)
+	r.Logf("bridge verify --feed:\n%s", text)
+	return err
+}
