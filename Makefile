@@ -28,10 +28,12 @@ fuzz: ## every fuzz target for FUZZTIME
 
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
-	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration ./integration/...
+	@mkdir -p bin/logs
+	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs ./integration/...
 
 chaos: ## half an hour of faults on several instances and three brokers; CHAOS_SEED=… repeats a plan
-	CHAOS_FAULTS=$${CHAOS_FAULTS:-450} $(GO) test -v -count=1 -timeout 2h -tags integration -run TestChaos ./integration/chaos
+	@mkdir -p bin/logs
+	CHAOS_FAULTS=$${CHAOS_FAULTS:-500} $(GO) test -v -count=1 -timeout 2h -tags integration -artifacts -outputdir bin/logs -run TestChaos ./integration/chaos
 
 stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack

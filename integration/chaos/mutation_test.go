@@ -83,7 +83,7 @@ func newScene(t *testing.T, mutation string) *scene {
 	t.Helper()
 	name := fmt.Sprintf("mutation-%d", time.Now().UnixNano())
 	spec := feedsim.Spec{Shards: 2, Blobs: 50, BlockEvents: 5}
-	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), name, spec, "MUTATION="+mutation, "BRIDGE_LOG_LEVEL=debug")
+	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), t.TempDir(), name, spec, "MUTATION="+mutation, "BRIDGE_LOG_LEVEL=debug")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +110,7 @@ func newScene(t *testing.T, mutation string) *scene {
 			}
 		}
 	})
-	s.must(w.Feed.Open(t.Context()))
+	s.must(w.feed.Open(t.Context()))
 	return s
 }
 
@@ -130,7 +130,7 @@ func (s *scene) start(slot int, env ...string) *Instance {
 
 func (s *scene) append(n int) {
 	s.t.Helper()
-	s.must(s.Feed.Append(s.t.Context(), n, s.judge.Expect))
+	s.must(s.feed.Append(s.t.Context(), n, s.judge.Expect))
 }
 
 func (s *scene) await(what string, cond func() bool) {
@@ -158,11 +158,11 @@ func (s *scene) state() *offsets.State {
 // end finalizes the feed and reads everything. A mutant need not get there.
 func (s *scene) end() {
 	s.t.Helper()
-	s.must(s.Feed.Finalize(s.t.Context()))
+	s.must(s.feed.Finalize(s.t.Context()))
 	if s.mutant {
 		return
 	}
-	segments := s.Feed.Summary().Finalized
+	segments := s.feed.Summary().Finalized
 	s.await("all events and markers", func() bool { return s.delivered() && s.judge.Markers() >= segments })
 	for _, i := range s.running() {
 		s.leave(i)
@@ -244,8 +244,8 @@ func (s *scene) laggard() {
 	}
 	s.must(lagging.Signal(syscall.SIGSTOP))
 	s.append(100)
-	segment := s.Feed.Segment()
-	s.must(s.Feed.Next(s.t.Context()))
+	segment := s.feed.Segment()
+	s.must(s.feed.Next(s.t.Context()))
 	s.await("the end of the other one's work on the segment", func() bool {
 		c := s.state().Cursors[0]
 		return c != nil && c.Done && c.Segment.Time().Equal(segment) && (!s.mutant || s.judge.Markers() > 0)
@@ -260,7 +260,7 @@ func (s *scene) laggard() {
 					return true
 				}
 			}
-			return s.judge.Markers() == s.Feed.Summary().Finalized
+			return s.judge.Markers() == s.feed.Summary().Finalized
 		})
 	}
 }

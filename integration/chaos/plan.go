@@ -57,7 +57,8 @@ const (
 	fewest     = 3 // instances that run
 	brokers    = 3
 	gapLeast   = 1 * time.Second // between two faults
-	gapMost    = 5 * time.Second
+	gapMost    = 6 * time.Second
+	draws      = 10              // at a time, until one is possible
 	brokerRest = 4 * time.Second // after a broker's fault, before the next one's
 )
 
@@ -79,12 +80,13 @@ func Plan(seed uint64, n int) []Fault {
 	var plan []Fault
 	for len(plan) < n {
 		p.now += p.between(gapLeast, gapMost)
-		f, ok := p.draw()
-		if !ok {
-			continue
+		for range draws {
+			if f, ok := p.draw(); ok {
+				f.At = p.now
+				plan = append(plan, f)
+				break
+			}
 		}
-		f.At = p.now
-		plan = append(plan, f)
 	}
 	return plan
 }

@@ -25,7 +25,7 @@ type Report struct {
 }
 
 func (r *run) report(took time.Duration) *Report {
-	p := &Report{Seed: r.Seed, Took: took, Faults: map[string]int{}, Segments: r.Feed.Summary().Finalized, Summary: r.judge.Summary(), Failures: r.failures}
+	p := &Report{Seed: r.Seed, Took: took, Faults: map[string]int{}, Segments: r.feed.Summary().Finalized, Summary: r.judge.Summary(), Failures: r.failures}
 	for _, f := range Plan(r.Seed, r.Faults) {
 		name := string(f.Kind)
 		if f.Kind == Cut {

@@ -21,7 +21,8 @@ type Options struct {
 	Seed    uint64
 	Faults  int
 	Program string // path
-	Dir     string // for logs and the feed
+	Dir     string // for logs
+	Feed    string // a directory for the feed
 	Logf    func(string, ...any)
 }
 
@@ -54,7 +55,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	own := spec
 	own.Seed = o.Seed
 	name := fmt.Sprintf("chaos-%d-%d", o.Seed, time.Now().UnixNano())
-	w, err := NewWorld(ctx, s, o.Program, o.Dir, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug")
+	w, err := NewWorld(ctx, s, o.Program, o.Dir, o.Feed, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug")
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +66,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	}
 	defer r.judge.Close()
 	r.admin = kadm.NewClient(r.judge.cl)
-	if err := w.Feed.Open(ctx); err != nil {
+	if err := w.feed.Open(ctx); err != nil {
 		return nil, err
 	}
 
@@ -77,10 +78,13 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	sides.Go(func() { readErr = r.judge.Read(reading) })
 	var fed sync.WaitGroup
 	fed.Go(func() {
-		feedErr = (&feeder{feed: w.Feed, rng: rand.New(rand.NewPCG(o.Seed, 1)), expect: r.judge.Expect}).run(ctx, feeding)
+		feedErr = (&feeder{feed: w.feed, rng: rand.New(rand.NewPCG(o.Seed, 1)), expect: r.judge.Expect}).run(ctx, feeding)
 	})
 	err = r.faults(ctx)
 	last := time.Now()
+	if err == nil {
+		err = r.regroup(ctx) // under load
+	}
 	endFeeding()
 	fed.Wait()
 	if err = errors.Join(err, feedErr); err == nil {
@@ -220,19 +224,31 @@ func (r *run) settle(ctx context.Context) error {
 	})
 }
 
-// end waits for the rest, stops what runs, and reads to the end.
-func (r *run) end(ctx context.Context, last time.Time) error {
+// regroup waits until brokers and instances are whole again.
+func (r *run) regroup(ctx context.Context) error {
 	if err := r.settle(ctx); err != nil {
 		return err
 	}
-	segments := r.Feed.Summary().Finalized
+	r.stopping.Wait()
+	var problem string
+	if err := Await(ctx, settleLimit, "a group of all instances", func(ctx context.Context) (whole bool, err error) {
+		problem, err = r.standing(ctx)
+		return problem == "", err
+	}); err != nil {
+		r.fail(fmt.Sprintf("%v: %s", err, problem))
+	}
+	return nil
+}
+
+// end waits for the rest, stops what runs, and reads to the end.
+func (r *run) end(ctx context.Context, last time.Time) error {
+	segments := r.feed.Summary().Finalized
 	if err := Await(ctx, endLimit, "all events and markers", func(context.Context) (bool, error) {
 		return r.judge.Left() == 0 && r.judge.Markers() >= segments, nil
 	}); err != nil {
 		r.fail(fmt.Sprintf("%v: %d events are missing, %d markers of %d came", err, r.judge.Left(), r.judge.Markers(), segments))
 	}
 	r.rest = time.Since(last)
-	r.stopping.Wait()
 	for _, f := range r.Deserters() {
 		r.fail(f)
 	}

@@ -21,8 +21,8 @@ const partitions = 6
 // World is a bridge of several instances: its feed, its topic, and ways to the brokers that can be cut.
 type World struct {
 	Topic   string
-	Feed    *feedsim.Feed
 	stack   *stack.Stack
+	feed    *feedsim.Feed
 	program string
 	dir     string
 	env     []string // of all instances
@@ -34,11 +34,11 @@ type World struct {
 	asked   map[*Instance]bool // to end
 }
 
-// NewWorld makes a topic, and a feed in dir, of which nothing is there yet. The stack needs a link for each instance.
-func NewWorld(ctx context.Context, s *stack.Stack, program, dir, name string, spec feedsim.Spec, env ...string) (_ *World, err error) {
+// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a link for
+// each instance.
+func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec, env ...string) (_ *World, err error) {
 	w := &World{Topic: name + ".changes", stack: s, program: program, dir: dir, current: map[int]*Instance{}, asked: map[*Instance]bool{}}
-	feed := filepath.Join(dir, "feed")
-	if w.Feed, err = feedsim.New(feedsim.Dir(feed), spec); err != nil {
+	if w.feed, err = feedsim.New(feedsim.Dir(feed), spec); err != nil {
 		return nil, err
 	}
 	w.env = append([]string{
