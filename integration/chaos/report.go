@@ -37,7 +37,7 @@ func (r *run) report(took time.Duration) *Report {
 	p.Half, p.Most, p.Longest = r.judge.Delays()
 	p.Stalls, p.Stalled, p.Worst = r.judge.Stalls()
 	if !p.Summary.OK() {
-		p.Failures = append(p.Failures, p.Summary.String())
+		p.Failures = append(p.Failures, "a check of the summary")
 	}
 	return p
 }
