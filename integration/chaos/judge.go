@@ -34,6 +34,7 @@ type Judge struct {
 	moved    time.Time            // when one came last, or began to be waited for
 	delays   []time.Duration
 	stalls   []time.Duration // in which nothing came though something was waited for
+	onStall  func(time.Duration)
 }
 
 // stalled is from when on waiting counts as a stall: a commit and a poll of the feed take a part of it.
@@ -107,6 +108,9 @@ func (j *Judge) note(r *kgo.Record) {
 	now := time.Now()
 	if since := now.Sub(j.moved); len(j.waiting) > 0 && since > stalled {
 		j.stalls = append(j.stalls, since)
+		if j.onStall != nil {
+			j.onStall(since)
+		}
 	}
 	j.moved = now
 	id := string(v.Header("ce_id"))

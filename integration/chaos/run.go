@@ -65,6 +65,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 		return nil, err
 	}
 	defer r.judge.Close()
+	r.judge.onStall = func(d time.Duration) { o.Logf("nothing came for %s", d.Round(10*time.Millisecond)) }
 	r.admin = kadm.NewClient(r.judge.cl)
 	if err := w.feed.Open(ctx); err != nil {
 		return nil, err
