@@ -175,14 +175,17 @@ func (s *scene) end() {
 	}
 }
 
+// lone is of scenes with one lease. The client takes 10 s to see that nobody answers its heartbeats: in that time, and not in
+// the session before it, a scene has to happen.
+var lone = []string{"BRIDGE_OFFSETS_LEASES=1", "BRIDGE_SESSION_TIMEOUT=1s"}
+
 // outcast: the group can't hear an instance, gives its lease to another one, and the first goes on: it can't hear the group
 // either, and its producers' connections live. Only the fence is between it and the topic.
 func (s *scene) outcast() {
-	leases := "BRIDGE_OFFSETS_LEASES=1"
-	first := s.start(0, leases)
+	first := s.start(0, lone...)
 	s.append(20)
 	s.await("the first events", s.delivered)
-	second := s.start(1, leases)
+	second := s.start(1, lone...)
 	s.Cut(first.slot, -1, NoGroup)
 	s.await("a second owner", func() bool { return s.state().Owners[0] == second.Name })
 	s.await("an event twice, or the first one's end", func() bool {
@@ -204,12 +207,11 @@ func (s *scene) released(i *Instance) bool {
 // overtaken: between what a new owner does first and the fence, the former owner commits. Who has read the cursor before
 // does not know of that.
 func (s *scene) overtaken() {
-	leases := "BRIDGE_OFFSETS_LEASES=1"
 	gate := filepath.Join(s.dir, "gate")
-	first := s.start(0, leases)
+	first := s.start(0, lone...)
 	s.append(20)
 	s.await("the first events", s.delivered)
-	s.start(1, leases, "MUTATION_GATE="+gate)
+	s.start(1, append([]string{"MUTATION_GATE=" + gate}, lone...)...)
 	s.Cut(first.slot, -1, NoGroup)
 	s.await("an acquisition that has begun", func() bool {
 		_, err := os.Stat(gate + ".0")
