@@ -105,4 +105,3 @@ func TestBrokersRefuse(t *testing.T) {
 		}
 	}
 }
-

@@ -9,8 +9,8 @@ import (
 	"blobfeed/verify"
 )
 
-// check is a promise, and what checks it.
-type check struct {
+// claim is a promise, and what checks it.
+type claim struct {
 	name, promise string
 	validator     verify.Validator // nil: it is not checked
 	reason        string           // why not
@@ -18,7 +18,7 @@ type check struct {
 }
 
 type checks struct {
-	all      []check
+	all      []claim
 	resolved *verify.Resolved
 }
 
@@ -32,7 +32,7 @@ func (v *verification) checks(t *topic) *checks {
 	c := &checks{}
 	// add adds a check, or the first reason that there is against it.
 	add := func(name, promise string, fresh func() verify.Validator, against ...string) {
-		k := check{name: name, promise: promise}
+		k := claim{name: name, promise: promise}
 		for _, reason := range against {
 			if k.reason == "" {
 				k.reason = reason
