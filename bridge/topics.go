@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -46,19 +46,13 @@ func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 	return err
 }
 
-// changesTopic is how topics are created that keep all records for a while. Records have the time of their events, and the
-// ends of transactions that of writing. A broker begins a new file when the times in one differ by segment.ms, so history
-// that is older would stand in files of its own, and be deleted at the next look at the retention. In one file the latest
-// time counts, and so retention is from writing on.
-var changesTopic = map[string]string{"cleanup.policy": "delete", "segment.ms": strconv.FormatInt((20 * 365 * 24 * time.Hour).Milliseconds(), 10)}
-
 // openTopic makes sure that a topic of records, and that of its markers, exist and fit; it returns the partitions.
 func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32, err error) {
-	configs := changesTopic
+	policy := "delete"
 	if b.Table {
-		configs = map[string]string{"cleanup.policy": "compact"}
+		policy = "compact"
 	}
-	if partitions, err = b.ensure(ctx, topic, b.TopicPartitions, configs); err != nil {
+	if partitions, err = b.ensure(ctx, topic, b.TopicPartitions, map[string]string{"cleanup.policy": policy}); err != nil {
 		return 0, err
 	}
 	if b.Markers == envelope.MarkersTopic {
@@ -69,13 +63,17 @@ func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32,
 	if err := b.fit(ctx, topic); err != nil {
 		return 0, err
 	}
-	return partitions, b.warnOfRetention(ctx, topic)
+	eats, err := b.eatsHistory(ctx, topic)
+	if eats {
+		b.Log.Warn("the topic may delete history right after it is written, since records have the time of their events: set its retention.ms to -1 until what is old has been read", "topic", topic)
+	}
+	return partitions, err
 }
 
 // ensureMarkers makes sure that the topic of markers has at least the partitions of the topic that they speak of.
 func (b *Bridge) ensureMarkers(ctx context.Context, topic string, partitions int32) error {
 	markers := topic + markersSuffix
-	have, err := b.ensure(ctx, markers, min(b.TopicPartitions, 1)*partitions, changesTopic)
+	have, err := b.ensure(ctx, markers, min(b.TopicPartitions, 1)*partitions, map[string]string{"cleanup.policy": "delete"})
 	if err != nil || have >= partitions {
 		return err
 	}
@@ -114,6 +112,9 @@ func (b *Bridge) ensure(ctx context.Context, topic string, partitions int32, con
 		if err := kafka.Create(ctx, b.admin, topic, partitions, b.TopicReplication, values); err != nil {
 			return 0, err
 		}
+		if err := b.keepHistory(ctx, topic); err != nil {
+			return 0, err
+		}
 	}
 	have, err = b.partitions(ctx, topic)
 	if err == nil {
@@ -148,33 +149,37 @@ func (b *Bridge) fit(ctx context.Context, topics ...string) error {
 	return nil
 }
 
-// warnOfRetention tells of a topic that won't keep what is to be written.
-func (b *Bridge) warnOfRetention(ctx context.Context, topic string) error {
+// eatsHistory reports whether a topic's retention is shorter than the history that is to be written. Records have the time
+// of their events. The ends of transactions have that of writing, but protect only what stands in one file with them:
+// brokers begin a new file when times differ by segment.ms, and look at the retention also before a transaction ends.
+func (b *Bridge) eatsHistory(ctx context.Context, topic string) (bool, error) {
 	all, err := b.settings(ctx, topic)
 	if err != nil {
-		return err
+		return false, err
 	}
-	configs := all[topic]
-	limit := func(name string) time.Duration {
-		ms, err := strconv.ParseInt(configs[name], 10, 64)
-		if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
-			return math.MaxInt64
-		}
-		return time.Duration(ms) * time.Millisecond
-	}
-	keeps := limit("retention.ms")
-	if b.Transactional {
-		keeps = max(keeps, limit("segment.ms"))
-	}
-	if !strings.Contains(configs["cleanup.policy"], "delete") || keeps == math.MaxInt64 {
-		return nil
+	ms, err := strconv.ParseInt(all[topic]["retention.ms"], 10, 64)
+	if err != nil || ms < 0 || !strings.Contains(all[topic]["cleanup.policy"], "delete") {
+		return false, nil
 	}
 	oldest, ok, err := b.oldest(ctx)
-	if err != nil || !ok || b.Now().Sub(oldest) <= keeps {
+	return ok && b.Now().Sub(oldest).Milliseconds() > ms, err
+}
+
+// keepHistory turns the retention of a new topic off if it would eat history.
+func (b *Bridge) keepHistory(ctx context.Context, topic string) error {
+	eats, err := b.eatsHistory(ctx, topic)
+	if err != nil || !eats {
 		return err
 	}
-	b.Log.Warn("the topic may delete history right after it is written, since records have the time of their events: set its retention.ms to -1 until what is old has been read",
-		"topic", topic, "retention", keeps.String(), "oldest", oldest)
+	forever := "-1"
+	rs, err := b.admin.AlterTopicConfigs(ctx, []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "retention.ms", Value: &forever}}, topic)
+	if err == nil {
+		_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+	}
+	if err != nil {
+		return fmt.Errorf("setting retention.ms=-1 of topic %s: %w", topic, err)
+	}
+	b.Log.Warn("history is older than the retention of new topics, so this one keeps everything: set its retention.ms when what is old has been read", "topic", topic)
 	return nil
 }
 
