@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 )
 
@@ -96,8 +97,10 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 		})
 	}
 	<-stop.Done()
+	mutation.Crash("leave", "begun")
 	leave() // revokes every lease, so the workers commit and end
 	b.Revoked(b.held(), false)
+	mutation.Crash("leave", "done")
 	return ended(stop, nil)
 }
 

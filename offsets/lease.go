@@ -80,13 +80,14 @@ func (l *Lease) acquire(ctx context.Context) error {
 	if err := mutation.Gate(ctx, l.Partition); err != nil {
 		return err
 	}
+	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
 	r, err := l.document(keyOwner, owner{Version: Version, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
 	if err != nil {
 		return err
 	}
-	if err := l.end(ctx, r); err != nil {
+	if err := l.end(ctx, "acquire", r); err != nil {
 		return err
 	}
 	// I3: then the read. When the view has passed our own record it has every record of the former owner.
@@ -94,6 +95,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 	if mutation.ReadFirst {
 		l.was = early
 	}
+	mutation.Crash("acquire", "read")
 	return err
 }
 
@@ -153,10 +155,18 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		}
 		docs = append(docs, r)
 	}
-	if err := l.end(ctx, docs...); err != nil {
+	step := "cursor"
+	if f != nil && c != nil {
+		step = "bundle"
+	} else if f != nil {
+		step = "frontier"
+	}
+	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
-	return l.view.apply(docs...)
+	err := l.view.apply(docs...)
+	mutation.Crash(step, "read")
+	return err
 }
 
 func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
@@ -169,7 +179,8 @@ func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
 
 // end adds docs and commits. Without transactions the records before them must be safe first (I1): a cursor in the log
 // whose records are not there would lose them.
-func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
+func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error {
+	mutation.Crash(step, "records")
 	if !l.cfg.Transactional {
 		if err := l.Flush(ctx); err != nil {
 			return err
@@ -184,10 +195,13 @@ func (l *Lease) end(ctx context.Context, docs ...*kgo.Record) error {
 		return err
 	}
 	l.open = false
+	mutation.Crash(step, "flushed")
 	if !l.cfg.Transactional {
 		return nil
 	}
-	return l.cl.EndTransaction(ctx, kgo.TryCommit)
+	err := l.cl.EndTransaction(ctx, kgo.TryCommit)
+	mutation.Crash(step, "ended")
+	return err
 }
 
 // Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
@@ -202,12 +216,14 @@ func (l *Lease) Flush(ctx context.Context) error {
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
 // broker's timeout ends it. The cursor stays.
 func (l *Lease) Close(ctx context.Context) {
+	mutation.Crash("release", "begun")
 	if l.open && l.cfg.Transactional {
 		// The result does not matter: nothing of an uncommitted transaction is ever visible.
 		_ = l.cl.AbortBufferedRecords(ctx)
 		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
 	}
 	l.cl.Close()
+	mutation.Crash("release", "done")
 }
 
 // classify turns the errors by which brokers say "somebody else has your transactional id" into ErrFenced.

@@ -50,7 +50,7 @@ func TestViewFollowsLeaders(t *testing.T) {
 		if err := c.MoveTopicPartition(stateTopic, 1, 1-c.LeaderFor(stateTopic, 1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.end(ctx); err != nil { // the new leader writes the end
+		if err := l.end(ctx, "test"); err != nil { // the new leader writes the end
 			t.Fatal(err)
 		}
 		if _, err := v.Await(ctx, func(s *State) bool { return s.next[1] > r.Offset }); err != nil {

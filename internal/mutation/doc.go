@@ -7,6 +7,8 @@
 //	read_first the cursor is read before the fence, not after it
 //	barrier    the next segment, and the marker, without waiting for all shards
 //
+// MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there, as kill -9 ends it.
+//
 // MUTATION_GATE is a path. Before the fence an acquisition of lease p creates <path>.<p> and waits until <path> exists: what
 // happens between the moments becomes a test's to choose. By itself it takes nothing out.
 package mutation

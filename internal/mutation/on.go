@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 )
 
@@ -16,12 +17,20 @@ var (
 	NoBarrier = chosen == "barrier"
 )
 
-var chosen, gate = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE")
+var chosen, gate, crash = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE"), os.Getenv("MUTATION_CRASH")
 
 // A misspelt mutation would take nothing out, and so prove nothing.
 func init() {
 	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier {
 		panic("MUTATION=" + chosen + ": want fence, read_first or barrier")
+	}
+}
+
+// Crash ends the process, if the point of the step is the one that MUTATION_CRASH names as step.point.
+func Crash(step, point string) {
+	if crash == step+"."+point {
+		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+		select {} // it takes a moment
 	}
 }
 
