@@ -143,12 +143,27 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	if err := b.prepareTopics(ctx, s.Frontier); err != nil {
 		return err
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.leases, b.view = leases, offsets.NewView(b.cfg.Topic, leases)
 	return nil
 }
 
-// Assigned starts a worker for each lease.
+// State is what all instances know of each other; nil until the brokers have answered. It is for those who look on.
+func (b *Bridge) State() *offsets.State {
+	b.mu.Lock()
+	view := b.view
+	b.mu.Unlock()
+	if view == nil {
+		return nil
+	}
+	s, _, _ := view.Get() // a failed view stops the instance, which says why
+	return s
+}
+
+// Assigned starts a worker for each lease. There may be none: more instances than leases.
 func (b *Bridge) Assigned(leases []int32) {
+	b.Observer.Leased(LeasesAssigned, leases)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range leases {
@@ -176,6 +191,12 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 	}
 	for _, w := range ws {
 		<-w.ended
+	}
+	if change := LeasesReleased; len(leases) > 0 || lost {
+		if lost {
+			change = LeasesLost
+		}
+		b.Observer.Leased(change, leases)
 	}
 	if len(ws) > 0 {
 		b.Log.Info("leases released", "leases", leases, "lost", lost)

@@ -31,6 +31,7 @@ const (
 
 // recorder is an Observer.
 type recorder struct {
+	NoObserver
 	t  *testing.T
 	mu sync.Mutex
 	Commit
@@ -61,9 +62,9 @@ func poke(c chan<- struct{}) {
 
 func (r *recorder) Completed(Completion) { poke(r.done) }
 
-func (r *recorder) Headroom(older time.Duration) {
+func (r *recorder) History(h History) {
 	select {
-	case r.headroom <- older:
+	case r.headroom <- h.Headroom:
 	default:
 	}
 }

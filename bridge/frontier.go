@@ -112,7 +112,9 @@ func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.
 		done.Resolved = final
 	}
 	f.Resolved = done.Resolved.String()
-	return done, w.mark(f, done.Resolved)
+	markers, err := w.mark(f, done.Resolved)
+	done.Markers = markers
+	return done, err
 }
 
 // beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
@@ -125,7 +127,7 @@ func (w *worker) end(f offsets.Frontier) error {
 	f.Ended = true
 	if w.Markers != envelope.MarkersOff && w.End.Compare(w.promised) > 0 {
 		f.Resolved = w.End.String()
-		if err := w.mark(&f, w.End); err != nil {
+		if _, err := w.mark(&f, w.End); err != nil {
 			return err
 		}
 	}

@@ -109,8 +109,12 @@ func (b *Bridge) headroom(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("looking for the oldest segment: %w", err)
 	}
+	newest, err := b.Feed.LastConsumable(ctx)
+	if err != nil {
+		return err
+	}
 	if ok && at != (source.Segment{}) {
-		b.Observer.Headroom(at.Time().Sub(oldest.Time()))
+		b.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
 	}
 	return nil
 }

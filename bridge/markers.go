@@ -18,18 +18,18 @@ import (
 const markersSuffix = ".resolved"
 
 // mark writes a marker to each partition of each topic of f, with the gap that is to be told.
-func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) error {
+func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) (markers int, _ error) {
 	records, err := w.markers(f, ts)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	for _, r := range records {
 		if err := w.lease.Produce(w.hard, r); err != nil {
-			return err
+			return 0, err
 		}
 	}
 	f.Gap = nil
-	return nil
+	return len(records), nil
 }
 
 // markers returns the records of mark. With RESOLVED_TO=topic they tell where the records end that they speak of.

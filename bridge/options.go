@@ -68,40 +68,6 @@ const minTxnInterval = 100 * time.Millisecond
 // headroomInterval is how often the oldest segment is looked for: three listings each time.
 const headroomInterval = 10 * time.Minute
 
-// Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
-// must not block.
-type Observer interface {
-	Committed(Commit)
-	Completed(Completion)
-	// Headroom reports how much history the feed holds that is older than what is to be read next, now and then. When
-	// the account's retention has eaten it, what it removes next was not delivered.
-	Headroom(older time.Duration)
-	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
-	Failed(lease int32, err error)
-}
-
-// Commit is one committed transaction of a lease.
-type Commit struct {
-	Lease    int32
-	Segment  source.Segment
-	Read     int           // events that the cursor passed
-	Emitted  int           // of them written as records
-	Filtered int           // left out by the filter
-	Dead     int           // records of the dead-letter topic
-	Late     int           // of them at or below a marker that was written before
-	Bytes    int           // keys, values and headers
-	Last     time.Time     // the latest event time in it
-	Drained  bool          // everything that is in an open segment so far is delivered
-	Took     time.Duration // from the first record to the commit's acknowledgement
-}
-
-// Completion is a segment whose events are all delivered.
-type Completion struct {
-	Segment  source.Segment
-	Resolved envelope.Timestamp // zero where markers are off
-	Last     bool               // the feed has no later segment yet
-}
-
 func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
 
 func (o *Options) lease() *offsets.Config {

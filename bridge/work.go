@@ -47,6 +47,8 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 // Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its end
 // shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
 func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, error) {
+	w.Observer.Active(w.p, Drained)
+	defer w.Observer.Active(w.p, Working)
 	quiet := !moved && w.Now().After(m.Begin.Add(m.Interval+segmentSlack))
 	for waited := time.Duration(0); ; {
 		if err := sleep(w.soft, w.PollInterval); err != nil {
@@ -91,7 +93,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 		select {
 		case b, ok := <-out:
 			if !ok {
-				return w.endPass(m, errors.Join(errs...))
+				return w.endPass(m, shards, readers, errors.Join(errs...))
 			}
 			if w.txn.began.IsZero() {
 				flush.Reset(w.CommitInterval)
@@ -117,9 +119,14 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 
 // endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
 // listing made after that was known (I7), the cursor says that this lease is done.
-func (w *worker) endPass(m source.Manifest, err error) error {
+func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*source.ShardReader, err error) error {
 	if err == nil {
 		w.txn.drained = !m.Finalized
+		for _, shard := range shards {
+			if at := readers[shard].Modified(); w.txn.drained && at.After(w.txn.published) {
+				w.txn.published = at
+			}
+		}
 		if m.Finalized {
 			w.cursor.Finish(m.Segment)
 			w.txn.start()
@@ -173,7 +180,7 @@ func (w *worker) committed() {
 	}
 	w.Observer.Committed(Commit{
 		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.last,
-		Drained: t.drained, Took: time.Since(t.began),
+		Drained: t.drained, Published: t.published, Took: time.Since(t.began),
 	})
 	w.pool.put(t.batches) // their records are acknowledged
 	t.reset(t.segment)
@@ -192,6 +199,7 @@ type txn struct {
 	bytes                int
 	last                 time.Time
 	drained              bool
+	published            time.Time
 }
 
 func (t *txn) start() {

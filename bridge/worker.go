@@ -219,6 +219,8 @@ func (w *worker) shards(m source.Manifest) []int {
 
 // wait returns when the state changes, or when it is time to look at the feed again.
 func (w *worker) wait(changed <-chan struct{}) error {
+	w.Observer.Active(w.p, Waiting)
+	defer w.Observer.Active(w.p, Working)
 	t := time.NewTimer(w.PollInterval)
 	defer t.Stop()
 	select {

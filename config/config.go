@@ -111,6 +111,9 @@ type Config struct {
 	SessionTimeout  time.Duration `split_words:"true" default:"10s" desc:"an instance that is silent for so long loses its leases"`
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
 
+	HTTPAddr        string        `envconfig:"HTTP_ADDR" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
+	WatchdogTimeout time.Duration `split_words:"true" default:"2m" desc:"an instance is unready when one of its leases has had work for so long without a commit"`
+
 	LogFormat      string        `split_words:"true" default:"auto" desc:"auto (text on a terminal, else json), text, json"`
 	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
 	LogRepeat      time.Duration `split_words:"true" default:"1m" desc:"a warning or error that repeats is logged once in so long, with how often it was; 0: each time"`

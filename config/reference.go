@@ -40,6 +40,16 @@ func describe(t reflect.Type) (settings []setting) {
 	return settings
 }
 
+// Default returns the default of the setting of that name, without the prefix.
+func Default(name string) string {
+	for _, s := range describe(reflect.TypeFor[Config]()) {
+		if s.name == Prefix+"_"+name {
+			return s.def
+		}
+	}
+	return ""
+}
+
 // Usage writes the settings for a terminal.
 func Usage(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

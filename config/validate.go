@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -71,6 +72,10 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
 	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
 	atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
+	atLeast("WATCHDOG_TIMEOUT", c.WatchdogTimeout, time.Second)
+	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
+		bad("HTTP_ADDR", "want [host]:port, or off")
+	}
 	atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
 	atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
 	atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)

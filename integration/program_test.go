@@ -63,7 +63,8 @@ type program struct {
 func start(t *testing.T, args []string, settings ...string) *program {
 	t.Helper()
 	p := &program{cmd: exec.Command(binary, args...), log: new(logBuffer), done: make(chan struct{})}
-	p.cmd.Env = os.Environ()
+	// A port of its own for each, which the log tells.
+	p.cmd.Env = append(os.Environ(), "BRIDGE_HTTP_ADDR=127.0.0.1:0")
 	for _, s := range settings {
 		p.cmd.Env = append(p.cmd.Env, "BRIDGE_"+s)
 	}

@@ -11,7 +11,7 @@ import (
 
 // Holder is told which leases this instance is to hold. Both calls come from the group's own goroutine, one at a time.
 type Holder interface {
-	// Assigned adds leases. It must not block.
+	// Assigned adds leases, or none, whenever the group has agreed. It must not block.
 	Assigned(leases []int32)
 	// Revoked takes leases away and returns when they are released: until then nobody else gets them.
 	// Lost is true when the group has already given them away (the session expired); then there is nothing to save.
@@ -26,9 +26,7 @@ const heartbeat = 300 * time.Millisecond
 func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(), err error) {
 	told := func(f func([]int32)) func(context.Context, *kgo.Client, map[string][]int32) {
 		return func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
-			if leases := slices.Sorted(slices.Values(m[cfg.Topic])); len(leases) > 0 {
-				f(leases)
-			}
+			f(slices.Sorted(slices.Values(m[cfg.Topic])))
 		}
 	}
 	cl, err := kgo.NewClient(append(slices.Clone(cfg.Client),

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // chunk is one file of a shard, as it was listed.
@@ -14,6 +15,8 @@ type chunk struct {
 	index int
 	name  string
 	size  int64
+
+	modified time.Time
 }
 
 // list returns the chunks in order of their numbers.
@@ -34,7 +37,7 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: chunk %q: %w", r.prefix, e.Name, err)
 		}
-		chunks = append(chunks, chunk{index, e.Name, e.Size})
+		chunks = append(chunks, chunk{index, e.Name, e.Size, e.Modified})
 	}
 	slices.SortFunc(chunks, func(a, b chunk) int { return a.index - b.index })
 	for i := range len(chunks) - 1 {
@@ -66,7 +69,16 @@ func (r *ShardReader) gone(reason string) error {
 	return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
 }
 
-func (r *ShardReader) last(c chunk) bool { return c == r.chunks[len(r.chunks)-1] }
+func (r *ShardReader) last(c chunk) bool { return c.index == r.chunks[len(r.chunks)-1].index }
+
+// Modified is when the last chunk of the last listing grew: the time by which the feed had published what is in it.
+// Zero if the store does not say.
+func (r *ShardReader) Modified() time.Time {
+	if len(r.chunks) == 0 {
+		return time.Time{}
+	}
+	return r.chunks[len(r.chunks)-1].modified
+}
 
 // complete reports whether nothing is appended to c any more: another chunk follows it, or the segment is finalized.
 func (r *ShardReader) complete(c chunk) bool { return r.finalized || !r.last(c) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"time"
 )
 
 // Store is a container of blobs, or a directory laid out like one. Names have no leading slash.
@@ -21,7 +22,8 @@ type Entry struct {
 	Name     string
 	Size     int64
 	ETag     string
-	IsPrefix bool // Name stands for all that begin with it
+	Modified time.Time // zero if the store does not say
+	IsPrefix bool      // Name stands for all that begin with it
 }
 
 var (

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"blobfeed/config"
 	"blobfeed/source"
@@ -14,14 +15,21 @@ import (
 
 // openFeed returns the feed that the settings name, its identity, and the storage account if the settings tell it.
 func openFeed(c *config.Config) (feed *source.Feed, id, account string, err error) {
-	store, id, account, err := openStore(c)
+	return observedFeed(c, nil)
+}
+
+// observe is told of every request to the storage service.
+type observe func(op string, status int, took time.Duration, received int64)
+
+func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, account string, err error) {
+	store, id, account, err := openStore(c, observe)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
 	}
 	return source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: ocf.Limits{}}), id, account, nil
 }
 
-func openStore(c *config.Config) (store source.Store, id, account string, err error) {
+func openStore(c *config.Config, observe observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {
 		if !filepath.IsAbs(path) {
 			return nil, "", "", fmt.Errorf("want file:///<absolute path>, not %s", c.SourceURL)
@@ -30,12 +38,15 @@ func openStore(c *config.Config) (store source.Store, id, account string, err er
 		return d, "file://" + filepath.Clean(path), c.SourceAccount, err
 	}
 	conf := azureConfig(c)
+	conf.Observe = observe
 	conf.Renew = func() (azure.Config, error) {
 		fresh, err := c.Reread()
 		if err != nil {
 			return azure.Config{}, err
 		}
-		return azureConfig(fresh), nil
+		renewed := azureConfig(fresh)
+		renewed.Observe = observe
+		return renewed, nil
 	}
 	s, err := azure.New(conf)
 	if err != nil {

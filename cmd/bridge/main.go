@@ -34,6 +34,7 @@ func verbs() []verb {
 		{"check", "try what run needs of the feed and of Kafka, and say what to do", checkVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
 		{"verify", "check a topic against what is promised of it; --feed: against the feed, too", verifyVerb},
+		{"healthcheck", "ask the instance on this machine whether it is ready; for probes of containers", healthcheckVerb},
 		{"config", "print the settings in force, secrets masked; --format: the reference of all settings", configVerb},
 		{"version", "print the version", versionVerb},
 	}
@@ -84,7 +85,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func help(w io.Writer) {
 	fmt.Fprint(w, "bridge carries every change of every blob in an Azure Storage account into Kafka.\n\nusage: bridge <verb> [flags]\n\n")
 	for _, v := range verbs() {
-		fmt.Fprintf(w, "  %-8s  %s\n", v.name, v.summary)
+		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
 	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 4 verification failed.\n")
 }

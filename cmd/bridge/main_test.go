@@ -41,6 +41,7 @@ func TestExitCodes(t *testing.T) {
 		"dump --at 12":            {exitUsage, "want an offset and a chunk"},
 		"dump --state":            {exitUsage, "BRIDGE_KAFKA_BROKERS"},
 		"check":                   {exitUsage, "BRIDGE_SOURCE_URL"},
+		"healthcheck --wide":      {exitUsage, "-wide"},
 		"dump " + chunk:           {exitOK, "BlobCreated"},
 		"dump --at 9999 " + chunk: {exitOK, ""},
 		"dump --at 2435 " + chunk: {exitFailed, "corrupt at offset 2435"},

@@ -17,6 +17,7 @@ import (
 
 // progress tells a person how far the bridge is: one live line on a terminal, a log line now and then elsewhere.
 type progress struct {
+	bridge.NoObserver
 	log     *slog.Logger
 	limit   *logging.Limiter
 	line    io.Writer // the terminal, nil elsewhere
@@ -80,9 +81,9 @@ func (p *progress) Completed(c bridge.Completion) {
 	p.drained = c.Last
 }
 
-// Headroom implements bridge.Observer.
-func (p *progress) Headroom(older time.Duration) {
-	p.log.Info("history before the bridge's position", "headroom_seconds", int64(older.Seconds()))
+// History implements bridge.Observer.
+func (p *progress) History(h bridge.History) {
+	p.log.Info("history before the bridge's position", "headroom_seconds", int64(h.Headroom.Seconds()))
 }
 
 // Failed implements bridge.Observer.
@@ -90,8 +91,6 @@ func (p *progress) Failed(lease int32, err error) {
 	p.log.Warn("trying again", "lease", lease, "error", err)
 }
 
-// trouble reports an error of a client that goes on by itself.
-func (p *progress) trouble(err error) { p.Failed(-1, err) }
 
 // show reports until ctx ends. Where nothing moved the log stays quiet.
 func (p *progress) show(ctx context.Context) {

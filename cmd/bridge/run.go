@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/ops"
 	"blobfeed/partitioner"
 )
 
@@ -29,17 +31,31 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	log, progress := logs(c, stderr)
-	o, err := options(c, progress.trouble)
+	var monitor *ops.Monitor
+	heard := func(err error) { bridge.Observers{progress, monitor}.Failed(-1, err) }
+	o, err := options(c, heard, func(op string, status int, took time.Duration, received int64) {
+		monitor.Requested(op, status, took, received)
+	})
 	if err != nil {
 		return &usageError{err}
 	}
 	o.Once = *once
-	o.Log, o.Observer = log, progress
+	monitor = ops.NewMonitor(info(c, &o), c.WatchdogTimeout, nil)
+	metrics := ops.NewMetrics(monitor)
+	o.Client = append(o.Client, metrics.Hook())
+	o.Log, o.Observer = log, bridge.Observers{progress, monitor}
+	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
+	if err != nil {
+		return &usageError{err}
+	}
+	defer stopServing()
 	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
 	for _, danger := range c.Insecure() {
 		log.Warn("insecure settings", "danger", danger)
 	}
-	err = supervise(ctx, bridge.New(o), progress)
+	b := bridge.New(o)
+	monitor.Watch(b)
+	err = supervise(ctx, b, progress, monitor.Drain)
 	if err == nil {
 		log.Info("stopped", "events", progress.events.Load(), "records", progress.records.Load())
 	}
@@ -47,7 +63,8 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 }
 
 // supervise runs b until it ends or a signal comes: the first lets it commit and hand over, the second does not.
-func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
+// Drain is called first of all, so that nobody counts on the instance any more.
+func supervise(ctx context.Context, b *bridge.Bridge, p *progress, drain func()) error {
 	hard, abort := context.WithCancel(ctx)
 	defer abort()
 	stop, cancel := context.WithCancel(hard)
@@ -59,6 +76,7 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
 		for _, end := range []context.CancelFunc{cancel, abort} {
 			select {
 			case <-signals:
+				drain()
 				end()
 			case <-hard.Done():
 				return
@@ -79,9 +97,10 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress) error {
 	return err
 }
 
-// options turns settings into what a bridge is made of. Trouble hears of errors that the Kafka clients retry by themselves.
-func options(c *config.Config, trouble func(error)) (bridge.Options, error) {
-	feed, id, account, err := openFeed(c)
+// options turns settings into what a bridge is made of. Trouble hears of errors that the Kafka clients retry by themselves,
+// observe of requests to the storage service.
+func options(c *config.Config, trouble func(error), observe observe) (bridge.Options, error) {
+	feed, id, account, err := observedFeed(c, observe)
 	if err != nil {
 		return bridge.Options{}, err
 	}

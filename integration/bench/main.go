@@ -239,6 +239,7 @@ func encode(ctx context.Context, root, topic string) (records []kgo.Record, err 
 
 // watch notes when work began and ended: the start of the program and the joining of the group are not the path.
 type watch struct {
+	bridge.NoObserver
 	mu           sync.Mutex
 	began, ended time.Time
 	events, txns int
@@ -261,8 +262,6 @@ func (w *watch) Completed(bridge.Completion) {
 	defer w.mu.Unlock()
 	w.ended = time.Now()
 }
-
-func (w *watch) Headroom(time.Duration) {}
 
 func (w *watch) Failed(_ int32, err error) {
 	if strings.Contains(err.Error(), "UNKNOWN_TOPIC") {

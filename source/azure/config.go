@@ -33,6 +33,8 @@ type Config struct {
 	Retry     policy.RetryOptions
 	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
 	Timeout time.Duration
+	// Observe is told of every request, each try: op is list or read, status 0 where there was no answer.
+	Observe func(op string, status int, took time.Duration, received int64)
 	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil: never.
 	Renew func() (Config, error)
 }
@@ -63,6 +65,9 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
 		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
+	}
+	if c.Observe != nil {
+		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
 	}
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {

@@ -118,6 +118,9 @@ func entry(item *container.BlobItem) source.Entry {
 		if p.ETag != nil {
 			e.ETag = string(*p.ETag)
 		}
+		if p.LastModified != nil {
+			e.Modified = *p.LastModified
+		}
 	}
 	return e
 }

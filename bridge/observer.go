@@ -1,0 +1,123 @@
+package bridge
+
+import (
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/source"
+)
+
+// Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
+// must not block.
+type Observer interface {
+	Committed(Commit)
+	Completed(Completion)
+	// History reports, now and then, what the feed holds.
+	History(History)
+	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
+	Failed(lease int32, err error)
+	// Leased reports leases that came or went. The first call says that this instance is a member of the group.
+	Leased(LeaseChange, []int32)
+	// Active reports what a lease does from now on. One that works and commits nothing for long is stuck.
+	Active(lease int32, a Activity)
+}
+
+// LeaseChange is what became of leases.
+type LeaseChange int
+
+const (
+	LeasesAssigned LeaseChange = iota
+	LeasesReleased             // handed over, after a last commit
+	LeasesLost                 // the group gave them to others: this instance is no member any more
+)
+
+// Activity is what a lease does.
+type Activity int
+
+const (
+	Working Activity = iota
+	Waiting          // for other leases, or a newer segment
+	Drained          // everything that is in the open segment so far is delivered
+)
+
+// Commit is one committed transaction of a lease.
+type Commit struct {
+	Lease    int32
+	Segment  source.Segment
+	Read     int           // events that the cursor passed
+	Emitted  int           // of them written as records
+	Filtered int           // left out by the filter
+	Dead     int           // records of the dead-letter topic
+	Late     int           // of them at or below a marker that was written before
+	Bytes    int           // keys, values and headers
+	Last     time.Time     // the latest event time in it
+	Drained  bool          // everything that is in an open segment so far is delivered
+	Took     time.Duration // from the first record to the commit's acknowledgement
+	// Published is, of a commit that drains an open segment, when the feed last grew; zero where that is not known.
+	Published time.Time
+}
+
+// History is how far the feed reaches.
+type History struct {
+	// Headroom is how much of it is older than what is to be read next. When the account's retention has eaten it, what
+	// it removes next was not delivered.
+	Headroom time.Duration
+	Newest   time.Time // begin of the newest segment
+}
+
+// Completion is a segment whose events are all delivered.
+type Completion struct {
+	Segment  source.Segment
+	Resolved envelope.Timestamp // zero where markers are off
+	Markers  int                // records that say so
+	Last     bool               // the feed has no later segment yet
+}
+
+// NoObserver hears nothing. Observers that need not hear all embed it.
+type NoObserver struct{}
+
+func (NoObserver) Committed(Commit)            {}
+func (NoObserver) Completed(Completion)        {}
+func (NoObserver) History(History)             {}
+func (NoObserver) Failed(int32, error)         {}
+func (NoObserver) Leased(LeaseChange, []int32) {}
+func (NoObserver) Active(int32, Activity)      {}
+
+// Observers is several in one.
+type Observers []Observer
+
+func (os Observers) Committed(c Commit) {
+	for _, o := range os {
+		o.Committed(c)
+	}
+}
+
+func (os Observers) Completed(c Completion) {
+	for _, o := range os {
+		o.Completed(c)
+	}
+}
+
+func (os Observers) History(h History) {
+	for _, o := range os {
+		o.History(h)
+	}
+}
+
+func (os Observers) Failed(lease int32, err error) {
+	for _, o := range os {
+		o.Failed(lease, err)
+	}
+}
+
+func (os Observers) Leased(c LeaseChange, leases []int32) {
+	for _, o := range os {
+		o.Leased(c, leases)
+	}
+}
+
+func (os Observers) Active(lease int32, a Activity) {
+	for _, o := range os {
+		o.Active(lease, a)
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"blobfeed/config"
+)
+
+// healthcheckVerb asks the instance of this machine, or container, how it is. Of the settings it needs one.
+func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stderr, func(w io.Writer) {
+		fmt.Fprintf(w, "\nAsks the instance at %s (default :%s) whether it is ready. Exit code 1 if not, with the reasons.\n", httpAddr, defaultPort)
+	})
+	live := fs.Bool("live", false, "ask only whether the process is alive")
+	timeout := fs.Duration("timeout", 3*time.Second, "how long to wait for the answer")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	addr := cmp.Or(os.Getenv(httpAddr), ":"+defaultPort)
+	if addr == "off" {
+		return &usageError{fmt.Errorf("%s is off: there is nobody to ask", httpAddr)}
+	}
+	url, err := localURL(addr)
+	if err != nil {
+		return &usageError{fmt.Errorf("%s: %w", httpAddr, err)}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, errors.New("no answer in time"))
+	defer cancel()
+	path := "/readyz"
+	if *live {
+		path = "/healthz"
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
+	if err != nil {
+		return &usageError{fmt.Errorf("%s: %w", httpAddr, err)}
+	}
+	// Not the default client: a proxy of the environment's does not know our loopback.
+	resp, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(req)
+	if err != nil {
+		return fmt.Errorf("asking the instance at %s: %w", url, err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
+	if err != nil {
+		return fmt.Errorf("asking the instance at %s: %w", url, err)
+	}
+	text := strings.TrimSpace(string(body))
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("not healthy: %s", text)
+	}
+	_, err = fmt.Fprintln(stdout, text)
+	return err
+}
+
+var defaultPort = strings.TrimPrefix(config.Default("HTTP_ADDR"), ":")
+
+// localURL returns where an instance that listens at addr answers on this machine.
+func localURL(addr string) (string, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return "", errors.New("want [host]:port")
+	}
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		host = "localhost" // resolves to what the listener has, of IPv4 and IPv6
+	}
+	return "http://" + net.JoinHostPort(host, port), nil
+}

@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+	"blobfeed/ops"
+)
+
+const httpAddr = config.Prefix + "_HTTP_ADDR"
+
+// serve answers HTTP until stop is called. A port that is taken is an error where the settings name it; the default one
+// is often taken on a developer's machine, and no reason not to carry events.
+func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logger) (stop func(), err error) {
+	if c.HTTPAddr == "off" {
+		return func() {}, nil
+	}
+	l, err := net.Listen("tcp", c.HTTPAddr)
+	if err != nil {
+		if _, named := os.LookupEnv(httpAddr); named {
+			return nil, fmt.Errorf("%s: %w", httpAddr, err)
+		}
+		log.Warn("no status page, probes and metrics: set "+httpAddr+" to a free address, or to off", "error", err)
+		return func() {}, nil
+	}
+	log.Info("serving HTTP", "address", l.Addr().String())
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := ops.Serve(ctx, l, h); err != nil {
+			log.Error("no status page, probes and metrics any more", "error", err)
+		}
+	}()
+	return func() { cancel(); <-ended }, nil
+}
+
+func info(c *config.Config, o *bridge.Options) ops.Info {
+	return ops.Info{
+		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery,
+	}
+}

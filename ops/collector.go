@@ -1,0 +1,145 @@
+package ops
+
+import (
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"blobfeed/source"
+)
+
+// collector answers a scrape from one Snapshot.
+type collector struct {
+	*Monitor
+	descs map[string]*described
+}
+
+type described struct {
+	metric
+	desc *prometheus.Desc
+}
+
+func newCollector(m *Monitor) *collector {
+	c := &collector{m, map[string]*described{}}
+	for _, d := range metrics {
+		c.descs[d.name] = &described{d, prometheus.NewDesc(d.full(), d.help, d.labels, nil)}
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(ch chan<- *prometheus.Desc) {
+	for _, d := range c.descs {
+		ch <- d.desc
+	}
+	for _, o := range c.observed.collectors() {
+		o.Describe(ch)
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	for _, o := range c.observed.collectors() {
+		o.Collect(ch)
+	}
+	s := c.Snapshot()
+	put := func(name string, value float64, labels ...string) {
+		d := c.descs[name]
+		ch <- prometheus.MustNewConstMetric(d.desc, d.typ, value, labels...)
+	}
+	put("build_info", 1, s.Version, runtime.Version())
+	put("ready", truth(s.Ready))
+	unready := map[string]float64{"starting": 0, "draining": 0, "no_member": 0, "stuck": 0}
+	for _, r := range s.Reasons {
+		unready[r.Code]++
+	}
+	each(unready, func(k string, v float64) { put("unready", v, k) })
+	put("start_timestamp_seconds", unix(s.Started))
+	put("watchdog_timeout_seconds", s.Watchdog)
+	c.totals(put, s)
+	c.feed(put, s)
+	c.held(put, s)
+}
+
+type putter func(name string, value float64, labels ...string)
+
+func (c *collector) totals(put putter, s *Status) {
+	t := s.Totals
+	put("events_read_total", float64(t.Events))
+	put("events_filtered_total", float64(t.Filtered))
+	put("events_late_total", float64(t.Late))
+	put("records_produced_total", float64(t.Records), s.Topic, "data")
+	put("records_produced_total", float64(t.Markers), s.Topic, "resolved")
+	if s.DeadLetter != "" {
+		put("records_produced_total", float64(t.DeadLettered), s.DeadLetter, "dlq")
+	}
+	put("bytes_produced_total", float64(t.Bytes))
+	put("transactions_total", float64(t.Transactions))
+	put("segments_completed_total", float64(t.Segments))
+	each(t.Errors, func(k string, v int) { put("errors_total", float64(v), k) })
+	each(t.Leases, func(k string, v int) { put("lease_events_total", float64(v), k) })
+}
+
+func (c *collector) feed(put putter, s *Status) {
+	if s.Lag.Azure != nil {
+		put("lag_seconds", *s.Lag.Azure, "azure")
+	}
+	if s.Lag.Bridge != nil {
+		put("lag_seconds", *s.Lag.Bridge, "bridge")
+	}
+	p := s.Position
+	for which, segment := range map[string]string{"completed": p.Completed, "current": p.Current, "newest": p.Newest} {
+		if seg, err := source.ParseSegment(segment); err == nil && segment != "" {
+			put("segment_timestamp_seconds", unix(seg.Time()), which)
+		}
+	}
+	for _, t := range s.Topics {
+		if t.Resolved != nil {
+			put("resolved_timestamp_seconds", unix(*t.Resolved), t.Name)
+		}
+	}
+	if p.Behind != nil {
+		put("backlog_seconds", *p.Behind)
+	}
+	if p.Headroom != nil {
+		put("headroom_seconds", *p.Headroom)
+	}
+	put("gaps_total", float64(p.Gaps))
+}
+
+func (c *collector) held(put putter, s *Status) {
+	states := map[string]int{"working": 0, "waiting": 0, "drained": 0, "stuck": 0, "elsewhere": 0, "unused": 0}
+	owned := 0
+	for _, l := range s.Leases {
+		states[l.State]++
+		if !l.Here {
+			continue
+		}
+		owned++
+		p := strconv.Itoa(int(l.Lease))
+		put("lease_working_seconds", l.Working, p)
+		put("lease_consecutive_errors", float64(l.Errors), p)
+		if l.Event != nil {
+			put("position_timestamp_seconds", unix(*l.Event), p)
+		}
+	}
+	put("leases_owned", float64(owned))
+	each(states, func(k string, v int) { put("leases", float64(v), k) })
+}
+
+func each[V any](m map[string]V, f func(string, V)) {
+	for k, v := range m {
+		f(k, v)
+	}
+}
+
+func truth(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func unix(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }

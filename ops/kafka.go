@@ -1,0 +1,88 @@
+package ops
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/plugin/kprom"
+)
+
+// clients counts for all Kafka clients of the instance together. kprom is made for one client: it registers its metrics
+// for each, which a second one would be refused, and its buffer gauges ask the first, which may be closed by now.
+type clients struct {
+	*kprom.Metrics
+	once sync.Once
+
+	mu   sync.Mutex
+	live map[*kgo.Client]struct{}
+}
+
+func newClients(reg prometheus.Registerer) *clients {
+	c := &clients{
+		Metrics: kprom.NewMetrics(Namespace+"_kafka", kprom.Registerer(&vectors{reg}),
+			kprom.FetchAndProduceDetail(kprom.ByTopic, kprom.Batches, kprom.Records, kprom.CompressedBytes, kprom.UncompressedBytes, kprom.ConsistentNaming),
+			kprom.HistogramsFromOpts(
+				kprom.HistogramOpts{Enable: kprom.RequestDurationE2E, Buckets: requestBuckets},
+				kprom.HistogramOpts{Enable: kprom.RequestThrottled, Buckets: requestBuckets})),
+		live: map[*kgo.Client]struct{}{},
+	}
+	for name, gauge := range map[string]struct {
+		help string
+		of   func(*kgo.Client) int64
+	}{
+		"buffered_produce_records": {"Records in the clients, to be written.", (*kgo.Client).BufferedProduceRecords},
+		"buffered_produce_bytes":   {"Bytes of records in the clients, to be written.", (*kgo.Client).BufferedProduceBytes},
+	} {
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: Namespace, Subsystem: "kafka", Name: name, Help: gauge.help},
+			func() (sum float64) {
+				for _, cl := range c.clients() {
+					sum += float64(gauge.of(cl))
+				}
+				return sum
+			}))
+	}
+	return c
+}
+
+var requestBuckets = []float64{0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 10, 30}
+
+func (c *clients) clients() []*kgo.Client {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Collect(maps.Keys(c.live))
+}
+
+var (
+	_ kgo.HookNewClient    = (*clients)(nil)
+	_ kgo.HookClientClosed = (*clients)(nil)
+)
+
+// OnNewClient implements kgo.HookNewClient.
+func (c *clients) OnNewClient(cl *kgo.Client) {
+	c.once.Do(func() { c.Metrics.OnNewClient(cl) })
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.live[cl] = struct{}{}
+}
+
+// OnClientClosed implements kgo.HookClientClosed.
+func (c *clients) OnClientClosed(cl *kgo.Client) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.live, cl)
+}
+
+// vectors registers everything but single metrics: those are the gauges that ask the first client.
+type vectors struct{ prometheus.Registerer }
+
+// MustRegister is what kprom calls.
+func (v *vectors) MustRegister(cs ...prometheus.Collector) {
+	for _, c := range cs {
+		if _, single := c.(prometheus.Metric); !single {
+			v.Registerer.MustRegister(c)
+		}
+	}
+}

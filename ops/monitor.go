@@ -1,0 +1,231 @@
+package ops
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/offsets"
+)
+
+// Engine is what is watched.
+type Engine interface {
+	// State is what all instances know of each other; nil while that is not known.
+	State() *offsets.State
+}
+
+// Info describes the instance. It does not change.
+type Info struct {
+	Name       string `json:"name"`
+	Instance   string `json:"instance"`
+	Version    string `json:"version"`
+	Feed       string `json:"feed"`
+	Topic      string `json:"topic"`
+	DeadLetter string `json:"dead_letter_topic,omitempty"`
+	Delivery   string `json:"delivery"`
+}
+
+// Monitor keeps what the engine reports. It implements bridge.Observer.
+type Monitor struct {
+	info     Info
+	watchdog time.Duration // a lease that works for longer without a commit is stuck
+	now      func() time.Time
+	started  time.Time
+	observed *observed
+
+	mu       sync.Mutex
+	engine   Engine
+	draining bool
+	member   bool
+	leases   map[int32]*lease
+	counts   Counts
+	history  *bridge.History
+	publish  *time.Duration // how long Azure took to publish what came last
+	rate     rate
+	errors   []Failure // newest last, at most errorsKept
+}
+
+// lease is one that this instance holds.
+type lease struct {
+	activity bridge.Activity
+	since    time.Time // working without a commit
+	caught   time.Time // when everything that was in the feed was delivered, last
+	last     time.Time // latest event time committed
+	commit   time.Time
+	errors   int // in a row
+	err      string
+}
+
+// errorsKept is how many different errors the status shows.
+const errorsKept = 10
+
+// NewMonitor returns a monitor of an instance that is starting. Now nil is time.Now.
+func NewMonitor(info Info, watchdog time.Duration, now func() time.Time) *Monitor {
+	if now == nil {
+		now = time.Now
+	}
+	return &Monitor{
+		info: info, watchdog: watchdog, now: now, started: now(), observed: newObserved(), leases: map[int32]*lease{},
+		counts: newCounts(),
+	}
+}
+
+// Watch says whom to ask for the state.
+func (m *Monitor) Watch(e Engine) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.engine = e
+}
+
+// Drain says that the instance is on its way out: it is unready from now on.
+func (m *Monitor) Drain() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.draining = true
+}
+
+var _ bridge.Observer = (*Monitor)(nil)
+
+// Committed implements bridge.Observer.
+func (m *Monitor) Committed(c bridge.Commit) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	n := &m.counts
+	n.Transactions++
+	n.Events += c.Read
+	n.Records += c.Emitted
+	n.Filtered += c.Filtered
+	n.DeadLettered += c.Dead
+	n.Late += c.Late
+	n.Bytes += c.Bytes
+	m.rate.add(now, c.Read, c.Bytes)
+	m.observed.transaction.Observe(c.Took.Seconds())
+	if c.Drained && !c.Published.IsZero() && !c.Last.IsZero() {
+		publish := max(0, c.Published.Sub(c.Last))
+		m.publish = &publish
+		m.observed.latency("publish", publish)
+		m.observed.latency("bridge", now.Sub(c.Published))
+		m.observed.latency("total", now.Sub(c.Last))
+	}
+	l := m.leases[c.Lease]
+	if l == nil {
+		return
+	}
+	l.commit, l.since, l.errors, l.err = now, now, 0, ""
+	if c.Last.After(l.last) {
+		l.last = c.Last
+	}
+}
+
+// Completed implements bridge.Observer. It is the owner of lease 0 that completes segments.
+func (m *Monitor) Completed(c bridge.Completion) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.counts.Segments++
+	m.counts.Markers += c.Markers
+	if l := m.leases[0]; l != nil {
+		now := m.now()
+		l.commit, l.since, l.errors, l.err = now, now, 0, ""
+	}
+}
+
+// History implements bridge.Observer.
+func (m *Monitor) History(h bridge.History) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.history = &h
+}
+
+// Failed implements bridge.Observer.
+func (m *Monitor) Failed(p int32, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f := Failure{Time: m.now(), Lease: p, Class: class(err), Error: err.Error(), Count: 1}
+	m.counts.Errors[f.Class]++
+	i := slices.IndexFunc(m.errors, func(have Failure) bool { return have.Lease == p && have.Class == f.Class && have.Error == f.Error })
+	if i >= 0 {
+		f.Count += m.errors[i].Count
+		m.errors = slices.Delete(m.errors, i, i+1)
+	}
+	m.errors = append(m.errors, f)
+	if len(m.errors) > errorsKept {
+		m.errors = slices.Delete(m.errors, 0, 1)
+	}
+	if l := m.leases[p]; l != nil {
+		l.errors++
+		l.err = f.Error
+	}
+}
+
+// Leased implements bridge.Observer.
+func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.member = change != bridge.LeasesLost
+	m.counts.Leases[changes[change]] += len(leases)
+	for _, p := range leases {
+		if change == bridge.LeasesAssigned {
+			m.leases[p] = &lease{activity: bridge.Working, since: m.now()}
+			continue
+		}
+		delete(m.leases, p)
+	}
+}
+
+// changes names the values of the label event.
+var changes = map[bridge.LeaseChange]string{bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost"}
+
+// Active implements bridge.Observer.
+func (m *Monitor) Active(p int32, a bridge.Activity) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l := m.leases[p]
+	if l == nil {
+		return
+	}
+	now := m.now()
+	if a == bridge.Working && l.activity != a {
+		l.since = now // what comes now was not there before
+	}
+	if a == bridge.Drained {
+		l.errors, l.err = 0, ""
+	}
+	if a == bridge.Drained || l.activity == bridge.Drained {
+		l.caught = now
+	}
+	l.activity = a
+}
+
+// Counts are totals since the start of the process.
+type Counts struct {
+	Events       int            `json:"events"`
+	Records      int            `json:"records"`
+	Filtered     int            `json:"filtered"`
+	DeadLettered int            `json:"dead_lettered"`
+	Late         int            `json:"late"`
+	Bytes        int            `json:"bytes"`
+	Transactions int            `json:"transactions"`
+	Segments     int            `json:"segments"`
+	Markers      int            `json:"markers"`
+	Errors       map[string]int `json:"errors"` // by class
+	Leases       map[string]int `json:"leases"` // by event
+}
+
+func newCounts() Counts {
+	c := Counts{Errors: map[string]int{}, Leases: map[string]int{}}
+	for _, name := range classes { // from 0 on, so that a rate sees the first one
+		c.Errors[name] = 0
+	}
+	for _, name := range changes {
+		c.Leases[name] = 0
+	}
+	return c
+}
+
+func (c Counts) clone() Counts {
+	c.Errors, c.Leases = maps.Clone(c.Errors), maps.Clone(c.Leases)
+	return c
+}

@@ -1,0 +1,31 @@
+package ops
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Metrics is what /metrics shows.
+type Metrics struct {
+	registry *prometheus.Registry
+	clients  *clients
+}
+
+// NewMetrics returns the metrics of m, of the Kafka clients that have the Hook, and of the process.
+func NewMetrics(m *Monitor) *Metrics {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(newCollector(m), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return &Metrics{reg, newClients(reg)}
+}
+
+// Hook makes a client count.
+func (m *Metrics) Hook() kgo.Opt { return kgo.WithHooks(m.clients) }
+
+// ServeHTTP implements http.Handler. A scrape that finds a metric twice, say, tells so, and serves the others.
+func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+}

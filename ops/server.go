@@ -1,0 +1,80 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// Handler serves the monitor and its metrics.
+//
+//	/         the status page
+//	/healthz  200 while the process can answer: nothing else is asked
+//	/readyz   200, or 503 with a reason a line
+//	/status   a Status, as JSON
+//	/metrics  for Prometheus
+func Handler(m *Monitor, metrics http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		s := m.Snapshot()
+		if s.Ready {
+			text(w, http.StatusOK, "ready\n")
+			return
+		}
+		body := ""
+		for _, r := range s.Reasons {
+			body += r.Code + ": " + r.Detail + "\n"
+		}
+		text(w, http.StatusServiceUnavailable, body)
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
+		body, err := json.Marshal(m.Snapshot())
+		if err != nil {
+			text(w, http.StatusInternalServerError, err.Error()+"\n")
+			return
+		}
+		write(w, http.StatusOK, "application/json", append(body, '\n'))
+	})
+	mux.Handle("GET /metrics", metrics)
+	mux.HandleFunc("GET /{$}", servePage)
+	return mux
+}
+
+func text(w http.ResponseWriter, status int, body string) {
+	write(w, status, "text/plain; charset=utf-8", []byte(body))
+}
+
+func write(w http.ResponseWriter, status int, contentType string, body []byte) {
+	h := w.Header()
+	h.Set("Content-Type", contentType)
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write(body) // whoever asked is gone
+}
+
+// Serve answers on l until ctx ends, and then those who have asked before.
+func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
+	srv := &http.Server{
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(l) }()
+	select {
+	case err := <-ended:
+		return fmt.Errorf("serving HTTP: %w", err)
+	case <-ctx.Done():
+	}
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := srv.Shutdown(last); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("closing the HTTP server: %w", err)
+	}
+	return nil
+}

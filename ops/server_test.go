@@ -1,0 +1,167 @@
+package ops
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/offsets"
+)
+
+// busy returns a monitor that has something to say about everything, and its metrics.
+func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
+	t.Helper()
+	m, engine, now := watching(t)
+	engine.state = state(&offsets.Cursor{Segment: segment})
+	engine.state.Frontier.Completed = segment
+	metrics := NewMetrics(m)
+	for range 2 { // several clients, as there are
+		cl, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"), metrics.Hook())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(cl.Close)
+	}
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	m.Committed(bridge.Commit{Lease: 0, Read: 5, Last: start.Add(-time.Minute), Published: start.Add(-time.Second), Drained: true})
+	m.Completed(bridge.Completion{})
+	m.History(bridge.History{Newest: start})
+	m.Requested("read", 206, time.Millisecond, 10)
+	return m, metrics, now
+}
+
+func get(t *testing.T, h http.Handler, path string) (int, string, http.Header) {
+	t.Helper()
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path, nil))
+	return w.Code, w.Body.String(), w.Header()
+}
+
+func TestHandler(t *testing.T) {
+	m, metrics, now := busy(t)
+	h := Handler(m, metrics)
+	expect := func(path string, code int, says string) {
+		t.Helper()
+		if have, body, _ := get(t, h, path); have != code || !strings.Contains(body, says) {
+			t.Errorf("%s: %d %.300s", path, have, body)
+		}
+	}
+	expect("/healthz", 200, "ok")
+	expect("/readyz", 200, "ready")
+	expect("/nothing", 404, "")
+	expect("/metrics", 200, "\nblobfeed_events_read_total 5\n")
+	*now = now.Add(time.Hour)
+	expect("/healthz", 200, "ok")
+	expect("/readyz", 503, "stuck: lease 0 has had work for 1h0m0s without a commit\n")
+	m.Drain()
+	expect("/readyz", 503, "draining: ")
+	var s Status
+	_, body, _ := get(t, h, "/status")
+	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.Totals.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
+		t.Errorf("%v: %s", err, body)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/status", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %d", w.Code)
+	}
+}
+
+// The page is one document: it asks nobody but the instance, and the browser is told to run nothing else.
+func TestPageIsSelfContained(t *testing.T) {
+	_, body, header := get(t, Handler(NewMonitor(Info{}, time.Minute, nil), http.NotFoundHandler()), "/")
+	if link := regexp.MustCompile(`(?i)(https?:)?//[a-z]`).FindString(strings.ReplaceAll(body, "// ", "")); link != "" {
+		t.Errorf("it refers to %s", link)
+	}
+	if n := strings.Count(body, "<script") + strings.Count(body, "<style"); n != 2 || strings.Contains(body, "style=") {
+		t.Errorf("%d elements of style and script", n)
+	}
+	csp := header.Get("Content-Security-Policy")
+	if !strings.Contains(csp, "default-src 'none'") || strings.Count(csp, "'sha256-") != 2 || hashOf("style") == hashOf("script") {
+		t.Errorf("policy %s", csp)
+	}
+}
+
+// A scrape holds each metric that the table has, with its labels, and nothing else of ours.
+func TestMetricsAreAsTheTableSays(t *testing.T) {
+	_, scraped, _ := busy(t)
+	families, err := scraped.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	have := map[string][]string{}
+	for _, f := range families {
+		for _, p := range f.GetMetric()[0].GetLabel() {
+			have[f.GetName()] = append(have[f.GetName()], p.GetName())
+		}
+		if have[f.GetName()] == nil {
+			have[f.GetName()] = []string{}
+		}
+	}
+	for _, d := range metrics {
+		labels, ok := have[d.full()]
+		want := slices.Sorted(slices.Values(d.labels))
+		if !ok || !slices.Equal(labels, want) {
+			t.Errorf("%s: there is %v with labels %v, want %v", d.full(), ok, labels, want)
+		}
+	}
+	problems, err := testutil.GatherAndLint(scraped.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if !strings.HasPrefix(p.Metric, "go_") && !strings.HasPrefix(p.Metric, "blobfeed_kafka_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// The server answers until its context ends, and finishes what was asked before.
+func TestServe(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked, release := make(chan struct{}), make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			close(asked)
+			<-release
+			text(w, 200, "late")
+		}))
+	}()
+	answer := make(chan string, 1)
+	go func() {
+		resp, err := http.Get("http://" + l.Addr().String())
+		if err != nil {
+			answer <- err.Error()
+			return
+		}
+		defer resp.Body.Close()
+		body, _ := io.ReadAll(resp.Body)
+		answer <- string(body)
+	}()
+	<-asked
+	cancel()
+	close(release)
+	if got := <-answer; got != "late" {
+		t.Errorf("answer %q", got)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
