@@ -45,6 +45,7 @@ bench: ## the figures of docs/performance.md
 
 docs: ## what is generated from the source
 	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
+	$(GO) run ./cmd/bridge metrics --format markdown > docs/metrics.md
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')
@@ -61,6 +62,7 @@ lint:
 
 fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
+	@$(GO) run ./cmd/bridge metrics --format markdown | diff -u docs/metrics.md - || { echo "run make docs"; exit 1; }
 
 deployment: ## chart, manifests, compose file and release settings, with Helm's engine and Kubernetes' types
 	cd tools/chart && $(GO) vet ./... && $(GO) test ./...

@@ -85,9 +85,12 @@ func (b *Bridge) watchHeadroom(ctx context.Context) {
 	for {
 		next := b.PollInterval
 		if slices.Contains(b.held(), 0) {
-			next = headroomInterval
-			if err := b.headroom(ctx); err != nil && ctx.Err() == nil {
+			told, err := b.headroom(ctx)
+			if err != nil && ctx.Err() == nil {
 				b.Observer.Failed(-1, err)
+			}
+			if told || err != nil {
+				next = headroomInterval
 			}
 		}
 		if sleep(ctx, next) != nil {
@@ -96,10 +99,11 @@ func (b *Bridge) watchHeadroom(ctx context.Context) {
 	}
 }
 
-func (b *Bridge) headroom(ctx context.Context) error {
+// headroom reports what there is, if there is anything.
+func (b *Bridge) headroom(ctx context.Context) (told bool, _ error) {
 	s, _, err := b.view.Get()
 	if err != nil {
-		return err
+		return false, err
 	}
 	at := s.Frontier.Current
 	if at == (source.Segment{}) {
@@ -107,14 +111,15 @@ func (b *Bridge) headroom(ctx context.Context) error {
 	}
 	oldest, ok, err := b.next(ctx, source.Segment{})
 	if err != nil {
-		return fmt.Errorf("looking for the oldest segment: %w", err)
+		return false, fmt.Errorf("looking for the oldest segment: %w", err)
 	}
 	newest, err := b.Feed.LastConsumable(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
-	if ok && at != (source.Segment{}) {
-		b.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
+	if !ok || at == (source.Segment{}) {
+		return false, nil
 	}
-	return nil
+	b.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
+	return true, nil
 }

@@ -172,6 +172,9 @@ func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
 			continue
 		}
 		delete(m.leases, p)
+		if p == 0 {
+			m.history = nil // somebody else looks now
+		}
 	}
 }
 

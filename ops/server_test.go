@@ -165,3 +165,32 @@ func TestServe(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// The reference has what a scrape has, with the same type and labels.
+func TestReference(t *testing.T) {
+	_, scraped, _ := busy(t)
+	families, err := scraped.registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := map[string]Described{}
+	for _, d := range Reference() {
+		described[d.Name] = d
+		if d.Help == "" {
+			t.Errorf("%s has no meaning", d.Name)
+		}
+	}
+	for _, f := range families {
+		if !strings.HasPrefix(f.GetName(), Namespace+"_") {
+			continue
+		}
+		d, ok := described[f.GetName()]
+		var labels []string
+		for _, p := range f.GetMetric()[0].GetLabel() {
+			labels = append(labels, p.GetName())
+		}
+		if want := slices.Sorted(slices.Values(d.Labels)); !ok || !strings.EqualFold(f.GetType().String(), d.Type) || !slices.Equal(labels, want) {
+			t.Errorf("%s is a %s with labels %v; the reference says %+v", f.GetName(), f.GetType(), labels, d)
+		}
+	}
+}

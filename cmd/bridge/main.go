@@ -36,6 +36,7 @@ func verbs() []verb {
 		{"verify", "check a topic against what is promised of it; --feed: against the feed, too", verifyVerb},
 		{"healthcheck", "ask the instance on this machine whether it is ready; for probes of containers", healthcheckVerb},
 		{"config", "print the settings in force, secrets masked; --format: the reference of all settings", configVerb},
+		{"metrics", "print the metrics reference (--format markdown)", metricsVerb},
 		{"version", "print the version", versionVerb},
 	}
 }

@@ -34,6 +34,8 @@ func TestExitCodes(t *testing.T) {
 		"run --help":              {exitOK, "BRIDGE_SOURCE_URL"},
 		"run":                     {exitUsage, "BRIDGE_KAFKA_BROKERS: required"},
 		"config --format odt":     {exitUsage, "odt"},
+		"metrics --format odt":    {exitUsage, "odt"},
+		"metrics":                 {exitOK, "blobfeed_lag_seconds{part} gauge"},
 		"dump --output xml":       {exitUsage, "xml"},
 		"dump nosuch.avro":        {exitFailed, "nosuch.avro"},
 		"dump":                    {exitUsage, "BRIDGE_SOURCE_URL"},

@@ -91,7 +91,6 @@ func (p *progress) Failed(lease int32, err error) {
 	p.log.Warn("trying again", "lease", lease, "error", err)
 }
 
-
 // show reports until ctx ends. Where nothing moved the log stays quiet.
 func (p *progress) show(ctx context.Context) {
 	t := time.NewTicker(p.every)

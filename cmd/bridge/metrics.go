@@ -1,0 +1,21 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"blobfeed/ops"
+)
+
+func metricsVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("metrics", "[--format text|markdown]", stderr, nil)
+	format := fs.String("format", "text", "text or markdown")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if *format != "text" && *format != "markdown" {
+		return &usageError{fmt.Errorf("--format %s: want text or markdown", *format)}
+	}
+	return ops.WriteReference(stdout, *format == "markdown")
+}
