@@ -28,14 +28,15 @@ type batch struct {
 	pins map[string]offsets.Pin // of topics that the frontier does not know
 
 	bytes    int
+	held     int64 // of the instance's memory
 	late     int
 	filtered int
 	last     time.Time
 }
 
 // pool keeps free batches. It is no sync.Pool: a garbage collection would empty that, and their buffers, which took many
-// steps to grow, would grow again. What is in it is bounded by what was in use at a time (I9), and dropped when a worker
-// has nothing to do.
+// steps to grow, would grow again. All leases share it, so what is in it is bounded by what was in use at a time (I9). It is
+// dropped when a worker has nothing to do.
 type pool struct {
 	mu   sync.Mutex
 	free []*batch

@@ -25,6 +25,9 @@ type Bridge struct {
 	admin     *kadm.Client
 	encoders  encoders
 
+	memory *budget
+	pool   pool
+
 	hard   context.Context // ends transactions where they are
 	fatal  func(error)     // stops the instance with an error
 	finish func()          // stops the instance: its work is done
@@ -46,7 +49,7 @@ func New(o Options) *Bridge {
 	}
 	return &Bridge{
 		Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, met: map[string]bool{},
-		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, poke: make(chan struct{}, 1),
+		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, memory: newBudget(o.BufferBytes), poke: make(chan struct{}, 1),
 	}
 }
 

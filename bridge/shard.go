@@ -101,10 +101,14 @@ func (s *shardPass) encode(ctx context.Context, b *batch) error {
 }
 
 func (s *shardPass) send(ctx context.Context, b *batch) error {
+	if err := s.memory.acquire(ctx, b); err != nil {
+		return err
+	}
 	select {
 	case s.out <- b:
 		return nil
 	case <-ctx.Done():
+		s.memory.release(b.held)
 		return ctx.Err()
 	}
 }

@@ -68,6 +68,7 @@ func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, erro
 
 // pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds.
 func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.ShardReader) error {
+	w.memory.passing.Add(1)
 	ctx, cancel := context.WithCancel(w.soft)
 	out := make(chan *batch, prefetch*len(shards))
 	var reading sync.WaitGroup
@@ -81,8 +82,10 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 	}()
 	defer func() { // the readers must be gone before the lease is
 		cancel()
-		for range out {
+		for b := range out {
+			w.memory.release(b.held)
 		}
+		w.memory.passing.Add(-1)
 	}()
 
 	w.txn.reset(m.Segment)
@@ -101,7 +104,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 			if err := w.add(b); err != nil {
 				return err
 			}
-			if w.txn.full(w.TxnRecords, w.TxnBytes) {
+			if w.txn.full(w.TxnRecords, w.memory.transaction(w.TxnBytes)) {
 				flush.Stop()
 				if err := w.commit(); err != nil {
 					return err
@@ -183,6 +186,7 @@ func (w *worker) committed() {
 		Drained: t.drained, Published: t.published, Took: time.Since(t.began),
 	})
 	w.pool.put(t.batches) // their records are acknowledged
+	w.memory.release(t.held)
 	t.reset(t.segment)
 }
 
@@ -197,6 +201,7 @@ type txn struct {
 	filtered, late, dead int
 	firstDead            deadLetter
 	bytes                int
+	held                 int64 // of the instance's memory
 	last                 time.Time
 	drained              bool
 	published            time.Time
@@ -221,6 +226,7 @@ func (t *txn) add(b *batch) {
 	t.filtered += b.filtered
 	t.late += b.late
 	t.bytes += b.bytes
+	t.held, b.held = t.held+b.held, 0
 	if b.last.After(t.last) {
 		t.last = b.last
 	}

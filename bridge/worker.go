@@ -31,7 +31,6 @@ type worker struct {
 	limit  int32 // bytes of a batch that the topics take
 	cursor *offsets.Cursor
 	txn    txn
-	pool   pool
 	ahead  *ahead // of lease 0
 
 	outlets  outlets
@@ -100,6 +99,7 @@ func (w *worker) hold() error {
 	defer func() {
 		lease.Close(w.hard)
 		w.stopReading()
+		w.memory.release(w.txn.held)
 		w.txn.drop()
 		w.pool.drop()
 	}()

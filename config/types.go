@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math"
 	"strconv"
 	"strings"
 )
@@ -52,6 +51,8 @@ var units = []struct {
 	size   float64
 }{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}, {"", 1}}
 
+const maxBytes = 1 << 40
+
 // Decode is called by envconfig.
 func (b *Bytes) Decode(text string) error {
 	for _, u := range units {
@@ -60,11 +61,11 @@ func (b *Bytes) Decode(text string) error {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || n < 0 || n*u.size > math.MaxInt32 {
+		if err != nil || n < 0 || n*u.size > maxBytes {
 			break
 		}
 		*b = Bytes(n * u.size)
 		return nil
 	}
-	return errors.New("want a size below 2GiB such as 65536, 64KiB or 4MiB")
+	return errors.New("want a size up to 1TiB such as 65536, 64KiB or 4MiB")
 }

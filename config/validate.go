@@ -79,8 +79,11 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
 	atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
 	atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
-	if c.ReadSize < 4096 {
-		bad("READ_SIZE", "want at least 4KiB")
+	if c.ReadSize < 4096 || c.ReadSize > 1<<30 {
+		bad("READ_SIZE", "want 4KiB to 1GiB")
+	}
+	if c.MemoryLimit != 0 && c.MemoryLimit < 64<<20 {
+		bad("MEMORY_LIMIT", "want at least 64MiB")
 	}
 	if c.TxnRecords < 1 {
 		bad("TXN_RECORDS", "want at least 1")
@@ -88,8 +91,8 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if c.BundleReaders < 1 {
 		bad("BUNDLE_READERS", "want at least 1")
 	}
-	if c.TxnBytes < 1<<16 {
-		bad("TXN_BYTES", "want at least 64KiB")
+	if c.TxnBytes < 1<<16 || c.TxnBytes > 1<<31-1 {
+		bad("TXN_BYTES", "want 64KiB to 2GiB")
 	}
 	if c.TopicPartitions < 1 {
 		bad("TOPIC_PARTITIONS", "want at least 1")

@@ -57,6 +57,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	each(unready, func(k string, v float64) { put("unready", v, k) })
 	put("start_timestamp_seconds", unix(s.Started))
+	put("memory_limit_bytes", float64(s.Memory))
 	put("watchdog_timeout_seconds", s.Watchdog)
 	c.totals(put, s)
 	c.feed(put, s)

@@ -25,6 +25,7 @@ var metrics = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
 	{"unready", gauge, []string{"reason"}, "How many leases, or 1, are unready for a reason: starting, draining, no_member, stuck.", ""},
+	{"memory_limit_bytes", gauge, nil, "MEMORY_LIMIT, or what the container allows; 0 is none.", ""},
 	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
 
 	{"events_read_total", counter, nil, "Events of the feed that a committed cursor passed.", "Debezium TotalNumberOfEventsSeen"},

@@ -25,6 +25,7 @@ type Info struct {
 	Topic      string `json:"topic"`
 	DeadLetter string `json:"dead_letter_topic,omitempty"`
 	Delivery   string `json:"delivery"`
+	Memory     int64  `json:"memory_limit_bytes"` // 0: none
 }
 
 // Monitor keeps what the engine reports. It implements bridge.Observer.

@@ -40,7 +40,7 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 		return &usageError{err}
 	}
 	o.Once = *once
-	monitor = ops.NewMonitor(info(c, &o), c.WatchdogTimeout, nil)
+	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{progress, monitor}

@@ -41,8 +41,8 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 	return func() { cancel(); <-ended }, nil
 }
 
-func info(c *config.Config, o *bridge.Options) ops.Info {
+func info(c *config.Config, o *bridge.Options, memory int64) ops.Info {
 	return ops.Info{
-		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery,
+		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery, Memory: memory,
 	}
 }

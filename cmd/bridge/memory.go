@@ -1,0 +1,72 @@
+package main
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+)
+
+// containerShare is how much of a container's memory the process takes by itself: the kernel counts more than Go does.
+const containerShare = 0.9
+
+// limitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
+// holds fewer records. It returns the limit; 0 is none. The processors need nothing: Go takes those of the container.
+func limitMemory(c *config.Config, o *bridge.Options) int64 {
+	limit := int64(c.MemoryLimit)
+	if limit == 0 {
+		if set := debug.SetMemoryLimit(-1); set != math.MaxInt64 {
+			limit = set // GOMEMLIMIT
+		} else if most := containerLimit(os.DirFS("/")); most > 0 {
+			limit = int64(float64(most) * containerShare)
+		}
+	}
+	if limit == 0 {
+		return 0
+	}
+	debug.SetMemoryLimit(limit)
+	// Measured: a byte of a record held takes three with its event, headers and the client's batches, and the garbage
+	// collector wants as much again. The rest is for reading, which takes ReadSize a shard, and for what is always there.
+	o.BufferBytes = int(max(limit/8, 1<<20))
+	o.BundleBytes = min(o.BundleBytes, limit/32)
+	return limit
+}
+
+// containerLimit returns the memory limit of the control group of this process, of version 2 or 1; 0 if there is none.
+func containerLimit(root fs.FS) int64 {
+	groups, err := fs.ReadFile(root, "proc/self/cgroup")
+	if err != nil {
+		return 0 // not Linux
+	}
+	for line := range strings.Lines(string(groups)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		// Inside a container the group is mounted as the root, outside it is below.
+		var files []string
+		switch {
+		case parts[1] == "":
+			files = []string{path.Join("sys/fs/cgroup", parts[2], "memory.max"), "sys/fs/cgroup/memory.max"}
+		case parts[1] == "memory":
+			files = []string{path.Join("sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"), "sys/fs/cgroup/memory/memory.limit_in_bytes"}
+		}
+		for _, file := range files {
+			text, err := fs.ReadFile(root, file)
+			if err != nil {
+				continue
+			}
+			// "max", or what version 1 says for none: a number near the largest.
+			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
+				return n
+			}
+		}
+	}
+	return 0
+}
