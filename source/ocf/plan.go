@@ -196,8 +196,18 @@ func (r *reader) branch(a *action) (*action, error) {
 	return &a.branches[i], nil
 }
 
-// reset clears ev and keeps the capacity of its slices.
+// reset clears ev and keeps the capacity of its slices. What was in them goes, too: a string that nobody sees any more
+// would keep its block, and events that are filled again and again would keep a block each (I9).
 func (ev *Event) reset() {
+	for _, pairs := range [][]Pair{ev.PreviousInfo, ev.AsyncOperationInfo, ev.RestorePointMarker, ev.Extra} {
+		clear(pairs)
+	}
+	clear(ev.BlobPropertiesUpdated)
+	for i := range ev.BlobTagsUpdated {
+		t := &ev.BlobTagsUpdated[i]
+		clear(t.Tags)
+		t.Name, t.Tags = "", t.Tags[:0]
+	}
 	previous, async, restore := ev.PreviousInfo[:0], ev.AsyncOperationInfo[:0], ev.RestorePointMarker[:0]
 	properties, tags, extra := ev.BlobPropertiesUpdated[:0], ev.BlobTagsUpdated[:0], ev.Extra[:0]
 	*ev = Event{}
