@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration chaos stack bench docs fmt lint fresh deployment cross vuln verify clean
+.PHONY: build demo test fuzz integration chaos stack bench docs fmt lint fresh alerts deployment cross vuln verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -74,7 +74,10 @@ cross: ## every platform that is released
 vuln: ## known vulnerabilities that the program reaches; needs govulncheck, which not every module proxy has
 	govulncheck ./...
 
-verify: lint fresh deployment test integration
+alerts: ## checks and tests the alert rules with promtool
+	deploy/check.sh
+
+verify: lint fresh alerts deployment test integration
 
 clean:
 	rm -rf bin

@@ -69,10 +69,10 @@ func TestEndpoints(t *testing.T) {
 	p.expectMetric(t, "blobfeed_ready", 1)
 	p.expectMetric(t, "blobfeed_leases_owned", 16)
 	p.expectMetric(t, "blobfeed_segments_completed_total", 1)
-	p.expectMetric(t, `blobfeed_records_produced_total{kind="resolved",topic="`+s.Topic+`"}`, partitions)
+	p.expectMetric(t, `blobfeed_records_produced_total{kind="resolved"}`, partitions)
 	p.expectMetric(t, `blobfeed_lag_seconds{part="bridge"}`, 0)
 	for _, series := range []string{`blobfeed_event_latency_seconds_count{stage="bridge"}`, `blobfeed_azure_requests_total{op="list",status="200"}`,
-		`blobfeed_azure_requests_total{op="read",status="206"}`, `blobfeed_kafka_produce_records_total{topic="` + s.Topic + `"}`} {
+		`blobfeed_azure_requests_total{op="read",status="206"}`, `blobfeed_kafka_produce_records_total{node_id="1"}`} {
 		if n, ok := p.metric(t, series); !ok || n < 1 {
 			t.Errorf("%s = %v, %v", series, n, ok)
 		}
@@ -104,14 +104,12 @@ func TestIdle(t *testing.T) {
 	p.ready(t)
 	took := time.Since(began)
 	eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == 10 })
-	// What the start took is given back to the system in the background.
+	// What the start and the feed took is given back to the system in the background.
 	var rss float64
-	eventually(t, time.Minute, "below 40 MB", func() bool {
+	eventually(t, time.Minute, "below 35 MB", func() bool {
 		rss, _ = p.metric(t, "process_resident_memory_bytes")
-		return rss < 40e6
+		return rss > 0 && rss < 35e6
 	})
-	time.Sleep(20*time.Second)
-	rss, _ = p.metric(t, "process_resident_memory_bytes")
 	t.Logf("ready after %s, %.1f MB", took, rss/1e6)
 	if took > 5*time.Second {
 		t.Errorf("ready after %s", took)

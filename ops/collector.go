@@ -71,11 +71,9 @@ func (c *collector) totals(put putter, s *Status) {
 	put("events_read_total", float64(t.Events))
 	put("events_filtered_total", float64(t.Filtered))
 	put("events_late_total", float64(t.Late))
-	put("records_produced_total", float64(t.Records), s.Topic, "data")
-	put("records_produced_total", float64(t.Markers), s.Topic, "resolved")
-	if s.DeadLetter != "" {
-		put("records_produced_total", float64(t.DeadLettered), s.DeadLetter, "dlq")
-	}
+	put("records_produced_total", float64(t.Records), "data")
+	put("records_produced_total", float64(t.Markers), "resolved")
+	put("records_produced_total", float64(t.DeadLettered), "dlq")
 	put("bytes_produced_total", float64(t.Bytes))
 	put("transactions_total", float64(t.Transactions))
 	put("segments_completed_total", float64(t.Segments))
@@ -96,10 +94,8 @@ func (c *collector) feed(put putter, s *Status) {
 			put("segment_timestamp_seconds", unix(seg.Time()), which)
 		}
 	}
-	for _, t := range s.Topics {
-		if t.Resolved != nil {
-			put("resolved_timestamp_seconds", unix(*t.Resolved), t.Name)
-		}
+	if p.Resolved != nil {
+		put("resolved_timestamp_seconds", unix(*p.Resolved))
 	}
 	if p.Behind != nil {
 		put("backlog_seconds", *p.Behind)

@@ -23,7 +23,7 @@ type clients struct {
 func newClients(reg prometheus.Registerer) *clients {
 	c := &clients{
 		Metrics: kprom.NewMetrics(Namespace+"_kafka", kprom.Registerer(&vectors{reg}),
-			kprom.FetchAndProduceDetail(kprom.ByTopic, kprom.Batches, kprom.Records, kprom.CompressedBytes, kprom.UncompressedBytes, kprom.ConsistentNaming),
+			kprom.FetchAndProduceDetail(kprom.ByNode, kprom.Batches, kprom.Records, kprom.CompressedBytes, kprom.UncompressedBytes, kprom.ConsistentNaming),
 			kprom.HistogramsFromOpts(
 				kprom.HistogramOpts{Enable: kprom.RequestDurationE2E, Buckets: requestBuckets},
 				kprom.HistogramOpts{Enable: kprom.RequestThrottled, Buckets: requestBuckets})),

@@ -20,7 +20,8 @@ const (
 )
 
 // metrics are all but the histograms and the clients' own. No label has values that grow with the feed: a lease is one of
-// OFFSETS_LEASES, a topic one of those that the settings name, everything else is one of a fixed set.
+// OFFSETS_LEASES, a node one of the brokers, everything else is one of a fixed set. Topics are none: there may be one for
+// each container.
 var metrics = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
@@ -31,14 +32,14 @@ var metrics = []metric{
 	{"events_read_total", counter, nil, "Events of the feed that a committed cursor passed.", "Debezium TotalNumberOfEventsSeen"},
 	{"events_filtered_total", counter, nil, "Events that the settings leave out.", "Debezium NumberOfEventsFiltered, CockroachDB changefeed.filtered_messages"},
 	{"events_late_total", counter, nil, "Records at or below a marker that was written before them.", ""},
-	{"records_produced_total", counter, []string{"topic", "kind"}, "Committed records; kind is data, resolved or dlq.", "CockroachDB changefeed.emitted_messages"},
+	{"records_produced_total", counter, []string{"kind"}, "Committed records; kind is data, resolved or dlq.", "CockroachDB changefeed.emitted_messages"},
 	{"bytes_produced_total", counter, nil, "Keys, values and headers of committed records, before compression.", "CockroachDB changefeed.emitted_bytes"},
 	{"transactions_total", counter, nil, "Committed transactions that hold events.", "Debezium NumberOfCommittedTransactions, CockroachDB changefeed.flushes"},
 	{"segments_completed_total", counter, nil, "Segments whose completion this instance committed.", ""},
 
 	{"lag_seconds", gauge, []string{"part"}, "How late data is; part azure: the time the service took to publish what came last; bridge: the time what is published waits for us. Absent while unknown.", "Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
 	{"position_timestamp_seconds", gauge, []string{"lease"}, "Latest event time that this instance committed.", "Debezium SourceEventPosition"},
-	{"resolved_timestamp_seconds", gauge, []string{"topic"}, "Time of the last resolved marker.", "CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
+	{"resolved_timestamp_seconds", gauge, nil, "Time of the last resolved markers, which are those of all topics.", "CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
 	{"segment_timestamp_seconds", gauge, []string{"which"}, "Begin of a segment; which is completed, current or newest (of the feed, looked at every 10 minutes by the owner of lease 0).", ""},
 	{"backlog_seconds", gauge, nil, "From the current segment to the newest of the feed; from the owner of lease 0.", "CockroachDB changefeed.lagging_ranges"},
 	{"headroom_seconds", gauge, nil, "History of the feed that is older than the position: what retention may still remove without loss; from the owner of lease 0.", ""},

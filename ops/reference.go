@@ -99,7 +99,7 @@ func WriteReference(w io.Writer, markdown bool) error {
 		b.WriteString(`# Metrics
 
 What ` + "`/metrics`" + ` shows, in Prometheus' format or OpenMetrics, beside the usual ` + "`go_*` and `process_*`" + `. Made from the source by
-` + "`make docs`" + `. No label has values that grow with the feed: no blob, container, key or segment is one.
+` + "`make docs`" + `. No label has values that grow with the feed: no blob, container, topic, key or segment is one.
 
 Names, labels and meanings are part of the interface. Totals are of the process: they begin at 0 with each start. What several
 instances tell of the same thing (resolved, segments, gaps, leases by state), take with ` + "`max`" + `; what each does, with ` + "`sum`" + `.
