@@ -26,7 +26,7 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 		if _, named := os.LookupEnv(httpAddr); named {
 			return nil, fmt.Errorf("%s: %w", httpAddr, err)
 		}
-		log.Warn("no status page, probes and metrics: set "+httpAddr+" to a free address, or to off", "error", err)
+		log.Warn("no status page, probes and metrics: set BRIDGE_HTTP_ADDR to a free address, or to off", "error", err)
 		return func() {}, nil
 	}
 	log.Info("serving HTTP", "address", l.Addr().String())
