@@ -388,7 +388,7 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, nil)
+	o, err := options(c, nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

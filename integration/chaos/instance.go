@@ -28,7 +28,7 @@ func launch(program, log string, args []string, settings ...string) (*Instance, 
 		return nil, fmt.Errorf("opening the log of an instance: %w", err)
 	}
 	i := &Instance{cmd: exec.Command(program, args...), log: log, done: make(chan struct{})}
-	i.cmd.Env = append(os.Environ(), settings...)
+	i.cmd.Env = append(append(os.Environ(), "BRIDGE_HTTP_ADDR=off"), settings...) // there are several
 	i.cmd.Stdout, i.cmd.Stderr = out, out
 	started := make(chan error)
 	go func() {
