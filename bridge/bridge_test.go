@@ -114,8 +114,9 @@ func topics(t *testing.T, template string) *envelope.Topics {
 	return topics
 }
 
-func encoder(o envelope.Options) func(context.Context, string) (*envelope.Encoder, error) {
+func encoder(all envelope.Options) func(context.Context, string) (*envelope.Encoder, error) {
 	return func(_ context.Context, topic string) (*envelope.Encoder, error) {
+		o := all
 		o.Topic = topic
 		return envelope.NewEncoder(o)
 	}
