@@ -166,6 +166,30 @@ func TestSettingsAreKnown(t *testing.T) {
 	}
 }
 
+// Values that would have no effect are refused, not ignored.
+func TestMisspeltValues(t *testing.T) {
+	c, err := loader.Load(chartDir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for text, good := range map[string]bool{
+		"settings: {TOPIC: x, TXN_RECORDS: 5, UPDATED: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
+		"settings: {TOPIC: [x]}": false, "keda: {enable: true}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
+	} {
+		values, err := chartutil.ReadValues([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		merged, err := chartutil.CoalesceValues(c, values)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := chartutil.ValidateAgainstSchema(c, merged); (err == nil) != good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
 // valueSets are those of the chart and all of ci/.
 func valueSets(t *testing.T) map[string]map[string]any {
 	t.Helper()
