@@ -1,0 +1,83 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// safeBuffer may be read while it is written.
+type safeBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (s *safeBuffer) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.Write(p)
+}
+
+func (s *safeBuffer) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.b.String()
+}
+
+// When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the brokers go away
+// it says so once, however often that is tried again.
+func TestQuiet(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
+		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json"} {
+		t.Setenv("BRIDGE_"+name, value)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var log safeBuffer
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"run"}, &log, &log) }()
+	quiet := func(window time.Duration) (grew bool) {
+		before := log.String()
+		time.Sleep(window) // what is looked for is that nothing happens
+		return log.String() != before
+	}
+	for !strings.Contains(log.String(), `"msg":"progress"`) || quiet(300*time.Millisecond) {
+		if ctx.Err() != nil {
+			t.Fatalf("never quiet:\n%s", log.String())
+		}
+	}
+	if quiet(2 * time.Second) {
+		t.Errorf("not quiet when all is delivered:\n%s", log.String())
+	}
+	delivered := log.String()
+	fake.Close()
+	time.Sleep(5 * time.Second) // for several attempts
+	cancel()
+	<-ended
+	counts := map[string]int{}
+	for line := range strings.Lines(strings.TrimPrefix(log.String(), delivered)) {
+		var r struct{ Level, Msg, Error string }
+		if json.Unmarshal([]byte(line), &r) == nil && r.Level == "WARN" && !strings.Contains(line, `"repeated"`) {
+			counts[r.Error]++
+		}
+	}
+	if len(counts) == 0 {
+		t.Errorf("the brokers went away, and nobody says so:\n%s", log.String())
+	}
+	for text, n := range counts {
+		if n > 1 {
+			t.Errorf("%d times: %s", n, text)
+		}
+	}
+}
