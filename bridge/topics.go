@@ -176,6 +176,9 @@ func (b *Bridge) keepHistory(ctx context.Context, topic string) error {
 	if err == nil {
 		_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
 	}
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return nil // who uses the topic is warned, and told what to do
+	}
 	if err != nil {
 		return fmt.Errorf("setting retention.ms=-1 of topic %s: %w", topic, err)
 	}

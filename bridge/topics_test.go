@@ -12,8 +12,10 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
@@ -205,6 +207,28 @@ func TestRetentionWarning(t *testing.T) {
 		if warned := strings.Contains(log.String(), "retention.ms"); warned != c.warns {
 			t.Errorf("%+v: %s", c, log.String())
 		}
+	}
+}
+
+// Who may create a topic, but not change its settings, is told of its retention, and goes on at once.
+func TestRetentionMayNotBeSet(t *testing.T) {
+	k := broker(t)
+	k.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
+		for _, r := range req.(*kmsg.IncrementalAlterConfigsRequest).Resources {
+			refused := kmsg.NewIncrementalAlterConfigsResponseResource()
+			refused.ErrorCode, refused.ResourceType, refused.ResourceName = kerr.TopicAuthorizationFailed.Code, r.ResourceType, r.ResourceName
+			resp.Resources = append(resp.Resources, refused)
+		}
+		return resp, nil, true
+	})
+	o, seen := options(t, k, realFeed)
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	must(t, runOnce(t, o))
+	if len(seen.failed) > 0 || !strings.Contains(log.String(), "set its retention.ms to -1") {
+		t.Errorf("%q, %s", seen.failed, log.String())
 	}
 }
 

@@ -150,6 +150,26 @@ func TestSecurity(t *testing.T) {
 	}
 }
 
+// The same ACLs suffice to create topics; that they will not keep old history is said.
+func TestNewTopics(t *testing.T) {
+	s := secureStack(t)
+	name, topic := names(t, s.KafkaBrokers, 1)
+	topic += ".new"
+	if err := s.Allow(t.Context(), aclsOf(t, "plain", name, topic)...); err != nil {
+		t.Fatal(err)
+	}
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, realFeed), "EVENTS=all", "RESOLVED_TO=topic", "ON_ERROR=dead_letter", "KAFKA_BROKERS=" + s.Security.Plain[0],
+		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
+	checked(t, settings, clean)
+	p := start(t, []string{"run", "--once"}, settings...)
+	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "trying again") || !strings.Contains(p.log.String(), "retention.ms") {
+		t.Errorf("exit code %d:\n%s", code, p.log)
+	}
+	for _, created := range []string{topic, topic + ".resolved", name + ".dlq"} {
+		consume(t, s.KafkaBrokers, created).drain(t)
+	}
+}
+
 // Of the ACLs in the manual each is needed: bridge check names the one that is missing, and the command that adds it.
 func TestMissingACLs(t *testing.T) {
 	s := secureStack(t)

@@ -40,7 +40,6 @@ func TestJudge(t *testing.T) {
 		{"old events are refused", Topic{EventTimes: true}, map[string]string{"message.timestamp.before.max.ms": year, "min.insync.replicas": "2"}, 3, check.Failed, "message.timestamp.before.max.ms=9223372036854775807"},
 		{"older brokers say it so", Topic{EventTimes: true}, map[string]string{"message.timestamp.difference.max.ms": year, "min.insync.replicas": "2"}, 3, check.Failed, "difference.max.ms"},
 		{"old events are deleted", Topic{EventTimes: true}, map[string]string{"cleanup.policy": "delete", "retention.ms": year, "min.insync.replicas": "2"}, 3, check.Warning, "retention.ms=-1"},
-		{"old events stay", Topic{EventTimes: true, Kept: true}, map[string]string{"cleanup.policy": "delete", "retention.ms": year, "min.insync.replicas": "2"}, 3, check.OK, ""},
 		{"progress has no event times", Topic{Compacted: true}, map[string]string{"cleanup.policy": "compact", "retention.ms": year, "min.insync.replicas": "2"}, 3, check.OK, ""},
 	} {
 		var found check.Findings

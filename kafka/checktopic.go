@@ -192,7 +192,7 @@ func judge(t *Topic, values map[string]string, replicas int, fs *check.Findings)
 		add(check.Warning, "unclean.leader.election.enable", "a leader that lags may be elected, and committed records be lost", alter("unclean.leader.election.enable", "false"))
 	}
 	if t.EventTimes {
-		judgeTimes(t, values, add, alter)
+		judgeTimes(values, add, alter)
 	}
 	if len(*fs) == before {
 		fs.Add("settings", check.OK, "topic "+t.Name+" keeps what the bridge promises", "")
@@ -200,7 +200,7 @@ func judge(t *Topic, values map[string]string, replicas int, fs *check.Findings)
 }
 
 // judgeTimes looks at what becomes of records whose timestamps are in the past.
-func judgeTimes(t *Topic, values map[string]string, add func(status check.Status, name, why, do string), alter func(name, value string) string) {
+func judgeTimes(values map[string]string, add func(status check.Status, name, why, do string), alter func(name, value string) string) {
 	if values["message.timestamp.type"] == "LogAppendTime" {
 		add(check.Warning, "message.timestamp.type", "consumers see when a record came to Kafka, not when the blob changed", alter("message.timestamp.type", "CreateTime"))
 		return // then records are as old as their arrival
@@ -210,9 +210,9 @@ func judgeTimes(t *Topic, values map[string]string, add func(status check.Status
 			add(check.Failed, name, fmt.Sprintf("the brokers refuse events that are older than %s", age), alter(name, strconv.FormatInt(math.MaxInt64, 10)))
 		}
 	}
-	if age, ok := millis(values["retention.ms"]); ok && !t.Kept && strings.Contains(values["cleanup.policy"], "delete") {
+	if age, ok := millis(values["retention.ms"]); ok && strings.Contains(values["cleanup.policy"], "delete") {
 		add(check.Warning, "retention.ms", fmt.Sprintf("age counts from the blob's change: of history older than %s nothing stays", age),
-			alter("retention.ms", "-1")+"  (if history is to stay)")
+			alter("retention.ms", "-1")+"  (until what is old has been read, or for good)")
 	}
 }
 

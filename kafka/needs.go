@@ -22,18 +22,13 @@ type Topic struct {
 	Partitions  int32
 	Replication int16
 	EventTimes  bool // its records' timestamps are those of events, which may be years old
-	Kept        bool // and yet age does not remove them at once: among them are ends of transactions, with the time of writing
-	Unread      bool // its settings are of no interest
 	Keyless     bool // it gets records without keys
 	Compacted   bool // only the last record of a key is ever needed, and that one for good
 }
 
 // operations returns what must be permitted on t while it exists.
 func (t *Topic) operations() []kmsg.ACLOperation {
-	ops := []kmsg.ACLOperation{kmsg.ACLOperationWrite}
-	if !t.Unread {
-		ops = append(ops, kmsg.ACLOperationDescribeConfigs)
-	}
+	ops := []kmsg.ACLOperation{kmsg.ACLOperationWrite, kmsg.ACLOperationDescribeConfigs}
 	if t.Read {
 		ops = append(ops, kmsg.ACLOperationRead)
 	}

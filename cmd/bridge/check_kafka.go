@@ -49,9 +49,9 @@ func kafkaNeeds(c *config.Config, found *check.Findings) (*kafka.Needs, error) {
 		n.Topics = append(n.Topics, t)
 	}
 	if name, ok := topics.Constant(); ok {
-		add(kafka.Topic{Name: name, Create: create, Partitions: c.TopicPartitions, EventTimes: true, Kept: n.Txn != "", Keyless: record.Markers == envelope.MarkersInline})
+		add(kafka.Topic{Name: name, Create: create, Partitions: c.TopicPartitions, EventTimes: true, Keyless: record.Markers == envelope.MarkersInline})
 		if record.Markers == envelope.MarkersTopic {
-			add(kafka.Topic{Name: name + ".resolved", Create: create, Partitions: c.TopicPartitions, Unread: true})
+			add(kafka.Topic{Name: name + ".resolved", Create: create, Partitions: c.TopicPartitions})
 		}
 	} else {
 		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.TopicPrefix+c.Topic+" names many topics, which are not looked at",
