@@ -70,6 +70,11 @@ func TestBinary(t *testing.T) {
 	if err != nil || !strings.HasPrefix(string(out), "bridge 1.2.3 ") {
 		t.Errorf("%s, %v", out, err)
 	}
+	for _, verb := range []string{"run", "healthcheck", "check"} { // what Dockerfile, chart and unit call
+		if out, err := exec.Command(bin, verb, "--help").CombinedOutput(); err != nil {
+			t.Errorf("bridge %s --help: %v\n%s", verb, err, out)
+		}
+	}
 }
 
 // The program does its work in a root of its own where nothing is but itself and a feed, which it can't write, as the
