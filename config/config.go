@@ -111,7 +111,7 @@ type Config struct {
 	SessionTimeout  time.Duration `split_words:"true" default:"10s" desc:"an instance that is silent for so long loses its leases"`
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
 
-	HTTPAddr        string        `envconfig:"HTTP_ADDR" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
+	HTTPAddr        string        `split_words:"true" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
 	MemoryLimit     Bytes         `split_words:"true" desc:"memory of the process, such as 256MiB: the engine holds fewer records and collects garbage more often near it (default: GOMEMLIMIT, or nine tenths of what the container may have; without either no limit)"`
 	WatchdogTimeout time.Duration `split_words:"true" default:"2m" desc:"an instance is unready when one of its leases has had work for so long without a commit"`
 
