@@ -26,6 +26,8 @@ type worker struct {
 	// drained is the open segment that was read to the end of its listing at least once since the start.
 	drained atomic.Pointer[source.Segment]
 
+	fenced bool // the lease was lost to another producer
+
 	// Of the lease being held:
 	lease  *offsets.Lease
 	limit  int32 // bytes of a batch that the topics take
@@ -69,6 +71,7 @@ func (w *worker) stop(now bool) {
 func (w *worker) run() error {
 	err := w.retry(w.soft, w.p, func(context.Context) error {
 		err := w.hold()
+		w.fenced = errors.Is(err, offsets.ErrFenced)
 		if w.soft.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				w.Observer.Failed(w.p, err) // retry won't: it sees the stop
@@ -85,6 +88,9 @@ func (w *worker) run() error {
 
 // hold acquires the lease when there is work for it, and works until the stop or an error.
 func (w *worker) hold() error {
+	if err := w.giveWay(); err != nil {
+		return err
+	}
 	if err := w.awaitWork(); err != nil {
 		return err
 	}
@@ -112,6 +118,16 @@ func (w *worker) hold() error {
 		}
 	}
 	return nil
+}
+
+// giveWay waits when another instance has taken the lease: for as long as it may take us to hear from the group that it is no
+// longer ours. Were it taken back at once, the two would fence each other in turn until then, and neither would get on.
+func (w *worker) giveWay() error {
+	s, _, err := w.view.Get()
+	if err != nil || !w.fenced || s.Owners[w.p] == w.Instance {
+		return err
+	}
+	return sleep(w.soft, w.Session)
 }
 
 // awaitWork returns when the current segment has shards of this lease. Lease 0 always has work: the frontier.

@@ -1,0 +1,66 @@
+package bridge
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
+)
+
+// Another instance takes a lease that we think is ours. We let it work for the time of a session; when the group still says
+// nothing else then, the lease is ours.
+func TestGiveWay(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{})
+	must(t, live.Append(t.Context(), 20, nil))
+	c := broker(t)
+	abortOpen(c)
+	o, r := over(t, c, m)
+	o.Once = false
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { done <- New(o).Run(ctx, t.Context()) }()
+	await := func(read int) {
+		t.Helper()
+		for {
+			r.mu.Lock()
+			n := r.Read
+			r.mu.Unlock()
+			if n >= read {
+				return
+			}
+			select {
+			case <-r.changed:
+			case err := <-done:
+				t.Fatal("it ended: ", err)
+			case <-time.After(20 * time.Second):
+				t.Fatalf("%d events, want %d", n, read)
+			}
+		}
+	}
+	await(20)
+
+	cfg := *o.lease()
+	cfg.Instance = "other"
+	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	viewing, endView := context.WithCancel(t.Context())
+	defer endView()
+	go func() { _ = view.Run(viewing, o.Client...) }()
+	other, err := offsets.Acquire(t.Context(), &cfg, view, 0)
+	must(t, err)
+	defer other.Close(t.Context())
+	must(t, live.Append(t.Context(), 20, nil)) // it tries to write them, and finds itself fenced
+	<-r.failing
+	for until := time.Now().Add(o.Session / 2); time.Now().Before(until); {
+		cursor := other.Cursor()
+		must(t, other.Commit(t.Context(), cursor, nil))
+	}
+	await(40)
+	if data, _ := consume(t, c, promises()...); data != 40 {
+		t.Errorf("%d records", data)
+	}
+	cancel()
+	must(t, <-done)
+}
