@@ -43,7 +43,7 @@ func TestGiveWay(t *testing.T) {
 	await(20)
 
 	cfg := *o.lease()
-	cfg.Instance = "other"
+	cfg.Instance, cfg.Now = "other", time.Now
 	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
 	viewing, endView := context.WithCancel(t.Context())
 	defer endView()
