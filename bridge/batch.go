@@ -24,6 +24,7 @@ type batch struct {
 
 	dead []deadLetter // what could not become a record
 	gap  bool         // a chunk before it is gone
+	left int64        // bytes of the shard's listing that come after it
 
 	pins map[string]offsets.Pin // of topics that the frontier does not know
 

@@ -216,9 +216,4 @@ func (b *Bridge) held() []int32 {
 	return ps
 }
 
-func (b *Bridge) wake() {
-	select {
-	case b.poke <- struct{}{}:
-	default:
-	}
-}
+func (b *Bridge) wake() { poke(b.poke) }

@@ -53,13 +53,6 @@ func (r *recorder) Committed(c Commit) {
 	poke(r.changed)
 }
 
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
 func (r *recorder) Completed(Completion) { poke(r.done) }
 
 func (r *recorder) History(h History) {

@@ -76,7 +76,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 			if err := w.produce(b); err != nil {
 				return false, err
 			}
-			adopt(&f, b.pins) // I6: also a topic that is new gets the marker
+			f.Adopt(b.pins) // I6: also a topic that is new gets the marker
 		}
 		c, err := w.promise(&f, s.m, envelope.Timestamp{})
 		if err != nil {
@@ -88,7 +88,8 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	if len(done) == 0 {
 		return false, nil
 	}
-	w.txn.count(&w.cursor.Counts)
+	w.txn.count(w.cursor)
+	w.cursor.Ahead = 0
 	if err := w.lease.Commit(w.hard, w.cursor, &f); err != nil {
 		return false, err
 	}

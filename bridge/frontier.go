@@ -17,7 +17,7 @@ import (
 // current segment, or name the next one.
 func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
-		f := offsets.Frontier{Feed: w.FeedID, Settings: w.Frozen}
+		f := offsets.Frontier{Epoch: s.Epoch, Feed: w.FeedID, Settings: w.Frozen}
 		if err := w.recount(&f, s); err != nil {
 			return false, err
 		}
@@ -27,6 +27,9 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	f := *s.Frontier
 	if f.Ended {
 		return false, nil // Run stops when it sees this
+	}
+	if f.Seek != nil && !f.Seek.Told {
+		return true, w.tellSeek(f, s)
 	}
 	if f.Current == (source.Segment{}) {
 		next, ok, err := w.nextSegment(f.Completed)
@@ -102,7 +105,7 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 // promise writes the markers after the segment of m, and what they say into the frontier that is to be committed with them.
 // Final, if not zero, is what the last of all says.
 func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
-	f.Completed = m.Segment
+	f.Completed, f.Seek = m.Segment, nil
 	done := Completion{Segment: m.Segment}
 	if w.Markers == envelope.MarkersOff {
 		return done, nil
@@ -143,7 +146,7 @@ func (b *Bridge) next(ctx context.Context, seg source.Segment) (source.Segment, 
 }
 
 func (w *worker) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
-	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
+	err = w.ask(func(ctx context.Context) error {
 		next, ok, err = w.next(ctx, seg)
 		return err
 	})

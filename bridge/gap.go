@@ -57,7 +57,7 @@ func (w *worker) skipGap(f offsets.Frontier, err error) (moved bool, _ error) {
 // lostSince returns a GapError if the last complete segment is gone by now: then those between it and the oldest there is
 // may be gone, too, unread.
 func (w *worker) lostSince(f *offsets.Frontier) error {
-	if f.Completed == (source.Segment{}) || f.Completed == before(w.filter.From) {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) {
 		return nil // not a segment of the feed, but where to begin
 	}
 	return w.retry(w.soft, w.p, func(ctx context.Context) error {

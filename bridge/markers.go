@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -67,6 +68,9 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 		if w.Markers == envelope.MarkersTopic {
 			end, _ := ends.Lookup(topic, partition)
 			r = encs[topic].ResolvedUpTo(ts, partition, end.Offset)
+		}
+		if f.Seek != nil && !f.Seek.Told {
+			r.Headers = append(r.Headers, envelope.Header{Key: "seek", Value: []byte(cmp.Or(f.Seek.From.String(), "-") + " " + f.Seek.To)})
 		}
 		if f.Gap != nil {
 			r.Headers = append(r.Headers, envelope.Header{Key: "gap", Value: []byte(f.Gap.From.String() + " " + f.Gap.To.String())})

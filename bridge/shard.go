@@ -101,6 +101,7 @@ func (s *shardPass) encode(ctx context.Context, b *batch) error {
 }
 
 func (s *shardPass) send(ctx context.Context, b *batch) error {
+	b.left = s.r.Ahead()
 	if err := s.memory.acquire(ctx, b); err != nil {
 		return err
 	}

@@ -312,7 +312,7 @@ func (b *Bridge) partitions(ctx context.Context, names ...string) (map[string]in
 func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 	for _, c := range s.Cursors {
 		if c != nil {
-			adopt(f, c.Pins)
+			f.Adopt(c.Pins)
 		}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
@@ -346,23 +346,6 @@ func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 		}
 		return nil
 	})
-}
-
-// adopt takes pins over into f, whose maps may be those of another frontier.
-func adopt(f *offsets.Frontier, pins map[string]offsets.Pin) {
-	if len(pins) == 0 {
-		return
-	}
-	topics, schemas := map[string]int32{}, map[string]int{}
-	for topic, pin := range pins {
-		topics[topic] = pin.Partitions
-		if pin.KeySchema != 0 {
-			schemas[topic] = pin.KeySchema
-		}
-	}
-	maps.Copy(topics, f.Topics) // what it knows stays
-	maps.Copy(schemas, f.KeySchemas)
-	f.Topics, f.KeySchemas = topics, schemas
 }
 
 // compatible refuses a state that other settings, or another feed, have written.

@@ -89,6 +89,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 	}()
 
 	w.txn.reset(m.Segment)
+	clear(w.left)
 	flush := time.NewTimer(0)
 	defer flush.Stop()
 	<-flush.C
@@ -113,6 +114,12 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 		case <-flush.C:
 			if err := w.commit(); err != nil {
 				return err
+			}
+		case <-w.trouble:
+			if w.txn.began.IsZero() { // else the commit that is due tells of it
+				if err := w.tell(); err != nil {
+					return err
+				}
 			}
 		case <-w.soft.Done():
 			return errors.Join(w.soft.Err(), w.commit()) // what is in out is dropped, and so are its readers
@@ -148,6 +155,7 @@ func (w *worker) add(b *batch) error {
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	w.cursor.Pin(b.pins)
+	w.left[b.shard] = b.left
 	return w.lease.Err()
 }
 
@@ -164,7 +172,12 @@ func (w *worker) commit() error {
 	if w.txn.began.IsZero() {
 		return nil
 	}
-	w.txn.count(&w.cursor.Counts)
+	w.txn.count(w.cursor)
+	w.takeError()
+	w.cursor.Ahead = 0
+	for _, left := range w.left {
+		w.cursor.Ahead += left
+	}
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
 	}
@@ -233,12 +246,16 @@ func (t *txn) add(b *batch) {
 }
 
 // count adds what is in the transaction.
-func (t *txn) count(c *offsets.Counts) {
-	c.Read += int64(t.read)
-	c.Emitted += int64(t.emitted)
-	c.Filtered += int64(t.filtered)
-	c.Late += int64(t.late)
-	c.DeadLettered += int64(t.dead)
+func (t *txn) count(c *offsets.Cursor) {
+	n := &c.Counts
+	n.Read += int64(t.read)
+	n.Emitted += int64(t.emitted)
+	n.Filtered += int64(t.filtered)
+	n.Late += int64(t.late)
+	n.DeadLettered += int64(t.dead)
+	if t.last.After(c.Event) {
+		c.Event = t.last.UTC()
+	}
 }
 
 // full bounds the memory of a transaction by bytes; the number of records only where enough time has passed.

@@ -26,14 +26,17 @@ type worker struct {
 	// drained is the open segment that was read to the end of its listing at least once since the start.
 	drained atomic.Pointer[source.Segment]
 
-	fenced bool // the lease was lost to another producer
+	fenced  bool                            // the lease was lost to another producer
+	failed  atomic.Pointer[offsets.Failure] // the last error that was tried again
+	trouble chan struct{}                   // capacity 1: there is one
 
 	// Of the lease being held:
 	lease  *offsets.Lease
 	limit  int32 // bytes of a batch that the topics take
 	cursor *offsets.Cursor
 	txn    txn
-	ahead  *ahead // of lease 0
+	ahead  *ahead        // of lease 0
+	left   map[int]int64 // by shard: bytes of the last listing that are not read
 
 	outlets  outlets
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
@@ -42,7 +45,7 @@ type worker struct {
 }
 
 func startWorker(b *Bridge, p int32) *worker {
-	w := &worker{Bridge: b, p: p, ended: make(chan struct{})}
+	w := &worker{Bridge: b, p: p, ended: make(chan struct{}), trouble: make(chan struct{}, 1), left: map[int]int64{}}
 	w.hard, w.endHard = context.WithCancel(b.hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
 	go func() {
@@ -104,6 +107,7 @@ func (w *worker) hold() error {
 	}
 	defer func() {
 		lease.Close(w.hard)
+		w.lease = nil
 		w.stopReading()
 		w.memory.release(w.txn.held)
 		w.txn.drop()
@@ -162,6 +166,9 @@ func (w *worker) step() error {
 	if err != nil {
 		return err
 	}
+	if s.Owners[w.p] != w.Instance {
+		return offsets.ErrFenced // our cursor may be void, and without something to write we would not notice
+	}
 	if err := w.see(s.Frontier); err != nil {
 		return err
 	}
@@ -172,7 +179,7 @@ func (w *worker) step() error {
 		}
 	}
 	f := s.Frontier
-	if f == nil || f.Current == (source.Segment{}) || w.cursor.Finished(f.Current) {
+	if f == nil || f.Current == (source.Segment{}) || w.cursor.Finished(f.Current) || w.cursor.Beyond(f) {
 		return w.wait(changed)
 	}
 	m, err := w.manifest(f.Current) // I7: the status first
@@ -250,7 +257,7 @@ func (w *worker) wait(changed <-chan struct{}) error {
 
 // manifest reads the manifest of seg, for as long as it takes: trouble with the store is no reason to give up a lease.
 func (w *worker) manifest(seg source.Segment) (m source.Manifest, err error) {
-	err = w.retry(w.soft, w.p, func(ctx context.Context) error {
+	err = w.ask(func(ctx context.Context) error {
 		if m, err = w.manifests.get(ctx, seg); err != nil {
 			return w.lost(ctx, seg, err)
 		}

@@ -1,17 +1,12 @@
 package offsets
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
-	"strconv"
 	"time"
 
 	"blobfeed/source"
 )
-
-// Version is the version of the documents this package writes. It reads this one and those before it.
-const Version = 1
 
 // Keys of the topic.
 const (
@@ -23,9 +18,11 @@ const (
 // Cursor is how far one lease has read. Every record of the events before it is in the same transaction as the cursor
 // or in an earlier one (I1).
 type Cursor struct {
-	Version int            `json:"version"`
-	Owner   string         `json:"owner"`
-	Time    time.Time      `json:"timestamp"`
+	Version int       `json:"version"`
+	Owner   string    `json:"owner"`
+	Time    time.Time `json:"timestamp"`
+	// Epoch is the frontier's when this was written. A cursor of an earlier one has no position any more: see Seize.
+	Epoch   int64          `json:"epoch,omitempty"`
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
@@ -34,6 +31,17 @@ type Cursor struct {
 	// Pins are of the topics that this lease found in the segment, and the frontier does not know yet, by name.
 	Pins   map[string]Pin `json:"pins,omitempty"`
 	Counts Counts         `json:"counts"`
+
+	// For operators; nothing is derived from them.
+	Event time.Time `json:"event_time,omitzero"`   // the latest of the delivered events
+	Ahead int64     `json:"ahead_bytes,omitempty"` // listed in the segment and not yet read, at the last commit
+	Error *Failure  `json:"error,omitempty"`       // the last one that was met
+}
+
+// Failure is an error that an owner has met, and went on trying.
+type Failure struct {
+	Time  time.Time `json:"time"`
+	Error string    `json:"error"`
 }
 
 // Pin is what must stay as it is while a topic is written to, lest its keys move (I5).
@@ -51,6 +59,15 @@ type Counts struct {
 	Late     int64 `json:"late"`
 	// DeadLettered are records of the dead-letter topic.
 	DeadLettered int64 `json:"dead_lettered"`
+}
+
+// Add adds those of another lease.
+func (c *Counts) Add(o Counts) {
+	c.Read += o.Read
+	c.Emitted += o.Emitted
+	c.Filtered += o.Filtered
+	c.Late += o.Late
+	c.DeadLettered += o.DeadLettered
 }
 
 // At returns the position in shard: its start if the cursor does not know it or is in another segment.
@@ -88,13 +105,29 @@ func (c *Cursor) Finish(seg source.Segment) {
 // Finished reports whether the cursor says that all of seg is delivered.
 func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && c.Done }
 
+// Beyond reports whether the cursor is ahead of f: a view reads partition 0 and the lease's own one by one, and has yet to
+// read the frontier that this cursor was written under. Who worked on under f would deliver again.
+func (c *Cursor) Beyond(f *Frontier) bool {
+	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.Current) > 0
+}
+
+// void returns what is left of the cursor in a later epoch: no position, but what it counted. Its pins are in the frontier
+// that began the epoch.
+func (c *Cursor) void(epoch int64) *Cursor {
+	return &Cursor{Version: c.Version, Owner: c.Owner, Time: c.Time, Epoch: epoch, Counts: c.Counts, Event: c.Event, Error: c.Error}
+}
+
 func shardKey(shard int) string { return fmt.Sprintf("%02d", shard) }
 
 // Frontier is what all instances agree on. It is written by the owner of lease 0 alone.
 type Frontier struct {
-	Version   int            `json:"version"`
-	Owner     string         `json:"owner"`
-	Time      time.Time      `json:"timestamp"`
+	Version int       `json:"version"`
+	Owner   string    `json:"owner"`
+	Time    time.Time `json:"timestamp"`
+	// Epoch rises with every seek and reset, which so take the position of every cursor away.
+	Epoch int64 `json:"epoch,omitempty"`
+	// Reset says that there is no frontier but an epoch: the next start is a first start.
+	Reset     bool           `json:"reset,omitempty"`
 	Completed source.Segment `json:"completed"`       // every event up to and with this segment is delivered
 	Current   source.Segment `json:"current"`         // the one being delivered; none while the feed has no later one
 	Resolved  string         `json:"resolved"`        // the last marker, "<ns>.<10 digits>", or "" before the first
@@ -103,6 +136,7 @@ type Frontier struct {
 	Ended     bool           `json:"ended,omitempty"` // everything up to END_TIME is delivered
 	Gap       *Gap           `json:"gap,omitempty"`   // lost history that no marker has told of yet
 	Gaps      int            `json:"gaps,omitempty"`  // how often history was lost
+	Seek      *Seek          `json:"seek,omitempty"`  // set until a segment is complete after it
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
@@ -111,10 +145,34 @@ type Frontier struct {
 	KeySchemas map[string]int `json:"key_schemas,omitempty"`
 }
 
+// Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another frontier, and stay.
+func (f *Frontier) Adopt(pins map[string]Pin) {
+	if len(pins) == 0 {
+		return
+	}
+	topics, schemas := map[string]int32{}, map[string]int{}
+	for topic, pin := range pins {
+		topics[topic] = pin.Partitions
+		if pin.KeySchema != 0 {
+			schemas[topic] = pin.KeySchema
+		}
+	}
+	maps.Copy(topics, f.Topics) // what it knows stays
+	maps.Copy(schemas, f.KeySchemas)
+	f.Topics, f.KeySchemas = topics, schemas
+}
+
 // Gap is history that retention removed before it was read: from segment From up to To, which is there.
 type Gap struct {
 	From source.Segment `json:"from"`
 	To   source.Segment `json:"to"`
+}
+
+// Seek is a move of the frontier that an operator asked for.
+type Seek struct {
+	From source.Segment `json:"from"` // where delivery stood
+	To   string         `json:"to"`   // a segment, a time as "<ns>.<10 digits>", or "earliest"
+	Told bool           `json:"told"` // a marker has told of it
 }
 
 // owner is the record that ends an acquisition.
@@ -122,32 +180,4 @@ type owner struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
-}
-
-// VersionError says that a document was written by a newer bridge.
-type VersionError struct {
-	Key  string
-	Have int
-}
-
-func (e *VersionError) Error() string {
-	return "the " + e.Key + " in the offsets topic has version " + strconv.Itoa(e.Have) + ", this bridge reads up to " +
-		strconv.Itoa(Version) + "; run the newer bridge that wrote it"
-}
-
-// decode fills doc from value and checks the version in it.
-func decode(key string, value []byte, doc any) error {
-	var v struct {
-		Version int `json:"version"`
-	}
-	if err := json.Unmarshal(value, &v); err != nil {
-		return fmt.Errorf("reading the %s in the offsets topic: %w", key, err)
-	}
-	if v.Version < 1 || v.Version > Version {
-		return &VersionError{Key: key, Have: v.Version}
-	}
-	if err := json.Unmarshal(value, doc); err != nil {
-		return fmt.Errorf("reading the %s in the offsets topic: %w", key, err)
-	}
-	return nil
 }

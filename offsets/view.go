@@ -16,6 +16,7 @@ import (
 // State is what the topic says, at some moment. It is never changed once handed out.
 type State struct {
 	Frontier *Frontier // nil before the first start
+	Epoch    int64     // the frontier's, also after a reset
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
 	next     []int64   // by lease: every record below this offset is in the state
@@ -113,6 +114,11 @@ func (v *View) apply(records ...*kgo.Record) error {
 		}
 		s.next[r.Partition] = r.Offset + 1
 	}
+	for p, c := range s.Cursors {
+		if c != nil && c.Epoch < s.Epoch {
+			s.Cursors[p] = c.void(s.Epoch)
+		}
+	}
 	v.state = &s
 	v.broadcast()
 	return nil
@@ -129,23 +135,30 @@ func (s *State) apply(r *kgo.Record) error {
 			return nil
 		}
 		c := new(Cursor)
-		if err := decode(keyCursor, r.Value, c); err != nil {
+		if err := documents.decode(keyCursor, r.Value, c); err != nil {
 			return err
 		}
 		s.Cursors[r.Partition] = c
 	case keyFrontier:
 		if r.Value == nil {
-			s.Frontier = nil
+			s.Frontier, s.Epoch = nil, 0
 			return nil
 		}
 		f := new(Frontier)
-		if err := decode(keyFrontier, r.Value, f); err != nil {
+		if err := documents.decode(keyFrontier, r.Value, f); err != nil {
 			return err
 		}
-		s.Frontier = f
+		s.Frontier, s.Epoch = f, f.Epoch
+		if f.Reset {
+			s.Frontier = nil
+		}
 	case keyOwner:
 		var o owner
-		if err := decode(keyOwner, r.Value, &o); err != nil {
+		if r.Value == nil {
+			s.Owners[r.Partition] = ""
+			return nil
+		}
+		if err := documents.decode(keyOwner, r.Value, &o); err != nil {
 			return err
 		}
 		s.Owners[r.Partition] = o.Owner
@@ -187,7 +200,7 @@ func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error
 func (s *State) Cursor(lease int32) *Cursor {
 	c := s.Cursors[lease]
 	if c == nil {
-		return new(Cursor)
+		return &Cursor{Epoch: s.Epoch}
 	}
 	own := *c
 	own.Shards, own.Pins = maps.Clone(c.Shards), maps.Clone(c.Pins)

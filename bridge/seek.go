@@ -1,0 +1,85 @@
+package bridge
+
+import (
+	"fmt"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// Target is where a seek goes to.
+type Target struct {
+	text    string // as in the frontier and in the header of the marker
+	segment source.Segment
+	at      envelope.Timestamp // zero: a segment from its first event on, or the earliest there is
+}
+
+// ParseTarget parses a segment (2026/01/31/1200), a time, the text of an "updated", or earliest.
+func ParseTarget(s string) (Target, error) {
+	if s == "earliest" {
+		return Target{text: s}, nil
+	}
+	if seg, err := source.ParseSegment(s); err == nil && s != "" {
+		return Target{text: s, segment: seg}, nil
+	}
+	at, err := ParseTime(s)
+	if err != nil {
+		return Target{}, fmt.Errorf("%q is neither a segment such as 2026/01/31/1200, nor a time such as 2026-01-31T12:00:00Z, "+
+			"nor the text of an \"updated\", nor earliest", s)
+	}
+	return Target{text: at.String(), at: at}, nil
+}
+
+func (t Target) String() string { return t.text }
+
+// Time returns where the target begins; the zero time for the earliest.
+func (t Target) Time() time.Time {
+	switch {
+	case t.at != (envelope.Timestamp{}):
+		return time.Unix(0, t.at.Wall).UTC()
+	case t.segment != (source.Segment{}):
+		return t.segment.Time()
+	}
+	return time.Time{}
+}
+
+// Move changes f so that delivery goes on at the target. Resolved stays: a marker that was written is not taken back (I6).
+func (t Target) Move(f *offsets.Frontier) {
+	from := f.Current
+	if from == (source.Segment{}) {
+		from = f.Completed
+	}
+	if f.Seek != nil && !f.Seek.Told {
+		from = f.Seek.From // nothing has moved since
+	}
+	f.Seek = &offsets.Seek{From: from, To: t.text}
+	f.Current, f.Ended, f.Start = source.Segment{}, false, ""
+	switch {
+	case t.at != (envelope.Timestamp{}):
+		f.Start, f.Completed = t.at.String(), before(t.at)
+	case t.segment != (source.Segment{}):
+		f.Completed = source.SegmentAt(t.segment.Time().Add(-time.Minute))
+	default:
+		f.Completed = source.Segment{}
+	}
+}
+
+// tellSeek writes, before the first record after a seek, the last marker again, with a header that tells of the seek: records
+// at or below it may come again behind it, and keys may move to new partitions (I5). Where there was no marker yet, nothing
+// was promised.
+func (w *worker) tellSeek(f offsets.Frontier, s *offsets.State) error {
+	if err := w.recount(&f, s); err != nil {
+		return err
+	}
+	if w.Markers != envelope.MarkersOff && w.promised != (envelope.Timestamp{}) {
+		if _, err := w.mark(&f, w.promised); err != nil {
+			return err
+		}
+	}
+	told := *f.Seek
+	told.Told = true
+	f.Seek = &told
+	return w.lease.Commit(w.hard, nil, &f)
+}

@@ -1,0 +1,153 @@
+package bridge
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/status"
+)
+
+// seize takes all leases of a bridge, as seek does.
+func seize(t *testing.T, o Options) *offsets.Seized {
+	t.Helper()
+	cfg := o.lease()
+	cfg.Instance, cfg.Now = "operator", time.Now
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	s, err := offsets.Seize(ctx, cfg, int(o.OffsetsPartitions))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// live runs a bridge until the test ends.
+func live(t *testing.T, o Options) {
+	t.Helper()
+	o.Once = false
+	b := New(o)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- b.Run(ctx, ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("the run ended with %v", err)
+		}
+	})
+}
+
+// awaitState returns when the state of a bridge is as wanted.
+func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) bool) *offsets.State {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	v := offsets.NewView(o.offsetsTopic(), int(o.OffsetsPartitions))
+	viewing, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- v.Run(viewing, o.Client...) }()
+	defer func() { stop(); <-ended }()
+	s, err := v.Await(ctx, cond)
+	if err != nil {
+		now, _, _ := v.Get()
+		t.Fatalf("still not: %s\n%+v\nfrontier %+v", what, now, now.Frontier)
+	}
+	return s
+}
+
+// After a seek to the segment that the leases have just finished, every lease of a live instance delivers it again, also
+// those that have nothing to write that would tell them that they were fenced.
+func TestSeekUnderLiveInstance(t *testing.T) {
+	c := broker(t)
+	dir := t.TempDir()
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3}, nil); err != nil {
+		t.Fatal(err)
+	}
+	o, _ := options(t, c, dir)
+	o.BundleBytes = 0 // the leases deliver everything
+	live(t, o)
+	last := source.SegmentAt(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
+	done := func(epoch int64) func(*offsets.State) bool {
+		return func(s *offsets.State) bool {
+			f := s.Frontier
+			return f != nil && f.Epoch == epoch && f.Completed == last
+		}
+	}
+	before := awaitState(t, o, "all is delivered", done(0))
+	used := 0
+	for _, cur := range before.Cursors {
+		if cur != nil && cur.Finished(last) {
+			used++
+		}
+	}
+	if used != 3 {
+		t.Fatalf("%d leases have finished the last segment, want 3", used)
+	}
+	s := seize(t, o)
+	target, err := ParseTarget(last.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Seek(t.Context(), target.Move); err != nil {
+		t.Fatal(err)
+	}
+	s.Close(t.Context())
+	awaitState(t, o, "the last segment is delivered again", done(1))
+	if data, _ := consume(t, c); data != 120+60 {
+		t.Errorf("%d records, want 180: the last segment twice", data)
+	}
+}
+
+// What is wrong shows in the cursor, once, though nothing else is committed; so does how much is left to read.
+func TestCursorTellsTrouble(t *testing.T) {
+	c := broker(t)
+	dir, _, _ := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
+	o, r := options(t, c, dir)
+	o.BundleBytes = 0
+	live(t, o)
+	s := awaitState(t, o, "the cursor tells of the damage", func(s *offsets.State) bool {
+		return s.Cursors[0] != nil && s.Cursors[0].Error != nil && s.Cursors[0].Counts.Read == 40
+	})
+	cur := s.Cursors[0]
+	if !strings.Contains(cur.Error.Error, "00000.avro") || cur.Ahead == 0 || cur.Event.IsZero() {
+		t.Errorf("%+v, %+v", cur, cur.Error)
+	}
+	written := endOf(t, o)
+	for range 3 { // what stays wrong is tried again, and is not written again
+		select {
+		case <-r.failing:
+		case <-time.After(20 * time.Second):
+			t.Fatal("it is not tried again")
+		}
+	}
+	if now := endOf(t, o); now != written {
+		t.Errorf("%d records of state came while nothing changed", now-written)
+	}
+	report := status.Of("test", s, status.Group{}, time.Now())
+	if len(report.Errors) != 1 || report.Errors[0].Lease != 0 || report.Lag.Ahead != cur.Ahead {
+		t.Errorf("%+v", report)
+	}
+}
+
+func endOf(t *testing.T, o Options) int64 {
+	t.Helper()
+	cl, err := kgo.NewClient(o.Client...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), o.offsetsTopic())
+	if err != nil {
+		t.Fatal(err)
+	}
+	end, _ := ends.Lookup(o.offsetsTopic(), 0)
+	return end.Offset
+}

@@ -1,0 +1,74 @@
+package offsets
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+)
+
+// Version is the version of the documents this package writes. It reads this one and those before it. A field that old
+// readers may ignore needs no new version; one that changes what the others mean does.
+const Version = 1
+
+// documents is how this package reads: Upgrades leads from every version before to this one.
+var documents = codec{version: Version, upgrades: map[int]upgrade{}}
+
+// upgrade turns the fields of a document of one version into those of the next.
+type upgrade func(key string, fields map[string]json.RawMessage) error
+
+// codec reads documents up to a version.
+type codec struct {
+	version  int
+	upgrades map[int]upgrade // by the version that they start from
+}
+
+// VersionError says that a document was written by a newer bridge.
+type VersionError struct {
+	Key        string
+	Have, Want int
+}
+
+func (e *VersionError) Error() string {
+	return "the " + e.Key + " in the offsets topic has version " + strconv.Itoa(e.Have) + ", this bridge reads up to " +
+		strconv.Itoa(e.Want) + "; run the newer bridge that wrote it"
+}
+
+// decode fills doc from value.
+func (c codec) decode(key string, value []byte, doc any) error {
+	value, err := c.upgrade(key, value)
+	if err == nil {
+		err = json.Unmarshal(value, doc)
+	}
+	var newer *VersionError
+	if err != nil && !errors.As(err, &newer) { // which names the key itself
+		return fmt.Errorf("reading the %s in the offsets topic: %w", key, err)
+	}
+	return err
+}
+
+// upgrade returns the document as this version would have written it.
+func (c codec) upgrade(key string, value []byte) ([]byte, error) {
+	var v struct {
+		Version int `json:"version"`
+	}
+	if err := json.Unmarshal(value, &v); err != nil {
+		return nil, err
+	}
+	if v.Version < 1 || v.Version > c.version {
+		return nil, &VersionError{Key: key, Have: v.Version, Want: c.version}
+	}
+	if v.Version == c.version {
+		return value, nil
+	}
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(value, &fields); err != nil {
+		return nil, err
+	}
+	for n := v.Version; n < c.version; n++ {
+		if err := c.upgrades[n](key, fields); err != nil {
+			return nil, fmt.Errorf("version %d: %w", n, err)
+		}
+	}
+	return json.Marshal(fields)
+}

@@ -1,0 +1,93 @@
+package status
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/offsets"
+)
+
+// NeverRanError says that there is no state of this name.
+type NeverRanError struct{ Topic string }
+
+func (e *NeverRanError) Error() string {
+	return fmt.Sprintf("there is no topic %s: no bridge of this name has run on these brokers (BRIDGE_NAME, BRIDGE_KAFKA_BROKERS)", e.Topic)
+}
+
+// Reader asks the brokers about the bridge of a name.
+type Reader struct {
+	Name   string
+	Topic  string // of its state
+	Admin  *kadm.Client
+	Client []kgo.Opt
+	Now    func() time.Time
+}
+
+// Status returns the report of this moment.
+func (r *Reader) Status(ctx context.Context) (*Status, error) {
+	state, err := r.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	group, err := r.Group(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return Of(r.Name, state, group, r.Now()), nil
+}
+
+// State reads what is committed to the topic.
+func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
+	ends, err := r.Admin.ListCommittedOffsets(ctx, r.Topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return nil, &NeverRanError{r.Topic}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the end of %s: %w", r.Topic, err)
+	}
+	at := make([]int64, len(ends[r.Topic]))
+	for p, end := range ends[r.Topic] {
+		at[p] = end.Offset
+	}
+	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
+}
+
+// Group reads who lives.
+func (r *Reader) Group(ctx context.Context) (Group, error) {
+	groups, err := r.Admin.DescribeGroups(ctx, r.Name)
+	if err == nil {
+		err = groups.Error()
+	}
+	if errors.Is(err, kerr.GroupIDNotFound) {
+		return Group{State: "Dead", Members: []Member{}}, nil
+	}
+	if err != nil {
+		return Group{}, fmt.Errorf("reading the members of group %s: %w", r.Name, err)
+	}
+	g := groups[r.Name]
+	group := Group{State: g.State, Members: []Member{}}
+	for _, m := range g.Members {
+		member := Member{Instance: strings.TrimPrefix(m.ClientID, r.Name+"-"), Host: strings.TrimPrefix(m.ClientHost, "/"), Leases: []int32{}}
+		if assigned, ok := m.Assigned.AsConsumer(); ok {
+			for _, t := range assigned.Topics {
+				if t.Topic == r.Topic {
+					member.Leases = append(member.Leases, t.Partitions...)
+				}
+			}
+		}
+		slices.Sort(member.Leases)
+		group.Members = append(group.Members, member)
+	}
+	return group, nil
+}

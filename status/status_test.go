@@ -1,0 +1,47 @@
+package status
+
+import (
+	"testing"
+	"time"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// Who holds a lease and who lives are two things: the owner is in the topic, the members are in the group.
+func TestOf(t *testing.T) {
+	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	before, current := source.SegmentAt(now.Add(-2*time.Hour)), source.SegmentAt(now.Add(-time.Hour))
+	cursor := func(seg source.Segment, event time.Duration, ahead int64, failed time.Duration) *offsets.Cursor {
+		c := &offsets.Cursor{Time: now, Counts: offsets.Counts{Read: 3, Emitted: 2, Filtered: 1}, Event: now.Add(-event), Ahead: ahead}
+		if failed > 0 {
+			c.Error = &offsets.Failure{Time: now.Add(-failed), Error: "no route"}
+		}
+		c.Advance(seg, 1, source.ShardPosition{Chunk: 2, Offset: 300})
+		return c
+	}
+	state := &offsets.State{
+		Frontier: &offsets.Frontier{Completed: before, Current: current, Resolved: "1769860800000000000.0000000000", Feed: "feed", Topics: map[string]int32{"b": 2, "a": 1}},
+		Cursors:  []*offsets.Cursor{cursor(current, 3*time.Minute, 10, 0), cursor(current, 2*time.Minute, 5, time.Hour), cursor(before, time.Hour, 100, time.Minute), nil, nil},
+		Owners:   []string{"one", "gone", "gone", "", ""},
+	}
+	group := Group{State: "Stable", Members: []Member{{Instance: "one", Leases: []int32{0, 1, 3}}}}
+	s := Of("b", state, group, now)
+	for p, want := range []string{Held, Assigned, Free, Assigned, Unused} {
+		if got := s.Leases[p]; got.State != want {
+			t.Errorf("lease %d is %s, want %s", p, got.State, want)
+		}
+	}
+	if l := s.Leases[1]; l.Owner != "gone" || l.Member != "one" || l.Shards["01"] != "00002/300" || l.Segment != current.String() || l.Events != 3 {
+		t.Errorf("%+v", l)
+	}
+	if s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 || s.Totals.Filtered != 3 {
+		t.Errorf("lag %+v, event %v, totals %+v", s.Lag, *s.Lag.Event, s.Totals)
+	}
+	if len(s.Errors) != 2 || s.Errors[0].Lease != 2 || s.Errors[1].Lease != 1 || s.Topics[0].Name != "a" {
+		t.Errorf("errors %+v, topics %+v", s.Errors, s.Topics)
+	}
+	if s := Of("b", &offsets.State{Cursors: make([]*offsets.Cursor, 1), Owners: make([]string, 1)}, Group{}, now); s.Started || s.Lag.Event != nil || s.Lag.Resolved != nil || s.Leases[0].State != Unused {
+		t.Errorf("without progress: %+v", s)
+	}
+}
