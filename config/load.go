@@ -15,7 +15,19 @@ import (
 // Load reads the settings from the environment and returns every problem at once, joined; with problems, the settings are
 // only good to be shown. Values are not repeated in
 // problems: they may be secrets. Without kafka, brokers need not be named: for verbs that only look at the feed.
-func Load(kafka bool) (*Config, error) {
+func Load(kafka bool) (*Config, error) { return load(true, kafka) }
+
+// LoadKafka is Load for verbs that only look at what is in Kafka: the feed need not be named.
+func LoadKafka() (*Config, error) { return load(false, true) }
+
+// With returns the settings with changes, and every problem of that, joined.
+func (c *Config) With(change func(*Config)) (*Config, error) {
+	fresh := *c
+	change(&fresh)
+	return &fresh, errors.Join(fresh.validate(true, true)...)
+}
+
+func load(feed, kafka bool) (*Config, error) {
 	var c Config
 	files, origins, problems := readFiles()
 	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
@@ -45,7 +57,7 @@ func Load(kafka bool) (*Config, error) {
 	c.files, c.origins = files, origins
 	c.preset()
 	problems = append(problems, unknown(&c)...)
-	problems = append(problems, c.validate(kafka)...)
+	problems = append(problems, c.validate(feed, kafka)...)
 	return &c, errors.Join(problems...)
 }
 

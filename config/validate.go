@@ -15,7 +15,7 @@ import (
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
 
 // validate checks what envconfig can't, and fills defaults that depend on the machine.
-func (c *Config) validate(kafka bool) (problems []error) {
+func (c *Config) validate(feed, kafka bool) (problems []error) {
 	bad := func(name, format string, args ...any) {
 		problems = append(problems, fmt.Errorf(Prefix+"_"+name+": "+format, args...))
 	}
@@ -29,7 +29,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 			bad(name, "want at least %s", least)
 		}
 	}
-	if c.SourceURL == "" && c.SourceConnectionString == "" {
+	if feed && c.SourceURL == "" && c.SourceConnectionString == "" {
 		bad("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
 	}
 	c.KafkaBrokers = slices.DeleteFunc(c.KafkaBrokers, func(s string) bool { return strings.TrimSpace(s) == "" })
@@ -47,7 +47,7 @@ func (c *Config) validate(kafka bool) (problems []error) {
 	if n := c.longestTopic(); n > maxTopic {
 		bad("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
 	}
-	problems = append(problems, c.validateOutput(kafka)...)
+	problems = append(problems, c.validateOutput(feed && kafka)...)
 	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	if !slices.Contains(presets, c.KafkaPreset) {
 		bad("KAFKA_PRESET", "%q is none of %s", c.KafkaPreset, presetNames())

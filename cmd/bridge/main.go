@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"blobfeed/bridge"
+	"blobfeed/offsets"
 )
 
 // Exit codes, part of the interface.
@@ -18,6 +19,7 @@ const (
 	exitOK     = 0
 	exitFailed = 1
 	exitUsage  = 2 // arguments or settings
+	exitFenced = 3 // another instance has taken over
 	exitBroken = 4 // verify: a promise is broken
 )
 
@@ -32,6 +34,10 @@ func verbs() []verb {
 		{"run", "carry the feed into Kafka until stopped; --once: what it holds now", runVerb},
 		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
 		{"check", "try what run needs of the feed and of Kafka, and say what to do", checkVerb},
+		{"status", "print where the bridge is, who works, how late it is, and what is wrong, from Kafka alone", statusVerb},
+		{"seek", "move the place where the bridge goes on, back or forward", seekVerb},
+		{"reset", "remove the bridge's progress: the next start is a first start", resetVerb},
+		{"replay", "deliver the events between two times once more, into another topic", replayVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
 		{"verify", "check a topic against what is promised of it; --feed: against the feed, too", verifyVerb},
 		{"healthcheck", "ask the instance on this machine whether it is ready; for probes of containers", healthcheckVerb},
@@ -74,6 +80,9 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case errors.As(err, &usage), errors.As(err, &settings):
 		fmt.Fprintln(stderr, "bridge:", err)
 		return exitUsage
+	case errors.Is(err, offsets.ErrFenced):
+		fmt.Fprintln(stderr, "bridge:", err)
+		return exitFenced
 	case errors.As(err, &broken):
 		fmt.Fprintln(stderr, "bridge:", err)
 		return exitBroken
@@ -88,7 +97,7 @@ func help(w io.Writer) {
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 4 verification failed.\n")
+	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
 }
 
 // flags returns a flag set whose help shows usage and, if asked, more.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -145,4 +146,25 @@ func abs(t *testing.T, path string) string {
 		t.Fatal(err)
 	}
 	return p
+}
+
+// The manual has every verb, and every flag of it.
+func TestManual(t *testing.T) {
+	text, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range verbs() {
+		_, section, ok := strings.Cut(string(text), "\n## "+v.name+"\n")
+		section, _, _ = strings.Cut(section, "\n## ")
+		if !ok || !strings.Contains(string(text), "[`"+v.name+"`](#"+v.name+")") {
+			t.Errorf("docs/cli.md does not have %s", v.name)
+		}
+		_, _, usage := call(t, v.name, "--help")
+		for _, flag := range regexp.MustCompile(`(?m)^  -([a-z]+)`).FindAllStringSubmatch(usage, -1) {
+			if !strings.Contains(section, "--"+flag[1]) {
+				t.Errorf("docs/cli.md: %s does not have --%s", v.name, flag[1])
+			}
+		}
+	}
 }

@@ -30,6 +30,12 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
+	_, err = work(ctx, c, *once, stderr)
+	return err
+}
+
+// work runs an instance to its end.
+func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*progress, error) {
 	log, progress := logs(c, stderr)
 	var monitor *ops.Monitor
 	heard := func(err error) { bridge.Observers{progress, monitor}.Failed(-1, err) }
@@ -37,16 +43,16 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 		monitor.Requested(op, status, took, received)
 	})
 	if err != nil {
-		return &usageError{err}
+		return nil, &usageError{err}
 	}
-	o.Once = *once
+	o.Once = once
 	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{progress, monitor}
 	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
 	if err != nil {
-		return &usageError{err}
+		return nil, &usageError{err}
 	}
 	defer stopServing()
 	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
@@ -59,7 +65,7 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err == nil {
 		log.Info("stopped", "events", progress.events.Load(), "records", progress.records.Load())
 	}
-	return err
+	return progress, err
 }
 
 // supervise runs b until it ends or a signal comes: the first lets it commit and hand over, the second does not.

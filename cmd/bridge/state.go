@@ -13,21 +13,24 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/config"
-	"blobfeed/offsets"
+	"blobfeed/status"
 )
 
 // stateTimeout is when reading the bridge's topic is given up.
 const stateTimeout = 30 * time.Second
 
+var errSilent = errors.New("the brokers did not answer in time")
+
 // state prints what the bridge that the settings name keeps in its topic.
 func (d dumper) state(ctx context.Context) error {
-	c, err := config.Load(true)
+	r, done, err := connectAny()
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errors.New("the brokers did not answer in time"))
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
 	defer cancel()
-	s, err := readState(ctx, c)
+	s, err := r.State(ctx)
 	if err != nil {
 		return err
 	}
@@ -54,32 +57,34 @@ func (d dumper) state(ctx context.Context) error {
 	return nil
 }
 
-// readState reads the whole offsets topic.
-func readState(ctx context.Context, c *config.Config) (*offsets.State, error) {
-	client, err := kafkaClient(c, c.Name+"-cli", 1)
+// reader reads the state of the bridge that the settings name.
+type reader struct {
+	status.Reader
+	config *config.Config
+}
+
+// connectAny is connect with the settings of a verb that only looks at what is in Kafka.
+func connectAny() (r *reader, done func(), err error) {
+	c, err := config.LoadKafka()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, nil, &usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	return connect(c)
+}
+
+// connect returns a reader of the state of the bridge that the settings name, and what ends it.
+func connect(c *config.Config) (r *reader, done func(), err error) {
+	client, err := kafkaClient(c, c.Name+"-cli", 1000)
+	if err != nil {
+		return nil, nil, &usageError{err}
 	}
 	opts, err := client.Options()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, nil, &usageError{err}
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("creating the Kafka client: %w", err)}
+		return nil, nil, &usageError{fmt.Errorf("creating the Kafka client: %w", err)}
 	}
-	defer cl.Close()
-	topic := c.Name + ".offsets"
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, topic)
-	if err != nil {
-		return nil, fmt.Errorf("reading the end of %s: %w", topic, err)
-	}
-	if err := ends.Error(); err != nil {
-		return nil, fmt.Errorf("reading the end of %s (did a bridge of this name ever run?): %w", topic, err)
-	}
-	at := make([]int64, len(ends[topic]))
-	for p, end := range ends[topic] {
-		at[p] = end.Offset
-	}
-	return offsets.ReadTo(ctx, topic, at, opts...)
+	return &reader{status.Reader{Name: c.Name, Topic: c.Name + ".offsets", Admin: kadm.NewClient(cl), Client: opts, Now: time.Now}, c}, cl.Close, nil
 }

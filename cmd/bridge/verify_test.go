@@ -87,7 +87,7 @@ func produce(t *testing.T, cl *kgo.Client, topic string, rs []*kgo.Record) {
 }
 
 // status returns what the JSON report says of each check.
-func status(t *testing.T, stdout string) (r report, of map[string]string) {
+func statusFrom(t *testing.T, stdout string) (r report, of map[string]string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
@@ -181,7 +181,7 @@ func TestVerify(t *testing.T) {
 			topic := strings.ReplaceAll(name, " ", "-")
 			produce(t, cl, topic, c.fault(slices.Clone(rs)))
 			code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic, "--output", "json")
-			_, of := status(t, stdout)
+			_, of := statusFrom(t, stdout)
 			want := exitOK
 			for _, check := range strings.Fields(c.broken) {
 				want = exitBroken
@@ -249,7 +249,7 @@ func TestVerifySelection(t *testing.T) {
 	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EXCLUDE_EVENT_TYPES=BlobDeleted", "KEY_FORMAT=string")
 	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
-		r, of := status(t, stdout)
+		r, of := statusFrom(t, stdout)
 		if code != exitOK || r.Records == 0 || of["partition"] != holds || of["progress"] != holds || of["resolved"] != holds {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
@@ -272,7 +272,7 @@ func TestVerifyModes(t *testing.T) {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
 			code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
-			_, of := status(t, stdout)
+			_, of := statusFrom(t, stdout)
 			for name, status := range want {
 				if of[name] != status {
 					t.Errorf("%s is %s, want %s", name, of[name], status)
@@ -303,7 +303,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		if have != code {
 			t.Fatalf("exit code %d: %s%s", have, stdout, stderr)
 		}
-		return status(t, stdout)
+		return statusFrom(t, stdout)
 	}
 	if r, _ := run(exitOK); r.Feed.Required != r.Records || r.Feed.Given != r.Records || r.Records == 0 {
 		t.Errorf("%+v of %d", r.Feed, r.Records)
@@ -424,7 +424,7 @@ func TestVerifyLive(t *testing.T) {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			break
 		}
-		r, _ := status(t, stdout)
+		r, _ := statusFrom(t, stdout)
 		if last = r.Records; i == 0 {
 			first = last
 		}

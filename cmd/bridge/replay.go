@@ -1,0 +1,158 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"blobfeed/config"
+	"blobfeed/offsets"
+	"blobfeed/status"
+)
+
+const replayHelp = `
+Delivers the events between two times into a topic of their own, in the same way as run, with a state of its own: the live
+bridge is not touched and may run meanwhile. What was interrupted goes on when the same command is given again. It ends when
+the feed is complete up to --to. All other settings are those of run.
+--cleanup deletes the state of a replay afterwards; its records stay.
+`
+
+func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("replay", "--from TIME --to TIME --topic TOPIC [--name NAME] | --cleanup --topic TOPIC [--name NAME]", stderr, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
+	from := fs.String("from", "", "first time (or text of an \"updated\"), or earliest")
+	to := fs.String("to", "", "last time (or text of an \"updated\")")
+	topic := fs.String("topic", "", "where the records go; not the topic of the live bridge")
+	name := fs.String("name", "", "name of the replay's state (default: <BRIDGE_NAME>.replay.<topic>)")
+	cleanup := fs.Bool("cleanup", false, "delete the state of this replay")
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if *topic == "" || fs.NArg() > 0 || *cleanup != (*from == "" && *to == "") || !*cleanup && (*from == "" || *to == "") {
+		return &usageError{errors.New("replay needs --from, --to and --topic, or --cleanup and --topic")}
+	}
+	if strings.Contains(*topic, "{") {
+		return &usageError{fmt.Errorf("--topic %s: want the name of one topic", *topic)}
+	}
+	live, err := config.Load(!*cleanup)
+	if err != nil {
+		return &usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	if *cleanup {
+		return cleanUp(ctx, live.Name, cmp.Or(*name, replayName(live, *topic)), stdout)
+	}
+	c, err := live.With(func(c *config.Config) {
+		c.Name, c.Start, c.EndTime, c.TopicPrefix, c.Topic = cmp.Or(*name, replayName(live, *topic)), *from, *to, "", *topic
+		c.HTTPAddr = "off" // the live bridge's, if it runs on this machine
+	})
+	if err != nil {
+		return &usageError{fmt.Errorf("the replay's settings:\n%w", err)}
+	}
+	if err := notLive(ctx, live, c); err != nil {
+		return err
+	}
+	p, err := work(ctx, c, false, stderr)
+	if err != nil {
+		return err
+	}
+	r, done, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	s, err := r.State(ctx)
+	if err != nil {
+		return err
+	}
+	if s.Frontier == nil || !s.Frontier.Ended {
+		return errors.New("stopped before the end: the same command goes on from here")
+	}
+	_, err = fmt.Fprintf(stdout, "topic %s has the events from %s to %s: %d records came in this run, %d in all\n"+
+		"the state of the replay is in topic %s; bridge replay --cleanup --topic %s%s deletes it\n",
+		*topic, *from, *to, p.records.Load(), status.Of(c.Name, s, status.Group{}, r.Now()).Totals.Emitted, r.Topic, *topic, nameFlag(*name))
+	return err
+}
+
+func replayName(live *config.Config, topic string) string { return live.Name + ".replay." + topic }
+
+func nameFlag(name string) string {
+	if name == "" {
+		return ""
+	}
+	return " --name " + name
+}
+
+// notLive refuses what the live bridge writes to.
+func notLive(ctx context.Context, live, replay *config.Config) error {
+	if replay.Name == live.Name {
+		return &usageError{fmt.Errorf("--name %s is the live bridge's: a replay has a state of its own", live.Name)}
+	}
+	taken := map[string]bool{live.TopicPrefix + live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true}
+	r, done, err := connect(live)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	s, err := r.State(ctx)
+	var never *status.NeverRanError
+	switch {
+	case errors.As(err, &never):
+		s = &offsets.State{}
+	case err != nil:
+		return err
+	}
+	if s.Frontier != nil {
+		for topic := range s.Frontier.Topics {
+			taken[topic] = true
+		}
+	}
+	if taken[replay.Topic] || taken[strings.TrimSuffix(replay.Topic, ".resolved")] {
+		return &usageError{fmt.Errorf("--topic %s is one of the live bridge's: a replay would write its events there a second time", replay.Topic)}
+	}
+	return nil
+}
+
+// cleanUp deletes the state of a replay.
+func cleanUp(ctx context.Context, live, name string, stdout io.Writer) error {
+	if name == live {
+		return &usageError{fmt.Errorf("--name %s is the live bridge's: see bridge reset", live)}
+	}
+	c, err := config.LoadKafka()
+	if err != nil {
+		return &usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	c.Name = name
+	r, done, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	if _, err := r.State(ctx); err != nil {
+		return err
+	}
+	group, err := r.Group(ctx)
+	if err != nil {
+		return err
+	}
+	if len(group.Members) > 0 {
+		return fmt.Errorf("replay %s is running: stop it first", name)
+	}
+	if rs, err := r.Admin.DeleteTopics(ctx, r.Topic); err != nil || rs.Error() != nil {
+		return fmt.Errorf("deleting topic %s: %w", r.Topic, errors.Join(err, rs.Error()))
+	}
+	if group.State != "Dead" {
+		if _, err := r.Admin.DeleteGroup(ctx, name); err != nil {
+			return fmt.Errorf("deleting group %s: %w", name, err)
+		}
+	}
+	_, err = fmt.Fprintf(stdout, "topic %s is deleted\n", r.Topic)
+	return err
+}

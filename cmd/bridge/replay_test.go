@@ -1,0 +1,107 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// between returns what a replay of a time is to bring: the records of it, by position.
+func between(records []*kgo.Record, from, to string) map[string]*kgo.Record {
+	found := map[string]*kgo.Record{}
+	for _, r := range records {
+		if u := header(r, "updated"); r.Key != nil && u >= from && u <= to {
+			found[header(r, "position")] = r
+		}
+	}
+	return found
+}
+
+// A replay writes the same records as the first delivery, to the same partitions, also if it is interrupted; a second call
+// adds nothing, and its state can be deleted.
+func TestReplay(t *testing.T) {
+	c := deliveredReal(t)
+	t.Setenv("BRIDGE_BUNDLE_BYTES", "0") // two transactions a segment: something to interrupt
+	args := strings.Fields("replay --from 2020-01-20T00:00:00Z --to 2020-05-29T18:00:00Z --topic again")
+	want := between(read(t, c, changes), "1579478400000000000.0000000000", "1590775200000000000.0000000000")
+	live := statusOf(t)
+
+	ctx, kill := context.WithCancel(t.Context())
+	var ends atomic.Int32
+	c.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if ends.Add(1) == 6 {
+			kill()
+		}
+		return nil, nil, false
+	})
+	if code := execute(ctx, args, new(bytes.Buffer), new(bytes.Buffer)); code != exitFailed {
+		t.Fatalf("the interrupted replay: exit code %d", code)
+	}
+	part := between(read(t, c, "again"), "", "9")
+	code, stdout, stderr := call(t, args...)
+	if code != exitOK || !strings.Contains(stdout, "again has the events from 2020-01-20T00:00:00Z to 2020-05-29T18:00:00Z") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	got := read(t, c, "again")
+	events, markers := positions(got)
+	if positions := slices.Sorted(maps.Keys(want)); !slices.Equal(events, positions) || len(part) == 0 || len(part) == len(events) {
+		t.Fatalf("%d events, %d before the interruption, want each of %d once", len(events), len(part), len(positions))
+	}
+	for _, r := range got {
+		if o := want[header(r, "position")]; r.Key != nil && (!bytes.Equal(o.Key, r.Key) || !bytes.Equal(o.Value, r.Value) || o.Partition != r.Partition || header(o, "updated") != header(r, "updated")) {
+			t.Errorf("%s: %s in partition %d, was %s in %d", header(r, "position"), r.Value, r.Partition, o.Value, o.Partition)
+		}
+	}
+	if last := markers[len(markers)-1]; !strings.Contains(string(last.Value), `"1590775200000000000.0000000000"`) {
+		t.Errorf("the last marker is %s", last.Value)
+	}
+
+	if code, _, stderr := call(t, args...); code != exitOK || len(read(t, c, "again")) != len(got) {
+		t.Errorf("once more: exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, slices.Replace(slices.Clone(args), 4, 5, "2020-05-29T19:00:00Z")...); code != exitUsage || !strings.Contains(stderr, "BRIDGE_END_TIME") {
+		t.Errorf("with another time: exit code %d: %s", code, stderr)
+	}
+	if now := statusOf(t); now.Position.Completed != live.Position.Completed || now.Totals != live.Totals || now.Leases[0].Owner != live.Leases[0].Owner {
+		t.Errorf("the live bridge has changed: %+v", now)
+	}
+	for range 2 {
+		code, stdout, stderr = call(t, "replay", "--cleanup", "--topic", "again")
+		if code == exitOK != strings.Contains(stdout, "b.replay.again.offsets is deleted") {
+			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		}
+	}
+	if code != exitFailed || !strings.Contains(stderr, "no topic b.replay.again.offsets") {
+		t.Errorf("there is nothing to clean up: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestReplayRefuses(t *testing.T) {
+	deliveredReal(t)
+	const times = " --from 2020-05-27T16:00:00Z --to 2020-05-27T20:00:00Z"
+	for args, says := range map[string]string{
+		"--topic changes" + times:          "live bridge's",
+		"--topic changes.resolved" + times: "live bridge's",
+		"--topic b.offsets" + times:        "live bridge's",
+		"--topic again --name b" + times:   "live bridge's",
+		"--cleanup --topic again --name b": "live bridge's",
+		"--topic {container}" + times:      "one topic",
+		"--topic a/b" + times:              "BRIDGE_NAME",
+		"--topic again --from 2020-05-27":  "--to",
+		"--topic again --from x --to y":    "BRIDGE_START",
+		"--cleanup --topic again --from x": "--cleanup",
+		times:                              "--topic",
+	} {
+		if code, stdout, stderr := call(t, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, says) {
+			t.Errorf("replay %s: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+}
