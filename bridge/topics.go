@@ -350,7 +350,7 @@ func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 
 // compatible refuses a state that other settings, or another feed, have written.
 func (b *Bridge) compatible(feed string, frozen map[string]string) error {
-	reset := fmt.Sprintf("use another BRIDGE_NAME to start over, or set it back (the state is in topic %s)", b.cfg.Topic)
+	reset := fmt.Sprintf("use another BRIDGE_NAME, or bridge reset, to start over, or set it back (the state is in topic %s)", b.cfg.Topic)
 	if feed != b.FeedID {
 		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: %s", b.FeedID, b.Name, feed, reset)}
 	}
