@@ -151,3 +151,58 @@ func endOf(t *testing.T, o Options) int64 {
 	end, _ := ends.Lookup(o.offsetsTopic(), 0)
 	return end.Offset
 }
+
+// A lease whose cursor is of a later epoch than the frontier that its view has waits for the newer one: it must not deliver
+// what belongs to the older.
+func TestStaleFrontier(t *testing.T) {
+	c := broker(t)
+	dir := t.TempDir()
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	o, _ := options(t, c, dir)
+	o.BundleBytes = 0
+	createTopic(t, c, topic, partitions, nil)
+	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
+	seg := source.SegmentAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	cfg := o.lease()
+	cfg.Now = time.Now
+	view := offsets.NewView(o.offsetsTopic(), 4)
+	viewing, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- view.Run(viewing, o.Client...) }()
+	defer func() { stop(); <-ended }()
+	commit := func(lease int32, cur *offsets.Cursor, f *offsets.Frontier) {
+		t.Helper()
+		l, err := offsets.Acquire(t.Context(), cfg, view, lease)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close(t.Context())
+		if err := l.Commit(t.Context(), cur, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit(0, nil, &offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}})
+	commit(1, &offsets.Cursor{Epoch: 1}, nil)
+	o.Instance = "two"
+	live(t, o)
+	got := awaitState(t, o, "lease 0 has done its shard", func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) })
+	if got.Owners[1] == "two" && got.Cursors[1].Segment == seg {
+		t.Errorf("lease 1 works under a frontier that is over: %+v", got.Cursors[1])
+	}
+	awaitState(t, o, "lease 1 is held and waits", func(s *offsets.State) bool { return s.Owners[1] == "two" })
+	s := seize(t, o)
+	target, err := ParseTarget("earliest")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.State.Cursors[1].Segment == seg {
+		t.Errorf("lease 1 works under a frontier that is over: %+v", s.State.Cursors[1])
+	}
+	if err := s.Seek(t.Context(), target.Move); err != nil {
+		t.Fatal(err)
+	}
+	s.Close(t.Context())
+	awaitState(t, o, "it goes on under the new frontier", func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg })
+}
