@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -42,7 +43,7 @@ func TestReplay(t *testing.T) {
 		}
 		return nil, nil, false
 	})
-	if code := execute(ctx, args, new(bytes.Buffer), new(bytes.Buffer)); code != exitFailed {
+	if code := execute(ctx, args, io.Discard, io.Discard); code != exitFailed {
 		t.Fatalf("the interrupted replay: exit code %d", code)
 	}
 	part := between(read(t, c, "again"), "", "9")

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -155,7 +156,7 @@ func TestStateOfLiveBridge(t *testing.T) {
 	t.Setenv("BRIDGE_INSTANCE", "live")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, new(strings.Builder), new(strings.Builder)) }()
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
 	defer func() { stop(); <-ended }()
 	await(t, "the feed is delivered", func() bool {
 		code, stdout, _ := call(t, "status", "--output", "json")
@@ -372,7 +373,7 @@ func TestNoForceWithoutFence(t *testing.T) {
 	t.Setenv("BRIDGE_INSTANCE", "live")
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
-	go func() { ended <- execute(ctx, []string{"run"}, new(strings.Builder), new(strings.Builder)) }()
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
 	await(t, "the instance is a member", func() bool {
 		code, stdout, _ := call(t, "status")
 		return code == exitOK && strings.Contains(stdout, "1 members") && strings.Contains(stdout, "717 read")
