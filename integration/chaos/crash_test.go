@@ -6,7 +6,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"blobfeed/internal/mutation"
 )
@@ -27,20 +26,19 @@ func TestCrashPoints(t *testing.T) {
 		}
 		i := s.start(0, settings...)
 		s.leave(i)
-		stops := strings.HasPrefix(point, "release.") || strings.HasPrefix(point, "leave.")
-		for dead := false; !dead; {
-			if stops && s.delivered() {
-				s.must(i.Signal(syscall.SIGTERM))
-			}
+		if strings.HasPrefix(point, "release.") || strings.HasPrefix(point, "leave.") {
+			s.await("all events", s.delivered)
+			s.must(i.Signal(syscall.SIGTERM))
+		}
+		s.await("the crash at "+point, func() bool {
 			select {
 			case <-i.done:
-				dead = true
-			case <-time.After(100 * time.Millisecond): // the feed goes on
-				s.append(2)
-			case <-t.Context().Done():
-				t.Fatal("the test's time is over")
+				return true
+			default:
+				s.append(2) // the feed goes on
+				return false
 			}
-		}
+		})
 		if status, ok := i.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
 			t.Errorf("%s: it did not come there: %v\n%s", point, i.cmd.ProcessState, i.tail())
 		}
