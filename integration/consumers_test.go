@@ -21,6 +21,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/integration/consumers/hours"
 	"blobfeed/integration/feedsim"
 	"blobfeed/verify"
 )
@@ -50,6 +51,32 @@ func TestConsumers(t *testing.T) {
 		t.Fatal(err)
 	}
 	brokers := strings.Join(shared.KafkaBrokers, ",")
+
+	t.Run("go: complete hours", func(t *testing.T) {
+		t.Parallel()
+		got, want := map[string]string{}, map[string]string{} // by event the hour
+		buffer := hours.New(partitions, hours.Checkpoint{})
+		c := consume(t, shared.KafkaBrokers, topic)
+		c.onNote = func(r verify.Record) {
+			complete, err := buffer.Add(r.Partition, r.Offset, r.Key, r.Value)
+			if err != nil {
+				t.Error(err)
+			}
+			for _, hour := range complete {
+				for _, change := range hour.Changes {
+					got[fmt.Sprintf("%s at %s", change.Key, change.Time)] = hour.Begin.String()
+				}
+			}
+		}
+		c.drain(t)
+		for _, e := range events {
+			hour := eventTime(e).Truncate(time.Hour)
+			if _, complete := coveredBy(hour.Add(time.Hour)); complete {
+				want[fmt.Sprintf("%s at %s", e.Key, eventTime(e))] = hour.String()
+			}
+		}
+		equal(t, got, want)
+	})
 
 	t.Run("streams: latest state and join", func(t *testing.T) {
 		t.Parallel()
