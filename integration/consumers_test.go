@@ -27,7 +27,7 @@ import (
 )
 
 // jobFeed is what the jobs read. Its last segment is open: its events are delivered, and not complete.
-var jobFeed = feedsim.Spec{Seed: 5, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Segments: 8, Shards: 3, EventsPerSegment: 5000, Blobs: 600,
+var jobFeed = feedsim.Spec{Seed: 5, Start: time.Date(2026, 3, 1, 0, 0, 0, 0, time.UTC), Segments: 8, Shards: 3, EventsPerSegment: 2500, Blobs: 400,
 	HotShare: 0.1, Versions: []int{5}, LeaveOpen: true}
 
 // Consumers read what the bridge writes, as docs/consumers.md shows it: the bridge is killed on the way, and the topic
@@ -397,15 +397,17 @@ func runJob[T any](t *testing.T, stdin, main string, args ...string) []T {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var opens string // what Flink looks into
+	for _, p := range []string{"lang", "lang.invoke", "net", "nio", "text", "time", "util", "util.concurrent"} {
+		opens += "--add-opens=java.base/java." + p + "=ALL-UNNAMED "
+	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	java := []string{"-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
 		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join("target", "classes") + string(os.PathListSeparator) + string(classpath)}
-	for _, p := range []string{"lang", "lang.invoke", "net", "nio", "text", "time", "util", "util.concurrent"} { // Flink looks into these
-		java = append(java, "--add-opens=java.base/java."+p+"=ALL-UNNAMED")
-	}
 	cmd := exec.CommandContext(ctx, "java", slices.Concat(java, []string{main}, args)...)
 	cmd.Dir = jobs
+	cmd.Env = append(os.Environ(), "JDK_JAVA_OPTIONS="+opens)
 	cmd.Stdin = strings.NewReader(stdin)
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

@@ -16,6 +16,7 @@ func Example() {
 	brokers, topic, partitions := sample() // yours
 	from := hours.Checkpoint{}             // the one stored with the last hour
 
+	// docs: begin
 	offsets := map[int32]kgo.Offset{}
 	for p := range int32(partitions) {
 		offsets[p] = kgo.NewOffset().AtStart()
@@ -54,6 +55,8 @@ func Example() {
 			}
 		}
 	}
+	// docs: end
+
 	// Output:
 	// 2026-03-01 08:00
 	//   08:10:00 ["photos/a.jpg"]

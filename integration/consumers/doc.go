@@ -1,0 +1,7 @@
+// Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL. The integration test
+// TestConsumers runs them over what the bridge wrote; docs/consumers.md shows them, which the test of this package checks.
+//
+//	src/main/java  a class per job; each reads to the end of its topics and prints JSON lines
+//	sql            scripts for Flink's SQL client, which the class Sql runs
+//	hours          the same in Go: complete hours, exactly once
+package consumers
