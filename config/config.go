@@ -82,7 +82,7 @@ type Config struct {
 	KeyInValue         *bool    `split_words:"true" desc:"write the key as \"key\" in the value, too (default: true with wrapped, bare and enriched)"`
 	TopicInValue       bool     `split_words:"true" desc:"write the topic as \"topic\" in the value, too"`
 	MVCCTimestamp      bool     `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
-	EnrichedProperties string   `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, both, or none (default: source)"`
+	EnrichedProperties string   `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
 	Before             string   `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
 	Deletes            string   `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
 	AvroTimestamps     string   `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`

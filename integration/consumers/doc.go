@@ -1,7 +1,8 @@
-// Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL. The integration test
+// Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL, Kafka Connect. The integration test
 // TestConsumers runs them over what the bridge wrote; docs/consumers.md shows them, which the test of this package checks.
 //
 //	src/main/java  a class per job; each reads to the end of its topics and prints JSON lines
 //	sql            scripts for Flink's SQL client, which the class Sql runs
+//	connect        settings of a sink connector, of which the class Unwrap runs converters and transformation
 //	hours          the same in Go: complete hours, exactly once
 package consumers

@@ -1,0 +1,17 @@
+-- The blobs that exist, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_UPDATED=false,
+-- BRIDGE_RESOLVED_TO=topic. Deletions are null values there, and the reader needs to be told nothing else.
+CREATE TABLE blobs (
+  path STRING,
+  content_length BIGINT,
+  event_id STRING,
+  PRIMARY KEY (path) NOT ENFORCED
+) WITH (
+  'connector' = 'upsert-kafka',
+  'topic' = 'blob-table',
+  'properties.bootstrap.servers' = 'localhost:9092',
+  'properties.isolation.level' = 'read_committed',
+  'key.format' = 'raw',
+  'value.format' = 'json'
+);
+
+SELECT path, content_length, event_id FROM blobs;
