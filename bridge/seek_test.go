@@ -81,16 +81,15 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 			return f != nil && f.Epoch == epoch && f.Completed == last
 		}
 	}
-	before := awaitState(t, o, "all is delivered", done(0))
-	used := 0
-	for _, cur := range before.Cursors {
-		if cur != nil && cur.Finished(last) {
-			used++
+	awaitState(t, o, "all is delivered, by three leases", func(s *offsets.State) bool { // the view reads their cursors one by one
+		used := 0
+		for _, cur := range s.Cursors {
+			if cur != nil && cur.Finished(last) {
+				used++
+			}
 		}
-	}
-	if used != 3 {
-		t.Fatalf("%d leases have finished the last segment, want 3", used)
-	}
+		return done(0)(s) && used == 3
+	})
 	s := seize(t, o)
 	target, err := ParseTarget(last.String())
 	if err != nil {
