@@ -20,7 +20,7 @@ func seize(t *testing.T, o Options) *offsets.Seized {
 	t.Helper()
 	cfg := o.lease()
 	cfg.Instance, cfg.Now = "operator", time.Now
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	s, err := offsets.Seize(ctx, cfg, int(o.OffsetsPartitions))
 	if err != nil {
@@ -48,7 +48,7 @@ func live(t *testing.T, o Options) {
 // awaitState returns when the state of a bridge is as wanted.
 func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) bool) *offsets.State {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	v := offsets.NewView(o.offsetsTopic(), int(o.OffsetsPartitions))
 	viewing, stop := context.WithCancel(t.Context())
