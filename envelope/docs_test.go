@@ -54,7 +54,7 @@ func TestDocs(t *testing.T) {
 // example returns the first event of a kind from the real feed, or a made one.
 func example(t *testing.T, eventType, api string) *ocf.Event {
 	t.Helper()
-	for _, events := range [][]ocf.Event{realEvents(t), made()} {
+	for _, events := range [][]ocf.Event{realEvents(t), made(), rare()} {
 		for i := range events {
 			if ev := &events[i]; ev.EventType == eventType && ev.API == api {
 				return ev
@@ -65,17 +65,32 @@ func example(t *testing.T, eventType, api string) *ocf.Event {
 	return nil
 }
 
-func appended(t *testing.T, e *Encoder, ev *ocf.Event) *Record {
+// rare are events of the documented types that are neither in the real feed nor needed elsewhere.
+func rare() []ocf.Event {
+	metadata, undeleted, restore := made()[0], made()[0], made()[0]
+	metadata.EventType, metadata.API = "BlobMetadataUpdated", "SetBlobMetadata"
+	undeleted.EventType, undeleted.API = "BlobPropertiesUpdated", "UndeleteBlob"
+	restore.EventType, restore.API = "RestorePointMarkerCreated", "CreateRestorePointMarker"
+	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"}, {Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
+	return []ocf.Event{metadata, undeleted, restore}
+}
+
+func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
 	t.Helper()
 	var r Record
-	if _, emit, err := e.Append(nil, &r, ev, Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}); err != nil || !emit {
+	if _, emit, err := e.Append(nil, &r, ev, pos); err != nil || !emit {
 		t.Fatal(emit, err)
 	}
 	return &r
 }
 
+// somewhere is no place in the test data.
+var somewhere = Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}
+
 func docRecord(t *testing.T) string {
-	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"))
+	// It is there: the manual's test has it printed by this position.
+	pos := Position{Segment: "2020/05/29/1600", Shard: "00", Offset: 2434, Index: 8}
+	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"), pos)
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)
 	for _, h := range r.Headers {
@@ -93,16 +108,17 @@ func docTypes(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, c := range [][2]string{
-		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"},
-		{"BlobTierChanged", "SetBlobTier"}, {"BlobAsyncOperationInitiated", "SetBlobTier"},
+		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobMetadata"},
+		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"}, {"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
+		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"}, {"ContainerCreated", "CreateContainer"},
 	} {
-		value := appended(t, e, example(t, c[0], c[1])).Value
+		value := appended(t, e, example(t, c[0], c[1]), somewhere).Value
 		if !bytes.Equal(value, []byte(`{"after": null}`)) {
 			for nullColumn.Match(value) {
 				value = nullColumn.ReplaceAll(value, []byte("$1"))
 			}
 		}
-		fmt.Fprintf(&b, "%s\n", value)
+		fmt.Fprintf(&b, "# %s, %s\n%s\n", c[0], c[1], value)
 	}
 	return b.String() + "```\n"
 }
@@ -141,7 +157,7 @@ func docEnvelopes(t *testing.T) string {
 			fmt.Fprintf(&b, "%-18s  %s\n", key, text)
 		}
 		for _, i := range []int{0, 4, 1} {
-			r := appended(t, e, &made()[i])
+			r := appended(t, e, &made()[i], somewhere)
 			show(r.Key, r.Value)
 		}
 		show(nil, e.Resolved(Timestamp{Wall: 1759644000000000000}).Value)
@@ -163,7 +179,7 @@ func docSchemas(t *testing.T) string {
 		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
 	}
 	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
-	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0]).Key
+	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0], somewhere).Key
 	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
 	return b.String()
 }
