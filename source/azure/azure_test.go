@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,19 +16,18 @@ import (
 )
 
 // server answers as the service does, by a handler, and counts requests.
-func server(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) (*Store, *int) {
+func server(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int)) (_ *Store, requests func() int) {
 	t.Helper()
-	n := new(int)
+	var n atomic.Int64 // a connection that broke off may still be served when the next is there
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		*n++
-		handle(w, r, *n)
+		handle(w, r, int(n.Add(1)))
 	}))
 	t.Cleanup(s.Close)
 	store, err := New(Config{Endpoint: s.URL + "/acct", Auth: "anonymous", Retry: policy.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond, MaxRetryDelay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store, n
+	return store, func() int { return int(n.Load()) }
 }
 
 const content = "0123456789"
@@ -100,8 +100,8 @@ func TestRead(t *testing.T) {
 			if string(got[:n]) != c.want || !errors.Is(err, c.err) {
 				t.Errorf("%q, %v", got[:n], err)
 			}
-			if *requests != c.requests {
-				t.Errorf("%d requests, want %d", *requests, c.requests)
+			if requests() != c.requests {
+				t.Errorf("%d requests, want %d", requests(), c.requests)
 			}
 		})
 	}
@@ -139,8 +139,8 @@ func TestListPages(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s:%d", e.Name, e.Size))
 	}
-	if s := strings.Join(got, " "); s != "a/:0 b.avro:7 c/:0 d.avro:8" || *requests != 2 {
-		t.Errorf("%s in %d requests", s, *requests)
+	if s := strings.Join(got, " "); s != "a/:0 b.avro:7 c/:0 d.avro:8" || requests() != 2 {
+		t.Errorf("%s in %d requests", s, requests())
 	}
 }
 

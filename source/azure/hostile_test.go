@@ -50,8 +50,8 @@ func TestReadGetsOn(t *testing.T) {
 		}
 	})
 	p := make([]byte, 10)
-	if n, err := store.ReadAt(t.Context(), "x", p, 0); err != nil || string(p[:n]) != content || *requests != 10 {
-		t.Errorf("%q, %v, %d requests", p[:n], err, *requests)
+	if n, err := store.ReadAt(t.Context(), "x", p, 0); err != nil || string(p[:n]) != content || requests() != 10 {
+		t.Errorf("%q, %v, %d requests", p[:n], err, requests())
 	}
 }
 

@@ -1,0 +1,95 @@
+package azure
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+
+	"blobfeed/source"
+)
+
+// The feed was never enabled: an answer of its own, from whatever is asked first.
+func TestChecklist01_NoContainer(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		code   string
+		want   error
+	}{
+		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled}, {404, "BlobNotFound", source.ErrNotFound},
+		{404, "ResourceNotFound", nil}, {404, "", nil}, // a proxy's: it must not look like lost history
+	} {
+		store, _ := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, c.status, c.code) })
+		check := func(what string, err error) {
+			t.Helper()
+			for _, known := range []error{source.ErrNotEnabled, source.ErrNotFound} {
+				if err == nil || errors.Is(err, known) != (c.want == known) {
+					t.Errorf("%d %s: %s: %v", c.status, c.code, what, err)
+				}
+			}
+		}
+		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
+		check("reading", err)
+		for _, delimiter := range []string{"", "/"} {
+			err = nil
+			for _, err = range store.List(t.Context(), "idx/", delimiter) {
+			}
+			check("listing", err)
+		}
+	}
+	if text := source.ErrNotEnabled.Error(); !strings.Contains(text, "enable it") {
+		t.Errorf("it does not say what to do: %s", text)
+	}
+}
+
+// The state of one account is not another's. However the account is written, it is the same.
+func TestChecklist52_Identity(t *testing.T) {
+	id := func(endpoint string) string {
+		t.Helper()
+		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s.ID()
+	}
+	const want = "acct.blob.core.windows.net"
+	for _, same := range []string{"https://acct.blob.core.windows.net", "https://ACCT.Blob.Core.Windows.Net/", "https://acct.blob.core.windows.net/$blobchangefeed",
+		"https://acct.blob.core.windows.net/$blobchangefeed/", "https://acct.dfs.core.windows.net"} {
+		if got := id(same); got != want {
+			t.Errorf("%s: %s", same, got)
+		}
+	}
+	for _, other := range []string{"https://acct2.blob.core.windows.net", "https://acct.blob.core.chinacloudapi.cn", "http://127.0.0.1:10000/acct", "http://127.0.0.1:10001/acct", "http://127.0.0.1:10000/Acct"} {
+		if got := id(other); got == want {
+			t.Errorf("%s: %s", other, got)
+		}
+	}
+	if id("http://127.0.0.1:10000/acct") == id("http://127.0.0.1:10001/acct") {
+		t.Error("two ports are the same account")
+	}
+}
+
+// The Data Lake endpoint can't list: requests go to the blob endpoint of the same account.
+func TestChecklist54_DataLakeEndpoint(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://acct.dfs.core.windows.net":                  "acct.blob.core.windows.net",
+		"https://acct.dfs.core.windows.net/$blobchangefeed/": "acct.blob.core.windows.net",
+		"https://acct.z12.dfs.storage.azure.net":             "acct.z12.blob.storage.azure.net",
+		"https://acct.blob.core.windows.net":                 "acct.blob.core.windows.net",
+		"https://dfs.blob.core.windows.net":                  "dfs.blob.core.windows.net",
+		"https://acct.privatelink.dfs.core.windows.net":      "acct.privatelink.blob.core.windows.net",
+	} {
+		var host, path string
+		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous", Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			host, path = r.URL.Host, r.URL.Path
+			serve(w, r)
+		})}})
+		if err != nil {
+			t.Errorf("%s: %v", endpoint, err)
+			continue
+		}
+		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want || path != "/$blobchangefeed/meta/segments.json" {
+			t.Errorf("%s: %s%s, %v", endpoint, host, path, err)
+		}
+	}
+}
