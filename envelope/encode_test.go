@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strings"
@@ -248,7 +249,7 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 }
 
 func BenchmarkEncode(b *testing.B) {
-	events := realEvents(b)
+	blocks := realBlocks(b)
 	for _, f := range forms() {
 		b.Run(f.name, func(b *testing.B) {
 			f.o.Events = EventsAll
@@ -261,15 +262,17 @@ func BenchmarkEncode(b *testing.B) {
 			n := 0
 			b.ReportAllocs()
 			for b.Loop() {
-				buf = buf[:0]
-				for i := range events {
-					var emit bool
-					var err error
-					if buf, emit, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
-						b.Fatal(err)
-					}
-					if emit {
-						n++
+				for _, events := range blocks {
+					buf = buf[:0]
+					for i := range events {
+						var emit bool
+						var err error
+						if buf, emit, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
+							b.Fatal(err)
+						}
+						if emit {
+							n++
+						}
 					}
 				}
 			}
@@ -302,3 +305,34 @@ func TestResolvedUpTo(t *testing.T) {
 		}
 	}
 }
+
+// value is what a consumer reads.
+type value struct {
+	After   map[string]any
+	Key     []string
+	Updated string
+}
+
+// encoded returns the record of ev, or emit false.
+func encoded(t *testing.T, o Options, ev ocf.Event) (r Record, v value, emit bool) {
+	t.Helper()
+	_, emit, err := encoder(t, o).Append(nil, &r, &ev, Position{Segment: "2026/01/01/0000", Shard: "00"})
+	if err != nil {
+		t.Fatalf("%+v: %v", ev, err)
+	}
+	if emit {
+		if err := json.Unmarshal(r.Value, &v); err != nil {
+			t.Fatalf("%s: %v", r.Value, err)
+		}
+	}
+	return r, v, emit
+}
+
+// changed returns the first of the made events with a change.
+func changed(change func(e *ocf.Event)) ocf.Event {
+	e := made()[0]
+	change(&e)
+	return e
+}
+
+const state, all = EventsState, EventsAll

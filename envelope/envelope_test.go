@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -18,7 +19,13 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // realEvents decodes the real feed.
-func realEvents(t testing.TB) (events []ocf.Event) {
+func realEvents(t testing.TB) []ocf.Event {
+	t.Helper()
+	return slices.Concat(realBlocks(t)...)
+}
+
+// realBlocks are its events, block for block as the engine encodes them.
+func realBlocks(t testing.TB) (blocks [][]ocf.Event) {
 	t.Helper()
 	files, err := filepath.Glob("../testdata/real-2020/log/*/*/*/*/*/*.avro")
 	if err != nil || len(files) == 0 {
@@ -42,11 +49,11 @@ func realEvents(t testing.TB) (events []ocf.Event) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			events = append(events, evs...)
+			blocks = append(blocks, evs)
 			off = blk.End
 		}
 	}
-	return events
+	return blocks
 }
 
 func encoder(t testing.TB, o Options) *Encoder {
@@ -230,6 +237,29 @@ func TestUpdated(t *testing.T) {
 	for s, want := range map[string]int32{"": 0, "xyz": 0, "ffffffff": 0x7fffffff, "12": 0x12, "0000000180000001": 1} {
 		if got := logical(s); got != want {
 			t.Errorf("logical(%q) = %d, want %d", s, got, want)
+		}
+	}
+}
+
+// Strings are looked at eight bytes at a time: every byte must be found at every place of a word, and behind the words.
+func TestStringFindsEveryByte(t *testing.T) {
+	const around = "0123456789ABCDEFGHI\x7f"
+	for c := range 256 {
+		for at := range len(around) {
+			s := around[:at] + string([]byte{byte(c)}) + around[at:]
+			if got := valid(s); got != utf8.ValidString(s) {
+				t.Errorf("valid(%q) = %v", s, got)
+			}
+			var want bytes.Buffer
+			enc := json.NewEncoder(&want)
+			enc.SetEscapeHTML(false)
+			if err := enc.Encode(s); err != nil {
+				t.Fatal(err)
+			}
+			got := string(appendString(nil, s)) + "\n"
+			if short := strings.NewReplacer(`\b`, `\u0008`, `\f`, `\u000c`).Replace(want.String()); got != short {
+				t.Errorf("%q becomes %s, want %s", s, got, short)
+			}
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"slices"
 	"strconv"
-	"unicode/utf8"
 
 	"blobfeed/source/ocf"
 )
@@ -114,7 +113,7 @@ type path struct{ text }
 func (path) json(b []byte, r *row) []byte { return appendPath(b, r.container, r.blob) }
 func (path) avro(b []byte, r *row) []byte {
 	b = append(b, present)
-	if r.blob != "" && utf8.ValidString(r.container) && utf8.ValidString(r.blob) {
+	if r.blob != "" && valid(r.container) && valid(r.blob) {
 		b = append(appendSize(b, len(r.container)+1+len(r.blob)), r.container...)
 		return append(append(b, '/'), r.blob...)
 	}
