@@ -15,8 +15,9 @@ import (
 const maxKinds = 1000
 
 // Limiter is a handler that passes a warning or error on once in an interval. The next one says how often it was meant to
-// be written since, as "repeated". Records are the same if message and attributes are, but for the lease, and for what
-// differs from one attempt to the next: times, request ids, local ports.
+// be written since, as "repeated". Records are the same if message and attributes are, but for numbers, for where in the feed
+// it was, and for what differs from one attempt to the next: times, request ids, local ports. In a catch-up over much that is
+// late or damaged each transaction has something to say.
 type Limiter struct {
 	next   slog.Handler
 	prefix string // of the identity: what With added
@@ -123,12 +124,19 @@ var passing = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[
 	`|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?` + // times
 	`|:\d+->`) // local ports
 
+// places are the attributes that say where in the feed something was, and what was wrong just there.
+var places = []string{"segment", "first_position", "first_reason"}
+
 func identity(r slog.Record) string {
 	var b strings.Builder
 	fmt.Fprint(&b, r.Level, r.Message)
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key != "lease" {
-			fmt.Fprint(&b, "|", a.Key, "=", a.Value)
+		switch a.Value.Kind() {
+		case slog.KindInt64, slog.KindUint64, slog.KindFloat64: // the lease, and counts
+		default:
+			if !slices.Contains(places, a.Key) {
+				fmt.Fprint(&b, "|", a.Key, "=", a.Value)
+			}
 		}
 		return true
 	})

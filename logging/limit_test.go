@@ -45,12 +45,18 @@ func TestLimit(t *testing.T) {
 	log.WithGroup("g").Error("gone")
 	wrote("level=ERROR msg=gone topic=a", "level=ERROR msg=gone topic=b", "level=ERROR msg=gone")
 
+	for i := range 3 {
+		log.Warn("came late", "lease", int32(i), "events", 10*i, "segment", fmt.Sprint("2026/01/0", i))
+	}
+	wrote(`level=WARN msg="came late" lease=0 events=0 segment=2026/01/00`)
+
 	fail(1, "block at log/01/00000.avro:17")
 	now = now.Add(time.Minute)
 	fail(1, "block at log/01/00000.avro:17")
 	wrote(`level=WARN msg="trying again" lease=1 error="block at log/01/00000.avro:17" repeated=1`)
 	l.Flush(t.Context(), false)
-	wrote(`level=WARN msg="trying again" lease=2 error="read tcp 10.0.0.1:41001->10.0.0.2:443: reset, request 0a0b0c0d-9999-1111-2222-333344445555 at 2026-01-31T12:00:01.5Z"`)
+	wrote(`level=WARN msg="trying again" lease=2 error="read tcp 10.0.0.1:41001->10.0.0.2:443: reset, request 0a0b0c0d-9999-1111-2222-333344445555 at 2026-01-31T12:00:01.5Z"`,
+		`level=WARN msg="came late" lease=2 events=20 segment=2026/01/02 repeated=1`)
 	fail(1, "block at log/01/00000.avro:17")
 	fail(1, "block at log/01/00000.avro:17")
 	l.Flush(t.Context(), false)

@@ -14,6 +14,10 @@ func NewBarrier() *Barrier {
 
 // Note implements Validator.
 func (b *Barrier) Note(r Record) {
+	newest := *b.topics.at(r.Topic)
+	if r.seeks() {
+		delete(newest, r.Partition)
+	}
 	if r.Key == nil {
 		return
 	}
@@ -24,7 +28,6 @@ func (b *Barrier) Note(r Record) {
 		return
 	}
 	b.checked++
-	newest := *b.topics.at(r.Topic)
 	switch last := newest[r.Partition]; {
 	case pos.segment < last:
 		b.add(&r, "the event at %s comes after one of segment %012d", header, last)

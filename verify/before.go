@@ -13,7 +13,14 @@ type Before struct {
 	failures
 	ignored []string
 	names   map[string]string // one copy of each column's name
-	topics  byTopic[byKey[[]column]]
+	rounds  rounds
+	topics  byTopic[byKey[left]]
+}
+
+// left is what an event left of a key's row.
+type left struct {
+	columns []column
+	round   uint16
 }
 
 // column is a value of a row.
@@ -36,21 +43,22 @@ func NewBefore(ignored ...string) *Before {
 
 // Note implements Validator.
 func (v *Before) Note(r Record) {
+	round := v.rounds.at(&r)
 	if r.Key == nil || r.Value == nil { // a tombstone repeats the deletion before it
 		return
 	}
 	d := r.document()
 	last, _ := v.topics.at(r.Topic).at(r.Key)
-	if d.before != nil && *last != nil {
+	if d.before != nil && last.columns != nil && last.round == round {
 		v.checked++
 		for _, was := range v.columns(d.before) {
-			i := slices.IndexFunc(*last, func(c column) bool { return c.name == was.name })
-			if i >= 0 && (*last)[i].sum != was.sum {
+			i := slices.IndexFunc(last.columns, func(c column) bool { return c.name == was.name })
+			if i >= 0 && last.columns[i].sum != was.sum {
 				v.add(&r, "before has another %s than the event before left", was.name)
 			}
 		}
 	}
-	*last = v.columns(d.after)
+	*last = left{v.columns(d.after), round}
 }
 
 // seed is the same for all, so that two validators agree.

@@ -29,6 +29,9 @@
 // again, and Replay wants ReplayRepeats. With DELETES=both a tombstone may follow its deletion. In a compacted topic
 // (ReplayLatest) events are missing by design, and so are markers.
 //
+// A marker with a header seek says that the bridge was moved on purpose: behind it, on its partition, events may come again,
+// in the feed's order and once, and at or below the last marker. Unique counts them.
+//
 // # What is kept
 //
 // A validator is for one goroutine, and keeps nothing of the records it is shown. What it remembers is measured by

@@ -3,9 +3,10 @@ package verify
 // Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on one
 // partition of its topic: a later segment, or in the same segment the same shard and a later chunk, block or index. In a
 // segment a blob is in one shard, so another shard is disorder, too. So is an event that comes again, but for the tombstone
-// that follows its value with DELETES=both. It keeps about 150 bytes a key, and the key.
+// that follows its value with DELETES=both. After a seek a key begins anew. It keeps about 150 bytes a key, and the key.
 type Order struct {
 	failures
+	rounds rounds
 	moves  bool
 	topics byTopic[byKey[place]]
 }
@@ -13,6 +14,7 @@ type Order struct {
 type place struct {
 	partition int32
 	form      form
+	round     uint16
 	pos       position
 }
 
@@ -28,6 +30,7 @@ func (o *Order) Moves() *Order {
 
 // Note implements Validator.
 func (o *Order) Note(r Record) {
+	round := o.rounds.at(&r)
 	if r.Key == nil {
 		return
 	}
@@ -39,9 +42,10 @@ func (o *Order) Note(r Record) {
 	}
 	o.checked++
 	last, known := o.topics.at(r.Topic).at(r.Key)
+	known = known && last.round == round
 	if known && last.partition != r.Partition {
 		if o.moves {
-			*last = place{r.Partition, formOf(&r), pos}
+			*last = place{r.Partition, formOf(&r), round, pos}
 			return
 		}
 		o.add(&r, "the key was on partition %d", last.partition)
@@ -55,16 +59,23 @@ func (o *Order) Note(r Record) {
 	case pos.inShard(b) < 0 || pos.inShard(b) == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}
-	*last = place{r.Partition, formOf(&r), pos}
+	*last = place{r.Partition, formOf(&r), round, pos}
 }
 
 // Sequence checks that the sequencers of a key never fall, by the header sequence, or the value where there are no headers.
 // They are compared as the service asks: without case, padded to equal length. Where Order trusts the feed's order, this
 // does not; it fails if the service itself wrote a blob's events out of order. A record with an empty sequence, as rows of an
-// initial scan have, is passed over, and so is a deletion without headers. It keeps about 110 bytes a key, and the key.
+// initial scan have, is passed over, and so is a deletion without headers. It keeps about 120 bytes a key, and the key.
 type Sequence struct {
 	failures
-	topics byTopic[byKey[sequence]]
+	rounds rounds
+	topics byTopic[byKey[reached]]
+}
+
+// reached is where a key is.
+type reached struct {
+	sequence sequence
+	round    uint16
 }
 
 // NewSequence returns a Sequence.
@@ -72,6 +83,7 @@ func NewSequence() *Sequence { return &Sequence{} }
 
 // Note implements Validator.
 func (s *Sequence) Note(r Record) {
+	round := s.rounds.at(&r)
 	if r.Key == nil {
 		return
 	}
@@ -86,8 +98,8 @@ func (s *Sequence) Note(r Record) {
 	}
 	s.checked++
 	last, known := s.topics.at(r.Topic).at(r.Key)
-	if known && seq.compare(*last) < 0 {
-		s.add(&r, "sequence %s comes after %016x%016x%016x", header, last[0], last[1], last[2])
+	if b := last.sequence; known && last.round == round && seq.compare(b) < 0 {
+		s.add(&r, "sequence %s comes after %016x%016x%016x", header, b[0], b[1], b[2])
 	}
-	*last = seq
+	*last = reached{seq, round}
 }

@@ -7,6 +7,7 @@ package verify
 // a partition and shard.
 type Progress struct {
 	failures
+	rounds rounds
 	topics byTopic[map[lot]place]
 }
 
@@ -23,6 +24,7 @@ func NewProgress() *Progress {
 
 // Note implements Validator.
 func (v *Progress) Note(r Record) {
+	round := v.rounds.at(&r)
 	if r.Key == nil {
 		return
 	}
@@ -37,7 +39,7 @@ func (v *Progress) Note(r Record) {
 	l := lot{r.Partition, pos.shard}
 	last, known := lots[l]
 	switch b := last.pos; {
-	case !known || pos.segment > b.segment:
+	case !known || last.round != round || pos.segment > b.segment:
 	case pos.segment < b.segment:
 		v.add(&r, "the event at %s comes after one of segment %012d", header, b.segment)
 	case pos.inShard(b) == 0 && !last.form.follows(&r):
@@ -45,7 +47,7 @@ func (v *Progress) Note(r Record) {
 	case pos.inShard(b) < 0:
 		v.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}
-	lots[l] = place{r.Partition, formOf(&r), pos}
+	lots[l] = place{r.Partition, formOf(&r), round, pos}
 }
 
 // follows reports whether r is the tombstone that may come after a value.

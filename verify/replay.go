@@ -13,6 +13,7 @@ import (
 type Replay struct {
 	failures
 	mode     ReplayMode
+	rounds   rounds
 	moves    bool
 	keys     byKey[chain]
 	required int64
@@ -38,7 +39,8 @@ func (v *Replay) Moves() *Replay {
 // chain is the events of a key.
 type chain struct {
 	events []event
-	next   int          // the first that did not come, but for those that others overtook
+	next   int // the first that did not come in this round, but for those that others overtook
+	round  uint16
 	index  map[id]int32 // of events, once one came that is not the next
 	twice  bool         // an event is expected more than once; known with index
 }
@@ -51,7 +53,8 @@ type event struct {
 }
 
 const (
-	replaySeen uint64 = 1 << iota
+	replaySeen  uint64 = 1 << iota
+	replayAgain        // and in this round
 	replayRequired
 	replayTombstone
 	replayTimed
@@ -129,6 +132,7 @@ func (e *event) differs(o *event) string {
 
 // Note implements Validator.
 func (v *Replay) Note(r Record) {
+	round := v.rounds.at(&r)
 	if r.Key == nil {
 		return
 	}
@@ -138,6 +142,9 @@ func (v *Replay) Note(r Record) {
 		v.add(&r, "no event of this key is expected")
 		return
 	}
+	if c.round != round {
+		c.begin(round)
+	}
 	e := eventOf(&r)
 	i := c.find(&e)
 	if i < 0 {
@@ -145,7 +152,7 @@ func (v *Replay) Note(r Record) {
 		return
 	}
 	want := &c.events[i]
-	again := want.rest&replaySeen != 0
+	again := want.rest&replayAgain != 0
 	switch {
 	case again && v.mode != ReplayRepeats:
 		v.add(&r, "event %s comes again", e.name(&r))
@@ -155,11 +162,19 @@ func (v *Replay) Note(r Record) {
 	if what := e.differs(want); what != "" {
 		v.add(&r, "event %s has another %s than expected", e.name(&r), what)
 	}
-	want.rest |= replaySeen
+	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
 }
 
-// find returns the place of an event: the first that has not come, or else one that has, or -1.
+// begin lets all events come again, after a seek.
+func (c *chain) begin(round uint16) {
+	c.round, c.next = round, 0
+	for i := range c.events {
+		c.events[i].rest &^= replayAgain
+	}
+}
+
+// find returns the place of an event: the first that has not come in this round, or else one that has, or -1.
 func (c *chain) find(e *event) int {
 	if c.next < len(c.events) && c.events[c.next].same(e) {
 		return c.next
@@ -184,7 +199,7 @@ func (c *chain) find(e *event) int {
 	}
 	for i := int(first); i < end; i++ {
 		if c.events[i].same(e) {
-			if last = i; c.events[i].rest&replaySeen == 0 {
+			if last = i; c.events[i].rest&replayAgain == 0 {
 				break
 			}
 		}

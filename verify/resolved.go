@@ -9,7 +9,8 @@ import (
 
 // Resolved checks the markers (I6): on a partition, no data comes after a marker R with updated <= R, and R never falls. At
 // the end it compares the partitions of each topic: they have to have the same markers. So it takes readers to the end of
-// all partitions. Data that the service published too late, which the bridge counts and logs as late, fails here.
+// all partitions. Data that the service published too late, which the bridge counts and logs as late, fails here. After a
+// seek the last marker promises nothing, until there is a later one.
 //
 // A marker's time is that of its header resolved, or of its value {"resolved":"…"}; if it has both, they must agree. Data is
 // judged by the header updated, or, without headers, by the value. It keeps 16 bytes a marker and partition.
@@ -24,6 +25,7 @@ type Resolved struct {
 type lane struct {
 	last    clock
 	markers []clock // rising, each once
+	sought  bool    // by a seek, and there was no newer marker since: what the last one promised is taken back
 }
 
 // NewResolved returns a Resolved for topics with so many partitions.
@@ -64,7 +66,7 @@ func (v *Resolved) Note(r Record) {
 			v.add(&r, "%s", noUpdated)
 		case !ok:
 			v.add(&r, "header updated is %q", header)
-		case len(l.markers) > 0 && updated.compare(l.last) <= 0:
+		case len(l.markers) > 0 && !l.sought && updated.compare(l.last) <= 0:
 			v.add(&r, "updated %s comes after the marker %s", header, l.last)
 		}
 		return
@@ -77,8 +79,10 @@ func (v *Resolved) Note(r Record) {
 	case len(l.markers) > 0 && c < 0:
 		v.add(&r, "the marker %s comes after %s", at, l.last)
 	case len(l.markers) == 0 || c > 0:
-		l.last = at
+		l.last, l.sought = at, r.seeks()
 		l.markers = append(l.markers, at)
+	default:
+		l.sought = l.sought || r.seeks()
 	}
 }
 

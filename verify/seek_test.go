@@ -1,0 +1,108 @@
+package verify
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// soughtTopic is a right topic after whose three segments the bridge was moved back to the second, and then carried a fourth,
+// too. At is where the second round begins.
+func soughtTopic() (rs []Record, at int) {
+	rs = topic()
+	again := slices.DeleteFunc(slices.Clone(rs[43:]), isMarker) // segments 1 and 2
+	for p := range int32(partitions) {
+		m := mark(p, 2)
+		m.Headers = append(m.Headers, Header{"seek", []byte("2020/05/27/0200 2020/05/27/0100")})
+		rs = append(rs, m)
+	}
+	at = len(rs)
+	rs = append(rs, again...)
+	for p := range int32(partitions) {
+		rs = append(rs, mark(p, 2)) // markers do not go back
+	}
+	for i := range 40 {
+		rs = append(rs, data(120+i, i%8, 3))
+	}
+	for p := range int32(partitions) {
+		rs = append(rs, mark(p, 3))
+	}
+	next := map[int32]int64{}
+	for i := range rs {
+		rs[i].Offset = next[rs[i].Partition]
+		next[rs[i].Partition]++
+	}
+	return rs, at
+}
+
+func isMarker(r Record) bool { return r.Key == nil }
+
+// What a seek brings again is right, and counted; but behind it all is judged as before.
+func TestSeek(t *testing.T) {
+	right, at := soughtTopic()
+	last := len(right) - partitions // where the last markers begin
+	for name, c := range map[string]struct {
+		fault func(rs []Record) []Record
+		found string
+	}{
+		"none": {func(rs []Record) []Record { return rs }, ""},
+		"nothing tells of the seek": {func(rs []Record) []Record {
+			for i := range rs[:at] {
+				drop(&rs[i], "seek")
+			}
+			return rs
+		}, "unique order sequence progress barrier resolved replay"},
+		"one partition is not told": {func(rs []Record) []Record { drop(&rs[at-1], "seek"); return rs },
+			"unique order sequence progress barrier resolved replay"},
+		"an event three times":         {func(rs []Record) []Record { return slices.Insert(rs, at+1, rs[at]) }, "unique order progress replay"},
+		"two events of a blob swapped": {func(rs []Record) []Record { rs[at], rs[at+8] = rs[at+8], rs[at]; return rs }, "order sequence progress replay"},
+		"a segment before another":     {func(rs []Record) []Record { return slices.Concat(rs[:at], rs[at+40:at+80], rs[at:at+40], rs[at+80:]) }, "order sequence progress barrier replay"},
+		"after the next marker":        {func(rs []Record) []Record { return append(rs, data(200, 1, 3)) }, "resolved replay"},
+		"another value":                {func(rs []Record) []Record { rs[at].Value = []byte("{ }"); return rs }, "replay"},
+		"lost before, and come since":  {func(rs []Record) []Record { return slices.Delete(rs, 43, 44) }, ""},
+		"lost":                         {func(rs []Record) []Record { return slices.Delete(rs, last-1, last) }, "replay"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replay := NewReplay(ReplayExact)
+			for n := range 160 {
+				replay.Expect(data(n, n%40%8, n/40), true)
+			}
+			unique := NewUnique()
+			all := All(unique, NewOrder(), NewSequence(), NewProgress(), NewBarrier(), NewResolved(partitions), replay)
+			for _, r := range c.fault(slices.Clone(right)) {
+				all.Note(r)
+			}
+			var found []string
+			for _, k := range all.Summary().Checks {
+				if !k.OK() {
+					found = append(found, k.Name)
+				}
+			}
+			if have := strings.Join(found, " "); have != c.found {
+				t.Errorf("found by %q, want %q: %v", have, c.found, all.Failures())
+			}
+			if name == "none" && unique.Again() != 80 {
+				t.Errorf("%d events came again", unique.Again())
+			}
+		})
+	}
+}
+
+// What an event after a seek says was before is not what the last event before the seek left.
+func TestSeekBefore(t *testing.T) {
+	for seek, want := range map[string]int{"": 1, "seek": 0} {
+		v := NewBefore()
+		first, second := data(1, 1, 0), data(2, 1, 0)
+		first.Value, second.Value = []byte(`{"after": {"tier": "Hot"}}`), []byte(`{"after": {"tier": "Cool"}, "before": {"tier": "Cold"}}`)
+		m := mark(first.Partition, 0)
+		if seek != "" {
+			m.Headers = append(m.Headers, Header{seek, []byte("- earliest")})
+		}
+		for _, r := range []Record{first, m, second} {
+			v.Note(r)
+		}
+		if fs := v.Failures(); len(fs) != want {
+			t.Errorf("header %q: %v", seek, fs)
+		}
+	}
+}
