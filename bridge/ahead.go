@@ -120,6 +120,7 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 	for i, r := range s.readers {
 		g.Go(func() error {
 			for {
+				began := w.begin()
 				b := w.pool.get()
 				b.shard, b.dead, b.gap = s.m.Shards[i], b.dead[:0], false
 				err := r.Next(ctx, &b.events)
@@ -129,6 +130,7 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 				if err != nil {
 					return err
 				}
+				b.reading = since(began)
 				shards[i] = append(shards[i], b)
 			}
 		})

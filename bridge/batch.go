@@ -33,6 +33,8 @@ type batch struct {
 	late     int
 	filtered int
 	last     time.Time
+
+	reading, encoding Step
 }
 
 // pool keeps free batches. It is no sync.Pool: a garbage collection would empty that, and their buffers, which took many
@@ -72,6 +74,7 @@ const recordSize = 1536
 
 // encode fills records from events, and from what can't become one.
 func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error {
+	began := w.begin()
 	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
 	b.bytes, b.late, b.filtered, b.last, b.pins = 0, 0, 0, time.Time{}, nil
 	if n := len(b.events.Events); cap(b.records) < n {
@@ -113,22 +116,20 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 	for i := range b.dead {
 		b.addDead(w.DeadLetter, &b.dead[i])
 	}
+	b.encoding = since(began)
 	return nil
 }
 
 // route returns the topic of an event, "" for one that makes no record: it must not create a topic.
 func (b *batch) route(w *worker, ev *source.Event) (topic string, err error) {
+	match := true
 	if w.filter.Active() {
-		match, err := w.filter.Match(ev)
-		if err != nil {
+		if match, err = w.filter.Match(ev); err != nil {
 			return "", err
 		}
-		if !match {
-			b.filtered++
-			return "", nil
-		}
 	}
-	if !w.Events.Emits(envelope.Classify(ev)) {
+	if !match || !w.Events.Emits(envelope.Classify(ev)) {
+		b.filtered++
 		return "", nil
 	}
 	return w.Topics.Of(ev)

@@ -80,7 +80,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 			b.fatal(err)
 		}
 	})
-	wg.Go(func() { b.watchHeadroom(viewing) })
+	wg.Go(func() { b.watchHistory(viewing) })
 	leave, err := offsets.Join(b.cfg, b.Name, b.Session, b)
 	if err != nil {
 		return err
@@ -126,30 +126,41 @@ func ended(stop context.Context, err error) error {
 func (b *Bridge) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
-	leases, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication)
+	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication, b.TopicPartitions > 0 || b.BrokerCreates)
 	if err != nil {
 		return err
 	}
-	ends, err := b.admin.ListCommittedOffsets(ctx, b.cfg.Topic)
-	if err == nil {
-		err = ends.Error()
+	var frontier *offsets.Frontier
+	if !created { // else its leaders would not answer for some moments, and there is nothing to read
+		if frontier, err = b.storedFrontier(ctx, leases); err != nil {
+			return err
+		}
 	}
-	if err != nil {
-		return fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
-	}
-	at := make([]int64, leases)
-	ends.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
-	s, err := offsets.ReadTo(ctx, b.cfg.Topic, at, b.Client...)
-	if err != nil {
-		return err
-	}
-	if err := b.prepareTopics(ctx, s.Frontier); err != nil {
+	if err := b.prepareTopics(ctx, frontier); err != nil {
 		return err
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.leases, b.view = leases, offsets.NewView(b.cfg.Topic, leases)
 	return nil
+}
+
+// storedFrontier reads the frontier of an earlier start; nil if there is none.
+func (b *Bridge) storedFrontier(ctx context.Context, leases int) (*offsets.Frontier, error) {
+	ends, err := b.admin.ListCommittedOffsets(ctx, b.cfg.Topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
+	}
+	at := make([]int64, leases)
+	ends.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+	s, err := offsets.ReadTo(ctx, b.cfg.Topic, at, b.Client...)
+	if err != nil {
+		return nil, err
+	}
+	return s.Frontier, nil
 }
 
 // State is what all instances know of each other; nil until the brokers have answered. It is for those who look on.
@@ -174,7 +185,9 @@ func (b *Bridge) Assigned(leases []int32) {
 	}
 	b.joined = true
 	b.wake()
-	b.Log.Info("leases assigned", "leases", leases)
+	if len(leases) > 0 { // every rebalance of the group asks, and most bring nothing
+		b.Log.Info("leases assigned", "leases", leases)
+	}
 }
 
 // Revoked stops the workers of the leases, side by side, and returns when they have ended. A lost lease belongs to

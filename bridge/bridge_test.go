@@ -1,9 +1,11 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 	"blobfeed/source/dir"
@@ -188,6 +191,20 @@ func promises() []verify.Validator {
 	return []verify.Validator{verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
 }
 
+// Rebalances that bring no lease leave no line in the log; they only say that this instance is a member.
+func TestAssignmentsInLog(t *testing.T) {
+	o, _ := options(t, broker(t), realFeed)
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	New(o).Assigned(nil)
+	if log.Len() > 0 {
+		t.Errorf("none came: %s", log.String())
+	}
+	if err := runOnce(t, o); err != nil || strings.Count(log.String(), "leases assigned") != 1 {
+		t.Errorf("%v: %s", err, log.String())
+	}
+}
+
 // The real feed is delivered once, and a second run adds nothing, in both modes of delivery.
 func TestOnce(t *testing.T) {
 	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
@@ -248,11 +265,18 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A missing topic that may not be created is named.
+// A missing topic that may not be created is named; that of the offsets with what it takes.
 func TestMissingTopic(t *testing.T) {
-	o, r := options(t, broker(t), realFeed)
+	c := broker(t)
+	o, r := options(t, c, realFeed)
 	o.TopicPartitions = 0
 	err := runOnce(t, o)
+	var missing *offsets.MissingError
+	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ") {
+		t.Errorf("err = %v", err)
+	}
+	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
+	err = runOnce(t, o)
 	if err == nil || !strings.Contains(err.Error(), "topic "+topic+" does not exist") {
 		t.Errorf("err = %v", err)
 	}
@@ -398,14 +422,8 @@ func TestPartitionsAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	grow()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 3, topic); err != nil {
-		t.Fatal(err)
-	}
+	_, err = admin(t, c).CreatePartitions(ctx, 3, topic)
+	must(t, err)
 	grow() // the same segment: keys stay
 	if err := live.Next(ctx); err != nil {
 		t.Fatal(err)
@@ -424,5 +442,74 @@ func TestPartitionsAdded(t *testing.T) {
 	}
 	if data != 600 || markers != 2*(partitions+3) {
 		t.Errorf("%d records, %d markers", data, markers)
+	}
+}
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// order notes the ids of records as they come on each partition.
+type order struct {
+	ids        []string
+	partitions map[int32]bool
+	last       string // marker
+}
+
+func (o *order) Note(r verify.Record) {
+	if r.Key == nil {
+		o.last = string(r.Value)
+		return
+	}
+	if o.partitions == nil {
+		o.partitions = map[int32]bool{}
+	}
+	o.partitions[r.Partition] = true
+	o.ids = append(o.ids, string(r.Header("ce_id")))
+}
+
+func (o *order) Failures() []verify.Failure { return nil }
+
+// sortedIDs returns what was noted, without the order between partitions.
+func (o *order) sortedIDs() string {
+	ids := slices.Clone(o.ids)
+	slices.Sort(ids)
+	return strings.Join(ids, " ")
+}
+
+// await polls a condition on what is committed.
+func (r *recorder) await(t *testing.T, cond func(c Commit) bool) {
+	t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for {
+		r.mu.Lock()
+		c, failed := r.Commit, slices.Clone(r.failed)
+		r.mu.Unlock()
+		if cond(c) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("waited for long: %+v; went wrong: %q", c, failed)
+		}
+		time.Sleep(5 * time.Millisecond) // polling a count
+	}
+}
+
+// run works in the background until the function it returns is called.
+func run(t *testing.T, o Options) (stop func()) {
+	t.Helper()
+	o.Once = false
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- New(o).Run(ctx, context.Background()) }()
+	return func() {
+		t.Helper()
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	}
 }

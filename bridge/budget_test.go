@@ -4,8 +4,10 @@ import (
 	"context"
 	"sync"
 	"testing"
+	"time"
 
 	"blobfeed/integration/feedsim"
+	"blobfeed/source"
 )
 
 // largest notes the largest transaction, and stops the run after some.
@@ -62,5 +64,35 @@ func TestBufferBytes(t *testing.T) {
 				t.Errorf("%d records", data)
 			}
 		})
+	}
+}
+
+// Buffers are kept while there is work, and given back when there was none for a poll interval.
+func TestIdleGivesBuffersBack(t *testing.T) {
+	w := &worker{Bridge: &Bridge{Options: Options{Observer: NoObserver{}, PollInterval: time.Millisecond}}, soft: t.Context()}
+	changed := make(chan struct{})
+	w.pool.put([]*batch{{}})
+	if err := w.wait(changed); err != nil || len(w.pool.free) != 0 {
+		t.Errorf("idle: %v, %d buffers", err, len(w.pool.free))
+	}
+	w.PollInterval = time.Hour
+	w.pool.put([]*batch{{}})
+	close(changed)
+	if err := w.wait(changed); err != nil || len(w.pool.free) != 1 {
+		t.Errorf("between two segments: %v, %d buffers", err, len(w.pool.free))
+	}
+}
+
+// The batches of a transaction that is over are in the pool, or nowhere: the array that they were in is reused.
+func TestTransactionLetsBatchesGo(t *testing.T) {
+	var x txn
+	for range 3 {
+		x.add(&batch{})
+	}
+	x.reset(source.Segment{})
+	for i, b := range x.batches[:3] {
+		if b != nil {
+			t.Errorf("batch %d is kept", i)
+		}
 	}
 }

@@ -55,7 +55,6 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	a := w.reading(f.Completed)
 	due, cancel := context.WithTimeout(w.soft, w.CommitInterval)
 	defer cancel()
-	defer w.txn.drop() // where an error ends this
 	w.txn.reset(f.Completed)
 	var size int64
 	var done []Completion
@@ -83,6 +82,8 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 			return false, err
 		}
 		w.txn.segment, w.promised = f.Completed, c.Resolved
+		w.txn.segments++
+		w.txn.markers += c.Markers
 		done = append(done, c)
 	}
 	if len(done) == 0 {

@@ -63,7 +63,7 @@ func (s *shardPass) leaveOut(ctx context.Context, b *batch, d *source.DamageErro
 		return s.chunkLost(ctx, d)
 	}
 	if d.Kind != source.Gone && s.DeadLetter == "" {
-		return d
+		return s.advise(d)
 	}
 	loss, ok, err := s.r.Loss(ctx, d)
 	if err != nil {
@@ -81,6 +81,17 @@ func (s *shardPass) leaveOut(ctx context.Context, b *batch, d *source.DamageErro
 	s.r.Skip(loss)
 	b.events.Next = s.r.Position()
 	return nil
+}
+
+// advise returns d with what an operator can do about it here, in place of what any reader could.
+func (w *worker) advise(d *source.DamageError) error {
+	if d.Kind != source.BadBytes || w.DeadLetter != "" {
+		return d
+	}
+	a := *d
+	a.Hint = fmt.Sprintf("bridge dump --at %d %s shows whether the service's copy has it, too; BRIDGE_ON_ERROR=dead_letter puts these bytes "+
+		"into the dead-letter topic and goes on behind them; runbook: BridgeDamage in docs/operations.md", d.Offset, d.Blob)
+	return &a
 }
 
 // deadChunk reads the bytes of a loss into b. Where they are more than one record holds, those before go on their own
@@ -109,7 +120,7 @@ func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageErr
 		}
 		alone := s.pool.get()
 		alone.shard, alone.gap, alone.dead = s.shard, false, append(alone.dead[:0], letter)
-		alone.events = source.Batch{Next: s.r.Position()}
+		alone.events, alone.reading = source.Batch{Next: s.r.Position()}, Step{}
 		if err := alone.encode(ctx, s.worker, s.m); err != nil {
 			return err
 		}

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,39 +12,18 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/feedsim"
+	"blobfeed/verify"
 )
 
 const deadTopic = "test.dlq"
 
 // dead returns the records of the dead-letter topic.
-func dead(t *testing.T, c *kfake.Cluster, want int) (records []*kgo.Record) {
+func dead(t *testing.T, c *kfake.Cluster) (letters []verify.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(deadTopic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), deadTopic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for end, _ := ends.Lookup(deadTopic, 0); len(records) < want && end.Offset > 0; {
-		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) { records = append(records, r) })
-	}
-	return records
-}
-
-func header(r *kgo.Record, key string) string {
-	for _, h := range r.Headers {
-		if h.Key == key {
-			return string(h.Value)
-		}
-	}
-	return ""
+	consumeAll(t, c, []string{deadTopic}, noted(func(r verify.Record) { letters = append(letters, r) }))
+	return letters
 }
 
 // damagedFeed is a feed of two segments; in the first, bytes stand between two chunks' worth of good blocks.
@@ -95,7 +73,7 @@ func TestDeadLetter(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []byte
-			letters := dead(t, c, r.Dead)
+			letters := dead(t, c)
 			for _, l := range letters {
 				got = append(got, l.Value...)
 			}
@@ -103,8 +81,8 @@ func TestDeadLetter(t *testing.T) {
 				t.Errorf("%d dead letters with %d bytes, want %d", len(letters), len(got), len(whole)-at)
 			}
 			first := letters[0]
-			if header(first, "blob") != chunk || header(first, "content") != "chunk" || !strings.Contains(header(first, "reason"), "offset") ||
-				!strings.HasPrefix(header(first, "position"), "2026/01/01/0000/00/00000/") || header(first, "part") == "" {
+			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" || !strings.Contains(string(first.Header("reason")), "offset") ||
+				!strings.HasPrefix(string(first.Header("position")), "2026/01/01/0000/00/00000/") || string(first.Header("part")) == "" {
 				t.Errorf("headers %v", first.Headers)
 			}
 		})
@@ -113,14 +91,8 @@ func TestDeadLetter(t *testing.T) {
 
 func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, configs map[string]*string) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, 1, configs, name); err != nil {
-		t.Fatal(err)
-	}
+	_, err := admin(t, c).CreateTopic(t.Context(), partitions, 1, configs, name)
+	must(t, err)
 }
 
 // A record that the topic does not take stops its shard, naming the setting; or it becomes a dead letter, as JSON.
@@ -132,7 +104,7 @@ func TestTooLarge(t *testing.T) {
 	}
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
-	o, r := options(t, c, feed)
+	o, _ := options(t, c, feed)
 	var tooLarge *TooLargeError
 	if err := runOnce(t, o); !errors.As(err, &tooLarge) || !strings.Contains(err.Error(), "max.message.bytes") {
 		t.Fatalf("err = %v", err)
@@ -143,8 +115,8 @@ func TestTooLarge(t *testing.T) {
 	}
 	data, _ := consume(t, c, promises()...)
 	whole := map[string][]byte{} // letters by position, their parts put together
-	for _, l := range dead(t, c, r.Dead) {
-		if header(l, "content") != "event" {
+	for _, l := range dead(t, c) {
+		if string(l.Header("content")) != "event" {
 			t.Errorf("headers %v", l.Headers)
 		}
 		whole[string(l.Key)] = append(whole[string(l.Key)], l.Value...)
@@ -169,73 +141,22 @@ func TestLimitRaised(t *testing.T) {
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
 	o, r := options(t, c, feed)
-	o.Once = false
-	stop, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- New(o).Run(stop, t.Context()) }()
+	stop := run(t, o)
 	wait := func(what string, on <-chan struct{}) {
 		t.Helper()
 		select {
 		case <-on:
-		case err := <-ended:
-			t.Fatalf("waiting for %s: ended with %v", what, err)
 		case <-time.After(30 * time.Second):
 			t.Fatalf("waiting for %s in vain", what)
 		}
 	}
 	wait("the refusal", r.failing)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
 	raise := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}
-	if _, err := kadm.NewClient(cl).AlterTopicConfigs(t.Context(), raise, topic); err != nil {
-		t.Fatal(err)
-	}
+	_, err := admin(t, c).AlterTopicConfigs(t.Context(), raise, topic)
+	must(t, err)
 	wait("a commit", r.changed)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
+	stop()
 	if data, _ := consume(t, c, promises()...); data != 50 {
 		t.Errorf("%d records", data)
-	}
-}
-
-// Retention removes a chunk that was not read: that is lost history, too, also if the manifest is still there.
-func TestChunkLost(t *testing.T) {
-	ctx, feed := t.Context(), t.TempDir()
-	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := broker(t)
-	o, _ := options(t, c, feed)
-	if err := errors.Join(live.Open(ctx), live.Append(ctx, 20, nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
-	live.Roll()
-	if err := errors.Join(live.Append(ctx, 30, nil), live.Finalize(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Remove(filepath.Join(feed, "log/00/2026/01/01/0000/00000.avro")); err != nil {
-		t.Fatal(err)
-	}
-	var gap *GapError
-	if err := runOnce(t, o); !errors.As(err, &gap) || !strings.Contains(err.Error(), "00000.avro") || gap.At.String() != "2026/01/01/0000" {
-		t.Fatalf("err = %v", err)
-	}
-	o.SkipGaps = true
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
-	seen := &gaps{}
-	data, markers := consume(t, c, append(promises(), seen)...)
-	if data != 50 || markers != partitions || len(seen.seen) != partitions || seen.seen[0] != "2026/01/01/0000 2026/01/01/0000" {
-		t.Errorf("%d records, %d markers, gaps %q", data, markers, seen.seen)
 	}
 }

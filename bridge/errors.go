@@ -1,6 +1,9 @@
 package bridge
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // EventError is an event that can't be carried: where it is, and why.
 type EventError struct {
@@ -11,7 +14,13 @@ type EventError struct {
 }
 
 func (e *EventError) Error() string {
-	return fmt.Sprintf("encoding event %d of the block at %s:%d: %v", e.Index, e.Blob, e.Offset, e.Err)
+	s := fmt.Sprintf("encoding event %d of the block at %s:%d: %v", e.Index, e.Blob, e.Offset, e.Err)
+	var large *TooLargeError
+	if !errors.As(e.Err, &large) { // which says what to do itself
+		s += fmt.Sprintf(" (bridge dump --at %d %s shows it; BRIDGE_ON_ERROR=dead_letter puts it into the dead-letter topic and goes on; "+
+			"runbook: BridgeEventRefused in docs/operations.md)", e.Offset, e.Blob)
+	}
+	return s
 }
 
 func (e *EventError) Unwrap() error { return e.Err }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blobfeed/integration/feedsim"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/offsets"
 )
 
@@ -15,7 +16,7 @@ func TestGiveWay(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 20, nil))
 	c := broker(t)
-	abortOpen(c)
+	fakebroker.AbortOpen(c)
 	o, r := over(t, c, m)
 	o.Once = false
 	ctx, cancel := context.WithCancel(t.Context())

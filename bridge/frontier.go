@@ -90,14 +90,16 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 	if ends {
 		final = w.End // nothing above it was written, and nothing more comes
 	}
+	began := w.begin()
 	done, err := w.promise(&f, m, final)
+	if err == nil {
+		err = w.lease.Commit(w.hard, nil, &f)
+	}
+	w.trace(Transaction{Commit: Commit{Lease: w.p, Segment: m.Segment}, Segments: 1, Markers: done.Markers}, began, err)
 	if err != nil {
 		return err
 	}
 	done.Last = !more
-	if err := w.lease.Commit(w.hard, nil, &f); err != nil {
-		return err
-	}
 	w.Observer.Completed(done)
 	return nil
 }
@@ -190,7 +192,7 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 	if !joined || f == nil {
 		return false, nil
 	}
-	if err := b.compatible(f.Feed, f.Settings); err != nil {
+	if err := b.Compatible(f.Feed, f.Settings); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {

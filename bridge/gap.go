@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -77,20 +78,26 @@ func (s *shardPass) chunkLost(ctx context.Context, d *source.DamageError) error 
 	return &GapError{At: s.m.Segment, Chunk: d.Blob, Oldest: oldest}
 }
 
-// watchHeadroom reports, while this instance holds lease 0, how far the oldest segment is from where the bridge stands.
-func (b *Bridge) watchHeadroom(ctx context.Context) {
+// watchHistory reports, while this instance holds lease 0, how far the feed reaches back and forth from where the bridge stands.
+func (b *Bridge) watchHistory(ctx context.Context) {
 	if _, err := b.view.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
 		return // the instance is stopping
 	}
+	var oldest source.Segment
+	var due time.Time // for another look at the oldest
 	for {
 		next := b.PollInterval
 		if slices.Contains(b.held(), 0) {
-			told, err := b.headroom(ctx)
+			back := !b.Now().Before(due)
+			told, err := b.history(ctx, &oldest, back)
 			if err != nil && ctx.Err() == nil {
 				b.Observer.Failed(-1, err)
 			}
 			if told || err != nil {
-				next = headroomInterval
+				next *= newestPolls
+				if back {
+					due = b.Now().Add(headroomInterval)
+				}
 			}
 		}
 		if sleep(ctx, next) != nil {
@@ -99,25 +106,29 @@ func (b *Bridge) watchHeadroom(ctx context.Context) {
 	}
 }
 
-// headroom reports what there is, if there is anything.
-func (b *Bridge) headroom(ctx context.Context) (told bool, _ error) {
+// history reports what there is, if there is anything; back asks for the oldest segment anew.
+func (b *Bridge) history(ctx context.Context, oldest *source.Segment, back bool) (told bool, _ error) {
 	s, _, err := b.view.Get()
 	if err != nil {
 		return false, err
+	}
+	if s.Frontier == nil { // a reset took it away, and the next owner of lease 0 has yet to begin
+		return false, nil
 	}
 	at := s.Frontier.Current
 	if at == (source.Segment{}) {
 		at = s.Frontier.Completed
 	}
-	oldest, ok, err := b.next(ctx, source.Segment{})
-	if err != nil {
-		return false, fmt.Errorf("looking for the oldest segment: %w", err)
+	if back {
+		if *oldest, _, err = b.next(ctx, source.Segment{}); err != nil {
+			return false, fmt.Errorf("looking for the oldest segment: %w", err)
+		}
 	}
 	newest, err := b.Feed.LastConsumable(ctx)
 	if err != nil {
 		return false, err
 	}
-	if !ok || at == (source.Segment{}) {
+	if *oldest == (source.Segment{}) || at == (source.Segment{}) {
 		return false, nil
 	}
 	b.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})

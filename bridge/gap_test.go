@@ -1,132 +1,202 @@
 package bridge
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
 
-// gaps notes the headers of markers that tell of a gap.
-type gaps struct{ seen []string }
+// away is a bridge that has delivered what its feed held, and is stopped while that goes on.
+type away struct {
+	*feedsim.Feed
+	Options
+	dir    string
+	broker *kfake.Cluster
+}
 
-func (g *gaps) Note(r verify.Record) {
-	if gap := r.Header("gap"); r.Key == nil && gap != nil {
-		g.seen = append(g.seen, string(gap))
+func delivered(t *testing.T, events int) *away {
+	t.Helper()
+	a := &away{dir: t.TempDir(), broker: broker(t)}
+	a.Options, _ = options(t, a.broker, a.dir)
+	var err error
+	a.Feed, err = feedsim.New(feedsim.Dir(a.dir), feedsim.Spec{EventsPerSegment: 100})
+	must(t, err)
+	must(t, a.Open(t.Context()), a.Append(t.Context(), events, nil), runOnce(t, a.Options))
+	return a
+}
+
+// remove is what retention does.
+func (a *away) remove(t *testing.T, names ...string) {
+	t.Helper()
+	for _, name := range names {
+		must(t, os.RemoveAll(filepath.Join(a.dir, name)))
 	}
 }
 
-func (g *gaps) Failures() []verify.Failure { return nil }
+// resume returns what the bridge says of the loss, and lets it go on behind it. Gaps are those that markers tell of.
+func (a *away) resume(t *testing.T) (gap *GapError, data, markers int, gaps []string) {
+	t.Helper()
+	if err := runOnce(t, a.Options); !errors.As(err, &gap) {
+		t.Fatalf("err = %v", err)
+	}
+	a.SkipGaps = true
+	must(t, runOnce(t, a.Options))
+	data, markers = consume(t, a.broker, append(promises(), told(&gaps))...)
+	return gap, data, markers, gaps
+}
+
+// told collects the gaps that markers tell of.
+func told(gaps *[]string) noted {
+	return func(r verify.Record) {
+		if gap := r.Header("gap"); r.Key == nil && gap != nil {
+			*gaps = append(*gaps, string(gap))
+		}
+	}
+}
 
 // Retention removes the segment that was being read. That stops the bridge, which names both ends; or it goes on at the
 // oldest segment, as it is told, and the next marker tells consumers.
 func TestHistoryLost(t *testing.T) {
-	ctx, feed := t.Context(), t.TempDir()
-	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := broker(t)
-	o, _ := options(t, c, feed)
-	if err := errors.Join(live.Open(ctx), live.Append(ctx, 50, nil)); err != nil {
-		t.Fatal(err)
-	}
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
+	ctx, a := t.Context(), delivered(t, 50)
 	// The bridge is away for a long time.
-	if err := errors.Join(live.Next(ctx), live.Append(ctx, 30, nil), live.Next(ctx), live.Append(ctx, 20, nil), live.Finalize(ctx)); err != nil {
-		t.Fatal(err)
+	must(t, a.Next(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil), a.Finalize(ctx))
+	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100")
+	gap, data, markers, gaps := a.resume(t)
+	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
+		t.Errorf("%v", gap)
 	}
-	for _, segment := range []string{"2026/01/01/0000", "2026/01/01/0100"} {
-		for _, part := range []string{"idx/segments/", "log/00/"} {
-			if err := os.RemoveAll(filepath.Join(feed, part+segment)); err != nil {
-				t.Fatal(err)
-			}
-		}
+	if data != 70 || markers != partitions || len(gaps) != partitions || gaps[0] != "2026/01/01/0000 2026/01/01/0200" {
+		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
 	}
-	err = runOnce(t, o)
-	var gap *GapError
-	if !errors.As(err, &gap) || gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
-		t.Fatalf("err = %v", err)
+}
+
+// Everything was delivered, and while nobody looked, retention removed the segment after that, unread.
+func TestHistoryLostAfterTheLast(t *testing.T) {
+	ctx, a := t.Context(), delivered(t, 50)
+	must(t, a.Finalize(ctx), runOnce(t, a.Options))
+	must(t, a.Open(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil))
+	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100")
+	gap, data, _, _ := a.resume(t)
+	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" || data != 70 {
+		t.Errorf("%v; %d records", gap, data)
 	}
-	o.SkipGaps = true
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
+}
+
+// Retention removes a chunk that was not read: that is lost history, too, also if the manifest is still there.
+func TestChunkLost(t *testing.T) {
+	ctx, a := t.Context(), delivered(t, 20)
+	a.Roll()
+	must(t, a.Append(ctx, 30, nil), a.Finalize(ctx))
+	a.remove(t, "log/00/2026/01/01/0000/00000.avro")
+	gap, data, markers, gaps := a.resume(t)
+	if !strings.Contains(gap.Error(), "00000.avro") || gap.At.String() != "2026/01/01/0000" {
+		t.Errorf("%v", gap)
 	}
-	seen := &gaps{}
-	data, markers := consume(t, c, append(promises(), seen)...)
-	if data != 70 || markers != partitions || len(seen.seen) != partitions || seen.seen[0] != "2026/01/01/0000 2026/01/01/0200" {
-		t.Errorf("%d records, %d markers, gaps %q", data, markers, seen.seen)
+	if data != 50 || markers != partitions || len(gaps) != partitions || gaps[0] != "2026/01/01/0000 2026/01/01/0000" {
+		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
 	}
 }
 
 // How much of the feed is older than the bridge's position is what retention may still remove without loss.
 func TestHeadroom(t *testing.T) {
 	feed := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true}, nil); err != nil {
-		t.Fatal(err)
-	}
-	o, _ := options(t, broker(t), feed)
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
-	o.Once = false
-	r := o.Observer.(*recorder)
+	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true}, nil))
+	o, r := options(t, broker(t), feed)
+	must(t, runOnce(t, o))
 	for len(r.headroom) > 0 {
 		<-r.headroom // of the run before, on its way
 	}
-	stop, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- New(o).Run(stop, t.Context()) }()
+	defer run(t, o)()
 	if older := <-r.headroom; older != 2*time.Hour {
 		t.Errorf("headroom is %s", older)
 	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
+}
+
+// What retention has removed is a gap only if it was to be read.
+func TestChecklist27_Gap(t *testing.T) {
+	ctx := t.Context()
+	for name, c := range map[string]struct {
+		remove []string // before the second run
+		lost   string   // "": no gap
+		data   int
+	}{
+		"the segment that was read":       {[]string{"2026/01/01/0000"}, "2026/01/01/0000", 10},
+		"that one and those behind":       {[]string{"2026/01/01/0000", "2026/01/01/0100"}, "2026/01/01/0000", 10},
+		"nothing":                         {nil, "", 60},
+		"one in the middle was not there": {[]string{"2026/01/01/0100"}, "", 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, live := simulated(t, feedsim.Spec{})
+			must(t, live.Append(ctx, 10, nil))
+			k := broker(t)
+			o, _ := over(t, k, m)
+			must(t, runOnce(t, o))
+			must(t, live.Next(ctx), live.Append(ctx, 20, nil), live.Next(ctx), live.Append(ctx, 30, nil), live.Finalize(ctx))
+			for _, seg := range c.remove {
+				m.remove("idx/segments/" + seg)
+				m.remove("log/00/" + seg)
+			}
+			err := runOnce(t, o)
+			var gap *GapError
+			if c.lost == "" {
+				must(t, err)
+			} else if !errors.As(err, &gap) || gap.At.String() != c.lost || gap.Oldest.Compare(gap.At) <= 0 || !strings.Contains(err.Error(), gap.Oldest.String()) || !strings.Contains(err.Error(), c.lost) {
+				t.Fatalf("err = %v", err)
+			}
+			if data, _ := consume(t, k, promises()...); data != c.data {
+				t.Errorf("%d records, want %d", data, c.data)
+			}
+			if c.lost == "" {
+				return
+			}
+			o.SkipGaps = true
+			must(t, runOnce(t, o))
+			want := map[int]int{1: 10 + 20 + 30, 2: 10 + 30}[len(c.remove)]
+			var gaps []string
+			if data, _ := consume(t, k, append(promises(), told(&gaps))...); data != want || len(gaps) != partitions {
+				t.Errorf("told to go on: %d records, want %d, gaps %q", data, want, gaps)
+			}
+		})
+	}
+	// A manifest that is missing for a moment, in a feed that begins before it, is trouble.
+	m, live := simulated(t, feedsim.Spec{})
+	must(t, live.Append(ctx, 10, nil), live.Next(ctx), live.Append(ctx, 20, nil), live.Finalize(ctx))
+	left := 2
+	var mu sync.Mutex
+	m.onRead = func(name string) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if strings.Contains(name, "/0100/meta.json") && left > 0 {
+			left--
+			return source.ErrNotFound
+		}
+		return nil
+	}
+	k := broker(t)
+	o, r := over(t, k, m)
+	o.BundleBytes = 0 // reading ahead says nothing of trouble: it leaves that to the leases
+	must(t, runOnce(t, o))
+	if data, markers := consume(t, k, promises()...); data != 30 || markers != 2*partitions || len(r.failed) == 0 {
+		t.Errorf("%d records, %d markers, %q", data, markers, r.failed)
 	}
 }
 
-// Everything was delivered, and while nobody looked, retention removed the segment after that, unread.
-func TestHistoryLostAfterTheLast(t *testing.T) {
-	ctx, feed := t.Context(), t.TempDir()
-	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := broker(t)
-	o, _ := options(t, c, feed)
-	if err := errors.Join(live.Open(ctx), live.Append(ctx, 50, nil), live.Finalize(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(live.Open(ctx), live.Append(ctx, 30, nil), live.Next(ctx), live.Append(ctx, 20, nil)); err != nil {
-		t.Fatal(err)
-	}
-	for _, segment := range []string{"2026/01/01/0000", "2026/01/01/0100"} {
-		for _, part := range []string{"idx/segments/", "log/00/"} {
-			if err := os.RemoveAll(filepath.Join(feed, part+segment)); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	var gap *GapError
-	if err := runOnce(t, o); !errors.As(err, &gap) || gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
-		t.Fatalf("err = %v", err)
-	}
-	o.SkipGaps = true
-	if err := runOnce(t, o); err != nil {
-		t.Fatal(err)
-	}
-	if data, _ := consume(t, c, promises()...); data != 70 {
-		t.Errorf("%d records", data)
+// After a reset there is no frontier for a while, and instances may run on.
+func TestHistoryAfterAReset(t *testing.T) {
+	b := &Bridge{view: offsets.NewView("test.offsets", 1)}
+	var oldest source.Segment
+	if told, err := b.history(t.Context(), &oldest, true); told || err != nil {
+		t.Errorf("told %v, %v", told, err)
 	}
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // errDropped ends the connection in place of an answer.
@@ -77,7 +79,7 @@ func TestBrokersRefuse(t *testing.T) {
 				m, _, complete := smallSegments(t, 4)
 				c := broker(t)
 				if f.key != kmsg.InitProducerID { // its model of the broker counts those requests, also the refused ones
-					abortOpen(c)
+					fakebroker.AbortOpen(c)
 				}
 				var asked atomic.Int64
 				hit := func(req kmsg.Request) (kmsg.Response, error, bool) {

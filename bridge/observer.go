@@ -46,7 +46,7 @@ type Commit struct {
 	Segment  source.Segment
 	Read     int           // events that the cursor passed
 	Emitted  int           // of them written as records
-	Filtered int           // left out by the filter
+	Filtered int           // left out by the settings
 	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
 	Bytes    int           // keys, values and headers

@@ -35,7 +35,7 @@ type Options struct {
 	TxnTimeout    time.Duration
 	Session       time.Duration // an instance that is silent for so long loses its leases
 
-	TopicPartitions   int32 // of a topic that has to be created; 0 never creates
+	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
 	BrokerCreates     bool  // a missing topic is created by the broker, when it is asked for
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default
@@ -58,6 +58,7 @@ type Options struct {
 	SkipGaps   bool   // go on at the oldest segment where retention has removed what was to be read
 	Once       bool   // deliver what the feed holds now, then return
 	Observer   Observer
+	Tracer     Tracer // nil: no times are taken
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
 }
@@ -68,6 +69,9 @@ const minTxnInterval = 100 * time.Millisecond
 
 // headroomInterval is how often the oldest segment is looked for: three listings each time.
 const headroomInterval = 10 * time.Minute
+
+// newestPolls is how many polls there are between two looks at the newest segment: one small read.
+const newestPolls = 4
 
 func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
 

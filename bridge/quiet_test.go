@@ -6,6 +6,7 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,4 +118,51 @@ func TestQuiet(t *testing.T) {
 			t.Errorf("%d records, %d markers", data, markers)
 		}
 	})
+}
+
+// drains hears when a lease says that it has everything.
+type drains struct {
+	*recorder
+	said chan struct{} // capacity 1000
+}
+
+func (d *drains) Active(_ int32, a Activity) {
+	if a == Drained {
+		select {
+		case d.said <- struct{}{}:
+		default: // nobody waits any more
+		}
+	}
+}
+
+// A lease that could not look for more, and can again, says so at once, however long nothing comes and the shards go unlisted.
+func TestTroubleWhileDrainedIsOver(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{})
+	must(t, live.Append(t.Context(), 10, nil))
+	var refusing atomic.Bool
+	m.onRead = func(name string) error {
+		if refusing.Load() && strings.HasSuffix(name, "/0000/meta.json") {
+			return errors.New("refused")
+		}
+		return nil
+	}
+	o, r := over(t, broker(t), m)
+	d := &drains{r, make(chan struct{}, 1000)}
+	o.Observer, o.Once, o.PollInterval, o.QuietInterval = d, false, 5*time.Millisecond, time.Hour
+	o.Now = func() time.Time { return time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) }
+	stop := run(t, o)
+	defer stop()
+	<-d.said // all is delivered
+	<-d.said // nothing came since: from now on only the manifest is looked at
+	refusing.Store(true)
+	<-r.failing
+	for len(d.said) > 0 { // before the trouble
+		<-d.said
+	}
+	refusing.Store(false)
+	select {
+	case <-d.said:
+	case <-time.After(10 * time.Second):
+		t.Error("it does not say that it has everything")
+	}
 }

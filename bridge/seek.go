@@ -45,6 +45,14 @@ func (t Target) Time() time.Time {
 	return time.Time{}
 }
 
+// After reports whether an event of a segment is before the target.
+func (t Target) After(seg source.Segment, at envelope.Timestamp) bool {
+	if t.at != (envelope.Timestamp{}) {
+		return at.Compare(t.at) < 0
+	}
+	return seg.Compare(t.segment) < 0
+}
+
 // Move changes f so that delivery goes on at the target. Resolved stays: a marker that was written is not taken back (I6).
 func (t Target) Move(f *offsets.Frontier) {
 	from := f.Current

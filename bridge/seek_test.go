@@ -2,12 +2,13 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/integration/feedsim"
 	"blobfeed/offsets"
@@ -108,7 +109,7 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 // What is wrong shows in the cursor, once, though nothing else is committed; so does how much is left to read.
 func TestCursorTellsTrouble(t *testing.T) {
 	c := broker(t)
-	dir, _, _ := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
+	dir, chunk, at := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
 	o, r := options(t, c, dir)
 	o.BundleBytes = 0
 	live(t, o)
@@ -116,10 +117,15 @@ func TestCursorTellsTrouble(t *testing.T) {
 		return s.Cursors[0] != nil && s.Cursors[0].Error != nil && s.Cursors[0].Counts.Read == 40
 	})
 	cur := s.Cursors[0]
-	if !strings.Contains(cur.Error.Error, "00000.avro") || cur.Ahead == 0 || cur.Event.IsZero() {
+	for _, says := range []string{fmt.Sprintf("%s, offset %d: ", chunk, at), fmt.Sprintf("bridge dump --at %d %s ", at, chunk), "BRIDGE_ON_ERROR=dead_letter", "BridgeDamage in docs/operations.md)"} {
+		if !strings.Contains(cur.Error.Error, says) {
+			t.Errorf("%q is not in %q", says, cur.Error.Error)
+		}
+	}
+	if cur.Ahead == 0 || cur.Event.IsZero() {
 		t.Errorf("%+v, %+v", cur, cur.Error)
 	}
-	written := endOf(t, o)
+	written := endOf(t, c, o)
 	for range 3 { // what stays wrong is tried again, and is not written again
 		select {
 		case <-r.failing:
@@ -127,7 +133,7 @@ func TestCursorTellsTrouble(t *testing.T) {
 			t.Fatal("it is not tried again")
 		}
 	}
-	if now := endOf(t, o); now != written {
+	if now := endOf(t, c, o); now != written {
 		t.Errorf("%d records of state came while nothing changed", now-written)
 	}
 	report := status.Of("test", s, status.Group{}, time.Now())
@@ -136,17 +142,10 @@ func TestCursorTellsTrouble(t *testing.T) {
 	}
 }
 
-func endOf(t *testing.T, o Options) int64 {
+func endOf(t *testing.T, c *kfake.Cluster, o Options) int64 {
 	t.Helper()
-	cl, err := kgo.NewClient(o.Client...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), o.offsetsTopic())
-	if err != nil {
-		t.Fatal(err)
-	}
+	ends, err := admin(t, c).ListEndOffsets(t.Context(), o.offsetsTopic())
+	must(t, err)
 	end, _ := ends.Lookup(o.offsetsTopic(), 0)
 	return end.Offset
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/integration/feedsim"
 	"blobfeed/verify"
 )
 
@@ -107,5 +108,31 @@ func TestParseStart(t *testing.T) {
 		if got != want {
 			t.Errorf("%q: %s, want %s", text, got, want)
 		}
+	}
+}
+
+// One container of several: its events alone are written, all are read, and none twice.
+func TestChecklist48_FilterByContainer(t *testing.T) {
+	ctx := t.Context()
+	m, live := simulated(t, feedsim.Spec{Shards: 2})
+	want := 0
+	count := func(e feedsim.Event) {
+		if e.Container == "backups" {
+			want++
+		}
+	}
+	c := broker(t)
+	for run := range 3 {
+		must(t, live.Append(ctx, 100, count))
+		o, r := over(t, c, m)
+		o.Filter = envelope.Filter{Containers: []string{"backups"}}
+		before := want
+		must(t, runOnce(t, o))
+		if r.Read != 100 || r.Emitted+r.Filtered != 100 || want != before {
+			t.Errorf("run %d: %+v", run, r.Commit)
+		}
+	}
+	if data, _ := consume(t, c, promises()...); data != want || want == 0 || want == 300 {
+		t.Errorf("%d records, want %d of 300", data, want)
 	}
 }

@@ -32,6 +32,7 @@ var errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 // run sends the batches of the shard, in order. What fails is tried again for ever: the position is unchanged, so nothing
 // is skipped (I8), and the other shards go on.
 func (s *shardPass) run(ctx context.Context) error {
+	began := s.begin()
 	if err := s.retry(ctx, s.p, func(ctx context.Context) error { return s.r.Poll(ctx, s.m.Finalized) }); err != nil {
 		return err
 	}
@@ -42,12 +43,14 @@ func (s *shardPass) run(ctx context.Context) error {
 		if err != nil || end {
 			return err
 		}
+		b.reading = since(began)
 		if err := s.encode(ctx, b); err != nil {
 			return err
 		}
 		if err := s.send(ctx, b); err != nil {
 			return err
 		}
+		began = s.begin()
 	}
 }
 
@@ -59,10 +62,13 @@ func (s *shardPass) next(ctx context.Context, b *batch) (end bool, err error) {
 			return nil
 		}
 		var d *source.DamageError
-		if errors.As(err, &d) && s.confirmed(d) {
+		switch {
+		case !errors.As(err, &d):
+			return err
+		case s.confirmed(d):
 			return s.leaveOut(ctx, b, d)
 		}
-		return err
+		return s.advise(d)
 	})
 	return end, err
 }

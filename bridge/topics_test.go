@@ -232,6 +232,35 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 	}
 }
 
+// Another broker than the one that created a topic may not know it for some moments. Its retention is turned off all the same.
+func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
+	k := broker(t)
+	var lag atomic.Int32
+	k.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		r := req.(*kmsg.DescribeConfigsRequest).Resources[0]
+		if n := lag.Load(); r.ResourceName != topic || n == 3 {
+			return nil, nil, false
+		}
+		lag.Add(1)
+		resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		unknown := kmsg.NewDescribeConfigsResponseResource()
+		unknown.ErrorCode, unknown.ResourceType, unknown.ResourceName = kerr.UnknownTopicOrPartition.Code, r.ResourceType, r.ResourceName
+		resp.Resources = append(resp.Resources, unknown)
+		return resp, nil, true
+	})
+	o, seen := options(t, k, realFeed)
+	must(t, runOnce(t, o))
+	configs, err := admin(t, k).DescribeTopicConfigs(t.Context(), topic)
+	must(t, err)
+	rc, err := configs.On(topic, nil)
+	must(t, err)
+	i := slices.IndexFunc(rc.Configs, func(c kadm.Config) bool { return c.Key == "retention.ms" })
+	if lag.Load() != 3 || len(seen.failed) > 0 || i < 0 || rc.Configs[i].MaybeValue() != "-1" {
+		t.Errorf("asked %d times, failed %q, settings %v", lag.Load(), seen.failed, rc.Configs)
+	}
+}
+
 // Topics are created as what they hold needs it.
 func TestCleanupPolicy(t *testing.T) {
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {

@@ -63,6 +63,7 @@ func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, erro
 		if err != nil || next.Finalized || len(next.Shards) != len(m.Shards) || !quiet || waited >= w.QuietInterval {
 			return next, err
 		}
+		w.Observer.Active(w.p, Drained) // still, and what failed before succeeds
 	}
 }
 
@@ -194,10 +195,8 @@ func (w *worker) committed() {
 	if t.late > 0 {
 		w.Log.Warn("events came after the marker for their time", "lease", w.p, "events", t.late, "segment", t.segment)
 	}
-	w.Observer.Committed(Commit{
-		Lease: w.p, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.last,
-		Drained: t.drained, Published: t.published, Took: time.Since(t.began),
-	})
+	w.Observer.Committed(t.commit(w.p))
+	w.traceRecords(nil)
 	w.pool.put(t.batches) // their records are acknowledged
 	w.memory.release(t.held)
 	t.reset(t.segment)
@@ -218,6 +217,9 @@ type txn struct {
 	last                 time.Time
 	drained              bool
 	published            time.Time
+
+	reading, encoding Step
+	segments, markers int // of a bundle
 }
 
 func (t *txn) start() {
@@ -243,6 +245,15 @@ func (t *txn) add(b *batch) {
 	if b.last.After(t.last) {
 		t.last = b.last
 	}
+	t.reading.add(b.reading)
+	t.encoding.add(b.encoding)
+}
+
+func (t *txn) commit(lease int32) Commit {
+	return Commit{
+		Lease: lease, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.last,
+		Drained: t.drained, Published: t.published, Took: time.Since(t.began),
+	}
 }
 
 // count adds what is in the transaction.
@@ -263,8 +274,10 @@ func (t *txn) full(records, bytes int) bool {
 	return t.bytes >= bytes || t.emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
-// reset begins the account of the next transaction.
+// reset begins the account of the next transaction. The array of batches is kept, but not the batches: a large transaction would
+// hold its memory until there is a larger one.
 func (t *txn) reset(seg source.Segment) {
+	clear(t.batches)
 	*t = txn{segment: seg, batches: t.batches[:0]}
 }
 

@@ -118,6 +118,7 @@ func (w *worker) hold() error {
 	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
 	for w.soft.Err() == nil {
 		if err := w.step(); err != nil {
+			w.traceRecords(err)
 			return err
 		}
 	}
@@ -197,7 +198,7 @@ func (w *worker) see(f *offsets.Frontier) error {
 	if f == nil || f == w.frontier {
 		return nil
 	}
-	if err := w.compatible(f.Feed, f.Settings); err != nil {
+	if err := w.Compatible(f.Feed, f.Settings); err != nil {
 		return err
 	}
 	promised, err := parseTime(f.Resolved)
@@ -249,6 +250,7 @@ func (w *worker) wait(changed <-chan struct{}) error {
 	select {
 	case <-changed:
 	case <-t.C:
+		w.pool.drop() // nothing came for so long
 	case <-w.soft.Done():
 		return w.soft.Err()
 	}

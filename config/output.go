@@ -92,8 +92,8 @@ func (c *Config) validateOutput(kafka bool) (problems []error) {
 		u, err := url.Parse(c.RegistryURL[i])
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			bad("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
-		} else if u.User != nil {
-			bad("REGISTRY_URL", "it would be shown with its password: use REGISTRY_USERNAME and REGISTRY_PASSWORD")
+		} else if u.User != nil || u.RawQuery != "" {
+			bad("REGISTRY_URL", "a user or a query would be shown: use REGISTRY_USERNAME and REGISTRY_PASSWORD, or REGISTRY_TOKEN")
 		}
 	}
 	if c.RegistryToken != "" && c.RegistryUsername != "" {

@@ -11,6 +11,7 @@ import (
 
 type setting struct {
 	name, def, desc string
+	group           string // of the settings from here on, "" for that of the one before
 	typ             reflect.Type
 	field           int // its index
 }
@@ -34,7 +35,7 @@ func describe(t reflect.Type) (settings []setting) {
 			}
 		}
 		settings = append(settings, setting{
-			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), typ: f.Type, field: f.Index[0],
+			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), group: f.Tag.Get("group"), typ: f.Type, field: f.Index[0],
 		})
 	}
 	return settings
@@ -54,8 +55,12 @@ func Default(name string) string {
 func Usage(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range describe(reflect.TypeFor[Config]()) {
+		if s.group != "" {
+			fmt.Fprintf(tw, "\n%s\n", s.group)
+		}
 		fmt.Fprintf(tw, "  %s\t%s\t%s\n", s.name, s.def, s.desc)
 	}
+	fmt.Fprint(tw, "\nTraces are off unless the standard OTEL_* variables ask for them: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
 	return tw.Flush()
 }
 
@@ -66,13 +71,16 @@ func Markdown(w io.Writer) error {
 
 All settings are environment variables. A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
 Every problem is reported at once; the program then ends with exit code 2. Made from the source by ` + "`make docs`" + `.
+Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
 
 *frozen*: can't change while records exist; the bridge refuses to start and says what to do.
 
-| setting | default | meaning |
-|---|---|---|
+Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required.
 `)
 	for _, s := range describe(reflect.TypeFor[Config]()) {
+		if s.group != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n| setting | default | meaning |\n|---|---|---|\n", s.group)
+		}
 		def := ""
 		if s.def != "" {
 			def = "`" + s.def + "`"

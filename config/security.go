@@ -43,7 +43,7 @@ func (c *Config) validateSecurity(bad func(name, format string, args ...any)) {
 		c.validateTokens(bad)
 	default:
 		if !slices.Contains(kafka.Mechanisms, c.KafkaSASLMechanism) {
-			bad("KAFKA_SASL_MECHANISM", "%q is none of %s", c.KafkaSASLMechanism, strings.Join(kafka.Mechanisms, ", "))
+			bad("KAFKA_SASL_MECHANISM", "want one of %s", strings.Join(kafka.Mechanisms, ", "))
 			return
 		}
 		for name, value := range map[string]string{"USERNAME": string(c.KafkaSASLUsername), "PASSWORD": string(c.KafkaSASLPassword)} {
@@ -71,7 +71,7 @@ func (c *Config) validateTokens(bad func(name, format string, args ...any)) {
 			need["TENANT"], need["CLIENT_ID"], need["CLIENT_SECRET"] = c.KafkaSASLTenant, c.KafkaSASLClientID, string(c.KafkaSASLClientSecret)
 		}
 	default:
-		bad("KAFKA_SASL_TOKENS", "%q is none of client_credentials, file, %s", c.KafkaSASLTokens, strings.Join(entra, ", "))
+		bad("KAFKA_SASL_TOKENS", "want one of client_credentials, file, %s", strings.Join(entra, ", "))
 	}
 	for name, value := range need {
 		if value == "" {

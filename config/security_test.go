@@ -110,6 +110,28 @@ func TestEffective(t *testing.T) {
 	}
 }
 
+// What is pasted into a setting that is shown is hidden, and nothing else is.
+func TestRedact(t *testing.T) {
+	for _, c := range []struct{ name, value, want string }{
+		{"BRIDGE_SOURCE_URL", "https://account.blob.core.windows.net", "https://account.blob.core.windows.net"},
+		{"BRIDGE_SOURCE_URL", "file:///feeds/a@b", "file:///feeds/a@b"},
+		{"BRIDGE_SOURCE_URL", "https://user:a/b@c@host/path", "https://(hidden)@host/path"},
+		{"BRIDGE_SOURCE_URL", "user:secret@host", "(hidden)@host"},
+		{"BRIDGE_SOURCE_URL", "https://host/path?sv=1&sig=x", "https://host/path?(hidden)"},
+		{"BRIDGE_SOURCE_URL", "BlobEndpoint=https://host/;SharedAccessSignature=sv=1&sig=x", "(hidden)"},
+		{"BRIDGE_SOURCE_AUTH", "AccountName=a;AccountKey=x==", "(hidden)"},
+		{"BRIDGE_SOURCE_ACCOUNT", "sv=1&sig=x", "(hidden)"},
+		{"BRIDGE_SOURCE_AUTHORITY", "https://user:x@host", "https://(hidden)@host"},
+		{"BRIDGE_KAFKA_BROKERS", "user:x@host:9092", "(hidden)@host:9092"},
+		{"BRIDGE_KAFKA_SASL_USERNAME", "user@domain", "user@domain"},
+		{"BRIDGE_PREFIXES", "c/key=2024/a?b@c", "c/key=2024/a?b@c"},
+	} {
+		if got := redact(c.name, c.value); got != c.want {
+			t.Errorf("%s=%s: %s, want %s", c.name, c.value, got, c.want)
+		}
+	}
+}
+
 func TestNearest(t *testing.T) {
 	names := []string{"BRIDGE_TOPIC", "BRIDGE_NAME", "BRIDGE_KAFKA_BROKERS"}
 	for written, want := range map[string]string{"BRIDGE_TOPIK": "BRIDGE_TOPIC", "BRIDGE_KAFKA_BROKER": "BRIDGE_KAFKA_BROKERS", "BRIDGE_SOMETHING_ELSE": "", "BRIDGE_NAMES": "BRIDGE_NAME"} {

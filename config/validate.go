@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/url"
 	"os"
 	"regexp"
 	"slices"
@@ -21,7 +22,7 @@ func (c *Config) validate(feed, kafka bool) (problems []error) {
 	}
 	oneOf := func(name, have string, want ...string) {
 		if !slices.Contains(want, have) {
-			bad(name, "%q is none of %s", have, strings.Join(want, ", "))
+			bad(name, "want one of %s", strings.Join(want, ", "))
 		}
 	}
 	atLeast := func(name string, have, least time.Duration) {
@@ -35,6 +36,9 @@ func (c *Config) validate(feed, kafka bool) (problems []error) {
 	c.KafkaBrokers = slices.DeleteFunc(c.KafkaBrokers, func(s string) bool { return strings.TrimSpace(s) == "" })
 	if kafka && len(c.KafkaBrokers) == 0 {
 		bad("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
+	}
+	if slices.ContainsFunc(c.KafkaBrokers, func(s string) bool { return strings.ContainsAny(s, "/@=;") }) {
+		bad("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
 	}
 	if !topicName.MatchString(c.Name) {
 		bad("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
@@ -50,7 +54,7 @@ func (c *Config) validate(feed, kafka bool) (problems []error) {
 	problems = append(problems, c.validateOutput(feed && kafka)...)
 	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	if !slices.Contains(presets, c.KafkaPreset) {
-		bad("KAFKA_PRESET", "%q is none of %s", c.KafkaPreset, presetNames())
+		bad("KAFKA_PRESET", "want one of %s", presetNames())
 	}
 	if kafka || len(c.KafkaBrokers) > 0 {
 		c.validateSecurity(bad)
@@ -99,6 +103,9 @@ func (c *Config) validate(feed, kafka bool) (problems []error) {
 	}
 	if c.OffsetsLeases < 1 || c.OffsetsLeases > 100 {
 		bad("OFFSETS_LEASES", "want 1 to 100")
+	}
+	if u, err := url.Parse(c.SourceAuthority); c.SourceAuthority != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "") {
+		bad("SOURCE_AUTHORITY", "want https://<host>")
 	}
 	if c.SourceAuth == "client_secret" {
 		for name, value := range map[string]string{"SOURCE_TENANT": c.SourceTenant, "SOURCE_CLIENT_ID": c.SourceClientID, "SOURCE_CLIENT_SECRET": string(c.SourceClientSecret)} {

@@ -196,7 +196,7 @@ func (ck *checker) grant(operation, resource, name string, prefixed bool) string
 			who = user
 		}
 	}
-	words := []string{"kafka-acls.sh", "--bootstrap-server", ck.client.Brokers[0], "--add", "--allow-principal", quote("User:" + who), "--operation", operation, resource}
+	words := []string{ck.tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + who), "--operation", operation, resource}
 	if name != "" {
 		words = append(words, quote(name))
 	}
@@ -204,6 +204,16 @@ func (ck *checker) grant(operation, resource, name string, prefixed bool) string
 		words = append(words, "--resource-pattern-type", "prefixed")
 	}
 	return strings.Join(words, " ")
+}
+
+// tool returns the beginning of a command of Kafka's own tools. They know TLS and credentials from a file only, and where the
+// brokers want those, without it they run out of memory instead of saying so.
+func (ck *checker) tool(name string) string {
+	begin := name + " --bootstrap-server " + ck.client.Brokers[0]
+	if ck.client.TLS != nil || ck.client.SASL != nil {
+		begin += " --command-config admin.properties"
+	}
+	return begin
 }
 
 // quote quotes a word for a shell, if it must be.

@@ -27,7 +27,8 @@ func TestJudge(t *testing.T) {
 	}{
 		{"sound", Topic{EventTimes: true, Keyless: true}, map[string]string{"cleanup.policy": "delete", "retention.ms": "-1", "min.insync.replicas": "2",
 			"message.timestamp.before.max.ms": "9223372036854775807"}, 3, check.OK, ""},
-		{"cursors would be deleted", Topic{Compacted: true}, map[string]string{"cleanup.policy": "compact, delete", "min.insync.replicas": "2"}, 3, check.Failed, "cleanup.policy=compact"},
+		{"cursors would be deleted", Topic{Compacted: true}, map[string]string{"cleanup.policy": "compact, delete", "min.insync.replicas": "2"}, 3, check.Failed,
+			"kafka-configs.sh --bootstrap-server k:9092 --alter --topic t --add-config cleanup.policy=compact"},
 		{"cursors stay", Topic{Compacted: true}, map[string]string{"cleanup.policy": "compact", "min.insync.replicas": "2"}, 3, check.OK, ""},
 		{"markers have no key", Topic{Keyless: true}, map[string]string{"cleanup.policy": "compact,delete", "min.insync.replicas": "2"}, 3, check.Failed, "BRIDGE_RESOLVED_TO=off"},
 		{"no markers", Topic{}, map[string]string{"cleanup.policy": "compact", "min.insync.replicas": "2"}, 3, check.OK, ""},
@@ -44,7 +45,7 @@ func TestJudge(t *testing.T) {
 	} {
 		var found check.Findings
 		tc.topic.Name = "t"
-		judge(&tc.topic, tc.values, tc.replicas, &found)
+		judge(&tc.topic, tc.values, tc.replicas, "kafka-configs.sh --bootstrap-server k:9092", &found)
 		if len(found) != 1 || found[0].Status != tc.status || !strings.Contains(found[0].Do, tc.says) || (tc.says == "") != (found[0].Do == "") {
 			t.Errorf("%s: %+v", tc.name, found)
 		}
@@ -70,7 +71,7 @@ func look(t *testing.T, brokers []string, change func(*Client, *Needs)) check.Fi
 func failures(found check.Findings) (all []string) {
 	for _, f := range found {
 		if f.Status == check.Failed {
-			all = append(all, f.Check+": "+f.Detail)
+			all = append(all, f.Check+": "+f.Detail+"; "+f.Do)
 		}
 	}
 	return all
@@ -91,6 +92,7 @@ func TestCheck(t *testing.T) {
 		{"sound", nil, func(*Client, *Needs) {}, ""},
 		{"at least once", nil, func(_ *Client, n *Needs) { n.Txn = "" }, ""},
 		{"missing topic", nil, func(_ *Client, n *Needs) { n.Topics[0].Name, n.Topics[0].Create = "missing", false }, "topic: missing does not exist"},
+		{"missing offsets topic", nil, func(_ *Client, n *Needs) { n.Topics[1].Create = false }, "topic: b.offsets does not exist; create it with cleanup.policy=compact and 16 partitions"},
 		{"no such replication", nil, func(_ *Client, n *Needs) { n.Topics[1].Replication = 9 }, "topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
 		{"one broker of two is named wrong", nil, func(c *Client, _ *Needs) { c.Brokers = append(slices.Clone(c.Brokers), "127.0.0.1:1") }, "kafka: 127.0.0.1:1"},
 		{"transactions take too long", kerr.InvalidTransactionTimeout, func(*Client, *Needs) {}, "transactions: the brokers permit no transactions of 1m0s"},
@@ -134,8 +136,12 @@ func TestQuote(t *testing.T) {
 		}
 	}
 	ck := &checker{client: &Client{Brokers: []string{"k:9092"}, SASL: &SASL{Mechanism: "PLAIN", Credentials: func() (string, string, error) { return "$ConnectionString", "secret", nil }}}}
-	if got, want := ck.grant("Write", "--transactional-id", "b-", true), fmt.Sprint("kafka-acls.sh --bootstrap-server k:9092 --add --allow-principal 'User:$ConnectionString' ",
+	if got, want := ck.grant("Write", "--transactional-id", "b-", true), fmt.Sprint("kafka-acls.sh --bootstrap-server k:9092 --command-config admin.properties --add --allow-principal 'User:$ConnectionString' ",
 		"--operation Write --transactional-id b- --resource-pattern-type prefixed"); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	ck.client.SASL = nil
+	if got, want := ck.tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -54,7 +54,11 @@ func (ck *checker) topic(ctx context.Context, t *Topic) {
 			ck.creatable(ctx, t)
 			return
 		}
-		ck.Add("topic", check.Failed, t.Name+" does not exist", "create it, or set BRIDGE_TOPIC_CREATE=explicit")
+		advice := "create it, or set BRIDGE_TOPIC_CREATE=explicit"
+		if t.Compacted {
+			advice = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit", t.Partitions)
+		}
+		ck.Add("topic", check.Failed, t.Name+" does not exist", advice)
 		return
 	case err != nil:
 		ck.Add("topic", check.Failed, fmt.Sprintf("%s: %v", t.Name, err), ck.advice(err))
@@ -157,15 +161,15 @@ func (ck *checker) configs(ctx context.Context, t *Topic, replicas int) {
 	case err != nil:
 		ck.Add("settings", check.Failed, fmt.Sprintf("reading the settings of topic %s: %v", t.Name, err), ck.advice(err))
 	default:
-		judge(t, values, replicas, ck.Findings)
+		judge(t, values, replicas, ck.tool("kafka-configs.sh"), ck.Findings)
 	}
 }
 
-// judge compares a topic's settings with what its records need.
-func judge(t *Topic, values map[string]string, replicas int, fs *check.Findings) {
+// judge compares a topic's settings with what its records need. Tool begins the commands that alter them.
+func judge(t *Topic, values map[string]string, replicas int, tool string, fs *check.Findings) {
 	before := len(*fs)
 	alter := func(name, value string) string {
-		return fmt.Sprintf("kafka-configs.sh --alter --topic %s --add-config %s=%s", quote(t.Name), name, value)
+		return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", tool, quote(t.Name), name, value)
 	}
 	add := func(status check.Status, name, why, do string) {
 		fs.Add("settings", status, fmt.Sprintf("topic %s has %s=%s: %s", t.Name, name, values[name], why), do)

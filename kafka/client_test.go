@@ -52,9 +52,9 @@ func TestCreate(t *testing.T) {
 	}
 	defer cl.Close()
 	adm := kadm.NewClient(cl)
-	for range 2 {
-		if err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil {
-			t.Fatal(err)
+	for _, first := range []bool{true, false} {
+		if created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first {
+			t.Fatalf("created %v, %v", created, err)
 		}
 	}
 	if topics, err := adm.ListTopics(t.Context(), "new"); err != nil || len(topics["new"].Partitions) != 3 {

@@ -2,12 +2,10 @@ package kafka
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
@@ -18,13 +16,24 @@ type Registry struct {
 	URLs       []string // of the same registry, tried in turn
 	LookUpOnly bool     // never register
 	Timeout    time.Duration
-	// CA, Cert and Key are files (PEM): who signs the registry's certificate ("": the system's), and ours ("": none).
-	CA, Cert, Key string
+	TLS        TLS // for https
 	// Credentials are asked for with each request: a user and password, or a token, or nothing.
 	Credentials func() (user, password, token string, err error)
 
+	// Observe is told of every request for an id: op is register or lookup, status 0 where there was no answer, known how many
+	// ids are kept by now. Nil: nobody.
+	Observe func(op string, status int, took time.Duration, known int)
+
+	ids     *schemaIDs   // nobody asks twice
 	clients []*sr.Client // by URL: one of several would be tried again only where nothing answers
 }
+
+type schemaIDs struct {
+	mu sync.Mutex
+	of map[registered]int
+}
+
+type registered struct{ subject, schema string }
 
 // SchemaError is a schema that the registry does not take, or does not have. Trying again does not help.
 type SchemaError struct {
@@ -37,31 +46,16 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the registry says: %s. %s", e.Reason, e.Do)
 }
 
-// Open reads the certificates.
+// Open refuses files that can't be read.
 func (r *Registry) Open() error {
-	conf := &tls.Config{MinVersion: tls.VersionTLS12}
-	if r.CA != "" {
-		pem, err := os.ReadFile(r.CA)
-		if err != nil {
-			return fmt.Errorf("reading the registry's CA: %w", err)
-		}
-		conf.RootCAs = x509.NewCertPool()
-		if !conf.RootCAs.AppendCertsFromPEM(pem) {
-			return fmt.Errorf("reading the registry's CA: %s has no certificate", r.CA)
-		}
+	conf, err := r.TLS.Config()
+	if err != nil {
+		return fmt.Errorf("opening the schema registry: %w", err)
 	}
-	if r.Cert != "" {
-		// Read with each handshake: certificates are renewed.
-		conf.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
-			c, err := tls.LoadX509KeyPair(r.Cert, r.Key)
-			return &c, err
-		}
-		if _, err := tls.LoadX509KeyPair(r.Cert, r.Key); err != nil {
-			return fmt.Errorf("reading our certificate for the registry: %w", err)
-		}
-	}
+	r.ids = &schemaIDs{of: map[registered]int{}}
 	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.TLSClientConfig = conf
+	transport.DialTLSContext = dialer(&r.TLS, r.Timeout)
+	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
 	for _, url := range r.URLs {
 		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(&http.Client{Transport: transport, Timeout: r.Timeout}), sr.PreReq(r.authorize))
 		if err != nil {
@@ -88,12 +82,18 @@ func (r *Registry) authorize(req *http.Request) error {
 	return nil
 }
 
-// ID returns the id of an Avro schema in a subject, and registers it there if it may. The text goes as it is: registries
+// ID returns the id of an Avro schema in a subject, and registers it there if it may. It is kept. The text goes as it is: registries
 // differ in what they take for the same schema. An error that is no SchemaError may pass.
 func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) {
+	r.ids.mu.Lock()
+	id, ok := r.ids.of[registered{subject, schema}]
+	r.ids.mu.Unlock()
+	if ok {
+		return id, nil
+	}
 	var errs []error
 	for _, cl := range r.clients {
-		id, err := r.id(ctx, cl, subject, sr.Schema{Schema: schema, Type: sr.TypeAvro})
+		id, err := r.id(ctx, cl, subject, schema)
 		if err == nil {
 			return id, nil
 		}
@@ -106,10 +106,11 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 	return 0, errors.Join(errs...)
 }
 
-func (r *Registry) id(ctx context.Context, cl *sr.Client, subject string, s sr.Schema) (int, error) {
-	var id int
-	var err error
+func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string) (id int, err error) {
+	s := sr.Schema{Schema: schema, Type: sr.TypeAvro}
+	op, began := "register", time.Now()
 	if r.LookUpOnly {
+		op = "lookup"
 		var found sr.SubjectSchema
 		found, err = cl.LookupSchema(ctx, subject, s)
 		id = found.ID
@@ -117,7 +118,9 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject string, s sr.S
 		id, err = cl.RegisterSchema(ctx, subject, s, -1, -1)
 	}
 	var answer *sr.ResponseError
-	if !errors.As(err, &answer) {
+	errors.As(err, &answer)
+	r.note(op, registered{subject, schema}, id, err, answer, time.Since(began))
+	if answer == nil {
 		return id, err
 	}
 	refused := &SchemaError{Subject: subject, Reason: answer.Error()}
@@ -136,4 +139,22 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject string, s sr.S
 		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
 	}
 	return 0, refused
+}
+
+// note keeps an id, and tells of the request.
+func (r *Registry) note(op string, s registered, id int, err error, answer *sr.ResponseError, took time.Duration) {
+	r.ids.mu.Lock()
+	status := 0
+	switch {
+	case err == nil:
+		status = http.StatusOK
+		r.ids.of[s] = id
+	case answer != nil:
+		status = answer.StatusCode
+	}
+	known := len(r.ids.of)
+	r.ids.mu.Unlock()
+	if r.Observe != nil {
+		r.Observe(op, status, took, known)
+	}
 }

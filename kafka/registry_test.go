@@ -1,19 +1,14 @@
 package kafka
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"errors"
-	"math/big"
-	"net"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +56,34 @@ func TestRegister(t *testing.T) {
 		if found := id(t, looks, subject); first == 0 || again != first || found != first || !fake.SubjectExists(subject) {
 			t.Errorf("ids %d, %d, %d", first, again, found)
 		}
+	}
+}
+
+// Every request is told of, those without an answer, too; what is known is not asked again.
+func TestRegistryObserved(t *testing.T) {
+	gone, fake := srfake.New(), srfake.New()
+	gone.Close()
+	defer fake.Close()
+	var told []string
+	observe := func(op string, status int, took time.Duration, known int) {
+		if took <= 0 {
+			t.Errorf("it took %s", took)
+		}
+		told = append(told, fmt.Sprint(op, " ", status, " ", known))
+	}
+	looks := opened(t, Registry{URLs: []string{fake.URL()}, LookUpOnly: true, Observe: observe})
+	if _, err := looks.ID(t.Context(), "t-value", schema); err == nil {
+		t.Error("found")
+	}
+	r := opened(t, Registry{URLs: []string{gone.URL(), fake.URL()}, Observe: observe})
+	first, again := id(t, r, "t-value"), id(t, r, "t-value")
+	other := id(t, r, "u-value")
+	if first != again || first == 0 || other == 0 {
+		t.Errorf("ids %d, %d, %d", first, again, other)
+	}
+	want := []string{"lookup 404 0", "register 0 0", "register 200 1", "register 0 1", "register 200 2"}
+	if !slices.Equal(told, want) {
+		t.Errorf("told %q, want %q", told, want)
 	}
 }
 
@@ -141,62 +164,49 @@ func TestRegistryCredentials(t *testing.T) {
 	}
 }
 
-// pemFiles writes a certificate for 127.0.0.1 that signs itself, and its key.
-func pemFiles(t *testing.T) (cert, key string) {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &k.PublicKey, k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(k)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write := func(name, kind string, b []byte) string {
-		name = filepath.Join(t.TempDir(), name)
-		if err := os.WriteFile(name, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return name
-	}
-	return write("cert.pem", "CERTIFICATE", der), write("key.pem", "PRIVATE KEY", keyDER)
-}
-
-// TLS, with a CA of one's own, and with a certificate of ours where the registry wants one.
+// TLS, with a CA of one's own, and with a certificate of ours where the registry wants one; files that are replaced hold for
+// the next connection.
 func TestRegistryTLS(t *testing.T) {
-	cert, key := pemFiles(t)
-	pair, err := tls.LoadX509KeyPair(cert, key)
+	dir := t.TempDir()
+	mine, other := authority(t, "mine"), authority(t, "other")
+	server := httptest.NewUnstartedServer(srfake.NewRegistry().Handler())
+	pair, clients := issue(t, mine, "registry", time.Hour), x509.NewCertPool()
+	cert, err := tls.X509KeyPair(pair.Cert, pair.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours, ourKey := pemFiles(t)
-	pool := x509.NewCertPool()
-	text, _ := os.ReadFile(ours)
-	pool.AppendCertsFromPEM(text)
-	server := httptest.NewUnstartedServer(srfake.NewRegistry().Handler())
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool, MinVersion: tls.VersionTLS12}
+	clients.AppendCertsFromPEM(mine.PEM)
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	defer server.Close()
+	ca := filepath.Join(dir, "ca.crt")
+	write(t, ca, other.PEM)
+	certFile, keyFile, err := issue(t, other, "bridge", time.Hour).Write(dir, "client")
+	if err != nil {
+		t.Fatal(err)
+	}
 	urls := []string{server.URL}
-	id(t, opened(t, Registry{URLs: urls, CA: cert, Cert: ours, Key: ourKey}), "t-value")
-	for name, r := range map[string]Registry{
-		"no CA": {URLs: urls, Cert: ours, Key: ourKey}, "no certificate": {URLs: urls, CA: cert}, "another's certificate": {URLs: urls, CA: cert, Cert: cert, Key: key},
-	} {
-		if _, err := opened(t, r).ID(t.Context(), "t-value", schema); err == nil {
+	r := opened(t, Registry{URLs: urls, TLS: TLS{CAFile: ca, CertFile: certFile, KeyFile: keyFile}})
+	var unknown x509.UnknownAuthorityError
+	if _, err := r.ID(t.Context(), "t-value", schema); !errors.As(err, &unknown) {
+		t.Errorf("an unknown registry: %v", err)
+	}
+	write(t, ca, mine.PEM)
+	if _, err := r.ID(t.Context(), "t-value", schema); err == nil || !strings.Contains(err.Error(), "tls:") {
+		t.Errorf("an unknown client: %v", err)
+	}
+	if _, _, err := issue(t, mine, "bridge", time.Hour).Write(dir, "client"); err != nil {
+		t.Fatal(err)
+	}
+	id(t, r, "t-value")
+	for name, files := range map[string]TLS{"no CA": {CertFile: certFile, KeyFile: keyFile}, "no certificate": {CAFile: ca}} {
+		if _, err := opened(t, Registry{URLs: urls, TLS: files}).ID(t.Context(), "t-value", schema); err == nil {
 			t.Errorf("%s: it works", name)
 		}
 	}
-	for _, r := range []Registry{{CA: "/nowhere"}, {CA: key}, {Cert: cert, Key: cert}} {
-		if err := r.Open(); err == nil {
-			t.Errorf("%+v opens", r)
+	for _, files := range []TLS{{CAFile: "/nowhere"}, {CAFile: keyFile}, {CertFile: certFile, KeyFile: certFile}} {
+		if err := (&Registry{TLS: files}).Open(); err == nil {
+			t.Errorf("%+v opens", files)
 		}
 	}
 }

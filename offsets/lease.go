@@ -39,6 +39,8 @@ type Lease struct {
 	was  *State // what the topic said after the fence
 	open bool   // a transaction is open, or, without transactions, records are unflushed
 
+	flushed time.Time
+
 	promise func(*kgo.Record, error) // made once: Produce must not allocate
 	mu      sync.Mutex
 	failed  error // first error of a produced record
@@ -185,6 +187,7 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 		if err := l.Flush(ctx); err != nil {
 			return err
 		}
+		l.flushed = time.Now()
 	}
 	for _, r := range docs {
 		if err := l.Produce(ctx, r); err != nil {
@@ -199,10 +202,30 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 	if !l.cfg.Transactional {
 		return nil
 	}
+	l.flushed = time.Now()
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
 	err := l.cl.EndTransaction(ctx, kgo.TryCommit)
 	mutation.Crash(step, "ended")
 	return err
 }
+
+// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees whether there
+// is anything to end, and which partitions the next transaction must name to the coordinator. Up to 1.22.2 kgo enters the
+// partitions of a topic that it writes to for the first time after it has handed on the first records:
+//
+//	metadata loop    hands the records on and loses its processor
+//	drain loop       writes them; Flush returns
+//	EndTransaction   knows no partition, so does nothing, and returns nil
+//	metadata loop    enters the partitions
+//
+// The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The metadata loop holds
+// one lock over both of its steps, and AbortBufferedRecords, for which Flush has left nothing to abort, takes that lock.
+func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
+
+// Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
+func (l *Lease) Flushed() time.Time { return l.flushed }
 
 // Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
 // here: committing the cursor without it would lose the event (I1).

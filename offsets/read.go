@@ -18,6 +18,10 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 			from[int32(p)] = kgo.NewOffset().AtStart()
 		}
 	}
+	if len(from) == 0 {
+		s, _, err := v.Get()
+		return s, err
+	}
 	cl, err := kgo.NewClient(append(slices.Clone(opts),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),

@@ -165,8 +165,7 @@ func TestResetCrash(t *testing.T) {
 	})
 }
 
-// An owner that did not notice can commit nothing (that what it has open is aborted is for real brokers to show: kfake leaves it
-// to the next owner's commit), and a cursor of a later epoch keeps those waiting who do not know it yet.
+// An owner that did not notice can commit nothing, and a cursor of a later epoch keeps those waiting who do not know it yet.
 func TestSeizeFences(t *testing.T) {
 	cfg, ctx := cluster(t)
 	standing(t, ctx, cfg)

@@ -105,6 +105,9 @@ func (c *Cursor) Finish(seg source.Segment) {
 // Finished reports whether the cursor says that all of seg is delivered.
 func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && c.Done }
 
+// Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave cursors behind.
+func (c *Cursor) Over(f *Frontier) bool { return f != nil && c.Segment.Compare(f.Completed) <= 0 }
+
 // Beyond reports whether the cursor is ahead of f: a view reads partition 0 and the lease's own one by one, and has yet to
 // read the frontier that this cursor was written under. Who worked on under f would deliver again.
 func (c *Cursor) Beyond(f *Frontier) bool {

@@ -2,48 +2,77 @@ package offsets
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"blobfeed/kafka"
 )
 
-// Ensure creates the offsets topic if it is missing and returns its number of partitions, which is the number of leases
-// and never changes. Replication -1 is the broker's default.
-func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16) (int, error) {
-	text := func(s string) *string { return &s }
-	err := kafka.Create(ctx, adm, topic, partitions, replication, map[string]*string{
-		"cleanup.policy": text("compact"),
-		// A new instance reads the topic from its start. Small segments and eager compaction keep that short:
-		// a commit a second writes some 25 MB a day and partition.
-		"segment.bytes":             text("16777216"),
-		"min.cleanable.dirty.ratio": text("0.1"),
-	})
-	if err != nil {
-		return 0, err
+// settings of the topic.
+var settings = map[string]string{
+	"cleanup.policy": "compact",
+	// A new instance reads the topic from its start. Small segments and eager compaction keep that short:
+	// a commit a second writes some 25 MB a day and partition.
+	"segment.bytes":             "16777216",
+	"min.cleanable.dirty.ratio": "0.1",
+}
+
+// MissingError says that there is no offsets topic, and who may create it.
+type MissingError struct {
+	Topic      string
+	Partitions int32
+}
+
+func (e *MissingError) Error() string {
+	text := fmt.Sprintf("the offsets topic %s does not exist, and with BRIDGE_TOPIC_CREATE=off the bridge creates none. It takes cleanup.policy=compact and a "+
+		"partition for each lease (BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d", e.Topic, e.Topic, e.Partitions)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		text += " --config " + name + "=" + settings[name]
 	}
-	configs, err := adm.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return 0, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	rc, err := configs.On(topic, nil)
-	if err != nil {
-		return 0, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	for _, c := range rc.Configs {
-		if c.Key == "cleanup.policy" && strings.TrimSpace(c.MaybeValue()) != "compact" {
-			return 0, fmt.Errorf("the offsets topic %s has cleanup.policy=%s, which deletes cursors: set it to compact", topic, c.MaybeValue())
+	return text
+}
+
+// Ensure returns the number of partitions of the offsets topic, which is the number of leases and never changes. If the
+// topic is missing it is created, or, without create, a MissingError. Created says that it was us:
+// then there is nothing in it. Replication -1 is the broker's default.
+func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, create bool) (leases int, created bool, err error) {
+	if create {
+		values := map[string]*string{}
+		for name, value := range settings {
+			values[name] = &value
+		}
+		if created, err = kafka.Create(ctx, adm, topic, partitions, replication, values); err != nil {
+			return 0, false, err
 		}
 	}
 	topics, err := adm.ListTopics(ctx, topic)
+	if err == nil {
+		err = topics[topic].Err
+	}
+	if errors.Is(err, kerr.UnknownTopicOrPartition) && !create {
+		return 0, false, &MissingError{topic, partitions}
+	}
 	if err != nil {
-		return 0, fmt.Errorf("reading the metadata of %s: %w", topic, err)
+		return 0, false, fmt.Errorf("reading the metadata of %s: %w", topic, err)
 	}
-	t := topics[topic]
-	if t.Err != nil {
-		return 0, fmt.Errorf("reading the metadata of %s: %w", topic, t.Err)
+	configs, err := adm.DescribeTopicConfigs(ctx, topic)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
 	}
-	return len(t.Partitions), nil
+	rc, err := configs.On(topic, nil)
+	if err != nil {
+		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
+	}
+	for _, c := range rc.Configs {
+		if c.Key == "cleanup.policy" && strings.TrimSpace(c.MaybeValue()) != "compact" {
+			return 0, false, fmt.Errorf("the offsets topic %s has cleanup.policy=%s, which deletes cursors: set it to compact", topic, c.MaybeValue())
+		}
+	}
+	return len(topics[topic].Partitions), created, nil
 }

@@ -5,7 +5,8 @@
 // so the page, the probes and the metrics agree.
 //
 // An instance is ready when it is a member of the group and none of its leases is stuck. A lease is stuck when it has had
-// something to do for longer than the watchdog's timeout without a commit: a process that looks alive and does nothing.
+// something to do for longer than the watchdog's timeout without a commit, or could not look for it: a process that looks
+// alive and does nothing.
 //
 // A Monitor is safe for concurrent use.
 package ops

@@ -14,6 +14,9 @@ type observed struct {
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
 	received    prometheus.Counter
+	schemas     *prometheus.CounterVec
+	schemaTook  *prometheus.HistogramVec
+	schemaIDs   prometheus.Gauge
 }
 
 func newObserved() *observed {
@@ -41,11 +44,21 @@ func newObserved() *observed {
 		received: prometheus.NewCounter(prometheus.CounterOpts{
 			Namespace: Namespace, Name: "azure_received_bytes_total", Help: "Bytes of the storage service's answers.",
 		}),
+		schemas: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: Namespace, Name: "schema_registry_requests_total",
+			Help: "Requests to the schema registry, at each of its addresses; op is register or lookup, status that of HTTP, or none. All but 200 are errors.",
+		}, []string{"op", "status"}),
+		schemaTook: prometheus.NewHistogramVec(opts("schema_registry_request_duration_seconds",
+			"Time to the schema registry's answer, or to giving up; op is register or lookup.",
+			0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30), []string{"op"}),
+		schemaIDs: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: Namespace, Name: "schema_registry_ids", Help: "Schemas whose ids are known: nothing is asked for them again.",
+		}),
 	}
 }
 
 func (o *observed) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.transaction, o.event, o.requests, o.duration, o.received}
+	return []prometheus.Collector{o.transaction, o.event, o.requests, o.duration, o.received, o.schemas, o.schemaTook, o.schemaIDs}
 }
 
 func (o *observed) latency(stage string, d time.Duration) {
@@ -54,11 +67,21 @@ func (o *observed) latency(stage string, d time.Duration) {
 
 // Requested notes a request to the storage service; status 0 is one without an answer.
 func (m *Monitor) Requested(op string, status int, took time.Duration, received int64) {
-	text := "none"
-	if status > 0 {
-		text = strconv.Itoa(status)
-	}
-	m.observed.requests.WithLabelValues(op, text).Inc()
+	m.observed.requests.WithLabelValues(op, statusText(status)).Inc()
 	m.observed.duration.WithLabelValues(op).Observe(took.Seconds())
 	m.observed.received.Add(float64(max(0, received)))
+}
+
+// SchemaRequested notes a request to the schema registry; status 0 is one without an answer.
+func (m *Monitor) SchemaRequested(op string, status int, took time.Duration, known int) {
+	m.observed.schemas.WithLabelValues(op, statusText(status)).Inc()
+	m.observed.schemaTook.WithLabelValues(op).Observe(took.Seconds())
+	m.observed.schemaIDs.Set(float64(known))
+}
+
+func statusText(status int) string {
+	if status == 0 {
+		return "none"
+	}
+	return strconv.Itoa(status)
 }

@@ -51,7 +51,7 @@ type Monitor struct {
 // lease is one that this instance holds.
 type lease struct {
 	activity bridge.Activity
-	since    time.Time // working without a commit
+	since    time.Time // working without a commit, or drained and failing
 	caught   time.Time // when everything that was in the feed was delivered, last
 	last     time.Time // latest event time committed
 	commit   time.Time
@@ -156,6 +156,9 @@ func (m *Monitor) Failed(p int32, err error) {
 		m.errors = slices.Delete(m.errors, 0, 1)
 	}
 	if l := m.leases[p]; l != nil {
+		if l.activity == bridge.Drained && l.errors == 0 {
+			l.since = f.Time // it can't look for more from now on
+		}
 		l.errors++
 		l.err = f.Error
 	}

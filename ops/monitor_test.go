@@ -37,7 +37,7 @@ func watching(t *testing.T) (m *Monitor, engine *watched, clock *time.Time) {
 
 func state(cursors ...*offsets.Cursor) *offsets.State {
 	return &offsets.State{
-		Frontier: &offsets.Frontier{Current: segment, Resolved: "1769860800000000000.0000000000", Topics: map[string]int32{"changes": 6}, Gaps: 1},
+		Frontier: &offsets.Frontier{Completed: source.SegmentAt(segment.Time().Add(-time.Hour)), Current: segment, Resolved: "1769860800000000000.0000000000", Topics: map[string]int32{"changes": 6}, Gaps: 1},
 		Cursors:  cursors, Owners: make([]string, len(cursors)),
 	}
 }
@@ -60,7 +60,7 @@ func TestReadiness(t *testing.T) {
 	}
 	expect("at first", "starting")
 	m.Failed(-1, errors.New("no route to host"))
-	if r := m.Snapshot().Reasons[0]; !strings.Contains(r.Detail, "no route to host") {
+	if r := m.Snapshot().Reasons[0]; r.Detail != "the bridge has not started yet: no route to host" {
 		t.Errorf("the reason is %q", r.Detail)
 	}
 	engine.state = state(nil, nil, nil)
@@ -84,6 +84,19 @@ func TestReadiness(t *testing.T) {
 	m.Active(0, bridge.Working)
 	m.Active(2, bridge.Drained)
 	expect("when it wakes up", "")
+	m.Active(0, bridge.Waiting)
+	*now = now.Add(time.Hour)
+	m.Failed(2, errors.New("no such host"))
+	*now = now.Add(2 * time.Minute)
+	expect("when one that has everything can't look for more", "")
+	*now = now.Add(time.Second)
+	m.Failed(2, errors.New("no such host"))
+	expect("for long", "stuck")
+	if r := m.Snapshot().Reasons[0]; *r.Lease != 2 || r.Detail != "lease 2 can't see for 2m1s whether there is more: no such host" {
+		t.Errorf("the reason is %+v", r)
+	}
+	m.Active(2, bridge.Drained)
+	expect("when it can", "")
 	m.Leased(bridge.LeasesReleased, []int32{2})
 	expect("with fewer leases", "")
 	m.Leased(bridge.LeasesLost, []int32{0})
@@ -146,6 +159,20 @@ func TestLag(t *testing.T) {
 	expect("at work again: nothing was left 5 s ago", "90 5")
 	m.Active(0, bridge.Waiting)
 	expect("waiting for others", "90 0")
+	m.Leased(bridge.LeasesAssigned, []int32{1})
+	expect("when another has come, which may be late", "90 unknown")
+	m.Active(0, bridge.Working)
+	expect("but one is known to be late", "90 5")
+	m.Active(0, bridge.Waiting)
+	m.Committed(bridge.Commit{Lease: 1, Last: now.Add(-3 * time.Hour)})
+	expect("when it has committed", "90 10710")
+	m.Active(1, bridge.Waiting)
+	expect("when both wait", "90 0")
+	m.Active(0, bridge.Drained)
+	m.Failed(0, errors.New("refused"))
+	expect("when the feed can't be looked at", "90 unknown")
+	m.Active(0, bridge.Drained)
+	expect("when it was looked at", "90 0")
 }
 
 func TestErrorsAreFewAndCounted(t *testing.T) {
@@ -200,10 +227,37 @@ func TestRate(t *testing.T) {
 	}
 }
 
+// What is in the next segment waits until the service finalizes the current one, all of which is delivered: that is its delay.
+func TestLagBeforeTheBarrier(t *testing.T) {
+	m, engine, clock := watching(t)
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	next := segment.Time().Add(time.Hour)
+	*clock = next.Add(3 * time.Minute)
+	for _, c := range []struct {
+		what     string
+		activity bridge.Activity
+		newest   time.Time
+		want     *float64
+	}{
+		{"the current segment is the newest", bridge.Drained, segment.Time(), nil},
+		{"a newer one is there", bridge.Drained, next, seconds(3 * time.Minute)},
+		{"but the current one is not delivered", bridge.Working, next, nil},
+		{"or other leases are waited for", bridge.Waiting, next, nil},
+	} {
+		m.History(bridge.History{Newest: c.newest})
+		m.Active(0, c.activity)
+		if got := m.Snapshot().Lag.Azure; (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %v, want %v", c.what, got, c.want)
+		}
+	}
+}
+
 func TestSnapshotOfLeases(t *testing.T) {
 	m, engine, _ := watching(t)
 	own := &offsets.Cursor{Segment: segment, Shards: map[string]source.ShardPosition{"01": {Chunk: 2, Offset: 77}}, Counts: offsets.Counts{Read: 5}}
-	engine.state = state(nil, own, nil)
+	over := &offsets.Cursor{Segment: source.SegmentAt(segment.Time().Add(-24 * time.Hour)), Shards: own.Shards}
+	engine.state = state(nil, own, over)
 	engine.state.Owners = []string{"", "one", "two"}
 	m.Leased(bridge.LeasesAssigned, []int32{1})
 	last := start.Add(-time.Minute)
@@ -213,6 +267,9 @@ func TestSnapshotOfLeases(t *testing.T) {
 	s := m.Snapshot()
 	if len(s.Leases) != 3 || s.Leases[0].State != "unused" || s.Leases[2].State != "elsewhere" || s.Leases[2].Here {
 		t.Errorf("leases %+v", s.Leases)
+	}
+	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || s.Leases[1].Frontier {
+		t.Errorf("behind the frontier: %+v", l)
 	}
 	if l := s.Leases[1]; !l.Here || l.State != "working" || l.Shards["01"] != "00002/77" || l.Events != 5 || !l.Event.Equal(last) {
 		t.Errorf("own lease %+v", l)

@@ -39,6 +39,8 @@ func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
 	m.Completed(bridge.Completion{})
 	m.History(bridge.History{Newest: start})
 	m.Requested("read", 206, time.Millisecond, 10)
+	m.SchemaRequested("register", 0, time.Millisecond, 0)
+	m.SchemaRequested("register", 200, time.Millisecond, 1)
 	return m, metrics, now
 }
 
@@ -61,7 +63,10 @@ func TestHandler(t *testing.T) {
 	expect("/healthz", 200, "ok")
 	expect("/readyz", 200, "ready")
 	expect("/nothing", 404, "")
-	expect("/metrics", 200, "\nblobfeed_events_read_total 5\n")
+	for _, line := range []string{"events_read_total 5", `schema_registry_requests_total{op="register",status="none"} 1`, "schema_registry_ids 1",
+		`schema_registry_request_duration_seconds_count{op="register"} 2`} {
+		expect("/metrics", 200, "\nblobfeed_"+line+"\n")
+	}
 	*now = now.Add(time.Hour)
 	expect("/healthz", 200, "ok")
 	expect("/readyz", 503, "stuck: lease 0 has had work for 1h0m0s without a commit\n")

@@ -76,13 +76,14 @@ type Topic struct {
 // Lease is one of all leases, whoever holds it.
 type Lease struct {
 	Lease     int32             `json:"lease"`
-	Owner     string            `json:"owner,omitempty"` // who acquired it last
-	Here      bool              `json:"here"`            // this instance holds it
-	State     string            `json:"state"`           // working, waiting, drained, stuck; elsewhere, unused
-	Segment   string            `json:"segment,omitempty"`
-	Done      bool              `json:"done"`             // with its segment
-	Shards    map[string]string `json:"shards,omitempty"` // shard -> chunk/offset
-	Events    int64             `json:"events"`           // since the first start of the bridge
+	Owner     string            `json:"owner,omitempty"`   // who acquired it last
+	Here      bool              `json:"here"`              // this instance holds it
+	State     string            `json:"state"`             // working, waiting, drained, stuck; elsewhere, unused
+	Frontier  bool              `json:"with_frontier"`     // all up to the completed segment is delivered, and nothing of a later one
+	Segment   string            `json:"segment,omitempty"` // else the one that it is in
+	Done      bool              `json:"done"`              // with it
+	Shards    map[string]string `json:"shards,omitempty"`  // shard -> chunk/offset
+	Events    int64             `json:"events"`            // since the first start of the bridge
 	Event     *time.Time        `json:"event_time"`
 	Committed *time.Time        `json:"committed"`
 	Working   float64           `json:"working_seconds"` // without a commit
@@ -147,10 +148,12 @@ func (m *Monitor) allLeases(s *Status, state *offsets.State, now time.Time) {
 			l.State = "elsewhere"
 		}
 		if c := state.Cursors[p]; c != nil {
-			l.Segment, l.Done, l.Events, l.Committed = c.Segment.String(), c.Done, c.Counts.Read, known(c.Time)
-			l.Shards = map[string]string{}
-			for shard, at := range c.Shards {
-				l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+			l.Events, l.Committed = c.Counts.Read, known(c.Time)
+			if l.Frontier = c.Over(state.Frontier); !l.Frontier {
+				l.Segment, l.Done, l.Shards = c.Segment.String(), c.Done, map[string]string{}
+				for shard, at := range c.Shards {
+					l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+				}
 			}
 		}
 		if own := m.leases[p]; own != nil {
@@ -171,24 +174,41 @@ func (m *Monitor) own(l *Lease, own *lease, now time.Time) {
 	switch own.activity {
 	case bridge.Waiting:
 		l.State = "waiting"
+		return
 	case bridge.Drained:
 		l.State = "drained"
+		if own.errors == 0 {
+			return
+		}
 	default:
 		l.State = "working"
-		l.Working = now.Sub(own.since).Seconds()
-		if now.Sub(own.since) > m.watchdog {
-			l.State = "stuck"
-		}
+	}
+	l.Working = now.Sub(own.since).Seconds()
+	if now.Sub(own.since) > m.watchdog {
+		l.State = "stuck"
 	}
 }
 
 // lag splits how late the newest data is: what the service did, which shows where an open segment was read to its end,
-// and what we did. A lease that works is late by the age of what it was last known to have nothing before.
+// and what we did. A lease that works is late by the age of what it was last known to have nothing before. Of one that has
+// come and committed nothing yet, or can't look at the feed, that is not known: then it is not said that nothing is late.
+//
+// Where all of the current segment is delivered, what is in the newest one waits for the service to finalize those before.
 func (m *Monitor) lag(s *Status, now time.Time) {
 	if m.publish != nil {
 		s.Lag.Azure = seconds(*m.publish)
 	}
+	if l := m.leases[0]; l != nil && l.activity == bridge.Drained && s.Position.Behind != nil && *s.Position.Behind > 0 {
+		if held := now.Sub(m.history.Newest).Seconds(); s.Lag.Azure == nil || held > *s.Lag.Azure {
+			s.Lag.Azure = &held
+		}
+	}
+	unknown := false
 	for _, l := range m.leases {
+		if l.activity == bridge.Drained && l.errors > 0 {
+			unknown = true // it can't look whether more has come
+			continue
+		}
 		var late time.Duration
 		if l.activity == bridge.Working {
 			at := l.caught
@@ -198,13 +218,17 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 				at = l.last
 			}
 			if at.IsZero() {
-				continue // it has just come, and committed nothing yet
+				unknown = true // it has come, and committed nothing yet
+				continue
 			}
 			late = max(0, now.Sub(at))
 		}
 		if s.Lag.Bridge == nil || late.Seconds() > *s.Lag.Bridge {
 			s.Lag.Bridge = seconds(late)
 		}
+	}
+	if unknown && s.Lag.Bridge != nil && *s.Lag.Bridge == 0 {
+		s.Lag.Bridge = nil
 	}
 }
 
@@ -225,7 +249,11 @@ func (m *Monitor) reasons(s *Status, connected bool) {
 	case m.draining:
 		add("draining", nil, "the instance is stopping")
 	case !connected:
-		add("starting", nil, "the brokers have not answered yet%s", last(-1))
+		why := last(-1)
+		if why == "" {
+			why = ": the brokers have not answered yet"
+		}
+		add("starting", nil, "the bridge has not started yet%s", why)
 	case !m.member:
 		add("no_member", nil, "the instance is not a member of the group%s", last(-1))
 	}
@@ -237,7 +265,11 @@ func (m *Monitor) reasons(s *Status, connected bool) {
 		if l.Error != "" {
 			why = ": " + l.Error
 		}
-		add("stuck", &l.Lease, "lease %d has had work for %s without a commit%s", l.Lease, time.Duration(l.Working*float64(time.Second)).Round(time.Second), why)
+		text := "lease %d has had work for %s without a commit%s"
+		if m.leases[l.Lease].activity == bridge.Drained {
+			text = "lease %d can't see for %s whether there is more%s"
+		}
+		add("stuck", &l.Lease, text, l.Lease, time.Duration(l.Working*float64(time.Second)).Round(time.Second), why)
 	}
 }
 

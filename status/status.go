@@ -77,12 +77,13 @@ const (
 type Lease struct {
 	Lease     int32             `json:"lease"`
 	State     string            `json:"state"`
-	Owner     string            `json:"owner,omitempty"`  // who acquired it last
-	Member    string            `json:"member,omitempty"` // whom the group gives it to
-	Segment   string            `json:"segment,omitempty"`
-	Done      bool              `json:"done"`             // with its segment
-	Shards    map[string]string `json:"shards,omitempty"` // shard -> chunk/offset
-	Events    int64             `json:"events"`           // since the first start of the bridge
+	Owner     string            `json:"owner,omitempty"`   // who acquired it last
+	Member    string            `json:"member,omitempty"`  // whom the group gives it to
+	Frontier  bool              `json:"with_frontier"`     // all up to the completed segment is delivered, and nothing of a later one
+	Segment   string            `json:"segment,omitempty"` // else the one that it is in
+	Done      bool              `json:"done"`              // with it
+	Shards    map[string]string `json:"shards,omitempty"`  // shard -> chunk/offset
+	Events    int64             `json:"events"`            // since the first start of the bridge
 	Event     *time.Time        `json:"event_time"`
 	Committed *time.Time        `json:"committed"`
 	Ahead     int64             `json:"ahead_bytes"`
@@ -134,10 +135,12 @@ func (s *Status) lease(p int32, state *offsets.State) {
 		}
 	}
 	if c := state.Cursors[p]; c != nil {
-		l.Segment, l.Done, l.Events, l.Event, l.Committed, l.Ahead, l.Error = c.Segment.String(), c.Done, c.Counts.Read, known(c.Event), known(c.Time), c.Ahead, c.Error
-		l.Shards = map[string]string{}
-		for shard, at := range c.Shards {
-			l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+		l.Events, l.Event, l.Committed, l.Error = c.Counts.Read, known(c.Event), known(c.Time), c.Error
+		if l.Frontier = c.Over(state.Frontier); !l.Frontier {
+			l.Segment, l.Done, l.Ahead, l.Shards = c.Segment.String(), c.Done, c.Ahead, map[string]string{}
+			for shard, at := range c.Shards {
+				l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+			}
 		}
 		s.Totals.Add(c.Counts)
 		if l.Error != nil {

@@ -35,6 +35,9 @@ func TestOf(t *testing.T) {
 	if l := s.Leases[1]; l.Owner != "gone" || l.Member != "one" || l.Shards["01"] != "00002/300" || l.Segment != current.String() || l.Events != 3 {
 		t.Errorf("%+v", l)
 	}
+	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || l.Ahead != 0 || l.Events != 3 || s.Leases[0].Frontier || s.Leases[3].Frontier {
+		t.Errorf("behind the frontier: %+v", l)
+	}
 	if s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 || s.Totals.Filtered != 3 {
 		t.Errorf("lag %+v, event %v, totals %+v", s.Lag, *s.Lag.Event, s.Totals)
 	}

@@ -142,10 +142,13 @@ func (ck *feedChecker) source(ctx context.Context, id string) {
 	ck.Add("newest", check.OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, span(ck.now.Sub(m.Begin))), "")
 }
 
-// span writes a duration as people say it: the seconds of weeks are of no use.
+// span writes a duration as people say it: the seconds of hours are of no use, those of minutes are.
 func span(d time.Duration) string {
-	if d >= 48*time.Hour {
+	switch {
+	case d >= 48*time.Hour:
 		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}
-	return d.Round(time.Minute).String()
+	return d.Round(time.Second).String()
 }

@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"blobfeed/check"
 	"blobfeed/config"
 	"blobfeed/envelope"
 	"blobfeed/kafka"
+	"blobfeed/offsets"
+	"blobfeed/status"
 )
 
 // checkKafka looks at the brokers.
@@ -30,12 +33,39 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 	if err := kafka.Check(ctx, &client, needs, time.Now(), found); err != nil {
 		return err
 	}
-	return checkRegistry(ctx, c, found)
+	if err := checkRegistry(ctx, c, found); err != nil || found.Count(check.Failed) > 0 {
+		return err // what failed may be why the state can't be read
+	}
+	return checkState(ctx, c, found)
+}
+
+// checkState compares the settings with those of the records that are there: run refuses others.
+func checkState(ctx context.Context, c *config.Config, found *check.Findings) error {
+	o, err := options(c, nil, observe{})
+	if err != nil {
+		return err
+	}
+	err = inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error {
+		if s.Frontier == nil {
+			return &status.NeverRanError{Topic: o.Name + ".offsets"}
+		}
+		return o.Compatible(s.Frontier.Feed, s.Frontier.Settings)
+	})
+	var never *status.NeverRanError
+	switch {
+	case errors.As(err, &never):
+		found.Add("state", check.OK, "there is no progress yet: run starts at "+c.Start, "")
+	case err != nil:
+		found.Add("state", check.Failed, err.Error(), "")
+	default:
+		found.Add("state", check.OK, "there is progress, with these settings", "")
+	}
+	return nil
 }
 
 // kafkaNeeds returns what run will do with the brokers.
 func kafkaNeeds(c *config.Config, found *check.Findings) (*kafka.Needs, error) {
-	record, topics, _, err := output(c, "")
+	record, topics, _, err := output(c, "", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +87,7 @@ func kafkaNeeds(c *config.Config, found *check.Findings) (*kafka.Needs, error) {
 		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.TopicPrefix+c.Topic+" names many topics, which are not looked at",
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with (--resource-pattern-type prefixed)")
 	}
-	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Create: true, Partitions: c.OffsetsLeases, Compacted: true})
+	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Create: c.TopicCreate != "off", Partitions: c.OffsetsLeases, Compacted: true})
 	if c.OnError == "dead_letter" {
 		add(kafka.Topic{Name: c.DeadLetterTopic(), Create: create, Partitions: 1})
 	}
@@ -66,12 +96,12 @@ func kafkaNeeds(c *config.Config, found *check.Findings) (*kafka.Needs, error) {
 
 // checkRegistry looks at the schema registry, if records need one.
 func checkRegistry(ctx context.Context, c *config.Config, found *check.Findings) error {
-	r, err := registry(c)
+	r, err := registry(c, nil)
 	if r == nil || err != nil {
 		return err
 	}
 	var schemas []kafka.Schema
-	record, topics, _, err := output(c, "")
+	record, topics, _, err := output(c, "", nil)
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func schemas(stdout io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	record, topics, _, err := output(c, "")
+	record, topics, _, err := output(c, "", nil)
 	if err != nil {
 		return &usageError{err}
 	}

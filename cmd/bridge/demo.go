@@ -64,7 +64,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 		conf.RegistryURL = []string{registry.URL()}
 		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), demoTopic)
 	}
-	fmt.Fprint(stdout, "Ctrl-C stops the demo.\n\n")
+	fmt.Fprint(stdout, "Times are those of the events; offsets have gaps, where transactions end. Ctrl-C stops the demo.\n\n")
 	record, problems := conf.Record()
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &usageError{err}
@@ -85,7 +85,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 	if err := feed.Open(ctx); err != nil {
 		return err
 	}
-	o, err := options(conf, nil, nil)
+	o, err := options(conf, nil, observe{})
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 	err = bridge.New(o).Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%d events read, %d records written.\n", progress.events.Load(), progress.records.Load())
+	fmt.Fprintf(stdout, "\n%d events read, %d records written: snapshots and the like change no blob. From here: docs/quickstart.md\n", progress.events.Load(), progress.records.Load())
 	return err
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -15,11 +16,14 @@ import (
 
 // openFeed returns the feed that the settings name, its identity, and the storage account if the settings tell it.
 func openFeed(c *config.Config) (feed *source.Feed, id, account string, err error) {
-	return observedFeed(c, nil)
+	return observedFeed(c, observe{})
 }
 
-// observe is told of every request to the storage service.
-type observe func(op string, status int, took time.Duration, received int64)
+// observe is told of every request to the storage service, and to the schema registry. What is nil hears nothing.
+type observe struct {
+	storage  func(op string, status int, took time.Duration, received int64)
+	registry asked
+}
 
 func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, account string, err error) {
 	store, id, account, err := openStore(c, observe)
@@ -32,20 +36,20 @@ func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, acc
 func openStore(c *config.Config, observe observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {
 		if !filepath.IsAbs(path) {
-			return nil, "", "", fmt.Errorf("want file:///<absolute path>, not %s", c.SourceURL)
+			return nil, "", "", errors.New("want file:///<absolute path>")
 		}
 		d, err := dir.New(path)
 		return d, "file://" + filepath.Clean(path), c.SourceAccount, err
 	}
 	conf := azureConfig(c)
-	conf.Observe = observe
+	conf.Observe = observe.storage
 	conf.Renew = func() (azure.Config, error) {
 		fresh, err := c.Reread()
 		if err != nil {
 			return azure.Config{}, err
 		}
 		renewed := azureConfig(fresh)
-		renewed.Observe = observe
+		renewed.Observe = observe.storage
 		return renewed, nil
 	}
 	s, err := azure.New(conf)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"blobfeed/check"
+	"blobfeed/config"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
@@ -19,6 +20,11 @@ func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code = execute(context.Background(), args, &out, &errs)
+	for _, name := range config.SecretNames() { // those of files, too: they are in the environment now
+		if secret := os.Getenv(name); secret != "" && strings.Contains(out.String()+errs.String(), secret) {
+			t.Errorf("bridge %s shows %s", args, name)
+		}
+	}
 	return code, out.String(), errs.String()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/config"
@@ -11,8 +12,11 @@ import (
 	"blobfeed/kafka"
 )
 
+// asked is told of requests to the schema registry; nil tells nobody.
+type asked func(op string, status int, took time.Duration, known int)
+
 // output turns settings into how records are written, to which topics, and what makes the encoder of each.
-func output(c *config.Config, account string) (
+func output(c *config.Config, account string, asked asked) (
 	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
 ) {
 	record, problems := c.Record()
@@ -21,7 +25,7 @@ func output(c *config.Config, account string) (
 		return record, nil, nil, err
 	}
 	record.Account = account
-	registry, err := registry(c)
+	registry, err := registry(c, asked)
 	if err != nil {
 		return record, nil, nil, err
 	}
@@ -42,12 +46,13 @@ func output(c *config.Config, account string) (
 }
 
 // registry returns the client of the schema registry, nil where none is needed.
-func registry(c *config.Config) (*kafka.Registry, error) {
+func registry(c *config.Config, asked asked) (*kafka.Registry, error) {
 	if !c.Registry() {
 		return nil, nil
 	}
 	r := kafka.Registry{
-		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, CA: c.RegistryCA, Cert: c.RegistryCert, Key: c.RegistryKey,
+		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, Observe: asked,
+		TLS: kafka.TLS{CAFile: c.RegistryCA, CertFile: c.RegistryCert, KeyFile: c.RegistryKey},
 		Credentials: func() (user, password, token string, err error) {
 			fresh, err := c.Reread() // secrets in files may have been replaced
 			if err != nil {

@@ -25,6 +25,7 @@ type progress struct {
 	started time.Time
 
 	events, records, bytes, late atomic.Int64
+	history                      atomic.Bool // was told
 
 	mu        sync.Mutex
 	segment   string
@@ -81,13 +82,21 @@ func (p *progress) Completed(c bridge.Completion) {
 	p.drained = c.Last
 }
 
-// History implements bridge.Observer.
+// History implements bridge.Observer. It comes each minute or so: the first tells where a start finds itself, the others are
+// what metrics are for.
 func (p *progress) History(h bridge.History) {
+	if p.history.Swap(true) {
+		return
+	}
 	p.log.Info("history before the bridge's position", "headroom_seconds", int64(h.Headroom.Seconds()))
 }
 
 // Failed implements bridge.Observer.
 func (p *progress) Failed(lease int32, err error) {
+	if lease < 0 { // the instance, or its group
+		p.log.Warn("trying again", "error", err)
+		return
+	}
 	p.log.Warn("trying again", "lease", lease, "error", err)
 }
 

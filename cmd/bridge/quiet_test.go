@@ -4,12 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"blobfeed/bridge"
+	"blobfeed/config"
+	"blobfeed/ops"
 )
 
 // safeBuffer may be read while it is written.
@@ -30,6 +36,21 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
+// failuresAt returns what the instance at an address says has failed.
+func failuresAt(t *testing.T, address string) []ops.Failure {
+	t.Helper()
+	answer, err := http.Get("http://" + address + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var s ops.Status
+	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
+		t.Fatal(err)
+	}
+	return s.Errors
+}
+
 // When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the brokers go away
 // it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
@@ -39,7 +60,7 @@ func TestQuiet(t *testing.T) {
 	}
 	defer fake.Close()
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
-		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json"} {
+		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -61,8 +82,18 @@ func TestQuiet(t *testing.T) {
 		t.Errorf("not quiet when all is delivered:\n%s", log.String())
 	}
 	delivered := log.String()
+	_, address, _ := strings.Cut(delivered, `"msg":"serving HTTP","address":"`)
+	address, _, _ = strings.Cut(address, `"`)
 	fake.Close()
-	time.Sleep(5 * time.Second) // for several attempts
+	for attempts := 0; attempts < 3; time.Sleep(50 * time.Millisecond) { // between two looks
+		if ctx.Err() != nil {
+			t.Fatalf("%d attempts:\n%s", attempts, log.String())
+		}
+		attempts = 0
+		for _, f := range failuresAt(t, address) {
+			attempts = max(attempts, f.Count)
+		}
+	}
 	cancel()
 	<-ended
 	counts := map[string]int{}
@@ -79,5 +110,28 @@ func TestQuiet(t *testing.T) {
 		if n > 1 {
 			t.Errorf("%d times: %s", n, text)
 		}
+	}
+}
+
+// Trouble of the instance is not that of a lease.
+func TestFailureNamesItsLease(t *testing.T) {
+	var log safeBuffer
+	_, p := logs(&config.Config{LogFormat: "json"}, &log)
+	p.Failed(3, errors.New("of a lease"))
+	p.Failed(-1, errors.New("of the instance"))
+	if s := log.String(); strings.Count(s, `"lease"`) != 1 || !strings.Contains(s, `"lease":3,"error":"of a lease"`) || !strings.Contains(s, "of the instance") {
+		t.Error(s)
+	}
+}
+
+// What comes again and again is told once: in steady state the log is quiet for days.
+func TestHistoryIsToldOnce(t *testing.T) {
+	var log safeBuffer
+	_, p := logs(&config.Config{LogFormat: "json"}, &log)
+	for range 3 {
+		p.History(bridge.History{Headroom: time.Hour})
+	}
+	if n := strings.Count(log.String(), `"headroom_seconds":3600`); n != 1 {
+		t.Errorf("%d times:\n%s", n, log.String())
 	}
 }

@@ -57,24 +57,15 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	r, done, err := connect(c)
-	if err != nil {
+	return inState(ctx, c, func(_ context.Context, r *reader, s *offsets.State) error {
+		if s.Frontier == nil || !s.Frontier.Ended {
+			return errors.New("stopped before the end: the same command goes on from here")
+		}
+		_, err := fmt.Fprintf(stdout, "topic %s has the events from %s to %s: %d records came in this run, %d in all\n"+
+			"the state of the replay is in topic %s; bridge replay --cleanup --topic %s%s deletes it\n",
+			*topic, *from, *to, p.records.Load(), status.Of(c.Name, s, status.Group{}, r.Now()).Totals.Emitted, r.Topic, *topic, nameFlag(*name))
 		return err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
-	defer cancel()
-	s, err := r.State(ctx)
-	if err != nil {
-		return err
-	}
-	if s.Frontier == nil || !s.Frontier.Ended {
-		return errors.New("stopped before the end: the same command goes on from here")
-	}
-	_, err = fmt.Fprintf(stdout, "topic %s has the events from %s to %s: %d records came in this run, %d in all\n"+
-		"the state of the replay is in topic %s; bridge replay --cleanup --topic %s%s deletes it\n",
-		*topic, *from, *to, p.records.Load(), status.Of(c.Name, s, status.Group{}, r.Now()).Totals.Emitted, r.Topic, *topic, nameFlag(*name))
-	return err
+	})
 }
 
 func replayName(live *config.Config, topic string) string { return live.Name + ".replay." + topic }
@@ -92,25 +83,17 @@ func notLive(ctx context.Context, live, replay *config.Config) error {
 		return &usageError{fmt.Errorf("--name %s is the live bridge's: a replay has a state of its own", live.Name)}
 	}
 	taken := map[string]bool{live.TopicPrefix + live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true}
-	r, done, err := connect(live)
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
-	defer cancel()
-	s, err := r.State(ctx)
-	var never *status.NeverRanError
-	switch {
-	case errors.As(err, &never):
-		s = &offsets.State{}
-	case err != nil:
-		return err
-	}
-	if s.Frontier != nil {
-		for topic := range s.Frontier.Topics {
-			taken[topic] = true
+	err := inState(ctx, live, func(_ context.Context, _ *reader, s *offsets.State) error {
+		if s.Frontier != nil {
+			for topic := range s.Frontier.Topics {
+				taken[topic] = true
+			}
 		}
+		return nil
+	})
+	var never *status.NeverRanError
+	if err != nil && !errors.As(err, &never) {
+		return err
 	}
 	if taken[replay.Topic] || taken[strings.TrimSuffix(replay.Topic, ".resolved")] {
 		return &usageError{fmt.Errorf("--topic %s is one of the live bridge's: a replay would write its events there a second time", replay.Topic)}
@@ -128,31 +111,23 @@ func cleanUp(ctx context.Context, live, name string, stdout io.Writer) error {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	c.Name = name
-	r, done, err := connect(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
-	defer cancel()
-	if _, err := r.State(ctx); err != nil {
-		return err
-	}
-	group, err := r.Group(ctx)
-	if err != nil {
-		return err
-	}
-	if len(group.Members) > 0 {
-		return fmt.Errorf("replay %s is running: stop it first", name)
-	}
-	if rs, err := r.Admin.DeleteTopics(ctx, r.Topic); err != nil || rs.Error() != nil {
-		return fmt.Errorf("deleting topic %s: %w", r.Topic, errors.Join(err, rs.Error()))
-	}
-	if group.State != "Dead" {
-		if _, err := r.Admin.DeleteGroup(ctx, name); err != nil {
-			return fmt.Errorf("deleting group %s: %w", name, err)
+	return inState(ctx, c, func(ctx context.Context, r *reader, _ *offsets.State) error {
+		group, err := r.Group(ctx)
+		if err != nil {
+			return err
 		}
-	}
-	_, err = fmt.Fprintf(stdout, "topic %s is deleted\n", r.Topic)
-	return err
+		if len(group.Members) > 0 {
+			return fmt.Errorf("replay %s is running: stop it first", name)
+		}
+		if rs, err := r.Admin.DeleteTopics(ctx, r.Topic); err != nil || rs.Error() != nil {
+			return fmt.Errorf("deleting topic %s: %w", r.Topic, errors.Join(err, rs.Error()))
+		}
+		if group.State != "Dead" {
+			if _, err := r.Admin.DeleteGroup(ctx, name); err != nil {
+				return fmt.Errorf("deleting group %s: %w", name, err)
+			}
+		}
+		_, err = fmt.Fprintf(stdout, "topic %s is deleted\n", r.Topic)
+		return err
+	})
 }

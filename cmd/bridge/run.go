@@ -15,6 +15,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/ops"
 	"blobfeed/partitioner"
+	"blobfeed/tracing"
 )
 
 func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
@@ -38,9 +39,15 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*progress, error) {
 	log, progress := logs(c, stderr)
 	var monitor *ops.Monitor
-	heard := func(err error) { bridge.Observers{progress, monitor}.Failed(-1, err) }
-	o, err := options(c, heard, func(op string, status int, took time.Duration, received int64) {
-		monitor.Requested(op, status, took, received)
+	var observers bridge.Observers
+	heard := func(err error) { observers.Failed(-1, err) }
+	o, err := options(c, heard, observe{
+		storage: func(op string, status int, took time.Duration, received int64) {
+			monitor.Requested(op, status, took, received)
+		},
+		registry: func(op string, status int, took time.Duration, known int) {
+			monitor.SchemaRequested(op, status, took, known)
+		},
 	})
 	if err != nil {
 		return nil, &usageError{err}
@@ -49,7 +56,16 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
-	o.Log, o.Observer = log, bridge.Observers{progress, monitor}
+	observers = bridge.Observers{progress, monitor}
+	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.TopicPrefix + c.Topic}, log)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	if traces != nil {
+		defer traces.Stop()
+		o.Tracer, observers = traces, append(observers, traces)
+	}
+	o.Log, o.Observer = log, observers
 	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
 	if err != nil {
 		return nil, &usageError{err}
@@ -78,18 +94,9 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress, drain func())
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	go func() {
-		for _, end := range []context.CancelFunc{cancel, abort} {
-			select {
-			case <-signals:
-				drain()
-				end()
-			case <-hard.Done():
-				return
-			}
-		}
-	}()
+	go obey(hard, signals, func() { drain(); cancel() }, abort)
 	go p.show(hard)
+	go giveBack(hard, p.events.Load)
 	ended := make(chan error, 1)
 	go func() { ended <- b.Run(stop, hard) }()
 	var err error
@@ -103,14 +110,39 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress, drain func())
 	return err
 }
 
+// echo is how long after a signal one of its kind is the same: timeout(1), and whoever forwards what the terminal has sent to
+// all, send it twice.
+const echo = 100 * time.Millisecond
+
+// obey calls first at the first signal and second at the second, unless ctx ends before.
+func obey(ctx context.Context, signals <-chan os.Signal, first, second func()) {
+	var heard os.Signal
+	var at time.Time
+	for {
+		select {
+		case s := <-signals:
+			switch {
+			case heard == nil:
+				heard, at = s, time.Now()
+				first()
+			case s != heard || time.Since(at) > echo:
+				second()
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // options turns settings into what a bridge is made of. Trouble hears of errors that the Kafka clients retry by themselves,
-// observe of requests to the storage service.
+// observe of requests to the storage service and the registry.
 func options(c *config.Config, trouble func(error), observe observe) (bridge.Options, error) {
 	feed, id, account, err := observedFeed(c, observe)
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	record, topics, encoder, err := output(c, account)
+	record, topics, encoder, err := output(c, account, observe.registry)
 	if err != nil {
 		return bridge.Options{}, err
 	}

@@ -1,59 +1,78 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/config"
+	"blobfeed/kafka"
 )
 
-// A secret is planted in every setting that holds one. Whatever the verbs print, on either stream, at any level, and
-// however the storage service, the brokers and the OAuth server refuse: no secret is in it, in no form.
-func TestSecretsStaySecret(t *testing.T) {
-	var planted []string
-	plant := func(name string) string {
-		secret := "planted-" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + "+/=" // escapes differ
-		planted = append(planted, secret, url.QueryEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)))
-		return secret
+// planted are secrets in the forms that output might have them in.
+type planted []string
+
+func (p *planted) plant(name string) string {
+	secret := "planted-" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + "+/=" // escapes differ
+	*p = append(*p, secret, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)))
+	return secret
+}
+
+// absent fails the test if text holds a secret, or does not say what shows that it came as far as it should.
+func (p planted) absent(t *testing.T, what, text, says string) {
+	t.Helper()
+	for _, secret := range p {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows %s:\n%s", what, secret, text)
+		}
 	}
-	storage := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Ms-Error-Code", "AuthenticationFailed")
-		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>AuthenticationFailed</Code><Message>no</Message></Error>`)
+	if !strings.Contains(text, says) {
+		t.Errorf("%s does not say %q:\n%s", what, says, text)
+	}
+}
+
+// plantAll plants a secret in every setting that holds one; half of them come from files. Refusing is a storage service,
+// a schema registry and an OAuth server that let nobody in. The brokers of welcome let in whoever knows the secret, those of
+// unkind nobody.
+func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/account") {
+			w.Header().Set("X-Ms-Error-Code", "AuthenticationFailed")
+			w.WriteHeader(http.StatusForbidden)
+			fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>AuthenticationFailed</Code><Message>no</Message></Error>`)
+			return
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		fmt.Fprint(w, `{"error_code":40101,"message":"who are you","error":"invalid_client"}`)
 	}))
-	defer storage.Close()
-	brokers, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "other", "other"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer brokers.Close()
-	set := map[string]string{
-		"SOURCE_URL": storage.URL + "/account", "SOURCE_ACCOUNT": "account", "KAFKA_BROKERS": brokers.ListenAddrs()[0], "LOG_LEVEL": "debug", "KAFKA_SASL_USERNAME": "bridge",
-	}
+	t.Cleanup(server.Close)
 	values := map[string]string{}
 	for _, name := range config.SecretNames() {
-		values[name] = plant(strings.TrimPrefix(name, "BRIDGE_"))
+		values[name] = p.plant(strings.TrimPrefix(name, config.Prefix+"_"))
 	}
 	key := base64.StdEncoding.EncodeToString([]byte("planted-key"))
-	planted = append(planted, key)
+	p = append(p, key)
 	values["BRIDGE_SOURCE_KEY"] = key
-	values["BRIDGE_SOURCE_SAS"] = "sv=2024&sp=rl&sig=" + url.QueryEscape(plant("SAS"))
-	values["BRIDGE_SOURCE_CONNECTION_STRING"] = "DefaultEndpointsProtocol=http;AccountName=account;AccountKey=" + key + ";BlobEndpoint=" + storage.URL + "/account;"
+	values["BRIDGE_SOURCE_SAS"] = "sv=2024&sp=rl&sig=" + url.QueryEscape(p.plant("SAS"))
+	values["BRIDGE_SOURCE_CONNECTION_STRING"] = "DefaultEndpointsProtocol=http;AccountName=account;AccountKey=" + key + ";BlobEndpoint=" + server.URL + "/account;"
 	dir := t.TempDir()
 	for name, value := range values {
-		if strings.HasPrefix(name, "BRIDGE_KAFKA_") { // half of them come from files
+		if strings.HasPrefix(name, "BRIDGE_KAFKA_") {
 			file := filepath.Join(dir, name)
 			if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
 				t.Fatal(err)
@@ -62,35 +81,191 @@ func TestSecretsStaySecret(t *testing.T) {
 		}
 		t.Setenv(name, value)
 	}
-	for name, value := range set {
-		t.Setenv("BRIDGE_"+name, value)
+	welcoming, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
+	if err != nil {
+		t.Fatal(err)
 	}
-	output := 0
-	for _, ways := range []map[string]string{
-		{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN"},
-		{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512"},
-		{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": storage.URL + "/token", "KAFKA_SASL_CLIENT_ID": "id"},
-		{"SOURCE_AUTH": "client_secret", "KAFKA_SASL_MECHANISM": "nonsense"},
-		{"SOURCE_URL": storage.URL + "/account?" + values["BRIDGE_SOURCE_SAS"], "KAFKA_SASL_MECHANISM": "PLAIN"},
+	t.Cleanup(welcoming.Close)
+	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
+}
+
+// unkindBroker knows every mechanism and refuses everybody, as brokers do; kfake by itself would only hang up.
+func unkindBroker(t *testing.T) string {
+	t.Helper()
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
+		resp.SupportedMechanisms = kafka.Mechanisms
+		return resp, nil, true
+	})
+	c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
+		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
+		return resp, nil, true
+	})
+	return c.ListenAddrs()[0]
+}
+
+func setAll(t *testing.T, settings map[string]string) {
+	t.Helper()
+	for name, value := range settings {
+		t.Setenv(config.Prefix+"_"+name, value)
+	}
+}
+
+// Whatever the verbs print, on either stream, at any level, and however the storage service, the brokers, the registry and
+// the OAuth server refuse: no secret is in it, in no form.
+func TestSecretsStaySecret(t *testing.T) {
+	p, refusing, _, unkind := plantAll(t)
+	setAll(t, map[string]string{"SOURCE_URL": refusing + "/account", "SOURCE_ACCOUNT": "account", "KAFKA_BROKERS": unkind, "KAFKA_SASL_USERNAME": "bridge",
+		"FORMAT": "avro", "REGISTRY_URL": refusing, "REGISTRY_USERNAME": "bridge", "REGISTRY_TOKEN": "", "LOG_LEVEL": "debug", "HTTP_ADDR": "off"})
+	for _, way := range []struct {
+		settings         map[string]string
+		source, kafka    string // what check says of them
+		reg, dump, start string
+	}{
+		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "says 403", "invalid_client", "who are you", "says 403", "invalid_client"},
 	} {
-		for name, value := range ways {
-			t.Setenv("BRIDGE_"+name, value)
-		}
-		for _, format := range []string{"json", "text"} {
-			t.Setenv("BRIDGE_LOG_FORMAT", format)
-			for _, args := range []string{"config --output " + format, "check --output " + format, "dump --output " + format, "run --once", "run --help"} {
-				stdout, stderr := callFor(t, time.Second, strings.Fields(args)...)
-				output += len(stdout) + len(stderr)
-				for _, secret := range planted {
-					if strings.Contains(stdout, secret) || strings.Contains(stderr, secret) {
-						t.Errorf("bridge %s, %v: shows %s:\n%s%s", args, ways, secret, stdout, stderr)
-					}
-				}
+		setAll(t, way.settings)
+		verb := func(args string, says ...string) {
+			t.Helper()
+			stdout, stderr := callFor(t, time.Second, strings.Fields(args)...)
+			for _, text := range says {
+				p.absent(t, fmt.Sprintf("bridge %s, %v", args, way.settings), stdout+stderr, text)
 			}
 		}
+		for _, shape := range []string{"text", "json"} {
+			verb("config --output "+shape, "(set)")
+			verb("check --output "+shape, way.source, way.kafka, way.reg)
+		}
+		verb("dump", way.dump)
+		verb("run --once", way.start)
+		verb("run --help", "BRIDGE_KAFKA_SASL_PASSWORD")
+		verb("status", way.kafka)
 	}
-	if output < 10_000 {
-		t.Errorf("only %d bytes were looked at", output)
+}
+
+// What is pasted where it does not belong is not shown either: by no verb, neither as a setting nor in an error.
+func TestSecretsInWrongPlaces(t *testing.T) {
+	setAll(t, map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "127.0.0.1:1", "LOG_LEVEL": "debug", "HTTP_ADDR": "off"})
+	var p planted
+	secret := p.plant("WRONG")
+	p = append(p, "planted") // in URLs that can't be parsed
+	escaped := url.QueryEscape(secret)
+	key := "AccountName=account;AccountKey=" + secret + ";EndpointSuffix=core.windows.net"
+	for _, wrong := range []map[string]string{
+		{"SOURCE_URL": "https://user:" + escaped + "@account.blob.core.windows.net"},
+		{"SOURCE_URL": "https://user:planted%@account.blob.core.windows.net"},
+		{"SOURCE_URL": "https://user:pl/planted@account.blob.core.windows.net"},
+		{"SOURCE_URL": "https://account.blob.core.windows.net?sv=2024&sig=" + escaped},
+		{"SOURCE_URL": "https://account.blob.core.windows.net/%?sv=2024&sig=planted"},
+		{"SOURCE_URL": "DefaultEndpointsProtocol=https;" + key},
+		{"SOURCE_URL": "BlobEndpoint=https://account.blob.core.windows.net/;SharedAccessSignature=sv=2024&sig=" + escaped},
+		{"SOURCE_URL": "file://user:planted@host/feed"},
+		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": key},
+		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "BlobEndpoint=http://\x7f;" + key},
+		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "planted"},
+		{"SOURCE_AUTH": "shared_key", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_KEY": "planted%"},
+		{"SOURCE_AUTH": key},
+		{"SOURCE_AUTHORITY": "https://user:" + escaped + "@login.microsoftonline.us", "SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net",
+			"SOURCE_TENANT": "tenant", "SOURCE_CLIENT_ID": "id", "SOURCE_CLIENT_SECRET": secret},
+		{"KAFKA_BROKERS": "user:" + secret + "@127.0.0.1:1"},
+		{"KAFKA_BROKERS": "sasl_ssl://user:" + escaped + "@127.0.0.1:1"},
+		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" + secret},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKEN_URL": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKEN_URL": "https://user:planted%@127.0.0.1:1/token"},
+		{"FORMAT": "avro", "REGISTRY_URL": "http://user:" + escaped + "@127.0.0.1:1"},
+		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1,http://user:planted%@127.0.0.1:1"},
+		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1/?token=" + escaped},
+		{"FORMAT": "avro", "REGISTRY_URL": "user:" + secret + "@127.0.0.1:1"},
+	} {
+		t.Run("", func(t *testing.T) {
+			setAll(t, wrong)
+			for args, says := range map[string]string{"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: "} {
+				stdout, stderr := callFor(t, 300*time.Millisecond, strings.Fields(args)...)
+				p.absent(t, fmt.Sprintf("bridge %s, %v", args, wrong), stdout+stderr, says)
+			}
+		})
+	}
+}
+
+// serving finds the address in a log.
+var serving = regexp.MustCompile(`"serving HTTP","address":"([^"]+)"`)
+
+// An instance that runs, be it ready or in whatever trouble, shows no secret on any of its pages, nor in its log.
+func TestRunningInstanceShowsNoSecret(t *testing.T) {
+	p, refusing, welcome, unkind := plantAll(t)
+	feed := "file://" + abs(t, "../../testdata/real-2020")
+	setAll(t, map[string]string{"SOURCE_URL": refusing + "/account", "SOURCE_ACCOUNT": "account", "SOURCE_AUTH": "sas", "KAFKA_BROKERS": welcome, "KAFKA_SASL_USERNAME": "bridge",
+		"KAFKA_SASL_MECHANISM": "PLAIN", "REGISTRY_URL": refusing, "REGISTRY_USERNAME": "bridge", "REGISTRY_TOKEN": "", "LOG_LEVEL": "debug", "LOG_FORMAT": "json",
+		"HTTP_ADDR": "127.0.0.1:0", "OFFSETS_LEASES": "2", "TOPIC_CREATE": "explicit"})
+	collector := url.URL{Scheme: "http", User: url.UserPassword("user", p.plant("COLLECTOR")), Host: strings.TrimPrefix(refusing, "http://")}
+	for name, way := range map[string]struct {
+		settings map[string]string
+		says     string // the status
+		counts   string // the metrics
+	}{
+		"all delivered":   {map[string]string{"SOURCE_URL": feed}, `"segments":10,`, "blobfeed_ready 1"},
+		"storage refuses": {nil, "says 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
+		"brokers refuse":  {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind}, "SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
+		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": refusing + "/token",
+			"KAFKA_SASL_CLIENT_ID": "id"}, "invalid_client", "blobfeed_ready 0"},
+		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you", `blobfeed_schema_registry_requests_total{op="register",status="401"}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			id := strings.ReplaceAll(name, " ", "-")
+			setAll(t, map[string]string{"NAME": id, "TOPIC": id + "-changes"})
+			setAll(t, way.settings)
+			logs := `"msg":"starting"`
+			if name == "all delivered" { // there are traces
+				t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.String())
+				t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "api-key="+url.QueryEscape(p.plant("HEADER")))
+				logs = "traces are lost"
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var log safeBuffer
+			ended := make(chan int, 1)
+			go func() { ended <- execute(ctx, []string{"run"}, &log, &log) }()
+			get := func(path string) string {
+				at := serving.FindStringSubmatch(log.String())
+				if at == nil {
+					return ""
+				}
+				resp, err := http.Get("http://" + at[1] + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer resp.Body.Close()
+				body, err := io.ReadAll(resp.Body)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(body)
+			}
+			for !strings.Contains(get("/status"), way.says) {
+				select {
+				case <-ctx.Done():
+					t.Fatalf("the status never says %q:\n%s\n%s", way.says, get("/status"), log.String())
+				case <-time.After(10 * time.Millisecond):
+				}
+			}
+			for path, says := range map[string]string{"/status": way.says, "/readyz": "", "/healthz": "ok", "/metrics": way.counts, "/": "<html"} {
+				p.absent(t, path, get(path), says)
+			}
+			cancel()
+			<-ended
+			p.absent(t, "the log", log.String(), logs)
+		})
 	}
 }
 
@@ -99,7 +274,7 @@ func callFor(t *testing.T, limit time.Duration, args ...string) (stdout, stderr 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	defer cancel()
-	var out, errs bytes.Buffer
+	var out, errs safeBuffer // a run that has no time left does not wait for the last words of the engine
 	execute(ctx, args, &out, &errs)
 	return out.String(), errs.String()
 }

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/config"
+	"blobfeed/offsets"
 	"blobfeed/status"
 )
 
@@ -23,17 +23,14 @@ var errSilent = errors.New("the brokers did not answer in time")
 
 // state prints what the bridge that the settings name keeps in its topic.
 func (d dumper) state(ctx context.Context) error {
-	r, done, err := connectAny()
+	c, err := config.LoadKafka()
 	if err != nil {
-		return err
+		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
-	defer cancel()
-	s, err := r.State(ctx)
-	if err != nil {
-		return err
-	}
+	return inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error { return d.documents(s) })
+}
+
+func (d dumper) documents(s *offsets.State) error {
 	if f := s.Frontier; f != nil {
 		if err := d.print(map[string]any{"key": "frontier", "value": f}, "frontier  completed %s  current %s  resolved %s  feed %s  by %s at %s",
 			orDash(f.Completed.String()), orDash(f.Current.String()), orDash(f.Resolved), f.Feed, f.Owner, f.Time.Format(time.RFC3339)); err != nil {
@@ -44,13 +41,15 @@ func (d dumper) state(ctx context.Context) error {
 		if cur == nil {
 			continue
 		}
-		var shards []string
-		for _, name := range slices.Sorted(maps.Keys(cur.Shards)) {
-			p := cur.Shards[name]
-			shards = append(shards, fmt.Sprintf("%s:%05d/%d", name, p.Chunk, p.Offset))
+		where := withFrontier
+		if !cur.Over(s.Frontier) {
+			where = fmt.Sprintf("segment %s  done %-5t ", cur.Segment, cur.Done)
+			for _, name := range slices.Sorted(maps.Keys(cur.Shards)) {
+				where += fmt.Sprintf(" %s:%05d/%d", name, cur.Shards[name].Chunk, cur.Shards[name].Offset)
+			}
 		}
-		if err := d.print(map[string]any{"key": "cursor", "lease": lease, "owner": s.Owners[lease], "value": cur}, "lease %-3d segment %s  done %-5t  %s  events %d  by %s at %s",
-			lease, cur.Segment, cur.Done, strings.Join(shards, " "), cur.Counts.Read, s.Owners[lease], cur.Time.Format(time.RFC3339)); err != nil {
+		if err := d.print(map[string]any{"key": "cursor", "lease": lease, "owner": s.Owners[lease], "value": cur}, "lease %-3d %s  events %d  by %s at %s",
+			lease, where, cur.Counts.Read, s.Owners[lease], cur.Time.Format(time.RFC3339)); err != nil {
 			return err
 		}
 	}
@@ -61,6 +60,22 @@ func (d dumper) state(ctx context.Context) error {
 type reader struct {
 	status.Reader
 	config *config.Config
+}
+
+// inState calls f with the state of the bridge that the settings name, and the reader that read it.
+func inState(ctx context.Context, c *config.Config, f func(context.Context, *reader, *offsets.State) error) error {
+	r, done, err := connect(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	s, err := r.State(ctx)
+	if err != nil {
+		return err
+	}
+	return f(ctx, r, s)
 }
 
 // connectAny is connect with the settings of a verb that only looks at what is in Kafka.

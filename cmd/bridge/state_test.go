@@ -9,11 +9,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/offsets"
 	"blobfeed/status"
+	"blobfeed/verify"
 )
 
 const changes = "changes"
@@ -50,40 +51,31 @@ func runToEnd(t *testing.T) {
 	}
 }
 
-// read returns what is committed to a topic.
+// read returns what is committed to a topic, by partition.
 func read(t *testing.T, c *kfake.Cluster, topic string) (records []*kgo.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
-		kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	return readBy(t, []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...)}, topic)
+}
+
+// readBy does so with the options of a client.
+func readBy(t *testing.T, options []kgo.Opt, name string) (records []*kgo.Record) {
+	t.Helper()
+	tp, err := openTopic(t.Context(), options, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), topic)
-	if err != nil {
-		t.Fatal(err)
-	}
-	left := map[int32]bool{}
-	ends.Each(func(o kadm.ListedOffset) {
-		if o.Offset > 0 {
-			left[o.Partition] = true
+	defer tp.close()
+	if err := tp.scan(t.Context(), func(v verify.Record) bool {
+		r := &kgo.Record{Topic: v.Topic, Partition: v.Partition, Offset: v.Offset, Key: v.Key, Value: v.Value, Timestamp: time.UnixMilli(v.Millis)}
+		for _, h := range v.Headers {
+			r.Headers = append(r.Headers, kgo.RecordHeader(h))
 		}
-	})
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	for len(left) > 0 && ctx.Err() == nil {
-		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
-			if end, _ := ends.Lookup(topic, r.Partition); r.Offset+1 >= end.Offset {
-				delete(left, r.Partition)
-			}
-			if !r.Attrs.IsControl() {
-				records = append(records, r)
-			}
-		})
+		records = append(records, r)
+		return true
+	}); err != nil {
+		t.Fatal(err)
 	}
-	if len(left) > 0 {
-		t.Fatalf("topic %s was not read to its end: %v", topic, left)
-	}
+	slices.SortStableFunc(records, func(a, b *kgo.Record) int { return int(a.Partition - b.Partition) })
 	return records
 }
 
@@ -141,6 +133,13 @@ func TestStatus(t *testing.T) {
 	}
 	if s.Position.Resolved == nil || s.Lag.Resolved == nil || *s.Lag.Resolved <= *s.Lag.Event-3600 || len(s.Group.Members) != 0 || s.Leases[0].State != status.Free || s.Leases[0].Owner == "" {
 		t.Errorf("%+v, %+v", s.Group, s.Leases[0])
+	}
+	// Bundles leave cursors behind. What is complete is complete for every lease.
+	if l := s.Leases[0]; !l.Frontier || l.Segment != "" || l.Events == 0 {
+		t.Errorf("%+v", l)
+	}
+	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(stdout, "frontier  completed 2020/05/29/2100  current -  ") || !strings.Contains(stdout, "\nlease 0   with the frontier  events 717  ") {
+		t.Errorf("dump --state: %s", stdout)
 	}
 	code, stdout, _ := call(t, "status")
 	for _, want := range []string{"b at ", "testdata/real-2020", "717 read, 717 records", "changes, 4 partitions", "0 members", "resolved  2020-"} {
@@ -391,4 +390,41 @@ func TestNoForceWithoutFence(t *testing.T) {
 	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2100", "--yes"); code != exitOK || statusOf(t).Position.Seek == nil {
 		t.Errorf("stopped: exit code %d: %s", code, stderr)
 	}
+}
+
+// How late something is shows in seconds while they matter.
+func TestSpan(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		28400 * time.Millisecond: "28s", 209 * time.Second: "3m29s", 3600 * time.Second: "1h0m", 77*time.Minute + 31*time.Second: "1h18m", 49 * time.Hour: "2 days",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+// An error stays in the report until there is another, and the report says whether the lease has gone on since.
+func TestStatusTellsOldErrors(t *testing.T) {
+	met := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	committed := met.Add(41 * time.Second)
+	s := &status.Status{Leases: []status.Lease{{Committed: &committed}}, Errors: []status.Failure{{Failure: offsets.Failure{Time: met, Error: "no route"}}}}
+	if got, want := statusText(s), "last error of lease 0 at 2026-01-31T13:00:00Z, 41s before its last commit: no route\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// What run refuses because of the records that are there, check refuses too.
+func TestCheckComparesSettings(t *testing.T) {
+	clusterFor(t)
+	says := func(code int, line string) {
+		t.Helper()
+		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %d and %q:\n%s%s", got, code, line, stdout, stderr)
+		}
+	}
+	says(exitOK, "there is no progress yet: run starts at earliest")
+	runToEnd(t)
+	says(exitOK, "there is progress, with these settings")
+	t.Setenv("BRIDGE_KEY_FORMAT", "string")
+	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
 }

@@ -97,7 +97,7 @@ func statusText(s *status.Status) string {
 		if p.Seek != nil {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", orDash(p.Seek.From.String()), p.Seek.To)
 		}
-		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %d bytes listed in the segment and not read\n", moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), s.Lag.Ahead)
+		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %d bytes listed in the segment and not read, at the last commits\n", moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), s.Lag.Ahead)
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n", n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
 		for _, t := range s.Topics {
@@ -109,11 +109,18 @@ func statusText(s *status.Status) string {
 		fmt.Fprintf(&b, "  %s at %s, leases %s\n", m.Instance, orDash(m.Host), strings.Trim(fmt.Sprint(m.Leases), "[]"))
 	}
 	b.WriteString(leaseTable(s))
-	for _, e := range s.Errors {
-		fmt.Fprintf(&b, "error of lease %d at %s: %s\n", e.Lease, e.Time.Format(time.RFC3339), e.Error)
+	for _, e := range s.Errors { // the last ones, also when they are over: what was committed since tells
+		since := ""
+		if at := s.Leases[e.Lease].Committed; at != nil {
+			since = fmt.Sprintf(", %s before its last commit", span(max(0, at.Sub(e.Time))))
+		}
+		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since, e.Error)
 	}
 	return b.String()
 }
+
+// withFrontier is where a lease is whose cursor is behind: complete segments leave no trace in cursors.
+const withFrontier = "with the frontier"
 
 func leaseTable(s *status.Status) string {
 	var b strings.Builder
@@ -126,7 +133,10 @@ func leaseTable(s *status.Status) string {
 			continue
 		}
 		segment := orDash(l.Segment)
-		if l.Done {
+		switch {
+		case l.Frontier:
+			segment = withFrontier
+		case l.Done:
 			segment += " done"
 		}
 		var shards []string

@@ -50,7 +50,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	if v.Options, err = options(c, nil, nil); err != nil {
+	if v.Options, err = options(c, nil, observe{}); err != nil {
 		return &usageError{err}
 	}
 	v.config = c
@@ -148,6 +148,6 @@ func (v *verification) run(ctx context.Context) (*report, error) {
 			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: nothing can be said up to there", p, v.topic, v.until)
 		}
 	}
-	r.fill(group.Summary(), checks, feed, state)
+	r.fill(group.Summary(), checks, t, feed, state)
 	return r, nil
 }

@@ -19,6 +19,7 @@ type claim struct {
 
 type checks struct {
 	all      []claim
+	unique   *verify.Unique
 	resolved *verify.Resolved
 }
 
@@ -49,7 +50,10 @@ func (v *verification) checks(t *topic) *checks {
 		}
 		return ""
 	}
-	add("unique", "no event comes twice", func() verify.Validator { return verify.NewUnique() },
+	add("unique", "no event comes twice", func() verify.Validator {
+		c.unique = verify.NewUnique()
+		return c.unique
+	},
 		when(!v.Transactional, repeats), when(v.bounded, bounded))
 	add("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
 		if v.grownFrom > 0 {

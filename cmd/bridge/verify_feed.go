@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"blobfeed/bridge"
@@ -20,12 +22,16 @@ type comparison struct {
 	upTo   envelope.Timestamp // only events up to it are required; zero: all that are covered
 	bound  string             // the same for readers
 	begins map[int32]source.Segment
+	dead   *letters
+	target bridge.Target // of the last seek
 
 	oldest source.Segment // of the feed
-	read   int64          // events
-	given  int64          // of them those that the settings let through
-	before int64          // of them those before the begin of their partition
-	older  int64          // records of segments that the feed no longer holds
+	holes  []hole
+	read   int64 // events
+	given  int64 // of them those that the settings let through
+	before int64 // of them those before the begin of their partition
+	sought int64 // of them those before the target of the last seek
+	older  int64 // records of segments, or chunks, that the feed no longer holds
 }
 
 // forever is after every segment.
@@ -50,7 +56,13 @@ func (v *verification) compare(ctx context.Context, t *topic, s *progressState) 
 	if filter.From, err = v.start(s); err != nil {
 		return nil, err
 	}
+	if c.target, err = v.target(ctx, t, s); err != nil {
+		return nil, err
+	}
 	if c.begins, err = v.begins(ctx, t); err != nil {
+		return nil, err
+	}
+	if c.dead, err = v.letters(ctx); err != nil { // after the state: what its cursors passed is there
 		return nil, err
 	}
 	if s != nil {
@@ -81,6 +93,8 @@ func (v *verification) compare(ctx context.Context, t *topic, s *progressState) 
 // start returns the time before which the bridge left events out.
 func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	switch {
+	case s != nil && s.frontier.Epoch > 0: // Start is where a seek went to, and there may be events from before
+		return envelope.Timestamp{}, nil
 	case s != nil && s.frontier.Start != "":
 		return envelope.ParseTimestamp(s.frontier.Start)
 	case s != nil, v.config.Start == "earliest":
@@ -89,6 +103,22 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, fmt.Errorf("BRIDGE_START=latest, and no state in %s.offsets says when that was: the feed can't be compared", v.Name)
 	}
 	return bridge.ParseTime(v.config.Start)
+}
+
+// target returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in the topic or not.
+func (v *verification) target(ctx context.Context, t *topic, s *progressState) (to bridge.Target, err error) {
+	if s == nil || s.frontier.Epoch == 0 {
+		return to, nil
+	}
+	text := s.frontier.Start // if nothing else tells
+	if seek := s.frontier.Seek; seek != nil {
+		text = seek.To
+	} else if err := t.scan(ctx, func(verify.Record) bool { return true }); err != nil {
+		return to, err
+	} else if n := len(t.seeks); n > 0 {
+		_, text, _ = strings.Cut(t.seeks[n-1], " ")
+	}
+	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
 // begins returns, for partitions whose begin is gone, the segment of their first event: up to there events may be gone, too.
@@ -142,9 +172,21 @@ func (v *verification) segment(ctx context.Context, c *comparison, seg source.Se
 			return err
 		}
 		for {
-			if err := r.Next(ctx, &b); errors.Is(err, io.EOF) {
+			err := r.Next(ctx, &b)
+			if errors.Is(err, io.EOF) {
 				break
-			} else if err != nil {
+			}
+			var d *source.DamageError
+			if errors.As(err, &d) { // b has the events before it
+				at := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard)}
+				if d.Kind == source.Gone {
+					err = c.skip(ctx, r, at, d)
+				} else {
+					err = c.dead.pass(ctx, v.Feed, r, at, d)
+				}
+				b.Next = r.Position()
+			}
+			if err != nil {
 				return err
 			}
 			if err := v.block(c, m, shard, &b, filter, partitions); err != nil {
@@ -172,6 +214,10 @@ func (v *verification) block(c *comparison, m source.Manifest, shard int, b *sou
 		if err == nil && match {
 			buf, emit, err = v.encoder.Append(buf[:0], &rec, &b.Events[i], pos)
 		}
+		dead := c.dead.event(pos, &b.Events[i])
+		if err != nil && dead {
+			continue
+		}
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
@@ -179,8 +225,12 @@ func (v *verification) block(c *comparison, m source.Manifest, shard int, b *sou
 			continue
 		}
 		c.given++
-		required := covered && (c.covers != nil || c.upTo != (envelope.Timestamp{})) &&
+		required := covered && !dead && (c.covers != nil || c.upTo != (envelope.Timestamp{})) &&
 			(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
+		if c.target.After(m.Segment, rec.Updated) {
+			required = false
+			c.sought++
+		}
 		for _, n := range []int{partitions, v.grownFrom} {
 			if n == 0 {
 				continue
@@ -211,15 +261,4 @@ func (v *verification) here(ev *source.Event) (bool, error) {
 	}
 	topic, err := v.Topics.Of(ev)
 	return topic == v.topic, err
-}
-
-// Note implements verify.Validator. What is older than the feed can't be compared.
-func (c *comparison) Note(r verify.Record) {
-	if pos, err := envelope.ParsePosition(string(r.Header("position"))); err == nil && r.Key != nil {
-		if seg, err := source.ParseSegment(pos.Segment); err == nil && seg.Compare(c.oldest) < 0 {
-			c.older++
-			return
-		}
-	}
-	c.Replay.Note(r)
 }

@@ -18,6 +18,8 @@ type report struct {
 	Records    int64         `json:"records"`
 	Markers    int64         `json:"markers"`
 	Feed       *feedReport   `json:"feed,omitempty"`
+	Seeks      []string      `json:"seeks,omitempty"` // from where to where, in their order
+	Again      int64         `json:"again,omitempty"` // events that came again after them
 	Checks     []checkReport `json:"checks"`
 	Notes      []string      `json:"notes,omitempty"`
 	Problem    string        `json:"problem,omitempty"` // why something that applies was not checked
@@ -29,6 +31,17 @@ type feedReport struct {
 	Given    int64  `json:"given"`    // let through by the settings
 	Required int64  `json:"required"` // must be in the topic
 	UpTo     string `json:"up_to"`    // what says so
+
+	DeadLetters *lettersReport `json:"dead_letters,omitempty"` // nil: the bridge has no such topic
+}
+
+// lettersReport counts what is delivered to the dead-letter topic.
+type lettersReport struct {
+	Topic   string `json:"topic"`
+	Letters int64  `json:"letters"`
+	Events  int64  `json:"events"` // of the feed
+	Places  int64  `json:"places"` // of chunks that can't be decoded
+	Bytes   int64  `json:"bytes"`  // of those
 }
 
 // The states of a check.
@@ -55,7 +68,7 @@ type failureReport struct {
 	Problem   string `json:"problem"`
 }
 
-func (r *report) fill(s verify.Summary, checks *checks, feed *comparison, state *progressState) {
+func (r *report) fill(s verify.Summary, checks *checks, t *topic, feed *comparison, state *progressState) {
 	r.Records, r.Markers = s.Data, s.Markers
 	if s.Data == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing was checked", r.Topic)
@@ -68,6 +81,9 @@ func (r *report) fill(s verify.Summary, checks *checks, feed *comparison, state 
 			ran = ran[1:]
 			if feed != nil && k.validator == verify.Validator(feed) && c.Status == holds && feed.Required() == 0 {
 				c.Status, c.Reason = notChecked, "nothing says what has to be there: there is no state for this topic, and not a marker on every partition"
+				if state != nil {
+					c.Reason = "nothing has to be there: the cursors say that nothing was delivered, since the last seek if there was one"
+				}
 			}
 			if c.Status == notChecked && !k.optional && r.Problem == "" {
 				r.Problem = c.Name + ": " + c.Reason
@@ -81,15 +97,33 @@ func (r *report) fill(s verify.Summary, checks *checks, feed *comparison, state 
 	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == broken }) {
 		r.note("if partitions were added to the topic, say how many it had before: --grown-from")
 	}
+	if len(t.seeks) > 0 {
+		r.Seeks = t.seeks
+		again := "events"
+		if checks.unique != nil {
+			r.Again = checks.unique.Again()
+			again = fmt.Sprintf("%d events", r.Again)
+		}
+		r.note("the bridge was moved by bridge seek (%s): %s came again, on purpose", strings.Join(t.seeks, ", "), again)
+	}
 	if feed == nil {
 		return
 	}
-	r.Feed = &feedReport{feed.read, feed.given, feed.Required(), feed.bound}
+	if feed.sought > 0 {
+		r.note("%d events are before the place to which bridge seek moved the bridge last: whether they were skipped is not known, and they need not be there", feed.sought)
+	}
+	r.Feed = &feedReport{Read: feed.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
+	if d := feed.dead; d.topic != "" {
+		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
+	}
 	if feed.before > 0 {
 		r.note("%d events are of segments with which a partition begins, or before: its begin is gone, and they need not be there", feed.before)
 	}
+	if n := len(feed.holes); n > 0 {
+		r.note("chunks are missing before others of their shard, in %d places, as where retention is at work: what is left of such a segment is compared", n)
+	}
 	if feed.older > 0 {
-		r.note("%d records are older than the feed, which begins at %s now: they are not compared", feed.older, feed.oldest)
+		r.note("%d records are of what the feed, which begins at %s now, no longer holds: they are not compared", feed.older, feed.oldest)
 	}
 }
 
@@ -161,6 +195,9 @@ func (r *report) write(w io.Writer, asJSON bool) error {
 			fmt.Fprintf(&b, ", by %s", f.UpTo)
 		}
 		b.WriteByte('\n')
+		if d := f.DeadLetters; d != nil {
+			fmt.Fprintf(&b, "topic %s: %d dead letters; of the feed they hold %d events and %d damaged places with %d bytes\n", d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
+		}
 	}
 	for _, c := range r.Checks {
 		switch c.Status {

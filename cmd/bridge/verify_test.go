@@ -19,7 +19,6 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/integration/feedsim"
-	"blobfeed/verify"
 )
 
 const written = "changes" // the topic that the bridge writes
@@ -27,7 +26,19 @@ const written = "changes" // the topic that the bridge writes
 // delivered sets the environment for a broker of its own, and lets the program deliver a feed to it.
 func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
+	address := deliveredTo(t, feed, nil, settings...)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cl.Close)
+	return cl
+}
+
+// deliveredTo does so with a broker of some kind, and returns its address.
+func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...string) string {
+	t.Helper()
+	cluster, err := kfake.NewCluster(append(broker, kfake.NumBrokers(1))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,35 +53,7 @@ func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return cl
-}
-
-// records returns those of the topic that the bridge wrote, by partition.
-func records(t *testing.T, cl *kgo.Client) (rs []*kgo.Record) {
-	t.Helper()
-	tp, err := openTopic(t.Context(), cl.Opts(), written)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tp.close()
-	err = tp.scan(t.Context(), func(v verify.Record) bool {
-		r := &kgo.Record{Partition: v.Partition, Offset: v.Offset, Key: v.Key, Value: v.Value, Timestamp: timeOf(v.Millis)}
-		for _, h := range v.Headers {
-			r.Headers = append(r.Headers, kgo.RecordHeader(h))
-		}
-		rs = append(rs, r)
-		return true
-	})
-	if err != nil || len(rs) == 0 {
-		t.Fatalf("%d records, %v", len(rs), err)
-	}
-	slices.SortStableFunc(rs, func(a, b *kgo.Record) int { return int(a.Partition - b.Partition) })
-	return rs
+	return cluster.ListenAddrs()[0]
 }
 
 // produce writes records to a topic, which it creates if it has to.
@@ -117,7 +100,7 @@ func TestVerify(t *testing.T) {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 
-	rs := records(t, cl)
+	rs := readBy(t, cl.Opts(), written)
 	data := func(r *kgo.Record) bool { return r.Key != nil }
 	first := slices.IndexFunc(rs, data)
 	// The second event of a key that has one, with nothing but data between.
@@ -208,7 +191,7 @@ func TestVerify(t *testing.T) {
 func TestVerifyUnchecked(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020")
 	produce(t, cl, "empty", nil)
-	rs := records(t, cl)
+	rs := readBy(t, cl.Opts(), written)
 	produce(t, cl, "no-markers", slices.DeleteFunc(slices.Clone(rs), func(r *kgo.Record) bool { return r.Key == nil }))
 	produce(t, cl, "markers", slices.DeleteFunc(slices.Clone(rs), func(r *kgo.Record) bool { return r.Key != nil }))
 	for args, c := range map[string]struct {
@@ -388,7 +371,7 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, nil, nil)
+	o, err := options(c, nil, observe{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -435,5 +418,3 @@ func TestVerifyLive(t *testing.T) {
 		t.Errorf("%d records, then %d: nothing was written meanwhile", first, last)
 	}
 }
-
-func timeOf(millis int64) time.Time { return time.UnixMilli(millis) }

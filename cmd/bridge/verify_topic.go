@@ -36,6 +36,7 @@ type topic struct {
 	from, to  map[int32]int64
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
+	seeks     []string                     // what the markers of partition 0 tell of them, as far as it was read
 }
 
 // openTopic asks where the topic begins and ends. The end is behind everything that is committed by now: a transaction that
@@ -155,6 +156,7 @@ func (t *topic) empty() bool {
 
 // scan shows the records of all partitions to note, until it has enough of a partition, or its end.
 func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
+	t.seeks = nil
 	return t.read(ctx, t.from, t.to, note)
 }
 
@@ -188,6 +190,9 @@ func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(ve
 		fs.EachError(func(_ string, p int32, err error) {
 			failed = fmt.Errorf("reading topic %s, partition %d: %w", t.name, p, err)
 		})
+		if errors.Is(failed, kerr.TopicAuthorizationFailed) {
+			return fmt.Errorf("%w (verify takes Read on this topic, which run does not: docs/security.md)", failed)
+		}
 		if errors.Is(failed, context.DeadlineExceeded) {
 			for p, at := range next {
 				failed = fmt.Errorf("reading topic %s: nothing came for %s, and partition %d stands at offset %d of %d", t.name, brokerPatience, p, at, to[p])
@@ -229,6 +234,9 @@ func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
 	}
 	if at, ok := markerTime(&v); ok {
 		t.markers[r.Partition] = at
+	}
+	if seek := v.Header("seek"); seek != nil && v.Key == nil && v.Partition == 0 {
+		t.seeks = append(t.seeks, string(seek))
 	}
 	return note(v)
 }

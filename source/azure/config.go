@@ -119,7 +119,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 func endpoint(text string) (where, account string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", "", fmt.Errorf("want https://<account>.blob.core.windows.net, not %q", redact(text))
+		return "", "", errors.New("want https://<account>.blob.core.windows.net") // not what it is: that may hold a secret
 	}
 	if u.RawQuery != "" || u.User != nil {
 		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")

@@ -1,0 +1,91 @@
+package bridge
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"blobfeed/internal/fakebroker"
+)
+
+// traces is a Tracer.
+type traces struct {
+	mu    sync.Mutex
+	ended []Transaction
+}
+
+func (t *traces) Ended(txn Transaction) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ended = append(t.ended, txn)
+}
+
+// Every event is in one committed transaction that is told, and every marker; the steps are in the order of the work. Told
+// are also the transactions that come to nothing.
+func TestTraces(t *testing.T) {
+	for what, bundle := range map[string]int64{"bundles": 1 << 20, "leases": 0} {
+		for _, transactional := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s/%t", what, transactional), func(t *testing.T) {
+				t.Parallel()
+				const segments = 4
+				m, _, _ := smallSegments(t, segments)
+				c := broker(t)
+				fakebroker.AbortOpen(c)
+				var refused atomic.Bool
+				c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+					c.KeepControl()
+					if req.(*kmsg.ProduceRequest).Topics[0].Topic != topic || refused.Swap(true) {
+						return nil, nil, false
+					}
+					return answer(req, kerr.TopicAuthorizationFailed.Code), nil, true
+				})
+				o, r := over(t, c, m)
+				o.BundleBytes, o.Transactional = bundle, transactional
+				o.Client = append(o.Client, kgo.MaxVersions(kversion.V3_0_0())) // newer requests do not name topics
+				var told traces
+				o.Tracer = &told
+				must(t, runOnce(t, o))
+
+				read, markers, done, failed := 0, 0, 0, 0
+				for _, txn := range told.ended {
+					if txn.Err != nil {
+						failed++
+						if !errors.Is(txn.Err, kerr.TopicAuthorizationFailed) || txn.Publishing.Ended.IsZero() {
+							t.Errorf("failed: %+v", txn)
+						}
+						continue
+					}
+					read, markers, done = read+txn.Read, markers+txn.Markers, done+txn.Segments
+					steps := []Step{txn.Publishing, txn.Committing}
+					if txn.Read > 0 {
+						steps = []Step{txn.Reading, txn.Encoding, txn.Publishing, txn.Committing}
+						if txn.Blocks == 0 || txn.Cursor == "" && bundle == 0 {
+							t.Errorf("%d blocks, cursor %q", txn.Blocks, txn.Cursor)
+						}
+					}
+					for i, s := range steps {
+						if s.Began.IsZero() || s.Ended.Before(s.Began) || s.Busy <= 0 {
+							t.Errorf("step %d: %+v", i, s)
+						}
+						if i > 0 && s.Began.Before(steps[i-1].Began) {
+							t.Errorf("step %d begins before the one that it follows", i)
+						}
+					}
+					if !txn.Committing.Began.Equal(txn.Publishing.Ended) {
+						t.Errorf("publishing %+v, committing %+v", txn.Publishing, txn.Committing)
+					}
+				}
+				if read != r.Read || markers != segments*partitions || done != segments || failed != 1 {
+					t.Errorf("%d of %d events, %d markers, %d segments, %d failed", read, r.Read, markers, done, failed)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,38 @@
+package main
+
+import (
+	"os"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// The second signal ends without waiting, but not what is the first once more.
+func TestSignals(t *testing.T) {
+	for name, c := range map[string]struct {
+		after  time.Duration
+		signal os.Signal
+		second bool
+	}{
+		"at once":           {0, syscall.SIGTERM, false},
+		"soon":              {echo, syscall.SIGTERM, false},
+		"later":             {echo + 1, syscall.SIGTERM, true},
+		"at once, not same": {0, syscall.SIGINT, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				signals := make(chan os.Signal)
+				var calls []string
+				go obey(t.Context(), signals, func() { calls = append(calls, "first") }, func() { calls = append(calls, "second") })
+				signals <- syscall.SIGTERM
+				time.Sleep(c.after)
+				signals <- c.signal
+				synctest.Wait()
+				if second := len(calls) == 2; calls[0] != "first" || second != c.second {
+					t.Errorf("called %q", calls)
+				}
+			})
+		})
+	}
+}

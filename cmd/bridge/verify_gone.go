@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"blobfeed/envelope"
+	"blobfeed/source"
+	"blobfeed/verify"
+)
+
+// hole is where chunks of a shard are missing before others that are there: retention removes a segment blob by blob.
+type hole struct {
+	segment, shard string
+	from, to       int // chunks, without to
+}
+
+// skip goes on behind a hole.
+func (c *comparison) skip(ctx context.Context, r *source.ShardReader, at envelope.Position, d *source.DamageError) error {
+	loss, ok, err := r.Loss(ctx, d)
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return d
+	}
+	r.Skip(loss)
+	c.holes = append(c.holes, hole{at.Segment, at.Shard, loss.Chunk, r.Position().Chunk})
+	return nil
+}
+
+// Note implements verify.Validator. What the feed does not hold any more can't be compared.
+func (c *comparison) Note(r verify.Record) {
+	if r.Key != nil && c.gone(&r) {
+		c.older++
+		return
+	}
+	c.Replay.Note(r)
+}
+
+func (c *comparison) gone(r *verify.Record) bool {
+	pos, err := envelope.ParsePosition(string(r.Header("position")))
+	if err != nil {
+		return false
+	}
+	seg, err := source.ParseSegment(pos.Segment)
+	return err == nil && seg.Compare(c.oldest) < 0 || slices.ContainsFunc(c.holes, func(h hole) bool {
+		return h.segment == pos.Segment && h.shard == pos.Shard && h.from <= pos.Chunk && pos.Chunk < h.to
+	})
+}

@@ -1,0 +1,148 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/integration/feedsim"
+)
+
+// garble puts bytes that are no block in front of the last block of a chunk.
+func garble(t *testing.T, chunk string) {
+	t.Helper()
+	whole, err := os.ReadFile(chunk)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync := whole[len(whole)-16:]
+	last := bytes.LastIndex(whole[:len(whole)-16], sync) + 16
+	if err := os.WriteFile(chunk, slices.Concat(whole[:last], bytes.Repeat([]byte("\xffgarbage"), 2500), whole[last:]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What went to the dead-letter topic is accounted for there, if it is there as the feed has it.
+func TestVerifyDeadLetters(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, BlockEvents: 10, Blobs: 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 100, nil), feed.Next(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	cl := delivered(t, dir, "ON_ERROR=dead_letter")
+	limit := "1600" // between what a deletion takes and what a creation takes; too little for the garbage, too
+	set := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &limit}}
+	if _, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, set, written); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(feed.Append(ctx, 100, nil), feed.Finalize(ctx)); err != nil {
+		t.Fatal(err)
+	}
+	garble(t, filepath.Join(dir, "log/00/2026/01/01/0100/00000.avro"))
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
+	r, _ := statusFrom(t, stdout)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	// The garbage takes the block behind it along.
+	d := r.Feed.DeadLetters
+	if d == nil || d.Events == 0 || d.Events+r.Feed.Required != 190 || d.Places != 1 || d.Bytes < 20000 || d.Letters != d.Events+1 || r.Feed.Required != r.Records {
+		t.Fatalf("%+v, %+v, %d records", r.Feed, d, r.Records)
+	}
+	if _, stdout, _ := call(t, "verify", "--feed"); !strings.Contains(stdout, "topic blobfeed.dlq: ") {
+		t.Errorf("it is not said: %s", stdout)
+	}
+
+	all := readBy(t, cl.Opts(), d.Topic)
+	first := func(content string) int {
+		return slices.IndexFunc(all, func(r *kgo.Record) bool { return header(r, "content") == content })
+	}
+	for name, c := range map[string]struct {
+		letters []*kgo.Record
+		code    int
+		says    string
+	}{
+		"all of them, some twice": {slices.Concat(all, all[:3]), exitOK, ""},
+		"an event is missing":     {slices.Delete(slices.Clone(all), first("event"), first("event")+1), exitBroken, "required events are missing"},
+		"another event": {func() []*kgo.Record {
+			rs, other := slices.Clone(all), *all[first("event")]
+			other.Value = []byte(`{"ID":"another"}`)
+			rs[first("event")] = &other
+			return rs
+		}(), exitBroken, "1 of "},
+		"a part is missing": {slices.Delete(slices.Clone(all), first("chunk"), first("chunk")+1), exitFailed, "topic blobfeed.dlq has not these bytes"},
+		"other bytes": {func() []*kgo.Record {
+			rs, other := slices.Clone(all), *all[first("chunk")]
+			other.Value = bytes.ToUpper(other.Value)
+			rs[first("chunk")] = &other
+			return rs
+		}(), exitFailed, "topic blobfeed.dlq has not these bytes"},
+		"nothing": {nil, exitFailed, "topic blobfeed.dlq has not these bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, d.Topic)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := kadm.NewClient(cl).DeleteRecords(ctx, ends.Offsets()); err != nil {
+				t.Fatal(err)
+			}
+			produce(t, cl, d.Topic, c.letters)
+			code, stdout, stderr := call(t, "verify", "--feed")
+			if code != c.code || !strings.Contains(stdout+stderr, c.says) {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}
+
+// Who may read the topic and the state needs no permission for dead letters that the settings do not make.
+func TestVerifyMayNotReadDeadLetters(t *testing.T) {
+	var acls []kfake.ACL
+	for _, topic := range []string{written, "blobfeed.offsets"} {
+		for _, op := range []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs} {
+			acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+		}
+	}
+	deliveredTo(t, "../../testdata/real-2020", []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "secret"), kfake.User("PLAIN", "reader", "secret", acls...)},
+		"KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=root", "KAFKA_SASL_PASSWORD=secret")
+	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "reader")
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	t.Setenv("BRIDGE_ON_ERROR", "dead_letter")
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed || !strings.Contains(stderr, "blobfeed.dlq") || !strings.Contains(stderr, "TOPIC_AUTHORIZATION_FAILED") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// The permissions with which the bridge writes a topic do not suffice to read it, and verify says where they are listed.
+func TestVerifyMayNotReadTopic(t *testing.T) {
+	var acls []kfake.ACL
+	for topic, op := range map[string]kmsg.ACLOperation{written: kmsg.ACLOperationWrite, "blobfeed.offsets": kmsg.ACLOperationRead} {
+		for _, op := range []kmsg.ACLOperation{op, kmsg.ACLOperationDescribeConfigs} {
+			acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+		}
+	}
+	deliveredTo(t, "../../testdata/real-2020", []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "secret"), kfake.User("PLAIN", "writer", "secret", acls...)},
+		"KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=root", "KAFKA_SASL_PASSWORD=secret")
+	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "writer")
+	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "topic "+written) || !strings.Contains(stderr, "docs/security.md") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,36 @@
+package config
+
+import (
+	"regexp"
+	"strings"
+)
+
+// pasted finds what holds a secret wherever it stands: connection strings and shared access signatures.
+var pasted = regexp.MustCompile(`(?i)(^|[;?&])\s*(AccountKey|SharedAccessKey|SharedAccessSignature|sig)=`)
+
+// redact hides what was pasted into a setting that is shown, and is no part of it: a connection string, the query of a URL,
+// the user in front of a host. Most of that is refused elsewhere, but shown here before.
+func redact(name, text string) string {
+	if strings.HasPrefix(text, "file:///") {
+		return text
+	}
+	rest, scheme := text, ""
+	if i := strings.Index(text, "://"); i >= 0 {
+		scheme, rest = text[:i+3], text[i+3:]
+	}
+	if scheme != "" || strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_BROKERS") {
+		var query string
+		rest, query, _ = strings.Cut(rest, "?")
+		// The last one: a password may hold anything, and is not always escaped.
+		if i := strings.LastIndex(rest, "@"); i >= 0 {
+			rest = "(hidden)" + rest[i:]
+		}
+		if query != "" {
+			rest += "?(hidden)"
+		}
+	}
+	if pasted.MatchString(scheme + rest) {
+		return "(hidden)"
+	}
+	return scheme + rest
+}
