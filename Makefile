@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration chaos stack bench docs fmt lint fresh alerts deployment cross vuln verify clean
+.PHONY: build demo test fuzz integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -36,6 +36,10 @@ chaos: ## half an hour of faults on several instances and three brokers; CHAOS_S
 	@mkdir -p bin/logs
 	CHAOS_FAULTS=$${CHAOS_FAULTS:-500} $(GO) test -v -count=1 -timeout 2h -tags integration -artifacts -outputdir bin/logs -run TestChaos ./integration/chaos
 
+soak: ## two hours of a live feed, with the broker blocked for ten minutes in them; needs prometheus
+	@mkdir -p bin/logs
+	SOAK_DURATION=$${SOAK_DURATION:-2h} $(GO) test -v -count=1 -timeout 24h -tags soak -artifacts -outputdir bin/logs -run TestSoak ./integration/soak
+
 stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
 	bin/stack up
@@ -56,9 +60,11 @@ lint:
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./integration/...
+	$(GO) vet -tags soak ./integration/soak
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
 	$(STATIC) ./...
 	$(STATIC) -tags integration ./integration/...
+	$(STATIC) -tags soak ./integration/soak
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
 
 fresh: ## generated docs are as the source says

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 )
 
 // Bytes that are no Avro stand in a chunk, and the topic does not take the largest records: real Kafka gets both as dead
-// letters, in the transactions of the records around them, and the state tells of them.
+// letters, in the transactions of the records around them, and the state and verify tell of them.
 func TestDeadLetters(t *testing.T) {
 	brokers := shared.KafkaBrokers
 	dir, chunk := t.TempDir(), "log/00/2026/01/01/0000/00000.avro"
@@ -63,6 +64,11 @@ func TestDeadLetters(t *testing.T) {
 	}
 	if c.data == 0 || len(events) == 0 || int(c.data)+len(events) != 1000 || c.marks != 2*partitions {
 		t.Errorf("%d records, %d events as dead letters, %d markers", c.data, len(events), c.marks)
+	}
+	// The feed is accounted for: what is not in the topic is there.
+	checks := start(t, []string{"verify", "--feed"}, settings...)
+	if code := checks.wait(t, time.Minute); code != 0 || !strings.Contains(checks.log.String(), " and 1 damaged places with "+strconv.Itoa(len(garbage))+" bytes") {
+		t.Errorf("verify --feed: exit code %d: %s", code, checks.log)
 	}
 	dump := start(t, []string{"dump", "--state", "--output", "json"}, settings...)
 	if code := dump.wait(t, time.Minute); code != 0 || !strings.Contains(dump.log.String(), `"completed":"2026/01/01/0100"`) || !strings.Contains(dump.log.String(), `"dead_lettered":`) {

@@ -80,7 +80,15 @@ func start(t *testing.T, args []string, settings ...string) *program {
 		p.signal(syscall.SIGKILL)
 		<-p.done
 		for _, s := range settings {
-			if name, value, _ := strings.Cut(s, "="); slices.Contains(config.SecretNames(), "BRIDGE_"+name) && strings.Contains(p.log.String(), value) {
+			name, value, _ := strings.Cut(s, "=")
+			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(), "BRIDGE_"+secret) {
+				text, err := os.ReadFile(value)
+				if err != nil {
+					t.Error(err)
+				}
+				name, value = secret, strings.TrimSpace(string(text))
+			}
+			if slices.Contains(config.SecretNames(), "BRIDGE_"+name) && strings.Contains(p.log.String(), value) {
 				t.Errorf("the program shows its %s", name)
 			}
 		}

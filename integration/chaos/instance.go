@@ -21,8 +21,8 @@ type Instance struct {
 	done chan struct{} // closed when it has ended
 }
 
-// launch starts the program with settings NAME=value. What it writes goes to the file log.
-func launch(program, log string, args []string, settings ...string) (*Instance, error) {
+// Launch starts the program with settings NAME=value. What it writes goes to the file log.
+func Launch(program, log string, args []string, settings ...string) (*Instance, error) {
 	out, err := os.Create(log)
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of an instance: %w", err)
@@ -40,6 +40,19 @@ func launch(program, log string, args []string, settings ...string) (*Instance, 
 		return nil, fmt.Errorf("starting an instance: %w", err)
 	}
 	return i, nil
+}
+
+// PID is of the process, which may have ended.
+func (i *Instance) PID() int { return i.cmd.Process.Pid }
+
+// Running reports whether it has not ended.
+func (i *Instance) Running() bool {
+	select {
+	case <-i.done:
+		return false
+	default:
+		return true
+	}
 }
 
 // Signal is for a process that may have ended.

@@ -127,6 +127,16 @@ func (j *Judge) Left() int {
 	return j.complete.Left()
 }
 
+// Oldest is how long an event waits to come, at most.
+func (j *Judge) Oldest() (age time.Duration) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, at := range j.waiting {
+		age = max(age, time.Since(at))
+	}
+	return age
+}
+
 // Markers is how many markers came on partition 0.
 func (j *Judge) Markers() int {
 	j.mu.Lock()

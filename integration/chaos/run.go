@@ -269,7 +269,7 @@ func (r *run) end(ctx context.Context, last time.Time) error {
 // verify has the program's own verb compare topic and feed: another reader, other code.
 func (r *run) verify() error {
 	log := filepath.Join(r.Dir, "verify.log")
-	i, err := launch(r.Program, log, []string{"verify", "--feed"}, append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
+	i, err := Launch(r.Program, log, []string{"verify", "--feed"}, append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
 	if err != nil {
 		return err
 	}

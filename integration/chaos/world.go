@@ -102,7 +102,7 @@ func (w *World) Start(slot int, env ...string) (*Instance, error) {
 	}
 	name := fmt.Sprintf("i%d-%d", slot, len(w.all))
 	settings := append(append(append([]string{}, w.env...), "BRIDGE_INSTANCE="+name, "BRIDGE_KAFKA_BROKERS="+strings.Join(seeds, ",")), env...)
-	i, err := launch(w.program, filepath.Join(w.dir, name+".log"), []string{"run"}, settings...)
+	i, err := Launch(w.program, filepath.Join(w.dir, name+".log"), []string{"run"}, settings...)
 	if err != nil {
 		return nil, err
 	}

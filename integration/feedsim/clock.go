@@ -28,6 +28,20 @@ func (c clock) at(n int64, hash uint32) int64 {
 	return min(n*c.step, c.last) + n + int64(hash%jitter)*c.unit
 }
 
+// live is at, for events that happen as time goes by: passed is how much of it since the segment began. What passed never falls.
+func (c clock) live(passed, n int64, hash uint32) int64 {
+	return min(max(0, passed-int64(hash%jitter)*liveUnit), c.last) + n
+}
+
+// liveUnit: the events of different blobs are apart by up to a second.
+const liveUnit = ticksPerSecond / jitter
+
+// newLiveClock keeps less for ticks: in the last seconds of a segment time would stand still.
+func newLiveClock(interval time.Duration) clock {
+	total := int64(interval / 100)
+	return clock{last: total - total/1000 - 1, limit: total / 1000}
+}
+
 // stamper writes times. It remembers the day, since the next event is mostly of the same one.
 type stamper struct {
 	day  int64

@@ -6,7 +6,8 @@
 //	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
 //	Reveal    shards that the manifest did not list so far, Spec.LateShards, and what has happened in them
 //	Roll      the next chunk of all shards, or of some
-//	Next      what happens at the hour: the next segment exists before the one before turns Finalized
+//	Next      what happens at the hour: the next segment exists before the one before turns Finalized;
+//	          Turn and Settle are its halves
 //	Finalize  the open segment turns Finalized without a next one, as no real feed does, but as tests want
 //
 // # What holds in every feed

@@ -31,7 +31,13 @@ func (f *Feed) fill(e *event, c change, b *blob) {
 		hash = b.hash
 	}
 	e.change, e.blob, e.length = c, b, f.rng.Int64N(1<<24)
-	e.ticks = seg.ticks + seg.clock.at(seg.events, hash)
+	e.ticks = seg.ticks
+	if f.spec.Now == nil {
+		e.ticks += seg.clock.at(seg.events, hash)
+	} else {
+		f.now = max(f.now, f.spec.Now().UnixNano()/100) // clocks are set back
+		e.ticks += seg.clock.live(f.now-seg.ticks, seg.events, hash)
+	}
 	seg.events++
 
 	// Bijective, so that no two events of a feed have the same id.

@@ -27,9 +27,11 @@ type Feed struct {
 	endpoint string
 	event    event
 	flate    *flate.Writer
+	now      int64 // the latest of spec.Now, in ticks since 1970
 
 	opened    int      // segments so far
 	current   *segment // the open one, or the last
+	before    *segment // between Turn and Settle
 	open      bool
 	finalized string // begin of the last finalized segment
 	sum       Summary
@@ -92,8 +94,19 @@ func (f *Feed) Open(ctx context.Context) error {
 // Next does what the service does at the hour: the next segment exists, and is named in meta/segments.json, before the one
 // before turns Finalized. In between both are Publishing.
 func (f *Feed) Next(ctx context.Context) error {
+	if err := f.Turn(ctx); err != nil {
+		return err
+	}
+	return f.Settle(ctx)
+}
+
+// Turn is the first half of Next: both segments are Publishing, and events go to the new one.
+func (f *Feed) Turn(ctx context.Context) error {
 	if !f.open {
 		return ErrNotOpen
+	}
+	if err := f.Settle(ctx); err != nil {
+		return err
 	}
 	before := f.current
 	if err := f.end(ctx); err != nil {
@@ -102,6 +115,17 @@ func (f *Feed) Next(ctx context.Context) error {
 	if err := f.begin(ctx); err != nil {
 		return err
 	}
+	f.before = before
+	return nil
+}
+
+// Settle is the second half: the segment before turns Finalized, if it is not.
+func (f *Feed) Settle(ctx context.Context) error {
+	if f.before == nil {
+		return nil
+	}
+	before := f.before
+	f.before = nil
 	return f.finalize(ctx, before)
 }
 
@@ -109,6 +133,9 @@ func (f *Feed) Next(ctx context.Context) error {
 func (f *Feed) Finalize(ctx context.Context) error {
 	if !f.open {
 		return ErrNotOpen
+	}
+	if err := f.Settle(ctx); err != nil {
+		return err
 	}
 	if err := f.end(ctx); err != nil {
 		return err
@@ -126,6 +153,9 @@ func (f *Feed) begin(ctx context.Context) error {
 	var stamp [timeLen]byte
 	f.stamper.stamp(stamp[:], seg.ticks)
 	seg.stamp = string(stamp[:])
+	if f.spec.Now != nil {
+		seg.clock = newLiveClock(f.spec.Interval)
+	}
 	listed, used, err := f.spec.shards(f.opened)
 	if err != nil {
 		return fmt.Errorf("opening a segment: %w", err)

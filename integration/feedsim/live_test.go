@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // recorder is a sink that notes what is written, in order.
@@ -166,4 +167,52 @@ func TestDetails(t *testing.T) {
 	if len(seen) != 5 {
 		t.Errorf("saw only %v", seen)
 	}
+}
+
+// With Spec.Now events have the times at which they happen, also when the clock is set back, or leaves the segment. Between
+// Turn and Settle two segments are Publishing.
+func TestFeedLive(t *testing.T) {
+	root, ctx := t.TempDir(), t.Context()
+	begin := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
+	now := begin.Add(10 * time.Minute)
+	sink := &recorder{Sink: Dir(root)}
+	f, err := New(sink, Spec{Shards: 2, Start: begin, Blobs: 20, Now: func() time.Time { return now }})
+	must(t, err)
+	must(t, f.Open(ctx))
+	var events []Expected
+	last := map[string]string{}
+	between := func(from, to time.Time) func(Expected) {
+		return func(e Expected) {
+			events = append(events, e)
+			at, err := time.Parse(time.RFC3339Nano, e.EventTime)
+			must(t, err)
+			if at.Before(from) || at.After(to) {
+				t.Errorf("at %s an event has the time %s", now, at)
+			}
+			if e.Key != "" && e.EventTime <= last[e.Key] {
+				t.Errorf("%s has %s after %s", e.Key, e.EventTime, last[e.Key])
+			}
+			last[e.Key] = e.EventTime
+		}
+	}
+	must(t, f.Append(ctx, 300, between(now.Add(-time.Second), now.Add(time.Millisecond))))
+	was := now
+	now = now.Add(-time.Minute)
+	must(t, f.Append(ctx, 300, between(was.Add(-time.Second), was.Add(time.Millisecond))))
+	now = begin.Add(time.Hour + time.Minute)
+	must(t, f.Append(ctx, 300, between(begin.Add(59*time.Minute), begin.Add(time.Hour))))
+	sink.take()
+	must(t, f.Turn(ctx))
+	must(t, f.Append(ctx, 300, between(now.Add(-time.Second), now.Add(time.Millisecond))))
+	const next = "idx/segments/2026/01/01/1100/meta.json Publishing"
+	if log := sink.take(); log[0] != next || slices.Contains(log, "idx/segments/2026/01/01/1000/meta.json Finalized") {
+		t.Errorf("wrote %q", log)
+	}
+	must(t, f.Settle(ctx))
+	must(t, f.Settle(ctx)) // again: nothing
+	if log := sink.take(); !slices.Equal(log, []string{"idx/segments/2026/01/01/1000/meta.json Finalized", "meta/segments.json 2026-01-01T11:00:00.000Z"}) {
+		t.Errorf("wrote %q", log)
+	}
+	must(t, f.Finalize(ctx))
+	checkFeed(t, root, events)
 }

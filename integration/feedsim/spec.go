@@ -28,6 +28,8 @@ type Spec struct {
 	Containers []string // photos, backups, $web
 	Mix        Mix      // DefaultMix
 
+	Now func() time.Time // when events happen, within the open segment; without, they are spread evenly over it
+
 	LeaveOpen        bool // Write leaves the last segment Publishing
 	EmptyEvery       int  // every so many segments, one lists no shards at all
 	EmptyShards      int  // so many shards of each segment, the last ones, are listed but hold nothing

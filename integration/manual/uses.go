@@ -39,7 +39,7 @@ var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=killed", Says: []string{holds}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=blobfeed BRIDGE_TOPIC=blob-changes\n", Says: []string{`"ready":true`, `"msg":"stopped"`}},
 	{Page: "docs/quickstart.md", Begins: "damaged=", Code: 1, Says: []string{"2020/05/27/1500/00000.avro, offset"}},
-	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic", "position=2020/05/27/1500/00/00000/"}},
+	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic", "position=2020/05/27/1500/00/00000/2434/0", "1 damaged places with 1342 bytes", holds}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020 BRIDGE_NAME", Says: []string{"(TLS", `"events":0,"records":0`}},
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=https://", Skip: "there is no account"},
@@ -51,6 +51,8 @@ var Uses = []Use{
 	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS", Skip: "TestConsumers runs the jobs, with these options"},
 
 	{Page: "docs/delivery.md", Begins: "bridge verify --feed", Says: []string{holds}},
+
+	{Page: "docs/operations.md", Begins: "OTEL_", Says: []string{"sending traces", `"msg":"stopped"`}},
 
 	{Page: "docs/cli.md", Begins: "bridge check", Says: []string{"ok       reach"}},
 	{Page: "docs/cli.md", Begins: "bridge status", Says: []string{"717 read, 713 records"}},
