@@ -27,44 +27,44 @@ type Config struct {
 	QuietInterval time.Duration `split_words:"true" default:"5m" desc:"how often the shards of an open segment are listed whose time is over; its end shows in its manifest, which is read every POLL_INTERVAL"`
 	ReadSize      Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
-	Start             string   `group:"What is delivered" default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
-	EndTime           string   `split_words:"true" desc:"deliver what happened up to this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
-	Containers        []string `desc:"only these containers, comma separated"`
-	ExcludeContainers []string `split_words:"true" desc:"not these containers"`
-	Prefixes          []string `desc:"only paths (container/blob) that begin with one of these"`
-	ExcludePrefixes   []string `split_words:"true" desc:"not paths that begin with one of these"`
-	Suffixes          []string `desc:"only blobs whose names end with one of these"`
-	ExcludeSuffixes   []string `split_words:"true" desc:"not blobs whose names end with one of these"`
-	EventTypes        []string `split_words:"true" desc:"only these event types, such as BlobCreated"`
-	ExcludeEventTypes []string `split_words:"true" desc:"not these event types"`
-	BlobTypes         []string `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
+	Start             string `group:"What is delivered" default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
+	EndTime           string `split_words:"true" desc:"deliver what happened up to this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
+	Containers        List   `desc:"only these containers, comma separated"`
+	ExcludeContainers List   `split_words:"true" desc:"not these containers"`
+	Prefixes          List   `desc:"only paths (container/blob) that begin with one of these"`
+	ExcludePrefixes   List   `split_words:"true" desc:"not paths that begin with one of these"`
+	Suffixes          List   `desc:"only blobs whose names end with one of these"`
+	ExcludeSuffixes   List   `split_words:"true" desc:"not blobs whose names end with one of these"`
+	EventTypes        List   `split_words:"true" desc:"only these event types, such as BlobCreated"`
+	ExcludeEventTypes List   `split_words:"true" desc:"not these event types"`
+	BlobTypes         List   `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
 
 	OnError string `group:"Trouble in the feed" split_words:"true" default:"fail" desc:"what can't be decoded, encoded or is too large for the topic: fail (its shard stays there, says so and tries again), or dead_letter: it goes to the topic <name>.dlq, with its position and the reason, in the same transaction"`
 	OnGap   string `split_words:"true" default:"fail" desc:"when retention has removed what was to be read next: fail, or continue at the oldest segment; the next marker has a header gap then"`
 
-	KafkaBrokers     []string      `group:"Kafka" split_words:"true" desc:"host:port of some brokers, comma separated; required"`
+	KafkaBrokers     List          `group:"Kafka" split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaPreset      string        `split_words:"true" desc:"event_hubs or confluent_cloud: other defaults for the settings of Kafka, as docs/security.md lists them"`
 	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
 	KafkaCompression string        `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 	KafkaDialTimeout time.Duration `split_words:"true" default:"10s" desc:"a broker that lets a connection wait longer is given up, and tried again"`
 
-	KafkaTLSEnabled            bool     `group:"Security of Kafka" split_words:"true" desc:"encrypt, and know the brokers by their certificates"`
-	KafkaTLSCaFile             string   `split_words:"true" desc:"authorities that sign the brokers' certificates, PEM (default: the system's); this file and the next two are read for every connection"`
-	KafkaTLSCertFile           string   `split_words:"true" desc:"client certificate, PEM"`
-	KafkaTLSKeyFile            string   `split_words:"true" desc:"its key, PEM, not encrypted"`
-	KafkaTLSServerName         string   `split_words:"true" desc:"name in the brokers' certificates (default: that of the address)"`
-	KafkaTLSInsecureSkipVerify bool     `split_words:"true" desc:"believe any broker: for tests"`
-	KafkaSASLMechanism         string   `split_words:"true" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"`
-	KafkaSASLUsername          Text     `split_words:"true" desc:"user, or API key; like a secret, also as KAFKA_SASL_USERNAME_FILE"`
-	KafkaSASLPassword          Secret   `split_words:"true" desc:"password, or API secret; a file is read for every connection"`
-	KafkaSASLTokens            string   `split_words:"true" default:"client_credentials" desc:"where tokens for OAUTHBEARER come from: client_credentials (an OAuth server), file, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity, client_secret"`
-	KafkaSASLTokenURL          string   `split_words:"true" desc:"token endpoint of the OAuth server, for client_credentials"`
-	KafkaSASLTokenFile         string   `split_words:"true" desc:"file with a token that somebody keeps fresh, for file"`
-	KafkaSASLClientID          string   `split_words:"true" desc:"client at the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)"`
-	KafkaSASLClientSecret      Secret   `split_words:"true" desc:"its secret, for client_credentials and client_secret"`
-	KafkaSASLTenant            string   `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
-	KafkaSASLScope             string   `split_words:"true" desc:"scope of the tokens; for Entra ID such as https://<namespace>.servicebus.windows.net/.default"`
-	KafkaSASLExtensions        []string `split_words:"true" desc:"name=value pairs sent along with tokens, comma separated, such as logicalCluster=lkc-1"`
+	KafkaTLSEnabled            bool   `group:"Security of Kafka" split_words:"true" desc:"encrypt, and know the brokers by their certificates"`
+	KafkaTLSCaFile             string `split_words:"true" desc:"authorities that sign the brokers' certificates, PEM (default: the system's); this file and the next two are read for every connection"`
+	KafkaTLSCertFile           string `split_words:"true" desc:"client certificate, PEM"`
+	KafkaTLSKeyFile            string `split_words:"true" desc:"its key, PEM, not encrypted"`
+	KafkaTLSServerName         string `split_words:"true" desc:"name in the brokers' certificates (default: that of the address)"`
+	KafkaTLSInsecureSkipVerify bool   `split_words:"true" desc:"believe any broker: for tests"`
+	KafkaSASLMechanism         string `split_words:"true" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"`
+	KafkaSASLUsername          Text   `split_words:"true" desc:"user, or API key; like a secret, also as KAFKA_SASL_USERNAME_FILE"`
+	KafkaSASLPassword          Secret `split_words:"true" desc:"password, or API secret; a file is read for every connection"`
+	KafkaSASLTokens            string `split_words:"true" default:"client_credentials" desc:"where tokens for OAUTHBEARER come from: client_credentials (an OAuth server), file, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity, client_secret"`
+	KafkaSASLTokenURL          string `split_words:"true" desc:"token endpoint of the OAuth server, for client_credentials"`
+	KafkaSASLTokenFile         string `split_words:"true" desc:"file with a token that somebody keeps fresh, for file"`
+	KafkaSASLClientID          string `split_words:"true" desc:"client at the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)"`
+	KafkaSASLClientSecret      Secret `split_words:"true" desc:"its secret, for client_credentials and client_secret"`
+	KafkaSASLTenant            string `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
+	KafkaSASLScope             string `split_words:"true" desc:"scope of the tokens; for Entra ID such as https://<namespace>.servicebus.windows.net/.default"`
+	KafkaSASLExtensions        List   `split_words:"true" desc:"name=value pairs sent along with tokens, comma separated, such as logicalCluster=lkc-1"`
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
@@ -73,24 +73,24 @@ type Config struct {
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
 	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`
 
-	Format             string   `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen"`
-	Envelope           string   `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen"`
-	Events             string   `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
-	KeyFormat          string   `split_words:"true" desc:"json_array, json_object, string or avro (default: json_array; with FORMAT=avro, avro); frozen"`
-	Partitioner        string   `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
-	Updated            *bool    `desc:"write the event's time and sequence as \"updated\" (default: true where the envelope has a place for it)"`
-	Diff               bool     `desc:"write what the event tells of the row before as \"before\""`
-	KeyInValue         *bool    `split_words:"true" desc:"write the key as \"key\" in the value, too (default: true with wrapped, bare and enriched)"`
-	TopicInValue       bool     `split_words:"true" desc:"write the topic as \"topic\" in the value, too"`
-	MVCCTimestamp      bool     `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
-	EnrichedProperties string   `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
-	Before             string   `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
-	Deletes            string   `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
-	AvroTimestamps     string   `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`
-	Headers            string   `default:"cloudevents" desc:"cloudevents or none"`
-	ExtraHeaders       []string `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated"`
+	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen"`
+	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen"`
+	Events             string `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
+	KeyFormat          string `split_words:"true" desc:"json_array, json_object, string or avro (default: json_array; with FORMAT=avro, avro); frozen"`
+	Partitioner        string `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
+	Updated            *bool  `desc:"write the event's time and sequence as \"updated\" (default: true where the envelope has a place for it)"`
+	Diff               bool   `desc:"write what the event tells of the row before as \"before\""`
+	KeyInValue         *bool  `split_words:"true" desc:"write the key as \"key\" in the value, too (default: true with wrapped, bare and enriched)"`
+	TopicInValue       bool   `split_words:"true" desc:"write the topic as \"topic\" in the value, too"`
+	MVCCTimestamp      bool   `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
+	EnrichedProperties string `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
+	Before             string `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
+	Deletes            string `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
+	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`
+	Headers            string `default:"cloudevents" desc:"cloudevents or none"`
+	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated"`
 
-	RegistryURL          []string      `group:"Schema registry" split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
+	RegistryURL          List          `group:"Schema registry" split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
 	RegistryAutoRegister bool          `split_words:"true" default:"true" desc:"false only looks schemas up: bridge config --format schemas prints them"`
 	RegistryUsername     string        `split_words:"true" desc:"for basic authentication"`
 	RegistryPassword     Secret        `split_words:"true" desc:"for basic authentication"`

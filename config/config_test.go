@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,7 +62,7 @@ func TestSecretFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_SOURCE_KEY_FILE": file})
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_SOURCE_AUTH": "shared_key", "BRIDGE_SOURCE_KEY_FILE": file})
 	t.Setenv("BRIDGE_SOURCE_KEY", "")
 	c, err := Load(false)
 	if err != nil {
@@ -85,12 +86,49 @@ func TestReferenceNames(t *testing.T) {
 			t.Errorf("%s has no description", s.name)
 		}
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_SOURCE_SAS": "sig", "BRIDGE_KEY_IN_VALUE": "false", "BRIDGE_READ_SIZE": "1MiB"})
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_SOURCE_SAS": "sig", "BRIDGE_KEY_IN_VALUE": "false", "BRIDGE_READ_SIZE": "1MiB"})
 	c, err := Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if c.SourceSAS != "sig" || c.KeyInValue == nil || *c.KeyInValue || c.ReadSize != 1<<20 {
 		t.Errorf("%+v", c)
+	}
+}
+
+// Spaces around the items of a list would select nothing, silently.
+func TestLists(t *testing.T) {
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": " a:1, b:2,", "BRIDGE_EVENT_TYPES": "BlobCreated, BlobDeleted", "BRIDGE_PREFIXES": " , "})
+	c, err := Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(c.KafkaBrokers, List{"a:1", "b:2"}) || !slices.Equal(c.EventTypes, List{"BlobCreated", "BlobDeleted"}) || len(c.Prefixes) != 0 {
+		t.Errorf("%q %q %q", c.KafkaBrokers, c.EventTypes, c.Prefixes)
+	}
+}
+
+// What selects nothing is refused; a type that this version does not know is not.
+func TestFilterProblems(t *testing.T) {
+	for _, tc := range []struct{ name, value, problem string }{
+		{"BLOB_TYPES", "BlockBlob,Block", "want one of"},
+		{"BLOB_TYPES", "BlockBlob,PageBlob,AppendBlob", ""},
+		{"EVENT_TYPES", "BlobCraeted", "did you mean BlobCreated?"},
+		{"EVENT_TYPES", "BLOBDELETED", "did you mean BlobDeleted?"},
+		{"EXCLUDE_EVENT_TYPES", "BlobTierChanged,Microsoft.Storage.BlobDeleted", "did you mean BlobDeleted?"},
+		{"EVENT_TYPES", "BlobCreated,AppendBlobDataUpdated,BlobLastAccessTimeUpdated,BlobRenamed,ContainerCreated,ContainerDeleted,ContainerPropertiesUpdated", ""},
+		{"START", "yesterday", "neither a time"},
+		{"END_TIME", "tomorrow", "neither a time"},
+		{"SOURCE_URL", "file://feed", "absolute path"},
+		{"SOURCE_SAS", "sig", "SOURCE_AUTH=sas"},
+		{"SOURCE_AUTH", "shared_key", "required for SOURCE_AUTH=shared_key"},
+	} {
+		env := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed"}
+		env["BRIDGE_"+tc.name] = tc.value
+		set(t, env)
+		_, err := Load(false)
+		if tc.problem == "" && err != nil || tc.problem != "" && (err == nil || !strings.Contains(err.Error(), tc.problem)) {
+			t.Errorf("%s=%s: %v, want %q", tc.name, tc.value, err, tc.problem)
+		}
 	}
 }

@@ -18,7 +18,7 @@ func (c *Config) Effective() (all []Effective) {
 	for _, s := range describe(reflect.TypeFor[Config]()) {
 		e := Effective{Name: s.name, From: c.origins[s.field]}
 		switch v := reflect.ValueOf(c).Elem().Field(s.field).Interface().(type) {
-		case []string:
+		case List:
 			shown := make([]string, len(v))
 			for i, item := range v {
 				shown[i] = redact(s.name, item)

@@ -140,7 +140,7 @@ func unknown(c *Config) (problems []error) {
 			continue
 		}
 		hint := "see bridge run --help"
-		if near := nearest(name, slices.Collect(maps.Keys(known))); near != "" {
+		if near := nearest(name, slices.Collect(maps.Keys(known)), 3); near != "" {
 			hint = "did you mean " + near + "?"
 		}
 		problems = append(problems, fmt.Errorf("%s: no such setting; %s", name, hint))

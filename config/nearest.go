@@ -2,9 +2,9 @@ package config
 
 import "slices"
 
-// nearest returns the name that differs least from what was written; "" if none is near.
-func nearest(written string, names []string) (best string) {
-	least := 4 // so many letters may be wrong
+// nearest returns the name that differs least from what was written; "" if each differs in more than wrong letters.
+func nearest(written string, names []string, wrong int) (best string) {
+	least := wrong + 1
 	slices.Sort(names)
 	for _, name := range names {
 		if d := distance(written, name); d < least {

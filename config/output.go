@@ -4,7 +4,6 @@ import (
 	"encoding"
 	"fmt"
 	"net/url"
-	"slices"
 	"strings"
 
 	"blobfeed/envelope"
@@ -67,7 +66,7 @@ func (c *Config) Record() (o envelope.Options, problems []error) {
 			problems = append(problems, fmt.Errorf("%s_EXTRA_HEADERS: want name=value, comma separated", Prefix))
 			break
 		}
-		o.ExtraHeaders = append(o.ExtraHeaders, envelope.Header{Key: strings.TrimSpace(name), Value: []byte(value)})
+		o.ExtraHeaders = append(o.ExtraHeaders, envelope.Header{Key: name, Value: []byte(value)})
 	}
 	return o, problems
 }
@@ -75,35 +74,32 @@ func (c *Config) Record() (o envelope.Options, problems []error) {
 // Registry reports whether records need schemas.
 func (c *Config) Registry() bool { return c.Format == "avro" || c.KeyFormat == "avro" }
 
-func (c *Config) validateOutput(kafka bool) (problems []error) {
-	bad := func(name, text string) { problems = append(problems, fmt.Errorf("%s_%s: %s", Prefix, name, text)) }
-	o, problems := c.Record()
-	if len(problems) == 0 {
+func (c *Config) validateOutput(p *problems, kafka bool) {
+	o, unreadable := c.Record()
+	*p = append(*p, unreadable...)
+	if len(unreadable) == 0 {
 		if err := o.Validate(); err != nil {
-			problems = append(problems, err)
+			*p = append(*p, err)
 		}
 	}
-	c.RegistryURL = slices.DeleteFunc(c.RegistryURL, func(s string) bool { return strings.TrimSpace(s) == "" })
 	if kafka && c.Registry() && len(c.RegistryURL) == 0 {
-		bad("REGISTRY_URL", "required for Avro: http://host:8081, for instance")
+		p.add("REGISTRY_URL", "required for Avro: http://host:8081, for instance")
 	}
-	for i, text := range c.RegistryURL {
-		c.RegistryURL[i] = strings.TrimSpace(text)
-		u, err := url.Parse(c.RegistryURL[i])
+	for _, text := range c.RegistryURL {
+		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-			bad("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
+			p.add("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
 		} else if u.User != nil || u.RawQuery != "" {
-			bad("REGISTRY_URL", "a user or a query would be shown: use REGISTRY_USERNAME and REGISTRY_PASSWORD, or REGISTRY_TOKEN")
+			p.add("REGISTRY_URL", "a user or a query would be shown: use REGISTRY_USERNAME and REGISTRY_PASSWORD, or REGISTRY_TOKEN")
 		}
 	}
 	if c.RegistryToken != "" && c.RegistryUsername != "" {
-		bad("REGISTRY_TOKEN", "is set, and REGISTRY_USERNAME, too: keep one")
+		p.add("REGISTRY_TOKEN", "is set, and REGISTRY_USERNAME, too: keep one")
 	}
 	if (c.RegistryUsername == "") != (c.RegistryPassword == "") {
-		bad("REGISTRY_USERNAME", "and REGISTRY_PASSWORD go together")
+		p.add("REGISTRY_USERNAME", "and REGISTRY_PASSWORD go together")
 	}
 	if (c.RegistryCert == "") != (c.RegistryKey == "") {
-		bad("REGISTRY_CERT", "and REGISTRY_KEY go together")
+		p.add("REGISTRY_CERT", "and REGISTRY_KEY go together")
 	}
-	return problems
 }

@@ -70,7 +70,7 @@ func Markdown(w io.Writer) error {
 	b.WriteString(`# Configuration
 
 All settings are environment variables. A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
-Every problem is reported at once; the program then ends with exit code 2. Made from the source by ` + "`make docs`" + `.
+Every problem is reported at once; the program then ends with exit code 2. Lists are separated by commas; spaces around items do not count. Made from the source by ` + "`make docs`" + `.
 Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
 
 *frozen*: can't change while records exist; the bridge refuses to start and says what to do.

@@ -15,72 +15,60 @@ var entra = []string{"default", "workload_identity", "managed_identity", "client
 // EntraTokens reports whether the tokens for Kafka come from Entra ID.
 func (c *Config) EntraTokens() bool { return slices.Contains(entra, c.KafkaSASLTokens) }
 
-// validateSecurity checks how we get into Kafka. What would have no effect is a problem: somebody believes it has.
-func (c *Config) validateSecurity(bad func(name, format string, args ...any)) {
+// validateSecurity checks how we get into Kafka.
+func (c *Config) validateSecurity(p *problems) {
 	if !c.KafkaTLSEnabled {
-		for name, file := range map[string]string{"CA_FILE": c.KafkaTLSCaFile, "CERT_FILE": c.KafkaTLSCertFile, "KEY_FILE": c.KafkaTLSKeyFile} {
-			if file != "" {
-				bad("KAFKA_TLS_"+name, "has no effect without KAFKA_TLS_ENABLED=true")
-			}
-		}
+		p.idle("KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE", c.KafkaTLSCaFile, "KAFKA_TLS_CERT_FILE", c.KafkaTLSCertFile,
+			"KAFKA_TLS_KEY_FILE", c.KafkaTLSKeyFile, "KAFKA_TLS_SERVER_NAME", c.KafkaTLSServerName)
 	}
 	if (c.KafkaTLSCertFile == "") != (c.KafkaTLSKeyFile == "") {
-		bad("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
+		p.add("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
 	}
 	if t := (kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}); c.KafkaTLSEnabled && (t.CertFile == "") == (t.KeyFile == "") {
 		if _, err := t.Config(); err != nil {
-			bad("KAFKA_TLS_ENABLED", "%w", err)
+			p.add("KAFKA_TLS_ENABLED", "%w", err)
 		}
 	}
+	password := []string{"KAFKA_SASL_USERNAME", string(c.KafkaSASLUsername), "KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
 	switch c.KafkaSASLMechanism {
 	case "":
-		for name, value := range map[string]string{"USERNAME": string(c.KafkaSASLUsername), "PASSWORD": string(c.KafkaSASLPassword), "TOKEN_URL": c.KafkaSASLTokenURL, "TOKEN_FILE": c.KafkaSASLTokenFile} {
-			if value != "" {
-				bad("KAFKA_SASL_"+name, "has no effect without KAFKA_SASL_MECHANISM")
-			}
-		}
+		p.idle("KAFKA_SASL_MECHANISM", append(password, "KAFKA_SASL_TOKEN_URL", c.KafkaSASLTokenURL, "KAFKA_SASL_TOKEN_FILE", c.KafkaSASLTokenFile,
+			"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID, "KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret), "KAFKA_SASL_TENANT", c.KafkaSASLTenant,
+			"KAFKA_SASL_SCOPE", c.KafkaSASLScope, "KAFKA_SASL_EXTENSIONS", strings.Join(c.KafkaSASLExtensions, ","))...)
 	case "OAUTHBEARER":
-		c.validateTokens(bad)
+		c.validateTokens(p)
 	default:
 		if !slices.Contains(kafka.Mechanisms, c.KafkaSASLMechanism) {
-			bad("KAFKA_SASL_MECHANISM", "want one of %s", strings.Join(kafka.Mechanisms, ", "))
+			p.add("KAFKA_SASL_MECHANISM", "want one of %s", strings.Join(kafka.Mechanisms, ", "))
 			return
 		}
-		for name, value := range map[string]string{"USERNAME": string(c.KafkaSASLUsername), "PASSWORD": string(c.KafkaSASLPassword)} {
-			if value == "" {
-				bad("KAFKA_SASL_"+name, "required for KAFKA_SASL_MECHANISM=%s", c.KafkaSASLMechanism)
-			}
-		}
+		p.required("KAFKA_SASL_MECHANISM="+c.KafkaSASLMechanism, password...)
 	}
 }
 
-func (c *Config) validateTokens(bad func(name, format string, args ...any)) {
-	need := map[string]string{}
+func (c *Config) validateTokens(p *problems) {
+	from := "KAFKA_SASL_TOKENS=" + c.KafkaSASLTokens
+	client := []string{"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID, "KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret)}
 	switch {
 	case c.KafkaSASLTokens == "client_credentials":
-		need["TOKEN_URL"], need["CLIENT_ID"], need["CLIENT_SECRET"] = c.KafkaSASLTokenURL, c.KafkaSASLClientID, string(c.KafkaSASLClientSecret)
+		p.required(from, append(client, "KAFKA_SASL_TOKEN_URL", c.KafkaSASLTokenURL)...)
 		// The secret is in the request.
-		if u, err := url.Parse(c.KafkaSASLTokenURL); c.KafkaSASLTokenURL != "" && (err != nil || u.Scheme != "https" && !local(u.Hostname())) {
-			bad("KAFKA_SASL_TOKEN_URL", "want an https URL")
+		if u, err := url.Parse(c.KafkaSASLTokenURL); c.KafkaSASLTokenURL != "" && (err != nil || u.Scheme != "https" && !local(u.Hostname()) || u.User != nil) {
+			p.add("KAFKA_SASL_TOKEN_URL", "want an https URL, without a user")
 		}
 	case c.KafkaSASLTokens == "file":
-		need["TOKEN_FILE"] = c.KafkaSASLTokenFile
+		p.required(from, "KAFKA_SASL_TOKEN_FILE", c.KafkaSASLTokenFile)
 	case c.EntraTokens():
-		need["SCOPE"] = c.KafkaSASLScope
+		p.required(from, "KAFKA_SASL_SCOPE", c.KafkaSASLScope)
 		if c.KafkaSASLTokens == "client_secret" {
-			need["TENANT"], need["CLIENT_ID"], need["CLIENT_SECRET"] = c.KafkaSASLTenant, c.KafkaSASLClientID, string(c.KafkaSASLClientSecret)
+			p.required(from, append(client, "KAFKA_SASL_TENANT", c.KafkaSASLTenant)...)
 		}
 	default:
-		bad("KAFKA_SASL_TOKENS", "want one of client_credentials, file, %s", strings.Join(entra, ", "))
-	}
-	for name, value := range need {
-		if value == "" {
-			bad("KAFKA_SASL_"+name, "required for KAFKA_SASL_TOKENS=%s", c.KafkaSASLTokens)
-		}
+		p.oneOf("KAFKA_SASL_TOKENS", c.KafkaSASLTokens, append([]string{"client_credentials", "file"}, entra...)...)
 	}
 	for _, pair := range c.KafkaSASLExtensions {
 		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" || name == "auth" {
-			bad("KAFKA_SASL_EXTENSIONS", "want name=value pairs, comma separated; the name auth is taken")
+			p.add("KAFKA_SASL_EXTENSIONS", "want name=value pairs, comma separated; the name auth is taken")
 		}
 	}
 }

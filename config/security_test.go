@@ -17,7 +17,10 @@ func TestSecurityProblems(t *testing.T) {
 		{map[string]string{"TLS_CA_FILE": none}, []string{"TLS_CA_FILE"}},
 		{map[string]string{"TLS_ENABLED": "true", "TLS_CA_FILE": none}, []string{"TLS_ENABLED"}},
 		{map[string]string{"TLS_ENABLED": "true", "TLS_CERT_FILE": none}, []string{"TLS_CERT_FILE"}},
+		{map[string]string{"TLS_SERVER_NAME": "kafka"}, []string{"TLS_SERVER_NAME"}},
 		{map[string]string{"SASL_PASSWORD": "x"}, []string{"SASL_PASSWORD"}},
+		{map[string]string{"SASL_CLIENT_SECRET": "x", "SASL_EXTENSIONS": "a=b"}, []string{"SASL_CLIENT_SECRET", "SASL_EXTENSIONS"}},
+		{map[string]string{"SASL_MECHANISM": "OAUTHBEARER", "SASL_TOKEN_URL": "https://id:pw@idp.example/token", "SASL_CLIENT_ID": "id", "SASL_CLIENT_SECRET": "pw"}, []string{"SASL_TOKEN_URL"}},
 		{map[string]string{"SASL_MECHANISM": "GSSAPI"}, []string{"SASL_MECHANISM"}},
 		{map[string]string{"SASL_MECHANISM": "PLAIN"}, []string{"SASL_USERNAME", "SASL_PASSWORD"}},
 		{map[string]string{"SASL_MECHANISM": "OAUTHBEARER"}, []string{"SASL_TOKEN_URL", "SASL_CLIENT_ID", "SASL_CLIENT_SECRET"}},
@@ -87,7 +90,7 @@ func TestEffective(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(t, map[string]string{"BRIDGE_SOURCE_URL": "https://user:hunter2@host/path?sig=hunter2", "BRIDGE_SOURCE_KEY_FILE": file, "BRIDGE_SOURCE_SAS": "hunter2",
-		"BRIDGE_KAFKA_PRESET": "event_hubs", "BRIDGE_CONTAINERS": "a,b"})
+		"BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_KAFKA_PRESET": "event_hubs", "BRIDGE_CONTAINERS": "a,b"})
 	c, err := Load(false)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +138,7 @@ func TestRedact(t *testing.T) {
 func TestNearest(t *testing.T) {
 	names := []string{"BRIDGE_TOPIC", "BRIDGE_NAME", "BRIDGE_KAFKA_BROKERS"}
 	for written, want := range map[string]string{"BRIDGE_TOPIK": "BRIDGE_TOPIC", "BRIDGE_KAFKA_BROKER": "BRIDGE_KAFKA_BROKERS", "BRIDGE_SOMETHING_ELSE": "", "BRIDGE_NAMES": "BRIDGE_NAME"} {
-		if got := nearest(written, names); got != want {
+		if got := nearest(written, names, 3); got != want {
 			t.Errorf("%s: %q, want %q", written, got, want)
 		}
 	}

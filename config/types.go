@@ -43,6 +43,20 @@ func (s *Text) Decode(text string) error {
 	return nil
 }
 
+// List is written with commas. Spaces around its items do not count, nor do empty ones: nothing in the feed would equal them.
+type List []string
+
+// Decode is called by envconfig.
+func (l *List) Decode(text string) error {
+	*l = nil
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			*l = append(*l, item)
+		}
+	}
+	return nil
+}
+
 // Bytes is a size, written as 65536, 64KiB, 4MiB or 1GiB.
 type Bytes int
 

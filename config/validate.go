@@ -2,121 +2,162 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"net/url"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/source/azure"
 )
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
 
 // validate checks what envconfig can't, and fills defaults that depend on the machine.
-func (c *Config) validate(feed, kafka bool) (problems []error) {
-	bad := func(name, format string, args ...any) {
-		problems = append(problems, fmt.Errorf(Prefix+"_"+name+": "+format, args...))
-	}
-	oneOf := func(name, have string, want ...string) {
-		if !slices.Contains(want, have) {
-			bad(name, "want one of %s", strings.Join(want, ", "))
-		}
-	}
-	atLeast := func(name string, have, least time.Duration) {
-		if have < least {
-			bad(name, "want at least %s", least)
-		}
-	}
+func (c *Config) validate(feed, kafka bool) []error {
+	var p problems
 	if feed && c.SourceURL == "" && c.SourceConnectionString == "" {
-		bad("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
+		p.add("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
 	}
-	c.KafkaBrokers = slices.DeleteFunc(c.KafkaBrokers, func(s string) bool { return strings.TrimSpace(s) == "" })
 	if kafka && len(c.KafkaBrokers) == 0 {
-		bad("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
+		p.add("KAFKA_BROKERS", "required: host:port of some brokers, comma separated")
 	}
 	if slices.ContainsFunc(c.KafkaBrokers, func(s string) bool { return strings.ContainsAny(s, "/@=;") }) {
-		bad("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
+		p.add("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
 	}
 	if !topicName.MatchString(c.Name) {
-		bad("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
+		p.add("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
 	}
 	if topics, err := c.Topics(""); err != nil {
-		bad("TOPIC", "%w", err)
+		p.add("TOPIC", "%w", err)
 	} else if name, ok := topics.Constant(); ok && (name == c.Name+".offsets" || name == c.DeadLetterTopic()) {
-		bad("TOPIC", "%s is a topic of the bridge's own", name)
+		p.add("TOPIC", "%s is a topic of the bridge's own", name)
 	}
 	if n := c.longestTopic(); n > maxTopic {
-		bad("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
+		p.add("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
 	}
-	problems = append(problems, c.validateOutput(feed && kafka)...)
-	oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
+	c.validateOutput(&p, feed && kafka)
+	c.validateFilter(&p)
+	c.validateSource(&p)
 	if !slices.Contains(presets, c.KafkaPreset) {
-		bad("KAFKA_PRESET", "want one of %s", presetNames())
+		p.add("KAFKA_PRESET", "want one of %s", presetNames())
 	}
 	if kafka || len(c.KafkaBrokers) > 0 {
-		c.validateSecurity(bad)
+		c.validateSecurity(&p)
 	}
-	oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
-	oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
-	oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
-	oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
-	oneOf("ON_ERROR", c.OnError, "fail", "dead_letter")
-	oneOf("ON_GAP", c.OnGap, "fail", "continue")
-	oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
-	oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
-	atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
-	atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
-	atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
-	atLeast("LOG_REPEAT", c.LogRepeat, 0)
-	atLeast("KAFKA_DIAL_TIMEOUT", c.KafkaDialTimeout, 100*time.Millisecond)
-	atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
-	atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
-	atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
-	atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
-	atLeast("WATCHDOG_TIMEOUT", c.WatchdogTimeout, time.Second)
+	p.oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
+	p.oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
+	p.oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
+	p.oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
+	p.oneOf("ON_ERROR", c.OnError, "fail", "dead_letter")
+	p.oneOf("ON_GAP", c.OnGap, "fail", "continue")
+	p.oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
+	p.oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
+	p.atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
+	p.atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
+	p.atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
+	p.atLeast("LOG_REPEAT", c.LogRepeat, 0)
+	p.atLeast("KAFKA_DIAL_TIMEOUT", c.KafkaDialTimeout, 100*time.Millisecond)
+	p.atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
+	p.atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
+	p.atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
+	p.atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
+	p.atLeast("WATCHDOG_TIMEOUT", c.WatchdogTimeout, time.Second)
 	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
-		bad("HTTP_ADDR", "want [host]:port, or off")
+		p.add("HTTP_ADDR", "want [host]:port, or off")
 	}
-	atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
-	atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
-	atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
+	p.atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
+	p.atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
+	p.atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
 	if c.ReadSize < 4096 || c.ReadSize > 1<<30 {
-		bad("READ_SIZE", "want 4KiB to 1GiB")
+		p.add("READ_SIZE", "want 4KiB to 1GiB")
 	}
 	if c.MemoryLimit != 0 && c.MemoryLimit < 64<<20 {
-		bad("MEMORY_LIMIT", "want at least 64MiB")
+		p.add("MEMORY_LIMIT", "want at least 64MiB")
 	}
 	if c.TxnRecords < 1 {
-		bad("TXN_RECORDS", "want at least 1")
+		p.add("TXN_RECORDS", "want at least 1")
 	}
 	if c.BundleReaders < 1 {
-		bad("BUNDLE_READERS", "want at least 1")
+		p.add("BUNDLE_READERS", "want at least 1")
 	}
 	if c.TxnBytes < 1<<16 || c.TxnBytes > 1<<31-1 {
-		bad("TXN_BYTES", "want 64KiB to 2GiB")
+		p.add("TXN_BYTES", "want 64KiB to 2GiB")
 	}
 	if c.TopicPartitions < 1 {
-		bad("TOPIC_PARTITIONS", "want at least 1")
+		p.add("TOPIC_PARTITIONS", "want at least 1")
 	}
 	if c.OffsetsLeases < 1 || c.OffsetsLeases > 100 {
-		bad("OFFSETS_LEASES", "want 1 to 100")
-	}
-	if u, err := url.Parse(c.SourceAuthority); c.SourceAuthority != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "") {
-		bad("SOURCE_AUTHORITY", "want https://<host>")
-	}
-	if c.SourceAuth == "client_secret" {
-		for name, value := range map[string]string{"SOURCE_TENANT": c.SourceTenant, "SOURCE_CLIENT_ID": c.SourceClientID, "SOURCE_CLIENT_SECRET": string(c.SourceClientSecret)} {
-			if value == "" {
-				bad(name, "required for SOURCE_AUTH=client_secret")
-			}
-		}
+		p.add("OFFSETS_LEASES", "want 1 to 100")
 	}
 	if c.Instance == "" {
 		host, _ := os.Hostname() // "" is as good as any: the process id follows
 		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	return problems
+	return p
+}
+
+// validateSource checks how we get at the feed. Where a credential is set and the way is not, the chain of default may well
+// find some other identity.
+func (c *Config) validateSource(p *problems) {
+	p.oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
+	for _, way := range [][]string{
+		{"shared_key", "SOURCE_KEY", string(c.SourceKey)},
+		{"sas", "SOURCE_SAS", string(c.SourceSAS)},
+		{"connection_string", "SOURCE_CONNECTION_STRING", string(c.SourceConnectionString)},
+		{"client_secret", "SOURCE_CLIENT_SECRET", string(c.SourceClientSecret)},
+	} {
+		if auth := "SOURCE_AUTH=" + way[0]; c.SourceAuth == way[0] {
+			p.required(auth, way[1:]...)
+		} else if c.SourceAuth == "default" {
+			p.idle(auth, way[1:]...)
+		}
+	}
+	if c.SourceAuth == "client_secret" {
+		p.required("SOURCE_AUTH=client_secret", "SOURCE_TENANT", c.SourceTenant, "SOURCE_CLIENT_ID", c.SourceClientID)
+	}
+	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok && !filepath.IsAbs(path) {
+		p.add("SOURCE_URL", "want file:///<absolute path>")
+	}
+	if u, err := url.Parse(c.SourceAuthority); c.SourceAuthority != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "") {
+		p.add("SOURCE_AUTHORITY", "want https://<host>")
+	}
+}
+
+// eventTypes are those of the feed's schemas up to version 5. Newer ones pass.
+var eventTypes = []string{
+	"BlobCreated", "BlobDeleted", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobSnapshotCreated", "BlobAsyncOperationInitiated",
+	"RestorePointMarkerCreated", "Control",
+}
+
+// validateFilter refuses what selects nothing: what is left out is not delivered later.
+func (c *Config) validateFilter(p *problems) {
+	if _, err := bridge.ParseStart(c.Start); err != nil {
+		p.add("START", "%w", err)
+	}
+	if c.EndTime != "" {
+		if _, err := bridge.ParseTime(c.EndTime); err != nil {
+			p.add("END_TIME", "%w", err)
+		}
+	}
+	for _, blobType := range c.BlobTypes {
+		p.oneOf("BLOB_TYPES", blobType, "BlockBlob", "PageBlob", "AppendBlob")
+	}
+	likely := map[string]string{}
+	for _, known := range eventTypes {
+		likely[strings.ToLower(known)] = known
+	}
+	for name, list := range map[string]List{"EVENT_TYPES": c.EventTypes, "EXCLUDE_EVENT_TYPES": c.ExcludeEventTypes} {
+		for _, written := range list {
+			lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
+			if near := likely[nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
+				p.add(name, "no event has the type %s in the feed: did you mean %s?", written, near)
+			}
+		}
+	}
 }
