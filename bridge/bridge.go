@@ -154,8 +154,10 @@ func (b *Bridge) storedFrontier(ctx context.Context, leases int) (*offsets.Front
 	if err != nil {
 		return nil, fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
 	}
-	at := make([]int64, leases)
-	ends.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+	at := make([]int64, leases) // of the partition that it is in alone: the others may hold a gigabyte
+	if o, ok := ends.Lookup(b.cfg.Topic, 0); ok {
+		at[0] = o.Offset
+	}
 	s, err := offsets.ReadTo(ctx, b.cfg.Topic, at, b.Client...)
 	if err != nil {
 		return nil, err
@@ -200,6 +202,9 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 			ws = append(ws, w)
 			delete(b.workers, p)
 		}
+	}
+	if lost {
+		b.joined = false // until the group has agreed again: what is not ours may be nobody's
 	}
 	b.mu.Unlock()
 	for _, w := range ws {

@@ -498,6 +498,23 @@ func (r *recorder) await(t *testing.T, cond func(c Commit) bool) {
 	}
 }
 
+// awaitFailure returns when something has failed for a reason that has this text.
+func (r *recorder) awaitFailure(t *testing.T, text string) {
+	t.Helper()
+	r.await(t, func(Commit) bool { return r.failures(text) > 0 })
+}
+
+func (r *recorder) failures(text string) (n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.failed {
+		if strings.Contains(s, text) {
+			n++
+		}
+	}
+	return n
+}
+
 // run works in the background until the function it returns is called.
 func run(t *testing.T, o Options) (stop func()) {
 	t.Helper()

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"blobfeed/envelope"
@@ -58,6 +59,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	w.txn.reset(f.Completed)
 	var size int64
 	var done []Completion
+	var first source.Segment
 	for {
 		s := a.peek(due.Done())
 		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes || w.txn.full(w.TxnRecords, w.TxnBytes) {
@@ -68,6 +70,9 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 		}
 		a.take()
 		defer a.memory.Release(s.size)
+		if size == 0 {
+			first = s.m.Segment
+		}
 		size += max(s.size, 1)
 		w.txn.start()
 		for _, b := range s.batches {
@@ -88,6 +93,10 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	}
 	if len(done) == 0 {
 		return false, nil
+	}
+	// I8: retention begins with what is oldest, so while the first of them is there, no listing behind it missed anything.
+	if _, err := w.Feed.Manifest(w.hard, first); err != nil {
+		return false, fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 	}
 	w.txn.count(w.cursor)
 	w.cursor.Ahead = 0

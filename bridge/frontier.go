@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/mutation"
@@ -40,7 +41,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 			return true, w.end(f)
 		}
 		if err := w.lostSince(&f); err != nil {
-			return w.skipGap(f, err)
+			return w.skipGap(f, s, err)
 		}
 		// I5: nothing is in flight between two segments, so the counts may change here.
 		if err := w.recount(&f, s); err != nil {
@@ -56,7 +57,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	}
 	m, err := w.manifest(f.Current)
 	if err != nil {
-		return w.skipGap(f, err)
+		return w.skipGap(f, s, err)
 	}
 	if !resolved.Complete(m, s) && !(mutation.NoBarrier && m.Finalized) { // I6: no marker before every shard is delivered
 		return false, nil
@@ -77,6 +78,14 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 	ends := w.End != (envelope.Timestamp{}) && (more && w.beyond(next) || m.Begin.Add(m.Interval-segmentSlack).UnixNano() > w.End.Wall)
 	if ends || more && w.bundles(f.Current) {
 		next = source.Segment{}
+	} else if more {
+		// I8: retention may have removed this segment, and others behind it, while it was delivered. Only where it was still
+		// there after the next one was listed, is that one the next. Else the frontier names none, and lostSince looks into it.
+		if gone, err := w.goneSince(f.Current, time.Now()); err != nil {
+			return err
+		} else if gone {
+			next = source.Segment{}
+		}
 	}
 	f.Current, f.Ended = next, ends
 	if slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(m.Segment) }) {

@@ -42,13 +42,18 @@ func (b *Bridge) lost(ctx context.Context, seg source.Segment, err error) error 
 
 // skipGap commits, where err is lost history and the settings say so, a frontier that goes on at the oldest segment there
 // is, and keeps the gap for the next marker.
-func (w *worker) skipGap(f offsets.Frontier, err error) (moved bool, _ error) {
+func (w *worker) skipGap(f offsets.Frontier, s *offsets.State, err error) (moved bool, _ error) {
 	var gap *GapError
 	if !w.SkipGaps || !errors.As(err, &gap) {
 		return false, err
 	}
 	w.Log.Warn("history is lost; going on at the oldest segment", "lost", gap.At, "oldest", gap.Oldest)
 	w.Observer.Failed(w.p, gap)
+	for _, c := range s.Cursors { // I6: topics that were found in what is left there get the marker, too
+		if c != nil {
+			f.Adopt(c.Pins)
+		}
+	}
 	f.Completed, f.Current = gap.At, gap.Oldest
 	f.Gap = &offsets.Gap{From: gap.At, To: gap.Oldest}
 	f.Gaps++
@@ -67,6 +72,19 @@ func (w *worker) lostSince(f *offsets.Frontier) error {
 		}
 		return nil
 	})
+}
+
+// goneSince reports whether the manifest of seg was found missing after a moment: its chunks may be, too, and what a listing
+// after that did not show proves nothing.
+func (w *worker) goneSince(seg source.Segment, moment time.Time) (gone bool, err error) {
+	err = w.ask(func(ctx context.Context) error {
+		_, err := w.manifests.getSince(ctx, seg, moment)
+		if gone = errors.Is(err, source.ErrNotFound); gone {
+			return nil
+		}
+		return err
+	})
+	return gone, err
 }
 
 // chunkLost tells of a chunk that was to be read and is not there any more.

@@ -20,7 +20,7 @@ type encoders struct {
 }
 
 type lazyEncoder struct {
-	mu sync.Mutex
+	lock chan struct{} // capacity 1: who waits for it still hears its context
 	*envelope.Encoder
 }
 
@@ -28,12 +28,16 @@ func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, er
 	e.mu.Lock()
 	lazy := e.of[topic]
 	if lazy == nil {
-		lazy = new(lazyEncoder)
+		lazy = &lazyEncoder{lock: make(chan struct{}, 1)}
 		e.of[topic] = lazy
 	}
 	e.mu.Unlock()
-	lazy.mu.Lock() // who waits wants the same
-	defer lazy.mu.Unlock()
+	select {
+	case lazy.lock <- struct{}{}: // who waits wants the same
+		defer func() { <-lazy.lock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 	if lazy.Encoder == nil {
 		enc, err := e.make(ctx, topic)
 		if err != nil {

@@ -106,6 +106,61 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 	}
 }
 
+// An idle account: everything is delivered, and its last segment is open. A seek is obeyed without another event.
+func TestSeekWhileIdle(t *testing.T) {
+	m, f := simulated(t, feedsim.Spec{Shards: 3})
+	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
+	o, r := over(t, broker(t), m)
+	o.BundleBytes = 0
+	live(t, o)
+	r.await(t, func(c Commit) bool { return c.Emitted == 90 })
+	s := seize(t, o)
+	target, err := ParseTarget("earliest")
+	must(t, err)
+	must(t, s.Seek(t.Context(), target.Move))
+	s.Close(t.Context())
+	r.await(t, func(c Commit) bool { return c.Emitted == 180 })
+}
+
+// A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and holds a cursor of
+// the epoch before. What it writes under that would be void.
+func TestSeekOverAHeldLease(t *testing.T) {
+	m, f := simulated(t, feedsim.Spec{Shards: 3})
+	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
+	c := broker(t)
+	o, r := over(t, c, m)
+	o.BundleBytes = 0
+	live(t, o)
+	r.await(t, func(c Commit) bool { return c.Emitted == 90 })
+	cfg := *o.lease()
+	cfg.Instance, cfg.Now = "operator", time.Now
+	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	viewing, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- view.Run(viewing, o.Client...) }()
+	lease, err := offsets.Acquire(t.Context(), &cfg, view, 0) // the last of the fences; those before it are forgotten
+	must(t, err)
+	now, _, err := view.Get()
+	must(t, err)
+	target, err := ParseTarget("earliest")
+	must(t, err)
+	moved := *now.Frontier
+	target.Move(&moved)
+	moved.Epoch++
+	must(t, lease.Commit(t.Context(), nil, &moved))
+	lease.Close(t.Context())
+	stop()
+	must(t, <-ended)
+	r.await(t, func(c Commit) bool { return c.Emitted == 180 })
+	must(t, f.Next(t.Context()))
+	awaitState(t, o, "both segments are complete again", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Epoch == 1 && s.Frontier.Completed.String() == "2026/01/01/0100"
+	})
+	if data, _ := consume(t, c); data != 180 {
+		t.Errorf("%d records, want 180: each twice", data)
+	}
+}
+
 // What is wrong shows in the cursor, once, though nothing else is committed; so does how much is left to read.
 func TestCursorTellsTrouble(t *testing.T) {
 	c := broker(t)

@@ -29,6 +29,9 @@ const damageAttempts = 3
 // producer does not know.
 var errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 
+// errStays ends the pass of a shard of an open segment whose damage nothing can be done about yet.
+var errStays = errors.New("the damage stays")
+
 // run sends the batches of the shard, in order. What fails is tried again for ever: the position is unchanged, so nothing
 // is skipped (I8), and the other shards go on.
 func (s *shardPass) run(ctx context.Context) error {
@@ -56,6 +59,7 @@ func (s *shardPass) run(ctx context.Context) error {
 
 // next fills b with the next block, or with what is left out for damage.
 func (s *shardPass) next(ctx context.Context, b *batch) (end bool, err error) {
+	stays := false
 	err = s.retry(ctx, s.p, func(ctx context.Context) error {
 		err := s.r.Next(ctx, &b.events)
 		if end = errors.Is(err, io.EOF); end {
@@ -65,11 +69,19 @@ func (s *shardPass) next(ctx context.Context, b *batch) (end bool, err error) {
 		switch {
 		case !errors.As(err, &d):
 			return err
-		case s.confirmed(d):
-			return s.leaveOut(ctx, b, d)
+		case !s.confirmed(d):
+			return s.advise(d)
 		}
-		return s.advise(d)
+		err = s.leaveOut(ctx, b, d)
+		if stays = errors.As(err, &d) && !s.m.Finalized && !s.Once; stays {
+			s.Observer.Failed(s.p, err)
+			return nil
+		}
+		return err
 	})
+	if err == nil && stays {
+		err = errStays
+	}
 	return end, err
 }
 
@@ -85,8 +97,9 @@ func (s *shardPass) confirmed(d *source.DamageError) bool {
 // encode makes records of b. An event that can't be encoded is not skipped: the shard stays here, and says so, unless
 // there is a dead-letter topic.
 func (s *shardPass) encode(ctx context.Context, b *batch) error {
-	changed := false
+	changed, pieces := false, len(b.dead)
 	err := s.retry(ctx, s.p, func(ctx context.Context) error {
+		b.dead = b.dead[:pieces] // what an attempt before found comes again
 		err := b.encode(ctx, s.worker, s.m)
 		if changed = errors.Is(err, errLimitChanged); changed {
 			return nil

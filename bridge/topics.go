@@ -113,6 +113,11 @@ func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 		if err != nil {
 			return err
 		}
+		for topic, n := range counts { // Kafka takes none away: a broker lags behind the others, or somebody made the topic anew
+			if had := f.Topics[topic]; n < had {
+				return fmt.Errorf("topic %s has %d partitions and had %d: if it was deleted, create it with as many", topic, n, had)
+			}
+		}
 		f.Topics = counts
 		if w.Markers != envelope.MarkersTopic {
 			return nil

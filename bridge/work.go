@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"blobfeed/offsets"
@@ -23,18 +24,20 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 			}
 		}
 		read := w.cursor.Counts.Read
-		if err := w.pass(m, shards, readers); err != nil {
+		stuck, err := w.pass(m, shards, readers)
+		if err != nil {
 			return err
 		}
 		if m.Finalized {
 			return nil
 		}
 		seg := m.Segment
-		w.drained.Store(&seg)
+		if !stuck {
+			w.drained.Store(&seg)
+		}
 		w.pool.drop()
 		w.wake()
-		var err error
-		if m, err = w.awaitMore(m, w.cursor.Counts.Read > read); err != nil || m.Segment != seg {
+		if m, err = w.awaitMore(m, w.cursor.Counts.Read > read, stuck); err != nil || m.Segment != seg {
 			return err
 		}
 		shards = w.shards(m)
@@ -42,19 +45,27 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 }
 
 // awaitMore returns the manifest when it is time to list the shards of an open segment again; the zero manifest if the
-// segment is lost, which step knows what to do about.
+// segment is lost, or no more ours to deliver, which step knows what to do about.
 //
 // Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its end
 // shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
-func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, error) {
-	w.Observer.Active(w.p, Drained)
+func (w *worker) awaitMore(m source.Manifest, moved, stuck bool) (source.Manifest, error) {
+	drained := func() {
+		if !stuck {
+			w.Observer.Active(w.p, Drained)
+		}
+	}
+	drained()
 	defer w.Observer.Active(w.p, Working)
-	quiet := !moved && w.Now().After(m.Begin.Add(m.Interval+segmentSlack))
+	quiet := !moved && !stuck && w.Now().After(m.Begin.Add(m.Interval+segmentSlack))
 	for waited := time.Duration(0); ; {
 		if err := sleep(w.soft, w.PollInterval); err != nil {
 			return m, err
 		}
 		waited += w.PollInterval
+		if over, err := w.over(m.Segment); over || err != nil {
+			return source.Manifest{}, err
+		}
 		next, err := w.manifest(m.Segment)
 		var gap *GapError
 		if w.SkipGaps && errors.As(err, &gap) {
@@ -63,26 +74,42 @@ func (w *worker) awaitMore(m source.Manifest, moved bool) (source.Manifest, erro
 		if err != nil || next.Finalized || len(next.Shards) != len(m.Shards) || !quiet || waited >= w.QuietInterval {
 			return next, err
 		}
-		w.Observer.Active(w.p, Drained) // still, and what failed before succeeds
+		drained() // still, and what failed before succeeds
 	}
 }
 
-// pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds.
-func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.ShardReader) error {
+// over reports whether somebody has taken the lease, or moved the frontier away from seg. Who writes nothing would not notice:
+// an idle account's segment stays open for days, and a seek would wait for its next event.
+func (w *worker) over(seg source.Segment) (bool, error) {
+	s, _, err := w.view.Get()
+	return err == nil && (s.Owners[w.p] != w.Instance || s.Frontier == nil || s.Frontier.Current != seg || s.Epoch != w.cursor.Epoch), err
+}
+
+// pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stuck says that
+// a shard of an open segment is damaged, and stays where it is: the pass ends without it, so that the others are listed again,
+// and it is told when the segment is finalized, which may be what its damage waits for.
+func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.ShardReader) (stuck bool, _ error) {
 	w.memory.passing.Add(1)
-	ctx, cancel := context.WithCancel(w.soft)
+	ctx, cancel := context.WithCancelCause(w.soft)
 	out := make(chan *batch, prefetch*len(shards))
 	var reading sync.WaitGroup
-	errs := make([]error, len(shards))
-	for i, shard := range shards {
-		reading.Go(func() { errs[i] = (&shardPass{worker: w, m: m, shard: shard, r: readers[shard], out: out}).run(ctx) })
+	var damaged atomic.Bool
+	for _, shard := range shards {
+		reading.Go(func() {
+			switch err := (&shardPass{worker: w, m: m, shard: shard, r: readers[shard], out: out}).run(ctx); {
+			case errors.Is(err, errStays):
+				damaged.Store(true)
+			case err != nil:
+				cancel(err) // also where another shard tries again for ever
+			}
+		})
 	}
 	go func() {
 		reading.Wait()
 		close(out)
 	}()
 	defer func() { // the readers must be gone before the lease is
-		cancel()
+		cancel(nil)
 		for b := range out {
 			w.memory.release(b.held)
 		}
@@ -98,41 +125,47 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 		select {
 		case b, ok := <-out:
 			if !ok {
-				return w.endPass(m, shards, readers, errors.Join(errs...))
+				stuck = damaged.Load()
+				return stuck, w.endPass(m, shards, readers, stuck, context.Cause(ctx))
 			}
 			if w.txn.began.IsZero() {
 				flush.Reset(w.CommitInterval)
 			}
 			if err := w.add(b); err != nil {
-				return err
+				return false, err
 			}
 			if w.txn.full(w.TxnRecords, w.memory.transaction(w.TxnBytes)) {
 				flush.Stop()
 				if err := w.commit(); err != nil {
-					return err
+					return false, err
 				}
 			}
 		case <-flush.C:
 			if err := w.commit(); err != nil {
-				return err
+				return false, err
 			}
 		case <-w.trouble:
 			if w.txn.began.IsZero() { // else the commit that is due tells of it
 				if err := w.tell(); err != nil {
-					return err
+					return false, err
 				}
 			}
 		case <-w.soft.Done():
-			return errors.Join(w.soft.Err(), w.commit()) // what is in out is dropped, and so are its readers
+			return false, errors.Join(w.soft.Err(), w.commit()) // what is in out is dropped, and so are its readers
 		}
 	}
 }
 
 // endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
 // listing made after that was known (I7), the cursor says that this lease is done.
-func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*source.ShardReader, err error) error {
+func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*source.ShardReader, stuck bool, err error) error {
+	if err == nil && m.Finalized {
+		if done, lerr := w.listed(m.Segment, shards, readers); !done {
+			return errors.Join(lerr, w.commit()) // step finds the segment gone
+		}
+	}
 	if err == nil {
-		w.txn.drained = !m.Finalized
+		w.txn.drained = !m.Finalized && !stuck
 		for _, shard := range shards {
 			if at := readers[shard].Modified(); w.txn.drained && at.After(w.txn.published) {
 				w.txn.published = at
@@ -144,6 +177,20 @@ func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*sourc
 		}
 	}
 	return errors.Join(err, w.commit())
+}
+
+// listed reports whether the listings of the shards of a finalized segment can be believed. One without chunks may be that of
+// a shard without events, or of one that retention has removed since the manifest was read (I8); of others the reader knows
+// where it was. The manifest tells, if it is read anew.
+func (w *worker) listed(seg source.Segment, shards []int, readers map[int]*source.ShardReader) (bool, error) {
+	now := time.Now()
+	for _, shard := range shards {
+		if readers[shard].Position() == (source.ShardPosition{}) {
+			gone, err := w.goneSince(seg, now)
+			return !gone && err == nil, err
+		}
+	}
+	return true, nil
 }
 
 // add puts a batch into the open transaction and moves the cursor over it. Both or neither: the cursor that is

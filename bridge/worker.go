@@ -170,6 +170,13 @@ func (w *worker) step() error {
 	if s.Owners[w.p] != w.Instance {
 		return offsets.ErrFenced // our cursor may be void, and without something to write we would not notice
 	}
+	if w.cursor.Epoch < s.Epoch { // a seek, since we took the lease: I3, the cursor that counts is the one that is read after that
+		w.cursor = s.Cursor(w.p)
+	}
+	if c := s.Cursors[w.p]; c != nil && w.cursor.Done && !c.Finished(w.cursor.Segment) {
+		// Without transactions nothing stops an owner that was paused for long. Its cursor is the last, and so the one that counts.
+		return errors.New("a former owner of the lease has written a cursor: reading on from there")
+	}
 	if err := w.see(s.Frontier); err != nil {
 		return err
 	}

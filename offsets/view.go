@@ -148,6 +148,9 @@ func (s *State) apply(r *kgo.Record) error {
 		if err := documents.decode(keyFrontier, r.Value, f); err != nil {
 			return err
 		}
+		if have := s.Frontier; have != nil && f.Epoch == have.Epoch && f.Completed.Compare(have.Completed) < 0 {
+			return nil // of a former owner that was paused for long: without transactions nothing stops it
+		}
 		s.Frontier, s.Epoch = f, f.Epoch
 		if f.Reset {
 			s.Frontier = nil

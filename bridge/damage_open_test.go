@@ -1,0 +1,61 @@
+package bridge
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// noBlock is what is no block, and long enough to be told as that.
+var noBlock = []byte(strings.Repeat("garbage ", 20))
+
+const openChunk = "/2026/01/01/0000/00000.avro"
+
+// A chunk of an open segment whose header is damaged: whether more of it comes is not known until the segment is finalized.
+// Then it goes to the dead-letter topic.
+func TestDamageUntilFinalized(t *testing.T) {
+	m := newMemory()
+	shards := map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}}
+	m.segment("2026/01/01/0000", "Publishing", 60, shards)
+	m.replace("log/00"+openChunk, "Obj", "Xbj")
+	o, r := over(t, broker(t), m)
+	o.DeadLetter, o.BundleBytes = deadTopic, 0
+	live(t, o)
+	r.awaitFailure(t, "header")
+	m.segment("2026/01/01/0000", "Finalized", 60, shards)
+	r.await(t, func(c Commit) bool { return c.Dead == 1 })
+}
+
+// Two shards of one lease in an open segment: one is damaged and stays, the other grows, and is read on.
+func TestDamageBesideAGrowingShard(t *testing.T) {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
+	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
+	o, r := over(t, broker(t), m)
+	o.OffsetsPartitions = 1
+	live(t, o)
+	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
+	r.awaitFailure(t, "log/00"+openChunk)
+	must(t, m.Append(t.Context(), "log/01"+openChunk, avro(false, happened{"3", "2026-01-01T00:11:00Z", "b"})))
+	r.await(t, func(c Commit) bool { return c.Emitted == 3 })
+}
+
+// One shard of a lease is damaged and tries again for ever; what another meets meanwhile, which only a new hold of the lease
+// can mend, is done.
+func TestTroubleBesideDamage(t *testing.T) {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", strings.Repeat("b", 900)}}})
+	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
+	c := broker(t)
+	low, high := "1300", "1000000"
+	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
+	o, r := over(t, c, m)
+	o.OffsetsPartitions, o.BundleBytes = 1, 0
+	live(t, o)
+	r.awaitFailure(t, "max.message.bytes")
+	r.awaitFailure(t, "log/00"+openChunk)
+	_, err := admin(t, c).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}, topic)
+	must(t, err)
+	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
+}

@@ -1,0 +1,134 @@
+package bridge
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"blobfeed/offsets"
+)
+
+// threeHours is a feed whose first two segments are about to be removed; events 2 and 3 of them may be lost.
+func threeHours() *memory {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
+	m.segment("2026/01/01/0100", "Finalized", 60, map[int][]happened{0: {{"3", "2026-01-01T01:10:00Z", "a"}}})
+	m.segment("2026/01/01/0200", "Finalized", 60, map[int][]happened{0: {{"4", "2026-01-01T02:10:00Z", "a"}}})
+	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{0: {{"5", "2026-01-01T03:10:00Z", "a"}}})
+	return m
+}
+
+// retention removes them.
+func retention(m *memory) {
+	for _, hour := range []string{"0000", "0100"} {
+		for _, of := range []string{"idx/segments", "log/00", "log/01"} {
+			m.remove(of + "/2026/01/01/" + hour)
+		}
+	}
+}
+
+// Retention removes segments while they are delivered, and their manifests were read before. Whatever the bridge was about,
+// the loss is told of, once.
+func TestRemovedMeanwhile(t *testing.T) {
+	const first = "/2026/01/01/0000"
+	for name, c := range map[string]struct {
+		held string // what is asked for just before the removal, and first refused
+		sent int    // events until then
+		seen string // events after all
+	}{
+		"a shard is not begun":          {"log/01" + first, 1, "1 4 5"},
+		"the next segment is not named": {"idx/segments/2026/01/01/", 2, "1 2 4 5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := threeHours()
+			var held, begun atomic.Bool
+			m.onList = func(prefix string) error {
+				if held.Load() && begun.Load() && strings.HasPrefix(prefix, c.held) {
+					return errors.New("refused")
+				}
+				return nil
+			}
+			var once sync.Once
+			m.onRead = func(name string) error {
+				if strings.HasPrefix(name, "log/00"+first) {
+					once.Do(func() { begun.Store(true) })
+				}
+				return nil
+			}
+			held.Store(true)
+			if strings.HasPrefix(c.held, "log") {
+				begun.Store(true)
+			}
+			b := broker(t)
+			o, r := over(t, b, m)
+			o.BundleBytes, o.SkipGaps = 0, true
+			live(t, o)
+			r.await(t, func(n Commit) bool { return n.Emitted == c.sent })
+			r.awaitFailure(t, "refused")
+			retention(m)
+			held.Store(false)
+			r.await(t, func(n Commit) bool { return n.Emitted == len(strings.Fields(c.seen)) })
+			awaitState(t, o, "the gap is counted", func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Gaps == 1 })
+			seen := &order{}
+			consume(t, b, seen)
+			if ids := seen.sortedIDs(); ids != c.seen {
+				t.Errorf("events %s, want %s", ids, c.seen)
+			}
+		})
+	}
+}
+
+// The same in segments that are read ahead: the listing of one comes after its manifest, and the removal in between.
+func TestRemovedWhileReadAhead(t *testing.T) {
+	m := threeHours()
+	read := make(chan struct{})
+	var once, removal sync.Once
+	m.onRead = func(name string) error {
+		if strings.HasPrefix(name, "log/00/2026/01/01/0000") {
+			once.Do(func() { close(read) })
+		}
+		return nil
+	}
+	m.onList = func(prefix string) error {
+		if strings.HasPrefix(prefix, "log/00/2026/01/01/0100") {
+			<-read
+			removal.Do(func() {
+				for _, gone := range []string{"idx/segments/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100"} {
+					m.remove(gone)
+				}
+			})
+		}
+		return nil
+	}
+	b := broker(t)
+	o, _ := over(t, b, m)
+	must(t, runOnce(t, o))
+	seen := &order{}
+	consume(t, b, seen)
+	if ids := seen.sortedIDs(); ids != "4 5" { // as if it began now
+		t.Errorf("events %s, as if there had been no others between them", ids)
+	}
+}
+
+// A topic that was found in a segment of which the rest is lost gets the marker that tells of the loss (I6).
+func TestGapKeepsFoundTopics(t *testing.T) {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
+	c := broker(t)
+	o, _ := over(t, c, m)
+	o.Topics = topics(t, "t-{container}")
+	must(t, runOnce(t, o))
+	m.segment("2026/01/01/0100", "Finalized", 60, map[int][]happened{0: nil})
+	m.segment("2026/01/01/0200", "Publishing", 60, map[int][]happened{0: nil})
+	m.remove("idx/segments/2026/01/01/0000")
+	m.remove("log/00/2026/01/01/0000")
+	o.SkipGaps, o.BundleBytes = true, 0
+	must(t, runOnce(t, o))
+	var gaps []string
+	data, markers := consumeAll(t, c, []string{"t-c"}, told(&gaps))
+	if data != 1 || markers == 0 || len(gaps) != markers {
+		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
+	}
+}
