@@ -113,6 +113,11 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 			b.late++
 		}
 	}
+	if n := len(b.events.Events); n > 0 { // also one that is left out: so far the feed has come
+		if at, err := envelope.EventTime(&b.events.Events[n-1]); err == nil && at.After(b.last) {
+			b.last = at
+		}
+	}
 	for i := range b.dead {
 		b.addDead(w.DeadLetter, &b.dead[i])
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/mutation"
@@ -32,15 +33,19 @@ type Bridge struct {
 	fatal  func(error)     // stops the instance with an error
 	finish func()          // stops the instance: its work is done
 
-	mu      sync.Mutex
-	workers map[int32]*worker
-	met     map[string]bool // topics that were opened
-	joined  bool
-	poke    chan struct{} // capacity 1: something changed that --once waits for
+	mu       sync.Mutex
+	workers  map[int32]*worker
+	met      map[string]bool // topics that were opened
+	joined   bool
+	refusals int           // by the group, in a row
+	poke     chan struct{} // capacity 1: something changed that --once waits for
 }
 
 // prepareTimeout is when an attempt to reach the brokers is given up and reported.
 const prepareTimeout = 15 * time.Second
+
+// leaveTimeout is for the group's answer, after the workers have ended.
+const leaveTimeout = time.Second
 
 // New returns a bridge that does nothing yet.
 func New(o Options) *Bridge {
@@ -101,7 +106,9 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")
-	leave() // revokes every lease, so the workers commit and end
+	leaving, left := context.WithTimeout(context.Background(), b.Shutdown+leaveTimeout)
+	defer left()
+	leave(leaving) // revokes every lease, so the workers commit and end
 	b.Revoked(b.held(), false)
 	mutation.Crash("leave", "done")
 	return ended(stop, nil)
@@ -221,6 +228,26 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 	}
 	if len(ws) > 0 {
 		b.Log.Info("leases released", "leases", leases, "lost", lost)
+	}
+}
+
+// Refused reports what keeps us out of the group. With Once it ends the run like all else that fails: nobody looks after it.
+func (b *Bridge) Refused(err error) {
+	if errors.Is(err, kerr.InvalidSessionTimeout) {
+		b.fatal(&SettingsError{Problem: fmt.Sprintf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from their group.min.session.timeout.ms "+
+			"(6 s by default) to their group.max.session.timeout.ms (30 min)", b.Session)})
+		return
+	}
+	b.Observer.Failed(-1, err)
+	b.mu.Lock()
+	if b.joined {
+		b.refusals = 0
+	}
+	b.refusals++
+	enough := b.Once && b.refusals >= onceAttempts
+	b.mu.Unlock()
+	if enough {
+		b.fatal(&givenUpError{err})
 	}
 }
 

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
 	"blobfeed/verify"
 )
@@ -158,5 +160,29 @@ func TestLimitRaised(t *testing.T) {
 	stop()
 	if data, _ := consume(t, c, promises()...); data != 50 {
 		t.Errorf("%d records", data)
+	}
+}
+
+// A dead letter comes once, also when what is behind it in the block has to be tried again.
+func TestDeadLetterOnce(t *testing.T) {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}})
+	c := broker(t)
+	o, r := over(t, c, m)
+	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, topics(t, "t-{container}")
+	var err error
+	o.Start, err = ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
+	must(t, err)
+	encoder, away := o.Encoder, true
+	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		if away {
+			away = false
+			return nil, errors.New("the registry is away")
+		}
+		return encoder(ctx, topic)
+	}
+	must(t, runOnce(t, o))
+	if letters := dead(t, c); len(letters) != 1 || r.Dead != 1 || r.failures("the registry is away") != 1 {
+		t.Errorf("%d letters, %+v", len(letters), r.Commit)
 	}
 }

@@ -50,7 +50,7 @@ type Commit struct {
 	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
 	Bytes    int           // keys, values and headers
-	Last     time.Time     // the latest event time in it
+	Last     time.Time     // the latest event time in it, also of events that are left out
 	Drained  bool          // everything that is in an open segment so far is delivered
 	Took     time.Duration // from the first record to the commit's acknowledgement
 	// Published is, of a commit that drains an open segment, when the feed last grew; zero where that is not known.

@@ -160,8 +160,8 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 // listing made after that was known (I7), the cursor says that this lease is done.
 func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*source.ShardReader, stuck bool, err error) error {
 	if err == nil && m.Finalized {
-		if done, lerr := w.listed(m.Segment, shards, readers); !done {
-			return errors.Join(lerr, w.commit()) // step finds the segment gone
+		if done, err := w.listed(m.Segment, shards, readers); !done {
+			return err // if there is none, step finds the segment gone
 		}
 	}
 	if err == nil {
@@ -181,11 +181,14 @@ func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*sourc
 
 // listed reports whether the listings of the shards of a finalized segment can be believed. One without chunks may be that of
 // a shard without events, or of one that retention has removed since the manifest was read (I8); of others the reader knows
-// where it was. The manifest tells, if it is read anew.
+// where it was. The manifest tells, if it is read anew. That may take long, so what the transaction has goes before.
 func (w *worker) listed(seg source.Segment, shards []int, readers map[int]*source.ShardReader) (bool, error) {
 	now := time.Now()
 	for _, shard := range shards {
 		if readers[shard].Position() == (source.ShardPosition{}) {
+			if err := w.commit(); err != nil {
+				return false, err
+			}
 			gone, err := w.goneSince(seg, now)
 			return !gone && err == nil, err
 		}

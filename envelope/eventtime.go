@@ -4,7 +4,15 @@ import (
 	"fmt"
 	"strconv"
 	"time"
+
+	"blobfeed/source/ocf"
 )
+
+// EventTime returns when an event happened.
+func EventTime(ev *ocf.Event) (time.Time, error) {
+	ns, err := parseTime(ev.EventTime)
+	return time.Unix(0, ns), err
+}
 
 // parseTime parses an event's time. The service writes 2006-01-02T15:04:05.0000000Z always, which is read without
 // time.Parse; anything else goes through it.

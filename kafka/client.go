@@ -19,8 +19,6 @@ type Client struct {
 	SASL        *SASL         // nil: anonymous, or known by a certificate
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 
-	// Trouble hears of errors that a group member retries by itself, and nobody else would. Nil: nobody.
-	Trouble func(error)
 }
 
 // Options returns the options, or an error that names what does not fit.
@@ -61,16 +59,6 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		}
 		opts = append(opts, kgo.SASL(mechanism))
 	}
-	if c.Trouble != nil {
-		opts = append(opts, kgo.WithHooks(trouble(c.Trouble)))
-	}
 	return opts, nil
 }
 
-// trouble tells of what ends a group session. Without it a bridge whose password was changed would only fall silent.
-type trouble func(error)
-
-// OnGroupManageError implements kgo.HookGroupManageError.
-func (t trouble) OnGroupManageError(err error) {
-	t(fmt.Errorf("keeping membership of the group: %w", err))
-}

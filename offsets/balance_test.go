@@ -83,6 +83,8 @@ func (m *member) Revoked(leases []int32, _ bool) {
 	m.revoked += len(leases)
 }
 
+func (m *member) Refused(error) {}
+
 func (m *member) has() []int32 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -100,7 +102,7 @@ func TestJoinKeepsTheOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return leave
+		return func() { leave(ctx) }
 	}
 	await := func(want string) {
 		t.Helper()

@@ -16,14 +16,24 @@ type Holder interface {
 	// Revoked takes leases away and returns when they are released: until then nobody else gets them.
 	// Lost is true when the group has already given them away (the session expired); then there is nothing to save.
 	Revoked(leases []int32, lost bool)
+	// Refused hears of what ends a session of the group, or an attempt at one. The member tries again by itself.
+	Refused(err error)
+}
+
+// refused implements kgo.HookGroupManageError.
+type refused func(error)
+
+func (f refused) OnGroupManageError(err error) {
+	f(fmt.Errorf("keeping membership of the group: %w", err))
 }
 
 // heartbeat is how soon a member hears that leases are free: what an instance gives up when it stops waits for so long.
 const heartbeat = 300 * time.Millisecond
 
 // Join makes this instance a member of the group until the returned function is called, which hands over every lease
-// first. Nothing is fetched from the topic: membership alone decides who holds what.
-func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(), err error) {
+// first. It does not wait for brokers that do not answer when its context ends: they notice after a session. Nothing is fetched
+// from the topic: membership alone decides who holds what.
+func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(context.Context), err error) {
 	told := func(f func([]int32)) func(context.Context, *kgo.Client, map[string][]int32) {
 		return func(_ context.Context, _ *kgo.Client, m map[string][]int32) {
 			f(slices.Sorted(slices.Values(m[cfg.Topic])))
@@ -36,6 +46,7 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(session),
 		kgo.HeartbeatInterval(min(heartbeat, session/4)),
+		kgo.WithHooks(refused(h.Refused)),
 		kgo.OnPartitionsAssigned(told(h.Assigned)),
 		kgo.OnPartitionsRevoked(told(func(ps []int32) { h.Revoked(ps, false) })),
 		kgo.OnPartitionsLost(told(func(ps []int32) { h.Revoked(ps, true) })))...)
@@ -43,5 +54,8 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 		return nil, fmt.Errorf("joining group %s: %w", group, err)
 	}
 	cl.PauseFetchTopics(cfg.Topic)
-	return cl.Close, nil
+	return func(ctx context.Context) {
+		_ = cl.LeaveGroupContext(ctx) // Close alone would wait for an answer
+		cl.Close()
+	}, nil
 }

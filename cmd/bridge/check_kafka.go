@@ -41,7 +41,7 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 
 // checkState compares the settings with those of the records that are there: run refuses others.
 func checkState(ctx context.Context, c *config.Config, found *check.Findings) error {
-	o, err := options(c, nil, observe{})
+	o, err := options(c, observe{})
 	if err != nil {
 		return err
 	}

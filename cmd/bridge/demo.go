@@ -85,7 +85,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 	if err := feed.Open(ctx); err != nil {
 		return err
 	}
-	o, err := options(conf, nil, observe{})
+	o, err := options(conf, observe{})
 	if err != nil {
 		return err
 	}

@@ -40,8 +40,7 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 	log, progress := logs(c, stderr)
 	var monitor *ops.Monitor
 	var observers bridge.Observers
-	heard := func(err error) { observers.Failed(-1, err) }
-	o, err := options(c, heard, observe{
+	o, err := options(c, observe{
 		storage: func(op string, status int, took time.Duration, received int64) {
 			monitor.Requested(op, status, took, received)
 		},
@@ -135,9 +134,8 @@ func obey(ctx context.Context, signals <-chan os.Signal, first, second func()) {
 	}
 }
 
-// options turns settings into what a bridge is made of. Trouble hears of errors that the Kafka clients retry by themselves,
-// observe of requests to the storage service and the registry.
-func options(c *config.Config, trouble func(error), observe observe) (bridge.Options, error) {
+// options turns settings into what a bridge is made of. Observe hears of requests to the storage service and the registry.
+func options(c *config.Config, observe observe) (bridge.Options, error) {
 	feed, id, account, err := observedFeed(c, observe)
 	if err != nil {
 		return bridge.Options{}, err
@@ -154,7 +152,6 @@ func options(c *config.Config, trouble func(error), observe observe) (bridge.Opt
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	client.Trouble = trouble
 	kafkaOptions, err := client.Options()
 	if err != nil {
 		return bridge.Options{}, err

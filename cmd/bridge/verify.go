@@ -50,7 +50,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	if v.Options, err = options(c, nil, observe{}); err != nil {
+	if v.Options, err = options(c, observe{}); err != nil {
 		return &usageError{err}
 	}
 	v.config = c

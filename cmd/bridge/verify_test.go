@@ -371,7 +371,7 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, nil, observe{})
+	o, err := options(c, observe{})
 	if err != nil {
 		t.Fatal(err)
 	}

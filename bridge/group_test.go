@@ -1,0 +1,56 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// A broker that does not answer any more does not hold up a stop.
+func TestStopWithoutAnAnswer(t *testing.T) {
+	c := broker(t)
+	o, r := options(t, c, realFeed)
+	o.Once, o.Shutdown = false, 100*time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- New(o).Run(ctx, t.Context()) }()
+	r.await(t, func(c Commit) bool { return c.Read == realEvents })
+	c.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		return nil, errors.New("no answer"), true
+	})
+	cancel()
+	select {
+	case err := <-ended:
+		must(t, err)
+	case <-time.After(20 * time.Second):
+		t.Fatal("it waits for the group")
+	}
+}
+
+// Who may not join the group is told so, also by a run that nobody looks after.
+func TestGroupRefuses(t *testing.T) {
+	for _, refusal := range []*kerr.Error{kerr.GroupAuthorizationFailed, kerr.InvalidSessionTimeout} {
+		t.Run(refusal.Message, func(t *testing.T) {
+			c := broker(t)
+			c.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				c.KeepControl()
+				resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
+				resp.ErrorCode = refusal.Code
+				return resp, nil, true
+			})
+			o, _ := options(t, c, realFeed)
+			err := runOnce(t, o)
+			var settings *SettingsError
+			if isSettings := errors.As(err, &settings); isSettings != (refusal == kerr.InvalidSessionTimeout) || isSettings && !strings.Contains(err.Error(), "BRIDGE_SESSION_TIMEOUT") ||
+				!isSettings && !errors.Is(err, refusal) {
+				t.Errorf("err = %v", err)
+			}
+		})
+	}
+}
