@@ -21,8 +21,9 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if *output != "text" && *output != "json" {
-		return &usageError{fmt.Errorf("--output %s: want text or json", *output)}
+	asJSON, err := wantsJSON(*output)
+	if err != nil {
+		return err
 	}
 	c, err := config.Load(false)
 	if err != nil {
@@ -36,7 +37,7 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return &usageError{err}
 	}
 	show := found.Text
-	if *output == "json" {
+	if asJSON {
 		show = found.JSON
 	}
 	if err := show(stdout); err != nil {

@@ -67,8 +67,9 @@ func schemas(stdout io.Writer) error {
 
 // effective prints the settings in force, also those that have problems: they are what somebody wants to look at.
 func effective(shape string, stdout io.Writer) error {
-	if shape != "text" && shape != "json" {
-		return &usageError{fmt.Errorf("--output %s: want text or json", shape)}
+	asJSON, err := wantsJSON(shape)
+	if err != nil {
+		return err
 	}
 	c, problems := config.Load(true)
 	if c == nil {
@@ -77,7 +78,7 @@ func effective(shape string, stdout io.Writer) error {
 	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 	for _, e := range c.Effective() {
 		var err error
-		if shape == "json" {
+		if asJSON {
 			err = json.NewEncoder(stdout).Encode(e)
 		} else {
 			_, err = fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, orDash(e.Value), e.From)

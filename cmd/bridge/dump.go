@@ -29,20 +29,23 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	segment := fs.String("segment", "", "print the events of this segment")
 	at := fs.String("at", "", "begin at the block at this offset of the chunk; or print the event at this position of the feed")
 	state := fs.Bool("state", false, "print the bridge's progress")
-	if err := parse(fs, args); err != nil {
+	var chunk string
+	if err := parse(fs, args, &chunk); err != nil {
 		return err
 	}
-	if *output != "text" && *output != "json" {
-		return &usageError{fmt.Errorf("--output %s: want text or json", *output)}
+	asJSON, err := wantsJSON(*output)
+	if err != nil {
+		return err
 	}
-	d := dumper{out: stdout, json: *output == "json"}
-	chunk := fs.Arg(0)
+	if place := chunk != "" || *at != ""; *state && (place || *segment != "") || place && *segment != "" {
+		return &usageError{errors.New("--segment, --state, and a chunk or --at exclude each other")}
+	}
+	d := dumper{out: stdout, json: asJSON}
 	if position, err := envelope.ParsePosition(*at); err == nil && chunk == "" {
 		return d.inFeed(func(feed *source.Feed) error { return d.event(ctx, feed, position) })
 	}
 	offset := int64(0)
 	if *at != "" {
-		var err error
 		if offset, err = strconv.ParseInt(*at, 10, 64); err != nil || chunk == "" {
 			return &usageError{fmt.Errorf("--at %s: want an offset and a chunk, or the position of an event", *at)}
 		}

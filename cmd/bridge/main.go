@@ -114,12 +114,29 @@ func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.Fla
 	return fs
 }
 
-// parse reports a bad flag as a usage error; a request for help passes through.
-func parse(fs *flag.FlagSet, args []string) error {
-	if err := fs.Parse(args); err != nil && !errors.Is(err, flag.ErrHelp) {
-		return &usageError{err}
-	} else if err != nil {
-		return err
+// parse takes flags wherever they stand, and puts what else there is into words. A bad flag, or a word too much, is a usage
+// error; a request for help passes through.
+func parse(fs *flag.FlagSet, args []string, words ...*string) error {
+	for {
+		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return &usageError{err}
+		}
+		if fs.NArg() == 0 {
+			return nil
+		}
+		if len(words) == 0 {
+			return &usageError{fmt.Errorf("%q is too much: bridge %s --help shows what it takes", fs.Arg(0), fs.Name())}
+		}
+		*words[0] = fs.Arg(0)
+		words, args = words[1:], fs.Args()[1:]
 	}
-	return nil
+}
+
+func wantsJSON(output string) (bool, error) {
+	if output != "text" && output != "json" {
+		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
+	}
+	return output == "json", nil
 }

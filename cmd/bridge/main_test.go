@@ -54,6 +54,23 @@ func TestExitCodes(t *testing.T) {
 		"dump " + chunk:           {exitOK, "BlobCreated"},
 		"dump --at 9999 " + chunk: {exitOK, ""},
 		"dump --at 2435 " + chunk: {exitFailed, "corrupt at offset 2435"},
+		// Flags stand where they like, and nothing is left over.
+		"dump " + chunk + " --at 2435": {exitFailed, "corrupt at offset 2435"},
+		"dump " + chunk + " more":      {exitUsage, `"more" is too much`},
+		"dump --state " + chunk:        {exitUsage, "exclude each other"},
+		"dump --state --at 12":         {exitUsage, "exclude each other"},
+		"dump --state --segment x":     {exitUsage, "exclude each other"},
+		"dump --segment x " + chunk:    {exitUsage, "exclude each other"},
+		"run once":                     {exitUsage, `"once" is too much: bridge run --help`},
+		"run now --fast":               {exitUsage, `"now" is too much`},
+		"check now --output json":      {exitUsage, `"now" is too much`},
+		"config now":                   {exitUsage, `"now" is too much`},
+		"config --output xml":          {exitUsage, "xml"},
+		"demo now":                     {exitUsage, `"now" is too much`},
+		"healthcheck now":              {exitUsage, `"now" is too much`},
+		"metrics now":                  {exitUsage, `"now" is too much`},
+		"status now":                   {exitUsage, `"now" is too much`},
+		"version now":                  {exitUsage, `"now" is too much`},
 	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		if code != want.code || !strings.Contains(stdout+stderr, want.says) {

@@ -30,7 +30,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if *topic == "" || fs.NArg() > 0 || *cleanup != (*from == "" && *to == "") || !*cleanup && (*from == "" || *to == "") {
+	if *topic == "" || *cleanup != (*from == "" && *to == "") || !*cleanup && (*from == "" || *to == "") {
 		return &usageError{errors.New("replay needs --from, --to and --topic, or --cleanup and --topic")}
 	}
 	if strings.Contains(*topic, "{") {

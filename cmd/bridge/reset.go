@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -22,9 +21,6 @@ func resetVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	f := newChangeFlags(fs)
 	if err := parse(fs, args); err != nil {
 		return err
-	}
-	if fs.NArg() > 0 {
-		return &usageError{errors.New("reset takes no arguments")}
 	}
 	return f.run(ctx, stdout,
 		func(s *offsets.State, c *plan) error { planReset(s, c); return nil },

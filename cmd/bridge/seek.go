@@ -26,7 +26,7 @@ func seekVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if *to == "" || fs.NArg() > 0 {
+	if *to == "" {
 		return &usageError{errors.New("seek needs --to: a segment such as 2026/01/31/1200, a time, the text of an \"updated\", or earliest")}
 	}
 	target, err := bridge.ParseTarget(*to)

@@ -325,10 +325,10 @@ func TestStateUsage(t *testing.T) {
 	}{
 		"seek":                                   {exitUsage, "--to"},
 		"seek --to yesterday":                    {exitUsage, "yesterday"},
-		"seek --to earliest more":                {exitUsage, "--to"},
+		"seek --to earliest more":                {exitUsage, `"more" is too much`},
 		"seek --to earliest":                     {exitFailed, "no topic b.offsets"},
 		"seek --to 2020/05/27/1500 --output xml": {exitUsage, "xml"},
-		"reset now":                              {exitUsage, "no arguments"},
+		"reset now":                              {exitUsage, `"now" is too much`},
 		"reset":                                  {exitFailed, "no topic b.offsets"},
 		"status --watch never":                   {exitUsage, "watch"},
 		"status --output xml":                    {exitUsage, "xml"},

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -34,8 +33,8 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	if *watch < 0 || fs.NArg() > 0 {
-		return &usageError{errors.New("status takes --output and --watch, a duration such as 2s")}
+	if *watch < 0 {
+		return &usageError{fmt.Errorf("--watch %s: want a duration such as 2s", *watch)}
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
@@ -162,11 +161,4 @@ func moment(t *time.Time, ago *float64) string {
 		return "-"
 	}
 	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), span(time.Duration(*ago*float64(time.Second))))
-}
-
-func wantsJSON(output string) (bool, error) {
-	if output != "text" && output != "json" {
-		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
-	}
-	return output == "json", nil
 }

@@ -37,11 +37,9 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	if *output != "text" && *output != "json" {
-		return &usageError{fmt.Errorf("--output %s: want text or json", *output)}
-	}
-	if fs.NArg() > 0 {
-		return &usageError{fmt.Errorf("verify takes no arguments: %s", fs.Arg(0))}
+	asJSON, err := wantsJSON(*output)
+	if err != nil {
+		return err
 	}
 	if v.bounded && v.feed {
 		return &usageError{errors.New("--feed keeps some 40 bytes an event: it can't be --bounded")}
@@ -74,7 +72,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	if err := r.write(stdout, *output == "json"); err != nil {
+	if err := r.write(stdout, asJSON); err != nil {
 		return err
 	}
 	return r.err()
