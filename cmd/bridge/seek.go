@@ -69,10 +69,11 @@ func planSeek(s *offsets.State, to bridge.Target, c *plan) error {
 	}
 	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
 		c.note("Events that were delivered come again: those from %s up to %s.", to, until.Format(time.RFC3339Nano))
-		if promised, err := envelope.ParseTimestamp(before.Resolved); err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
-			c.note("Markers have promised that nothing at or below %s follows: this breaks that promise in the topics of this bridge. That marker is "+
-				"written again in front, with the header \"seek\"; markers do not go back, and what comes at or below it is counted as late.", before.Resolved)
-		}
+	}
+	// Also where nothing was delivered: a filter may have left out what the markers stand for.
+	if promised, err := envelope.ParseTimestamp(before.Resolved); err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
+		c.note("Markers have promised that nothing at or below %s follows: this breaks that promise in the topics of this bridge. That marker is "+
+			"written again in front, with the header \"seek\"; markers do not go back, and what comes at or below it is counted as late.", before.Resolved)
 	}
 	if skips(s, to) {
 		c.note("Events before %s that were not delivered yet are skipped.", to)

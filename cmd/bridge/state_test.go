@@ -428,3 +428,19 @@ func TestCheckComparesSettings(t *testing.T) {
 	t.Setenv("BRIDGE_KEY_FORMAT", "string")
 	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
 }
+
+// Markers that a seek breaks are told of also where nothing was delivered: their readers count on them all the same.
+func TestSeekTellsOfMarkers(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_CONTAINERS", "none")
+	runToEnd(t)
+	if s := statusOf(t); s.Totals.Emitted != 0 || s.Position.Resolved == nil {
+		t.Fatalf("%+v", s)
+	}
+	for to, tells := range map[string]bool{"2020/05/27/1500": true, "earliest": true, "2021-01-01T00:00:00Z": false} {
+		code, stdout, stderr := call(t, "seek", "--to", to)
+		if code != exitOK || strings.Contains(stdout, "Markers have promised") != tells || strings.Contains(stdout, "delivered come again") {
+			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
+		}
+	}
+}
