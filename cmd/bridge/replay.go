@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 
+	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/offsets"
 	"blobfeed/status"
@@ -32,6 +33,11 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	if *topic == "" || *cleanup != (*from == "" && *to == "") || !*cleanup && (*from == "" || *to == "") {
 		return &usageError{errors.New("replay needs --from, --to and --topic, or --cleanup and --topic")}
+	}
+	if !*cleanup {
+		if err := inOrder(*from, *to); err != nil {
+			return &usageError{err}
+		}
 	}
 	if strings.Contains(*topic, "{") {
 		return &usageError{fmt.Errorf("--topic %s: want the name of one topic", *topic)}
@@ -66,6 +72,25 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 			*topic, *from, *to, p.records.Load(), status.Of(c.Name, s, status.Group{}, r.Now()).Totals.Emitted, r.Topic, *topic, nameFlag(*name))
 		return err
 	})
+}
+
+// inOrder refuses times that can't be read, and those between which there is nothing.
+func inOrder(from, to string) error {
+	last, err := bridge.ParseTime(to)
+	if err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	if from == "earliest" {
+		return nil
+	}
+	first, err := bridge.ParseTime(from)
+	if err != nil {
+		return fmt.Errorf("--from: %w, nor earliest", err)
+	}
+	if first.Compare(last) > 0 {
+		return fmt.Errorf("--from %s is later than --to %s", from, to)
+	}
+	return nil
 }
 
 func replayName(live *config.Config, topic string) string { return live.Name + ".replay." + topic }

@@ -89,17 +89,22 @@ func TestReplayRefuses(t *testing.T) {
 	deliveredReal(t)
 	const times = " --from 2020-05-27T16:00:00Z --to 2020-05-27T20:00:00Z"
 	for args, says := range map[string]string{
-		"--topic changes" + times:          "live bridge's",
-		"--topic changes.resolved" + times: "live bridge's",
-		"--topic b.offsets" + times:        "live bridge's",
-		"--topic again --name b" + times:   "live bridge's",
-		"--cleanup --topic again --name b": "live bridge's",
-		"--topic {container}" + times:      "one topic",
-		"--topic a/b" + times:              "BRIDGE_NAME",
-		"--topic again --from 2020-05-27":  "--to",
-		"--topic again --from x --to y":    "BRIDGE_START",
-		"--cleanup --topic again --from x": "--cleanup",
-		times:                              "--topic",
+		"--topic changes" + times:                                                                 "live bridge's",
+		"--topic changes.resolved" + times:                                                        "live bridge's",
+		"--topic b.offsets" + times:                                                               "live bridge's",
+		"--topic again --name b" + times:                                                          "live bridge's",
+		"--cleanup --topic again --name b":                                                        "live bridge's",
+		"--topic {container}" + times:                                                             "one topic",
+		"--topic a/b" + times:                                                                     "BRIDGE_NAME",
+		"--topic again --from 2020-05-27":                                                         "--to",
+		"--topic again --from x --to 2020-05-27T20:00:00Z":                                        "--from: \"x\" is neither a time",
+		"--topic again --from latest --to 2020-05-27T20:00:00Z":                                   "--from: \"latest\"",
+		"--topic again --from earliest --to y":                                                    "--to: \"y\"",
+		"--topic again --from earliest --to latest":                                               "--to: \"latest\"",
+		"--topic again --from 2020-05-27T20:00:00Z --to 2020-05-27T16:00:00Z":                     "is later than --to 2020-05-27T16:00:00Z",
+		"--topic again --from 1590602400000000000.0000000001 --to 1590602400000000000.0000000000": "is later than",
+		"--cleanup --topic again --from x":                                                        "--cleanup",
+		times:                                                                                     "--topic",
 	} {
 		if code, stdout, stderr := call(t, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("replay %s: exit code %d: %s%s", args, code, stdout, stderr)
