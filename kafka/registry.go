@@ -38,6 +38,7 @@ type registered struct{ subject, schema string }
 // SchemaError is a schema that the registry does not take, or does not have. Trying again does not help.
 type SchemaError struct {
 	Subject string
+	Missing bool   // it does not have it
 	Reason  string // the registry's own words
 	Do      string
 }
@@ -129,6 +130,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 		if answer.ErrorCode == 0 {
 			refused.Do = "That is no answer of a registry: see BRIDGE_REGISTRY_URL, which may need a path"
 		} else {
+			refused.Missing = true
 			refused.Do = "Register the schema that bridge config --format schemas prints, or set BRIDGE_REGISTRY_AUTO_REGISTER=true"
 		}
 	case http.StatusConflict:

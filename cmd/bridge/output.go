@@ -38,11 +38,18 @@ func output(c *config.Config, account string, asked asked) (
 		e, err := envelope.NewEncoder(o)
 		var refused *kafka.SchemaError
 		if errors.As(err, &refused) {
-			return nil, &bridge.SettingsError{Problem: err.Error()}
+			return nil, &refusedError{err}
 		}
 		return e, err
 	}
 	return record, topics, encoder, nil
+}
+
+// refusedError is a schema that the registry does not take or have. To the engine it is a matter of the settings.
+type refusedError struct{ error }
+
+func (e *refusedError) Unwrap() []error {
+	return []error{e.error, &bridge.SettingsError{Problem: e.Error()}}
 }
 
 // registry returns the client of the schema registry, nil where none is needed.

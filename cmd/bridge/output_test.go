@@ -2,8 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 )
 
 // The demo does Avro, too, with a registry of its own.
@@ -43,5 +47,44 @@ func TestConfigSchemas(t *testing.T) {
 	t.Setenv("BRIDGE_TOPIC", "{container}")
 	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// Verify reads Avro with the schemas that are there, and leaves the registry as it is whatever it is asked.
+func TestVerifyRegistersNothing(t *testing.T) {
+	registry := srfake.New()
+	defer registry.Close()
+	schemas := func() string {
+		t.Helper()
+		resp, err := http.Get(registry.URL() + "/schemas")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body)
+	}
+	cl := delivered(t, "../../testdata/real-2020", "FORMAT=avro", "REGISTRY_URL="+registry.URL())
+	produce(t, cl, "other", readBy(t, cl.Opts(), written)[:1])
+	before := schemas()
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	for topic, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"nosuch": {exitFailed, "opening topic nosuch: it does not exist"},
+		"other":  {exitUsage, "subject other-key in the registry does not have the schema"},
+	} {
+		if code, stdout, stderr := call(t, "verify", "--topic", topic); code != want.code || !strings.Contains(stderr, want.says) || strings.Contains(stderr, "AUTO_REGISTER") {
+			t.Errorf("%s: exit code %d: %s%s", topic, code, stdout, stderr)
+		}
+	}
+	if after := schemas(); after != before {
+		t.Errorf("the registry has %s, had %s", after, before)
 	}
 }

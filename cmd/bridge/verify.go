@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/kafka"
 	"blobfeed/verify"
 )
 
@@ -48,6 +49,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
+	c.RegistryAutoRegister = false // a reader writes nothing
 	if v.Options, err = options(c, observe{}); err != nil {
 		return &usageError{err}
 	}
@@ -92,10 +94,6 @@ type verification struct {
 // run reads everything in an order in which nothing that goes on meanwhile looks like a fault: the state before the ends of
 // the topic, so that what it covers is in the topic; and those before the feed, so that what is in the topic is in the feed.
 func (v *verification) run(ctx context.Context) (*report, error) {
-	var err error
-	if v.encoder, err = v.Encoder(ctx, v.topic); err != nil {
-		return nil, err
-	}
 	state, err := v.state(ctx)
 	if err != nil {
 		return nil, err
@@ -108,12 +106,15 @@ func (v *verification) run(ctx context.Context) (*report, error) {
 	if v.grownFrom < 0 || v.grownFrom > len(t.to) {
 		return nil, &usageError{fmt.Errorf("--grown-from %d: %s has %d partitions now", v.grownFrom, v.topic, len(t.to))}
 	}
-	checks := v.checks(t)
 	r := &report{Topic: v.topic, Partitions: len(t.to)}
 	if t.empty() {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing was checked", v.topic)
 		return r, nil
 	}
+	if v.encoder, err = v.Encoder(ctx, v.topic); err != nil {
+		return nil, v.unread(err)
+	}
+	checks := v.checks(t)
 	var feed *comparison
 	if v.feed {
 		if feed, err = v.compare(ctx, t, state); err != nil {
@@ -148,4 +149,14 @@ func (v *verification) run(ctx context.Context) (*report, error) {
 	}
 	r.fill(group.Summary(), checks, t, feed, state)
 	return r, nil
+}
+
+// unread says what a missing schema means to a reader.
+func (v *verification) unread(err error) error {
+	var refused *kafka.SchemaError
+	if !errors.As(err, &refused) || !refused.Missing {
+		return err
+	}
+	return &usageError{fmt.Errorf("subject %s in the registry does not have the schema of records as the settings make them (%s), and verify registers none: "+
+		"use the settings, the registry and the version of bridge that topic %s was written with", refused.Subject, refused.Reason, v.topic)}
 }
