@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -20,8 +21,8 @@ import (
 const checkTimeout = 15 * time.Second
 
 // Check tries what a bridge does with the brokers, and writes no record: reach and credentials, every permission, the
-// topics' settings, transactions.
-func Check(ctx context.Context, c *Client, n *Needs, now time.Time, fs *check.Findings) error {
+// topics' settings, transactions. Needs is called when the brokers answer: what they hold may matter to it.
+func Check(ctx context.Context, c *Client, needs func(context.Context) (*Needs, error), now time.Time, fs *check.Findings) error {
 	opts, err := c.Options()
 	if err != nil {
 		return err
@@ -31,15 +32,17 @@ func Check(ctx context.Context, c *Client, n *Needs, now time.Time, fs *check.Fi
 		return fmt.Errorf("creating the Kafka client: %w", err)
 	}
 	defer cl.Close()
-	ck := &checker{cl: cl, client: c, needs: n, Findings: fs}
+	ck := &checker{cl: cl, client: c, Findings: fs}
 	ck.certificate(now)
 	if !ck.reach(ctx) {
 		return nil
 	}
-	for i := range n.Topics {
-		ck.topic(ctx, &n.Topics[i])
+	if ck.needs, err = needs(ctx); err != nil {
+		return err
 	}
+	ck.topics(ctx)
 	ck.group(ctx)
+	ck.session()
 	ck.transactions(ctx)
 	return nil
 }
@@ -49,6 +52,7 @@ type checker struct {
 	cl     *kgo.Client
 	client *Client
 	needs  *Needs
+	broker map[string]string // settings of one; empty where they may not be read
 }
 
 // ask sends a request that somebody answers. The answer's own error codes are the caller's.
@@ -90,6 +94,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 		if _, err := ask[*kmsg.ApiVersionsResponse](ctx, ck.cl.Broker(int(b.NodeID)), versionsRequest()); err != nil {
 			ck.Add("kafka", check.Failed, fmt.Sprintf("broker %d, which advertises %s:%d: %v", b.NodeID, b.Host, b.Port, err),
 				"the brokers' advertised.listeners must name addresses that this machine reaches; "+ck.advice(err))
+		} else if ck.broker == nil {
+			ck.broker, _ = ck.describe(ctx, kmsg.ConfigResourceTypeBroker, strconv.Itoa(int(b.NodeID))) // run does without the right
 		}
 	}
 	how := "not encrypted"
@@ -108,6 +114,22 @@ func versionsRequest() *kmsg.ApiVersionsRequest {
 	req := kmsg.NewPtrApiVersionsRequest()
 	req.ClientSoftwareName, req.ClientSoftwareVersion = "bridge", "1" // brokers refuse it without
 	return req
+}
+
+// manyTopics are more than anybody reads about.
+const manyTopics = 10
+
+// topics looks at each, and of many tells only what is not ok.
+func (ck *checker) topics(ctx context.Context) {
+	before, n := len(*ck.Findings), len(ck.needs.Topics)
+	for i := range n {
+		ck.topic(ctx, &ck.needs.Topics[i])
+	}
+	if n > manyTopics {
+		told := slices.DeleteFunc((*ck.Findings)[before:], func(f check.Finding) bool { return f.Status == check.OK })
+		*ck.Findings = (*ck.Findings)[:before+len(told)]
+		ck.Add("topic", check.OK, fmt.Sprintf("%d topics were looked at; what is not told of them is ok", n), "")
+	}
 }
 
 // certificate warns of a client certificate that ends soon.
@@ -148,6 +170,25 @@ func (ck *checker) group(ctx context.Context) {
 		ck.Add("acl", check.OK, what, "")
 	default:
 		ck.Add("acl", check.Failed, fmt.Sprintf("%s: %v", what, err), ck.advice(err))
+	}
+}
+
+// session compares how long members may be silent with what the brokers permit.
+func (ck *checker) session() {
+	have := ck.needs.Session
+	least, lower := millis(ck.broker["group.min.session.timeout.ms"])
+	most, upper := millis(ck.broker["group.max.session.timeout.ms"])
+	refuse := func(bound string, limit time.Duration) {
+		ck.Add("group", check.Failed, fmt.Sprintf("the brokers permit no sessions of %s: their %s is %s", have, bound, limit),
+			fmt.Sprintf("set BRIDGE_SESSION_TIMEOUT=%s, or change that", limit))
+	}
+	switch {
+	case lower && have < least:
+		refuse("group.min.session.timeout.ms", least)
+	case upper && have > most:
+		refuse("group.max.session.timeout.ms", most)
+	case lower && upper:
+		ck.Add("group", check.OK, fmt.Sprintf("sessions of %s are permitted", have), "")
 	}
 }
 

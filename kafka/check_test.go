@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -56,13 +57,13 @@ func TestJudge(t *testing.T) {
 func look(t *testing.T, brokers []string, change func(*Client, *Needs)) check.Findings {
 	t.Helper()
 	c := &Client{Brokers: brokers, ID: "test", Compression: "none", Buffered: 1}
-	n := &Needs{Group: "b", Txn: "b-", TxnTimeout: time.Minute, Topics: []Topic{
+	n := &Needs{Group: "b", Session: 10 * time.Second, Txn: "b-", TxnTimeout: time.Minute, Topics: []Topic{
 		{Name: "t", Keyless: true, EventTimes: true, Create: true, Partitions: 6, Replication: -1},
 		{Name: "b.offsets", Read: true, Compacted: true, Create: true, Partitions: 16, Replication: -1},
 	}}
 	change(c, n)
 	var found check.Findings
-	if err := Check(t.Context(), c, n, time.Now(), &found); err != nil {
+	if err := Check(t.Context(), c, func(context.Context) (*Needs, error) { return n, nil }, time.Now(), &found); err != nil {
 		t.Fatal(err)
 	}
 	return found
@@ -93,6 +94,12 @@ func TestCheck(t *testing.T) {
 		{"at least once", nil, func(_ *Client, n *Needs) { n.Txn = "" }, ""},
 		{"missing topic", nil, func(_ *Client, n *Needs) { n.Topics[0].Name, n.Topics[0].Create = "missing", false }, "topic: missing does not exist"},
 		{"missing offsets topic", nil, func(_ *Client, n *Needs) { n.Topics[1].Create = false }, "topic: b.offsets does not exist; create it with cleanup.policy=compact and 16 partitions"},
+		{"a topic that is gone", nil, func(_ *Client, n *Needs) { n.Topics[0] = Topic{Name: "gone", Records: true, Partitions: 3} },
+			"topic: gone does not exist; its records are gone: create it with 3 partitions"},
+		{"too short a session", nil, func(_ *Client, n *Needs) { n.Session = 5 * time.Second },
+			"group: the brokers permit no sessions of 5s: their group.min.session.timeout.ms is 6s; set BRIDGE_SESSION_TIMEOUT=6s"},
+		{"too long a session", nil, func(_ *Client, n *Needs) { n.Session = time.Hour },
+			"group: the brokers permit no sessions of 1h0m0s: their group.max.session.timeout.ms is 5m0s; set BRIDGE_SESSION_TIMEOUT=5m0s"},
 		{"no such replication", nil, func(_ *Client, n *Needs) { n.Topics[1].Replication = 9 }, "topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
 		{"one broker of two is named wrong", nil, func(c *Client, _ *Needs) { c.Brokers = append(slices.Clone(c.Brokers), "127.0.0.1:1") }, "kafka: 127.0.0.1:1"},
 		{"transactions take too long", kerr.InvalidTransactionTimeout, func(*Client, *Needs) {}, "transactions: the brokers permit no transactions of 1m0s"},
@@ -110,6 +117,54 @@ func TestCheck(t *testing.T) {
 		if len(failed) > 1 || (len(failed) == 1) != (tc.want != "") || len(failed) == 1 && !strings.HasPrefix(failed[0], tc.want) {
 			t.Errorf("%s: %q", tc.name, failed)
 		}
+	}
+}
+
+// A topic that the brokers are to create is there at the first start if they have that enabled; without a right to look, who
+// knows.
+func TestCheckAskedTopic(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for enabled, want := range map[string]check.Status{"true": check.OK, "false": check.Failed, "": check.Warning} {
+		fake.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+			resource := kmsg.NewDescribeConfigsResponseResource()
+			resource.ResourceType, resource.ResourceName = kmsg.ConfigResourceTypeBroker, req.(*kmsg.DescribeConfigsRequest).Resources[0].ResourceName
+			setting := kmsg.NewDescribeConfigsResponseResourceConfig()
+			setting.Name, setting.Value = "auto.create.topics.enable", &enabled
+			resource.Configs = append(resource.Configs, setting)
+			if enabled == "" {
+				resource.Configs, resource.ErrorCode = nil, kerr.ClusterAuthorizationFailed.Code
+			}
+			resp.Resources = append(resp.Resources, resource)
+			return resp, nil, true
+		})
+		found := look(t, fake.ListenAddrs(), func(_ *Client, n *Needs) { n.Topics[0].Asked, n.Topics[0].Partitions = true, -1 })
+		if !slices.ContainsFunc(found, func(f check.Finding) bool {
+			return f.Status == want && strings.HasPrefix(f.Detail, "t does not exist; run asks the brokers for it (auto.create.topics.enable=")
+		}) || want == check.OK && found.Count(check.Failed) > 0 {
+			t.Errorf("%q: %+v", enabled, found)
+		}
+	}
+}
+
+// Of many topics only what is wrong is told.
+func TestCheckManyTopics(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	found := look(t, fake.ListenAddrs(), func(_ *Client, n *Needs) {
+		for i := range 20 {
+			n.Topics = append(n.Topics, Topic{Name: fmt.Sprint("many-", i), Create: i != 7, Partitions: 1, Replication: -1})
+		}
+	})
+	if failed := failures(found); len(failed) != 1 || !strings.HasPrefix(failed[0], "topic: many-7 does not exist") || len(found) > 10 {
+		t.Errorf("%+v", found)
 	}
 }
 

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +38,7 @@ func (ck *checker) topic(ctx context.Context, t *Topic) {
 		// Not even whether it exists is told: to read or to write would be enough for that.
 		for _, op := range t.operations() {
 			if op == kmsg.ACLOperationDescribeConfigs {
-				if _, err := ck.describe(ctx, t); !errors.Is(err, kerr.TopicAuthorizationFailed) {
+				if _, err := ck.describe(ctx, kmsg.ConfigResourceTypeTopic, t.Name); !errors.Is(err, kerr.TopicAuthorizationFailed) {
 					ck.Add("acl", check.OK, fmt.Sprintf("%s on topic %s", op, t.Name), "")
 					continue
 				}
@@ -55,7 +56,10 @@ func (ck *checker) topic(ctx context.Context, t *Topic) {
 			return
 		}
 		advice := "create it, or set BRIDGE_TOPIC_CREATE=explicit"
-		if t.Compacted {
+		switch {
+		case t.Records:
+			advice = fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to go on with what comes, or use another BRIDGE_NAME to start over", t.Partitions)
+		case t.Compacted:
 			advice = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit", t.Partitions)
 		}
 		ck.Add("topic", check.Failed, t.Name+" does not exist", advice)
@@ -118,6 +122,8 @@ func (ck *checker) creatable(ctx context.Context, t *Topic) {
 		}
 	}
 	switch {
+	case err == nil && t.Asked:
+		ck.asked(t)
 	case err == nil:
 		ck.Add("topic", check.OK, fmt.Sprintf("%s does not exist; run creates it with %d partitions", t.Name, t.Partitions), "")
 	case errors.Is(err, kerr.TopicAlreadyExists):
@@ -128,11 +134,25 @@ func (ck *checker) creatable(ctx context.Context, t *Topic) {
 	}
 }
 
-// describe reads the settings of a topic.
-func (ck *checker) describe(ctx context.Context, t *Topic) (map[string]string, error) {
+// asked tells whether brokers will create a topic that run asks for.
+func (ck *checker) asked(t *Topic) {
+	const setting = "auto.create.topics.enable"
+	detail := fmt.Sprintf("%s does not exist; run asks the brokers for it (%s=%s)", t.Name, setting, cmp.Or(ck.broker[setting], "?"))
+	switch ck.broker[setting] {
+	case "true":
+		ck.Add("topic", check.OK, detail, "")
+	case "false":
+		ck.Add("topic", check.Failed, detail, "create it, or set BRIDGE_TOPIC_CREATE=explicit")
+	default: // it may not be read
+		ck.Add("topic", check.Warning, detail, "the brokers need "+setting+"=true to create it; if they do not have that, create it, or set BRIDGE_TOPIC_CREATE=explicit")
+	}
+}
+
+// describe reads the settings of a topic or a broker.
+func (ck *checker) describe(ctx context.Context, of kmsg.ConfigResourceType, name string) (map[string]string, error) {
 	req := kmsg.NewPtrDescribeConfigsRequest()
 	r := kmsg.NewDescribeConfigsRequestResource()
-	r.ResourceType, r.ResourceName = kmsg.ConfigResourceTypeTopic, t.Name
+	r.ResourceType, r.ResourceName = of, name
 	req.Resources = append(req.Resources, r)
 	resp, err := ask[*kmsg.DescribeConfigsResponse](ctx, ck.cl, req)
 	if err == nil && len(resp.Resources) != 1 {
@@ -155,7 +175,7 @@ func (ck *checker) describe(ctx context.Context, t *Topic) (map[string]string, e
 
 // configs looks at the settings of a topic that is there.
 func (ck *checker) configs(ctx context.Context, t *Topic, replicas int) {
-	values, err := ck.describe(ctx, t)
+	values, err := ck.describe(ctx, kmsg.ConfigResourceTypeTopic, t.Name)
 	switch {
 	case errors.Is(err, kerr.TopicAuthorizationFailed): // said already
 	case err != nil:

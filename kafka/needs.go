@@ -10,6 +10,7 @@ import (
 type Needs struct {
 	Topics     []Topic
 	Group      string
+	Session    time.Duration // of its members
 	Txn        string        // prefix of transactional ids; "": no transactions
 	TxnTimeout time.Duration // of transactions
 }
@@ -18,7 +19,9 @@ type Needs struct {
 type Topic struct {
 	Name        string
 	Read        bool // it is written in any case
-	Create      bool // by the bridge if it is missing
+	Create      bool // if it is missing
+	Asked       bool // by the brokers, when they are asked for it, and not by the bridge
+	Records     bool // there were some in it, so it is not created in place of one that is gone
 	Partitions  int32
 	Replication int16
 	EventTimes  bool // its records' timestamps are those of events, which may be years old

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"blobfeed/check"
@@ -16,8 +18,8 @@ import (
 // checkKafka looks at the brokers.
 func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) error {
 	if len(c.KafkaBrokers) == 0 {
-		found.Add("kafka", check.Warning, "not looked at: BRIDGE_KAFKA_BROKERS is not set", "")
-		return nil
+		found.Add("kafka", check.Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
+		return checkRegistry(ctx, c, found)
 	}
 	for _, danger := range c.Insecure() {
 		found.Add("kafka", check.Warning, danger, "")
@@ -26,9 +28,11 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 	if err != nil {
 		return err
 	}
-	needs, err := kafkaNeeds(c, found)
-	if err != nil {
-		return err
+	var frontier *offsets.Frontier
+	var unread error
+	needs := func(ctx context.Context) (*kafka.Needs, error) {
+		frontier, unread = storedFrontier(ctx, c)
+		return kafkaNeeds(c, frontier, found)
 	}
 	if err := kafka.Check(ctx, &client, needs, time.Now(), found); err != nil {
 		return err
@@ -36,24 +40,33 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 	if err := checkRegistry(ctx, c, found); err != nil || found.Count(check.Failed) > 0 {
 		return err // what failed may be why the state can't be read
 	}
-	return checkState(ctx, c, found)
+	return checkState(c, frontier, unread, found)
+}
+
+// storedFrontier returns the frontier of an earlier start; nil if there is none.
+func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier, err error) {
+	err = inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error {
+		f = s.Frontier
+		return nil
+	})
+	var never *status.NeverRanError
+	if errors.As(err, &never) {
+		return nil, nil
+	}
+	return f, err
 }
 
 // checkState compares the settings with those of the records that are there: run refuses others.
-func checkState(ctx context.Context, c *config.Config, found *check.Findings) error {
+func checkState(c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
 	o, err := options(c, observe{})
 	if err != nil {
 		return err
 	}
-	err = inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error {
-		if s.Frontier == nil {
-			return &status.NeverRanError{Topic: o.Name + ".offsets"}
-		}
-		return o.Compatible(s.Frontier.Feed, s.Frontier.Settings)
-	})
-	var never *status.NeverRanError
+	if err = unread; err == nil && f != nil {
+		err = o.Compatible(f.Feed, f.Settings)
+	}
 	switch {
-	case errors.As(err, &never):
+	case err == nil && f == nil:
 		found.Add("state", check.OK, "there is no progress yet: run starts at "+c.Start, "")
 	case err != nil:
 		found.Add("state", check.Failed, err.Error(), "")
@@ -63,33 +76,42 @@ func checkState(ctx context.Context, c *config.Config, found *check.Findings) er
 	return nil
 }
 
-// kafkaNeeds returns what run will do with the brokers.
-func kafkaNeeds(c *config.Config, found *check.Findings) (*kafka.Needs, error) {
+// kafkaNeeds returns what run will do with the brokers, at a first start or behind a frontier.
+func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*kafka.Needs, error) {
 	record, topics, _, err := output(c, "", nil)
 	if err != nil {
 		return nil, err
 	}
-	n := &kafka.Needs{Group: c.Name, TxnTimeout: c.TxnTimeout}
+	n := &kafka.Needs{Group: c.Name, Session: c.SessionTimeout, TxnTimeout: c.TxnTimeout}
 	if c.Delivery == "exactly_once" {
 		n.Txn = c.Name + "-"
 	}
-	create := c.TopicCreate == "explicit"
 	add := func(t kafka.Topic) {
-		t.Replication = c.TopicReplication
+		t.Replication, t.Create = c.TopicReplication, c.TopicCreate != "off" && !t.Records
+		if t.Asked = c.TopicCreate == "broker" && !t.Compacted; t.Asked && t.Create {
+			t.Partitions, t.Replication = -1, -1 // the brokers' choice
+		}
 		n.Topics = append(n.Topics, t)
 	}
-	if name, ok := topics.Constant(); ok {
-		add(kafka.Topic{Name: name, Create: create, Partitions: c.TopicPartitions, EventTimes: true, Keyless: record.Markers == envelope.MarkersInline})
-		if record.Markers == envelope.MarkersTopic {
-			add(kafka.Topic{Name: name + ".resolved", Create: create, Partitions: c.TopicPartitions})
-		}
-	} else {
-		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.TopicPrefix+c.Topic+" names many topics, which are not looked at",
-			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with (--resource-pattern-type prefixed)")
+	written := map[string]int32{} // partitions by topic
+	if f != nil {
+		maps.Copy(written, f.Topics)
 	}
-	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Create: c.TopicCreate != "off", Partitions: c.OffsetsLeases, Compacted: true})
+	if name, ok := topics.Constant(); !ok {
+		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.TopicPrefix+c.Topic+" names many topics; those that have no records yet are not looked at",
+			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with (--resource-pattern-type prefixed)")
+	} else if len(written) == 0 {
+		written[name] = c.TopicPartitions
+	}
+	for _, name := range slices.Sorted(maps.Keys(written)) {
+		add(kafka.Topic{Name: name, Records: f != nil, Partitions: written[name], EventTimes: true, Keyless: record.Markers == envelope.MarkersInline})
+		if record.Markers == envelope.MarkersTopic {
+			add(kafka.Topic{Name: name + ".resolved", Partitions: written[name]})
+		}
+	}
+	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Partitions: c.OffsetsLeases, Compacted: true})
 	if c.OnError == "dead_letter" {
-		add(kafka.Topic{Name: c.DeadLetterTopic(), Create: create, Partitions: 1})
+		add(kafka.Topic{Name: c.DeadLetterTopic(), Partitions: 1})
 	}
 	return n, nil
 }
@@ -99,6 +121,10 @@ func checkRegistry(ctx context.Context, c *config.Config, found *check.Findings)
 	r, err := registry(c, nil)
 	if r == nil || err != nil {
 		return err
+	}
+	if len(r.URLs) == 0 {
+		found.Add("registry", check.Failed, "BRIDGE_REGISTRY_URL is not set, and Avro takes a schema registry", "set it to http://host:port or https://host:port")
+		return nil
 	}
 	var schemas []kafka.Schema
 	record, topics, _, err := output(c, "", nil)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kfake"
+
 	"blobfeed/check"
 	"blobfeed/config"
 )
@@ -130,9 +132,22 @@ func TestCheck(t *testing.T) {
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != 0 || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" {
+	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" || statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	for _, missing := range []string{"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set"} {
+		if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, missing) {
+			t.Errorf("exit code %d, want %q: %s", code, missing, stdout)
+		}
+	}
+	t.Setenv("BRIDGE_FORMAT", "json")
+	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer brokers.Close()
+	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
 	empty := t.TempDir()
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
 	if code, stdout, _ := call(t, "check"); code != 0 || !strings.Contains(stdout, "warning  feed") {

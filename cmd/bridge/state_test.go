@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -427,6 +428,45 @@ func TestCheckComparesSettings(t *testing.T) {
 	says(exitOK, "there is progress, with these settings")
 	t.Setenv("BRIDGE_KEY_FORMAT", "string")
 	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
+}
+
+// A topic that is gone is created at a first start only, by whom the settings say.
+func TestCheckMissingTopic(t *testing.T) {
+	c := clusterFor(t)
+	says := func(code int, line string) {
+		t.Helper()
+		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %d and %q:\n%s%s", got, code, line, stdout, stderr)
+		}
+	}
+	says(exitOK, "changes does not exist; run creates it with 4 partitions")
+	t.Setenv("BRIDGE_TOPIC_CREATE", "broker")
+	says(exitOK, "changes does not exist; run asks the brokers for it (auto.create.topics.enable=?)")
+	says(exitOK, "b.offsets does not exist; run creates it with 4 partitions")
+	t.Setenv("BRIDGE_TOPIC_CREATE", "explicit")
+	runToEnd(t)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to go on with what comes, or use another BRIDGE_NAME to start over")
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed || !strings.Contains(stderr, "its records are gone") {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+	// Of many topics, those with records are known.
+	t.Setenv("BRIDGE_NAME", "many")
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	const topic = "test-container-6ad5cfac-aa2e-48fa-bae2-ce62487c312f"
+	t.Setenv("BRIDGE_CONTAINERS", topic)
+	runToEnd(t)
+	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	says(exitFailed, topic+" does not exist")
 }
 
 // Markers that a seek breaks are told of also where nothing was delivered: their readers count on them all the same.
