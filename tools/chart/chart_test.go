@@ -174,7 +174,7 @@ func TestMisspeltValues(t *testing.T) {
 	}
 	for text, good := range map[string]bool{
 		"settings: {TOPIC: x, TXN_RECORDS: 5, UPDATED: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
-		"settings: {TOPIC: [x]}": false, "keda: {enable: true}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
+		"settings: {TOPIC: [x]}": false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true, "keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err != nil {
@@ -186,6 +186,50 @@ func TestMisspeltValues(t *testing.T) {
 		}
 		if err := chartutil.ValidateAgainstSchema(c, merged); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// An address that probes, Service and metrics do not know is refused, and it is said what to do.
+func TestOnePort(t *testing.T) {
+	for _, address := range []string{":9090", "off", ":8080"} {
+		_, err := release(t, "test", map[string]any{"settings": map[string]any{"HTTP_ADDR": address}})
+		if err == nil || !strings.Contains(err.Error(), "Set http.port") {
+			t.Errorf("HTTP_ADDR %s: %v", address, err)
+		}
+	}
+}
+
+// A release scales with its own lag. job is the name of the Service that is scraped, where a ServiceMonitor names no label for it.
+func TestScalesWithItsOwnLag(t *testing.T) {
+	for _, name := range []string{"a", "b"} {
+		objects, err := release(t, name, valueSets(t)["full"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		var service corev1.Service
+		var scaled struct {
+			Spec struct {
+				Triggers []struct{ Metadata struct{ Query string } }
+			}
+		}
+		for _, o := range objects {
+			switch kindOf(t, o) {
+			case "Service":
+				strict(t, o, &service)
+			case "ServiceMonitor":
+				if strings.Contains(o, "jobLabel") {
+					t.Errorf("another job than the Service's name:\n%s", o)
+				}
+			case "ScaledObject":
+				if err := yaml.Unmarshal([]byte(o), &scaled); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		want := fmt.Sprintf("max(blobfeed_lag_seconds{part=%q, namespace=%q, job=%q})", "bridge", namespace, service.Name)
+		if len(scaled.Spec.Triggers) != 1 || scaled.Spec.Triggers[0].Metadata.Query != want {
+			t.Errorf("%s: %+v, want %s", name, scaled, want)
 		}
 	}
 }
@@ -208,26 +252,33 @@ func valueSets(t *testing.T) map[string]map[string]any {
 	return sets
 }
 
-func render(t *testing.T, values map[string]any) (objects []string) {
+func render(t *testing.T, values map[string]any) []string {
+	t.Helper()
+	objects, err := release(t, "test", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+// release returns the objects of a release, or why the chart refuses the values.
+func release(t *testing.T, name string, values map[string]any) (objects []string, _ error) {
 	t.Helper()
 	c, err := loader.Load(chartDir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: "test", Namespace: namespace, IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	files, err := engine.Render(c, all)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, text := range files {
 		if strings.HasSuffix(name, ".yaml") {
 			objects = append(objects, split(text)...)
 		}
 	}
-	return objects
+	return objects, err
 }
 
 func plain(t *testing.T) (objects []string) {
