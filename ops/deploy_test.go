@@ -44,6 +44,41 @@ func TestDeployAsksForMetricsThatExist(t *testing.T) {
 	}
 }
 
+// Neither alerts nor dashboard take several bridges for one: one that is well would hide the others.
+func TestDeployKeepsBridgesApart(t *testing.T) {
+	alerts := read(t, "../deploy/prometheus/alerts.yaml")
+	for _, a := range regexp.MustCompile(`\b(?:sum|max|min|avg|count|group) ?(?:by )?\(.{0,15}`).FindAllString(alerts, -1) {
+		if !strings.Contains(a, " by (namespace, job") {
+			t.Errorf("the alerts ask for %s…", a)
+		}
+	}
+	var dashboard struct {
+		Templating struct {
+			List []struct {
+				Name              string
+				Multi, IncludeAll bool
+			}
+		}
+		Panels []struct{ Targets []struct{ Expr string } }
+	}
+	if err := json.Unmarshal([]byte(read(t, "../deploy/grafana/bridge.json")), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range dashboard.Templating.List {
+		if v.Multi || v.IncludeAll {
+			t.Errorf("the dashboard shows several of %s as one", v.Name)
+		}
+	}
+	metric := regexp.MustCompile(`\b(?:blobfeed|process|go)_[a-z0-9_]+`)
+	for _, p := range dashboard.Panels {
+		for _, target := range p.Targets {
+			if e := target.Expr; strings.Count(e, `{namespace="$namespace",job="$job"`) != len(metric.FindAllString(e, -1)) {
+				t.Errorf("the dashboard asks for %s", e)
+			}
+		}
+	}
+}
+
 // Each alert has a runbook, and each runbook that is named like one an alert.
 func TestEveryAlertHasARunbook(t *testing.T) {
 	alerts, manual := read(t, "../deploy/prometheus/alerts.yaml"), read(t, "../docs/operations.md")

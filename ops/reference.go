@@ -101,8 +101,9 @@ func WriteReference(w io.Writer, markdown bool) error {
 What ` + "`/metrics`" + ` shows, in Prometheus' format or OpenMetrics, beside the usual ` + "`go_*` and `process_*`" + `. Made from the source by
 ` + "`make docs`" + `. No label has values that grow with the feed: no blob, container, topic, key or segment is one.
 
-Names, labels and meanings are part of the interface. Totals are of the process: they begin at 0 with each start. What several
-instances tell of the same thing (resolved, segments, gaps, leases by state), take with ` + "`max`" + `; what each does, with ` + "`sum`" + `.
+Names, labels and meanings are part of the interface. Totals are of the process, but for that of gaps: they begin at 0 with each start.
+What several instances of a bridge tell of the same thing (resolved, segments, gaps, leases by state), take with ` + "`max`" + `; what each does,
+with ` + "`sum`" + `; either ` + "`by (namespace, job)`" + `, so that [several bridges](operations.md#several-bridges) stay apart.
 Alerts and a dashboard that use them: [` + "`deploy/`" + `](../deploy/); what to do then: [operations.md](operations.md).
 
 | metric | type | labels | meaning | known as |
