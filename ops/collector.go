@@ -103,7 +103,9 @@ func (c *collector) feed(put putter, s *Status) {
 	if p.Headroom != nil {
 		put("headroom_seconds", *p.Headroom)
 	}
-	put("gaps_total", float64(p.Gaps))
+	if p.Gaps != nil { // a 0 before it is known would be a reset, and the count after it an increase
+		put("gaps_total", float64(*p.Gaps))
+	}
 }
 
 func (c *collector) held(put putter, s *Status) {

@@ -40,10 +40,10 @@ var metrics = []metric{
 	{"lag_seconds", gauge, []string{"part"}, "How late data is; part azure: the time the service took to publish what came last, or has kept a newer segment waiting by not finalizing the current one; bridge: the time what is published waits for us. Absent while unknown.", "Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
 	{"position_timestamp_seconds", gauge, []string{"lease"}, "Latest event time that this instance committed.", "Debezium SourceEventPosition"},
 	{"resolved_timestamp_seconds", gauge, nil, "Time of the last resolved markers, which are those of all topics.", "CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
-	{"segment_timestamp_seconds", gauge, []string{"which"}, "Begin of a segment; which is completed, current or newest (of the feed, looked at every 10 minutes by the owner of lease 0).", ""},
+	{"segment_timestamp_seconds", gauge, []string{"which"}, "Begin of a segment; which is completed, current or newest (of the feed, looked at every four POLL_INTERVALs by the owner of lease 0).", ""},
 	{"backlog_seconds", gauge, nil, "From the current segment to the newest of the feed; from the owner of lease 0.", "CockroachDB changefeed.lagging_ranges"},
-	{"headroom_seconds", gauge, nil, "History of the feed that is older than the position: what retention may still remove without loss; from the owner of lease 0.", ""},
-	{"gaps_total", counter, nil, "How often history was lost since the first start (ON_GAP=continue).", ""},
+	{"headroom_seconds", gauge, nil, "History of the feed that is older than the position: what retention may still remove without loss; from the owner of lease 0, which looks for the oldest segment every 10 minutes.", ""},
+	{"gaps_total", counter, nil, "How often history was lost since the first start of the bridge (ON_GAP=continue): a restart does not begin it anew. Absent until it is known.", ""},
 
 	{"leases_owned", gauge, nil, "Leases that this instance holds.", ""},
 	{"leases", gauge, []string{"state"}, "All leases as this instance sees them; state is working, waiting, drained, stuck, elsewhere or unused.", "CockroachDB changefeed.running"},

@@ -133,6 +133,30 @@ func TestMetricsAreAsTheTableSays(t *testing.T) {
 	}
 }
 
+// A count of gaps that begins at 0 with a restart, and goes on where it was, would look like history that is lost now.
+func TestGapsAreNotToldBeforeTheyAreKnown(t *testing.T) {
+	m, engine, _ := watching(t)
+	h := Handler(m, NewMetrics(m))
+	told := func() bool {
+		_, body, _ := get(t, h, "/metrics")
+		return strings.Contains(body, "\nblobfeed_gaps_total")
+	}
+	if told() {
+		t.Error("told before the brokers have answered")
+	}
+	engine.state = &offsets.State{}
+	if told() {
+		t.Error("told before the frontier was read")
+	}
+	if _, body, _ := get(t, h, "/status"); !strings.Contains(body, `"gaps":null`) {
+		t.Errorf("the status tells gaps: %s", body)
+	}
+	engine.state = state()
+	if _, body, _ := get(t, h, "/metrics"); !strings.Contains(body, "\nblobfeed_gaps_total 1\n") {
+		t.Error("not told when it is known")
+	}
+}
+
 // The server answers until its context ends, and finishes what was asked before.
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -45,7 +45,7 @@ type Position struct {
 	Current   string     `json:"current,omitempty"`
 	Newest    string     `json:"newest,omitempty"` // of the feed, when it was looked at last
 	Resolved  *time.Time `json:"resolved"`
-	Gaps      int        `json:"gaps"`             // how often history was lost
+	Gaps      *int       `json:"gaps"`             // how often history was lost
 	Headroom  *float64   `json:"headroom_seconds"` // history before the position, that retention may remove
 	Behind    *float64   `json:"backlog_seconds"`  // from the current segment to the newest
 	Event     *time.Time `json:"event_time"`       // latest that this instance committed
@@ -120,7 +120,7 @@ func (m *Monitor) position(s *Status, state *offsets.State) {
 		return
 	}
 	f, p := state.Frontier, &s.Position
-	p.Completed, p.Current, p.Gaps, p.Ended, p.Resolved = f.Completed.String(), f.Current.String(), f.Gaps, f.Ended, wall(f.Resolved)
+	p.Completed, p.Current, p.Gaps, p.Ended, p.Resolved = f.Completed.String(), f.Current.String(), &f.Gaps, f.Ended, wall(f.Resolved)
 	for _, name := range slices.Sorted(maps.Keys(f.Topics)) {
 		s.Topics = append(s.Topics, Topic{Name: name, Partitions: f.Topics[name], Resolved: p.Resolved})
 	}
