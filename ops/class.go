@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/bridge"
 	"blobfeed/offsets"
@@ -23,7 +24,7 @@ type Failure struct {
 }
 
 // classes are the values of the label class: a closed set, so that errors can't make series without end.
-var classes = []string{"fenced", "damage", "gap", "event", "kafka", "network", "feed", "other"}
+var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", "network", "feed", "other"}
 
 // class says what kind of trouble an error is.
 func class(err error) string {
@@ -32,6 +33,7 @@ func class(err error) string {
 		gap    *bridge.GapError
 		event  *bridge.EventError
 		broker *kerr.Error
+		answer *sr.ResponseError // of the schema registry; where it does not answer, that is the network
 		netErr net.Error
 	)
 	switch {
@@ -45,6 +47,8 @@ func class(err error) string {
 		return "event"
 	case errors.As(err, &broker):
 		return "kafka"
+	case errors.As(err, &answer):
+		return "registry"
 	case errors.As(err, &netErr), errors.Is(err, context.DeadlineExceeded):
 		return "network"
 	case errors.Is(err, source.ErrNotEnabled), errors.Is(err, source.ErrNotFound):

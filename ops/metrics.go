@@ -50,7 +50,7 @@ var metrics = []metric{
 	{"lease_events_total", counter, []string{"event"}, "Leases that came or went; event is assigned, released or lost.", ""},
 	{"lease_working_seconds", gauge, []string{"lease"}, "How long a lease of this instance has had work without a commit, or could not look for more.", ""},
 	{"lease_consecutive_errors", gauge, []string{"lease"}, "Errors of a lease of this instance since its last commit.", "CockroachDB changefeed.error_retries"},
-	{"errors_total", counter, []string{"class"}, "Errors that are tried again; class is fenced, damage, gap, event, kafka, network, feed or other.", "Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
+	{"errors_total", counter, []string{"class"}, "Errors that are tried again; class is fenced, damage, gap, event, kafka, registry, network, feed or other.", "Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
 	{"watchdog_timeout_seconds", gauge, nil, "WATCHDOG_TIMEOUT: a lease that works for longer without a commit is stuck.", ""},
 }
 

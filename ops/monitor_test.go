@@ -3,11 +3,14 @@ package ops
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -201,6 +204,9 @@ func TestClass(t *testing.T) {
 		"kafka":  fmt.Errorf("writing: %w", kerr.TopicAuthorizationFailed),
 		"feed":   fmt.Errorf("reading x: %w", source.ErrNotFound),
 		"other":  errors.New("?"),
+
+		"network":  fmt.Errorf("registering the schema of x: %w", &url.Error{Op: "Post", URL: "http://registry", Err: syscall.ECONNREFUSED}),
+		"registry": fmt.Errorf("registering the schema of x: %w", errors.Join(syscall.ECONNREFUSED, &sr.ResponseError{StatusCode: 401})),
 	} {
 		if got := class(err); got != want {
 			t.Errorf("%v is of class %s, want %s", err, got, want)
