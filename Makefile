@@ -71,8 +71,9 @@ fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
 	@$(GO) run ./cmd/bridge metrics --format markdown | diff -u docs/metrics.md - || { echo "run make docs"; exit 1; }
 
+# Not from the test cache: it does not see files outside of the module.
 deployment: ## chart, manifests, compose file and release settings, with Helm's engine and Kubernetes' types
-	cd tools/chart && $(GO) vet ./... && $(GO) test ./...
+	cd tools/chart && $(GO) vet ./... && $(GO) test -count=1 ./...
 
 cross: ## every platform that is released
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \

@@ -53,6 +53,9 @@ func (r *recorder) Committed(c Commit) {
 	r.Filtered += c.Filtered
 	r.Late += c.Late
 	r.Dead += c.Dead
+	if c.Last.After(r.Last) {
+		r.Last = c.Last
+	}
 	poke(r.changed)
 }
 

@@ -20,9 +20,10 @@ func TestStopWithoutAnAnswer(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- New(o).Run(ctx, t.Context()) }()
 	r.await(t, func(c Commit) bool { return c.Read == realEvents })
+	silence := t.Context()
 	c.ControlKey(int16(kmsg.LeaveGroup), func(kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		return nil, errors.New("no answer"), true
+		c.SleepControl(func() { <-silence.Done() })
+		return nil, nil, false
 	})
 	cancel()
 	select {
