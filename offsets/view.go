@@ -55,6 +55,7 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		// transactions not handed out, one written by a new leader would leave the position ahead of what the old epoch
 		// holds, and the next change of leaders would look like lost records.
 		kgo.KeepControlRecords(),
+		kgo.WithContext(ctx), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
 		kgo.FetchMaxWait(500*time.Millisecond))...)
 	if err != nil {
 		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
