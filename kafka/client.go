@@ -61,4 +61,3 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 	}
 	return opts, nil
 }
-
