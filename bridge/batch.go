@@ -32,7 +32,8 @@ type batch struct {
 	held     int64 // of the instance's memory
 	late     int
 	filtered int
-	last     time.Time
+	last     time.Time // of the records
+	seen     time.Time // of the events, also where the last ones are left out
 
 	reading, encoding Step
 }
@@ -113,9 +114,10 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 			b.late++
 		}
 	}
-	if n := len(b.events.Events); n > 0 { // also one that is left out: so far the feed has come
-		if at, err := envelope.EventTime(&b.events.Events[n-1]); err == nil && at.After(b.last) {
-			b.last = at
+	b.seen = b.last
+	if n := len(b.events.Events); n > 0 {
+		if at, err := envelope.EventTime(&b.events.Events[n-1]); err == nil && at.After(b.seen) {
+			b.seen = at
 		}
 	}
 	for i := range b.dead {

@@ -263,8 +263,9 @@ type txn struct {
 	filtered, late, dead int
 	firstDead            deadLetter
 	bytes                int
-	held                 int64 // of the instance's memory
-	last                 time.Time
+	held                 int64     // of the instance's memory
+	last                 time.Time // of the records
+	seen                 time.Time // of the events
 	drained              bool
 	published            time.Time
 
@@ -295,13 +296,16 @@ func (t *txn) add(b *batch) {
 	if b.last.After(t.last) {
 		t.last = b.last
 	}
+	if b.seen.After(t.seen) {
+		t.seen = b.seen
+	}
 	t.reading.add(b.reading)
 	t.encoding.add(b.encoding)
 }
 
 func (t *txn) commit(lease int32) Commit {
 	return Commit{
-		Lease: lease, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.last,
+		Lease: lease, Segment: t.segment, Read: t.read, Emitted: t.emitted, Filtered: t.filtered, Dead: t.dead, Late: t.late, Bytes: t.bytes, Last: t.seen,
 		Drained: t.drained, Published: t.published, Took: time.Since(t.began),
 	}
 }

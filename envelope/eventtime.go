@@ -8,10 +8,13 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// EventTime returns when an event happened.
+// EventTime returns when an event happened, to the millisecond, as records have it.
 func EventTime(ev *ocf.Event) (time.Time, error) {
 	ns, err := parseTime(ev.EventTime)
-	return time.Unix(0, ns), err
+	if err != nil {
+		return time.Time{}, err
+	}
+	return time.UnixMilli(ns / 1e6), nil
 }
 
 // parseTime parses an event's time. The service writes 2006-01-02T15:04:05.0000000Z always, which is read without
