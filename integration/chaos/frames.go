@@ -9,8 +9,16 @@ type frames struct {
 	skip int64 // bytes left of the request whose head was read
 }
 
-// group reports whether a request of a consumer group begins in b.
-func (f *frames) group(b []byte) (found bool) {
+// kinds are of requests, as bits.
+type kinds uint8
+
+const (
+	ofGroup kinds = 1 << iota
+	ofFetch
+)
+
+// kinds returns which requests begin in b.
+func (f *frames) kinds(b []byte) (found kinds) {
 	for len(b) > 0 {
 		if f.skip > 0 {
 			n := min(f.skip, int64(len(b)))
@@ -26,7 +34,9 @@ func (f *frames) group(b []byte) (found bool) {
 		}
 		switch binary.BigEndian.Uint16(f.head[4:]) {
 		case 11, 12, 13, 14, 68: // JoinGroup, Heartbeat, LeaveGroup, SyncGroup, ConsumerGroupHeartbeat
-			found = true
+			found |= ofGroup
+		case 1:
+			found |= ofFetch
 		}
 		f.skip, f.have = int64(binary.BigEndian.Uint32(f.head[:]))-2, 0
 	}

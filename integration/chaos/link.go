@@ -24,9 +24,13 @@ const (
 	// NoGroup stalls connections on which requests of a consumer group are made, and no others: an instance that the group
 	// takes for dead, and that goes on producing.
 	NoGroup
+	// Blind is NoGroup for connections with fetches, too: that instance sees nothing of what others write, either.
+	Blind
 )
 
-func (m Mode) String() string { return [...]string{"open", "stalled", "deaf", "reset", "no group"}[m] }
+func (m Mode) String() string {
+	return [...]string{"open", "stalled", "deaf", "reset", "no group", "blind"}[m]
+}
 
 // Link stands between an instance and a broker.
 type Link struct {
@@ -45,7 +49,7 @@ type Link struct {
 // pipe is a connection through the link. Its fields are guarded by the link's mu.
 type pipe struct {
 	client, broker net.Conn // broker is nil until it is dialled
-	group          bool     // has carried requests of a group
+	carried        kinds    // of requests
 	lost           bool     // answers
 	gone           chan struct{}
 }
@@ -150,9 +154,9 @@ func (l *Link) pump(p *pipe, to, from net.Conn, answers bool) {
 	for {
 		n, err := from.Read(buf)
 		if n > 0 {
-			if !answers && requests.group(buf[:n]) {
+			if !answers {
 				l.mu.Lock()
-				p.group = true
+				p.carried |= requests.kinds(buf[:n])
 				l.mu.Unlock()
 			}
 			switch l.pass(p, answers) {
@@ -186,7 +190,7 @@ func (l *Link) pass(p *pipe, answers bool) verdict {
 	for {
 		l.mu.Lock()
 		_, there := l.pipes[p]
-		stalled := l.mode == Stalled || l.mode == NoGroup && p.group
+		stalled := l.mode == Stalled || l.mode == NoGroup && p.carried&ofGroup != 0 || l.mode == Blind && p.carried != 0
 		swallowed := answers && l.mode == Deaf
 		p.lost = p.lost || swallowed
 		changed := l.changed

@@ -71,7 +71,7 @@ func TestLink(t *testing.T) {
 		t.Cleanup(func() { _ = c.Close() })
 		return c
 	}
-	produce, heartbeat := request(0, "produce"), request(12, "heartbeat")
+	produce, fetch, heartbeat := request(0, "produce"), request(1, "fetch"), request(12, "heartbeat")
 	works := func(c net.Conn, b []byte) {
 		t.Helper()
 		if got, err := talk(t, c, b); got != string(b) {
@@ -111,6 +111,11 @@ func TestLink(t *testing.T) {
 	late := dial()
 	works(late, produce)
 	silent(late, heartbeat)
+	l.Set(Blind)
+	blind := dial()
+	works(blind, produce)
+	silent(blind, fetch)
+	silent(dial(), heartbeat)
 	l.Set(Open)
 	works(a, heartbeat)
 
@@ -138,7 +143,7 @@ func TestFrames(t *testing.T) {
 		var f frames
 		found := -1
 		for at := 0; at < len(stream); at += size {
-			if f.group(stream[at:min(at+size, len(stream))]) && found < 0 {
+			if f.kinds(stream[at:min(at+size, len(stream))]) != 0 && found < 0 {
 				found = at
 			}
 		}

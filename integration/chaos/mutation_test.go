@@ -179,14 +179,14 @@ func (s *scene) end() {
 // the session before it, a scene has to happen.
 var lone = []string{"BRIDGE_OFFSETS_LEASES=1", "BRIDGE_SESSION_TIMEOUT=1s"}
 
-// outcast: the group can't hear an instance, gives its lease to another one, and the first goes on: it can't hear the group
-// either, and its producers' connections live. Only the fence is between it and the topic.
+// outcast: the group can't hear an instance, gives its lease to another one, and the first goes on: it hears neither the group
+// nor what the other one writes, and its producers' connections live. Only the fence is between it and the topic.
 func (s *scene) outcast() {
 	first := s.start(0, lone...)
 	s.append(20)
 	s.await("the first events", s.delivered)
 	second := s.start(1, lone...)
-	s.Cut(first.slot, -1, NoGroup)
+	s.Cut(first.slot, -1, Blind)
 	s.await("a second owner", func() bool { return s.state().Owners[0] == second.Name })
 	s.await("an event twice, or the first one's end", func() bool {
 		s.append(5)
