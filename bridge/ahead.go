@@ -121,8 +121,7 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 		g.Go(func() error {
 			for {
 				began := w.begin()
-				b := w.pool.get()
-				b.shard, b.dead, b.gap = s.m.Shards[i], b.dead[:0], false
+				b := w.pool.get(s.m.Shards[i])
 				err := r.Next(ctx, &b.events)
 				if errors.Is(err, io.EOF) {
 					return nil

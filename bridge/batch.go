@@ -46,15 +46,17 @@ type pool struct {
 	free []*batch
 }
 
-func (p *pool) get() *batch {
+// get returns a batch for events of a shard.
+func (p *pool) get(shard int) *batch {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	n := len(p.free)
 	if n == 0 {
-		return new(batch)
+		return &batch{shard: shard}
 	}
 	b := p.free[n-1]
 	p.free = p.free[:n-1]
+	b.shard, b.dead, b.gap = shard, b.dead[:0], false
 	return b
 }
 

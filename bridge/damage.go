@@ -118,8 +118,8 @@ func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageErr
 			b.dead = append(b.dead, letter)
 			break
 		}
-		alone := s.pool.get()
-		alone.shard, alone.gap, alone.dead = s.shard, false, append(alone.dead[:0], letter)
+		alone := s.pool.get(s.shard)
+		alone.dead = append(alone.dead, letter)
 		alone.events, alone.reading = source.Batch{Next: s.r.Position()}, Step{}
 		if err := alone.encode(ctx, s.worker, s.m); err != nil {
 			return err

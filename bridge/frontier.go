@@ -207,10 +207,7 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 	if f.Ended {
 		return true, nil
 	}
-	last := f.Current
-	if last == (source.Segment{}) {
-		last = f.Completed
-	} else {
+	if f.Current != (source.Segment{}) {
 		m, err := b.manifests.get(ctx, f.Current)
 		if errors.Is(err, source.ErrNotFound) {
 			return false, nil // the workers say what that means
@@ -228,7 +225,7 @@ func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, erro
 			}
 		}
 	}
-	_, more, err := b.next(ctx, last)
+	_, more, err := b.next(ctx, f.At())
 	return !more, err
 }
 

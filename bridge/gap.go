@@ -133,10 +133,7 @@ func (b *Bridge) history(ctx context.Context, oldest *source.Segment, back bool)
 	if s.Frontier == nil { // a reset took it away, and the next owner of lease 0 has yet to begin
 		return false, nil
 	}
-	at := s.Frontier.Current
-	if at == (source.Segment{}) {
-		at = s.Frontier.Completed
-	}
+	at := s.Frontier.At()
 	if back {
 		if *oldest, _, err = b.next(ctx, source.Segment{}); err != nil {
 			return false, fmt.Errorf("looking for the oldest segment: %w", err)

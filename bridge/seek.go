@@ -55,10 +55,7 @@ func (t Target) After(seg source.Segment, at envelope.Timestamp) bool {
 
 // Move changes f so that delivery goes on at the target. Resolved stays: a marker that was written is not taken back (I6).
 func (t Target) Move(f *offsets.Frontier) {
-	from := f.Current
-	if from == (source.Segment{}) {
-		from = f.Completed
-	}
+	from := f.At()
 	if f.Seek != nil && !f.Seek.Told {
 		from = f.Seek.From // nothing has moved since
 	}

@@ -40,8 +40,7 @@ func (s *shardPass) run(ctx context.Context) error {
 		return err
 	}
 	for {
-		b := s.pool.get()
-		b.shard, b.dead, b.gap = s.shard, b.dead[:0], false
+		b := s.pool.get(s.shard)
 		end, err := s.next(ctx, b)
 		if err != nil || end {
 			return err

@@ -251,7 +251,7 @@ func (l *Lease) Close(ctx context.Context) {
 
 // classify turns the errors by which brokers say "somebody else has your transactional id" into ErrFenced.
 func classify(err error) error {
-	for _, fenced := range []error{kerr.ProducerFenced, kerr.InvalidProducerEpoch, kerr.FencedInstanceID} {
+	for _, fenced := range []error{kerr.ProducerFenced, kerr.InvalidProducerEpoch} {
 		if errors.Is(err, fenced) {
 			return fmt.Errorf("%w (%w)", ErrFenced, err)
 		}

@@ -148,6 +148,14 @@ type Frontier struct {
 	KeySchemas map[string]int `json:"key_schemas,omitempty"`
 }
 
+// At is the segment that is being delivered, or, where there is none, the one before it; none before the first.
+func (f *Frontier) At() source.Segment {
+	if f.Current == (source.Segment{}) {
+		return f.Completed
+	}
+	return f.Current
+}
+
 // Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another frontier, and stay.
 func (f *Frontier) Adopt(pins map[string]Pin) {
 	if len(pins) == 0 {

@@ -126,10 +126,7 @@ func (m *Monitor) position(s *Status, state *offsets.State) {
 	}
 	if h := m.history; h != nil {
 		p.Headroom = seconds(h.Headroom)
-		at := f.Current
-		if at == (source.Segment{}) {
-			at = f.Completed
-		}
+		at := f.At()
 		if !h.Newest.IsZero() && at != (source.Segment{}) {
 			p.Newest = source.SegmentAt(h.Newest).String()
 			p.Behind = seconds(max(0, h.Newest.Sub(at.Time())))

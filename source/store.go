@@ -21,7 +21,6 @@ type Store interface {
 type Entry struct {
 	Name     string
 	Size     int64
-	ETag     string
 	Modified time.Time // zero if the store does not say
 	IsPrefix bool      // Name stands for all that begin with it
 }

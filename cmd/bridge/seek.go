@@ -113,9 +113,6 @@ func deliveredUntil(s *offsets.State) (until time.Time) {
 // skips reports whether events may be left out that were not delivered. Nothing is left before the current segment, and
 // events are in their segment, or 15 minutes off.
 func skips(s *offsets.State, to bridge.Target) bool {
-	at := s.Frontier.Current
-	if at == (source.Segment{}) {
-		at = s.Frontier.Completed
-	}
+	at := s.Frontier.At()
 	return at == (source.Segment{}) && !to.Time().IsZero() || at != (source.Segment{}) && to.Time().After(at.Time())
 }

@@ -115,9 +115,6 @@ func entry(item *container.BlobItem) source.Entry {
 		if p.ContentLength != nil {
 			e.Size = *p.ContentLength
 		}
-		if p.ETag != nil {
-			e.ETag = string(*p.ETag)
-		}
 		if p.LastModified != nil {
 			e.Modified = *p.LastModified
 		}

@@ -80,7 +80,7 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 				yield(source.Entry{}, err)
 				return false
 			}
-			if !yield(source.Entry{Name: full, Size: info.Size(), ETag: info.ModTime().UTC().String(), Modified: info.ModTime()}, nil) {
+			if !yield(source.Entry{Name: full, Size: info.Size(), Modified: info.ModTime()}, nil) {
 				return false
 			}
 		}
