@@ -296,7 +296,7 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	w := &watch{}
 	o := bridge.Options{
 		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: true,
-		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicReplication: -1, OffsetsPartitions: 8,
+		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicPartitions: partitions, TopicReplication: -1, OffsetsPartitions: 8,
 		Partition: partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
 		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
 		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
