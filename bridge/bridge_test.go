@@ -231,27 +231,6 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// Who has lost all leases does not take them for another's, and what they are to deliver for delivered.
-func TestOnceWithoutLeases(t *testing.T) {
-	m := newMemory()
-	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
-	o, _ := over(t, broker(t), m)
-	b := New(o)
-	b.leases = 4
-	open, err := source.ParseSegment("2026/01/01/0000")
-	must(t, err)
-	s := &offsets.State{Frontier: &offsets.Frontier{Current: open, Feed: o.FeedID, Settings: o.Frozen}}
-	b.Assigned(nil)
-	for _, member := range []bool{true, false} {
-		if !member {
-			b.Revoked(nil, true)
-		}
-		if all, err := b.deliveredAll(t.Context(), s); err != nil || all != member {
-			t.Errorf("delivered %v, %v; a member %v", all, err, member)
-		}
-	}
-}
-
 // What would break the topic or the state is refused, with a text that names the setting.
 func TestRefused(t *testing.T) {
 	for name, c := range map[string]struct {

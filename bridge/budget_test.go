@@ -69,7 +69,7 @@ func TestBufferBytes(t *testing.T) {
 
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
-	w := &worker{Bridge: &Bridge{Options: Options{Observer: NoObserver{}, PollInterval: time.Millisecond}}, soft: t.Context()}
+	w := &worker{Bridge: &Bridge{Options: Options{Observer: NoObserver{}, PollInterval: time.Millisecond}}, work: t.Context()}
 	changed := make(chan struct{})
 	w.pool.put([]*batch{{}})
 	if err := w.wait(changed); err != nil || len(w.pool.free) != 0 {

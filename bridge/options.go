@@ -79,5 +79,9 @@ func (o *Options) lease() *offsets.Config {
 	return &offsets.Config{
 		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
+		Waiting: func(what string) {
+			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it", "wait", what,
+				"open_for_more_than", o.TxnTimeout)
+		},
 	}
 }

@@ -24,6 +24,8 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
+	Waiting func(what string)
 }
 
 // Lease is the right to write the records of the shards of one lease, and their cursor.
@@ -46,20 +48,17 @@ type Lease struct {
 	failed  error // first error of a produced record
 }
 
-// ErrFenced says that another instance has taken the lease. It is a normal event.
-var ErrFenced = errors.New("another instance has taken the lease")
+// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id, or they
+// ended its transaction after TxnTimeout. It is a normal event.
+var ErrFenced = errors.New("the lease's producer is fenced")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed. More are options of the
-// lease's producer.
+// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that was the
+// last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
 	opts := slices.Concat(cfg.Client, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if cfg.Transactional {
-		id := fmt.Sprintf("%s-%d", cfg.Name, p)
-		if mutation.NoFence {
-			id += "-" + cfg.Instance
-		}
-		opts = append(opts, kgo.TransactionalID(id), kgo.TransactionTimeout(cfg.TxnTimeout))
+		opts = append(opts, cfg.transactional(p)...)
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
@@ -72,6 +71,15 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 		return nil, fmt.Errorf("acquiring lease %d: %w", p, classify(err))
 	}
 	return l, nil
+}
+
+// transactional returns the options of the producer of lease p that make it fence the one before it.
+func (cfg *Config) transactional(p int32) []kgo.Opt {
+	id := fmt.Sprintf("%s-%d", cfg.Name, p)
+	if mutation.NoFence {
+		id += "-" + cfg.Instance
+	}
+	return []kgo.Opt{kgo.TransactionalID(id), kgo.TransactionTimeout(cfg.TxnTimeout)}
 }
 
 func (l *Lease) acquire(ctx context.Context) error {
@@ -93,20 +101,37 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	// I3: then the read. When the view has passed our own record it has every record of the former owner.
-	l.was, err = l.view.Await(ctx, func(s *State) bool { return s.next[l.Partition] > r.Offset })
+	if l.was, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
+		return err
+	}
+	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the others' views may
+	// still replay old frontiers, and acting on one would mean to work on a segment that is over, or gone.
+	if l.Partition != 0 {
+		if l.was, err = l.view.Known(ctx, l.cfg, l.cl, 0); err != nil {
+			return err
+		}
+	}
 	if mutation.ReadFirst {
 		l.was = early
 	}
 	mutation.Crash("acquire", "read")
-	return err
+	return nil
 }
+
+// State returns what the topic said after the fence.
+func (l *Lease) State() *State { return l.was }
 
 // Cursor returns where the former owner left off, for the holder to change.
 func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 
 // Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
 // client until Commit returns. Errors show in Commit, and in Err before that.
+//
+// After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out of order.
 func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
 	if !l.open {
 		if l.cfg.Transactional {
 			if err := l.cl.BeginTransaction(); err != nil {

@@ -15,12 +15,18 @@ import (
 
 // State is what the topic says, at some moment. It is never changed once handed out.
 type State struct {
-	Frontier *Frontier // nil before the first start
+	Frontier *Frontier // nil before the first start, and after a reset
 	Epoch    int64     // the frontier's, also after a reset
+	Moving   bool      // the frontier's, also after a reset
+	Stale    bool      // the last frontier in the topic is not the one in force: a former owner wrote it late
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
+	born     int64     // cursors of an earlier epoch do not count
 	next     []int64   // by lease: every record below this offset is in the state
 }
+
+// Passed reports whether the state holds every committed record of partition p below offset.
+func (s *State) Passed(p int32, offset int64) bool { return s.next[p] >= offset }
 
 // View follows all partitions of the offsets topic, read_committed: the shared memory of all instances.
 type View struct {
@@ -71,8 +77,8 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 			// Errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: the next start begins anew, "+
-					"as BRIDGE_START says, unless the topic is restored before)", err)
+				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
+					"restarts from scratch at BRIDGE_START)", err)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})
@@ -116,7 +122,11 @@ func (v *View) apply(records ...*kgo.Record) error {
 		s.next[r.Partition] = r.Offset + 1
 	}
 	for p, c := range s.Cursors {
-		if c != nil && c.Epoch < s.Epoch {
+		switch {
+		case c == nil:
+		case c.Epoch < s.born:
+			s.Cursors[p] = nil
+		case c.Epoch < s.Epoch:
 			s.Cursors[p] = c.void(s.Epoch)
 		}
 	}
@@ -142,19 +152,21 @@ func (s *State) apply(r *kgo.Record) error {
 		s.Cursors[r.Partition] = c
 	case keyFrontier:
 		if r.Value == nil {
-			s.Frontier, s.Epoch = nil, 0
+			s.Frontier, s.Epoch, s.Moving, s.Stale, s.born = nil, 0, false, false, 0
 			return nil
 		}
 		f := new(Frontier)
 		if err := documents.decode(keyFrontier, r.Value, f); err != nil {
 			return err
 		}
-		if have := s.Frontier; have != nil && f.Epoch == have.Epoch && f.Completed.Compare(have.Completed) < 0 {
-			return nil // of a former owner that was paused for long: without transactions nothing stops it
+		// Without transactions nothing stops a former owner that was paused: its frontier can come behind newer ones.
+		have := s.Frontier
+		if s.Stale = f.Epoch < s.Epoch || have != nil && f.Epoch == have.Epoch && f.Completed.Compare(have.Completed) < 0; s.Stale {
+			return nil
 		}
-		s.Frontier, s.Epoch = f, f.Epoch
+		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born
 		if f.Reset {
-			s.Frontier = nil
+			s.Frontier, s.born = nil, f.Epoch
 		}
 	case keyOwner:
 		var o owner
