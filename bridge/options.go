@@ -49,7 +49,7 @@ type Options struct {
 	TxnBytes       int           // or so many bytes of keys, values and headers
 	BundleBytes    int64         // small finalized segments are delivered together, up to so many bytes of chunks; 0: each by itself
 	BundleReaders  int           // of which so many are listed ahead
-	BufferBytes    int           // of records of all leases that are not committed; 0: no other bound than TxnBytes
+	BufferBytes    int           // memory of what all leases have read and not committed; 0: no other bound than TxnBytes
 	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
 	QuietInterval  time.Duration // how often the shards of an open segment are listed whose time is over; 0: as often
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go

@@ -68,6 +68,9 @@ func (w *worker) awaitMore(ctx context.Context, m source.Manifest, moved, stuck 
 	}
 }
 
+// footprints is how much memory a byte of a record takes at most with all that is kept beside it, where filters leave most events.
+const footprints = 4
+
 // pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stuck says that
 // a shard of an open segment is damaged, and stays where it is: the pass ends without it, so that the others are listed again,
 // and it is told when the segment is finalized, which may be what its damage waits for.
@@ -117,7 +120,7 @@ func (w *worker) pass(ctx context.Context, m source.Manifest, shards []int, read
 			if err := w.add(b); err != nil {
 				return false, err
 			}
-			if w.txn.full(w.TxnRecords, w.memory.transaction(w.TxnBytes)) {
+			if w.txn.full(w.TxnRecords, w.TxnBytes, min(w.memory.share(), footprints*int64(w.TxnBytes))) {
 				flush.Stop()
 				if err := w.commit(); err != nil {
 					return false, err
@@ -192,6 +195,10 @@ func (w *worker) add(b *batch) error {
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	w.cursor.Pin(b.pins)
 	w.left[b.shard] = b.left
+	if len(b.records) == 0 { // I9: nothing of it waits for the commit
+		w.txn.giveBack(b, w.memory)
+		w.pool.put([]*batch{b})
+	}
 	return w.lease.Err()
 }
 
@@ -277,7 +284,7 @@ func (t *txn) add(b *batch) {
 	t.filtered += b.filtered
 	t.late += b.late
 	t.bytes += b.bytes
-	t.held, b.held = t.held+b.held, 0
+	t.held += b.held
 	if b.last.After(t.last) {
 		t.last = b.last
 	}
@@ -308,9 +315,17 @@ func (t *txn) count(c *offsets.Cursor) {
 	}
 }
 
-// full bounds the memory of a transaction by bytes; the number of records only where enough time has passed.
-func (t *txn) full(records, bytes int) bool {
-	return t.bytes >= bytes || t.emitted >= records && time.Since(t.began) >= minTxnInterval
+// giveBack takes the memory of the last batch out of the transaction.
+func (t *txn) giveBack(b *batch, m *budget) {
+	m.release(b.held)
+	t.held -= b.held
+	b.held = 0
+	t.batches = t.batches[:len(t.batches)-1]
+}
+
+// full bounds a transaction by its bytes and its memory; the number of records only where enough time has passed.
+func (t *txn) full(records, bytes int, memory int64) bool {
+	return t.bytes >= bytes || t.held >= memory || t.emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
 // reset begins the account of the next transaction. The array of batches is kept, but not the batches: a large transaction would

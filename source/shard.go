@@ -23,6 +23,7 @@ type Batch struct {
 	Chunk  int
 	Offset int64         // of the block
 	Next   ShardPosition // behind it
+	Bytes  int           // of the block, decompressed: the strings of its events are parts of them
 }
 
 // headerRead is what is read of a chunk for its header alone: real ones are below 3 KiB.
@@ -172,6 +173,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 			if err == nil {
 				r.grow = 0
 				b.Blob, b.Chunk, b.Offset, b.Next = c.name, c.index, off, ShardPosition{Chunk: c.index, Offset: blk.End}
+				b.Bytes = len(blk.Data)
 				return nil
 			}
 			if !errors.Is(err, ocf.ErrShort) {
