@@ -131,7 +131,7 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		if !emit {
 			continue
 		}
-		b.add(out, w.Partition(b.env.Key, int(out.partitions)))
+		b.add(out, w.Partition(b.env.Key, int(out.partitions)), w.epochHeader)
 		if w.late(b.env.Updated) {
 			b.late++
 		}
@@ -186,7 +186,7 @@ func sizeOf(r *envelope.Record) int {
 }
 
 // add appends the record in env, and what goes with it.
-func (b *batch) add(out *outlet, partition int32) {
+func (b *batch) add(out *outlet, partition int32, epoch []kgo.RecordHeader) {
 	if out.found {
 		if b.pins == nil {
 			b.pins = map[string]offsets.Pin{}
@@ -199,6 +199,7 @@ func (b *batch) add(out *outlet, partition int32) {
 		b.headers = append(b.headers, kgo.RecordHeader(h))
 		size += len(h.Key) + len(h.Value)
 	}
+	b.headers = append(b.headers, epoch...)
 	at := time.UnixMilli(b.env.Millis)
 	if at.After(b.last) {
 		b.last = at

@@ -153,6 +153,7 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.leases, b.start, b.view = leases, end, offsets.NewView(b.cfg.Topic, leases)
+	b.view.Trouble = func(err error) { b.Observer.Failed(-1, err) }
 	return nil
 }
 

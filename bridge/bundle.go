@@ -101,7 +101,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	}
 	w.txn.count(w.cursor)
 	w.cursor.Ahead = 0
-	if err := w.lease.Commit(w.held, w.cursor, &f); err != nil {
+	if err := w.commitPromise(w.cursor, &f, func() error { return nil }); err != nil {
 		return false, err
 	}
 	w.committed()

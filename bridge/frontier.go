@@ -18,13 +18,19 @@ import (
 // the current segment, or name the next one.
 func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
-		return true, w.firstFrontier(s)
+		return w.firstFrontier(s)
+	}
+	if after, ok := s.Regressed(); ok {
+		return true, w.repair(s, after)
 	}
 	f := *s.Frontier
 	f.Leases = w.leases // a frontier of an older version does not say
+	f.Base = source.Segment{}
 	switch {
 	case f.Moving || f.Seek != nil && !f.Seek.Told:
-		return true, w.endMove(f)
+		return w.endMove(f, s)
+	case f.Owed: // a former owner died before it had written all of them
+		return true, w.pay(&f, nil)
 	case f.Ended:
 		return false, nil // Run stops when it sees this
 	case f.Current == (source.Segment{}):
@@ -48,18 +54,18 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 }
 
 // firstFrontier commits the frontier of a first start.
-func (w *worker) firstFrontier(s *offsets.State) error {
+func (w *worker) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	if s.Moving { // after a reset: what the leases still write is of the time before it
-		if err := w.fenceOthers(); err != nil {
-			return err
+		if fenced, err := w.fenceOthers(s); !fenced {
+			return false, err
 		}
 	}
 	f := offsets.Frontier{Epoch: s.Epoch, Born: s.Epoch, Leases: w.leases, Feed: w.FeedID, Settings: w.Frozen}
 	if err := w.recount(&f, nil); err != nil {
-		return err
+		return false, err
 	}
 	f.Start, f.Completed = w.Start.resolve(w.Now())
-	return w.lease.Commit(w.held, nil, &f)
+	return true, w.lease.Commit(w.held, nil, &f)
 }
 
 // advance does what there is to do between two segments: deliver a bundle, or name the next one. Nothing is in flight.
@@ -139,7 +145,6 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 			return err
 		}
 	}
-	f.Ended = ends
 	lost := slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(m.Segment) })
 	switch {
 	case lost && gone && more && !ends: // G: with all that is missing up to the next one
@@ -155,11 +160,14 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	began := w.begin()
 	f.Current, f.Shards = source.Segment{}, nil
 	done, err := w.promise(&f, m, final)
-	if err == nil && names {
-		err = w.name(&f, next)
-	}
 	if err == nil {
-		err = w.lease.Commit(w.held, nil, &f)
+		err = w.commitPromise(nil, &f, func() error {
+			f.Ended = ends
+			if names {
+				return w.name(&f, next)
+			}
+			return nil
+		})
 	}
 	w.trace(Transaction{Commit: Commit{Lease: w.p, Segment: m.Segment}, Segments: 1, Markers: done.Markers}, began, err)
 	if err != nil {
@@ -170,8 +178,8 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	return nil
 }
 
-// promise writes the markers after the segment of m, and what they say into the frontier that is to be committed with them.
-// Final, if not zero, is what the last of all says.
+// promise puts into f that the segment of m is complete, and writes the markers that say so, which commitPromise commits. Final,
+// if not zero, is what the last of all says.
 func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
 	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
 	done := Completion{Segment: m.Segment}
@@ -183,9 +191,72 @@ func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.
 		done.Resolved = final
 	}
 	f.Resolved = done.Resolved.String()
-	markers, err := w.mark(f, done.Resolved)
-	done.Markers = markers
+	if !w.Transactional {
+		done.Markers = markersOf(f)
+		return done, nil
+	}
+	var err error
+	done.Markers, err = w.mark(f, done.Resolved)
 	return done, err
+}
+
+// markersOf returns how many markers a promise takes.
+func markersOf(f *offsets.Frontier) (n int) {
+	for _, partitions := range f.Topics {
+		n += int(partitions)
+	}
+	return n
+}
+
+// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what may only be seen
+// behind the markers.
+//
+// Without transactions the order makes the difference (I6). The records are flushed and checked before the frontier is written,
+// so nothing comes below a marker for the first time. The frontier is written before its markers, so a crash between them leaves
+// a debt that the next owner pays, and no marker that nobody remembers: markers never fall. And the next segment is named behind
+// the markers, so a key moves to another partition only across one (I5).
+func (w *worker) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func() error) error {
+	if w.Transactional {
+		if err := name(); err != nil {
+			return err
+		}
+		return w.lease.Commit(w.held, c, f)
+	}
+	f.Base, f.Owed = w.frontier.Completed, w.Markers != envelope.MarkersOff
+	if c != nil {
+		c.Resolved = f.Resolved
+	}
+	if err := w.lease.Commit(w.held, c, f); err != nil {
+		return err
+	}
+	s, _, err := w.view.Get() // which has read that frontier
+	if err == nil {
+		err = w.over(s)
+	}
+	if err != nil {
+		return err
+	}
+	return w.pay(f, name)
+}
+
+// pay writes the markers that f owes, and then f without the debt.
+func (w *worker) pay(f *offsets.Frontier, name func() error) error {
+	if f.Owed {
+		ts, err := parseTime(f.Resolved)
+		if err != nil {
+			return err
+		}
+		if _, err := w.mark(f, ts); err != nil {
+			return err
+		}
+		f.Owed = false
+	}
+	if name != nil {
+		if err := name(); err != nil {
+			return err
+		}
+	}
+	return w.lease.Commit(w.held, nil, f) // flushes the markers first
 }
 
 // beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
@@ -195,14 +266,15 @@ func (w *worker) beyond(seg source.Segment) bool {
 
 // end commits the last frontier, and a marker for the end time to every partition.
 func (w *worker) end(f offsets.Frontier) error {
-	f.Ended = true
 	if w.Markers != envelope.MarkersOff && w.End.Compare(w.promised) > 0 {
 		f.Resolved = w.End.String()
-		if _, err := w.mark(&f, w.End); err != nil {
-			return err
+		if w.Transactional {
+			if _, err := w.mark(&f, w.End); err != nil {
+				return err
+			}
 		}
 	}
-	return w.lease.Commit(w.held, nil, &f)
+	return w.commitPromise(nil, &f, func() error { f.Ended = true; return nil })
 }
 
 // next returns the first segment after seg that may be read.

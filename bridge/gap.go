@@ -83,7 +83,7 @@ func recordGap(f *offsets.Frontier, from, to source.Segment) {
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the oldest
 // there is may be gone, too, unread. With ON_GAP=continue it records that in f.
 func (w *worker) lostSince(f *offsets.Frontier) error {
-	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) || f.Version > 1 && f.Ends.IsZero() {
 		return nil // not a segment of the feed, but where to begin
 	}
 	err := w.retry(w.work, w.p, func(ctx context.Context) error {

@@ -44,6 +44,9 @@ func (w *worker) during(seg source.Segment) (context.Context, context.CancelFunc
 		if s.Frontier == nil || s.Frontier.Current != seg {
 			return errPast
 		}
+		if _, regressed := s.Regressed(); regressed && w.p == 0 {
+			return errPast // the keeper of the frontier has a repair to begin
+		}
 		return nil
 	})
 }
@@ -52,7 +55,7 @@ func (w *worker) during(seg source.Segment) (context.Context, context.CancelFunc
 // otherwise: an idle account's segment stays open for days.
 func (w *worker) over(s *offsets.State) error {
 	switch {
-	case s.Owners[w.p] != w.Instance:
+	case s.Term(w.p) != w.term:
 		return offsets.ErrFenced
 	case s.Epoch != w.epoch: // I3: the cursor that counts is one that is read after the move
 		return errMoved
@@ -61,8 +64,8 @@ func (w *worker) over(s *offsets.State) error {
 }
 
 // holding makes the contexts of a hold, until the returned function is called. W.held ends with the lease, w.work also at a stop.
-func (w *worker) holding(s *offsets.State) (end func()) {
-	w.epoch = s.Epoch
+func (w *worker) holding(l *offsets.Lease) (end func()) {
+	w.epoch, w.term = l.State().Epoch, l.Term()
 	held, cancel := w.until(w.hard, w.over)
 	work, stop := context.WithCancelCause(held)
 	unhook := context.AfterFunc(w.soft, func() { stop(context.Cause(w.soft)) })

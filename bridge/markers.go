@@ -81,8 +81,9 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 		}
 		return r
 	})
-	if w.Markers == envelope.MarkersTopic {
-		for _, r := range records {
+	for _, r := range records {
+		r.Headers = append(r.Headers, w.epochHeader...)
+		if w.Markers == envelope.MarkersTopic {
 			r.Topic += markersSuffix
 		}
 	}

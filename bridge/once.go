@@ -42,7 +42,7 @@ func (b *Bridge) awaitAll(ctx context.Context) error {
 // deliveredAll reports whether nothing is left to deliver in state s.
 func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
 	f := s.Frontier
-	if !b.caughtUp(s) || f == nil || f.Moving {
+	if !b.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
 	if err := b.Compatible(f.Feed, f.Settings); err != nil {

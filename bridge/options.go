@@ -33,6 +33,7 @@ type Options struct {
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
 	TxnTimeout    time.Duration
+	EpochHeader   bool          // records and markers say in which epoch they were written: where a former owner can write late
 	Session       time.Duration // an instance that is silent for so long loses its leases
 
 	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
@@ -76,8 +77,13 @@ const newestPolls = 4
 func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
 
 func (o *Options) lease() *offsets.Config {
+	var session *offsets.Session
+	if !o.Transactional {
+		session = offsets.NewSession(o.Session)
+	}
 	return &offsets.Config{
-		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
+		Session: session,
+		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
 		Waiting: func(what string) {
 			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it", "wait", what,

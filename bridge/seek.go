@@ -86,21 +86,20 @@ func (t Target) Move(f *offsets.Frontier) {
 //	its commit is refused                   the first segment of the new place is named
 //
 // Without the fence, its commit could come behind the first record of the new place.
-func (w *worker) endMove(f offsets.Frontier) error {
-	if err := w.fenceOthers(); err != nil {
-		return err
+func (w *worker) endMove(f offsets.Frontier, s *offsets.State) (moved bool, err error) {
+	if fenced, err := w.fenceOthers(s); !fenced {
+		return false, err
 	}
-	s, _, err := w.view.Get() // with the pins that were committed before the fences
-	if err != nil {
-		return err
+	if s, _, err = w.view.Get(); err != nil { // with the pins that were committed before the fences
+		return false, err
 	}
 	if err := w.recount(&f, s); err != nil {
-		return err
+		return false, err
 	}
 	if f.Seek != nil && !f.Seek.Told {
 		if w.Markers != envelope.MarkersOff && w.promised != (envelope.Timestamp{}) {
 			if _, err := w.mark(&f, w.promised); err != nil {
-				return err
+				return false, err
 			}
 		}
 		told := *f.Seek
@@ -108,22 +107,31 @@ func (w *worker) endMove(f offsets.Frontier) error {
 		f.Seek = &told
 	}
 	f.Moving = false
-	return w.lease.Commit(w.held, nil, &f)
+	return true, w.lease.Commit(w.held, nil, &f)
+}
+
+// repair begins a move that delivers everything after a segment once more, since a former owner has written old records behind
+// newer ones. It happens only without transactions.
+func (w *worker) repair(s *offsets.State, after source.Segment) error {
+	w.Log.Warn("an instance that was paused has written old records behind newer ones; delivering again, so that every key ends on its newest",
+		"after_segment", after, "at", s.Frontier.At())
+	return w.lease.Commit(w.held, nil, s.Repair(after))
 }
 
 // fencers is how many leases are fenced at a time: each takes a producer.
 const fencers = 4
 
-// fenceOthers ends what the owners of all other leases have open. Without transactions there is no fence: they see the new
-// epoch, or their lease is too old (see offsets.Config.Expired).
-func (w *worker) fenceOthers() error {
+// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each has
+// written a cursor of the new epoch.
+func (w *worker) fenceOthers(s *offsets.State) (fenced bool, _ error) {
 	if !w.Transactional {
-		return nil
+		return s.Entered(), nil
 	}
 	fences, ctx := errgroup.WithContext(w.work)
 	fences.SetLimit(fencers)
 	for p := int32(1); p < int32(w.leases); p++ {
 		fences.Go(func() error { return offsets.Fence(ctx, w.cfg, w.view, p) })
 	}
-	return fences.Wait()
+	err := fences.Wait()
+	return err == nil, err
 }

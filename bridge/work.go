@@ -221,6 +221,9 @@ func (w *worker) commit() error {
 	for _, left := range w.left {
 		w.cursor.Ahead += left
 	}
+	if !w.Transactional {
+		w.cursor.Resolved = w.frontier.Resolved
+	}
 	if err := w.lease.Commit(w.held, w.cursor, nil); err != nil {
 		return err
 	}

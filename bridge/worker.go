@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -30,7 +31,8 @@ type worker struct {
 
 	// Of the lease being held; without one they are hard and soft. See holding.
 	held, work context.Context
-	epoch      int64
+	epoch      int64 // of the frontier, and the lease's term, when it was acquired
+	term       int64
 
 	// Of the lease being held:
 	lease  *offsets.Lease
@@ -44,6 +46,8 @@ type worker struct {
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
 	filter   envelope.Filter    // with the frontier's start and our end
+
+	epochHeader []kgo.RecordHeader // of every record, or none
 }
 
 func startWorker(b *Bridge, p int32) *worker {
@@ -112,7 +116,7 @@ func (w *worker) hold() error {
 	if err != nil {
 		return err
 	}
-	end := w.holding(lease.State())
+	end := w.holding(lease)
 	defer func() {
 		end()
 		lease.Close(w.hard)
@@ -171,6 +175,9 @@ func (w *worker) awaitWork() error {
 		if err != nil {
 			return err
 		}
+		if w.caughtUp(s) && s.Moving && !w.Transactional && !s.EnteredBy(w.p) {
+			return nil
+		}
 		if f := s.Frontier; w.caughtUp(s) && f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
 			m, _, err := w.current(s)
 			if errors.Is(err, errPast) {
@@ -198,9 +205,8 @@ func (w *worker) step() error {
 	if err := w.over(s); err != nil {
 		return err
 	}
-	if c := s.Cursors[w.p]; c != nil && w.cursor.Done && !c.Finished(w.cursor.Segment) {
-		// Without transactions nothing stops an owner that was paused for long. Its cursor is the last, and so the one that counts.
-		return errors.New("a former owner of the lease has written a cursor: reading on from there")
+	if err := w.lease.Check(); err != nil {
+		return err
 	}
 	if err := w.see(s.Frontier); err != nil {
 		return err
@@ -210,6 +216,9 @@ func (w *worker) step() error {
 		if err != nil || moved {
 			return err
 		}
+	}
+	if s.Moving && !w.Transactional && w.p != 0 && !s.EnteredBy(w.p) { // in place of a fence: what comes after it is of the new epoch
+		return w.lease.Commit(w.held, w.cursor, nil)
 	}
 	f := s.Frontier
 	if f == nil || f.Current == (source.Segment{}) || w.cursor.Finished(f.Current) || w.cursor.Beyond(f) {
@@ -256,6 +265,10 @@ func (w *worker) see(f *offsets.Frontier) error {
 	}
 	w.promised, w.filter = promised, w.Filter
 	w.filter.From, w.filter.To = start, w.End
+	w.epochHeader = nil
+	if w.EpochHeader {
+		w.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
+	}
 	w.frontier = f
 	w.outlets.reset(w.cursor, f)
 	return nil

@@ -24,6 +24,8 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
+	Session *Session
 	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
 	Waiting func(what string)
 }
@@ -42,6 +44,9 @@ type Lease struct {
 	open bool   // a transaction is open, or, without transactions, records are unflushed
 
 	flushed time.Time
+	term    int64        // see Cursor.Term
+	round   *round       // without transactions: what was produced since the last flush
+	alive   func() error // without transactions: whether the lease may still write
 
 	promise func(*kgo.Record, error) // made once: Produce must not allocate
 	mu      sync.Mutex
@@ -57,14 +62,30 @@ var ErrFenced = errors.New("the lease's producer is fenced")
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
 	opts := slices.Concat(cfg.Client, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	l := &Lease{Partition: p, cfg: cfg, view: view}
+	var err error
 	if cfg.Transactional {
 		opts = append(opts, cfg.transactional(p)...)
+	} else {
+		opts = append(opts, kgo.ManualFlushing())
+		if cfg.Session != nil {
+			l.alive = cfg.Session.begin()
+			if opts, err = guard(opts, l.alive); err == nil {
+				err = l.alive()
+			}
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquiring lease %d: %w", p, err)
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("creating the producer of lease %d: %w", p, err)
 	}
-	l := &Lease{Partition: p, cfg: cfg, view: view, cl: cl}
+	l.cl = cl
+	if !cfg.Transactional {
+		l.round = newRound(cl)
+	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {
 		cl.Close()
@@ -104,6 +125,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 	if l.was, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
 		return err
 	}
+	l.term = r.Offset + 1
 	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the others' views may
 	// still replay old frontiers, and acting on one would mean to work on a segment that is over, or gone.
 	if l.Partition != 0 {
@@ -140,6 +162,11 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 		}
 		l.open = true
 	}
+	if l.round != nil {
+		if err := l.turn(ctx, r); err != nil {
+			return err
+		}
+	}
 	l.cl.Produce(ctx, r, l.promise)
 	return nil
 }
@@ -167,7 +194,7 @@ func (l *Lease) Err() error {
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
-		c.Version, c.Owner, c.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyCursor, c)
 		if err != nil {
 			return err
@@ -175,7 +202,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		docs = append(docs, r)
 	}
 	if f != nil {
-		f.Version, f.Owner, f.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyFrontier, f)
 		if err != nil {
 			return err
@@ -191,9 +218,29 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
-	err := l.view.apply(docs...)
+	var err error
+	if l.cfg.Transactional {
+		err = l.view.apply(docs...) // nobody else writes between them
+	} else {
+		for _, r := range docs { // a former owner may have
+			if _, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
+				break
+			}
+		}
+	}
 	mutation.Crash(step, "read")
 	return err
+}
+
+// Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
+func (l *Lease) Term() int64 { return l.term }
+
+// stored is the term in documents: only without transactions does anybody judge by it.
+func (l *Lease) stored() int64 {
+	if l.cfg.Transactional {
+		return 0
+	}
+	return l.term
 }
 
 func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
@@ -255,10 +302,24 @@ func (l *Lease) Flushed() time.Time { return l.flushed }
 // Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
 // here: committing the cursor without it would lose the event (I1).
 func (l *Lease) Flush(ctx context.Context) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
 	if err := l.cl.Flush(ctx); err != nil {
 		return err
 	}
+	if l.round != nil {
+		l.round.reset()
+	}
 	return l.Err()
+}
+
+// Check returns why the lease may not write any more; with transactions the brokers say so.
+func (l *Lease) Check() error {
+	if l.alive == nil {
+		return nil
+	}
+	return l.alive()
 }
 
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the

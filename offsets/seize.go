@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -64,7 +65,7 @@ func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 
 // Reset takes the frontier away. Positions and counts of all cursors are void.
 func (s *Seized) Reset(ctx context.Context) error {
-	return s.intend(ctx, &Frontier{Reset: true})
+	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next)})
 }
 
 // intend commits the frontier that decides.

@@ -22,7 +22,9 @@ type Cursor struct {
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
 	// Epoch is the frontier's when this was written. A cursor of an earlier one has no position: see Seize.
-	Epoch   int64          `json:"epoch,omitempty"`
+	Epoch int64 `json:"epoch,omitempty"`
+	// Term is that of the acquisition that this was written under; 0 with transactions, which need none: see mark.
+	Term    int64          `json:"term,omitempty"`
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
@@ -134,6 +136,11 @@ type Frontier struct {
 	Time    time.Time `json:"timestamp"`
 	// Epoch rises with every move outside the barrier (seek, reset), which voids the position of every cursor.
 	Epoch int64 `json:"epoch,omitempty"`
+	// Term is that of the acquisition that this was written under, and Base was Completed before. Only without transactions.
+	Term int64          `json:"term,omitempty"`
+	Base source.Segment `json:"base,omitzero"`
+	// Seen is, of a move that repairs, the end of each partition that it was decided by: see State.Regressed.
+	Seen []int64 `json:"seen,omitempty"`
 	// Moving says that a move has begun: the owner of lease 0 fences every other lease before it names a segment (R2f).
 	Moving bool `json:"moving,omitempty"`
 	// Reset says that there is no frontier but an epoch: the next start is a first start.

@@ -18,12 +18,17 @@ type State struct {
 	Frontier *Frontier // nil before the first start, and after a reset
 	Epoch    int64     // the frontier's, also after a reset
 	Moving   bool      // the frontier's, also after a reset
-	Stale    bool      // the last frontier in the topic is not the one in force: a former owner wrote it late
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
 	born     int64     // cursors of an earlier epoch do not count
+	entered  []int64   // by lease: the epoch that the cursor was written in
+	terms    []int64   // by lease: of the last owner record
+	marks    []mark    // of stale documents
 	next     []int64   // by lease: every record below this offset is in the state
 }
+
+// Term names the last acquisition of a lease: it rises with each.
+func (s *State) Term(lease int32) int64 { return s.terms[lease] }
 
 // Passed reports whether the state holds every committed record of partition p below offset.
 func (s *State) Passed(p int32, offset int64) bool { return s.next[p] >= offset }
@@ -31,6 +36,8 @@ func (s *State) Passed(p int32, offset int64) bool { return s.next[p] >= offset 
 // View follows all partitions of the offsets topic, read_committed: the shared memory of all instances.
 type View struct {
 	topic string
+	// Trouble hears of errors that the view survives. It may be nil, and is set before Run.
+	Trouble func(error)
 
 	mu      sync.Mutex
 	state   *State
@@ -41,8 +48,11 @@ type View struct {
 // NewView returns the view of a topic with so many partitions. It knows nothing until Run reads.
 func NewView(topic string, partitions int) *View {
 	return &View{
-		topic:   topic,
-		state:   &State{Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions), next: make([]int64, partitions)},
+		topic: topic,
+		state: &State{
+			Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions),
+			entered: make([]int64, partitions), terms: make([]int64, partitions), next: make([]int64, partitions),
+		},
 		changed: make(chan struct{}),
 	}
 }
@@ -74,8 +84,16 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
-			// Errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for.
+			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for, but
+			// not a connection that ends before its first answer, as with a broker that dies at that moment.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
+			var first *kgo.ErrFirstReadEOF
+			if errors.As(err, &first) {
+				if v.Trouble != nil {
+					v.Trouble(err)
+				}
+				return
+			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
 				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
 					"restarts from scratch at BRIDGE_START)", err)
@@ -112,6 +130,7 @@ func (v *View) apply(records ...*kgo.Record) error {
 	defer v.mu.Unlock()
 	s := *v.state
 	s.Cursors, s.Owners, s.next = slices.Clone(s.Cursors), slices.Clone(s.Owners), slices.Clone(s.next)
+	s.entered, s.terms = slices.Clone(s.entered), slices.Clone(s.terms)
 	for _, r := range records {
 		if r.Offset < s.next[r.Partition] {
 			continue
@@ -149,21 +168,23 @@ func (s *State) apply(r *kgo.Record) error {
 		if err := documents.decode(keyCursor, r.Value, c); err != nil {
 			return err
 		}
-		s.Cursors[r.Partition] = c
+		if s.staleCursor(c, r.Partition, r.Offset) {
+			return nil
+		}
+		s.Cursors[r.Partition], s.entered[r.Partition] = c, c.Epoch
 	case keyFrontier:
 		if r.Value == nil {
-			s.Frontier, s.Epoch, s.Moving, s.Stale, s.born = nil, 0, false, false, 0
+			s.Frontier, s.Epoch, s.Moving, s.born = nil, 0, false, 0
 			return nil
 		}
 		f := new(Frontier)
 		if err := documents.decode(keyFrontier, r.Value, f); err != nil {
 			return err
 		}
-		// Without transactions nothing stops a former owner that was paused: its frontier can come behind newer ones.
-		have := s.Frontier
-		if s.Stale = f.Epoch < s.Epoch || have != nil && f.Epoch == have.Epoch && f.Completed.Compare(have.Completed) < 0; s.Stale {
+		if s.staleFrontier(f, r.Offset) {
 			return nil
 		}
+		s.settle(f.Seen)
 		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born
 		if f.Reset {
 			s.Frontier, s.born = nil, f.Epoch
@@ -177,7 +198,7 @@ func (s *State) apply(r *kgo.Record) error {
 		if err := documents.decode(keyOwner, r.Value, &o); err != nil {
 			return err
 		}
-		s.Owners[r.Partition] = o.Owner
+		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
 	}
 	return nil
 }
