@@ -51,21 +51,20 @@ func (w *worker) during(seg source.Segment) (context.Context, context.CancelFunc
 	})
 }
 
-// over returns why the hold of the lease ends in state s, nil if it does not. A lease that writes nothing would not notice
-// otherwise: an idle account's segment stays open for days.
-func (w *worker) over(s *offsets.State) error {
-	switch {
-	case s.Term(w.p) != w.term:
-		return offsets.ErrFenced
-	case s.Epoch != w.epoch: // I3: the cursor that counts is one that is read after the move
-		return errMoved
-	}
-	return nil
-}
-
-// holding makes the contexts of a hold, until the returned function is called. W.held ends with the lease, w.work also at a stop.
+// holding makes the contexts of a hold, until the returned function is called: w.held ends with the lease, w.work also at a stop.
+// W.over returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice otherwise: an
+// idle account's segment stays open for days.
 func (w *worker) holding(l *offsets.Lease) (end func()) {
-	w.epoch, w.term = l.State().Epoch, l.Term()
+	epoch, term := l.State().Epoch, l.Term()
+	w.over = func(s *offsets.State) error {
+		switch {
+		case s.Term(w.p) != term:
+			return offsets.ErrFenced
+		case s.Epoch != epoch: // I3: the cursor that counts is one that is read after the move
+			return errMoved
+		}
+		return nil
+	}
 	held, cancel := w.until(w.hard, w.over)
 	work, stop := context.WithCancelCause(held)
 	unhook := context.AfterFunc(w.soft, func() { stop(context.Cause(w.soft)) })

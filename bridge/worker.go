@@ -31,8 +31,7 @@ type worker struct {
 
 	// Of the lease being held; without one they are hard and soft. See holding.
 	held, work context.Context
-	epoch      int64 // of the frontier, and the lease's term, when it was acquired
-	term       int64
+	over       func(*offsets.State) error
 
 	// Of the lease being held:
 	lease  *offsets.Lease
