@@ -24,6 +24,7 @@ type State struct {
 	entered  []int64   // by lease: the epoch that the cursor was written in
 	terms    []int64   // by lease: of the last owner record
 	marks    []mark    // of stale documents
+	seen     []int64   // the frontier's
 	next     []int64   // by lease: every record below this offset is in the state
 }
 
