@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // end is what a request for the high watermark of a partition brings. An open transaction has a record there, too.
@@ -149,7 +151,8 @@ func (x *exact) broker(s *exactState, to []step[exactState]) []step[exactState] 
 				t.faults--
 			}
 			t.fence(p, byFence)
-			to = append(to, step[exactState]{t, say("the broker ends the transaction of lease %d, which timed out", uint8(p)), !used})
+			l := say("the broker ends the transaction of lease %d, which timed out", uint8(p))
+			to = append(to, step[exactState]{t, l, !used})
 		}
 	}
 	return to

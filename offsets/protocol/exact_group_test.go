@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // steps appends everything that can happen.
@@ -25,7 +27,8 @@ func (x *exact) steps(s *exactState, to []step[exactState]) []step[exactState] {
 		if x.frozen && s.parts == 2 && !s.frontier(s.in[i].read[0]).grown && s.in[i].read[0] >= min(s.in[i].until, s.n[0]) {
 			t := *s
 			t.in[i].end = wrong
-			to = append(to, step[exactState]{t, say("%c ends: the state topic has another partition count than the frontier", name(i)), true})
+			l := say("%c ends: the state topic has another partition count than the frontier", name(i))
+			to = append(to, step[exactState]{t, l, true})
 		}
 		if x.once && x.finished(s, i) {
 			t := *s
@@ -111,4 +114,13 @@ func (x *exact) rebalance(s *exactState, to []step[exactState]) []step[exactStat
 		to = append(to, step[exactState]{t, say("the group gives lease %d to %c", uint8(p), name(i)), true})
 	}
 	return to
+}
+
+// leave takes an instance out of the group.
+func (s *exactState) leave(i int) {
+	for p := range s.group {
+		if s.group[p] == uint8(i+1) {
+			s.group[p] = 0
+		}
+	}
 }

@@ -1,12 +1,16 @@
+//go:build !race
+
 package protocol
 
-// keep is what the holder of lease 0 does with the frontier. It reports whether that leaves no time for the lease's own work.
+// keep is what the holder of lease 0 does with the frontier. If it reports false, the worker works on its own shards.
 func (a *turn) keep() bool {
 	x, s, f := a.exact, a.s, a.f
 	switch {
 	case f.moving:
 		if x.fenceOthers {
-			a.do(fencedAll, say("finds an unfinished move: fences lease 1"), func(t *exactState, _ *worker) { t.fence(1, byFence) })
+			a.do(fencedAll, say("finds an unfinished move: fences lease 1"), func(t *exactState, _ *worker) {
+				t.fence(1, byFence)
+			})
 		} else {
 			a.keeperMoved()
 		}
@@ -50,7 +54,7 @@ func (a *turn) keep() bool {
 	case x.onGap == fail && x.completeByCursors && (a.w.cur.cursor().finished(n) || !x.owns(a.in.leases, 0, n)):
 		return false // the lease that misses something ends the instance itself
 	case x.onGap == fail && x.ownLoss && a.w.missing != n:
-		a.do(idle, say("finds segment %d gone: acquires the lease again before it believes that", n), func(_ *exactState, w *worker) { w.missing = n })
+		a.doubt(n, n)
 	case x.onGap == fail && x.completeByCursors:
 		a.die(n, 1)
 	case x.onGap == fail:
@@ -63,8 +67,8 @@ func (a *turn) keep() bool {
 	return true
 }
 
-// next names the segment after the completed one, or takes it into a bundle. What a listing shows is the next one only if the
-// completed one is still there: retention removes the oldest first.
+// next names the segment after the completed one, or takes it into a bundle. The next one in a listing is that only if
+// the completed one is still there: retention removes the oldest first.
 func (a *turn) next() {
 	x, s, f := a.exact, a.s, a.f
 	n := x.after(s, f.completed)
@@ -76,7 +80,9 @@ func (a *turn) next() {
 	case certain || x.trustListing:
 		if x.bundles && !x.isOpen(n) {
 			for last := n; last <= x.segments && !x.isOpen(last); last++ {
-				a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) { w.segment, w.last = n, last })
+				a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) {
+					w.segment, w.last = n, last
+				})
 			}
 			return
 		}
@@ -85,8 +91,7 @@ func (a *turn) next() {
 	case x.onGap == skip: // nothing is in flight
 		a.send(say("records a gap before segment %d, and names it", n), txn{rec: x.past(s, f, f.completed).pack()})
 	case x.ownLoss && a.w.missing != f.completed+1:
-		a.do(idle, say("finds the completed segment %d gone: acquires the lease again before it believes that", f.completed),
-			func(_ *exactState, w *worker) { w.missing = f.completed + 1 })
+		a.doubt(f.completed, f.completed+1)
 	default:
 		a.die(f.completed+1, 3)
 	}
@@ -133,7 +138,9 @@ func (a *turn) keeperBundle() {
 	if x.retryFlush {
 		phase = hanging
 	}
-	a.fault(phase, say("has a record of the bundle refused: its producer fails"), func(t *exactState, _ *worker) { t.txn[0] = txn{} })
+	a.fault(phase, say("has a record of the bundle refused: its producer fails"), func(t *exactState, _ *worker) {
+		t.txn[0] = txn{}
+	})
 }
 
 // keeperMoved ends a move: nobody works on what was before it any more.

@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // record is a record of the state topic, packed, so that states are small and can be compared.

@@ -1,8 +1,10 @@
+//go:build !race
+
 package protocol
 
 // exactRules are the rules of the protocol. The fields above the line are rules; those below are known mistakes.
 type exactRules struct {
-	knownAtStart      bool // R1: act on a frontier only after the view has passed partition 0's high watermark of the start
+	knownAtStart      bool // R1: a frontier counts once the view has passed the end that partition 0 had at the start
 	knownAfterFence   bool // R1: the same after each fence
 	phased            bool // R2f: a move is written as an intent first, and no segment is current until it is finished
 	fenceOthers       bool // R2f: the keeper that finds an intent fences every other lease before it finishes the move

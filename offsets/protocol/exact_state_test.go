@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // Phases of a worker.
@@ -41,8 +43,8 @@ type instance struct {
 	w      [2]worker
 }
 
-// txn is an open transaction of a lease, and what stands around its place in the data topic: offsets are given when records
-// are produced, so an event of a transaction that commits late stands before others that committed earlier.
+// txn is an open transaction of a lease, and what stands around its place in the data topic: offsets are given when
+// records are produced, so an event of a transaction that commits late stands before others that committed earlier.
 type txn struct {
 	open    bool
 	ending  bool   // its end was asked for: the broker commits it at any moment
@@ -124,15 +126,14 @@ func (x *exact) start() exactState {
 	if x.once {
 		s.group, s.joined = [2]uint8{1, 1}, 1
 	}
-	put := func(p int, rs ...record) {
-		for _, r := range rs {
-			s.log[p][s.n[p]] = r
-			s.n[p]++
-		}
+	put := func(p int, r record) {
+		s.log[p][s.n[p]] = r
+		s.n[p]++
 	}
 	put(0, frontier{current: 1, grown: !x.grow}.pack())
 	if x.rewound { // everything was delivered, and then an operator moved the bridge back
-		put(0, cursor{segment: 1, pos: [2]uint8{x.perShard, 0}}.pack(), frontier{epoch: 1, moving: true, sought: true, grown: true}.pack())
+		put(0, cursor{segment: 1, pos: [2]uint8{x.perShard, 0}}.pack())
+		put(0, frontier{epoch: 1, moving: true, sought: true, grown: true}.pack())
 		put(1, cursor{segment: 1, pos: [2]uint8{0, x.perShard}}.pack())
 	}
 	for i := range s.in {

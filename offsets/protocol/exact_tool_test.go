@@ -1,7 +1,9 @@
+//go:build !race
+
 package protocol
 
-// The verbs seek and reset are a list of acts on the leases. Each act takes one state: even values are before it, odd ones
-// wait for its commit.
+// The verbs seek and reset are a list of acts on the leases. Each act takes two values of exactState.tool: the even one
+// is before it, the odd one waits for its commit.
 const (
 	takeZero   = iota // fence lease 0
 	takeOne           // fence lease 1
@@ -76,9 +78,9 @@ func (x *exact) operator(s *exactState, to []step[exactState]) []step[exactState
 		return to
 	}
 	f := s.frontier(s.n[0])
-	move := frontier{epoch: f.epoch + 1, completed: x.target - 1, gaps: f.gaps, moving: x.phased, sought: true, grown: f.grown}
-	if x.tool == reset {
-		move = frontier{epoch: f.epoch + 1, moving: x.phased, reset: true, grown: f.grown}
+	move := frontier{epoch: f.epoch + 1, moving: x.phased, reset: x.tool == reset, grown: f.grown}
+	if x.tool == seek {
+		move.completed, move.gaps, move.sought = x.target-1, f.gaps, true
 	}
 	var rec record
 	switch act {

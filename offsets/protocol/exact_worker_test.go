@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // turn is the worker of lease p of an instance, and what it may do in a state.
@@ -70,10 +72,8 @@ func (x *exact) worker(s *exactState, i, p int, to []step[exactState]) []step[ex
 	if !mine && a.w.phase != idle {
 		a.do(idle, say("is revoked by the group"), func(_ *exactState, w *worker) { w.drained, w.missing = 0, 0 })
 	}
-	if fenced := s.holder[p] != uint8(i+1); fenced && a.w.phase >= ready && a.w.phase != committed && a.w.phase != hanging {
-		if a.w.phase != reading && a.w.phase != holding || x.waits {
-			a.do(idle, say("sees that another has acquired the lease"), nil)
-		}
+	if s.holder[p] != uint8(i+1) && a.looks() {
+		a.do(idle, say("sees that another has acquired the lease"), nil)
 	}
 	switch a.w.phase {
 	case idle:
@@ -110,6 +110,17 @@ func (x *exact) worker(s *exactState, i, p int, to []step[exactState]) []step[ex
 		a.keeperBundle()
 	}
 	return a.to
+}
+
+// looks reports whether the worker looks at its view, where it may find another owner.
+func (a *turn) looks() bool {
+	switch a.w.phase {
+	case idle, acquiring, committed, hanging:
+		return false
+	case reading, holding:
+		return a.waits
+	}
+	return true
 }
 
 // acquire fences the former owner, if there is work.
@@ -181,21 +192,6 @@ func (a *turn) work() {
 
 func (x *exact) isOpen(n uint8) bool { return x.openLast && n == x.segments }
 
-// missed is what an owner does that finds its segment or chunk gone.
-func (a *turn) missed(n uint8, c cursor) {
-	whole := a.s.removed >= n
-	switch {
-	case a.onGap == skip && (a.gapByCursor || !whole):
-		c = c.in(n)
-		c.done, c.gap = true, true
-		a.send(say("finds the rest of segment %d gone: records that in its cursor", n), txn{rec: c.pack()})
-	case a.onGap == fail && a.ownLoss && a.w.missing != n:
-		a.do(idle, say("finds segment %d gone: acquires the lease again before it believes that", n), func(_ *exactState, w *worker) { w.missing = n })
-	case a.onGap == fail:
-		a.die(n, 1<<a.p)
-	}
-}
-
 // over reports whether the epoch or the segment that the worker is at is over, by the view.
 func (a *turn) over() bool {
 	return a.f.epoch != a.w.cur.cursor().epoch || a.f.current != a.w.segment
@@ -230,50 +226,6 @@ func (a *turn) deliver() {
 	c.pos[shard]++
 	_, more := x.unread(c, a.in.leases, a.p, n)
 	c.done = !more && !x.isOpen(n)
-	a.send(say("produces event %d.%d of segment %d with its cursor", shard, pos, n), txn{events: x.event(n, shard, pos), rec: c.pack()})
-}
-
-// die ends the instance because history is lost: of segment n, for these leases. That must be true: the frontier is there,
-// and what is missing is not in the hands of an owner that may still commit it.
-func (a *turn) die(n uint8, leases uint8) {
-	x, t := a.exact, *a.s
-	f := t.frontier(t.n[0])
-	true_ := f.current == 0 && f.completed > 0 && t.removed >= f.completed // nobody knows what was behind it
-	for p := range 2 {
-		if leases>>p&1 == 0 {
-			continue
-		}
-		owed := x.of(n)
-		for pos := range x.perShard {
-			owed &^= x.event(n, uint8(1-p), pos)
-		}
-		owed &^= t.events
-		for k := range t.in {
-			if w := &t.in[k].w[p]; int(t.holder[p]) == k+1 && w.segment == n && (w.phase == holding || w.phase == sent) {
-				owed &^= x.event(n, uint8(p), w.cur.cursor().at(n, uint8(p)))
-			}
-		}
-		true_ = true_ || owed != 0
-	}
-	for k := t.from; k < n; k++ {
-		true_ = true_ || t.events&x.of(k) != x.of(k)
-	}
-	switch {
-	case f.current != n && f.current != 0 || f.completed >= n:
-		t.breaking = staleLoss
-	case !true_:
-		t.breaking = falseLoss
-	}
-	t.in[a.i].end = lost
-	t.leave(a.i)
-	a.add(t, true, say("finds segment %d gone: ends with 'history is lost'", n))
-}
-
-// leave takes an instance out of the group.
-func (s *exactState) leave(i int) {
-	for p := range s.group {
-		if s.group[p] == uint8(i+1) {
-			s.group[p] = 0
-		}
-	}
+	l := say("produces event %d.%d of segment %d with its cursor", shard, pos, n)
+	a.send(l, txn{events: x.event(n, shard, pos), rec: c.pack()})
 }

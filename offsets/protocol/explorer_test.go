@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 import (
@@ -50,18 +52,21 @@ func (l label) String() string {
 // deadEnd is broken by a state from which the feed cannot be delivered any more.
 const deadEnd = "dead end"
 
+// chunk is how many states are kept together: one growing array would be copied, and take twice its memory then.
+const chunk = 1 << 12
+
 // result is what a walk through all states found.
 type result[S comparable] struct {
 	model  model[S]
-	states []S
+	chunks [][]S
 	parent []int32
 	first  map[string]int32 // by broken invariant: the first state that breaks it, which is one of the nearest
 	cut    bool             // there are more states than the limit
 	took   time.Duration
 }
 
-// explore walks breadth first through all states of m, up to the limit. States behind a broken one are left out. If until is
-// not empty, the walk ends as soon as that invariant is broken.
+// explore walks breadth first through all states of m, up to the limit. States behind a broken one are left out.
+// If until is not empty, the walk ends as soon as that invariant is broken.
 func explore[S comparable](m model[S], limit int, until string) *result[S] {
 	began := time.Now()
 	r := &result[S]{model: m, first: map[string]int32{}}
@@ -72,20 +77,20 @@ func explore[S comparable](m model[S], limit int, until string) *result[S] {
 		h := maphash.Comparable(seed, s)
 		id, ok := seen[h]
 		if !ok {
-			id = int32(len(r.states))
+			id = int32(r.states())
 			seen[h] = id
-			r.states, r.parent = append(r.states, s), append(r.parent, from)
+			r.add(s, from)
 		}
 		return id
 	}
 	visit(m.start(), -1)
 	var next []step[S]
-	for k := int32(0); int(k) < len(r.states); k++ {
-		if len(r.states) > limit {
+	for k := int32(0); int(k) < r.states(); k++ {
+		if r.states() > limit {
 			r.cut = true
 			break
 		}
-		s := r.states[k]
+		s := *r.state(k)
 		if name := m.broken(&s); name != "" {
 			if _, ok := r.first[name]; !ok {
 				r.first[name] = k
@@ -110,21 +115,35 @@ func explore[S comparable](m model[S], limit int, until string) *result[S] {
 	return r
 }
 
+// states returns how many states were found.
+func (r *result[S]) states() int { return len(r.parent) }
+
+func (r *result[S]) state(k int32) *S { return &r.chunks[k/chunk][k%chunk] }
+
+func (r *result[S]) add(s S, from int32) {
+	if len(r.parent)%chunk == 0 {
+		r.chunks = append(r.chunks, make([]S, 0, chunk))
+	}
+	last := &r.chunks[len(r.chunks)-1]
+	*last = append(*last, s)
+	r.parent = append(r.parent, from)
+}
+
 // edge is a step of progress between two states.
 type edge struct{ from, to int32 }
 
 // findDeadEnds looks for states from which progress leads to no settled state. It walks backward from the settled ones.
 func (r *result[S]) findDeadEnds(edges []edge) {
-	last := make([]int32, len(r.states)) // by state: 1 + the index of the last edge to it
-	before := make([]int32, len(edges))  // by edge: the one before it in that list
+	last := make([]int32, r.states())   // by state: 1 + the index of the last edge to it
+	before := make([]int32, len(edges)) // by edge: the one before it in that list
 	for i, e := range edges {
 		before[i], last[e.to] = last[e.to], int32(i)+1
 	}
-	good := make([]bool, len(r.states))
+	good := make([]bool, r.states())
 	var todo []int32
-	for k := range r.states {
-		if r.model.broken(&r.states[k]) != "" || r.model.settled(&r.states[k]) {
-			good[k], todo = true, append(todo, int32(k))
+	for k := range int32(r.states()) {
+		if s := r.state(k); r.model.broken(s) != "" || r.model.settled(s) {
+			good[k], todo = true, append(todo, k)
 		}
 	}
 	for len(todo) > 0 {
@@ -136,11 +155,11 @@ func (r *result[S]) findDeadEnds(edges []edge) {
 			}
 		}
 	}
-	for k := range r.states {
+	for k := range int32(r.states()) {
 		if !good[k] {
-			name := r.model.stuck(&r.states[k])
+			name := r.model.stuck(r.state(k))
 			if _, ok := r.first[name]; !ok {
-				r.first[name] = int32(k)
+				r.first[name] = k
 			}
 		}
 	}
@@ -154,7 +173,7 @@ func (r *result[S]) trace(invariant string) string {
 	}
 	var b strings.Builder
 	for i := len(path) - 1; i > 0; i-- {
-		from, to := r.states[path[i]], r.states[path[i-1]]
+		from, to := *r.state(path[i]), *r.state(path[i-1])
 		for _, s := range r.model.steps(&from, nil) {
 			if s.to == to {
 				fmt.Fprintf(&b, "%4d  %s\n", len(path)-i, s.label)

@@ -1,6 +1,8 @@
+//go:build !race
+
 package protocol
 
-// keep is what the owner of lease 0 does with the frontier. It reports whether that leaves no time for the lease's own work.
+// keep is what the owner of lease 0 does with the frontier. If it reports false, the worker works on its own shards.
 func (a *leastTurn) keep() bool {
 	x, f := a.least, a.k.f
 	switch {

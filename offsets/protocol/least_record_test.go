@@ -1,6 +1,8 @@
+//go:build !race
+
 package protocol
 
-// Kinds of documents without transactions. An owner record begins an acquisition; zero is what compaction left of a record.
+// Kinds of documents. An owner record begins an acquisition; zero is what compaction left of a record.
 const (
 	ownerRecord = 1 + iota
 	cursorRecord

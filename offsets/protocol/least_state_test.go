@@ -1,7 +1,9 @@
+//go:build !race
+
 package protocol
 
-// Phases of a worker without transactions. In all but idle, viewing, at rest and settling it has one request on the wire, or
-// is about to send one.
+// Phases of a worker without transactions. In owning, data, storing, taking and marking it has one request on the wire,
+// or is about to send one.
 const (
 	off      = iota
 	owning   // writes its owner record
@@ -88,42 +90,6 @@ const anyRecord = 4
 
 const staleKey = "every key ends on its newest record"
 
-// leastRules are the rules of DELIVERY=at_least_once.
-type leastRules struct {
-	failFast bool // after a refused record the producer writes nothing more
-	intent   bool // the frontier is written before its marker, and says that it is owed
-	lastOnly bool // a bundle writes one marker, behind all of it
-	age      bool // nothing is sent when the lease may have expired
-	byOwner  bool // a document counts only if the last owner record is its writer's
-	repair   bool // the keeper moves back behind a document that does not count
-	enter    bool // a move waits until every lease with an owner has entered its epoch
-	asks     bool // before that, the keeper asks for the ends of all partitions, to know of every owner
-	lagged   bool // the state topic is compacted only after what does not count is repaired: min.compaction.lag.ms
-	known    bool // R1: after its own record, an owner waits for partition 0's high watermark
-}
-
-func allLeastRules() leastRules {
-	return leastRules{true, true, true, true, true, true, true, true, true, true}
-}
-
-// leastSituation is what the protocol has to cope with.
-type leastSituation struct {
-	name      string
-	segments  uint8
-	perShard  uint8
-	oneKey    bool // only lease 1 has a shard
-	bundles   bool
-	named     bool  // but the first segment is named, as if it were too large for one
-	crashes   uint8 // crashes, refused records and leases that another takes: together
-	refused   bool  // records may be refused
-	takeover  bool  // the session of an instance expires, and it does not know
-	late      uint8 // documents of this kind that were sent may arrive after that
-	slowClock bool  // an instance that sleeps does not notice it, but ends what it has begun
-	seeks     bool  // an operator moves the bridge back to segment 1
-	compacts  bool  // all stop, the state topic is compacted, and all start
-	large     bool
-}
-
 // least is the protocol of DELIVERY=at_least_once in a situation.
 type least struct {
 	leastRules
@@ -151,7 +117,10 @@ func (x *least) owns(p int) bool { return p == 1 || !x.oneKey }
 
 func (x *least) settled(s *leastState) bool {
 	k := x.fold(s, s.n)
-	return k.f.completed == x.segments && !k.f.moving && k.back == 0 && s.marker == x.segments && s.newest == x.upTo(x.segments)
+	if k.f.completed != x.segments || k.f.moving || k.back != 0 {
+		return false
+	}
+	return s.marker == x.segments && s.newest == x.upTo(x.segments)
 }
 
 func (x *least) start() leastState {
@@ -162,48 +131,4 @@ func (x *least) start() leastState {
 	}
 	s.log[0][0], s.n[0] = f.pack(), 1
 	return s
-}
-
-// arrive is a request that reaches its broker.
-func (x *least) arrive(s *leastState, p int, r request) {
-	fail := func(what uint8) {
-		if s.breaking == 0 {
-			s.breaking = what
-		}
-	}
-	switch r.kind {
-	case eventRequest:
-		e := (r.n-1)*x.perShard + r.pos + 1
-		switch first := &s.first[r.key]; {
-		case e > *first+1:
-			fail(firstOrder)
-		case e == *first+1:
-			if s.marker >= r.n {
-				fail(firstBelow)
-			}
-			*first = e
-		case s.marker >= r.n && !x.seeks && x.late == 0 && !x.slowClock:
-			fail(againBelow)
-		}
-		s.newest[r.key] = e
-	case markerRequest:
-		if r.n < s.marker {
-			fail(falls)
-		}
-		s.marker = r.n
-	case docRequest:
-		if int(s.n[p]) == len(s.log[p]) {
-			fail(logFull)
-			return
-		}
-		s.log[p][s.n[p]] = r.doc
-		s.n[p]++
-		if d := r.doc.doc(); d.kind == frontierRecord && !d.moving {
-			for key, n := range x.upTo(d.completed) {
-				if s.first[key] < n {
-					fail(passedOver)
-				}
-			}
-		}
-	}
 }

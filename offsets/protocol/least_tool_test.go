@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // operator is `bridge seek` to segment 1. It has no fence: it writes an owner record, and then a frontier.

@@ -1,3 +1,5 @@
+//go:build !race
+
 package protocol
 
 // leastTurn is the worker of lease p of an instance, and what it may do in a state.
@@ -8,99 +10,6 @@ type leastTurn struct {
 	w    leastWorker
 	k    known // by the view of the instance
 	to   []step[leastState]
-}
-
-func (x *least) steps(s *leastState, to []step[leastState]) []step[leastState] {
-	for p := range 2 {
-		if s.orphan[p].kind != 0 {
-			t := *s
-			t.orphan[p] = request{}
-			x.arrive(&t, p, s.orphan[p])
-			to = append(to, step[leastState]{t, say("a request of a closed producer arrives at lease %d", uint8(p)), false})
-		}
-		if x.takeover && s.faults > 0 {
-			t := *s
-			t.faults--
-			old := &t.w[s.group[p]-1][p]
-			old.expired = old.phase != off
-			t.group[p] = 3 - s.group[p]
-			if !x.isLate(old.req) {
-				old.onWire = false // it arrived before this, or never
-			}
-			l := say("the session of %c expires, and %c is given lease %d", name(int(s.group[p])-1), name(2-int(s.group[p])), uint8(p))
-			to = append(to, step[leastState]{t, l, false})
-		}
-	}
-	for i := range 2 {
-		for p := range 2 {
-			if s.read[i][p] < s.n[p] {
-				to = append(to, x.reads(s, i, p))
-			}
-			a := leastTurn{least: x, s: s, i: i, p: p, w: s.w[i][p], k: x.fold(s, s.read[i]), to: to}
-			a.steps()
-			to = a.to
-		}
-		if on := s.w[i][0].phase != off || s.w[i][1].phase != off; on && s.faults > 0 && !x.slowClock {
-			t := *s
-			t.faults--
-			for p := range 2 {
-				x.abandon(&t, p, t.w[i][p])
-			}
-			t.w[i], t.read[i] = [2]leastWorker{}, [2]uint8{}
-			to = append(to, step[leastState]{t, say("%c crashes and starts again", name(i)), false})
-		}
-	}
-	if x.compacts && s.faults > 0 && !(x.lagged && x.fold(s, s.n).back != 0) {
-		to = append(to, step[leastState]{x.compacted(*s), say("all stop, the state topic is compacted, and all start"), false})
-	}
-	if x.seeks {
-		to = x.operator(s, to)
-	}
-	return to
-}
-
-// reads is the step of a view. Owner records of a lease that the instance does not hold matter only with what follows them.
-func (x *least) reads(s *leastState, i, p int) step[leastState] {
-	t := *s
-	read := &t.read[i][p]
-	for *read++; s.w[i][p].phase == off && *read < s.n[p] && s.log[p][*read-1].key() == ownerRecord; *read++ {
-	}
-	return step[leastState]{t, s.log[p][*read-1].doc().what().with("%c's view reads partition %d: ", name(i), uint8(p)), true}
-}
-
-// abandon closes a producer. What it has on the wire arrives before that, or never; or late.
-func (x *least) abandon(s *leastState, p int, w leastWorker) {
-	if w.onWire && x.isLate(w.req) && s.orphan[p].kind == 0 {
-		s.orphan[p] = w.req
-	}
-}
-
-// isLate reports whether a request may arrive after the session in which it was sent.
-func (x *least) isLate(r request) bool {
-	return x.late != 0 && r.kind == docRequest && (x.late == anyRecord || x.late == r.doc.key())
-}
-
-// compacted keeps the last record of each key, and nothing runs.
-func (x *least) compacted(s leastState) leastState {
-	s.faults--
-	for i := range 2 {
-		for p := range 2 {
-			x.abandon(&s, p, s.w[i][p])
-		}
-	}
-	s.w, s.read = [2][2]leastWorker{}, [2][2]uint8{}
-	for p := range 2 {
-		var last [4]int
-		for k := range s.n[p] {
-			last[s.log[p][k].key()] = int(k)
-		}
-		for k := range s.n[p] {
-			if last[s.log[p][k].key()] != int(k) {
-				s.log[p][k] = 0
-			}
-		}
-	}
-	return s
 }
 
 func (a *leastTurn) add(t leastState, progress bool, l label) {
@@ -135,6 +44,11 @@ func (a *leastTurn) store(d doc) {
 	a.send(storing, request{kind: docRequest, doc: d.pack()}, d.what().with("sends "))
 }
 
+// rest ends a wait for the view.
+func (a *leastTurn) rest(l label) {
+	a.do(l, func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
+}
+
 func (a *leastTurn) close(l label) { a.do(l, func(_ *leastState, w *leastWorker) { w.phase = off }) }
 
 func (a *leastTurn) steps() {
@@ -164,15 +78,15 @@ func (a *leastTurn) steps() {
 		}
 	case viewing:
 		if s.read[i][p] >= a.w.until[1] && s.read[i][0] >= a.w.until[0] {
-			a.do(say("holds the lease and reads its cursor"), func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
+			a.rest(say("holds the lease and reads its cursor"))
 		}
 	case settling:
 		if s.read[i][p] >= a.w.until[1] {
-			a.do(say("has read what it wrote"), func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
+			a.rest(say("has read what it wrote"))
 		}
 	case asking:
 		if s.read[i][0] >= a.w.until[0] && s.read[i][1] >= a.w.until[1] {
-			a.do(say("has read them"), func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
+			a.rest(say("has read them"))
 		}
 	case atRest:
 		if a.k.acq[p] == a.w.acq && (p != 0 || !a.keep()) {
@@ -225,7 +139,8 @@ func (a *leastTurn) onWire() {
 		w.req = request{}
 	})
 	if x.refused && s.faults > 0 && a.w.req.kind == eventRequest {
-		a.do(say("has event %d.%d of segment %d refused", a.w.req.key, a.w.req.pos, a.w.req.n), func(t *leastState, w *leastWorker) {
+		l := say("has event %d.%d of segment %d refused", a.w.req.key, a.w.req.pos, a.w.req.n)
+		a.do(l, func(t *leastState, w *leastWorker) {
 			t.faults--
 			w.onWire, w.failed = false, true
 			w.at++
