@@ -30,8 +30,10 @@ func (s *exactState) produce(p int, t txn) {
 func (x *exact) commit(s *exactState, p int) {
 	t, other := s.txn[p], &s.txn[1-p]
 	s.txn[p] = txn{}
-	s.log[p][s.n[p]] = t.rec
-	s.n[p]++
+	if t.rec != 0 {
+		s.log[p][s.n[p]] = t.rec
+		s.n[p]++
+	}
 	before := other.open && s.first == uint8(p) // the other one is open and stands behind
 	behind := other.open && !before
 	fail := func(what uint8) {
@@ -85,7 +87,7 @@ func (x *exact) commit(s *exactState, p int) {
 			}
 		}
 	}
-	if t.rec.isFrontier() {
+	if t.rec != 0 && t.rec.isFrontier() {
 		x.judge(s, t.rec.frontier(), t.markers != 0, fail)
 	}
 }

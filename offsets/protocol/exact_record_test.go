@@ -88,6 +88,9 @@ func (c cursor) ahead(f frontier) bool {
 
 // what describes a record in a trace.
 func (r record) what() label {
+	if r == 0 {
+		return say("only events")
+	}
 	if r.isFrontier() {
 		f := r.frontier()
 		switch {

@@ -19,6 +19,7 @@ type exactRules struct {
 	keepCursors  bool // a cursor of an earlier epoch keeps its position
 	voidFirst    bool // seek takes the cursors away before it moves the frontier
 	tidyLate     bool // reset removes cursors after the intent
+	cursorApart  bool // the cursor is in a transaction of its own, after that of its event
 	readFirst    bool // the cursor is read before the fence
 	noBarrier    bool // a segment is completed when it is finalized
 	trustListing bool // the next segment of a listing is named without a look at the completed one

@@ -32,6 +32,7 @@ type situation struct {
 	bundles   bool  // segments are small
 	tool      uint8 // a verb runs at some moment
 	target    uint8 // of a seek
+	twice     bool  // a verb that is done is run once more
 	again     bool  // a verb that failed is run again
 	rewound   bool  // a seek to segment 1 was committed before the start
 	grow      bool  // one partition of the state topic becomes two
@@ -68,6 +69,7 @@ func exactSituations() []situation {
 	add("seek back, one segment, a fault", func(s *situation) {
 		s.tool, s.target, s.segments, s.faults = seek, 1, 1, 1
 	})
+	add("two seeks back, one segment", func(s *situation) { s.tool, s.target, s.segments, s.twice = seek, 1, 1, true })
 	add("seek back, a fault", func(s *situation) { s.tool, s.target, s.faults, s.large = seek, 1, 1, true })
 	add("seek forward, a fault", func(s *situation) { s.tool, s.target, s.faults, s.large = seek, 2, 1, true })
 	add("seek forward and retention, ON_GAP=continue", func(s *situation) {

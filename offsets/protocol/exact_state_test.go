@@ -32,6 +32,7 @@ type worker struct {
 	cur     record   // the cursor in memory
 	until   [2]uint8 // acquiring: how far the view must be in partition 0, and in the lease's own one
 	missing uint8    // the segment that was found missing before this acquisition
+	behind  bool     // its event is committed without a cursor: see exactRules.cursorApart
 	drained uint8    // the open segment that was read to its end
 }
 

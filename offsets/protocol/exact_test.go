@@ -77,6 +77,7 @@ func TestExactReverts(t *testing.T) {
 		{"--once by committed state", func(r *exactRules) { r.onceByState = false },
 			"--once, two instances", exactNames[falseEnd]},
 		{"lease count frozen", func(r *exactRules) { r.frozen = false }, "growth of the state topic", exactNames[twice]},
+		{"I2: one transaction", func(r *exactRules) { r.cursorApart = true }, "two faults", exactNames[twice]},
 		{"I3: fence, then read", func(r *exactRules) { r.readFirst = true }, "two faults", exactNames[twice]},
 		{"I6: the barrier", func(r *exactRules) { r.noBarrier = true }, "two faults", exactNames[below]},
 		{"I8: the completed segment is there", func(r *exactRules) { r.trustListing = true },
@@ -115,7 +116,7 @@ func check[S comparable](t *testing.T, m model[S], want string) {
 	if want != "" {
 		verdict = "found: " + want
 	}
-	t.Logf("%9d states %6.2f s  %s", r.states(), r.took.Seconds(), verdict)
+	t.Logf("%9d states %6.2f s  %s: %s", r.states(), r.took.Seconds(), t.Name(), verdict)
 	if want == "" {
 		for name := range r.first {
 			t.Errorf("broken: %s\n%s", name, r.trace(name))

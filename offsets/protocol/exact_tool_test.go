@@ -45,6 +45,9 @@ func (x *exact) operator(s *exactState, to []step[exactState]) []step[exactState
 	if s.tool == toolFailed && x.again && s.frontier(s.n[0]).epoch == 0 {
 		add(true, say("the operator runs the verb again"), func(t *exactState) { t.tool = 0 })
 	}
+	if finished := int(s.tool) == 2*len(acts); finished && x.twice && s.frontier(s.n[0]).epoch == 1 {
+		add(false, say("the operator runs the verb once more"), func(t *exactState) { t.tool = 0 })
+	}
 	if int(s.tool) >= 2*len(acts) {
 		return to
 	}

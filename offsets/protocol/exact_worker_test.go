@@ -96,7 +96,12 @@ func (x *exact) worker(s *exactState, i, p int, to []step[exactState]) []step[ex
 	case sent:
 		a.fault(idle, say("does not hear whether its transaction is committed"), nil)
 	case committed:
+		if x.cursorApart && !a.w.behind && a.w.segment != 0 {
+			a.do(holding, say("hears that its event is committed"), func(_ *exactState, w *worker) { w.behind = true })
+			break
+		}
 		a.do(ready, say("hears that its transaction is committed"), func(t *exactState, w *worker) {
+			w.behind = false
 			t.in[i].read[p] = max(t.in[i].read[p], w.until[1])
 			if r := t.log[p][w.until[1]-1]; !r.isFrontier() {
 				w.cur = r
@@ -226,6 +231,12 @@ func (a *turn) deliver() {
 	c.pos[shard]++
 	_, more := x.unread(c, a.in.leases, a.p, n)
 	c.done = !more && !x.isOpen(n)
-	l := say("produces event %d.%d of segment %d with its cursor", shard, pos, n)
-	a.send(l, txn{events: x.event(n, shard, pos), rec: c.pack()})
+	switch event := x.event(n, shard, pos); {
+	case !x.cursorApart:
+		a.send(say("produces event %d.%d of segment %d with its cursor", shard, pos, n), txn{events: event, rec: c.pack()})
+	case !a.w.behind:
+		a.send(say("produces event %d.%d of segment %d", shard, pos, n), txn{events: event})
+	default:
+		a.send(say("produces the cursor behind event %d.%d of segment %d", shard, pos, n), txn{rec: c.pack()})
+	}
 }
