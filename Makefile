@@ -15,6 +15,7 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 
 test: ## unit tests, and a little fuzzing; nothing but Go is needed
 	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test ./offsets/protocol # not built with -race
 	$(MAKE) fuzz
 
 # A count, not a time: at the end of a time the Go tool may take a busy worker for a failure.
