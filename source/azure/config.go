@@ -29,7 +29,7 @@ type Config struct {
 	TokenFile                      string // for workload_identity; "": as the environment says
 	Authority                      string // https://login.microsoftonline.com or that of another cloud; "": as the environment says
 
-	Transport policy.Transporter // nil: the SDK's
+	Transport policy.Transporter // nil: one that follows no redirect
 	Retry     policy.RetryOptions
 	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
 	Timeout time.Duration
@@ -60,9 +60,16 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
+func (c *Config) transport() policy.Transporter {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	return defaultClient()
+}
+
 // client returns a client of the container, and the account's name as far as it is known.
 func (c *Config) client() (cl *container.Client, account string, err error) {
-	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
 		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
 	}
