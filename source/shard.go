@@ -22,6 +22,7 @@ type Batch struct {
 	Blob   string // name of the chunk
 	Chunk  int
 	Offset int64         // of the block
+	Memory int           // bytes that the block and its events take, about
 	Next   ShardPosition // behind it
 }
 
@@ -167,7 +168,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 		if data := r.have(off); len(data) > 0 {
 			blk, err := r.header.ReadBlock(data, off)
 			if err == nil {
-				b.Events, err = r.header.Events(blk, b.Events)
+				b.Events, b.Memory, err = r.header.Decode(blk, b.Events)
 			}
 			if err == nil {
 				r.grow = 0

@@ -79,8 +79,20 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 
 // Events decodes all records of b into evs[:0]. Those before a damaged one are returned together with the error.
 func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
-	evs = evs[:0]
+	evs, _, err := h.Decode(b, evs)
+	return evs, err
+}
+
+// Decode is Events, and returns about how many bytes of memory the block and its events take.
+func (h *Header) Decode(b Block, evs []Event) (_ []Event, memory int, err error) {
 	r := newReader(b.Data, h.limits.Decompressed)
+	all := r.budget
+	evs, err = h.decode(&r, b, evs)
+	return evs, len(b.Data) + len(evs)*eventCost + all - r.budget, err
+}
+
+func (h *Header) decode(r *reader, b Block, evs []Event) ([]Event, error) {
+	evs = evs[:0]
 	if need := b.Count * eventCost; need > max(h.limits.Decompressed, 1<<20) {
 		return evs, &CorruptError{Offset: b.Offset, Err: errBudget,
 			Reason: fmt.Sprintf("%d records take %d bytes of memory, the limit is %d", b.Count, need, h.limits.Decompressed)}
@@ -88,7 +100,7 @@ func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
 	evs = slices.Grow(evs, b.Count)
 	for i := range b.Count {
 		evs = evs[:i+1]
-		if err := h.Plan.decode(&r, &evs[i]); err != nil {
+		if err := h.Plan.decode(r, &evs[i]); err != nil {
 			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i), Err: err}
 		}
 	}
