@@ -37,6 +37,15 @@ func (m *budget) acquire(ctx context.Context, b *batch) error {
 
 func (m *budget) release(size int64) { m.free.Release(size) }
 
+// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take 300 KB.
+func (w *worker) batchBytes() int {
+	const most = 64 << 20
+	if w.BufferBytes == 0 {
+		return most
+	}
+	return min(w.BufferBytes, most)
+}
+
 // transaction is how large one may become, so that those of all leases fit, and as much is on its way into them.
 func (m *budget) transaction(most int) int {
 	return int(min(int64(most), max(1, m.limit/2/max(1, m.passing.Load()))))
