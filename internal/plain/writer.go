@@ -4,20 +4,28 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
-// Writer escapes control characters, but for line breaks and tabs. It is for one goroutine. Flush it at the end.
+// Writer escapes control characters, but for line breaks and tabs. Flush it at the end.
 type Writer struct {
-	w    io.Writer
+	w io.Writer
+
+	mu   sync.Mutex
 	torn []byte // the begin of a character whose rest is in the next Write
 }
 
 // NewWriter returns a Writer in front of w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
+// Unwrap returns what is behind w, for what must not be escaped.
+func (w *Writer) Unwrap() io.Writer { return w.w }
+
 // Write implements io.Writer.
 func (w *Writer) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.torn) == 0 && printable(p) {
 		return w.w.Write(p)
 	}
@@ -45,6 +53,8 @@ func (w *Writer) Write(p []byte) (int, error) {
 
 // Flush writes what a last, torn character left.
 func (w *Writer) Flush() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	torn := w.torn
 	w.torn = nil
 	for _, c := range torn {
