@@ -162,7 +162,7 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
-		if end, err = bridge.ParseTime(c.EndTime); err != nil {
+		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
 			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
 		}
 	}
