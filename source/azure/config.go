@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -85,7 +86,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 		if err != nil {
 			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
 		}
-		return cl, c.Account, nil
+		return cl, c.Account, private(cl.URL())
 	}
 	where, account, err := endpoint(c.Endpoint)
 	if err != nil {
@@ -119,7 +120,20 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("creating the blob client: %w", explain(err))
 	}
-	return cl, account, nil
+	return cl, account, private(cl.URL())
+}
+
+// private refuses a signature in a URL that shows it to the network.
+func private(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("the container's URL can't be parsed") // it may hold the signature
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme != "http" || u.RawQuery == "" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("the shared access signature would be sent to %s unencrypted: use https", u.Hostname())
 }
 
 // endpoint returns the container's URL and the account in it.

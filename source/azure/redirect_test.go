@@ -108,3 +108,26 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	}
 }
+
+// A signature is part of the URL: over http everybody on the way reads it.
+func TestSignatureOverHTTP(t *testing.T) {
+	const sas = "sv=1&sig=hunter2"
+	for name, c := range map[string]struct {
+		Config
+		ok bool
+	}{
+		"this machine":      {Config{Endpoint: "http://127.0.0.1:10000/acct", Auth: "sas", SAS: sas}, true},
+		"its name":          {Config{Endpoint: "http://localhost:10000/acct", Auth: "sas", SAS: sas}, true},
+		"https":             {Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "sas", SAS: sas}, true},
+		"another host":      {Config{Endpoint: "http://azurite:10000/acct", Auth: "sas", SAS: sas}, false},
+		"in a string":       {Config{ConnectionString: "BlobEndpoint=http://acct.example/;SharedAccessSignature=" + sas, Auth: "connection_string"}, false},
+		"in a string, here": {Config{ConnectionString: "BlobEndpoint=http://127.0.0.1:1/acct;SharedAccessSignature=" + sas, Auth: "connection_string"}, true},
+		"anonymous":         {Config{Endpoint: "http://azurite:10000/acct", Auth: "anonymous"}, true},
+		"a key":             {Config{Endpoint: "http://azurite:10000/acct", Auth: "shared_key", Key: "aHVudGVyMg=="}, true}, // signs, and stays here
+	} {
+		_, err := New(c.Config)
+		if (err == nil) != c.ok || err != nil && (strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "use https")) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
