@@ -28,7 +28,7 @@ type Config struct {
 	ReadSize      Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
 	Start             string `group:"What is delivered" default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
-	EndTime           string `split_words:"true" desc:"deliver what happened up to this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
+	EndTime           string `split_words:"true" desc:"deliver what happened up to and at this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
 	Containers        List   `desc:"only these containers, comma separated"`
 	ExcludeContainers List   `split_words:"true" desc:"not these containers"`
 	Prefixes          List   `desc:"only paths (container/blob) that begin with one of these"`

@@ -141,7 +141,7 @@ func (c *Config) validateFilter(p *problems) {
 		p.add("START", "%w", err)
 	}
 	if c.EndTime != "" {
-		if _, err := bridge.ParseTime(c.EndTime); err != nil {
+		if _, err := bridge.ParseEnd(c.EndTime); err != nil {
 			p.add("END_TIME", "%w", err)
 		}
 	}

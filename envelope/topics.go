@@ -48,7 +48,7 @@ func (t *Topics) Of(ev *ocf.Event) (string, error) {
 	}
 	container, _, ok := subject(ev.Subject)
 	if !ok {
-		return "", fmt.Errorf("event %s of type %s: subject %q names no blob", ev.ID, ev.EventType, ev.Subject)
+		return "", eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
 	}
 	name := account(ev.Topic)
 	if name == "" {
@@ -73,6 +73,10 @@ func (t *Topics) Name(account, container string) (string, error) {
 	if ok {
 		return name, nil
 	}
+	if len(account)+len(container) > maxTopic { // Azure's have 24 and 63 bytes
+		return "", fmt.Errorf("account %.100q and container %.100q are too long for names of Azure's", account, container)
+	}
+	o = origin{strings.Clone(o.account), strings.Clone(o.container)} // a part of an event keeps its block in memory
 	name = KafkaName(strings.NewReplacer("{account}", o.account, "{container}", o.container).Replace(t.template))
 	t.mu.Lock()
 	defer t.mu.Unlock()

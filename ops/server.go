@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"blobfeed/internal/plain"
 )
 
 // Handler serves the monitor and its metrics.
@@ -28,7 +30,7 @@ func Handler(m *Monitor, metrics http.Handler) http.Handler {
 		}
 		body := ""
 		for _, r := range s.Reasons {
-			body += r.Code + ": " + r.Detail + "\n"
+			body += r.Code + ": " + plain.Line(r.Detail) + "\n"
 		}
 		text(w, http.StatusServiceUnavailable, body)
 	})

@@ -17,12 +17,12 @@ import (
 
 // checkKafka looks at the brokers.
 func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) error {
+	for _, danger := range c.Insecure() {
+		found.Add("security", check.Warning, danger, "")
+	}
 	if len(c.KafkaBrokers) == 0 {
 		found.Add("kafka", check.Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
 		return checkRegistry(ctx, c, found)
-	}
-	for _, danger := range c.Insecure() {
-		found.Add("kafka", check.Warning, danger, "")
 	}
 	client, err := kafkaClient(c, c.Name+"-check", 1)
 	if err != nil {

@@ -70,9 +70,11 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 		return nil, &usageError{err}
 	}
 	defer stopServing()
-	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
-	for _, danger := range c.Insecure() {
-		log.Warn("insecure settings", "danger", danger)
+	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+	if dangers := c.Insecure(); len(dangers) > 0 {
+		starting.Warn("starting", "insecure", dangers)
+	} else {
+		starting.Info("starting")
 	}
 	b := bridge.New(o)
 	monitor.Watch(b)
@@ -162,7 +164,7 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
-		if end, err = bridge.ParseTime(c.EndTime); err != nil {
+		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
 			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
 		}
 	}
