@@ -101,9 +101,6 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 	if out != nil {
 		return out, nil
 	}
-	if topic == w.offsetsTopic() || topic == w.DeadLetter {
-		return nil, &SettingsError{Problem: fmt.Sprintf("records would go to %s, a topic of the bridge's own: change BRIDGE_TOPIC", topic)}
-	}
 	partitions, known := w.frontier.Topics[topic]
 	if !known && !pinned {
 		var err error

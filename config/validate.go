@@ -35,8 +35,12 @@ func (c *Config) validate(feed, kafka bool) []error {
 	}
 	if topics, err := c.Topics(""); err != nil {
 		p.add("TOPIC", "%w", err)
-	} else if name, ok := topics.Constant(); ok && (name == c.Name+".offsets" || name == c.DeadLetterTopic()) {
-		p.add("TOPIC", "%s is a topic of the bridge's own", name)
+	} else {
+		for _, own := range []string{c.Name + ".offsets", c.DeadLetterTopic()} {
+			if topics.Meets(own) {
+				p.add("TOPIC", "records could go to %s, a topic of the bridge's own: choose another TOPIC, TOPIC_PREFIX or NAME", own)
+			}
+		}
 	}
 	if n := c.longestTopic(); n > maxTopic {
 		p.add("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
