@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -33,6 +31,7 @@ type worker struct {
 	// Of the lease being held:
 	lease  *offsets.Lease
 	limit  int32 // bytes of a batch that the topics take
+	most   int32 // bytes of a document that the state's topic takes
 	cursor *offsets.Cursor
 	txn    txn
 	ahead  *ahead        // of lease 0
@@ -101,7 +100,10 @@ func (w *worker) hold() error {
 	if w.limit, err = w.messageLimit(w.hard); err != nil {
 		return err
 	}
-	lease, err := offsets.Acquire(w.hard, w.cfg, w.view, w.p, kgo.ProducerBatchMaxBytes(w.limit))
+	if w.most, err = w.stateLimit(w.hard); err != nil {
+		return err
+	}
+	lease, err := offsets.Acquire(w.hard, w.cfg, w.view, w.p, w.batchLimits())
 	if err != nil {
 		return err
 	}
