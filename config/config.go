@@ -69,6 +69,8 @@ type Config struct {
 	Topic            string `group:"Topics" default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
 	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable), but for <name>.offsets; off refuses"`
+	TopicLimit       int    `split_words:"true" default:"1000" desc:"maximum number of topics that TOPIC makes of {account} and {container}; a warning is logged from 80 % on. Events that would need one more are treated as ON_ERROR says"`
+	TopicAdopt       bool   `split_words:"true" desc:"write also to topics that already hold records of others, where TOPIC begins with {account} or {container} and so a container can have the name of any topic. Without it such events are treated as ON_ERROR says"`
 	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of topics that are created; not with broker"`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
 	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`

@@ -42,7 +42,7 @@ func (c *Config) validate(feed, kafka bool) []error {
 			}
 		}
 	}
-	if n := c.longestTopic(); n > maxTopic {
+	if n := c.LongestTopic(); n > maxTopic {
 		p.add("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
 	}
 	c.validateOutput(&p, feed && kafka)
@@ -92,6 +92,9 @@ func (c *Config) validate(feed, kafka bool) []error {
 	}
 	if c.TxnBytes < 1<<16 || c.TxnBytes > 1<<31-1 {
 		p.add("TXN_BYTES", "want 64KiB to 2GiB")
+	}
+	if c.TopicLimit < 1 || c.TopicLimit > 10_000 {
+		p.add("TOPIC_LIMIT", "want 1 to 10000")
 	}
 	if c.TopicPartitions < 1 {
 		p.add("TOPIC_PARTITIONS", "want at least 1")
