@@ -115,6 +115,10 @@ type Config struct {
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
 
 	HTTPAddr        string        `group:"Running it" split_words:"true" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
+	HTTPHosts       List          `split_words:"true" desc:"host names by which the status page, /status and /metrics may be asked for, comma separated, besides IP addresses and names without a dot; * allows any name, and with it that of an attacker's page (DNS rebinding)"`
+	HTTPToken       Secret        `split_words:"true" desc:"token that requests must bear, as Authorization: Bearer, or as the password of basic authentication; /healthz and /readyz stay open. A file is read again for every request"`
+	HTTPCertFile    string        `split_words:"true" desc:"certificate of the HTTP server, PEM; it and its key are read for every connection"`
+	HTTPKeyFile     string        `split_words:"true" desc:"its key, PEM, not encrypted"`
 	MemoryLimit     Bytes         `split_words:"true" desc:"memory of the process, such as 256MiB: the engine holds fewer records and collects garbage more often near it (default: GOMEMLIMIT, or nine tenths of what the container may have; without either no limit)"`
 	WatchdogTimeout time.Duration `split_words:"true" default:"2m" desc:"an instance is unready when one of its leases has had work for so long without a commit, or can't look for more"`
 

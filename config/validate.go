@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -74,6 +75,16 @@ func (c *Config) validate(feed, kafka bool) []error {
 	p.atLeast("WATCHDOG_TIMEOUT", c.WatchdogTimeout, time.Second)
 	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
 		p.add("HTTP_ADDR", "want [host]:port, or off")
+	}
+	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
+		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")
+	}
+	if (c.HTTPCertFile == "") != (c.HTTPKeyFile == "") {
+		p.add("HTTP_CERT_FILE", "set it together with HTTP_KEY_FILE")
+	} else if c.HTTPCertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile); err != nil {
+			p.add("HTTP_CERT_FILE", "%w", err)
+		}
 	}
 	p.atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
 	p.atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)

@@ -65,7 +65,7 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 		o.Tracer, observers = traces, append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
-	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
+	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
