@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln verify clean
+.PHONY: build demo test fuzz integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -82,8 +82,15 @@ cross: ## every platform that is released
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		echo $$p; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/bridge || exit 1; done
 
-vuln: ## known vulnerabilities that the program reaches; needs govulncheck, which not every module proxy has
-	govulncheck ./...
+VULNDB ?= https://vuln.go.dev
+vuln: ## known vulnerabilities that the program reaches; VULNDB=file:///<directory> is an unpacked https://vuln.go.dev/vulndb.zip
+	$(GO) tool -modfile=tools/go.mod govulncheck -db $(VULNDB) ./...
+
+NEWER := {{if and (not .Indirect) .Update}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}
+outdated: ## newer versions of what is required directly; CONTRIBUTING.md says which stay, and why
+	@$(GO) list -u -m -f '$(NEWER)' all
+	@cd tools/chart && $(GO) list -u -m -f '$(NEWER)' all
+	@cd tools && $(GO) list -u -m -f '{{if .Update}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}' honnef.co/go/tools golang.org/x/vuln
 
 alerts: ## checks and tests the alert rules with promtool
 	deploy/check.sh

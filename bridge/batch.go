@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 	"unsafe"
@@ -132,7 +133,8 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		ev := &b.events.Events[i]
 		topic, err := b.route(w, ev)
 		if err == nil && topic != "" && (out == nil || out.topic != topic) {
-			if out, err = w.outlet(ctx, topic); err != nil {
+			var refused *RefusedTopicError
+			if out, err = w.outlet(ctx, topic); err != nil && !errors.As(err, &refused) {
 				return err // nothing is wrong with the event
 			}
 		}

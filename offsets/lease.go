@@ -177,6 +177,9 @@ func (l *Lease) produced(r *kgo.Record, err error) {
 	if err == nil {
 		return
 	}
+	if errors.Is(err, kerr.MessageTooLarge) && r.Topic == l.cfg.Topic {
+		err = fmt.Errorf("%w: it has %d bytes: raise max.message.bytes of the topic", err, len(r.Value))
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {

@@ -234,6 +234,16 @@ func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error
 	}
 }
 
+// Reached reports whether the state has every record below these offsets, by lease.
+func (s *State) Reached(ends []int64) bool {
+	for lease, end := range ends {
+		if s.next[lease] < end {
+			return false
+		}
+	}
+	return true
+}
+
 // Cursor returns a copy of the cursor of a lease that its holder may change.
 func (s *State) Cursor(lease int32) *Cursor {
 	c := s.Cursors[lease]

@@ -66,6 +66,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
+	(&connections{most: maxConnections}).limit(srv)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {

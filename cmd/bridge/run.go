@@ -65,7 +65,7 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 		o.Tracer, observers = traces, append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
-	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
+	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -183,8 +183,8 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
-		EpochHeader:      c.Delivery == "at_least_once" && c.Headers != "none",
-		TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
+		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
