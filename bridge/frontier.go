@@ -75,7 +75,7 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, s *offsets.Stat
 	if err != nil {
 		return err
 	}
-	ends := w.End != (envelope.Timestamp{}) && (more && w.beyond(next) || m.Begin.Add(m.Interval-segmentSlack).UnixNano() > w.End.Wall)
+	ends := more && w.beyond(next) || w.reaches(m.Begin.Add(m.Interval))
 	if ends || more && w.bundles(f.Current) {
 		next = source.Segment{}
 	} else if more {
@@ -131,9 +131,14 @@ func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.
 	return done, err
 }
 
-// beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
-func (w *worker) beyond(seg source.Segment) bool {
-	return w.End != (envelope.Timestamp{}) && seg.Time().UnixNano() > w.End.Wall+int64(segmentSlack)
+// beyond reports whether a segment holds nothing up to the end.
+func (w *worker) beyond(seg source.Segment) bool { return w.reaches(seg.Time()) }
+
+// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it. A marker of these
+// segments with that time, or a later one, promises the same (I6). So an end that equals the last marker is reached: an
+// idle account publishes no later segment to wait for.
+func (w *worker) reaches(moment time.Time) bool {
+	return w.End != (envelope.Timestamp{}) && moment.Add(-segmentSlack).UnixNano() >= w.End.Wall
 }
 
 // end commits the last frontier, and a marker for the end time to every partition.
