@@ -29,6 +29,9 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if f.Ended {
 		return false, nil // Run stops when it sees this
 	}
+	if err := w.stillSole(&f); err != nil {
+		return false, err
+	}
 	if f.Seek != nil && !f.Seek.Told {
 		return true, w.tellSeek(f, s)
 	}

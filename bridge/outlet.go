@@ -105,6 +105,11 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 		return nil, &SettingsError{Problem: fmt.Sprintf("records would go to %s, a topic of the bridge's own: change BRIDGE_TOPIC", topic)}
 	}
 	partitions, known := w.frontier.Topics[topic]
+	if !known {
+		if err := w.newTopic(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
 	if !known && !pinned {
 		var err error
 		if partitions, err = w.openTopic(ctx, topic); err != nil {

@@ -68,7 +68,7 @@ func TestStartAndEnd(t *testing.T) {
 func TestEndEqualsLastMarker(t *testing.T) {
 	c := broker(t)
 	all, _ := options(t, c, realFeed)
-	all.Name, all.Topics = "all", topics(t, "all")
+	all.Name, all.Topics, all.Frozen = "all", topics(t, "all"), nil
 	must(t, runOnce(t, all))
 	last := ""
 	consumeAll(t, c, []string{"all"}, &lastMarker{&last})

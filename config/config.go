@@ -68,6 +68,7 @@ type Config struct {
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
+	TopicShared      bool   `split_words:"true" desc:"true allows bridges of other accounts to write to the same topics; each of them needs it. Markers then have a header feed, and hold for that feed alone"`
 	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable), but for <name>.offsets; off refuses"`
 	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of topics that are created; not with broker"`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`

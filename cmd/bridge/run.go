@@ -173,7 +173,7 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: feed, FeedID: id, Topics: topics, Events: record.Events, Encoder: encoder,
+		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
 		Frozen: map[string]string{
 			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
@@ -192,6 +192,9 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
+	if o.Table && o.Shared {
+		return bridge.Options{}, fmt.Errorf("%s_TOPIC_SHARED: compaction would keep one blob where two accounts have blobs with the same key; put {account} into %[1]s_TOPIC", config.Prefix)
+	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
 	}
