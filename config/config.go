@@ -44,7 +44,7 @@ type Config struct {
 
 	KafkaBrokers     List          `group:"Kafka" split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaPreset      string        `split_words:"true" desc:"event_hubs or confluent_cloud: other defaults for the settings of Kafka, as docs/security.md lists them"`
-	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
+	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them; frozen"`
 	KafkaCompression string        `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 	KafkaDialTimeout time.Duration `split_words:"true" default:"10s" desc:"a broker that lets a connection wait longer is given up, and tried again"`
 
@@ -87,9 +87,9 @@ type Config struct {
 	EnrichedProperties string `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
 	Before             string `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
 	Deletes            string `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
-	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`
+	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros); frozen"`
 	Headers            string `default:"cloudevents" desc:"cloudevents or none"`
-	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated"`
+	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated; none that the bridge writes itself"`
 
 	RegistryURL          List          `group:"Schema registry" split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
 	RegistryAutoRegister bool          `split_words:"true" default:"true" desc:"false only looks schemas up: bridge config --format schemas prints them"`

@@ -178,7 +178,9 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 		Frozen: map[string]string{
 			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
 			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
-			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
+			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
+			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
+			"BRIDGE_DELIVERY": c.Delivery,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
 		TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
