@@ -66,11 +66,10 @@ func (r *Registry) look(ctx context.Context, cl *sr.Client, s Schema, fs *check.
 	}
 }
 
-// missing reports whether a registry says that a subject, version or schema does not exist; without a code of its own, it
-// is a web server that does not know the path.
+// missing reports whether a registry says that a subject, version or schema does not exist.
 func missing(err error) bool {
 	var answer *sr.ResponseError
-	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && answer.ErrorCode != 0
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer)
 }
 
 func registryAdvice(err error) string {
