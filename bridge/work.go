@@ -31,6 +31,12 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 		if m.Finalized {
 			return nil
 		}
+		for _, shard := range shards {
+			// I1: what a shard has read and not delivered, since its topic has no encoder, is read again.
+			if stuck && readers[shard].Position() != w.cursor.At(m.Segment, shard) {
+				delete(readers, shard)
+			}
+		}
 		seg := m.Segment
 		if !stuck {
 			w.drained.Store(&seg)
