@@ -31,12 +31,12 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	_, err = work(ctx, c, *once, stderr)
+	_, err = work(ctx, c, *once, 0, stderr)
 	return err
 }
 
-// work runs an instance to its end.
-func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*progress, error) {
+// work runs an instance to its end. Keys is the schema id of all keys, 0 for that of each topic.
+func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress, error) {
 	log, progress := logs(c, stderr)
 	var monitor *ops.Monitor
 	var observers bridge.Observers
@@ -52,6 +52,7 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 		return nil, &usageError{err}
 	}
 	o.Once = once
+	pinKeys(&o, keys)
 	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
