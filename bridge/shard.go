@@ -40,6 +40,7 @@ func (s *shardPass) run(ctx context.Context) error {
 	if err := s.retry(ctx, s.p, func(ctx context.Context) error { return s.r.Poll(ctx, s.m.Finalized) }); err != nil {
 		return err
 	}
+	s.left.set(s.shard, s.r.Ahead()) // also of a shard whose first block is long in coming
 	for {
 		b := s.pool.get(s.shard)
 		end, err := s.next(ctx, b)

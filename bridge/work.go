@@ -17,6 +17,7 @@ const prefetch = 8
 // work delivers a segment's shards of this lease, pass after pass, until it is finalized and delivered, or the stop.
 func (w *worker) work(m source.Manifest, shards []int) error {
 	readers := map[int]*source.ShardReader{}
+	w.left.reset()
 	for {
 		for _, shard := range shards {
 			if readers[shard] == nil { // also one that appears late in an open segment
@@ -123,7 +124,6 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 	}()
 
 	w.txn.reset(m.Segment)
-	clear(w.left)
 	flush := time.NewTimer(0)
 	defer flush.Stop()
 	<-flush.C
@@ -212,7 +212,7 @@ func (w *worker) add(b *batch) error {
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	w.cursor.Pin(b.pins)
-	w.left[b.shard] = b.left
+	w.left.set(b.shard, b.left)
 	return w.lease.Err()
 }
 
@@ -231,10 +231,7 @@ func (w *worker) commit() error {
 	}
 	w.txn.count(w.cursor)
 	w.takeError()
-	w.cursor.Ahead = 0
-	for _, left := range w.left {
-		w.cursor.Ahead += left
-	}
+	w.cursor.Ahead = w.left.total()
 	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
 		return err
 	}
