@@ -19,14 +19,23 @@ type Schema struct{ Subject, Text string }
 // whether the subjects have the schemas, or would take them.
 func CheckRegistry(ctx context.Context, r *Registry, schemas []Schema, fs *check.Findings) {
 	var alive *sr.Client
+	errs := make([]error, len(r.clients))
 	for i, cl := range r.clients {
 		// The one question that every registry answers, and that needs no right to a subject.
-		if _, err := cl.Subjects(ctx); err != nil {
-			fs.Add("registry", check.Failed, fmt.Sprintf("%s: %v", redactURL(r.URLs[i]), err), registryAdvice(err))
+		if _, errs[i] = cl.Subjects(ctx); errs[i] == nil {
+			alive = cl
+		}
+	}
+	down := check.Failed
+	if alive != nil {
+		down = check.Warning // run passes over it
+	}
+	for i, err := range errs {
+		if err != nil {
+			fs.Add("registry", down, fmt.Sprintf("%s: %v", redactURL(r.URLs[i]), err), registryAdvice(err))
 			continue
 		}
 		fs.Add("registry", check.OK, redactURL(r.URLs[i])+" answers, credentials are accepted", "")
-		alive = cl
 	}
 	if alive == nil {
 		return
