@@ -76,11 +76,12 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
 }
 
-// readClaims reads the claims of the other bridges.
+// readClaims reads the claims of the other bridges. With an error it has those that could be read.
 func (b *Bridge) readClaims(ctx context.Context) (hidden []error, err error) {
 	claims, hidden, err := offsets.Claims(ctx, b.admin, b.Name, b.Client...)
+	b.rivals.claims = claims
 	if err == nil {
-		b.rivals.claims, b.rivals.read = claims, time.Now()
+		b.rivals.read = time.Now()
 	}
 	return hidden, err
 }
