@@ -143,6 +143,23 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	return 0, refused
 }
 
+// Schema returns the schema of an id, as a reader of a value asks for it; "" if there is none.
+func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
+	errs := []error{errors.New("no registry is set")}
+	for _, cl := range r.clients {
+		s, err := cl.SchemaByID(ctx, id)
+		if err == nil {
+			return s.Schema, nil
+		}
+		var answer *sr.ResponseError
+		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && answer.ErrorCode != 0 {
+			return "", nil
+		}
+		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)
+	}
+	return "", errs[0]
+}
+
 // note keeps an id, and tells of the request.
 func (r *Registry) note(op string, s registered, id int, err error, answer *sr.ResponseError, took time.Duration) {
 	r.ids.mu.Lock()

@@ -16,6 +16,7 @@ type Replay struct {
 	rounds   rounds
 	moves    bool
 	keys     byKey[chain]
+	made     bool // values say when they were made
 	required int64
 }
 
@@ -33,6 +34,12 @@ const (
 // came, and order is not checked.
 func (v *Replay) Moves() *Replay {
 	v.moves = true
+	return v
+}
+
+// Made says that values are of the enriched envelope: ts_ms and ts_ns at the top may differ.
+func (v *Replay) Made() *Replay {
+	v.made = true
 	return v
 }
 
@@ -72,7 +79,7 @@ func (v *Replay) Expect(r Record, required bool) {
 	if r.Key == nil {
 		return
 	}
-	e := eventOf(&r)
+	e := v.eventOf(&r)
 	if required {
 		e.rest |= replayRequired
 		v.required++
@@ -87,8 +94,12 @@ func (v *Replay) Expect(r Record, required bool) {
 // Required is how many of the expected events have to be there. Where it is 0, nothing says that none is lost.
 func (v *Replay) Required() int64 { return v.required }
 
-func eventOf(r *Record) event {
-	e := event{value: maphash.Bytes(seed, r.Value)}
+func (v *Replay) eventOf(r *Record) event {
+	value := r.Value
+	if v.made {
+		value = r.withoutMade()
+	}
+	e := event{value: maphash.Bytes(seed, value)}
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := range r.Headers {
@@ -101,7 +112,7 @@ func eventOf(r *Record) event {
 	var known bool
 	var text []byte
 	if e.id, text, known = r.identity(); !known {
-		e.id = idOf(r.Value)
+		e.id = idOf(value)
 	} else if _, ok := parseUUID(text); ok {
 		e.rest |= replayNamed
 	}
@@ -145,7 +156,7 @@ func (v *Replay) Note(r Record) {
 	if c.round != round {
 		c.begin(round)
 	}
-	e := eventOf(&r)
+	e := v.eventOf(&r)
 	i := c.find(&e)
 	if i < 0 {
 		v.add(&r, "event %s is not expected", e.name(&r))
