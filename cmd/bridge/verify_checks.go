@@ -24,10 +24,11 @@ type checks struct {
 }
 
 // checks returns the validators that apply to the topic under the settings, and of the others why they do not.
-func (v *verification) checks(t *topic) *checks {
+func (v *verification) checks(t *subject) *checks {
 	partitions := len(t.to)
 	headers := v.config.Headers != "none"
 	noHeaders := "the position is in a header, and BRIDGE_HEADERS=none"
+	tellsEvent, tellsTime := v.tells()
 	repeats := "BRIDGE_DELIVERY=at_least_once: events may come again"
 	bounded := "--bounded: progress and partition say the same"
 	c := &checks{}
@@ -54,9 +55,10 @@ func (v *verification) checks(t *topic) *checks {
 		c.unique = verify.NewUnique()
 		return c.unique
 	},
-		when(!v.Transactional, repeats), when(v.bounded, bounded))
+		when(!v.Transactional, repeats), when(v.bounded, bounded),
+		when(!tellsEvent, "with these settings a record does not say which event it is of"))
 	add("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
-		if v.grownFrom > 0 {
+		if len(v.grownFrom) > 0 {
 			return verify.NewOrder().Moves()
 		}
 		return verify.NewOrder()
@@ -68,27 +70,40 @@ func (v *verification) checks(t *topic) *checks {
 		when(!headers, noHeaders))
 	add("sequence", "each blob's sequencers never fall", func() verify.Validator { return verify.NewSequence() },
 		when(headers, "order tells more: the feed's order, whatever the service's sequencers are"), when(!v.Transactional, repeats),
-		when(v.bounded, "--bounded: it keeps some hundred bytes a key"))
+		when(v.bounded, "--bounded: it keeps some hundred bytes a key"),
+		when(!tellsEvent, "with these settings a record does not say which event it is of"))
 	add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.config.Partitioner, partitions),
 		func() verify.Validator {
-			p := verify.NewPartition(partitions, v.Partition)
-			if v.grownFrom > 0 {
-				return p.GrownFrom(v.grownFrom)
-			}
-			return p
+			return verify.NewPartition(partitions, v.Partition).GrownFrom(v.grownFrom...)
 		})
-	add("resolved", "after a marker R no updated <= R; markers never fall, and reach every partition", func() verify.Validator {
+	add("time", "each record has the time of its event", func() verify.Validator { return verify.NewTime() })
+	c.all[len(c.all)-1].optional = true // brokers may set the times, and values need not say one
+	promise := "after a marker R no updated <= R; markers never fall, and reach every partition"
+	if !tellsTime {
+		promise = "markers never fall, and reach every partition (with these settings records say no time, so what comes after a marker can't be judged)"
+	}
+	add("resolved", promise, func() verify.Validator {
 		c.resolved = verify.NewResolved(partitions)
-		for p, from := range t.from {
-			if from > 0 || v.grownFrom > 0 && int(p) >= v.grownFrom {
-				c.resolved.Late(p, from > 0 && from == t.to[p])
+		if !tellsTime {
+			c.resolved.Timeless()
+		}
+		markers := t.topic
+		if t.beside != nil {
+			markers = t.beside
+			c.resolved.Ends(t.to)
+		}
+		for p, from := range markers.from {
+			if from > 0 || len(v.grownFrom) > 0 && int(p) >= v.grownFrom[0] {
+				c.resolved.Late(p, from > 0 && from == markers.to[p])
 			}
 		}
 		return c.resolved
-	}, when(v.Markers != envelope.MarkersInline, "BRIDGE_RESOLVED_TO="+v.Markers.String()+": there are no markers in the topic"))
+	}, when(v.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers"))
+	c.all[len(c.all)-1].optional = t.fresh
 	add("before", "what was before is what the event before left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
-	}, when(v.bounded, "--bounded: it keeps the columns of each key"))
+	}, when(!v.record.Diff && v.record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
+		when(v.bounded, "--bounded: it keeps the columns of each key"))
 	c.all[len(c.all)-1].optional = true
 	add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
 		when(!t.compacted, "the topic is not compacted"), when(!v.writesRows(), "the values are not rows"))
@@ -111,13 +126,42 @@ func (c *checks) validators() (all []verify.Validator) {
 	return all
 }
 
-// writesRows reports whether the values under these settings are rows: it encodes an event and looks.
-func (v *verification) writesRows() bool {
-	ev := source.Event{EventType: "BlobCreated", EventTime: "2026-01-01T00:00:00.0000000Z", Subject: "/blobServices/default/containers/c/blobs/b"}
-	var r envelope.Record
-	if _, emit, err := v.encoder.Append(nil, &r, &ev, envelope.Position{}); err != nil || !emit {
-		return false
+// sample returns the record of an event of a type, as the settings make it.
+func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
+	o, schemas := v.record, map[int]string{}
+	o.Topic, o.Register = "sample", func(s envelope.Subject) (int, error) {
+		schemas[len(schemas)] = s.Schema
+		return len(schemas) - 1, nil
 	}
+	encoder, err := envelope.NewEncoder(o)
+	if err != nil {
+		return r, false
+	}
+	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z", Subject: "/blobServices/default/containers/c/blobs/b",
+		ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
+	var rec envelope.Record
+	_, emit, err := encoder.Append(nil, &rec, &ev, envelope.Position{})
+	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })}
+	for _, h := range rec.Headers {
+		r.Headers = append(r.Headers, verify.Header(h))
+	}
+	return r, emit && err == nil
+}
+
+// writesRows reports whether the values under these settings are rows.
+func (v *verification) writesRows() bool {
+	r, ok := v.sample("BlobCreated")
 	var row struct{ Path *string }
-	return json.Unmarshal(r.Value, &row) == nil && row.Path != nil
+	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
+}
+
+// tells reports what every record says under these settings, also that of a deletion.
+func (v *verification) tells() (event, time bool) {
+	event, time = true, true
+	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
+		r, ok := v.sample(eventType)
+		e, t := r.Tells()
+		event, time = event && (e || !ok), time && (t || !ok)
+	}
+	return event, time
 }
