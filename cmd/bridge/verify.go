@@ -250,6 +250,9 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 	group := verify.All(s.checks.validators()...)
 	reached := map[int32]bool{}
 	note := func(rec verify.Record) (more bool) {
+		if s.checks.seen != nil {
+			s.checks.first = s.checks.seen.First(&rec)
+		}
 		group.Note(rec)
 		if at, ok := markerTime(&rec); ok && v.until != (envelope.Timestamp{}) && at.Compare(v.until) >= 0 {
 			reached[rec.Partition] = true

@@ -198,6 +198,21 @@ func faults() []fault {
 			v.data.add(changed(v.data.records[p][i], func(*kgo.Record) {}))
 			return true
 		}, "unique progress", "unique progress replay"},
+		{"an old record comes last", func(v *victim) bool {
+			for _, rs := range v.data.records {
+				newest := map[string]bool{}
+				for _, r := range slices.Backward(rs) {
+					switch {
+					case r.Key == nil || r.Value == nil:
+					case newest[string(r.Key)]:
+						v.data.add(changed(r, func(*kgo.Record) {}))
+						return true
+					}
+					newest[string(r.Key)] = r.Key != nil
+				}
+			}
+			return false
+		}, "unique progress", "replay"},
 		{"a record came after the next of its key", func(v *victim) bool {
 			for _, rs := range v.data.records {
 				next := map[string]int{}
@@ -252,10 +267,12 @@ func faults() []fault {
 			return rs
 		}), "", "replay"},
 		{"a header is missing", inData(func(rs []*kgo.Record, i int) []*kgo.Record {
-			if len(rs[i].Headers) == 0 {
+			if header(rs[i], "position") == "" {
 				return nil
 			}
-			rs[i] = changed(rs[i], func(r *kgo.Record) { r.Headers = r.Headers[:len(r.Headers)-1] }) // the position
+			rs[i] = changed(rs[i], func(r *kgo.Record) {
+				r.Headers = slices.DeleteFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "position" })
+			})
 			return rs
 		}), "progress barrier", "progress barrier replay"},
 		{"a timestamp is wrong", instead(func(r *kgo.Record) { r.Timestamp = r.Timestamp.Add(year) }), "time", "time replay"},

@@ -74,7 +74,7 @@ func (s *progressState) topics() (names []string, fresh map[string]bool) {
 	all := maps.Clone(s.Frontier.Topics)
 	fresh = map[string]bool{}
 	for _, c := range s.Cursors {
-		if c == nil || c.Over(s.Frontier) {
+		if c == nil {
 			continue
 		}
 		for topic, pin := range c.Pins {
@@ -145,7 +145,7 @@ func (v *verification) bounds(ctx context.Context, s *subject, state *progressSt
 		return nil
 	}
 	least, most := state.Frontier.Resolved, state.Frontier.Resolved
-	if s.fresh || state.Frontier.Gap != nil && len(s.markers) == 0 { // the next marker is its first
+	if s.fresh || state.Frontier.Gap != nil && len(s.markers) == 0 || state.Frontier.Owed { // its marker comes next
 		least = ""
 	}
 	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())

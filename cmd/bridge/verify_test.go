@@ -200,7 +200,7 @@ func TestVerifySelection(t *testing.T) {
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
 		"HEADERS=none":           {"unique": holds, "sequence": holds, "order": notChecked, "barrier": notChecked, "resolved": holds, "replay": holds},
-		"DELIVERY=at_least_once": {"unique": notChecked, "order": notChecked, "progress": notChecked, "barrier": holds, "replay": holds},
+		"DELIVERY=at_least_once": {"unique": notChecked, "order": holds, "progress": holds, "barrier": holds, "replay": holds},
 		"RESOLVED_TO=off":        {"unique": holds, "resolved": notChecked, "replay": holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
