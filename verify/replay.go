@@ -17,6 +17,8 @@ type Replay struct {
 	moves    bool
 	keys     byKey[chain]
 	made     bool // values say when they were made
+	latest   event
+	was      *was // nil: no setting has changed
 	required int64
 }
 
@@ -90,6 +92,7 @@ func (v *Replay) Expect(r Record, required bool) {
 		c.events = slices.Grow(c.events, 1+len(c.events)/4)
 	}
 	c.events = append(c.events, e)
+	v.latest = e
 }
 
 // Required is how many of the expected events have to be there. Where it is 0, nothing says that none is lost.
@@ -161,6 +164,9 @@ func (v *Replay) Note(r Record) {
 		c.begin(round)
 	}
 	e := v.eventOf(&r)
+	if v.was != nil {
+		e = v.translate(&r, e)
+	}
 	i := c.find(&e)
 	if i < 0 {
 		v.add(&r, "event %s is not expected", e.name(&r))

@@ -101,6 +101,7 @@ type verification struct {
 	cluster       cluster
 	config        *config.Config
 	record        envelope.Options
+	encoderOf     func(context.Context, envelope.Options) (*envelope.Encoder, error)
 	avro          *verify.Avro // nil: no record is in Avro
 	topic         string       // "": all that the bridge has written to
 	feed, bounded bool
@@ -127,6 +128,7 @@ func (v *verification) settings() (err error) {
 		return &usageError{err}
 	}
 	v.record, _ = v.config.Record() // options has reported what is wrong with it
+	v.encoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) { return envelope.NewEncoder(o) }
 	if v.config.Registry() {
 		if len(v.config.RegistryURL) == 0 {
 			return &usageError{errors.New("BRIDGE_REGISTRY_URL: required for Avro: set it to the registry that the topic was written with")}
@@ -134,6 +136,10 @@ func (v *verification) settings() (err error) {
 		registry, err := registry(v.config, nil)
 		if err != nil {
 			return &usageError{err}
+		}
+		v.encoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
+			o.Register = func(s envelope.Subject) (int, error) { return registry.ID(ctx, s.Name, s.Schema) }
+			return envelope.NewEncoder(o)
 		}
 		v.avro = verify.NewAvro(func(id int) (string, error) { return registry.Schema(context.Background(), id) })
 	}
@@ -166,12 +172,16 @@ func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 	}
 	var pass *feedPass
 	if v.feed {
-		if pass, err = v.readFeed(ctx, subjects, state); err != nil {
+		pass = &feedPass{verification: v}
+		if err := v.walk(ctx, pass, subjects, state); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range subjects {
 		r, err := v.judge(ctx, s, pass, state)
+		if err == nil && s.feed != nil && len(s.feed.odd) >= minOdd {
+			r, err = v.explain(ctx, s, state, r)
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -189,7 +189,7 @@ func faults() []fault {
 	return []fault{
 		{"a record is missing", inData(func(rs []*kgo.Record, i int) []*kgo.Record { return slices.Delete(rs, i, i+1) }), "", "replay"},
 		{"a record is doubled", inData(func(rs []*kgo.Record, i int) []*kgo.Record { return slices.Insert(rs, i+1, rs[i]) }),
-			"unique progress", "unique progress replay"},
+			"unique", "unique replay"},
 		{"a record comes again at the end", func(v *victim) bool {
 			p, i := v.middle()
 			if i < 0 {

@@ -32,6 +32,10 @@ type feedPass struct {
 	holes  []hole
 	over   []finished
 	read   int64 // events
+
+	was   *envelope.Encoder // as records were made before a change of settings; nil: none is known
+	odd   []verify.Record   // to be explained by one of the tries
+	tries []*attempt
 }
 
 // comparison is what the feed says that a topic has to hold.
@@ -52,22 +56,24 @@ type comparison struct {
 	before  int64 // of them those before the begin of their partition
 	sought  int64 // of them those before the target of the last seek
 	older   int64 // records of segments, or chunks, that the feed no longer holds
+
+	odd []verify.Record // the first that differ
+	buf []byte
 }
 
 // forever is after every segment.
 var forever = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// readFeed reads the feed, and expects of the topics what the settings make of it.
-func (v *verification) readFeed(ctx context.Context, subjects []*subject, state *progressState) (*feedPass, error) {
-	p := &feedPass{verification: v, state: state, filter: v.Filter, of: map[string]*comparison{}, stray: map[string]int64{}}
+// walk reads the feed, and expects of the topics what the settings make of it.
+func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subject, state *progressState) (err error) {
+	p.state, p.filter, p.of, p.stray = state, v.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To = v.End
-	var err error
 	if p.filter.From, err = v.start(state); err != nil {
-		return nil, err
+		return err
 	}
 	for _, s := range subjects {
 		if s.feed, err = p.compare(ctx, s); err != nil {
-			return nil, err
+			return err
 		}
 		p.of[s.name] = s.feed
 		if _, one := v.Topics.Constant(); one { // whatever its name: it may be a copy
@@ -75,23 +81,23 @@ func (v *verification) readFeed(ctx context.Context, subjects []*subject, state 
 		}
 	}
 	if p.target, err = p.lastSeek(ctx, subjects); err != nil {
-		return nil, err
+		return err
 	}
 	if p.dead, err = v.letters(ctx); err != nil { // after the state: what its cursors passed is there
-		return nil, err
+		return err
 	}
 	for seg, err := range v.Feed.Segments(ctx, source.Segment{}) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if p.oldest == (source.Segment{}) {
 			p.oldest = seg
 		}
 		if err := p.segment(ctx, seg); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return p, nil
+	return nil
 }
 
 // compare returns the comparison of a topic.
@@ -276,7 +282,13 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
 		if emit {
-			c.event(m.Segment, &rec, covered && !dead)
+			var was *envelope.Record
+			if was, err = p.formerly(c, ev, pos, rec.Key); err == nil {
+				c.event(m.Segment, &rec, was, covered && !dead)
+			}
+		}
+		if err != nil {
+			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
 	}
 	return nil
@@ -298,8 +310,8 @@ func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 	return c, nil
 }
 
-// event expects the record of an event.
-func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bool) {
+// event expects the record of an event, or as it was before a change of settings.
+func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
 	c.given++
 	if c.first == (source.Segment{}) {
 		c.first = seg
@@ -317,17 +329,46 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 			break
 		}
 	}
-	expected := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Headers: make([]verify.Header, len(rec.Headers)), Avro: c.pass.avro}
-	for j, h := range rec.Headers {
-		expected.Headers[j] = verify.Header(h)
-	}
-	c.Expect(expected, required)
-	c.records++
+	forms := []func(*envelope.Record) verify.Record{c.pass.expected}
 	if rec.Tombstone {
-		expected = verify.Record{Key: rec.Key, Millis: rec.Millis, Headers: expected.Headers}
-		c.Expect(expected, required)
-		c.records++
+		forms = append(forms, c.pass.tombstone)
 	}
+	for _, form := range forms {
+		c.Expect(form(rec), required)
+		c.records++
+		if was != nil {
+			c.Or(form(was))
+		}
+	}
+}
+
+// expected returns the record of an event.
+func (p *feedPass) expected(rec *envelope.Record) verify.Record {
+	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Headers: make([]verify.Header, len(rec.Headers)), Avro: p.avro}
+	for i, h := range rec.Headers {
+		r.Headers[i] = verify.Header(h)
+	}
+	return r
+}
+
+// tombstone returns the second record of a deletion.
+func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
+	second := *rec
+	second.Value = nil
+	return p.expected(&second)
+}
+
+// formerly says how the event came before a change of settings, or looks which change it was.
+func (p *feedPass) formerly(c *comparison, ev *source.Event, pos envelope.Position, key []byte) (was *envelope.Record, err error) {
+	if p.tries != nil {
+		return nil, p.compareOdd(c, ev, pos, key)
+	}
+	if p.was == nil {
+		return nil, nil
+	}
+	was = new(envelope.Record)
+	c.buf, _, err = p.was.Append(c.buf[:0], was, ev, pos)
+	return was, err
 }
 
 // strayed returns a report for each topic that has to be there, and is not.

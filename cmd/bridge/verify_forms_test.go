@@ -24,6 +24,8 @@ type form struct {
 	// then is what happens to the bridge after its first run, and before the feed's last segments are delivered.
 	then  func(t *testing.T, l *liveFeed)
 	topic string // that is judged, and broken; "": that of all
+	// changed is what verify has to say of a setting that was another one at first.
+	changed string
 	// stateful says that without the bridge's state the feed says little or nothing.
 	stateful bool
 	// unknown are the faults that can't be seen in this form, by what finds them elsewhere: "state:" or "feed:" and a name, or
@@ -99,6 +101,15 @@ func forms() []form {
 				}
 			}
 		}},
+		{name: "DIFF came", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_DIFF", "true") }, changed: "BRIDGE_DIFF=false"},
+		{name: "headers came", settings: "HEADERS=none", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_HEADERS", "cloudevents") },
+			changed: "BRIDGE_HEADERS=none"},
+		{name: "tombstones went", settings: "DELETES=tombstone EXTRA_HEADERS=team=a", then: func(t *testing.T, _ *liveFeed) {
+			t.Setenv("BRIDGE_DELETES", "envelope")
+			t.Setenv("BRIDGE_EXTRA_HEADERS", "team=b")
+		}, changed: "BRIDGE_DELETES=tombstone and BRIDGE_EXTRA_HEADERS=team=a"},
+		{name: "Avro, MVCC_TIMESTAMP went", settings: "FORMAT=avro MVCC_TIMESTAMP=true DELETES=both", changed: "BRIDGE_MVCC_TIMESTAMP=true",
+			then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_MVCC_TIMESTAMP", "false") }},
 		{name: "replay", stateful: true, topic: "again"},
 	}
 }

@@ -38,7 +38,11 @@ func (c *comparison) Note(r verify.Record) {
 	if r.Key != nil {
 		c.noted++
 	}
+	bad := c.Bad()
 	c.Replay.Note(r)
+	if c.Bad() > bad && len(c.odd) < maxOdd {
+		c.odd = append(c.odd, r)
+	}
 }
 
 func (p *feedPass) gone(r *verify.Record) bool {
