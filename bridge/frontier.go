@@ -28,7 +28,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	f.Base = source.Segment{}
 	switch {
 	case f.Moving || f.Seek != nil && !f.Seek.Told:
-		return w.endMove(f, s)
+		return w.endMove(f)
 	case f.Owed: // a former owner died before it had written all of them
 		return true, w.pay(&f, nil)
 	case f.Ended:
@@ -56,7 +56,7 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 // firstFrontier commits the frontier of a first start.
 func (w *worker) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	if s.Moving { // after a reset: what the leases still write is of the time before it
-		if fenced, err := w.fenceOthers(s); !fenced {
+		if fenced, err := w.fenceOthers(); !fenced {
 			return false, err
 		}
 	}

@@ -22,6 +22,11 @@ func (e *SettingsError) Error() string { return e.Problem }
 // prepareTopics creates the topics if it may, and refuses those that can't hold what is to be written. Once there is a
 // frontier, nothing is created in place of a topic of records that is gone: its records are.
 func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
+	for _, own := range []string{b.offsetsTopic(), b.DeadLetter} {
+		if own != "" && b.Topics.Meets(own) {
+			return &SettingsError{Problem: fmt.Sprintf("records could go to %s, a topic of the bridge's own: change BRIDGE_TOPIC or BRIDGE_NAME", own)}
+		}
+	}
 	if b.DeadLetter != "" {
 		if _, err := b.ensure(ctx, b.DeadLetter, 1, map[string]string{"retention.ms": "-1"}); err != nil {
 			return err

@@ -36,6 +36,7 @@ type worker struct {
 	// Of the lease being held:
 	lease  *offsets.Lease
 	limit  int32 // bytes of a batch that the topics take
+	most   int32 // bytes of a document that the state's topic takes
 	cursor *offsets.Cursor
 	txn    txn
 	ahead  *ahead        // of lease 0
@@ -111,7 +112,10 @@ func (w *worker) hold() error {
 	if w.limit, err = w.messageLimit(w.soft); err != nil {
 		return err
 	}
-	lease, err := offsets.Acquire(w.soft, w.cfg, w.view, w.p, kgo.ProducerBatchMaxBytes(w.limit))
+	if w.most, err = w.stateLimit(w.soft); err != nil {
+		return err
+	}
+	lease, err := offsets.Acquire(w.soft, w.cfg, w.view, w.p, w.batchLimits())
 	if err != nil {
 		return err
 	}
