@@ -173,6 +173,23 @@ func knows(answer *sr.ResponseError) bool {
 	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound
 }
 
+// Schema returns the schema of an id, as a reader of a value asks for it; "" if there is none.
+func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
+	errs := []error{errors.New("no registry is set")}
+	for _, cl := range r.clients {
+		s, err := cl.SchemaByID(ctx, id)
+		if err == nil {
+			return s.Schema, nil
+		}
+		var answer *sr.ResponseError
+		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer) {
+			return "", nil
+		}
+		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)
+	}
+	return "", errs[0]
+}
+
 // note keeps an id, and tells of the request.
 func (r *Registry) note(op string, s registered, id int, err error, answer *sr.ResponseError, took time.Duration) {
 	r.ids.mu.Lock()

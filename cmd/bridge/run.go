@@ -15,6 +15,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/ops"
 	"blobfeed/partitioner"
+	"blobfeed/source"
 	"blobfeed/tracing"
 )
 
@@ -143,6 +144,11 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
+	return optionsFor(c, feed, id, account, observe)
+}
+
+// optionsFor does so with a feed, or none for verbs that look at what is in Kafka.
+func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe observe) (bridge.Options, error) {
 	record, topics, encoder, err := output(c, account, observe.registry)
 	if err != nil {
 		return bridge.Options{}, err
