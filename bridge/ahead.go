@@ -39,7 +39,7 @@ var errNotSmall = errors.New("the segment is open or large")
 
 // lookAhead begins to read the segments after one, until it is stopped.
 func (w *worker) lookAhead(after source.Segment) *ahead {
-	ctx, cancel := context.WithCancel(w.soft)
+	ctx, cancel := context.WithCancel(w.work)
 	a := &ahead{
 		after: after, out: make(chan *small, w.BundleReaders), cancel: cancel,
 		memory: semaphore.NewWeighted(2 * w.BundleBytes), // of a bundle, and of the next, which is read while that is committed

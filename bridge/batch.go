@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -28,7 +29,7 @@ type batch struct {
 
 	pins map[string]offsets.Pin // of topics that the frontier does not know
 
-	bytes    int
+	bytes    int   // of the records
 	held     int64 // of the instance's memory
 	late     int
 	filtered int
@@ -44,6 +45,7 @@ type batch struct {
 type pool struct {
 	mu   sync.Mutex
 	free []*batch
+	made int // since the start
 }
 
 // get returns a batch for events of a shard.
@@ -52,11 +54,12 @@ func (p *pool) get(shard int) *batch {
 	defer p.mu.Unlock()
 	n := len(p.free)
 	if n == 0 {
+		p.made++
 		return &batch{shard: shard}
 	}
 	b := p.free[n-1]
 	p.free = p.free[:n-1]
-	b.shard, b.dead, b.gap = shard, b.dead[:0], false
+	b.shard, b.dead, b.gap, b.held = shard, b.dead[:0], false, 0
 	return b
 }
 
@@ -70,6 +73,23 @@ func (p *pool) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = nil
+}
+
+// Sizes of what a batch keeps arrays of.
+const (
+	eventSize  = int(unsafe.Sizeof(source.Event{}))
+	kafkaSize  = int(unsafe.Sizeof(kgo.Record{}))
+	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
+)
+
+// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may leave
+// none, but all that was read and made room for (I9).
+func (b *batch) footprint() int {
+	size := b.events.Bytes + cap(b.events.Events)*eventSize + cap(b.buf) + cap(b.records)*kafkaSize + cap(b.headers)*headerSize
+	for i := range b.dead {
+		size += len(b.dead[i].raw)
+	}
+	return size
 }
 
 // recordSize is about what a record takes; a wrong guess costs a copy.
@@ -111,7 +131,7 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		if !emit {
 			continue
 		}
-		b.add(out, w.Partition(b.env.Key, int(out.partitions)))
+		b.add(out, w.Partition(b.env.Key, int(out.partitions)), w.epochHeader)
 		if w.late(b.env.Updated) {
 			b.late++
 		}
@@ -166,7 +186,7 @@ func sizeOf(r *envelope.Record) int {
 }
 
 // add appends the record in env, and what goes with it.
-func (b *batch) add(out *outlet, partition int32) {
+func (b *batch) add(out *outlet, partition int32, epoch []kgo.RecordHeader) {
 	if out.found {
 		if b.pins == nil {
 			b.pins = map[string]offsets.Pin{}
@@ -179,6 +199,7 @@ func (b *batch) add(out *outlet, partition int32) {
 		b.headers = append(b.headers, kgo.RecordHeader(h))
 		size += len(h.Key) + len(h.Value)
 	}
+	b.headers = append(b.headers, epoch...)
 	at := time.UnixMilli(b.env.Millis)
 	if at.After(b.last) {
 		b.last = at

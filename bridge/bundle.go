@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"blobfeed/envelope"
@@ -43,7 +44,7 @@ func (w *worker) bundles(after source.Segment) bool {
 	if w.BundleBytes == 0 {
 		return false
 	}
-	s := w.reading(after).peek(w.soft.Done())
+	s := w.reading(after).peek(w.work.Done())
 	return s != nil && !w.endsWith(s.m)
 }
 
@@ -54,7 +55,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 		return false, nil
 	}
 	a := w.reading(f.Completed)
-	due, cancel := context.WithTimeout(w.soft, w.CommitInterval)
+	due, cancel := context.WithTimeout(w.work, w.CommitInterval)
 	defer cancel()
 	w.txn.reset(f.Completed)
 	var size int64
@@ -62,7 +63,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	var first source.Segment
 	for {
 		s := a.peek(due.Done())
-		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes || w.txn.full(w.TxnRecords, w.TxnBytes) {
+		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes || w.txn.full(w.TxnRecords, w.TxnBytes, math.MaxInt64) {
 			break
 		}
 		if w.encodeAll(s) != nil {
@@ -95,12 +96,12 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 		return false, nil
 	}
 	// I8: retention begins with what is oldest, so while the first of them is there, no listing behind it missed anything.
-	if _, err := w.Feed.Manifest(w.hard, first); err != nil {
+	if _, err := w.Feed.Manifest(w.work, first); err != nil {
 		return false, fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 	}
 	w.txn.count(w.cursor)
 	w.cursor.Ahead = 0
-	if err := w.lease.Commit(w.hard, w.cursor, &f); err != nil {
+	if err := w.commitPromise(w.cursor, &f, func() error { return nil }); err != nil {
 		return false, err
 	}
 	w.committed()
@@ -118,7 +119,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 // encodeAll makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or not.
 func (w *worker) encodeAll(s *small) error {
 	for _, b := range s.batches {
-		if err := b.encode(w.soft, w, s.m); err != nil {
+		if err := b.encode(w.work, w, s.m); err != nil {
 			return err
 		}
 		if len(b.dead) > 0 {

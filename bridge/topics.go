@@ -28,9 +28,6 @@ func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 		}
 	}
 	if f != nil {
-		if err := b.Compatible(f.Feed, f.Settings); err != nil {
-			return err
-		}
 		return b.fit(ctx, slices.Sorted(maps.Keys(f.Topics))...)
 	}
 	topic, ok := b.Topics.Constant()
@@ -97,18 +94,21 @@ func (b *Bridge) partitions(ctx context.Context, names ...string) (map[string]in
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
-// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5).
+// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5). S is nil at a
+// first start.
 func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
-	for _, c := range s.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins)
+	if s != nil {
+		for _, c := range s.Cursors {
+			if c != nil {
+				f.Adopt(c.Pins)
+			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	if topic, ok := w.Topics.Constant(); ok && len(names) == 0 {
 		names = []string{topic}
 	}
-	return w.retry(w.soft, w.p, func(ctx context.Context) error {
+	return w.retry(w.work, w.p, func(ctx context.Context) error {
 		counts, err := w.partitions(ctx, names...)
 		if err != nil {
 			return err

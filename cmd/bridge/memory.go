@@ -31,9 +31,9 @@ func limitMemory(c *config.Config, o *bridge.Options) int64 {
 		return 0
 	}
 	debug.SetMemoryLimit(limit)
-	// Measured: a byte of a record held takes three with its event, headers and the client's batches, and the garbage
-	// collector wants as much again. The rest is for reading, which takes ReadSize a shard, and for what is always there.
-	o.BufferBytes = int(max(limit/8, 1<<20))
+	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and what is
+	// always there.
+	o.BufferBytes = int(max(limit/8*3, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, limit/32)
 	return limit
 }

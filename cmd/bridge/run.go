@@ -181,6 +181,7 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
+		EpochHeader:      c.Delivery == "at_least_once" && c.Headers != "none",
 		TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
