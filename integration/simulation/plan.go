@@ -178,8 +178,12 @@ func NewPlan(seed uint64) *Plan {
 	}
 	end := p.grow(d)
 	p.faults(d, end)
-	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
+	p.sort()
 	return p
+}
+
+func (p *Plan) sort() {
+	slices.SortStableFunc(p.Steps, func(a, b Step) int { return cmp.Compare(a.At, b.At) })
 }
 
 // grow plans the feed, and returns when it ends.

@@ -20,15 +20,14 @@ const (
 // Result is what became of a run.
 type Result struct {
 	Problems []string
-	Log      []string
 	Records  int
 	Peak     int           // bytes that a lease has read and not committed
 	Virtual  time.Duration // that passed
 }
 
-// Run carries a plan out. It must be called in a bubble of testing/synctest.
-func Run(p *Plan) (r Result) {
-	w, err := newWorld(p)
+// Run carries a plan out, and passes on each line of its log. It must be called in a bubble of testing/synctest.
+func Run(p *Plan, log func(string)) (r Result) {
+	w, err := newWorld(p, log)
 	if err != nil {
 		return Result{Problems: []string{err.Error()}}
 	}
@@ -52,7 +51,7 @@ func Run(p *Plan) (r Result) {
 	<-done
 	w.cluster.Close()
 	time.Sleep(2 * settleLimit) // what the last steps have left to the clock
-	r = Result{Problems: w.failures, Log: w.log, Peak: w.peak, Virtual: time.Since(w.began)}
+	r = Result{Problems: w.failures, Peak: w.peak, Virtual: time.Since(w.began)}
 	for _, records := range w.judge.lanes {
 		r.Records += len(records)
 	}
@@ -78,6 +77,9 @@ func (w *world) play() (whole bool) {
 		w.step(s)
 	}
 	w.must(w.feed.Finalize(ctx))
+	if !w.moved {
+		w.heal(nil)
+	}
 	w.mend()
 	for slot := range w.plan.Instances {
 		w.run(slot)
@@ -218,6 +220,8 @@ func (w *world) seekTo(s Step) {
 	}
 	if s.N == latest {
 		w.heal(func(d *wound) bool { return err == nil && d.segment() < text })
+	} else {
+		w.heal(nil) // it may go back
 	}
 	if err != nil {
 		text = "" // nobody knows whether it is done
@@ -227,6 +231,7 @@ func (w *world) seekTo(s Step) {
 
 // restart stops the instances but for one that is paused, resets the bridge, and starts them again.
 func (w *world) restart(s Step) {
+	w.heal(nil)
 	paused := w.at(s.N % w.plan.Instances)
 	if paused != nil {
 		paused.pause()

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 )
@@ -33,8 +32,8 @@ func TestSeeds(t *testing.T) {
 	if given {
 		repeat, _ := variable(t, "SIM_REPEAT", 1)
 		for range repeat {
-			if r := simulate(t, first); !t.Failed() {
-				t.Logf("%v\n%s", NewPlan(first), strings.Join(r.Log, "\n"))
+			if r, log := simulate(t, NewPlan(first)); !t.Failed() {
+				t.Logf("%v\n%s", NewPlan(first), log)
 				t.Logf("%s of virtual time, %d records, %d bytes held at most", r.Virtual, r.Records, r.Peak)
 				report(t, first, r)
 			}
@@ -50,7 +49,8 @@ func several(t *testing.T, first, n uint64) {
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			report(t, seed, simulate(t, seed))
+			r, _ := simulate(t, NewPlan(seed))
+			report(t, seed, r)
 		})
 	}
 }

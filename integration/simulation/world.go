@@ -25,6 +25,7 @@ const firstPort = 9092
 // world is everything in a bubble.
 type world struct {
 	plan    *Plan
+	log     func(string)
 	net     *kfake.VirtualNetwork
 	cluster *kfake.Cluster
 	admin   *kadm.Client
@@ -46,7 +47,6 @@ type world struct {
 	wounds    []*wound        // that do not heal
 	faults    []*kfake.FaultHandle
 	failures  []string
-	log       []string
 	peak      int
 }
 
@@ -60,8 +60,8 @@ type wound struct {
 // segment is the one that the blob is of: log/00/2026/01/01/0000/00000.avro.
 func (d *wound) segment() string { return d.blob[7:22] }
 
-func newWorld(p *Plan) (*world, error) {
-	w := &world{plan: p, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
+func newWorld(p *Plan, log func(string)) (*world, error) {
+	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
 	var ports []int
 	for i := range p.Brokers {
 		ports = append(ports, firstPort+i)
@@ -126,9 +126,7 @@ var feedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 const feedSpeed = 300
 
 func (w *world) logf(format string, args ...any) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.log = append(w.log, fmt.Sprintf("%9.3f ", time.Since(w.began).Seconds())+fmt.Sprintf(format, args...))
+	w.log(fmt.Sprintf("%9.3f ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...))
 }
 
 func (w *world) fail(format string, args ...any) {
@@ -303,8 +301,7 @@ func (w *world) written(blob string, at int64, data []byte) []byte {
 		data[k] = 0xff
 	}
 	w.judge.damaged(d, heals == 0)
-	now := time.Since(w.began).Seconds()
-	w.log = append(w.log, fmt.Sprintf("%9.3f damage at %s:%d, heals after %s", now, blob, at, heals))
+	w.logf("damage at %s:%d, heals after %s", blob, at, heals)
 	switch {
 	case heals == 0:
 		w.wounds = append(w.wounds, d)
@@ -314,17 +311,22 @@ func (w *world) written(blob string, at int64, data []byte) []byte {
 	return data
 }
 
-// heal ends the damage that a seek does not go past.
+// heal ends the damage that a seek does not go past, and that which comes too late for one.
 func (w *world) heal(passes func(*wound) bool) {
 	w.mu.Lock()
-	wounds := w.wounds
-	w.wounds, w.due = nil, nil
-	w.mu.Unlock()
-	for _, d := range wounds {
-		if !passes(d) {
-			w.logf("%s:%d heals", d.blob, d.at)
-			w.blobs.overwrite(d.blob, d.at, d.was)
+	var healed []*wound
+	w.wounds = slices.DeleteFunc(w.wounds, func(d *wound) bool {
+		if passes != nil && passes(d) {
+			return false
 		}
+		healed = append(healed, d)
+		return true
+	})
+	w.due = nil
+	w.mu.Unlock()
+	for _, d := range healed {
+		w.logf("%s:%d heals", d.blob, d.at)
+		w.blobs.overwrite(d.blob, d.at, d.was)
 	}
 }
 
@@ -343,7 +345,6 @@ func (w *world) mend() {
 		f.Remove()
 	}
 	w.mu.Unlock()
-	w.heal(func(*wound) bool { return false })
 	for _, i := range w.live() {
 		i.mend()
 	}
