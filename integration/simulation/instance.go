@@ -103,6 +103,9 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		PollInterval: pollInterval, QuietInterval: 10 * time.Second, Shutdown: shutdown,
 		SkipGaps: p.SkipGaps, Observer: i, Log: slog.New(slog.DiscardHandler), Now: w.now,
 	}
+	if !p.End.IsZero() {
+		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}
+	}
 	if p.DeadLetters {
 		o.DeadLetter = deadLetters
 	}

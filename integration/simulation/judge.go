@@ -3,12 +3,14 @@ package simulation
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -70,6 +72,11 @@ func newJudge(w *world, l *link) (*judge, error) {
 func (j *judge) expect(e feedsim.Event) {
 	if e.Key == "" || len(j.plan.Containers) > 0 && !slices.Contains(j.plan.Containers, e.Container) {
 		return
+	}
+	if end := j.plan.End; !end.IsZero() {
+		if at, err := time.Parse(time.RFC3339Nano, e.EventTime); err != nil || at.After(end) {
+			return
+		}
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -222,6 +229,10 @@ func (j *judge) check(whole bool) (problems []string) {
 	for _, l := range slices.SortedFunc(maps.Keys(j.lanes), lane.compare) {
 		for _, r := range j.lanes[l] {
 			if strings.HasSuffix(l.topic, ".resolved") {
+				if !j.plan.ExactlyOnce {
+					continue // what comes again may be below
+				}
+				problems = append(problems, j.reached(r)...)
 				continue
 			}
 			if r.Offset < j.from[l] {
@@ -238,6 +249,29 @@ func (j *judge) check(whole bool) (problems []string) {
 		return problems
 	}
 	return append(problems, j.again()...)
+}
+
+// reached checks a marker in the topic of markers: the records at or below its time are below its offset.
+func (j *judge) reached(marker verify.Record) (problems []string) {
+	var says struct {
+		Resolved  string
+		Partition int32
+		Offset    int64
+	}
+	if err := json.Unmarshal(marker.Value, &says); err != nil {
+		return []string{fmt.Sprintf("parsing the marker %q: %v", marker.Value, err)}
+	}
+	at := lane{strings.TrimSuffix(marker.Topic, ".resolved"), says.Partition}
+	if marker.Offset < j.from[lane{marker.Topic, marker.Partition}] {
+		return nil // of before a reset
+	}
+	for _, r := range j.lanes[at] {
+		if updated := string(r.Header("updated")); r.Offset >= says.Offset && updated <= says.Resolved {
+			problems = append(problems, fmt.Sprintf("%s, partition %d, offset %d: updated %s is at or below the marker %s",
+				r.Topic, r.Partition, r.Offset, updated, marker.Value))
+		}
+	}
+	return problems
 }
 
 func (l lane) compare(o lane) int {

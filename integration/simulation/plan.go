@@ -46,6 +46,7 @@ type Plan struct {
 	Latency time.Duration // of a request, at most
 	Steps   []Step        // by time
 	Once    bool          // in the end, two overlapping runs with --once
+	End     time.Time     // deliver up to it, then end; zero: no end
 
 	busy []time.Duration // when faults are to be more likely
 }
@@ -142,7 +143,10 @@ func NewPlan(seed uint64) *Plan {
 		Shards: 1 + d.n(5), Blobs: 10 + d.n(90), BlockEvents: 2 + d.n(12), Backlog: d.n(8),
 		Torn: d.chance(20), Latency: d.between(0, 20*time.Millisecond), Once: d.chance(25),
 	}
-	if d.chance(30) {
+	switch d.n(20) {
+	case 0:
+		p.Markers = envelope.MarkersOff
+	case 1, 2, 3, 4, 5:
 		p.Markers = envelope.MarkersTopic
 	}
 	if d.chance(40) {
@@ -177,6 +181,9 @@ func NewPlan(seed uint64) *Plan {
 		p.Retention = EatsUnread
 	}
 	end := p.grow(d)
+	if d.chance(10) {
+		p.finish(d)
+	}
 	p.faults(d, end)
 	p.sort()
 	return p
@@ -217,6 +224,21 @@ func (p *Plan) grow(d dice) time.Duration {
 	return at
 }
 
+// finish plans an end in one of the segments.
+func (p *Plan) finish(d dice) {
+	segments := p.Backlog
+	for _, s := range p.Steps {
+		switch s.Kind {
+		case Next:
+			segments++
+		case Burst:
+			segments += s.N
+		}
+	}
+	p.End = feedStart.Add(time.Duration(1+d.n(segments-1))*time.Hour + d.between(0, time.Hour))
+	p.Once = false
+}
+
 // faults plans what goes wrong until the end.
 func (p *Plan) faults(d dice, end time.Duration) {
 	kinds := []Kind{
@@ -226,16 +248,16 @@ func (p *Plan) faults(d dice, end time.Duration) {
 	if !p.Torn { // else an append does not begin with a block
 		kinds = append(kinds, Damage)
 	}
-	if d.chance(30) && p.Markers == envelope.MarkersInline && p.ExactlyOnce {
+	if d.chance(30) && p.seeks() {
 		kinds = append(kinds, Seek, Seek, Seek)
 	} else if d.chance(30) { // not both: rounds of verify are counted by partition
 		kinds = append(kinds, Grow)
 	}
-	if d.chance(10) {
-		kinds = append(kinds, Reset)
+	if d.chance(15) && p.End.IsZero() {
+		kinds = append(kinds, Reset, Reset)
 	}
 	once := map[Kind]bool{Grow: true, Reset: true}
-	if d.chance(25) && p.ExactlyOnce && p.Markers == envelope.MarkersInline && !p.DeadLetters && !p.Torn {
+	if d.chance(25) && p.seeks() && !p.DeadLetters && !p.Torn {
 		p.rescue(d)
 	}
 	p.busy = append(p.busy, 0)
@@ -275,6 +297,11 @@ func (p *Plan) faults(d dice, end time.Duration) {
 		}
 		p.add(s)
 	}
+}
+
+// seeks reports whether the judge can tell a seek: its marker has to be among the records.
+func (p *Plan) seeks() bool {
+	return p.ExactlyOnce && p.Markers == envelope.MarkersInline && p.End.IsZero()
 }
 
 // rescue plans damage that stays, and a seek past it.

@@ -313,7 +313,7 @@ func (w *world) settle(limit time.Time) bool {
 		}
 		missing := w.judge.missing()
 		f := w.frontier()
-		if len(missing) == 0 && f != nil && f.Completed == last {
+		if len(missing) == 0 && f != nil && (f.Completed == last || f.Ended) {
 			return true
 		}
 		if time.Now().After(limit) {

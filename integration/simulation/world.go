@@ -147,7 +147,7 @@ func (w *world) held(i *instance, lease int32, bytes int) {
 	if p.Buffer == 0 || window == 0 {
 		return
 	}
-	if limit := 2*p.Buffer + 2*int(p.Bundle) + (p.Shards+1)*(window+20000); bytes > limit {
+	if limit := 2*p.Buffer + 2*int(p.Bundle) + (p.Shards+1)*(window+40000); bytes > limit {
 		w.fail("%s: lease %d has read %d bytes and committed nothing; the bound is %d", i.name, lease, bytes, limit)
 	}
 }
@@ -191,7 +191,7 @@ func (w *world) watch(i *instance) {
 	}
 	gapped := w.gapped
 	w.mu.Unlock()
-	if gapped {
+	if gapped || i.err == nil && !w.plan.End.IsZero() && w.ended() {
 		return
 	}
 	w.fail("%s ended by itself: %v", i.name, i.err)
@@ -245,6 +245,12 @@ func (w *world) frontier() *offsets.Frontier {
 		return s.Frontier
 	}
 	return nil
+}
+
+// ended reports whether everything up to the plan's end is delivered, by what is committed.
+func (w *world) ended() bool {
+	f := w.frontier()
+	return f != nil && f.Ended
 }
 
 // retire removes blobs, the oldest segments first, as far as the plan's retention goes.
