@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -34,6 +35,9 @@ type small struct {
 
 	err error
 }
+
+// smallMemory is what a small segment's events may take, beside four times the size of its chunks: real ones take two.
+const smallMemory = 256 << 10
 
 var errNotSmall = errors.New("the segment is open or large")
 
@@ -117,6 +121,7 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 	defer close(s.read)
 	shards := make([][]*batch, len(s.readers))
 	var g errgroup.Group
+	var memory atomic.Int64
 	for i, r := range s.readers {
 		g.Go(func() error {
 			for {
@@ -128,6 +133,10 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 				}
 				if err != nil {
 					return err
+				}
+				// I9: what is held is counted by the chunks' sizes, which a compressed one need not show.
+				if memory.Add(int64(b.events.Memory)) > 4*s.size+smallMemory {
+					return errNotSmall
 				}
 				b.reading = since(began)
 				shards[i] = append(shards[i], b)

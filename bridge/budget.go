@@ -39,3 +39,12 @@ func (m *budget) release(size int64) { m.free.Release(size) }
 
 // share is how much a transaction may hold: those of all leases fit, with as much on its way into them.
 func (m *budget) share() int64 { return max(1, m.limit/2/max(1, m.passing.Load())) }
+
+// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take 300 KB.
+func (w *worker) batchBytes() int {
+	const most = 64 << 20
+	if w.BufferBytes == 0 {
+		return most
+	}
+	return min(w.BufferBytes/footprints, most)
+}

@@ -22,6 +22,7 @@ type Options struct {
 	FeedID string            // identity of the account or directory; a stored state of another feed is refused
 	Frozen map[string]string // settings that must not change while records exist, by name
 	Topics *envelope.Topics  // of the records
+	Shared bool              // bridges of other feeds may write to them, too
 	Events envelope.EventsMode
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
@@ -37,6 +38,8 @@ type Options struct {
 	Session       time.Duration // an instance that is silent for so long loses its leases
 
 	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
+	TopicLimit        int   // of topics that a template makes; 0: none
+	AdoptTopics       bool  // also write to topics that hold records of others, where the template has no literal prefix
 	BrokerCreates     bool  // a missing topic is created by the broker, when it is asked for
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default

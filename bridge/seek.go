@@ -86,11 +86,12 @@ func (t Target) Move(f *offsets.Frontier) {
 //	its commit is refused                   the first segment of the new place is named
 //
 // Without the fence, its commit could come behind the first record of the new place.
-func (w *worker) endMove(f offsets.Frontier, s *offsets.State) (moved bool, err error) {
-	if fenced, err := w.fenceOthers(s); !fenced {
+func (w *worker) endMove(f offsets.Frontier) (moved bool, err error) {
+	if fenced, err := w.fenceOthers(); !fenced {
 		return false, err
 	}
-	if s, _, err = w.view.Get(); err != nil { // with the pins that were committed before the fences
+	s, _, err := w.view.Get() // with the pins that were committed before the fences
+	if err != nil {
 		return false, err
 	}
 	if err := w.recount(&f, s); err != nil {
@@ -121,17 +122,23 @@ func (w *worker) repair(s *offsets.State, after source.Segment) error {
 // fencers is how many leases are fenced at a time: each takes a producer.
 const fencers = 4
 
-// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each has
-// written a cursor of the new epoch.
-func (w *worker) fenceOthers(s *offsets.State) (fenced bool, _ error) {
-	if !w.Transactional {
-		return s.Entered(), nil
-	}
+// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each
+// that acquired its lease before now, and so perhaps before it could know of the move, has written a cursor of the new epoch.
+func (w *worker) fenceOthers() (fenced bool, _ error) {
 	fences, ctx := errgroup.WithContext(w.work)
 	fences.SetLimit(fencers)
 	for p := int32(1); p < int32(w.leases); p++ {
-		fences.Go(func() error { return offsets.Fence(ctx, w.cfg, w.view, p) })
+		fences.Go(func() error {
+			if w.Transactional {
+				return offsets.Fence(ctx, w.cfg, w.view, p)
+			}
+			_, err := w.view.Known(ctx, w.cfg, w.client, p)
+			return err
+		})
 	}
-	err := fences.Wait()
-	return err == nil, err
+	if err := fences.Wait(); err != nil {
+		return false, err
+	}
+	s, _, err := w.view.Get()
+	return err == nil && (w.Transactional || s.Entered()), err
 }

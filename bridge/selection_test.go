@@ -63,6 +63,59 @@ func TestStartAndEnd(t *testing.T) {
 	}
 }
 
+// An end that is a time includes the events of just that time; the text of an "updated" is an end within it.
+func TestEndIsInclusive(t *testing.T) {
+	const at, before = "2020-05-27T16:34:05.4549959Z", "2020-05-27T16:34:05.4549958Z" // of one event
+	wall, err := ParseTime(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered := map[string]string{} // the last event by end
+	for _, end := range []string{at, wall.String(), before} {
+		c := broker(t)
+		o, _ := options(t, c, realFeed)
+		if o.End, err = ParseEnd(end); err != nil {
+			t.Fatal(err)
+		}
+		o.Once = false
+		must(t, runOnce(t, o))
+		seen := &times{}
+		last := ""
+		consume(t, c, append(promises(), seen, &lastMarker{&last})...)
+		if delivered[end] = seen.last; !strings.Contains(last, o.End.String()) {
+			t.Errorf("the end %s has the marker %s", end, last)
+		}
+	}
+	if delivered[at] != at || delivered[wall.String()] >= at || delivered[before] >= at {
+		t.Errorf("the last events by end: %v", delivered)
+	}
+}
+
+// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later segment
+// to wait for.
+func TestEndEqualsLastMarker(t *testing.T) {
+	c := broker(t)
+	all, _ := options(t, c, realFeed)
+	all.Name, all.Topics, all.Frozen = "all", topics(t, "all"), nil
+	must(t, runOnce(t, all))
+	last := ""
+	consumeAll(t, c, []string{"all"}, &lastMarker{&last})
+	_, last, _ = strings.Cut(last, `"resolved":"`)
+	last, _, _ = strings.Cut(last, `"`)
+
+	o, r := options(t, c, realFeed)
+	var err error
+	if o.End, err = ParseTime(last); err != nil {
+		t.Fatal(err)
+	}
+	o.Once = false // the end time ends it
+	must(t, runOnce(t, o))
+	data, _ := consume(t, c, promises()...)
+	if r.Emitted == 0 || data != r.Emitted || r.Read != realEvents {
+		t.Errorf("%d records of %+v", data, r.Commit)
+	}
+}
+
 type lastMarker struct{ value *string }
 
 func (l *lastMarker) Note(r verify.Record) {

@@ -58,7 +58,7 @@ func (ck *checker) topic(ctx context.Context, t *Topic) {
 		advice := "create it, or set BRIDGE_TOPIC_CREATE=explicit"
 		switch {
 		case t.Records:
-			advice = fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to go on with what comes, or use another BRIDGE_NAME to start over", t.Partitions)
+			advice = fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to go on with what comes, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", t.Partitions)
 		case t.Compacted:
 			advice = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit", t.Partitions)
 		}
@@ -214,6 +214,15 @@ func judge(t *Topic, values map[string]string, replicas int, tool string, fs *ch
 	}
 	if values["unclean.leader.election.enable"] == "true" {
 		add(check.Warning, "unclean.leader.election.enable", "a leader that lags may be elected, and committed records be lost", alter("unclean.leader.election.enable", "false"))
+	}
+	if most, err := strconv.Atoi(values["max.message.bytes"]); err == nil {
+		switch need := 2 * max(t.Largest, t.Grows); {
+		case t.Largest > most:
+			add(check.Failed, "max.message.bytes", fmt.Sprintf("progress takes %d bytes and can't be written", t.Largest), alter("max.message.bytes", strconv.Itoa(2*need)))
+		case need > most:
+			add(check.Warning, "max.message.bytes", fmt.Sprintf("half of that must hold the names of all topics, which may take %d bytes; further topics are refused before", need/2),
+				"lower BRIDGE_TOPIC_LIMIT, or "+alter("max.message.bytes", strconv.Itoa(need)))
+		}
 	}
 	if t.EventTimes {
 		judgeTimes(values, add, alter)

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
+
+	"blobfeed/internal/outbound"
+	"blobfeed/internal/plain"
 )
 
 // Registry is a schema registry that speaks Confluent's protocol. Open it before use.
@@ -28,6 +31,9 @@ type Registry struct {
 	clients []*sr.Client // by URL: one of several would be tried again only where nothing answers
 }
 
+// maxAnswer bounds the body of an answer of a registry or a token server: real ones are below 100 KiB.
+const maxAnswer = 1 << 20
+
 type schemaIDs struct {
 	mu sync.Mutex
 	of map[registered]int
@@ -39,6 +45,7 @@ type registered struct{ subject, schema string }
 type SchemaError struct {
 	Subject string
 	Missing bool   // it does not have it
+	Foreign bool   // the answer is not a registry's
 	Reason  string // the registry's own words
 	Do      string
 }
@@ -57,8 +64,9 @@ func (r *Registry) Open() error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialTLSContext = dialer(&r.TLS, r.Timeout)
 	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
+	client := &http.Client{Transport: outbound.Guard(transport, maxAnswer), Timeout: r.Timeout}
 	for _, url := range r.URLs {
-		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(&http.Client{Transport: transport, Timeout: r.Timeout}), sr.PreReq(r.authorize))
+		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client), sr.PreReq(r.authorize))
 		if err != nil {
 			return fmt.Errorf("creating the registry's client: %w", err)
 		}
@@ -93,19 +101,33 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 		return id, nil
 	}
 	var errs []error
+	foreign := 0
 	for _, cl := range r.clients {
 		id, err := r.id(ctx, cl, subject, schema)
 		if err == nil {
 			return id, nil
 		}
 		var refused *SchemaError
-		if errors.As(err, &refused) {
+		switch {
+		case !errors.As(err, &refused):
+		case !refused.Foreign:
 			return 0, err
+		default:
+			foreign++
 		}
 		errs = append(errs, err)
 	}
-	return 0, errors.Join(errs...)
+	err := errors.Join(errs...)
+	if 0 < foreign && foreign < len(errs) { // a registry behind another URL may be well again soon
+		err = &temporaryError{err}
+	}
+	return 0, err
 }
+
+// temporaryError hides the types of an error by which a caller would take it for good.
+type temporaryError struct{ err error }
+
+func (e *temporaryError) Error() string { return e.err.Error() }
 
 func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string) (id int, err error) {
 	s := sr.Schema{Schema: schema, Type: sr.TypeAvro}
@@ -124,10 +146,11 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	if answer == nil {
 		return id, err
 	}
-	refused := &SchemaError{Subject: subject, Reason: answer.Error()}
+	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
-		if answer.ErrorCode == 0 {
+		if !knows(answer) {
+			refused.Foreign = true
 			refused.Do = "That is no answer of a registry: see BRIDGE_REGISTRY_URL, which may need a path"
 		} else {
 			refused.Missing = true
@@ -138,9 +161,16 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case http.StatusUnprocessableEntity:
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, is not well; or credentials that may be renewed
+		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // of err: it is kept and logged
 		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
 	}
 	return 0, refused
+}
+
+// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server gives none, and
+// that of a registry repeats the status where it does not know the path.
+func knows(answer *sr.ResponseError) bool {
+	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound
 }
 
 // note keeps an id, and tells of the request.

@@ -167,13 +167,18 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 			return err
 		}
 	}
-	l.cl.Produce(ctx, r, l.promise)
+	// Not with ctx: a record that is cancelled while kgo loads its producer's id is tried again at once, without an end (1.22.2).
+	// What waits ends with the context of Flush, and Close drops what is buffered.
+	l.cl.Produce(context.Background(), r, l.promise)
 	return nil
 }
 
 func (l *Lease) produced(r *kgo.Record, err error) {
 	if err == nil {
 		return
+	}
+	if errors.Is(err, kerr.MessageTooLarge) && r.Topic == l.cfg.Topic {
+		err = fmt.Errorf("%w: it has %d bytes: raise max.message.bytes of the topic", err, len(r.Value))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

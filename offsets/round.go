@@ -10,15 +10,15 @@ import (
 // broker refuses a batch, it has accepted nothing that comes after it in its partition, and every record is delivered for the
 // first time in its order (I4).
 type round struct {
-	batch   int // bytes of a batch
-	records int // at most
+	batch   func(topic string) int32 // bytes of a batch
+	records int                      // at most
 	count   int
 	bytes   map[string]map[int32]int // by topic and partition
 }
 
 func newRound(cl *kgo.Client) *round {
 	return &round{
-		batch:   int(cl.OptValue(kgo.ProducerBatchMaxBytes).(int32)),
+		batch:   cl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32),
 		records: int(cl.OptValue(kgo.MaxBufferedRecords).(int64)),
 		bytes:   map[string]map[int32]int{},
 	}
@@ -43,7 +43,7 @@ func (o *round) fits(r *kgo.Record) bool {
 		o.bytes[r.Topic] = topic
 	}
 	have := topic[r.Partition]
-	if o.count >= o.records || have > 0 && batchOverhead+have+size > o.batch {
+	if o.count >= o.records || have > 0 && batchOverhead+have+size > int(o.batch(r.Topic)) {
 		return false
 	}
 	o.count++

@@ -37,13 +37,18 @@ func (s *State) staleFrontier(f *Frontier, offset int64) bool {
 }
 
 func (s *State) mark(lease int32, offset int64, after source.Segment) {
-	s.marks = append(slices.Clone(s.marks), mark{lease, offset, after})
+	if m := (mark{lease, offset, after}); !s.settled(m) { // partitions are read in any order
+		s.marks = append(slices.Clone(s.marks), m)
+	}
 }
 
 // settle forgets the marks that a move has settled.
 func (s *State) settle(seen []int64) {
-	s.marks = slices.DeleteFunc(slices.Clone(s.marks), func(m mark) bool { return int(m.lease) < len(seen) && m.offset < seen[m.lease] })
+	s.seen = seen
+	s.marks = slices.DeleteFunc(slices.Clone(s.marks), s.settled)
 }
+
+func (s *State) settled(m mark) bool { return int(m.lease) < len(s.seen) && m.offset < s.seen[m.lease] }
 
 // Regressed reports whether a former owner has written late, and the segment after which everything has to be delivered once
 // more, so that every key ends on its newest record.

@@ -24,6 +24,7 @@ type State struct {
 	entered  []int64   // by lease: the epoch that the cursor was written in
 	terms    []int64   // by lease: of the last owner record
 	marks    []mark    // of stale documents
+	seen     []int64   // the frontier's
 	next     []int64   // by lease: every record below this offset is in the state
 }
 
@@ -231,6 +232,16 @@ func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Reached reports whether the state has every record below these offsets, by lease.
+func (s *State) Reached(ends []int64) bool {
+	for lease, end := range ends {
+		if s.next[lease] < end {
+			return false
+		}
+	}
+	return true
 }
 
 // Cursor returns a copy of the cursor of a lease that its holder may change.

@@ -22,8 +22,8 @@ type Batch struct {
 	Blob   string // name of the chunk
 	Chunk  int
 	Offset int64         // of the block
+	Memory int           // bytes that the block and its events take, about
 	Next   ShardPosition // behind it
-	Bytes  int           // of the block, decompressed: the strings of its events are parts of them
 }
 
 // headerRead is what is read of a chunk for its header alone: real ones are below 3 KiB.
@@ -168,12 +168,11 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 		if data := r.have(off); len(data) > 0 {
 			blk, err := r.header.ReadBlock(data, off)
 			if err == nil {
-				b.Events, err = r.header.Events(blk, b.Events)
+				b.Events, b.Memory, err = r.header.Decode(blk, b.Events)
 			}
 			if err == nil {
 				r.grow = 0
 				b.Blob, b.Chunk, b.Offset, b.Next = c.name, c.index, off, ShardPosition{Chunk: c.index, Offset: blk.End}
-				b.Bytes = len(blk.Data)
 				return nil
 			}
 			if !errors.Is(err, ocf.ErrShort) {

@@ -17,12 +17,12 @@ import (
 
 // checkKafka looks at the brokers.
 func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) error {
+	for _, danger := range c.Insecure() {
+		found.Add("security", check.Warning, danger, "")
+	}
 	if len(c.KafkaBrokers) == 0 {
 		found.Add("kafka", check.Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
 		return checkRegistry(ctx, c, found)
-	}
-	for _, danger := range c.Insecure() {
-		found.Add("kafka", check.Warning, danger, "")
 	}
 	client, err := kafkaClient(c, c.Name+"-check", 1)
 	if err != nil {
@@ -40,7 +40,7 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 	if err := checkRegistry(ctx, c, found); err != nil || found.Count(check.Failed) > 0 {
 		return err // what failed may be why the state can't be read
 	}
-	return checkState(c, frontier, unread, found)
+	return checkState(ctx, c, frontier, unread, found)
 }
 
 // storedFrontier returns the frontier of an earlier start; nil if there is none.
@@ -56,8 +56,8 @@ func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier,
 	return f, err
 }
 
-// checkState compares the settings with those of the records that are there: run refuses others.
-func checkState(c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
+// checkState compares the settings with those of the records that are there, and looks for another bridge's: run refuses both.
+func checkState(ctx context.Context, c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
 	o, err := options(c, observe{})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func checkState(c *config.Config, f *offsets.Frontier, unread error, found *chec
 	default:
 		found.Add("state", check.OK, "there is progress, with these settings", "")
 	}
-	return nil
+	return checkOwner(ctx, c, &o, f, found)
 }
 
 // kafkaNeeds returns what run will do with the brokers, at a first start or behind a frontier.
@@ -103,13 +103,17 @@ func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*
 	} else if len(written) == 0 {
 		written[name] = c.TopicPartitions
 	}
+	state := kafka.Topic{Name: c.Name + ".offsets", Read: true, Partitions: c.OffsetsLeases, Compacted: true}
+	if _, one := topics.Constant(); !one {
+		state.Largest, state.Grows = checkTemplate(c, record, topics, f, found)
+	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		add(kafka.Topic{Name: name, Records: f != nil, Partitions: written[name], EventTimes: true, Keyless: record.Markers == envelope.MarkersInline})
 		if record.Markers == envelope.MarkersTopic {
 			add(kafka.Topic{Name: name + ".resolved", Partitions: written[name]})
 		}
 	}
-	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Partitions: c.OffsetsLeases, Compacted: true})
+	add(state)
 	if c.OnError == "dead_letter" {
 		add(kafka.Topic{Name: c.DeadLetterTopic(), Partitions: 1})
 	}

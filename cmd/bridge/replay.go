@@ -59,7 +59,11 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := notLive(ctx, live, c); err != nil {
 		return err
 	}
-	p, err := work(ctx, c, false, stderr)
+	keys, err := replayedKeys(ctx, live, c)
+	if err != nil {
+		return err
+	}
+	p, err := work(ctx, c, false, keys, stderr)
 	if err != nil {
 		return err
 	}
@@ -76,7 +80,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 
 // inOrder refuses times that can't be read, and those between which there is nothing.
 func inOrder(from, to string) error {
-	last, err := bridge.ParseTime(to)
+	last, err := bridge.ParseEnd(to)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}

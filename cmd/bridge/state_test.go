@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/offsets"
 	"blobfeed/status"
@@ -378,6 +379,7 @@ func TestNoForceWithoutFence(t *testing.T) {
 		code, stdout, _ := call(t, "status")
 		return code == exitOK && strings.Contains(stdout, "1 members") && strings.Contains(stdout, "717 read")
 	})
+	t.Setenv("BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
 	code, _, stderr := call(t, "reset", "--yes", "--force")
 	stop()
 	<-ended
@@ -428,6 +430,50 @@ func TestCheckComparesSettings(t *testing.T) {
 	says(exitOK, "there is progress, with these settings")
 	t.Setenv("BRIDGE_KEY_FORMAT", "string")
 	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
+	t.Setenv("BRIDGE_KEY_FORMAT", "json_array")
+	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
+	says(exitFailed, "BRIDGE_DELIVERY=at_least_once, but records were written with exactly_once")
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+}
+
+// event_time has one type in all of a topic: a reader by the latest schema would take millis for micros.
+func TestAvroTimestampsAreFrozen(t *testing.T) {
+	registry := srfake.New()
+	defer registry.Close()
+	clusterFor(t)
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
+	runToEnd(t)
+	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "millis")
+	code, _, stderr := call(t, "run", "--once")
+	if code != exitUsage || !strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// How many topics a template has made, and may make, is told before the limit is reached.
+func TestCheckCountsTopics(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	t.Setenv("BRIDGE_CONTAINERS", "container0,container1")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "10")
+	says := func(line string) {
+		t.Helper()
+		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %q:\n%s%s", code, line, stdout, stderr)
+		}
+	}
+	says("ok       topics        0 of 10 topics are in use")
+	runToEnd(t)
+	says("ok       topics        2 of 10 topics are in use")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "2")
+	says("warning  topics        2 of 2 topics are in use")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "10000")
+	says("topic b.offsets has max.message.bytes=")
+	t.Setenv("BRIDGE_TOPIC_ADOPT", "true")
+	says("warning  topics        a client that may create containers")
 }
 
 // A topic that is gone is created at a first start only, by whom the settings say.
@@ -453,7 +499,7 @@ func TestCheckMissingTopic(t *testing.T) {
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to go on with what comes, or use another BRIDGE_NAME to start over")
+	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to go on with what comes, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
 	if code, _, stderr := call(t, "run", "--once"); code != exitFailed || !strings.Contains(stderr, "its records are gone") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
