@@ -61,7 +61,7 @@ func (v *verification) interval(f *offsets.Frontier) (err error) {
 	}
 	v.End = envelope.Timestamp{}
 	if end != "" {
-		v.End, err = bridge.ParseTime(end)
+		v.End, err = bridge.ParseEnd(end)
 	}
 	return err
 }
