@@ -141,7 +141,8 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication, b.TopicPartitions > 0 || b.BrokerCreates)
+	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication,
+		b.TopicPartitions > 0 || b.BrokerCreates, b.Transactional)
 	if err != nil {
 		return err
 	}
