@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln verify clean
+.PHONY: build demo test fuzz sim integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -15,17 +15,24 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 
 test: ## unit tests, and a little fuzzing; nothing but Go is needed
 	$(GO) test $(TESTFLAGS) ./...
+	$(GO) test ./offsets/protocol # not built with -race
 	$(MAKE) fuzz
 
 # A count, not a time: at the end of a time the Go tool may take a busy worker for a failure.
 FUZZTIME ?= 100x
-fuzz: ## every fuzz target, FUZZTIME long
+# In KiB, of a worker: what is hostile must not take more, whatever a target itself looks at.
+export FUZZMEMORY ?= 1048576
+fuzz: ## every fuzz target, FUZZTIME long, each in FUZZMEMORY KiB of memory
 	@for dir in $$(grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
 		for target in $$(grep -ho '^func Fuzz[A-Za-z]*' $$dir/*_test.go | cut -d' ' -f2); do \
 			echo "$$dir $$target"; \
-			$(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir > .fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
+			$(GO) test -exec $(CURDIR)/tools/ceiling.sh -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir > .fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
 		done; \
 	done; rm -f .fuzz.log
+
+# The tag is for the Kafka client, see integration/simulation/doc.go.
+sim: ## random seeds of the simulation for SIM_DURATION, from SIM_SEED on if it is set; SIM_SEED alone, with go test, replays one
+	SIM_DURATION=$${SIM_DURATION:-10m} $(GO) test -count=1 -timeout 24h -tags synctests ./integration/simulation
 
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
@@ -62,10 +69,13 @@ lint:
 	$(GO) vet -tags integration ./integration/...
 	$(GO) vet -tags soak ./integration/soak
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
+	$(GO) vet -tags synctests ./integration/simulation
+	$(GO) vet -tags synctests,mutation ./integration/simulation
 	$(STATIC) ./...
 	$(STATIC) -tags integration ./integration/...
 	$(STATIC) -tags soak ./integration/soak
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
+	$(STATIC) -tags synctests ./integration/simulation
 
 fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
@@ -79,8 +89,15 @@ cross: ## every platform that is released
 	@for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64; do \
 		echo $$p; CGO_ENABLED=0 GOOS=$${p%/*} GOARCH=$${p#*/} $(GO) build -o /dev/null ./cmd/bridge || exit 1; done
 
-vuln: ## known vulnerabilities that the program reaches; needs govulncheck, which not every module proxy has
-	govulncheck ./...
+VULNDB ?= https://vuln.go.dev
+vuln: ## known vulnerabilities that the program reaches; VULNDB=file:///<directory> is an unpacked https://vuln.go.dev/vulndb.zip
+	$(GO) tool -modfile=tools/go.mod govulncheck -db $(VULNDB) ./...
+
+NEWER := {{if and (not .Indirect) .Update}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}
+outdated: ## newer versions of what is required directly; CONTRIBUTING.md says which stay, and why
+	@$(GO) list -u -m -f '$(NEWER)' all
+	@cd tools/chart && $(GO) list -u -m -f '$(NEWER)' all
+	@cd tools && $(GO) list -u -m -f '{{if .Update}}{{.Path}} {{.Version}} -> {{.Update.Version}}{{end}}' honnef.co/go/tools golang.org/x/vuln
 
 alerts: ## checks and tests the alert rules with promtool
 	deploy/check.sh

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -35,11 +36,14 @@ type small struct {
 	err error
 }
 
+// smallMemory is what a small segment's events may take, beside four times the size of its chunks: real ones take two.
+const smallMemory = 256 << 10
+
 var errNotSmall = errors.New("the segment is open or large")
 
 // lookAhead begins to read the segments after one, until it is stopped.
 func (w *worker) lookAhead(after source.Segment) *ahead {
-	ctx, cancel := context.WithCancel(w.soft)
+	ctx, cancel := context.WithCancel(w.work)
 	a := &ahead{
 		after: after, out: make(chan *small, w.BundleReaders), cancel: cancel,
 		memory: semaphore.NewWeighted(2 * w.BundleBytes), // of a bundle, and of the next, which is read while that is committed
@@ -117,6 +121,7 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 	defer close(s.read)
 	shards := make([][]*batch, len(s.readers))
 	var g errgroup.Group
+	var memory atomic.Int64
 	for i, r := range s.readers {
 		g.Go(func() error {
 			for {
@@ -128,6 +133,10 @@ func (w *worker) readWhole(ctx context.Context, s *small) {
 				}
 				if err != nil {
 					return err
+				}
+				// I9: what is held is counted by the chunks' sizes, which a compressed one need not show.
+				if memory.Add(int64(b.events.Memory)) > 4*s.size+smallMemory {
+					return errNotSmall
 				}
 				b.reading = since(began)
 				shards[i] = append(shards[i], b)

@@ -2,8 +2,10 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
+	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -17,7 +19,8 @@ import (
 type batch struct {
 	shard   int
 	events  source.Batch
-	buf     []byte
+	whole   []byte // an array for what is encoded
+	buf     []byte // the end of what is used of it, or of another one where it was too small
 	records []kgo.Record
 	headers []kgo.RecordHeader
 	env     envelope.Record
@@ -28,7 +31,8 @@ type batch struct {
 
 	pins map[string]offsets.Pin // of topics that the frontier does not know
 
-	bytes    int
+	bytes    int   // of the records
+	encoded  int   // of bytes, without dead letters
 	held     int64 // of the instance's memory
 	late     int
 	filtered int
@@ -44,6 +48,7 @@ type batch struct {
 type pool struct {
 	mu   sync.Mutex
 	free []*batch
+	made int // since the start
 }
 
 // get returns a batch for events of a shard.
@@ -52,24 +57,58 @@ func (p *pool) get(shard int) *batch {
 	defer p.mu.Unlock()
 	n := len(p.free)
 	if n == 0 {
+		p.made++
 		return &batch{shard: shard}
 	}
 	b := p.free[n-1]
 	p.free = p.free[:n-1]
-	b.shard, b.dead, b.gap = shard, b.dead[:0], false
+	b.shard, b.gap, b.held = shard, false, 0
 	return b
 }
 
 func (p *pool) put(bs []*batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.free = append(p.free, bs...)
+	for _, b := range bs {
+		// I9: what is seen no more must not stay in memory. Of unusually large blocks, each could make another batch large.
+		clear(b.records)
+		clear(b.headers)
+		clear(b.env.Headers)
+		b.env.Key, b.env.Value, b.buf, b.dead = nil, nil, nil, nil
+		if cap(b.whole) <= maxKeptBytes && cap(b.events.Events) <= maxKeptEvents {
+			p.free = append(p.free, b)
+		}
+	}
 }
+
+// maxKeptBytes and maxKeptEvents are how large a batch may be that waits for another block. Real ones have 120 events of
+// 1 KB.
+const (
+	maxKeptBytes  = 4 << 20
+	maxKeptEvents = 2048
+)
 
 func (p *pool) drop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.free = nil
+}
+
+// Sizes of what a batch keeps arrays of.
+const (
+	eventSize  = int(unsafe.Sizeof(source.Event{}))
+	kafkaSize  = int(unsafe.Sizeof(kgo.Record{}))
+	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
+)
+
+// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may leave
+// none, but all that was read and made room for (I9).
+func (b *batch) footprint() int {
+	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.bytes) + cap(b.records)*kafkaSize + cap(b.headers)*headerSize
+	for i := range b.dead {
+		size += len(b.dead[i].raw)
+	}
+	return size
 }
 
 // recordSize is about what a record takes; a wrong guess costs a copy.
@@ -78,11 +117,15 @@ const recordSize = 1536
 // encode fills records from events, and from what can't become one.
 func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error {
 	began := w.begin()
-	b.buf, b.records, b.headers = b.buf[:0], b.records[:0], b.headers[:0]
+	b.records, b.headers = b.records[:0], b.headers[:0]
+	if size := min(b.encoded, maxKeptBytes); cap(b.whole) < size { // the block before did not fit
+		b.whole = make([]byte, 0, size)
+	}
 	b.bytes, b.late, b.filtered, b.last, b.pins = 0, 0, 0, time.Time{}, nil
 	if n := len(b.events.Events); cap(b.records) < n {
-		b.records, b.headers, b.buf = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
+		b.records, b.headers, b.whole = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
 	}
+	b.buf = b.whole[:0]
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
 	var out *outlet // of the event before: mostly this one's, too
 	for i := range b.events.Events {
@@ -90,7 +133,8 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		ev := &b.events.Events[i]
 		topic, err := b.route(w, ev)
 		if err == nil && topic != "" && (out == nil || out.topic != topic) {
-			if out, err = w.outlet(ctx, topic); err != nil {
+			var refused *RefusedTopicError
+			if out, err = w.outlet(ctx, topic); err != nil && !errors.As(err, &refused) {
 				return err // nothing is wrong with the event
 			}
 		}
@@ -111,7 +155,7 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		if !emit {
 			continue
 		}
-		b.add(out, w.Partition(b.env.Key, int(out.partitions)))
+		b.add(out, w.Partition(b.env.Key, int(out.partitions)), w.epochHeader)
 		if w.late(b.env.Updated) {
 			b.late++
 		}
@@ -122,6 +166,7 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 			b.seen = at
 		}
 	}
+	b.encoded = b.bytes
 	for i := range b.dead {
 		b.addDead(w.DeadLetter, &b.dead[i])
 	}
@@ -146,12 +191,22 @@ func (b *batch) route(w *worker, ev *source.Event) (topic string, err error) {
 
 // event encodes one event into env. Emit is false for one that makes no record.
 func (b *batch) event(w *worker, out *outlet, ev *source.Event, pos envelope.Position) (emit bool, err error) {
-	if b.buf, emit, err = out.encoder.Append(b.buf, &b.env, ev, pos); err != nil || !emit {
+	if most := w.batchBytes(); b.bytes > most {
+		return false, &BlockTooLargeError{Limit: most}
+	}
+	// Records before this one keep their array, so it must not grow: they would keep all that it was, five times its size.
+	if cap(b.buf)-len(b.buf) < recordSize {
+		b.buf = make([]byte, 0, 64*recordSize)
+	}
+	buf, emit, err := out.encoder.Append(b.buf[len(b.buf):], &b.env, ev, pos)
+	if err != nil || !emit {
 		return false, err
 	}
 	if size := sizeOf(&b.env); size > int(w.limit) {
+		b.env.Key, b.env.Value = nil, nil // it is another array
 		return false, &TooLargeError{Topic: out.topic, Size: size, Limit: int(w.limit)}
 	}
+	b.buf = buf
 	return true, nil
 }
 
@@ -166,7 +221,7 @@ func sizeOf(r *envelope.Record) int {
 }
 
 // add appends the record in env, and what goes with it.
-func (b *batch) add(out *outlet, partition int32) {
+func (b *batch) add(out *outlet, partition int32, epoch []kgo.RecordHeader) {
 	if out.found {
 		if b.pins == nil {
 			b.pins = map[string]offsets.Pin{}
@@ -179,6 +234,7 @@ func (b *batch) add(out *outlet, partition int32) {
 		b.headers = append(b.headers, kgo.RecordHeader(h))
 		size += len(h.Key) + len(h.Value)
 	}
+	b.headers = append(b.headers, epoch...)
 	at := time.UnixMilli(b.env.Millis)
 	if at.After(b.last) {
 		b.last = at

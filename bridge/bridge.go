@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,7 @@ type Bridge struct {
 	view      *offsets.View
 	manifests *manifests
 	leases    int
+	start     int64 // end of partition 0 of the offsets topic when this instance started
 	client    *kgo.Client
 	admin     *kadm.Client
 	encoders  encoders
@@ -92,7 +94,8 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 		return err
 	}
 	wg.Go(func() { // whoever holds lease 0 ends the feed; all instances see it
-		if _, err := b.view.Await(stop, func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Ended }); err == nil {
+		ended := func(s *offsets.State) bool { return b.caughtUp(s) && s.Frontier != nil && s.Frontier.Ended }
+		if _, err := b.view.Await(stop, ended); err == nil {
 			b.finish()
 		}
 	})
@@ -143,8 +146,9 @@ func (b *Bridge) prepare(ctx context.Context) error {
 		return err
 	}
 	var frontier *offsets.Frontier
+	var end int64
 	if !created { // else its leaders would not answer for some moments, and there is nothing to read
-		if frontier, err = b.storedFrontier(ctx, leases); err != nil {
+		if frontier, end, err = b.storedFrontier(ctx, leases); err != nil {
 			return err
 		}
 	}
@@ -156,18 +160,20 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.leases, b.view = leases, offsets.NewView(b.cfg.Topic, leases)
+	b.leases, b.start, b.view = leases, end, offsets.NewView(b.cfg.Topic, leases)
+	b.view.Trouble = func(err error) { b.Observer.Failed(-1, err) }
 	return nil
 }
 
-// storedFrontier reads the frontier of an earlier start; nil if there is none.
-func (b *Bridge) storedFrontier(ctx context.Context, leases int) (*offsets.Frontier, error) {
+// storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A transaction may
+// be open there, so the frontier may be an old one; then it is not judged here.
+func (b *Bridge) storedFrontier(ctx context.Context, leases int) (f *offsets.Frontier, end int64, err error) {
 	ends, err := b.admin.ListCommittedOffsets(ctx, b.cfg.Topic)
 	if err == nil {
 		err = ends.Error()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
+		return nil, 0, fmt.Errorf("reading the end of %s: %w", b.cfg.Topic, err)
 	}
 	at := make([]int64, leases) // of the partition that it is in alone: the others may hold a gigabyte
 	if o, ok := ends.Lookup(b.cfg.Topic, 0); ok {
@@ -175,9 +181,32 @@ func (b *Bridge) storedFrontier(ctx context.Context, leases int) (*offsets.Front
 	}
 	s, err := offsets.ReadTo(ctx, b.cfg.Topic, at, b.Client...)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	return s.Frontier, nil
+	if end, err = offsets.EndOf(ctx, b.client, b.cfg.Topic, 0); err != nil || !s.Passed(0, end) {
+		return s.Frontier, end, err
+	}
+	if f = s.Frontier; f != nil {
+		if err := b.Compatible(f.Feed, f.Settings); err != nil {
+			return nil, 0, err
+		}
+		if f.Leases != 0 && f.Leases != leases {
+			return nil, 0, b.leasesChanged(f.Leases, leases)
+		}
+	}
+	return f, end, nil
+}
+
+// caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows frontiers
+// of the past, which nothing may be decided by.
+func (b *Bridge) caughtUp(s *offsets.State) bool { return s.Passed(0, b.start) }
+
+// leasesChanged is the error for another number of partitions than the state is made for: shards would change their leases, and
+// their cursors would be in the wrong places.
+func (b *Bridge) leasesChanged(had, has int) error {
+	return &SettingsError{Problem: fmt.Sprintf("%s has %d partitions, and its state is made for %d, which never changes: "+
+		"partitions cannot be taken away again, so restart from scratch with another BRIDGE_NAME, or with bridge reset "+
+		"(BRIDGE_START says where delivery begins then)", b.cfg.Topic, has, had)}
 }
 
 // State is what all instances know of each other; nil until the brokers have answered. It is for those who look on.
@@ -197,6 +226,10 @@ func (b *Bridge) Assigned(leases []int32) {
 	b.Observer.Leased(LeasesAssigned, leases)
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.leases {
+		b.fatal(b.leasesChanged(b.leases, int(slices.Max(leases))+1))
+		return
+	}
 	for _, p := range leases {
 		b.workers[p] = startWorker(b, p)
 	}

@@ -224,31 +224,12 @@ func TestOnce(t *testing.T) {
 				}
 			}
 			data, markers := consume(t, c, promises()...)
-			if data != realEvents || markers != realSegments*partitions {
+			// A bundle has inner markers only in a transaction: else they would be below what comes again after a crash.
+			all := markers == realSegments*partitions
+			if data != realEvents || transactional != all || markers == 0 || markers%partitions != 0 {
 				t.Errorf("%d records and %d markers", data, markers)
 			}
 		})
-	}
-}
-
-// Who has lost all leases does not take them for another's, and what they are to deliver for delivered.
-func TestOnceWithoutLeases(t *testing.T) {
-	m := newMemory()
-	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
-	o, _ := over(t, broker(t), m)
-	b := New(o)
-	b.leases = 4
-	open, err := source.ParseSegment("2026/01/01/0000")
-	must(t, err)
-	s := &offsets.State{Frontier: &offsets.Frontier{Current: open, Feed: o.FeedID, Settings: o.Frozen}}
-	b.Assigned(nil)
-	for _, member := range []bool{true, false} {
-		if !member {
-			b.Revoked(nil, true)
-		}
-		if all, err := b.deliveredAll(t.Context(), s); err != nil || all != member {
-			t.Errorf("delivered %v, %v; a member %v", all, err, member)
-		}
 	}
 }
 

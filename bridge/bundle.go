@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"blobfeed/envelope"
@@ -43,7 +44,7 @@ func (w *worker) bundles(after source.Segment) bool {
 	if w.BundleBytes == 0 {
 		return false
 	}
-	s := w.reading(after).peek(w.soft.Done())
+	s := w.reading(after).peek(w.work.Done())
 	return s != nil && !w.endsWith(s.m)
 }
 
@@ -53,8 +54,9 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	if !w.bundles(f.Completed) {
 		return false, nil
 	}
+	was := f
 	a := w.reading(f.Completed)
-	due, cancel := context.WithTimeout(w.soft, w.CommitInterval)
+	due, cancel := context.WithTimeout(w.work, w.CommitInterval)
 	defer cancel()
 	w.txn.reset(f.Completed)
 	var size int64
@@ -62,7 +64,8 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	var first source.Segment
 	for {
 		s := a.peek(due.Done())
-		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes || w.txn.full(w.TxnRecords, w.TxnBytes) {
+		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes ||
+			w.txn.full(w.TxnRecords, min(w.TxnBytes, w.batchBytes()), math.MaxInt64) {
 			break
 		}
 		if w.encodeAll(s) != nil {
@@ -94,13 +97,12 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	if len(done) == 0 {
 		return false, nil
 	}
-	// I8: retention begins with what is oldest, so while the first of them is there, no listing behind it missed anything.
-	if _, err := w.Feed.Manifest(w.hard, first); err != nil {
-		return false, fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+	if err := w.followed(was, first); err != nil {
+		return false, err
 	}
 	w.txn.count(w.cursor)
 	w.cursor.Ahead = 0
-	if err := w.lease.Commit(w.hard, w.cursor, &f); err != nil {
+	if err := w.commitPromise(w.cursor, &f, func() error { return nil }); err != nil {
 		return false, err
 	}
 	w.committed()
@@ -115,10 +117,28 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	return true, nil
 }
 
+// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It begins with
+// what is oldest, so while first is there, no listing behind it missed anything. And while the completed segment is there, nothing
+// between the two was removed before the reading ahead listed what comes next. Otherwise the records are given up, and the next
+// hold finds what is lost.
+func (w *worker) followed(f offsets.Frontier, first source.Segment) error {
+	if _, err := w.Feed.Manifest(w.work, first); err != nil {
+		return fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+	}
+	gaps := f.Gaps
+	if err := w.lostSince(&f); err != nil {
+		return err
+	}
+	if f.Gaps != gaps {
+		return errMoved
+	}
+	return nil
+}
+
 // encodeAll makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or not.
 func (w *worker) encodeAll(s *small) error {
 	for _, b := range s.batches {
-		if err := b.encode(w.soft, w, s.m); err != nil {
+		if err := b.encode(w.work, w, s.m); err != nil {
 			return err
 		}
 		if len(b.dead) > 0 {

@@ -12,7 +12,6 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -101,7 +100,6 @@ func (p *partitioned) sorted() (all []string) {
 func TestBundleFails(t *testing.T) {
 	m, _, complete := smallSegments(t, 30)
 	c := broker(t)
-	fakebroker.AbortOpen(c)
 	var failed atomic.Bool
 	o, _ := over(t, c, m)
 	o.BundleBytes = 200_000
@@ -127,7 +125,6 @@ func TestBundleFails(t *testing.T) {
 func TestBundleCrash(t *testing.T) {
 	m, _, complete := smallSegments(t, 30)
 	c := broker(t)
-	fakebroker.AbortOpen(c)
 	for _, at := range []int64{15, 30, 130, 170} {
 		o, _ := over(t, c, m)
 		o.BundleBytes, o.Once = 200_000, false

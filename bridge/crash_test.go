@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"blobfeed/integration/feedsim"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/verify"
 )
 
@@ -23,7 +22,6 @@ func TestChecklist47_ReplayAfterACrash(t *testing.T) {
 				must(t, live.Append(ctx, 200, func(e feedsim.Event) { complete.Expect(e.ID) }), live.Next(ctx))
 			}
 			c := broker(t)
-			fakebroker.AbortOpen(c)
 			for crash := range 3 {
 				o, r := over(t, c, m)
 				o.Transactional, o.TxnBytes, o.CommitInterval, o.BundleBytes = transactional, 30_000, time.Millisecond, 0

@@ -35,4 +35,11 @@ func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("its record for topic %s has %d bytes, and the smallest max.message.bytes of the topics in use is %d: raise it, or set BRIDGE_ON_ERROR=dead_letter", e.Topic, e.Size, e.Limit)
 }
 
+// BlockTooLargeError is an event of a block whose other records take all the memory that a block may have.
+type BlockTooLargeError struct{ Limit int }
+
+func (e *BlockTooLargeError) Error() string {
+	return fmt.Sprintf("the records of its block take more than %d bytes: raise BRIDGE_MEMORY_LIMIT", e.Limit)
+}
+
 func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"blobfeed/integration/feedsim"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/offsets"
 )
 
@@ -16,7 +15,6 @@ func TestGiveWay(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 20, nil))
 	c := broker(t)
-	fakebroker.AbortOpen(c)
 	o, r := over(t, c, m)
 	o.Once = false
 	ctx, cancel := context.WithCancel(t.Context())

@@ -40,54 +40,88 @@ func (b *Bridge) lost(ctx context.Context, seg source.Segment, err error) error 
 	return &GapError{At: seg, Oldest: oldest}
 }
 
-// skipGap commits, where err is lost history and the settings say so, a frontier that goes on at the oldest segment there
-// is, and keeps the gap for the next marker.
-func (w *worker) skipGap(f offsets.Frontier, s *offsets.State, err error) (moved bool, _ error) {
-	var gap *GapError
-	if !w.SkipGaps || !errors.As(err, &gap) {
-		return false, err
+// lose deals with the loss of what this lease has not delivered of the current segment (J, G). Its owner alone may say so, and
+// only after a fence that is later than the finding: what is gone now may have been delivered by another owner before.
+func (w *worker) lose(gap *GapError) error {
+	if !w.SkipGaps {
+		return w.doubt(gap)
 	}
-	w.Log.Warn("history is lost; going on at the oldest segment", "lost", gap.At, "oldest", gap.Oldest)
-	w.Observer.Failed(w.p, gap)
-	for _, c := range s.Cursors { // I6: topics that were found in what is left there get the marker, too
-		if c != nil {
-			f.Adopt(c.Pins)
-		}
-	}
-	f.Completed, f.Current = gap.At, gap.Oldest
-	f.Gap = &offsets.Gap{From: gap.At, To: gap.Oldest}
-	f.Gaps++
-	return true, w.lease.Commit(w.hard, nil, &f)
+	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The frontier
+	// does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
+	w.report(gap)
+	w.cursor.Finish(gap.At)
+	w.cursor.Gap = true
+	w.txn.reset(gap.At)
+	w.txn.start()
+	return w.commit()
 }
 
-// lostSince returns a GapError if the last complete segment is gone by now: then those between it and the oldest there is
-// may be gone, too, unread.
+// doubt returns gap if an earlier hold found it, too. Else it ends the hold, so that the next one looks behind its own fence.
+func (w *worker) doubt(gap *GapError) error {
+	place := gap.At.String() + " " + gap.Chunk
+	if w.doubted != place {
+		w.doubted = place
+		return errDoubt
+	}
+	return gap
+}
+
+func (w *worker) report(gap *GapError) {
+	w.Log.Warn("history is lost; continuing with what is left", "lease", w.p, "lost", gap.At, "oldest", gap.Oldest)
+	w.Observer.Failed(w.p, gap)
+}
+
+// recordGap puts lost history into f, for the next marker.
+func recordGap(f *offsets.Frontier, from, to source.Segment) {
+	if f.Gap == nil {
+		f.Gap = &offsets.Gap{From: from}
+		f.Gaps++
+	}
+	f.Gap.To = to
+}
+
+// lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the oldest
+// there is may be gone, too, unread. With ON_GAP=continue it records that in f.
 func (w *worker) lostSince(f *offsets.Frontier) error {
-	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) || f.Version > 1 && f.Ends.IsZero() {
 		return nil // not a segment of the feed, but where to begin
 	}
-	return w.retry(w.soft, w.p, func(ctx context.Context) error {
+	err := w.retry(w.work, w.p, func(ctx context.Context) error {
 		if _, err := w.Feed.Manifest(ctx, f.Completed); err != nil {
 			return w.lost(ctx, f.Completed, err)
 		}
 		return nil
 	})
+	var gap *GapError
+	switch {
+	case !errors.As(err, &gap):
+		return err
+	case !f.Ends.IsZero() && !gap.Oldest.Time().After(f.Ends):
+		return nil // the oldest begins where the complete one ends: there was nothing between them
+	case f.Gap != nil && f.Gap.To == gap.Oldest:
+		return nil // recorded, and its marker is still to come
+	case !w.SkipGaps:
+		return w.doubt(gap)
+	}
+	w.report(gap)
+	recordGap(f, gap.At, gap.Oldest)
+	return nil
 }
 
-// goneSince reports whether the manifest of seg was found missing after a moment: its chunks may be, too, and what a listing
-// after that did not show proves nothing.
-func (w *worker) goneSince(seg source.Segment, moment time.Time) (gone bool, err error) {
-	err = w.ask(func(ctx context.Context) error {
+// isThere reports whether the manifest of seg is there, read after a moment. If it is not, neither may its chunks be, and a
+// listing before that moment proves nothing.
+func (w *worker) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
+	err = w.ask(w.work, func(ctx context.Context) error {
 		_, err := w.manifests.getSince(ctx, seg, moment)
-		if gone = errors.Is(err, source.ErrNotFound); gone {
+		if there = err == nil; errors.Is(err, source.ErrNotFound) {
 			return nil
 		}
 		return err
 	})
-	return gone, err
+	return there, err
 }
 
-// chunkLost tells of a chunk that was to be read and is not there any more.
+// chunkLost returns the loss of a chunk that was to be read.
 func (s *shardPass) chunkLost(ctx context.Context, d *source.DamageError) error {
 	oldest, _, err := s.Bridge.next(ctx, source.Segment{})
 	if err != nil {

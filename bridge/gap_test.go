@@ -76,7 +76,7 @@ func TestHistoryLost(t *testing.T) {
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
 		t.Errorf("%v", gap)
 	}
-	if data != 70 || markers != partitions || len(gaps) != partitions || gaps[0] != "2026/01/01/0000 2026/01/01/0200" {
+	if data != 70 || markers != 2*partitions || len(gaps) != partitions || gaps[0] != "2026/01/01/0000 2026/01/01/0200" {
 		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
 	}
 }

@@ -9,8 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"blobfeed/internal/fakebroker"
 )
 
 // errDropped ends the connection in place of an answer.
@@ -78,9 +76,6 @@ func TestBrokersRefuse(t *testing.T) {
 				t.Parallel()
 				m, _, complete := smallSegments(t, 4)
 				c := broker(t)
-				if f.key != kmsg.InitProducerID { // its model of the broker counts those requests, also the refused ones
-					fakebroker.AbortOpen(c)
-				}
 				var asked atomic.Int64
 				hit := func(req kmsg.Request) (kmsg.Response, error, bool) {
 					c.KeepControl()

@@ -25,7 +25,7 @@ func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) (markers int, 
 		return 0, err
 	}
 	for _, r := range records {
-		if err := w.lease.Produce(w.hard, r); err != nil {
+		if err := w.lease.Produce(w.held, r); err != nil {
 			return 0, err
 		}
 	}
@@ -37,7 +37,17 @@ func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) (markers int, 
 func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Record, error) {
 	encs := map[string]*envelope.Encoder{}
 	var ends kadm.ListedOffsets
-	err := w.retry(w.soft, w.p, func(ctx context.Context) (err error) {
+	if w.Markers == envelope.MarkersTopic {
+		// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition: by
+		// others and committed, or, in a bundle, by this transaction. Not below the last stable offset: the ends of
+		// transactions are written some moments after the commit was acknowledged.
+		//
+		// A failed flush is final, as after any failed record only another producer can go on.
+		if err := w.lease.Flush(w.held); err != nil {
+			return nil, err
+		}
+	}
+	err := w.retry(w.work, w.p, func(ctx context.Context) (err error) {
 		for topic := range f.Topics {
 			if encs[topic], err = w.encoders.get(ctx, topic); err != nil {
 				return err
@@ -45,12 +55,6 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 		}
 		if w.Markers != envelope.MarkersTopic || len(f.Topics) == 0 {
 			return nil
-		}
-		// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition: by
-		// others and committed, or, in a bundle, by this transaction. Not below the last stable offset: the ends of
-		// transactions are written some moments after the commit was acknowledged.
-		if err = w.lease.Flush(w.hard); err != nil {
-			return err
 		}
 		if ends, err = w.admin.ListEndOffsets(ctx, slices.Collect(maps.Keys(f.Topics))...); err == nil {
 			err = ends.Error()
@@ -80,8 +84,9 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 		}
 		return r
 	})
-	if w.Markers == envelope.MarkersTopic {
-		for _, r := range records {
+	for _, r := range records {
+		r.Headers = append(r.Headers, w.epochHeader...)
+		if w.Markers == envelope.MarkersTopic {
 			r.Topic += markersSuffix
 		}
 	}

@@ -131,10 +131,11 @@ func simulated(t *testing.T, spec feedsim.Spec) (*memory, *feedsim.Feed) {
 	return m, live
 }
 
-// happened is an event as a test says it, of a made feed: "id time subject".
+// happened is an event as a test says it, of a made feed: "id time subject". A blob that names its container does so as
+// "container/blobs/name"; others are in container c.
 type happened struct{ id, at, blob string }
 
-// avro returns a chunk with one block, of a schema with only what the envelope needs.
+// avro returns a chunk of a schema with only what the envelope needs.
 func avro(header bool, events ...happened) []byte {
 	const sync = "0123456789abcdef"
 	text := func(s string) string { return string([]byte{byte(len(s)<<1&0x7f | 0x80), byte(len(s) >> 6)}) + s }
@@ -143,12 +144,16 @@ func avro(header bool, events ...happened) []byte {
 	if header {
 		b = "Obj\x01\x02\x16avro.schema" + text(schema) + "\x00" + sync
 	}
-	data := ""
-	for _, e := range events {
-		data += text(e.id) + text("/blobServices/default/containers/c/blobs/"+e.blob) + text("BlobCreated") + text(e.at)
-	}
-	if len(events) > 0 {
-		b += string([]byte{byte(len(events) << 1)}) + text(data) + sync
+	for block := range slices.Chunk(events, 60) { // what two bytes can count
+		data := ""
+		for _, e := range block {
+			path := e.blob
+			if !strings.Contains(path, "/blobs/") {
+				path = "c/blobs/" + path
+			}
+			data += text(e.id) + text("/blobServices/default/containers/"+path) + text("BlobCreated") + text(e.at)
+		}
+		b += string([]byte{byte(len(block) << 1)}) + text(data) + sync
 	}
 	return []byte(b)
 }

@@ -34,9 +34,12 @@ type Options struct {
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
 	TxnTimeout    time.Duration
+	EpochHeader   bool          // records and markers say in which epoch they were written: where a former owner can write late
 	Session       time.Duration // an instance that is silent for so long loses its leases
 
 	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
+	TopicLimit        int   // of topics that a template makes; 0: none
+	AdoptTopics       bool  // also write to topics that hold records of others, where the template has no literal prefix
 	BrokerCreates     bool  // a missing topic is created by the broker, when it is asked for
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default
@@ -50,7 +53,7 @@ type Options struct {
 	TxnBytes       int           // or so many bytes of keys, values and headers
 	BundleBytes    int64         // small finalized segments are delivered together, up to so many bytes of chunks; 0: each by itself
 	BundleReaders  int           // of which so many are listed ahead
-	BufferBytes    int           // of records of all leases that are not committed; 0: no other bound than TxnBytes
+	BufferBytes    int           // memory of what all leases have read and not committed; 0: no other bound than TxnBytes
 	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
 	QuietInterval  time.Duration // how often the shards of an open segment are listed whose time is over; 0: as often
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go
@@ -77,8 +80,17 @@ const newestPolls = 4
 func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
 
 func (o *Options) lease() *offsets.Config {
+	var session *offsets.Session
+	if !o.Transactional {
+		session = offsets.NewSession(o.Session)
+	}
 	return &offsets.Config{
-		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
+		Session: session,
+		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
+		Waiting: func(what string) {
+			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it", "wait", what,
+				"open_for_more_than", o.TxnTimeout)
+		},
 	}
 }

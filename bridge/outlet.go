@@ -70,13 +70,15 @@ type outlets struct {
 	mu   sync.Mutex
 	open map[string]*outlet
 	pins map[string]offsets.Pin // of the cursor
+
+	refused map[string]error // of topics whose events become dead letters until the next segment
 }
 
 // reset forgets what belongs to another frontier or another hold of the lease.
 func (o *outlets) reset(c *offsets.Cursor, f *offsets.Frontier) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.open, o.pins = map[string]*outlet{}, nil
+	o.open, o.pins, o.refused = map[string]*outlet{}, nil, map[string]error{}
 	if f != nil && c.Segment == f.Current {
 		o.pins = maps.Clone(c.Pins)
 	}
@@ -87,6 +89,29 @@ func (o *outlets) get(topic string) (*outlet, offsets.Pin, bool) {
 	defer o.mu.Unlock()
 	pin, pinned := o.pins[topic]
 	return o.open[topic], pin, pinned
+}
+
+// opened returns the pins of the topics that the lease writes to.
+func (o *outlets) opened() map[string]offsets.Pin {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	pins := map[string]offsets.Pin{}
+	for topic, out := range o.open {
+		pins[topic] = out.pin
+	}
+	return pins
+}
+
+func (o *outlets) refusal(topic string) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.refused[topic]
+}
+
+func (o *outlets) refuse(topic string, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.refused[topic] = err
 }
 
 // put returns the outlet that another shard made meanwhile, if any: all have the same pin.
@@ -106,9 +131,6 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 	if out != nil {
 		return out, nil
 	}
-	if topic == w.offsetsTopic() || topic == w.DeadLetter {
-		return nil, &SettingsError{Problem: fmt.Sprintf("records would go to %s, a topic of the bridge's own: change BRIDGE_TOPIC", topic)}
-	}
 	partitions, known := w.frontier.Topics[topic]
 	if !known {
 		if err := w.newTopic(ctx, topic); err != nil {
@@ -116,6 +138,9 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 		}
 	}
 	if !known && !pinned {
+		if err := w.admit(ctx, topic); err != nil {
+			return nil, err
+		}
 		var err error
 		if partitions, err = w.openTopic(ctx, topic); err != nil {
 			return nil, err

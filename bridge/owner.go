@@ -119,7 +119,7 @@ func (w *worker) stillSole(f *offsets.Frontier) error {
 	if !w.rivals.first {
 		return nil
 	}
-	return w.ask(func(ctx context.Context) error {
+	return w.ask(w.work, func(ctx context.Context) error {
 		if _, err := w.readClaims(ctx); err != nil {
 			return err
 		}

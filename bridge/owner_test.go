@@ -171,7 +171,7 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 	if all, err := admin(t, c).ListTopics(t.Context()); err != nil || all.Has("d.offsets") {
 		t.Errorf("%v, %v", all.Names(), err)
 	}
-	e := feed(named(t, c, "e", "{account}.{container}"))
+	e := feed(named(t, c, "e", "blobs-{account}.{container}"))
 	must(t, runOnce(t, e))
 	if data, _ := consumeAll(t, c, simTopics, verify.NewUnique(), verify.NewOrder()); data != 100 {
 		t.Errorf("%d records", data)

@@ -2,79 +2,151 @@ package bridge
 
 import (
 	"encoding/json"
-	"errors"
-	"strings"
-	"sync/atomic"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/offsets"
-	"blobfeed/source"
 )
 
-// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others have long gone
-// on. What it writes is older than what is there; events may come again, and the bridge goes on.
+// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others have delivered
+// more. Its old records stand behind newer ones then; its document says so, never counts, and makes the bridge deliver again from
+// there, so that every key ends on its newest record. Markers do not fall.
 func TestPausedOwnerWrites(t *testing.T) {
-	for _, what := range []string{"cursor", "frontier"} {
+	hour := func(m *memory, name, status, a, b string) {
+		at := "2026-01-01T" + name[11:13] + ":10:00Z"
+		m.segment(name, status, 60, map[int][]happened{0: {{a, at, "a"}}, 1: {{b, at, "b"}}})
+	}
+	for what, lease := range map[string]int32{"cursor": 1, "frontier": 0} {
 		t.Run(what, func(t *testing.T) {
 			m := newMemory()
-			hour := func(name, status, a, b string) {
-				at := "2026-01-01T" + name[11:13] + ":10:00Z"
-				m.segment(name, status, 60, map[int][]happened{0: {{a, at, "a"}}, 1: {{b, at, "b"}}})
-			}
-			hour("2026/01/01/0000", "Finalized", "1", "2")
-			hour("2026/01/01/0100", "Finalized", "3", "4")
-			hour("2026/01/01/0200", "Publishing", "5", "6")
-			var held atomic.Bool // event 3, so that lease 1 has done the segment of 4 and waits
-			held.Store(what == "cursor")
-			m.onRead = func(name string) error {
-				if held.Load() && strings.HasPrefix(name, "log/00/2026/01/01/0100") {
-					return errors.New("held")
-				}
-				return nil
-			}
+			hour(m, "2026/01/01/0000", "Finalized", "1", "2")
+			hour(m, "2026/01/01/0100", "Finalized", "3", "4")
+			hour(m, "2026/01/01/0200", "Publishing", "5", "6")
 			c := broker(t)
 			o, _ := over(t, c, m)
-			o.Transactional, o.BundleBytes = false, 0
+			o.Transactional, o.BundleBytes, o.EpochHeader = false, 0, true
+			must(t, runOnce(t, o))
+			before := awaitState(t, o, "the first instance has written", func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil })
+			old := tail(t, c)
+			o.Instance = "two"
 			live(t, o)
-			second, err := source.ParseSegment("2026/01/01/0100")
-			must(t, err)
-			current := func(name string) func(*offsets.State) bool {
-				return func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Current.String() == name }
+			hour(m, "2026/01/01/0200", "Finalized", "5", "6")
+			hour(m, "2026/01/01/0300", "Publishing", "7", "8")
+			delivered := func(epoch int64) func(s *offsets.State) bool {
+				return func(s *offsets.State) bool {
+					f := s.Frontier
+					return f != nil && s.Epoch == epoch && !f.Owed && f.Current.String() == "2026/01/01/0300" &&
+						s.Cursors[0].At(f.Current, 0).Offset > 0 && s.Cursors[1].At(f.Current, 1).Offset > 0
+				}
+			}
+			awaitState(t, o, "the second instance has delivered all", delivered(0))
+			newest := tail(t, c)
+			for _, r := range old.last { // the first one wakes up
+				produceRecord(t, o, &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp})
+			}
+			if stale := tail(t, c); string(stale.last["c/a"].Value) == string(newest.last["c/a"].Value) {
+				t.Fatal("the old record is not behind the newer one")
 			}
 			if what == "cursor" {
-				s := awaitState(t, o, "lease 1 waits", func(s *offsets.State) bool { return s.Cursors[1] != nil && s.Cursors[1].Finished(second) })
-				late := s.Cursor(1)
-				late.Done, late.Owner = false, "former"
-				write(t, o, 1, what, late)
-				awaitState(t, o, "lease 1 has done it again", func(s *offsets.State) bool {
-					return s.Cursors[1] != nil && s.Cursors[1].Finished(second) && s.Cursors[1].Time.After(late.Time)
-				})
-				held.Store(false)
-				awaitState(t, o, "the next one is being delivered", current("2026/01/01/0200"))
-				return
+				write(t, o, lease, what, before.Cursor(lease))
+			} else {
+				write(t, o, lease, what, before.Frontier)
 			}
-			s := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
-				return current("2026/01/01/0200")(s) && s.Cursors[0] != nil && s.Cursors[1] != nil && s.Cursors[0].Segment == s.Frontier.Current && s.Cursors[1].Segment == s.Frontier.Current
-			})
-			late := *s.Frontier
-			late.Completed, late.Current = source.SegmentAt(second.Time().Add(-3600e9)), second
-			write(t, o, 0, what, &late)
-			hour("2026/01/01/0200", "Finalized", "5", "6")
-			hour("2026/01/01/0300", "Publishing", "7", "8")
-			awaitState(t, o, "the next one is being delivered", current("2026/01/01/0300"))
+			awaitState(t, o, "all is delivered again", delivered(1))
+			after := tail(t, c)
+			for key, want := range newest.last {
+				if got := after.last[key]; string(got.Value) != string(want.Value) {
+					t.Errorf("%s ends on %s, want %s", key, got.Value, want.Value)
+				}
+			}
+			if after.fell {
+				t.Error("a marker is below one before it")
+			}
+			if epoch := header(after.last["c/a"], "epoch"); epoch != "1" {
+				t.Errorf("the record that is delivered again has epoch %q", epoch)
+			}
 		})
 	}
+}
+
+// ends is how the topic ends: the last record of each key, and whether a marker fell.
+type ends struct {
+	last map[string]*kgo.Record
+	fell bool
+}
+
+// tail reads the topic of records to its end.
+func tail(t *testing.T, c *kfake.Cluster) ends {
+	t.Helper()
+	e := ends{last: map[string]*kgo.Record{}}
+	resolved := map[int32]string{}
+	for _, r := range readAll(t, c, topic) {
+		if r.Key == nil {
+			marker := header(r, "resolved")
+			e.fell = e.fell || marker < resolved[r.Partition]
+			resolved[r.Partition] = marker
+			continue
+		}
+		var key []string
+		must(t, json.Unmarshal(r.Key, &key))
+		e.last[key[0]] = r
+	}
+	return e
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// readAll returns all records of a topic, partition by partition.
+func readAll(t *testing.T, c *kfake.Cluster, topic string) (all []*kgo.Record) {
+	t.Helper()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.KeepControlRecords(), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	must(t, err)
+	defer cl.Close()
+	listed, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), topic)
+	must(t, err)
+	left := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[o.Partition] = o.Offset
+		}
+	})
+	for len(left) > 0 {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			if !r.Attrs.IsControl() {
+				all = append(all, r)
+			}
+			if r.Offset+1 >= left[r.Partition] {
+				delete(left, r.Partition)
+			}
+		})
+		must(t, t.Context().Err())
+	}
+	return all
 }
 
 // write puts a document into the offsets topic.
 func write(t *testing.T, o Options, lease int32, key string, doc any) {
 	t.Helper()
+	text, err := json.Marshal(doc)
+	must(t, err)
+	produceRecord(t, o, &kgo.Record{Topic: o.offsetsTopic(), Partition: lease, Key: []byte(key), Value: text})
+}
+
+func produceRecord(t *testing.T, o Options, r *kgo.Record) {
+	t.Helper()
 	cl, err := kgo.NewClient(append(o.Client, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	must(t, err)
 	defer cl.Close()
-	text, err := json.Marshal(doc)
-	must(t, err)
-	must(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: o.offsetsTopic(), Partition: lease, Key: []byte(key), Value: text}).FirstErr())
+	must(t, cl.ProduceSync(t.Context(), r).FirstErr())
 }

@@ -27,7 +27,7 @@ func (b *Bridge) retry(ctx context.Context, lease int32, f func(context.Context)
 			return nil
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 		if permanent(err) {
 			return err
@@ -71,6 +71,6 @@ func sleep(ctx context.Context, d time.Duration) error {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
 }

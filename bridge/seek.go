@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -71,20 +73,72 @@ func (t Target) Move(f *offsets.Frontier) {
 	}
 }
 
-// tellSeek writes, before the first record after a seek, the last marker again, with a header that tells of the seek: records
-// at or below it may come again behind it, and keys may move to new partitions (I5). Where there was no marker yet, nothing
-// was promised.
-func (w *worker) tellSeek(f offsets.Frontier, s *offsets.State) error {
+// endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the frontier that
+// names segments again, and the last marker once more, with a header that says where delivery continues. Records at or below that
+// marker may follow it, and keys may move to new partitions (I5). Where there was no marker yet, nothing was promised.
+//
+// After the intent, which this worker has read, every acquisition sees it (I10). Before it, an owner may have read the old place:
+//
+//	owner of lease 1                        seek, and the owner of lease 0
+//	reads an event of the old place
+//	                                        intent: epoch+1
+//	                                        fence of lease 1
+//	its commit is refused                   the first segment of the new place is named
+//
+// Without the fence, its commit could come behind the first record of the new place.
+func (w *worker) endMove(f offsets.Frontier) (moved bool, err error) {
+	if fenced, err := w.fenceOthers(); !fenced {
+		return false, err
+	}
+	s, _, err := w.view.Get() // with the pins that were committed before the fences
+	if err != nil {
+		return false, err
+	}
 	if err := w.recount(&f, s); err != nil {
-		return err
+		return false, err
 	}
-	if w.Markers != envelope.MarkersOff && w.promised != (envelope.Timestamp{}) {
-		if _, err := w.mark(&f, w.promised); err != nil {
-			return err
+	if f.Seek != nil && !f.Seek.Told {
+		if w.Markers != envelope.MarkersOff && w.promised != (envelope.Timestamp{}) {
+			if _, err := w.mark(&f, w.promised); err != nil {
+				return false, err
+			}
 		}
+		told := *f.Seek
+		told.Told = true
+		f.Seek = &told
 	}
-	told := *f.Seek
-	told.Told = true
-	f.Seek = &told
-	return w.lease.Commit(w.hard, nil, &f)
+	f.Moving = false
+	return true, w.lease.Commit(w.held, nil, &f)
+}
+
+// repair begins a move that delivers everything after a segment once more, since a former owner has written old records behind
+// newer ones. It happens only without transactions.
+func (w *worker) repair(s *offsets.State, after source.Segment) error {
+	w.Log.Warn("an instance that was paused has written old records behind newer ones; delivering again, so that every key ends on its newest",
+		"after_segment", after, "at", s.Frontier.At())
+	return w.lease.Commit(w.held, nil, s.Repair(after))
+}
+
+// fencers is how many leases are fenced at a time: each takes a producer.
+const fencers = 4
+
+// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each
+// that acquired its lease before now, and so perhaps before it could know of the move, has written a cursor of the new epoch.
+func (w *worker) fenceOthers() (fenced bool, _ error) {
+	fences, ctx := errgroup.WithContext(w.work)
+	fences.SetLimit(fencers)
+	for p := int32(1); p < int32(w.leases); p++ {
+		fences.Go(func() error {
+			if w.Transactional {
+				return offsets.Fence(ctx, w.cfg, w.view, p)
+			}
+			_, err := w.view.Known(ctx, w.cfg, w.client, p)
+			return err
+		})
+	}
+	if err := fences.Wait(); err != nil {
+		return false, err
+	}
+	s, _, err := w.view.Get()
+	return err == nil && (w.Transactional || s.Entered()), err
 }

@@ -63,6 +63,34 @@ func TestStartAndEnd(t *testing.T) {
 	}
 }
 
+// An end that is a time includes the events of just that time; the text of an "updated" is an end within it.
+func TestEndIsInclusive(t *testing.T) {
+	const at, before = "2020-05-27T16:34:05.4549959Z", "2020-05-27T16:34:05.4549958Z" // of one event
+	wall, err := ParseTime(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	delivered := map[string]string{} // the last event by end
+	for _, end := range []string{at, wall.String(), before} {
+		c := broker(t)
+		o, _ := options(t, c, realFeed)
+		if o.End, err = ParseEnd(end); err != nil {
+			t.Fatal(err)
+		}
+		o.Once = false
+		must(t, runOnce(t, o))
+		seen := &times{}
+		last := ""
+		consume(t, c, append(promises(), seen, &lastMarker{&last})...)
+		if delivered[end] = seen.last; !strings.Contains(last, o.End.String()) {
+			t.Errorf("the end %s has the marker %s", end, last)
+		}
+	}
+	if delivered[at] != at || delivered[wall.String()] >= at || delivered[before] >= at {
+		t.Errorf("the last events by end: %v", delivered)
+	}
+}
+
 // An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later segment
 // to wait for.
 func TestEndEqualsLastMarker(t *testing.T) {

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"blobfeed/envelope"
@@ -42,6 +43,16 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 		return at, nil
 	}
 	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z nor the text of an \"updated\"", s)
+}
+
+// ParseEnd parses what ParseTime does. A time without a logical part is all of it: an event of just that time is before the
+// end, as CockroachDB's "through" has it.
+func ParseEnd(s string) (envelope.Timestamp, error) {
+	at, err := ParseTime(s)
+	if _, not := envelope.ParseTimestamp(s); not != nil && err == nil {
+		at.Logical = math.MaxInt32
+	}
+	return at, err
 }
 
 // resolve returns the time before which events are left out, and the segment after which to read: the one that holds the

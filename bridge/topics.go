@@ -22,15 +22,17 @@ func (e *SettingsError) Error() string { return e.Problem }
 // prepareTopics creates the topics if it may, and refuses those that can't hold what is to be written. Once there is a
 // frontier, nothing is created in place of a topic of records that is gone: its records are.
 func (b *Bridge) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
+	for _, own := range []string{b.offsetsTopic(), b.DeadLetter} {
+		if own != "" && b.Topics.Meets(own) {
+			return &SettingsError{Problem: fmt.Sprintf("records could go to %s, a topic of the bridge's own: change BRIDGE_TOPIC or BRIDGE_NAME", own)}
+		}
+	}
 	if b.DeadLetter != "" {
 		if _, err := b.ensure(ctx, b.DeadLetter, 1, map[string]string{"retention.ms": "-1"}); err != nil {
 			return err
 		}
 	}
 	if f != nil {
-		if err := b.Compatible(f.Feed, f.Settings); err != nil {
-			return err
-		}
 		return b.fit(ctx, slices.Sorted(maps.Keys(f.Topics))...)
 	}
 	topic, ok := b.Topics.Constant()
@@ -97,18 +99,21 @@ func (b *Bridge) partitions(ctx context.Context, names ...string) (map[string]in
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
-// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5).
+// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5). S is nil at a
+// first start.
 func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
-	for _, c := range s.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins)
+	if s != nil {
+		for _, c := range s.Cursors {
+			if c != nil {
+				f.Adopt(c.Pins)
+			}
 		}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	if topic, ok := w.Topics.Constant(); ok && len(names) == 0 {
 		names = []string{topic}
 	}
-	return w.retry(w.soft, w.p, func(ctx context.Context) error {
+	return w.retry(w.work, w.p, func(ctx context.Context) error {
 		counts, err := w.partitions(ctx, names...)
 		if err != nil {
 			return err

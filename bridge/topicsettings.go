@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 )
@@ -76,13 +77,35 @@ func (b *Bridge) messageLimit(ctx context.Context, more ...string) (int32, error
 		limit = defaultLimit
 	}
 	for _, configs := range all {
-		bytes, err := strconv.ParseInt(configs["max.message.bytes"], 10, 32)
-		if err != nil {
-			bytes = defaultLimit
-		}
-		limit = min(limit, int32(bytes))
+		limit = min(limit, maxMessage(configs))
 	}
 	return limit, nil
+}
+
+// stateLimit returns how large a document of the state may be.
+func (b *Bridge) stateLimit(ctx context.Context) (int32, error) {
+	all, err := b.settings(ctx, b.offsetsTopic())
+	return min(maxLimit, maxMessage(all[b.offsetsTopic()])), err
+}
+
+// batchLimits keeps the producer's batches within what their topics take.
+func (w *worker) batchLimits() kgo.Opt {
+	state, limit, most := w.offsetsTopic(), w.limit, w.most
+	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
+		if topic == state {
+			return most
+		}
+		return limit
+	})
+}
+
+// maxMessage returns how large a batch a topic with these settings takes.
+func maxMessage(configs map[string]string) int32 {
+	bytes, err := strconv.ParseInt(configs["max.message.bytes"], 10, 32)
+	if err != nil {
+		return defaultLimit
+	}
+	return int32(bytes)
 }
 
 // known returns the topics that are written to, and remembers those that are new: the next producer must not be made for

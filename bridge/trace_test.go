@@ -11,8 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
-
-	"blobfeed/internal/fakebroker"
 )
 
 // traces is a Tracer.
@@ -37,7 +35,6 @@ func TestTraces(t *testing.T) {
 				const segments = 4
 				m, _, _ := smallSegments(t, segments)
 				c := broker(t)
-				fakebroker.AbortOpen(c)
 				var refused atomic.Bool
 				c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
 					c.KeepControl()

@@ -16,8 +16,8 @@ func (w *worker) retry(ctx context.Context, lease int32, f func(context.Context)
 }
 
 // ask is retry for questions to the feed between two transactions: there is no next commit to tell of the error.
-func (w *worker) ask(f func(context.Context) error) error {
-	return w.Bridge.retry(w.soft, w.p, func(ctx context.Context) error {
+func (w *worker) ask(ctx context.Context, f func(context.Context) error) error {
+	return w.Bridge.retry(ctx, w.p, func(ctx context.Context) error {
 		err := w.note(ctx, f(ctx))
 		if err != nil {
 			_ = w.tell() // if the lease is gone, its next use says so
@@ -43,7 +43,7 @@ func (w *worker) tell() error {
 	if w.lease == nil || !w.takeError() {
 		return nil
 	}
-	return w.lease.Commit(w.hard, w.cursor, nil)
+	return w.lease.Commit(w.held, w.cursor, nil)
 }
 
 // takeError puts the last error into the cursor. It reports whether the cursor had another.

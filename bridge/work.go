@@ -14,8 +14,10 @@ import (
 // prefetch is how many encoded blocks a shard may be ahead of the transaction.
 const prefetch = 8
 
-// work delivers a segment's shards of this lease, pass after pass, until it is finalized and delivered, or the stop.
-func (w *worker) work(m source.Manifest, shards []int) error {
+// deliver delivers a segment's shards of this lease, pass after pass, until it is finalized and delivered, or the stop.
+func (w *worker) deliver(m source.Manifest, shards []int) error {
+	ctx, done := w.during(m.Segment)
+	defer done()
 	readers := map[int]*source.ShardReader{}
 	w.left.reset()
 	for {
@@ -25,7 +27,7 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 			}
 		}
 		read := w.cursor.Counts.Read
-		stuck, err := w.pass(m, shards, readers)
+		stuck, err := w.pass(ctx, m, shards, readers)
 		if err != nil {
 			return err
 		}
@@ -38,25 +40,20 @@ func (w *worker) work(m source.Manifest, shards []int) error {
 				delete(readers, shard)
 			}
 		}
-		seg := m.Segment
-		if !stuck {
-			w.drained.Store(&seg)
-		}
 		w.pool.drop()
 		w.wake()
-		if m, err = w.awaitMore(m, w.cursor.Counts.Read > read, stuck); err != nil || m.Segment != seg {
+		if m, err = w.awaitMore(ctx, m, w.cursor.Counts.Read > read, stuck); err != nil {
 			return err
 		}
 		shards = w.shards(m)
 	}
 }
 
-// awaitMore returns the manifest when it is time to list the shards of an open segment again; the zero manifest if the
-// segment is lost, or no more ours to deliver, which step knows what to do about.
+// awaitMore returns the manifest when it is time to list the shards of an open segment again.
 //
 // Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its end
 // shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
-func (w *worker) awaitMore(m source.Manifest, moved, stuck bool) (source.Manifest, error) {
+func (w *worker) awaitMore(ctx context.Context, m source.Manifest, moved, stuck bool) (source.Manifest, error) {
 	drained := func() {
 		if !stuck {
 			w.Observer.Active(w.p, Drained)
@@ -66,18 +63,11 @@ func (w *worker) awaitMore(m source.Manifest, moved, stuck bool) (source.Manifes
 	defer w.Observer.Active(w.p, Working)
 	quiet := !moved && !stuck && w.Now().After(m.Begin.Add(m.Interval+segmentSlack))
 	for waited := time.Duration(0); ; {
-		if err := sleep(w.soft, w.PollInterval); err != nil {
+		if err := sleep(ctx, w.PollInterval); err != nil {
 			return m, err
 		}
 		waited += w.PollInterval
-		if over, err := w.over(m.Segment); over || err != nil {
-			return source.Manifest{}, err
-		}
-		next, err := w.manifest(m.Segment)
-		var gap *GapError
-		if w.SkipGaps && errors.As(err, &gap) {
-			return source.Manifest{}, nil
-		}
+		next, err := w.manifest(ctx, m.Segment)
 		if err != nil || next.Finalized || len(next.Shards) != len(m.Shards) || !quiet || waited >= w.QuietInterval {
 			return next, err
 		}
@@ -85,19 +75,15 @@ func (w *worker) awaitMore(m source.Manifest, moved, stuck bool) (source.Manifes
 	}
 }
 
-// over reports whether somebody has taken the lease, or moved the frontier away from seg. Who writes nothing would not notice:
-// an idle account's segment stays open for days, and a seek would wait for its next event.
-func (w *worker) over(seg source.Segment) (bool, error) {
-	s, _, err := w.view.Get()
-	return err == nil && (s.Owners[w.p] != w.Instance || s.Frontier == nil || s.Frontier.Current != seg || s.Epoch != w.cursor.Epoch), err
-}
+// footprints is how much memory a byte of a record takes at most with all that is kept beside it, where filters leave most events.
+const footprints = 4
 
 // pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stuck says that
 // a shard of an open segment is damaged, and stays where it is: the pass ends without it, so that the others are listed again,
 // and it is told when the segment is finalized, which may be what its damage waits for.
-func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.ShardReader) (stuck bool, _ error) {
+func (w *worker) pass(ctx context.Context, m source.Manifest, shards []int, readers map[int]*source.ShardReader) (stuck bool, _ error) {
 	w.memory.passing.Add(1)
-	ctx, cancel := context.WithCancelCause(w.soft)
+	ctx, cancel := context.WithCancelCause(ctx)
 	out := make(chan *batch, prefetch*len(shards))
 	var reading sync.WaitGroup
 	var damaged atomic.Bool
@@ -140,7 +126,7 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 			if err := w.add(b); err != nil {
 				return false, err
 			}
-			if w.txn.full(w.TxnRecords, w.memory.transaction(w.TxnBytes)) {
+			if w.txn.full(w.TxnRecords, w.TxnBytes, min(w.memory.share(), footprints*int64(w.TxnBytes))) {
 				flush.Stop()
 				if err := w.commit(); err != nil {
 					return false, err
@@ -156,8 +142,8 @@ func (w *worker) pass(m source.Manifest, shards []int, readers map[int]*source.S
 					return false, err
 				}
 			}
-		case <-w.soft.Done():
-			return false, errors.Join(w.soft.Err(), w.commit()) // what is in out is dropped, and so are its readers
+		case <-w.work.Done():
+			return false, errors.Join(context.Cause(w.work), w.commit()) // what is in out is dropped, and so are its readers
 		}
 	}
 }
@@ -182,6 +168,9 @@ func (w *worker) endPass(m source.Manifest, shards []int, readers map[int]*sourc
 			w.txn.start()
 		}
 	}
+	if errors.Is(err, errPast) { // I11: what is open is not for the segment that is current now
+		return err
+	}
 	return errors.Join(err, w.commit())
 }
 
@@ -195,8 +184,7 @@ func (w *worker) listed(seg source.Segment, shards []int, readers map[int]*sourc
 			if err := w.commit(); err != nil {
 				return false, err
 			}
-			gone, err := w.goneSince(seg, now)
-			return !gone && err == nil, err
+			return w.isThere(seg, now)
 		}
 	}
 	return true, nil
@@ -213,12 +201,16 @@ func (w *worker) add(b *batch) error {
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	w.cursor.Pin(b.pins)
 	w.left.set(b.shard, b.left)
+	if len(b.records) == 0 { // I9: nothing of it waits for the commit
+		w.txn.giveBack(b, w.memory)
+		w.pool.put([]*batch{b})
+	}
 	return w.lease.Err()
 }
 
 func (w *worker) produce(b *batch) error {
 	for i := range b.records {
-		if err := w.lease.Produce(w.hard, &b.records[i]); err != nil {
+		if err := w.lease.Produce(w.held, &b.records[i]); err != nil {
 			return err
 		}
 	}
@@ -232,7 +224,10 @@ func (w *worker) commit() error {
 	w.txn.count(w.cursor)
 	w.takeError()
 	w.cursor.Ahead = w.left.total()
-	if err := w.lease.Commit(w.hard, w.cursor, nil); err != nil {
+	if !w.Transactional {
+		w.cursor.Resolved = w.frontier.Resolved
+	}
+	if err := w.lease.Commit(w.held, w.cursor, nil); err != nil {
 		return err
 	}
 	w.committed()
@@ -295,7 +290,7 @@ func (t *txn) add(b *batch) {
 	t.filtered += b.filtered
 	t.late += b.late
 	t.bytes += b.bytes
-	t.held, b.held = t.held+b.held, 0
+	t.held += b.held
 	if b.last.After(t.last) {
 		t.last = b.last
 	}
@@ -326,9 +321,17 @@ func (t *txn) count(c *offsets.Cursor) {
 	}
 }
 
-// full bounds the memory of a transaction by bytes; the number of records only where enough time has passed.
-func (t *txn) full(records, bytes int) bool {
-	return t.bytes >= bytes || t.emitted >= records && time.Since(t.began) >= minTxnInterval
+// giveBack takes the memory of the last batch out of the transaction.
+func (t *txn) giveBack(b *batch, m *budget) {
+	m.release(b.held)
+	t.held -= b.held
+	b.held = 0
+	t.batches = t.batches[:len(t.batches)-1]
+}
+
+// full bounds a transaction by its bytes and its memory; the number of records only where enough time has passed.
+func (t *txn) full(records, bytes int, memory int64) bool {
+	return t.bytes >= bytes || t.held >= memory || t.emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
 // reset begins the account of the next transaction. The array of batches is kept, but not the batches: a large transaction would

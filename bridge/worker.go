@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -23,16 +24,19 @@ type worker struct {
 	endHard    context.CancelFunc
 	ended      chan struct{}
 
-	// drained is the open segment that was read to the end of its listing at least once since the start.
-	drained atomic.Pointer[source.Segment]
-
 	fenced  bool                            // the lease was lost to another producer
+	doubted string                          // lost history that an earlier hold found
 	failed  atomic.Pointer[offsets.Failure] // the last error that was tried again
 	trouble chan struct{}                   // capacity 1: there is one
+
+	// Of the lease being held; without one they are hard and soft. See holding.
+	held, work context.Context
+	over       func(*offsets.State) error
 
 	// Of the lease being held:
 	lease  *offsets.Lease
 	limit  int32 // bytes of a batch that the topics take
+	most   int32 // bytes of a document that the state's topic takes
 	cursor *offsets.Cursor
 	txn    txn
 	ahead  *ahead // of lease 0
@@ -42,12 +46,15 @@ type worker struct {
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
 	promised envelope.Timestamp // frontier.Resolved, parsed
 	filter   envelope.Filter    // with the frontier's start and our end
+
+	epochHeader []kgo.RecordHeader // of every record, or none
 }
 
 func startWorker(b *Bridge, p int32) *worker {
 	w := &worker{Bridge: b, p: p, ended: make(chan struct{}), trouble: make(chan struct{}, 1)}
 	w.hard, w.endHard = context.WithCancel(b.hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
+	w.held, w.work = w.hard, w.soft
 	go func() {
 		defer close(w.ended)
 		defer w.endHard()
@@ -74,7 +81,11 @@ func (w *worker) stop(now bool) {
 func (w *worker) run() error {
 	err := w.retry(w.soft, w.p, func(context.Context) error {
 		err := w.hold()
+		for errors.Is(err, errReacquire) && w.soft.Err() == nil {
+			err = w.hold()
+		}
 		w.fenced = errors.Is(err, offsets.ErrFenced)
+		err = w.explain(err)
 		if w.soft.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				w.Observer.Failed(w.p, err) // retry won't: it sees the stop
@@ -98,14 +109,19 @@ func (w *worker) hold() error {
 		return err
 	}
 	var err error
-	if w.limit, err = w.messageLimit(w.hard); err != nil {
+	if w.limit, err = w.messageLimit(w.soft); err != nil {
 		return err
 	}
-	lease, err := offsets.Acquire(w.hard, w.cfg, w.view, w.p, kgo.ProducerBatchMaxBytes(w.limit))
+	if w.most, err = w.stateLimit(w.soft); err != nil {
+		return err
+	}
+	lease, err := offsets.Acquire(w.soft, w.cfg, w.view, w.p, w.batchLimits())
 	if err != nil {
 		return err
 	}
+	end := w.holding(lease)
 	defer func() {
+		end()
 		lease.Close(w.hard)
 		w.lease = nil
 		w.stopReading()
@@ -116,27 +132,43 @@ func (w *worker) hold() error {
 	w.lease, w.cursor = lease, lease.Cursor()
 	w.frontier = nil // what a failed transaction promised is void
 	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
-	for w.soft.Err() == nil {
+	for w.work.Err() == nil {
 		if err := w.step(); err != nil {
 			w.traceRecords(err)
+			if w.held.Err() != nil {
+				return context.Cause(w.held)
+			}
 			return err
 		}
 	}
-	return nil
+	return context.Cause(w.held) // nil at a stop
 }
 
-// giveWay waits when another instance has taken the lease: for as long as it may take us to hear from the group that it is no
-// longer ours. Were it taken back at once, the two would fence each other in turn until then, and neither would get on.
+// giveWay waits after another instance has taken the lease: for a session, in which the group tells this one that it is no
+// longer ours. Two instances that take it back at once would keep fencing each other. After a move nobody else wants it.
 func (w *worker) giveWay() error {
 	s, _, err := w.view.Get()
 	if err != nil || !w.fenced || s.Owners[w.p] == w.Instance {
 		return err
 	}
-	return sleep(w.soft, w.Session)
+	ctx, cancel := w.until(w.soft, func(s *offsets.State) error {
+		if s.Moving {
+			return errMoved
+		}
+		return nil
+	})
+	defer cancel()
+	if err := sleep(ctx, w.Session); err != nil && !errors.Is(err, errMoved) {
+		return err
+	}
+	return nil
 }
 
 // awaitWork returns when the current segment has shards of this lease. Lease 0 always has work: the frontier.
 // A producer for each lease that never gets a shard would cost the brokers something and bring nothing.
+//
+// Nothing is decided here but whether to acquire: what the view shows may be old, and what is gone may be delivered by
+// another owner by now.
 func (w *worker) awaitWork() error {
 	if w.p == 0 {
 		return nil
@@ -146,9 +178,15 @@ func (w *worker) awaitWork() error {
 		if err != nil {
 			return err
 		}
-		if f := s.Frontier; f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
-			m, err := w.manifest(f.Current)
-			if err != nil && !w.othersGap(err) {
+		if w.caughtUp(s) && s.Moving && !w.Transactional && !s.EnteredBy(w.p) {
+			return nil
+		}
+		if f := s.Frontier; w.caughtUp(s) && f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
+			m, _, err := w.current(s)
+			if errors.Is(err, errPast) {
+				continue
+			}
+			if err != nil {
 				return err
 			}
 			if len(w.shards(m)) > 0 {
@@ -167,15 +205,11 @@ func (w *worker) step() error {
 	if err != nil {
 		return err
 	}
-	if s.Owners[w.p] != w.Instance {
-		return offsets.ErrFenced // our cursor may be void, and without something to write we would not notice
+	if err := w.over(s); err != nil {
+		return err
 	}
-	if w.cursor.Epoch < s.Epoch { // a seek, since we took the lease: I3, the cursor that counts is the one that is read after that
-		w.cursor = s.Cursor(w.p)
-	}
-	if c := s.Cursors[w.p]; c != nil && w.cursor.Done && !c.Finished(w.cursor.Segment) {
-		// Without transactions nothing stops an owner that was paused for long. Its cursor is the last, and so the one that counts.
-		return errors.New("a former owner of the lease has written a cursor: reading on from there")
+	if err := w.lease.Check(); err != nil {
+		return err
 	}
 	if err := w.see(s.Frontier); err != nil {
 		return err
@@ -186,18 +220,34 @@ func (w *worker) step() error {
 			return err
 		}
 	}
+	if s.Moving && !w.Transactional && w.p != 0 && !s.EnteredBy(w.p) { // in place of a fence: what comes after it is of the new epoch
+		return w.lease.Commit(w.held, w.cursor, nil)
+	}
 	f := s.Frontier
 	if f == nil || f.Current == (source.Segment{}) || w.cursor.Finished(f.Current) || w.cursor.Beyond(f) {
 		return w.wait(changed)
 	}
-	m, err := w.manifest(f.Current) // I7: the status first
-	if err != nil && !w.othersGap(err) {
+	m, gap, err := w.current(s) // I7: the status first
+	if errors.Is(err, errPast) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	if shards := w.shards(m); len(shards) > 0 {
-		return w.work(m, shards)
+	shards := w.shards(m)
+	if len(shards) == 0 {
+		return w.wait(changed)
 	}
-	return w.wait(changed)
+	if gap == nil {
+		err = w.deliver(m, shards)
+		if errors.Is(err, errPast) {
+			return errMoved
+		}
+		if !errors.As(err, &gap) {
+			return err
+		}
+	}
+	return w.lose(gap)
 }
 
 // see takes note of a frontier: whether it fits our settings, and what was promised.
@@ -218,6 +268,10 @@ func (w *worker) see(f *offsets.Frontier) error {
 	}
 	w.promised, w.filter = promised, w.Filter
 	w.filter.From, w.filter.To = start, w.End
+	w.epochHeader = nil
+	if w.EpochHeader {
+		w.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
+	}
 	w.frontier = f
 	w.outlets.reset(w.cursor, f)
 	return nil
@@ -231,17 +285,13 @@ func parseTime(s string) (envelope.Timestamp, error) {
 	return envelope.ParseTimestamp(s)
 }
 
-// othersGap reports whether err is lost history that the owner of lease 0 will skip.
-func (w *worker) othersGap(err error) bool {
-	var gap *GapError
-	return w.p != 0 && w.SkipGaps && errors.As(err, &gap)
-}
-
 // shards returns those of the segment that belong to this lease.
-func (w *worker) shards(m source.Manifest) []int {
-	var own []int
+func (w *worker) shards(m source.Manifest) []int { return w.of(int(w.p), m) }
+
+// of returns the shards of the segment that belong to a lease.
+func (b *Bridge) of(lease int, m source.Manifest) (own []int) {
 	for _, shard := range m.Shards {
-		if shard%w.leases == int(w.p) {
+		if shard%b.leases == lease {
 			own = append(own, shard)
 		}
 	}
@@ -258,15 +308,27 @@ func (w *worker) wait(changed <-chan struct{}) error {
 	case <-changed:
 	case <-t.C:
 		w.pool.drop() // nothing came for so long
-	case <-w.soft.Done():
-		return w.soft.Err()
+	case <-w.work.Done():
+		return context.Cause(w.work)
 	}
 	return nil
 }
 
-// manifest reads the manifest of seg, for as long as it takes: trouble with the store is no reason to give up a lease.
-func (w *worker) manifest(seg source.Segment) (m source.Manifest, err error) {
-	err = w.ask(func(ctx context.Context) error {
+// current reads the manifest of the current segment in s, for as long as it takes: trouble with the store is no reason to give
+// up a lease. If retention has removed it, it returns the loss, and the manifest as the frontier remembers it.
+func (w *worker) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+	ctx, done := w.during(s.Frontier.Current)
+	defer done()
+	m, err = w.manifest(ctx, s.Frontier.Current)
+	if errors.As(err, &gap) {
+		return w.remembered(s), gap, nil
+	}
+	return m, nil, err
+}
+
+// manifest reads the manifest of seg. The error is a GapError if retention has removed it.
+func (w *worker) manifest(ctx context.Context, seg source.Segment) (m source.Manifest, err error) {
+	err = w.ask(ctx, func(ctx context.Context) error {
 		if m, err = w.manifests.get(ctx, seg); err != nil {
 			return w.lost(ctx, seg, err)
 		}

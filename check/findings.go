@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+
+	"blobfeed/internal/plain"
 )
 
 // Status says how a finding is meant.
@@ -28,7 +30,7 @@ type Findings []Finding
 
 // Add adds a line.
 func (fs *Findings) Add(check string, status Status, detail, do string) {
-	*fs = append(*fs, Finding{check, status, detail, do})
+	*fs = append(*fs, Finding{check, status, plain.Clip(detail), plain.Clip(do)})
 }
 
 // Count returns how many findings have a status.

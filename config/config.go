@@ -28,7 +28,7 @@ type Config struct {
 	ReadSize      Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
 
 	Start             string `group:"What is delivered" default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
-	EndTime           string `split_words:"true" desc:"deliver what happened up to this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
+	EndTime           string `split_words:"true" desc:"deliver what happened up to and at this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
 	Containers        List   `desc:"only these containers, comma separated"`
 	ExcludeContainers List   `split_words:"true" desc:"not these containers"`
 	Prefixes          List   `desc:"only paths (container/blob) that begin with one of these"`
@@ -70,6 +70,8 @@ type Config struct {
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
 	TopicShared      bool   `split_words:"true" desc:"true allows bridges of other accounts to write to the same topics; each of them needs it. Markers then have a header feed, and hold for that feed alone"`
 	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable), but for <name>.offsets; off refuses"`
+	TopicLimit       int    `split_words:"true" default:"1000" desc:"maximum number of topics that TOPIC makes of {account} and {container}; a warning is logged from 80 % on. Events that would need one more are treated as ON_ERROR says"`
+	TopicAdopt       bool   `split_words:"true" desc:"write also to topics that already hold records of others, where TOPIC begins with {account} or {container} and so a container can have the name of any topic. Without it such events are treated as ON_ERROR says"`
 	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of topics that are created; not with broker"`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
 	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`
@@ -114,6 +116,10 @@ type Config struct {
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
 
 	HTTPAddr        string        `group:"Running it" split_words:"true" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
+	HTTPHosts       List          `split_words:"true" desc:"host names by which the status page, /status and /metrics may be asked for, comma separated, besides IP addresses and names without a dot; * allows any name, and with it that of an attacker's page (DNS rebinding)"`
+	HTTPToken       Secret        `split_words:"true" desc:"token that requests must bear, as Authorization: Bearer, or as the password of basic authentication; /healthz and /readyz stay open. A file is read again for every request"`
+	HTTPCertFile    string        `split_words:"true" desc:"certificate of the HTTP server, PEM; it and its key are read for every connection"`
+	HTTPKeyFile     string        `split_words:"true" desc:"its key, PEM, not encrypted"`
 	MemoryLimit     Bytes         `split_words:"true" desc:"memory of the process, such as 256MiB: the engine holds fewer records and collects garbage more often near it (default: GOMEMLIMIT, or nine tenths of what the container may have; without either no limit)"`
 	WatchdogTimeout time.Duration `split_words:"true" default:"2m" desc:"an instance is unready when one of its leases has had work for so long without a commit, or can't look for more"`
 

@@ -17,8 +17,8 @@ func (c *Config) Topics(account string) (*envelope.Topics, error) {
 // maxTopic leaves room for the suffix of the topic of markers, and what is longer would be cut, and be one name for two.
 const maxTopic = 240
 
-// longestTopic returns how long the name of a topic may become: accounts have up to 24 characters, containers 63.
-func (c *Config) longestTopic() int {
+// LongestTopic returns how long the name of a topic may become: accounts have up to 24 characters, containers 63.
+func (c *Config) LongestTopic() int {
 	name := envelope.KafkaName(strings.NewReplacer("{account}", "", "{container}", "").Replace(c.TopicPrefix + c.Topic))
 	return len(name) + 24*strings.Count(c.Topic+c.TopicPrefix, "{account}") + 63*strings.Count(c.Topic+c.TopicPrefix, "{container}")
 }

@@ -79,7 +79,10 @@ func TestOutputProblems(t *testing.T) {
 		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "BEFORE": "x", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
 			[]string{`BRIDGE_ENVELOPE: "round" is none of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
+		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with", "BRIDGE_HTTP_HOSTS: want host names"}},
+		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{"BRIDGE_TOPIC_LIMIT: want 1 to 10000"}},
 		{map[string]string{"TOPIC": "blobfeed.dlq"}, []string{"of the bridge's own"}},
+		{map[string]string{"NAME": "photos", "TOPIC": "photos.{container}"}, []string{"BRIDGE_TOPIC: records could go to photos.offsets", "records could go to photos.dlq"}},
 		{map[string]string{"TOPIC": strings.Repeat("x", 200) + "{container}"}, []string{"BRIDGE_TOPIC: names of up to 2"}},
 		{map[string]string{"REGISTRY_USERNAME": "me", "REGISTRY_TOKEN": "hunter2", "REGISTRY_CERT": "c"}, []string{"REGISTRY_PASSWORD", "BRIDGE_REGISTRY_TOKEN", "REGISTRY_KEY"}},
 	} {

@@ -15,8 +15,13 @@ var entra = []string{"default", "workload_identity", "managed_identity", "client
 // EntraTokens reports whether the tokens for Kafka come from Entra ID.
 func (c *Config) EntraTokens() bool { return slices.Contains(entra, c.KafkaSASLTokens) }
 
-// validateSecurity checks how we get into Kafka.
+// validateSecurity checks how we get into Kafka, and that credentials for the registry stay private.
 func (c *Config) validateSecurity(p *problems) {
+	for _, host := range c.clearRegistries() {
+		if !local(host) {
+			p.add("REGISTRY_URL", "the credentials for the registry would be sent to %s unencrypted: use https", host)
+		}
+	}
 	if !c.KafkaTLSEnabled {
 		p.idle("KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE", c.KafkaTLSCaFile, "KAFKA_TLS_CERT_FILE", c.KafkaTLSCertFile,
 			"KAFKA_TLS_KEY_FILE", c.KafkaTLSKeyFile, "KAFKA_TLS_SERVER_NAME", c.KafkaTLSServerName)
@@ -79,13 +84,58 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Insecure says what is dangerous in how we get into Kafka, although it works.
+// Insecure says what is dangerous in how we get into Kafka, the account and the registry, although it works.
 func (c *Config) Insecure() (dangers []string) {
 	if c.KafkaTLSEnabled && c.KafkaTLSInsecureSkipVerify {
 		dangers = append(dangers, "the brokers' certificates are not verified: whoever is on the way can read and change everything (BRIDGE_KAFKA_TLS_INSECURE_SKIP_VERIFY)")
 	}
-	if !c.KafkaTLSEnabled && (c.KafkaSASLMechanism == "PLAIN" || c.KafkaSASLMechanism == "OAUTHBEARER") {
-		dangers = append(dangers, "the credentials for Kafka are sent unencrypted (BRIDGE_KAFKA_TLS_ENABLED=false)")
+	switch remote := slices.ContainsFunc(c.KafkaBrokers, remoteBroker); {
+	case c.KafkaTLSEnabled:
+	case c.KafkaSASLMechanism == "PLAIN", c.KafkaSASLMechanism == "OAUTHBEARER":
+		dangers = append(dangers, "the credentials for Kafka are sent unencrypted: set BRIDGE_KAFKA_TLS_ENABLED=true")
+	case strings.HasPrefix(c.KafkaSASLMechanism, "SCRAM"):
+		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
+	case remote:
+		dangers = append(dangers, "Kafka is reached unencrypted: whoever is on the way can read and change everything; set BRIDGE_KAFKA_TLS_ENABLED=true")
+	}
+	if len(c.clearRegistries()) > 0 {
+		dangers = append(dangers, "the credentials for the schema registry are sent unencrypted: use https in BRIDGE_REGISTRY_URL")
+	}
+	if c.clearSignature() {
+		dangers = append(dangers, "the shared access signature is sent unencrypted: use https for the storage service")
+	}
+	if u, err := url.Parse(c.KafkaSASLTokenURL); err == nil && u.Scheme == "http" {
+		dangers = append(dangers, "the client secret is sent unencrypted: use https in BRIDGE_KAFKA_SASL_TOKEN_URL")
 	}
 	return dangers
+}
+
+func remoteBroker(broker string) bool {
+	host, _, err := net.SplitHostPort(broker)
+	return err != nil || !local(host)
+}
+
+// clearRegistries returns the hosts that get the registry's credentials over http.
+func (c *Config) clearRegistries() (hosts []string) {
+	if c.RegistryUsername == "" && c.RegistryPassword == "" && c.RegistryToken == "" {
+		return nil
+	}
+	for _, text := range c.RegistryURL {
+		if u, err := url.Parse(text); err == nil && u.Scheme == "http" {
+			hosts = append(hosts, u.Hostname())
+		}
+	}
+	return hosts
+}
+
+// clearSignature reports whether a shared access signature is sent over http; package azure refuses it but to this machine.
+func (c *Config) clearSignature() bool {
+	switch c.SourceAuth {
+	case "sas":
+		return strings.HasPrefix(strings.ToLower(c.SourceURL), "http://")
+	case "connection_string":
+		text := strings.ToLower(string(c.SourceConnectionString))
+		return strings.Contains(text, "sharedaccesssignature=") && strings.Contains(text, "blobendpoint=http://")
+	}
+	return false
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"crypto/tls"
 	"fmt"
 	"maps"
 	"net"
@@ -35,10 +36,14 @@ func (c *Config) validate(feed, kafka bool) []error {
 	}
 	if topics, err := c.Topics(""); err != nil {
 		p.add("TOPIC", "%w", err)
-	} else if name, ok := topics.Constant(); ok && (name == c.Name+".offsets" || name == c.DeadLetterTopic()) {
-		p.add("TOPIC", "%s is a topic of the bridge's own", name)
+	} else {
+		for _, own := range []string{c.Name + ".offsets", c.DeadLetterTopic()} {
+			if topics.Meets(own) {
+				p.add("TOPIC", "records could go to %s, a topic of the bridge's own: choose another TOPIC, TOPIC_PREFIX or NAME", own)
+			}
+		}
 	}
-	if n := c.longestTopic(); n > maxTopic {
+	if n := c.LongestTopic(); n > maxTopic {
 		p.add("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
 	}
 	c.validateOutput(&p, feed && kafka)
@@ -71,6 +76,16 @@ func (c *Config) validate(feed, kafka bool) []error {
 	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
 		p.add("HTTP_ADDR", "want [host]:port, or off")
 	}
+	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
+		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")
+	}
+	if (c.HTTPCertFile == "") != (c.HTTPKeyFile == "") {
+		p.add("HTTP_CERT_FILE", "set it together with HTTP_KEY_FILE")
+	} else if c.HTTPCertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile); err != nil {
+			p.add("HTTP_CERT_FILE", "%w", err)
+		}
+	}
 	p.atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
 	p.atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
 	p.atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
@@ -88,6 +103,9 @@ func (c *Config) validate(feed, kafka bool) []error {
 	}
 	if c.TxnBytes < 1<<16 || c.TxnBytes > 1<<31-1 {
 		p.add("TXN_BYTES", "want 64KiB to 2GiB")
+	}
+	if c.TopicLimit < 1 || c.TopicLimit > 10_000 {
+		p.add("TOPIC_LIMIT", "want 1 to 10000")
 	}
 	if c.TopicPartitions < 1 {
 		p.add("TOPIC_PARTITIONS", "want at least 1")
@@ -141,7 +159,7 @@ func (c *Config) validateFilter(p *problems) {
 		p.add("START", "%w", err)
 	}
 	if c.EndTime != "" {
-		if _, err := bridge.ParseTime(c.EndTime); err != nil {
+		if _, err := bridge.ParseEnd(c.EndTime); err != nil {
 			p.add("END_TIME", "%w", err)
 		}
 	}

@@ -103,11 +103,14 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	}
 	container, blob, ok := subject(ev.Subject)
 	if !ok {
-		return buf, false, fmt.Errorf("event %s of type %s: subject %q names no blob", ev.ID, ev.EventType, ev.Subject)
+		return buf, false, eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
+	}
+	if len(ev.Subject) > maxSubject {
+		return buf, false, eventError(ev, fmt.Errorf("its subject has %d bytes, and names of blobs have 1,024 characters at most", len(ev.Subject)))
 	}
 	wall, err := parseTime(ev.EventTime)
 	if err != nil {
-		return buf, false, fmt.Errorf("event %s of type %s: %w", ev.ID, ev.EventType, err)
+		return buf, false, eventError(ev, err)
 	}
 	r.Updated = Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
 	r.Millis = wall / int64(time.Millisecond)
@@ -144,6 +147,14 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 		}
 	}
 	return buf, true, nil
+}
+
+// maxSubject bounds what a record holds six times, escaped: a blob's name has 1,024 characters at most, a container's 63.
+const maxSubject = 8 << 10
+
+// eventError names the event. Its texts are as long as their block at most, so they are clipped.
+func eventError(ev *ocf.Event, err error) error {
+	return fmt.Errorf("event %.100s of type %.100s: %w", ev.ID, ev.EventType, err)
 }
 
 // tell fills in what the event says of the row before, and the time.

@@ -18,8 +18,13 @@ func KafkaName(s string) string {
 	if s == "." || s == ".." {
 		return strings.Repeat("_u002e_", len(s))
 	}
-	s = escapeName(s, func(r rune) bool { return alphanumeric(r) || r == '_' || r == '.' || r == '-' })
+	s = escapeTopic(s)
 	return s[:min(len(s), maxTopic)]
+}
+
+// escapeTopic escapes a part of a topic's name.
+func escapeTopic(s string) string {
+	return escapeName(s, func(r rune) bool { return alphanumeric(r) || r == '_' || r == '.' || r == '-' })
 }
 
 // AvroName escapes what a name in Avro can't hold as CockroachDB does.

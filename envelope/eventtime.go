@@ -35,10 +35,10 @@ func parseTime(s string) (ns int64, err error) {
 	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
-		return 0, fmt.Errorf("eventTime %q: want a time such as 2006-01-02T15:04:05.0000000Z", s)
+		return 0, fmt.Errorf("eventTime %.100q: want a time such as 2006-01-02T15:04:05.0000000Z", s)
 	}
 	if t.Year() < 1970 || t.Year() >= 2262 {
-		return 0, fmt.Errorf("eventTime %q is out of range", s)
+		return 0, fmt.Errorf("eventTime %.100q is out of range", s)
 	}
 	return t.UnixNano(), nil
 }

@@ -63,7 +63,31 @@ func Classify(ev *ocf.Event) Kind {
 	case "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobTagsUpdated":
 		return Upsert
 	case "BlobDeleted":
+		if ofOldVersion(ev) {
+			return Other
+		}
 		return Delete
 	}
 	return Other
+}
+
+// ofOldVersion reports whether a deletion says that it is of a version that was not the current one: it names a later one.
+// Versions are the times of their writes. Without a later one it can't be known, and the deletion counts as the blob's.
+func ofOldVersion(ev *ocf.Event) bool {
+	if ev.BlobVersion == "" {
+		return false // the account keeps no versions
+	}
+	of, err := parseTime(ev.BlobVersion)
+	if err != nil {
+		return false
+	}
+	for _, p := range ev.PreviousInfo {
+		if p.Name != "BlobVersion" && p.Name != "LastVersion" { // current after the event, and before it
+			continue
+		}
+		if other, err := parseTime(p.Value); err == nil && other > of {
+			return true
+		}
+	}
+	return false
 }

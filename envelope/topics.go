@@ -2,6 +2,7 @@ package envelope
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -14,6 +15,8 @@ type Topics struct {
 	account                string
 	byAccount, byContainer bool
 	constant               string // the topic of all, if it is one
+	literal                string // what every name begins with
+	shape                  *regexp.Regexp
 
 	mu    sync.RWMutex
 	names map[origin]string
@@ -22,6 +25,13 @@ type Topics struct {
 
 // origin is what the template is filled with, but for what it does not name.
 type origin struct{ account, container string }
+
+// fills matches the names that Azure allows for accounts and containers. Only these fill a template. They hold no dot, so no
+// container has a topic that is another one's topic of markers, and no underscore, which Kafka's own topics begin with.
+var fills = regexp.MustCompile(`^\$?[A-Za-z0-9-]+$`)
+
+// filled matches such a name in the name of a topic, where a dollar sign is escaped.
+const filled = `(_u0024_)?[A-Za-z0-9-]+`
 
 // NewTopics returns the topics of a template: a name in which {account} and {container} stand for those of the event.
 // Account is of events whose topic names none.
@@ -35,8 +45,27 @@ func NewTopics(template, account string) (*Topics, error) {
 	if !t.byAccount && !t.byContainer {
 		t.constant = KafkaName(template)
 	}
+	literals := strings.Split(strings.ReplaceAll(template, "{account}", "{container}"), "{container}")
+	t.literal = literals[0]
+	for i, literal := range literals {
+		literals[i] = regexp.QuoteMeta(escapeTopic(literal))
+	}
+	var err error
+	if t.shape, err = regexp.Compile("^" + strings.Join(literals, filled) + "$"); err != nil {
+		return nil, fmt.Errorf("topic %q: %w", template, err)
+	}
 	return t, nil
 }
+
+// Meets reports whether the events of some account and container go to the topic of that name. Where the template names
+// one of them twice it may err, and then says yes.
+func (t *Topics) Meets(name string) bool {
+	return t.constant == name || t.constant == "" && t.shape.MatchString(name)
+}
+
+// Prefixed reports whether the names of all topics begin with the same text. Without it a container can be named like
+// any topic of the cluster.
+func (t *Topics) Prefixed() bool { return t.literal != "" }
 
 // Constant returns the topic if it is the same for all events.
 func (t *Topics) Constant() (name string, ok bool) { return t.constant, t.constant != "" }
@@ -48,7 +77,7 @@ func (t *Topics) Of(ev *ocf.Event) (string, error) {
 	}
 	container, _, ok := subject(ev.Subject)
 	if !ok {
-		return "", fmt.Errorf("event %s of type %s: subject %q names no blob", ev.ID, ev.EventType, ev.Subject)
+		return "", eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
 	}
 	name := account(ev.Topic)
 	if name == "" {
@@ -57,8 +86,9 @@ func (t *Topics) Of(ev *ocf.Event) (string, error) {
 	return t.Name(name, container)
 }
 
-// Name returns the topic of the events of a container. It is an error if that is the topic of other events, too, that
-// the template means to keep apart: names are cut at 249 bytes, and what is left may be the same.
+// Name returns the topic of the events of a container. It is an error if Azure allows no such name, or if that is the
+// topic of other events, too, that the template means to keep apart: names are cut at 249 bytes, and what is left may be
+// the same.
 func (t *Topics) Name(account, container string) (string, error) {
 	o := origin{account, container}
 	if !t.byAccount {
@@ -72,6 +102,15 @@ func (t *Topics) Name(account, container string) (string, error) {
 	t.mu.RUnlock()
 	if ok {
 		return name, nil
+	}
+	if len(account)+len(container) > maxTopic { // Azure's have 24 and 63 bytes
+		return "", fmt.Errorf("account %.100q and container %.100q are too long for names of Azure's", account, container)
+	}
+	o = origin{strings.Clone(o.account), strings.Clone(o.container)} // a part of an event keeps its block in memory
+	for what, part := range map[string]string{"account": o.account, "container": o.container} {
+		if part != "" && !fills.MatchString(part) {
+			return "", fmt.Errorf("%s %q: Azure allows no such name, so it names no topic", what, part)
+		}
 	}
 	name = KafkaName(strings.NewReplacer("{account}", o.account, "{container}", o.container).Replace(t.template))
 	t.mu.Lock()

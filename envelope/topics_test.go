@@ -47,6 +47,51 @@ func TestTopics(t *testing.T) {
 	}
 }
 
+// What a template can become is known before there is a container: names that Azure allows hold no dot.
+func TestTemplateMeets(t *testing.T) {
+	for _, c := range []struct {
+		template, name string
+		meets          bool
+	}{
+		{"blobs", "blobs", true},
+		{"blobs", "blobs.offsets", false},
+		{"blobs.{container}", "blobs.offsets", true},
+		{"blobs.{container}", "blobs.dlq", true},
+		{"blobs.{container}", "blobs-eu.offsets", false},
+		{"blobs{container}.offsets", "blobs-eu.offsets", true},
+		{"{container}", "blobs.offsets", false},
+		{"{container}", "offsets", true},
+		{"{account}.{container}", "blobs.dlq", true},
+		{"{account}.{container}", "blobs.eu.dlq", false},
+		{"{container}.{container}", "blobs.dlq", true}, // it errs
+		{"b lobs.{container}", "b_u0020_lobs.dlq", true},
+		{"{container}", "_u0024_web", true},
+		{"{container}", "__consumer_offsets", false},
+	} {
+		topics, err := NewTopics(c.template, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have := topics.Meets(c.name); have != c.meets {
+			t.Errorf("%s meets %s: %t", c.template, c.name, have)
+		}
+	}
+}
+
+// No container has the topic of another one's markers, nor one of Kafka's own: its name would hold what Azure allows in none.
+func TestContainersOfNoAccount(t *testing.T) {
+	for _, container := range []string{"photos.resolved", "__consumer_offsets", "a/b", "a b", "$", "a$"} {
+		topics, err := NewTopics("{container}", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ev := &ocf.Event{Subject: subjectPrefix + container + "/blobs/x"}
+		if name, err := topics.Of(ev); err == nil {
+			t.Errorf("container %q has topic %s", container, name)
+		}
+	}
+}
+
 func TestTopicCollisions(t *testing.T) {
 	long := strings.Repeat("x", maxTopic)
 	for _, c := range []struct {

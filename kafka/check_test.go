@@ -42,6 +42,10 @@ func TestJudge(t *testing.T) {
 		{"old events are refused", Topic{EventTimes: true}, map[string]string{"message.timestamp.before.max.ms": year, "min.insync.replicas": "2"}, 3, check.Failed, "message.timestamp.before.max.ms=9223372036854775807"},
 		{"older brokers say it so", Topic{EventTimes: true}, map[string]string{"message.timestamp.difference.max.ms": year, "min.insync.replicas": "2"}, 3, check.Failed, "difference.max.ms"},
 		{"old events are deleted", Topic{EventTimes: true}, map[string]string{"cleanup.policy": "delete", "retention.ms": year, "min.insync.replicas": "2"}, 3, check.Warning, "retention.ms=-1"},
+		{"progress fits", Topic{Largest: 10_000, Grows: 500_000}, map[string]string{"max.message.bytes": "1048588", "min.insync.replicas": "2"}, 3, check.OK, ""},
+		{"topics will not fit", Topic{Largest: 10_000, Grows: 600_000}, map[string]string{"max.message.bytes": "1048588", "min.insync.replicas": "2"}, 3, check.Warning,
+			"lower BRIDGE_TOPIC_LIMIT, or kafka-configs.sh --bootstrap-server k:9092 --alter --topic t --add-config max.message.bytes=1200000"},
+		{"progress does not fit", Topic{Largest: 10_000}, map[string]string{"max.message.bytes": "8192", "min.insync.replicas": "2"}, 3, check.Failed, "max.message.bytes=40000"},
 		{"progress has no event times", Topic{Compacted: true}, map[string]string{"cleanup.policy": "compact", "retention.ms": year, "min.insync.replicas": "2"}, 3, check.OK, ""},
 	} {
 		var found check.Findings

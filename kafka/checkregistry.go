@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/check"
+	"blobfeed/internal/outbound"
 )
 
 // Schema is what a subject has to take.
@@ -83,6 +84,10 @@ func missing(err error) bool {
 
 func registryAdvice(err error) string {
 	var answer *sr.ResponseError
+	var elsewhere *outbound.RedirectError
+	if errors.As(err, &elsewhere) {
+		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
+	}
 	if !errors.As(err, &answer) {
 		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA)"
 	}

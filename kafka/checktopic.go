@@ -215,6 +215,15 @@ func judge(t *Topic, values map[string]string, replicas int, tool string, fs *ch
 	if values["unclean.leader.election.enable"] == "true" {
 		add(check.Warning, "unclean.leader.election.enable", "a leader that lags may be elected, and committed records be lost", alter("unclean.leader.election.enable", "false"))
 	}
+	if most, err := strconv.Atoi(values["max.message.bytes"]); err == nil {
+		switch need := 2 * max(t.Largest, t.Grows); {
+		case t.Largest > most:
+			add(check.Failed, "max.message.bytes", fmt.Sprintf("progress takes %d bytes and can't be written", t.Largest), alter("max.message.bytes", strconv.Itoa(2*need)))
+		case need > most:
+			add(check.Warning, "max.message.bytes", fmt.Sprintf("half of that must hold the names of all topics, which may take %d bytes; further topics are refused before", need/2),
+				"lower BRIDGE_TOPIC_LIMIT, or "+alter("max.message.bytes", strconv.Itoa(need)))
+		}
+	}
 	if t.EventTimes {
 		judgeTimes(values, add, alter)
 	}

@@ -27,6 +27,8 @@ type Topic struct {
 	EventTimes  bool // its records' timestamps are those of events, which may be years old
 	Keyless     bool // it gets records without keys
 	Compacted   bool // only the last record of a key is ever needed, and that one for good
+	Largest     int  // bytes of its largest record; 0: not known
+	Grows       int  // the same, when the bridge has made as many topics as it may
 }
 
 // operations returns what must be permitted on t while it exists.

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/sr"
+
+	"blobfeed/internal/outbound"
+	"blobfeed/internal/plain"
 )
 
 // Registry is a schema registry that speaks Confluent's protocol. Open it before use.
@@ -27,6 +30,9 @@ type Registry struct {
 	ids     *schemaIDs   // nobody asks twice
 	clients []*sr.Client // by URL: one of several would be tried again only where nothing answers
 }
+
+// maxAnswer bounds the body of an answer of a registry or a token server: real ones are below 100 KiB.
+const maxAnswer = 1 << 20
 
 type schemaIDs struct {
 	mu sync.Mutex
@@ -58,8 +64,9 @@ func (r *Registry) Open() error {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.DialTLSContext = dialer(&r.TLS, r.Timeout)
 	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
+	client := &http.Client{Transport: outbound.Guard(transport, maxAnswer), Timeout: r.Timeout}
 	for _, url := range r.URLs {
-		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(&http.Client{Transport: transport, Timeout: r.Timeout}), sr.PreReq(r.authorize))
+		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client), sr.PreReq(r.authorize))
 		if err != nil {
 			return fmt.Errorf("creating the registry's client: %w", err)
 		}
@@ -139,7 +146,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	if answer == nil {
 		return id, err
 	}
-	refused := &SchemaError{Subject: subject, Reason: answer.Error()}
+	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
 		if !knows(answer) {
@@ -154,6 +161,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case http.StatusUnprocessableEntity:
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, is not well; or credentials that may be renewed
+		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // of err: it is kept and logged
 		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
 	}
 	return 0, refused
@@ -163,6 +171,23 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 // that of a registry repeats the status where it does not know the path.
 func knows(answer *sr.ResponseError) bool {
 	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound
+}
+
+// Schema returns the schema of an id, as a reader of a value asks for it; "" if there is none.
+func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
+	errs := []error{errors.New("no registry is set")}
+	for _, cl := range r.clients {
+		s, err := cl.SchemaByID(ctx, id)
+		if err == nil {
+			return s.Schema, nil
+		}
+		var answer *sr.ResponseError
+		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer) {
+			return "", nil
+		}
+		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)
+	}
+	return "", errs[0]
 }
 
 // note keeps an id, and tells of the request.

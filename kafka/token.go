@@ -8,9 +8,12 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"blobfeed/internal/outbound"
 )
 
 // ClientCredentials gets tokens from an OAuth server, with the grant of RFC 6749, section 4.4. A token is used again
@@ -27,11 +30,8 @@ type ClientCredentials struct {
 	renew time.Time
 }
 
-// tokenTimeout bounds a request for a token, tokenLimit its answer.
-const (
-	tokenTimeout = 10 * time.Second
-	tokenLimit   = 1 << 20
-)
+// tokenTimeout bounds a request for a token.
+const tokenTimeout = 10 * time.Second
 
 // Token is a Token.
 func (c *ClientCredentials) Token(ctx context.Context) (string, error) {
@@ -84,7 +84,7 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 		return "", 0, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, tokenLimit))
+	body, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return "", 0, fmt.Errorf("reading the answer: %w", err)
 	}
@@ -92,14 +92,14 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 		Token     string      `json:"access_token"`
 		ExpiresIn json.Number `json:"expires_in"` // some servers write a string
 		Error     string      `json:"error"`
-		Reason    string      `json:"error_description"`
 	}
 	err = json.Unmarshal(body, &answer)
+	status := fmt.Sprintf("%d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 	switch {
-	case answer.Error != "":
-		return "", 0, fmt.Errorf("%s: %s (%s)", resp.Status, answer.Error, answer.Reason)
-	case resp.StatusCode != http.StatusOK:
-		return "", 0, errors.New(resp.Status) // the body may be anything
+	case slices.Contains(tokenErrors, answer.Error):
+		return "", 0, fmt.Errorf("%s: %s; the server's log says more", status, answer.Error)
+	case resp.StatusCode != http.StatusOK, answer.Error != "":
+		return "", 0, errors.New(status)
 	case err != nil, answer.Token == "":
 		return "", 0, errors.New("the answer holds no access_token")
 	}
@@ -110,8 +110,12 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 	return answer.Token, time.Duration(min(seconds, 24*3600)) * time.Second, nil
 }
 
-// tokenClient sends the client's secret nowhere but where it was told to.
-var tokenClient = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+// tokenErrors are the codes of RFC 6749, section 5.2. Nothing else of a refusal is repeated: servers were seen to echo the
+// Authorization header in error_description.
+var tokenErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
+
+// tokenClient sends the client's secret nowhere but to the server that the settings name.
+var tokenClient = &http.Client{Transport: outbound.Guard(http.DefaultTransport.(*http.Transport).Clone(), maxAnswer)}
 
 // redactURL keeps what may be a secret out of errors.
 func redactURL(text string) string {

@@ -51,6 +51,7 @@ func (l *Limiter) Enabled(ctx context.Context, level slog.Level) bool {
 
 // Handle implements slog.Handler.
 func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
+	r = clipped(r)
 	if r.Level < slog.LevelWarn || l.shared.every == 0 {
 		return l.next.Handle(ctx, r)
 	}

@@ -25,14 +25,17 @@ func documentsOf(t *testing.T) map[string]any {
 	at := time.Date(2026, 1, 31, 12, 0, 1, 500, time.UTC)
 	return map[string]any{
 		keyCursor: &Cursor{
-			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Segment: segment(t, "2026/01/31/1200"),
+			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 12, Segment: segment(t, "2026/01/31/1200"),
 			Shards: map[string]source.ShardPosition{"00": {Chunk: 1, Offset: 4096}, "16": {Chunk: 2, Offset: 0}}, Done: true, Gap: true,
-			Pins:   map[string]Pin{"blobs.photos": {Partitions: 6, KeySchema: 11}},
-			Counts: Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1},
-			Event:  at.Add(-time.Minute), Ahead: 123, Error: &Failure{Time: at, Error: "no route to host"},
+			Pins:     map[string]Pin{"blobs.photos": {Partitions: 6, KeySchema: 11}},
+			Resolved: "1769856300000000000.0000000000",
+			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1},
+			Event:    at.Add(-time.Minute), Ahead: 123, Error: &Failure{Time: at, Error: "no route to host"},
 		},
 		keyFrontier: &Frontier{
-			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Reset: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
+			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"), Seen: []int64{7, 0},
+			Moving: true, Reset: true, Born: 1, Leases: 16,
+			Shards: []int{0, 16}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
 			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/", Start: "1769850000000000000.0000000000", Ended: true,
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
 			Seek:     &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},

@@ -39,6 +39,10 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 			f(slices.Sorted(slices.Values(m[cfg.Topic])))
 		}
 	}
+	hooks := []kgo.Hook{refused(h.Refused)}
+	if cfg.Session != nil {
+		hooks = append(hooks, cfg.Session)
+	}
 	cl, err := kgo.NewClient(append(slices.Clone(cfg.Client),
 		kgo.ConsumerGroup(group),
 		kgo.ConsumeTopics(cfg.Topic),
@@ -46,7 +50,7 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(session),
 		kgo.HeartbeatInterval(min(heartbeat, session/4)),
-		kgo.WithHooks(refused(h.Refused)),
+		kgo.WithHooks(hooks...),
 		kgo.OnPartitionsAssigned(told(h.Assigned)),
 		kgo.OnPartitionsRevoked(told(func(ps []int32) { h.Revoked(ps, false) })),
 		kgo.OnPartitionsLost(told(func(ps []int32) { h.Revoked(ps, true) })))...)

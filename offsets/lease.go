@@ -24,6 +24,10 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
+	Session *Session
+	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
+	Waiting func(what string)
 }
 
 // Lease is the right to write the records of the shards of one lease, and their cursor.
@@ -40,38 +44,63 @@ type Lease struct {
 	open bool   // a transaction is open, or, without transactions, records are unflushed
 
 	flushed time.Time
+	term    int64        // see Cursor.Term
+	round   *round       // without transactions: what was produced since the last flush
+	alive   func() error // without transactions: whether the lease may still write
 
 	promise func(*kgo.Record, error) // made once: Produce must not allocate
 	mu      sync.Mutex
 	failed  error // first error of a produced record
 }
 
-// ErrFenced says that another instance has taken the lease. It is a normal event.
-var ErrFenced = errors.New("another instance has taken the lease")
+// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id, or they
+// ended its transaction after TxnTimeout. It is a normal event.
+var ErrFenced = errors.New("the lease's producer is fenced")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed. More are options of the
-// lease's producer.
+// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that was the
+// last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
 	opts := slices.Concat(cfg.Client, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	l := &Lease{Partition: p, cfg: cfg, view: view}
+	var err error
 	if cfg.Transactional {
-		id := fmt.Sprintf("%s-%d", cfg.Name, p)
-		if mutation.NoFence {
-			id += "-" + cfg.Instance
+		opts = append(opts, cfg.transactional(p)...)
+	} else {
+		opts = append(opts, kgo.ManualFlushing())
+		if cfg.Session != nil {
+			l.alive = cfg.Session.begin()
+			if opts, err = guard(opts, l.alive); err == nil {
+				err = l.alive()
+			}
 		}
-		opts = append(opts, kgo.TransactionalID(id), kgo.TransactionTimeout(cfg.TxnTimeout))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("acquiring lease %d: %w", p, err)
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
 		return nil, fmt.Errorf("creating the producer of lease %d: %w", p, err)
 	}
-	l := &Lease{Partition: p, cfg: cfg, view: view, cl: cl}
+	l.cl = cl
+	if !cfg.Transactional {
+		l.round = newRound(cl)
+	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {
 		cl.Close()
 		return nil, fmt.Errorf("acquiring lease %d: %w", p, classify(err))
 	}
 	return l, nil
+}
+
+// transactional returns the options of the producer of lease p that make it fence the one before it.
+func (cfg *Config) transactional(p int32) []kgo.Opt {
+	id := fmt.Sprintf("%s-%d", cfg.Name, p)
+	if mutation.NoFence {
+		id += "-" + cfg.Instance
+	}
+	return []kgo.Opt{kgo.TransactionalID(id), kgo.TransactionTimeout(cfg.TxnTimeout)}
 }
 
 func (l *Lease) acquire(ctx context.Context) error {
@@ -93,20 +122,38 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	// I3: then the read. When the view has passed our own record it has every record of the former owner.
-	l.was, err = l.view.Await(ctx, func(s *State) bool { return s.next[l.Partition] > r.Offset })
+	if l.was, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
+		return err
+	}
+	l.term = r.Offset + 1
+	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the others' views may
+	// still replay old frontiers, and acting on one would mean to work on a segment that is over, or gone.
+	if l.Partition != 0 {
+		if l.was, err = l.view.Known(ctx, l.cfg, l.cl, 0); err != nil {
+			return err
+		}
+	}
 	if mutation.ReadFirst {
 		l.was = early
 	}
 	mutation.Crash("acquire", "read")
-	return err
+	return nil
 }
+
+// State returns what the topic said after the fence.
+func (l *Lease) State() *State { return l.was }
 
 // Cursor returns where the former owner left off, for the holder to change.
 func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 
 // Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
 // client until Commit returns. Errors show in Commit, and in Err before that.
+//
+// After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out of order.
 func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
 	if !l.open {
 		if l.cfg.Transactional {
 			if err := l.cl.BeginTransaction(); err != nil {
@@ -115,13 +162,23 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 		}
 		l.open = true
 	}
-	l.cl.Produce(ctx, r, l.promise)
+	if l.round != nil {
+		if err := l.turn(ctx, r); err != nil {
+			return err
+		}
+	}
+	// Not with ctx: a record that is cancelled while kgo loads its producer's id is tried again at once, without an end (1.22.2).
+	// What waits ends with the context of Flush, and Close drops what is buffered.
+	l.cl.Produce(context.Background(), r, l.promise)
 	return nil
 }
 
 func (l *Lease) produced(r *kgo.Record, err error) {
 	if err == nil {
 		return
+	}
+	if errors.Is(err, kerr.MessageTooLarge) && r.Topic == l.cfg.Topic {
+		err = fmt.Errorf("%w: it has %d bytes: raise max.message.bytes of the topic", err, len(r.Value))
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -142,7 +199,7 @@ func (l *Lease) Err() error {
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
-		c.Version, c.Owner, c.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyCursor, c)
 		if err != nil {
 			return err
@@ -150,7 +207,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		docs = append(docs, r)
 	}
 	if f != nil {
-		f.Version, f.Owner, f.Time = Version, l.cfg.Instance, l.cfg.Now().UTC()
+		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyFrontier, f)
 		if err != nil {
 			return err
@@ -166,9 +223,29 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
-	err := l.view.apply(docs...)
+	var err error
+	if l.cfg.Transactional {
+		err = l.view.apply(docs...) // nobody else writes between them
+	} else {
+		for _, r := range docs { // a former owner may have
+			if _, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
+				break
+			}
+		}
+	}
 	mutation.Crash(step, "read")
 	return err
+}
+
+// Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
+func (l *Lease) Term() int64 { return l.term }
+
+// stored is the term in documents: only without transactions does anybody judge by it.
+func (l *Lease) stored() int64 {
+	if l.cfg.Transactional {
+		return 0
+	}
+	return l.term
 }
 
 func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
@@ -230,10 +307,24 @@ func (l *Lease) Flushed() time.Time { return l.flushed }
 // Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
 // here: committing the cursor without it would lose the event (I1).
 func (l *Lease) Flush(ctx context.Context) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
 	if err := l.cl.Flush(ctx); err != nil {
 		return err
 	}
+	if l.round != nil {
+		l.round.reset()
+	}
 	return l.Err()
+}
+
+// Check returns why the lease may not write any more; with transactions the brokers say so.
+func (l *Lease) Check() error {
+	if l.alive == nil {
+		return nil
+	}
+	return l.alive()
 }
 
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/source"
 )
 
@@ -30,7 +29,6 @@ func cluster(t *testing.T) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	fakebroker.AbortOpen(c)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cfg := &Config{

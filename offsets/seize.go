@@ -4,126 +4,78 @@ import (
 	"context"
 	"fmt"
 	"slices"
-
-	"github.com/twmb/franz-go/pkg/kgo"
+	"time"
 )
 
-// Seized are all leases of a bridge, taken to change where it goes on.
+// Seized is lease 0 of a bridge, taken to move the frontier outside the barrier: a seek or a reset.
 //
-// Both changes are decided by one record, the frontier: it begins a new epoch, and a cursor of an earlier epoch has no
-// position, whoever reads it. So there is no moment in which some leases stand at the new place and others at the old one.
-// What is written before that is the fences, what is written after it only tidies up:
+// A move has two phases (R2f). The first is here and is one record, the intent: a frontier of the next epoch that names no
+// segment and says Moving. A cursor of an earlier epoch has no position, for every reader. The second phase is for the owner
+// of lease 0, now or at the next start: it fences every other lease, and only then writes a frontier that does not move, from
+// which segments are named again.
 //
-//	crash after                  the next start
-//	some or all fences           goes on where it was
-//	the frontier                 goes on at the new place, or is a first start after a reset
-//	some of the cursors          the same: those that are left are void
+// The order matters. A fence before the intent would not hold: the owner takes its lease back under the old frontier, and
+// commits an event behind the first record of the new place. After the intent every acquisition sees it (I10).
 //
-// The cursors are written nevertheless. A former owner that wakes up late may take its lease back before its view has the
-// new frontier; a cursor of the new epoch tells it to wait for that (Cursor.Beyond).
+//	crash after      the next start
+//	the fence        continues where it was
+//	the intent       fences the others, and continues at the new place, or is a first start after a reset
 type Seized struct {
-	State *State // after the fences: nobody else changes it
+	State *State // its frontier is the last one, since lease 0 is fenced
 
-	view   *View
-	leases []*Lease
-	end    func() error       // of the view
-	after  func(string) error // for tests: fails where a crash is to be tried
+	view  *View
+	lease *Lease
+	end   func() error       // of the view
+	after func(string) error // for tests: fails where a crash is to be tried
 }
 
-// Seize takes every lease of the topic, which fences the owners (I3), from the last to lease 0: whoever holds that one goes on
-// moving the frontier until then.
+// Seize takes lease 0, which fences its owner (I3).
 func Seize(ctx context.Context, cfg *Config, partitions int) (*Seized, error) {
 	viewing, cancel := context.WithCancel(ctx)
 	s := &Seized{view: NewView(cfg.Topic, partitions), after: func(string) error { return nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- s.view.Run(viewing, cfg.Client...) }()
 	s.end = func() error { cancel(); return <-ended }
-	s.leases = make([]*Lease, partitions)
-	for p := range slices.Backward(s.leases) {
-		l, err := Acquire(ctx, cfg, s.view, int32(p))
-		if err != nil {
-			s.Close(ctx)
-			return nil, err
-		}
-		s.leases[p] = l
-	}
 	var err error
-	if s.State, _, err = s.view.Get(); err != nil {
+	if s.lease, err = Acquire(ctx, cfg, s.view, 0); err == nil {
+		s.State, _, err = s.view.Get()
+	}
+	if err != nil {
 		s.Close(ctx)
 		return nil, err
 	}
 	return s, nil
 }
 
-// Close gives the leases back.
+// Close gives the lease back.
 func (s *Seized) Close(ctx context.Context) {
-	for _, l := range s.leases {
-		if l != nil {
-			l.Close(ctx)
-		}
+	if s.lease != nil {
+		s.lease.Close(ctx)
 	}
-	_ = s.end() // whoever needed the view has its error
+	_ = s.end() // a failed view has failed the call that needed it
 }
 
-// Seek moves the frontier and takes the positions of all cursors away.
+// Seek moves the frontier, and voids the positions of all cursors.
 func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 	f := *s.State.Frontier
-	for _, c := range s.State.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins) // I5, I6: what they know of topics must not go with them
-		}
-	}
 	move(&f)
-	f.Epoch = s.State.Epoch + 1
-	if err := s.begin(ctx, &f); err != nil {
-		return err
-	}
-	for p, l := range slices.Backward(s.leases) {
-		if s.State.Cursors[p] == nil {
-			continue
-		}
-		if err := s.tidied(p, l.Commit(ctx, s.State.Cursor(int32(p)).void(f.Epoch), nil)); err != nil {
-			return err
-		}
-	}
-	return nil
+	f.Shards, f.Ends = nil, time.Time{} // of another place
+	return s.intend(ctx, &f)
 }
 
-// Reset removes the state of all leases. The frontier goes last, for it voids the cursors.
+// Reset takes the frontier away. Positions and counts of all cursors are void.
 func (s *Seized) Reset(ctx context.Context) error {
-	if err := s.begin(ctx, &Frontier{Epoch: s.State.Epoch + 1, Reset: true}); err != nil {
-		return err
-	}
-	for p, l := range slices.Backward(s.leases) {
-		keys := []string{keyCursor, keyOwner}
-		if p == 0 {
-			keys = append(keys, keyFrontier)
-		}
-		var docs []*kgo.Record
-		for _, key := range keys {
-			docs = append(docs, &kgo.Record{Topic: l.cfg.Topic, Partition: l.Partition, Key: []byte(key)})
-		}
-		if err := s.tidied(p, classify(l.end(ctx, "reset", docs...))); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next)})
 }
 
-// begin commits the frontier that decides.
-func (s *Seized) begin(ctx context.Context, f *Frontier) error {
-	if err := s.after("fences"); err != nil {
+// intend commits the frontier that decides.
+func (s *Seized) intend(ctx context.Context, f *Frontier) error {
+	if err := s.after("fence"); err != nil {
 		return err
 	}
-	if err := s.leases[0].Commit(ctx, nil, f); err != nil {
+	f.Epoch, f.Moving = s.State.Epoch+1, true
+	if err := s.lease.Commit(ctx, nil, f); err != nil {
 		return fmt.Errorf("writing the frontier: %w", err)
 	}
-	return s.after("frontier")
-}
-
-func (s *Seized) tidied(p int, err error) error {
-	if err != nil {
-		return fmt.Errorf("tidying lease %d up, after the change was made: %w", p, err)
-	}
-	return s.after(fmt.Sprint("cursor ", p))
+	return s.after("intent")
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -65,7 +64,7 @@ func stored(t *testing.T, ctx context.Context, cfg *Config) *State {
 
 // crashes calls f with a Seized that ends at each of its steps, and at none.
 func crashes(t *testing.T, f func(t *testing.T, ctx context.Context, cfg *Config, s *Seized, step string)) {
-	for _, step := range []string{"fences", "frontier", "cursor 3", "cursor 1", "cursor 0", "never"} {
+	for _, step := range []string{"fence", "intent", "never"} {
 		t.Run(step, func(t *testing.T) {
 			cfg, ctx := cluster(t)
 			standing(t, ctx, cfg)
@@ -85,40 +84,42 @@ func crashes(t *testing.T, f func(t *testing.T, ctx context.Context, cfg *Config
 	}
 }
 
-// Whatever moment a seek ends in, a start finds all of it or nothing: no lease has a position of before behind a frontier of
-// after, and none has lost its position under the old frontier.
+// A start finds all of a seek or nothing, whenever the seek ends: every position of before is void under the new frontier, and
+// none is under the old one. The frontier moves until the other leases are fenced.
 func TestSeekCrash(t *testing.T) {
 	crashes(t, func(t *testing.T, ctx context.Context, cfg *Config, s *Seized, step string) {
 		seg := segment(t, "2026/01/31/1200")
 		to := segment(t, "2026/01/31/0900")
 		err := s.Seek(ctx, func(f *Frontier) { f.Completed, f.Current = to, source.Segment{} })
-		if step != "never" && step != "cursor 3" && !errors.Is(err, errCrash) || (step == "never" || step == "cursor 3") && err != nil { // lease 3 has nothing to void
+		if step == "never" && err != nil || step != "never" && !errors.Is(err, errCrash) {
 			t.Fatal(err)
 		}
 		got := stored(t, ctx, cfg)
-		if step == "fences" {
-			if got.Frontier.Current != seg || got.Epoch != 0 || got.Cursor(0).At(seg, 0).Offset != 100 || got.Cursor(1).At(seg, 1).Offset != 100 {
+		if step == "fence" {
+			if got.Frontier.Current != seg || got.Epoch != 0 || got.Moving ||
+				got.Cursor(0).At(seg, 0).Offset != 100 || got.Cursor(1).At(seg, 1).Offset != 100 {
 				t.Errorf("something has changed: %+v", got)
 			}
 			return
 		}
 		f := got.Frontier
-		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 {
+		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 || !f.Moving || !got.Moving {
 			t.Errorf("frontier %+v", f)
 		}
-		if !maps.Equal(f.Topics, map[string]int32{dataTopic: 2, "late": 3}) || f.KeySchemas["late"] != 9 {
-			t.Errorf("what cursors knew of topics is lost: %v, %v", f.Topics, f.KeySchemas)
+		if got.Cursor(1).Pins["late"] != (Pin{Partitions: 3, KeySchema: 9}) {
+			t.Errorf("the pin of a cursor is lost: %v", got.Cursor(1).Pins)
 		}
 		for p := range int32(2) {
 			c := got.Cursor(p)
-			if c.At(seg, int(p)) != (source.ShardPosition{}) || c.Finished(seg) || c.Segment != (source.Segment{}) || c.Counts.Read != int64(10+p) || c.Epoch != 1 {
+			if c.At(seg, int(p)) != (source.ShardPosition{}) || c.Finished(seg) || c.Segment != (source.Segment{}) ||
+				c.Counts.Read != int64(10+p) || c.Epoch != 1 {
 				t.Errorf("lease %d: %+v", p, c)
 			}
 		}
 	})
 }
 
-// The same of a reset; and what is written to the next first start is not taken for void.
+// The same of a reset. Cursors of before it do not count at all, also once there is a first frontier again; its own do.
 func TestResetCrash(t *testing.T) {
 	crashes(t, func(t *testing.T, ctx context.Context, cfg *Config, s *Seized, step string) {
 		seg := segment(t, "2026/01/31/1200")
@@ -126,26 +127,21 @@ func TestResetCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := stored(t, ctx, cfg)
-		if step == "fences" {
+		if step == "fence" {
 			if got.Frontier == nil || got.Cursor(1).At(seg, 1).Offset != 100 {
 				t.Errorf("something has changed: %+v", got)
 			}
 			return
 		}
-		if got.Frontier != nil {
-			t.Errorf("frontier %+v", got.Frontier)
-		}
-		for p := range int32(2) {
-			if c := got.Cursor(p); c.Segment != (source.Segment{}) {
-				t.Errorf("lease %d: %+v", p, c)
+		reset := func(got *State) {
+			t.Helper()
+			if got.Epoch != 1 || got.Cursors[1] != nil {
+				t.Errorf("epoch %d, cursor of lease 1 %+v", got.Epoch, got.Cursors[1])
 			}
 		}
-		if step == "never" {
-			for p := range 4 {
-				if got.Cursors[p] != nil || got.Owners[p] != "" || got.Epoch != 0 {
-					t.Errorf("lease %d: %+v, owner %q, epoch %d", p, got.Cursors[p], got.Owners[p], got.Epoch)
-				}
-			}
+		reset(got)
+		if got.Frontier != nil || !got.Moving {
+			t.Errorf("frontier %+v, moving %t", got.Frontier, got.Moving)
 		}
 		v := viewOf(t, cfg)
 		l, err := Acquire(ctx, cfg, v, 0)
@@ -153,51 +149,45 @@ func TestResetCrash(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer l.Close(ctx)
-		state, _, _ := v.Get()
-		c := state.Cursor(0)
+		c := l.Cursor()
 		c.Advance(seg, 0, source.ShardPosition{Offset: 7})
-		if err := l.Commit(ctx, c, &Frontier{Current: seg, Epoch: state.Epoch}); err != nil {
+		if err := l.Commit(ctx, c, &Frontier{Current: seg, Epoch: l.State().Epoch, Born: l.State().Epoch}); err != nil {
 			t.Fatal(err)
 		}
-		if got := stored(t, ctx, cfg); got.Cursor(0).At(seg, 0).Offset != 7 || got.Cursor(1).Segment != (source.Segment{}) {
-			t.Errorf("after the first start: %+v, %+v", got.Cursor(0), got.Cursor(1))
+		got = stored(t, ctx, cfg)
+		reset(got)
+		if got.Cursor(0).At(seg, 0).Offset != 7 || got.Moving {
+			t.Errorf("after the first start: %+v, moving %t", got.Cursor(0), got.Moving)
 		}
 	})
 }
 
-// An owner that did not notice can commit nothing, and a cursor of a later epoch keeps those waiting who do not know it yet.
-func TestSeizeFences(t *testing.T) {
+// A fenced owner commits nothing of what it has open, and the view holds what it committed before.
+func TestFence(t *testing.T) {
 	cfg, ctx := cluster(t)
 	standing(t, ctx, cfg)
 	v := viewOf(t, cfg)
 	zombie := acquire(t, ctx, cfg, v, "zombie")
-	// A transaction is open: between two, kgo asks for a new epoch, which kfake gives to whoever asks.
+	seg := segment(t, "2026/01/31/1200")
+	c := zombie.Cursor()
+	c.Advance(seg, 1, source.ShardPosition{Offset: 200})
+	if err := zombie.Commit(ctx, c, nil); err != nil {
+		t.Fatal(err)
+	}
+	// A transaction is open: between two, kgo asks for a new epoch, which kfake gives to every client.
 	produce(t, ctx, zombie, "of the zombie")
 	if err := zombie.Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
-	before, _, _ := v.Get()
-	s, err := Seize(ctx, cfg, 4)
-	if err != nil {
+	own := viewOf(t, cfg)
+	if err := Fence(ctx, cfg, own, 1); err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close(ctx)
-	if err := s.Seek(ctx, func(f *Frontier) { f.Current = source.Segment{} }); err != nil {
-		t.Fatal(err)
+	if s, _, _ := own.Get(); s.Cursor(1).At(seg, 1).Offset != 200 {
+		t.Errorf("the cursor of before the fence is not in the view: %+v", s.Cursor(1))
 	}
-	if err := zombie.Commit(ctx, before.Cursor(1), nil); !errors.Is(err, ErrFenced) {
+	c.Advance(seg, 1, source.ShardPosition{Offset: 300})
+	if err := zombie.Commit(ctx, c, nil); !errors.Is(err, ErrFenced) {
 		t.Errorf("the zombie's commit: %v", err)
-	}
-	after := stored(t, ctx, cfg)
-	if c := after.Cursor(1); !c.Beyond(before.Frontier) || c.Beyond(after.Frontier) {
-		t.Errorf("cursor %+v", c)
-	}
-	same := before.Cursor(1)
-	if same.Beyond(before.Frontier) {
-		t.Error("a cursor in the current segment is beyond its frontier")
-	}
-	same.Advance(segment(t, "2026/01/31/1300"), 1, source.ShardPosition{})
-	if !same.Beyond(before.Frontier) {
-		t.Error("a cursor in a later segment is not beyond the frontier")
 	}
 }

@@ -21,16 +21,20 @@ type Cursor struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
-	// Epoch is the frontier's when this was written. A cursor of an earlier one has no position any more: see Seize.
-	Epoch   int64          `json:"epoch,omitempty"`
+	// Epoch is the frontier's when this was written. A cursor of an earlier one has no position: see Seize.
+	Epoch int64 `json:"epoch,omitempty"`
+	// Term is that of the acquisition that this was written under; 0 with transactions, which need none: see mark.
+	Term    int64          `json:"term,omitempty"`
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
 	Done   bool                            `json:"done"`          // every shard of this lease is at its end, and the segment is finalized
 	Gap    bool                            `json:"gap,omitempty"` // chunks of this segment were gone before they were read
 	// Pins are of the topics that this lease found in the segment, and the frontier does not know yet, by name.
-	Pins   map[string]Pin `json:"pins,omitempty"`
-	Counts Counts         `json:"counts"`
+	Pins map[string]Pin `json:"pins,omitempty"`
+	// Resolved is the frontier's when this was written. Only without transactions is it needed: see Frontier.Behind.
+	Resolved string `json:"resolved,omitempty"`
+	Counts   Counts `json:"counts"`
 
 	// For operators; nothing is derived from them.
 	Event time.Time `json:"event_time,omitzero"`   // the latest of the delivered events
@@ -108,16 +112,19 @@ func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && 
 // Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave cursors behind.
 func (c *Cursor) Over(f *Frontier) bool { return f != nil && c.Segment.Compare(f.Completed) <= 0 }
 
-// Beyond reports whether the cursor is ahead of f: a view reads partition 0 and the lease's own one by one, and has yet to
-// read the frontier that this cursor was written under. Who worked on under f would deliver again.
+// Beyond reports whether the cursor is ahead of f. With transactions it never is for the lease's owner (R1); without them f
+// may be the record of a former owner that was paused.
 func (c *Cursor) Beyond(f *Frontier) bool {
-	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.Current) > 0
+	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.At()) > 0
 }
 
-// void returns what is left of the cursor in a later epoch: no position, but what it counted. Its pins are in the frontier
-// that began the epoch.
+// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics that the
+// frontier may not know yet (I5, I6).
 func (c *Cursor) void(epoch int64) *Cursor {
-	return &Cursor{Version: c.Version, Owner: c.Owner, Time: c.Time, Epoch: epoch, Counts: c.Counts, Event: c.Event, Error: c.Error}
+	return &Cursor{
+		Version: c.Version, Owner: c.Owner, Time: c.Time, Epoch: epoch, Pins: c.Pins, Resolved: c.Resolved,
+		Counts: c.Counts, Event: c.Event, Error: c.Error,
+	}
 }
 
 func shardKey(shard int) string { return fmt.Sprintf("%02d", shard) }
@@ -127,19 +134,37 @@ type Frontier struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
-	// Epoch rises with every seek and reset, which so take the position of every cursor away.
+	// Epoch rises with every move outside the barrier (seek, reset), which voids the position of every cursor.
 	Epoch int64 `json:"epoch,omitempty"`
+	// Term is that of the acquisition that this was written under, and Base was Completed before. Only without transactions.
+	Term int64          `json:"term,omitempty"`
+	Base source.Segment `json:"base,omitzero"`
+	// Seen is, of a move that repairs, the end of each partition that it was decided by: see State.Regressed.
+	Seen []int64 `json:"seen,omitempty"`
+	// Moving says that a move has begun: the owner of lease 0 fences every other lease before it names a segment (R2f).
+	Moving bool `json:"moving,omitempty"`
 	// Reset says that there is no frontier but an epoch: the next start is a first start.
-	Reset     bool           `json:"reset,omitempty"`
-	Completed source.Segment `json:"completed"`       // every event up to and with this segment is delivered
-	Current   source.Segment `json:"current"`         // the one being delivered; none while the feed has no later one
-	Resolved  string         `json:"resolved"`        // the last marker, "<ns>.<10 digits>", or "" before the first
-	Feed      string         `json:"feed"`            // identity of the account or directory
-	Start     string         `json:"start,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
-	Ended     bool           `json:"ended,omitempty"` // everything up to END_TIME is delivered
-	Gap       *Gap           `json:"gap,omitempty"`   // lost history that no marker has told of yet
-	Gaps      int            `json:"gaps,omitempty"`  // how often history was lost
-	Seek      *Seek          `json:"seek,omitempty"`  // set until a segment is complete after it
+	Reset bool `json:"reset,omitempty"`
+	// Born is the epoch of the first frontier after a reset. A cursor of an earlier epoch does not count at all.
+	Born int64 `json:"born,omitempty"`
+	// Leases is the number of leases, and so of partitions of the topic. It never changes: shard SS is of lease SS mod Leases.
+	Leases    int            `json:"leases,omitempty"`
+	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
+	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
+	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the manifest before
+	// the segment is complete. After it is complete, Ends is that of Completed.
+	Shards   []int     `json:"shards,omitempty"`
+	Ends     time.Time `json:"ends,omitzero"`
+	Resolved string    `json:"resolved"` // the last marker, "<ns>.<10 digits>", or "" before the first
+	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them they are in the
+	// frontier's own transaction.
+	Owed  bool   `json:"owed,omitempty"`
+	Feed  string `json:"feed"`            // identity of the account or directory
+	Start string `json:"start,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
+	Ended bool   `json:"ended,omitempty"` // everything up to END_TIME is delivered
+	Gap   *Gap   `json:"gap,omitempty"`   // lost history that no marker has told of yet
+	Gaps  int    `json:"gaps,omitempty"`  // how often history was lost
+	Seek  *Seek  `json:"seek,omitempty"`  // set until a segment is complete after it
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
@@ -154,6 +179,17 @@ func (f *Frontier) At() source.Segment {
 		return f.Completed
 	}
 	return f.Current
+}
+
+// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions a former
+// owner of lease 0 that was paused can write an old frontier behind the newer ones, and compaction then removes those.
+func (f *Frontier) Behind(cursors []*Cursor) bool {
+	for _, c := range cursors {
+		if c != nil && c.Beyond(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another frontier, and stay.
@@ -183,7 +219,7 @@ type Gap struct {
 type Seek struct {
 	From source.Segment `json:"from"` // where delivery stood
 	To   string         `json:"to"`   // a segment, a time as "<ns>.<10 digits>", or "earliest"
-	Told bool           `json:"told"` // a marker has told of it
+	Told bool           `json:"told"` // a marker with the header "seek" is written
 }
 
 // owner is the record that ends an acquisition.

@@ -9,10 +9,14 @@ import (
 
 // Version is the version of the documents this package writes. It reads this one and those before it. A field that old
 // readers may ignore needs no new version; one that changes what the others mean does.
-const Version = 1
+//
+// Version 2 has moves in two phases: a bridge of version 1 would name a segment while a frontier is moving.
+const Version = 2
 
-// documents is how this package reads: Upgrades leads from every version before to this one.
-var documents = codec{version: Version, upgrades: map[int]upgrade{}}
+// documents is how this package reads: upgrades lead from every version before to this one.
+var documents = codec{version: Version, upgrades: map[int]upgrade{
+	1: func(string, map[string]json.RawMessage) error { return nil }, // the new fields are zero: nothing moves
+}}
 
 // upgrade turns the fields of a document of one version into those of the next.
 type upgrade func(key string, fields map[string]json.RawMessage) error

@@ -15,16 +15,30 @@ import (
 
 // State is what the topic says, at some moment. It is never changed once handed out.
 type State struct {
-	Frontier *Frontier // nil before the first start
+	Frontier *Frontier // nil before the first start, and after a reset
 	Epoch    int64     // the frontier's, also after a reset
+	Moving   bool      // the frontier's, also after a reset
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
+	born     int64     // cursors of an earlier epoch do not count
+	entered  []int64   // by lease: the epoch that the cursor was written in
+	terms    []int64   // by lease: of the last owner record
+	marks    []mark    // of stale documents
+	seen     []int64   // the frontier's
 	next     []int64   // by lease: every record below this offset is in the state
 }
+
+// Term names the last acquisition of a lease: it rises with each.
+func (s *State) Term(lease int32) int64 { return s.terms[lease] }
+
+// Passed reports whether the state holds every committed record of partition p below offset.
+func (s *State) Passed(p int32, offset int64) bool { return s.next[p] >= offset }
 
 // View follows all partitions of the offsets topic, read_committed: the shared memory of all instances.
 type View struct {
 	topic string
+	// Trouble hears of errors that the view survives. It may be nil, and is set before Run.
+	Trouble func(error)
 
 	mu      sync.Mutex
 	state   *State
@@ -35,8 +49,11 @@ type View struct {
 // NewView returns the view of a topic with so many partitions. It knows nothing until Run reads.
 func NewView(topic string, partitions int) *View {
 	return &View{
-		topic:   topic,
-		state:   &State{Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions), next: make([]int64, partitions)},
+		topic: topic,
+		state: &State{
+			Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions),
+			entered: make([]int64, partitions), terms: make([]int64, partitions), next: make([]int64, partitions),
+		},
 		changed: make(chan struct{}),
 	}
 }
@@ -68,11 +85,19 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
-			// Errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for.
+			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping for, but
+			// not a connection that ends before its first answer, as with a broker that dies at that moment.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
+			var first *kgo.ErrFirstReadEOF
+			if errors.As(err, &first) {
+				if v.Trouble != nil {
+					v.Trouble(err)
+				}
+				return
+			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: the next start begins anew, "+
-					"as BRIDGE_START says, unless the topic is restored before)", err)
+				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
+					"restarts from scratch at BRIDGE_START)", err)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})
@@ -106,6 +131,7 @@ func (v *View) apply(records ...*kgo.Record) error {
 	defer v.mu.Unlock()
 	s := *v.state
 	s.Cursors, s.Owners, s.next = slices.Clone(s.Cursors), slices.Clone(s.Owners), slices.Clone(s.next)
+	s.entered, s.terms = slices.Clone(s.entered), slices.Clone(s.terms)
 	for _, r := range records {
 		if r.Offset < s.next[r.Partition] {
 			continue
@@ -116,7 +142,11 @@ func (v *View) apply(records ...*kgo.Record) error {
 		s.next[r.Partition] = r.Offset + 1
 	}
 	for p, c := range s.Cursors {
-		if c != nil && c.Epoch < s.Epoch {
+		switch {
+		case c == nil:
+		case c.Epoch < s.born:
+			s.Cursors[p] = nil
+		case c.Epoch < s.Epoch:
 			s.Cursors[p] = c.void(s.Epoch)
 		}
 	}
@@ -139,22 +169,26 @@ func (s *State) apply(r *kgo.Record) error {
 		if err := documents.decode(keyCursor, r.Value, c); err != nil {
 			return err
 		}
-		s.Cursors[r.Partition] = c
+		if s.staleCursor(c, r.Partition, r.Offset) {
+			return nil
+		}
+		s.Cursors[r.Partition], s.entered[r.Partition] = c, c.Epoch
 	case keyFrontier:
 		if r.Value == nil {
-			s.Frontier, s.Epoch = nil, 0
+			s.Frontier, s.Epoch, s.Moving, s.born = nil, 0, false, 0
 			return nil
 		}
 		f := new(Frontier)
 		if err := documents.decode(keyFrontier, r.Value, f); err != nil {
 			return err
 		}
-		if have := s.Frontier; have != nil && f.Epoch == have.Epoch && f.Completed.Compare(have.Completed) < 0 {
-			return nil // of a former owner that was paused for long: without transactions nothing stops it
+		if s.staleFrontier(f, r.Offset) {
+			return nil
 		}
-		s.Frontier, s.Epoch = f, f.Epoch
+		s.settle(f.Seen)
+		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born
 		if f.Reset {
-			s.Frontier = nil
+			s.Frontier, s.born = nil, f.Epoch
 		}
 	case keyOwner:
 		var o owner
@@ -165,7 +199,7 @@ func (s *State) apply(r *kgo.Record) error {
 		if err := documents.decode(keyOwner, r.Value, &o); err != nil {
 			return err
 		}
-		s.Owners[r.Partition] = o.Owner
+		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
 	}
 	return nil
 }
@@ -198,6 +232,16 @@ func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error
 			return nil, ctx.Err()
 		}
 	}
+}
+
+// Reached reports whether the state has every record below these offsets, by lease.
+func (s *State) Reached(ends []int64) bool {
+	for lease, end := range ends {
+		if s.next[lease] < end {
+			return false
+		}
+	}
+	return true
 }
 
 // Cursor returns a copy of the cursor of a lease that its holder may change.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -144,7 +145,7 @@ func (m *Monitor) History(h bridge.History) {
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := Failure{Time: m.now(), Lease: p, Class: class(err), Error: err.Error(), Count: 1}
+	f := Failure{Time: m.now(), Lease: p, Class: class(err), Error: plain.Clip(err.Error()), Count: 1}
 	m.counts.Errors[f.Class]++
 	i := slices.IndexFunc(m.errors, func(have Failure) bool { return have.Lease == p && have.Class == f.Class && have.Error == f.Error })
 	if i >= 0 {

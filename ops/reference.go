@@ -63,7 +63,7 @@ func (c catalog) Unregister(prometheus.Collector) bool { return true }
 
 // A Desc tells what is in it only as text.
 var (
-	descText  = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+	descText  = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 	typeNames = map[bool]string{true: "histogram", false: "counter"}
 )
 

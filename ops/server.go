@@ -8,6 +8,8 @@ import (
 	"net"
 	"net/http"
 	"time"
+
+	"blobfeed/internal/plain"
 )
 
 // Handler serves the monitor and its metrics.
@@ -28,7 +30,7 @@ func Handler(m *Monitor, metrics http.Handler) http.Handler {
 		}
 		body := ""
 		for _, r := range s.Reasons {
-			body += r.Code + ": " + r.Detail + "\n"
+			body += r.Code + ": " + plain.Line(r.Detail) + "\n"
 		}
 		text(w, http.StatusServiceUnavailable, body)
 	})
@@ -64,6 +66,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
+	(&connections{most: maxConnections}).limit(srv)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {

@@ -19,6 +19,9 @@ type chunk struct {
 	modified time.Time
 }
 
+// maxChunks bounds the listing of a shard (I9). A chunk takes 50,000 appends, and a segment has 60.
+const maxChunks = 10_000
+
 // list returns the chunks in order of their numbers.
 func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 	var chunks []chunk
@@ -35,7 +38,10 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: chunk %q: %w", r.prefix, e.Name, err)
+			return nil, fmt.Errorf("listing %s: the number of chunk %.100q is out of range", r.prefix, e.Name)
+		}
+		if len(chunks) == maxChunks {
+			return nil, fmt.Errorf("listing %s: there are more than %d chunks: check what wrote them", r.prefix, maxChunks)
 		}
 		chunks = append(chunks, chunk{index, e.Name, e.Size, e.Modified})
 	}

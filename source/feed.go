@@ -41,7 +41,7 @@ const (
 	segmentsRoot  = "idx/segments/"
 	manifestName  = "/meta.json"
 	container     = "$blobchangefeed/"
-	maxDocument   = 16 << 20 // of a JSON document
+	maxDocument   = 1 << 20 // bytes of a JSON document: 20,000 shards
 )
 
 // LastConsumable returns the begin of the newest segment that may be read: zero if the feed does not say yet.
@@ -76,9 +76,9 @@ func (f *Feed) document(ctx context.Context, name string, doc any) error {
 			break
 		}
 		if n > maxDocument {
-			return fmt.Errorf("reading %s: it is above %d bytes", name, maxDocument)
+			return fmt.Errorf("reading %s: it is above the limit of %d bytes", name, maxDocument)
 		}
-		text = make([]byte, 4*n)
+		text = make([]byte, min(4*n, maxDocument+1)) // one byte more tells that it is above
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), doc); err != nil {
 		return fmt.Errorf("parsing %s: %w", name, err)

@@ -19,6 +19,12 @@ type Manifest struct {
 	Paths     map[int]string // prefix of each shard's chunks, with a slash at its end
 }
 
+// maxName is the longest name that a blob may have.
+const maxName = 1024
+
+// maxShards bounds the readers of a segment (I9). The service numbers shards with two digits; real accounts have up to three.
+const maxShards = 1000
+
 // Manifest reads the manifest of seg.
 func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 	name := segmentsRoot + seg.String() + manifestName
@@ -43,15 +49,18 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 		Segment: seg, Begin: doc.Begin.UTC(), Interval: time.Duration(doc.Interval) * time.Second,
 		Finalized: *doc.Status == "Finalized", Paths: map[int]string{},
 	}
+	if n := len(*doc.Paths); n > maxShards {
+		return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %d entries, the limit is %d", name, n, maxShards)
+	}
 	for _, path := range *doc.Paths {
 		path = strings.TrimPrefix(path, container)
 		parts := strings.Split(path, "/")
-		if len(parts) < 3 || parts[0] != "log" || !digits(parts[1]) || parts[len(parts)-1] != "" {
-			return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %q, want log/<shard>/…/", name, path)
+		if len(parts) < 3 || parts[0] != "log" || !digits(parts[1]) || parts[len(parts)-1] != "" || len(path) > maxName {
+			return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %.100q, want log/<shard>/…/", name, path)
 		}
 		shard, err := strconv.Atoi(parts[1])
 		if err != nil {
-			return Manifest{}, fmt.Errorf("parsing %s: shard %q: %w", name, parts[1], err)
+			return Manifest{}, fmt.Errorf("parsing %s: shard %.20q is out of range", name, parts[1])
 		}
 		if _, twice := m.Paths[shard]; twice {
 			return Manifest{}, fmt.Errorf("parsing %s: shard %02d is in chunkFilePaths twice", name, shard)

@@ -32,6 +32,14 @@ func ParseSegment(s string) (Segment, error) {
 // Time returns the begin of the segment.
 func (s Segment) Time() time.Time { return time.Unix((s.minute+segmentEpoch)*60, 0).UTC() }
 
+// Before returns a name before seg and after every earlier segment: those after it begin with seg.
+func Before(seg Segment) Segment {
+	if seg == (Segment{}) {
+		return seg
+	}
+	return Segment{seg.minute - 1}
+}
+
 // String returns YYYY/MM/DD/HHMM, as in the feed's paths, or "" for the zero value.
 func (s Segment) String() string {
 	if s == (Segment{}) {

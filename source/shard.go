@@ -22,6 +22,7 @@ type Batch struct {
 	Blob   string // name of the chunk
 	Chunk  int
 	Offset int64         // of the block
+	Memory int           // bytes that the block and its events take, about
 	Next   ShardPosition // behind it
 }
 
@@ -97,9 +98,9 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 	return nil
 }
 
-// Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to go on. With a
-// DamageError, b has the block's events before the damage. The call after that lists and reads anew: damage may also be
-// in what is between here and the service.
+// Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to continue. With a
+// DamageError, b has the block's events before the damage. The call after that, and after an ErrNotFound, lists and reads
+// again: damage may also be in what is between here and the service, and retention may have removed what was listed.
 func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	b.Events = b.Events[:0]
 	if r.doubted {
@@ -109,7 +110,7 @@ func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	}
 	err := r.next(ctx, b)
 	var d *DamageError
-	r.doubted = errors.As(err, &d)
+	r.doubted = errors.As(err, &d) || errors.Is(err, ErrNotFound) // I8: only a new listing says that the chunk is gone
 	return err
 }
 
@@ -167,7 +168,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 		if data := r.have(off); len(data) > 0 {
 			blk, err := r.header.ReadBlock(data, off)
 			if err == nil {
-				b.Events, err = r.header.Events(blk, b.Events)
+				b.Events, b.Memory, err = r.header.Decode(blk, b.Events)
 			}
 			if err == nil {
 				r.grow = 0

@@ -2,6 +2,7 @@ package tracing
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -9,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 )
 
 // Ended implements bridge.Tracer.
@@ -77,7 +79,8 @@ func (t *Tracer) Failed(lease int32, err error) {
 
 func fail(s trace.Span, err error, at time.Time) {
 	if err != nil {
-		s.RecordError(err, trace.WithTimestamp(at))
-		s.SetStatus(codes.Error, err.Error())
+		text := plain.Clip(err.Error())
+		s.RecordError(errors.New(text), trace.WithTimestamp(at))
+		s.SetStatus(codes.Error, text)
 	}
 }

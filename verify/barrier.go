@@ -4,6 +4,7 @@ package verify
 // It keeps a number a partition.
 type Barrier struct {
 	failures
+	bare   bareFirst
 	topics byTopic[map[int32]uint64] // the newest segment by partition
 }
 
@@ -19,6 +20,9 @@ func (b *Barrier) Note(r Record) {
 		delete(newest, r.Partition)
 	}
 	if r.Key == nil {
+		return
+	}
+	if b.bare.over(&r) {
 		return
 	}
 	header := r.Header("position")

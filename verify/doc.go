@@ -9,6 +9,7 @@
 //	Sequence   per key, the sequencers of the service never fall
 //	Partition  each key is on the partition that a function says, or else on one
 //	Barrier    per partition, no segment comes after a later one
+//	Time       each record has the timestamp of its event
 //	Resolved   after a marker R on a partition nothing with updated <= R comes; R never falls; every partition gets every R
 //	Before     what an event says was before is what the event before it of the key left
 //	Table      each record is its key's row, or a tombstone; there are no markers
@@ -21,13 +22,16 @@
 // # What is read
 //
 // The headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), whatever the envelope and the format.
-// Where a record has none of them (HEADERS=none), the value is asked, if it is JSON: for event_id and sequencer of the row,
-// for updated and resolved. The position is nowhere else, so Order, Progress and Barrier can't be used then. A record that
-// tells nothing at all is a failure, not a pass.
+// Where a record has none of them (HEADERS=none), the value is asked, in JSON, or in Avro if Record.Avro finds schemas: for
+// event_id and sequencer of the row, for updated and resolved. The position is nowhere else, so Order, Progress and Barrier
+// can't be used then. A record that tells nothing at all is a failure, not a pass.
 //
-// The promises are those of DELIVERY=exactly_once. With at_least_once, Unique, Order and Progress fail when events come
-// again, and Replay wants ReplayRepeats. With DELETES=both a tombstone may follow its deletion. In a compacted topic
-// (ReplayLatest) events are missing by design, and so are markers.
+// The promises are those of DELIVERY=exactly_once. With at_least_once, events may come again: then show the other validators
+// only what Seen has not seen, leave Unique out, and Replay wants ReplayRepeats. With DELETES=both a tombstone may follow its
+// deletion. In a compacted topic (ReplayLatest) events are missing by design, and so are markers.
+//
+// A marker says its time in its value, which is what Flink reads, and in its header; both count. Markers that have a topic of
+// their own are put among the records by Aside, and then judged like others.
 //
 // A marker with a header seek says that the bridge was moved on purpose: behind it, on its partition, events may come again,
 // in the feed's order and once, and at or below the last marker. Unique counts them.

@@ -43,6 +43,13 @@ func (r *Record) sequence() (text []byte, present bool) {
 	return r.document().sequence, true
 }
 
+// Tells reports whether a record says which event it is of, and when that was: by headers, or by the value.
+func (r *Record) Tells() (event, time bool) {
+	_, _, event = r.identity()
+	_, time = parseClock(r.updated())
+	return event, time
+}
+
 // identity returns what tells an event from others: its id, or else its key and its time; and that as text.
 func (r *Record) identity() (x id, text []byte, ok bool) {
 	if text = r.eventID(); len(text) > 0 {
@@ -54,12 +61,14 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 	return id{}, nil, false
 }
 
-// document is what is read of a JSON value, of whatever envelope. Avro has none: its headers are asked for all.
+// document is what is read of a value in JSON, of whatever envelope, or in Avro, where somebody finds its schemas.
 type document struct {
 	parsed                          bool
 	id, updated, sequence, resolved []byte
 	after, before                   json.RawMessage // nil where there is none, or a null
 	row                             bool            // the value itself is the row
+	members                         map[string]span // of a value in Avro
+	upTo                            *upTo           // of a marker in a topic of its own
 	path                            string          // of the row
 }
 
@@ -68,7 +77,12 @@ func (r *Record) document() *document {
 		r.doc = &document{}
 	}
 	if !r.doc.parsed {
-		*r.doc = parseDocument(r.Value)
+		text, members := r.Avro.read(r.Value)
+		if members == nil {
+			text = r.Value
+		}
+		*r.doc = parseDocument(text)
+		r.doc.members = members
 	}
 	return r.doc
 }
@@ -80,6 +94,12 @@ type columns struct {
 	Path      string `json:"path"`
 }
 
+// upTo is the place in the topic of records of which a marker in a topic of its own speaks.
+type upTo struct {
+	Partition *int32 `json:"partition"`
+	Offset    *int64 `json:"offset"`
+}
+
 // members are those of every envelope: wrapped, enriched (also inside a payload), and row and bare, where the value is the
 // row and the rest is in __crdb__.
 type members struct {
@@ -89,6 +109,8 @@ type members struct {
 	Before   json.RawMessage `json:"before"`
 	Updated  string          `json:"updated"`
 	Resolved string          `json:"resolved"`
+	Record   json.RawMessage `json:"record"`
+	upTo
 	Sentinel struct {
 		Updated  string `json:"updated"`
 		Resolved string `json:"resolved"`
@@ -107,6 +129,12 @@ func parseDocument(value []byte) document {
 	}
 	if len(m.Payload) > 0 && m.Payload[0] == '{' {
 		return parseDocument(m.Payload)
+	}
+	if m.Record != nil { // the bare envelope in Avro
+		m.After = m.Record
+	}
+	if m.Partition != nil && m.Offset != nil {
+		d.upTo = &m.upTo
 	}
 	row := m.columns
 	if d.row = row.Path != ""; !d.row {

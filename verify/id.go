@@ -15,7 +15,11 @@ func idOf(text []byte) id {
 	if x, ok := parseUUID(text); ok {
 		return x
 	}
-	var x id
+	return hashed(text)
+}
+
+// hashed is a text in 16 bytes.
+func hashed(text []byte) (x id) {
 	for i, seed := range seeds {
 		h := maphash.Bytes(seed, text)
 		for j := range 8 {

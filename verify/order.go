@@ -6,6 +6,7 @@ package verify
 // that follows its value with DELETES=both. After a seek a key begins anew. It keeps about 150 bytes a key, and the key.
 type Order struct {
 	failures
+	bare   bareFirst
 	rounds rounds
 	moves  bool
 	topics byTopic[byKey[place]]
@@ -32,6 +33,9 @@ func (o *Order) Moves() *Order {
 func (o *Order) Note(r Record) {
 	round := o.rounds.at(&r)
 	if r.Key == nil {
+		return
+	}
+	if o.bare.over(&r) {
 		return
 	}
 	header := r.Header("position")

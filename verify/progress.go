@@ -7,6 +7,7 @@ package verify
 // a partition and shard.
 type Progress struct {
 	failures
+	bare   bareFirst
 	rounds rounds
 	topics byTopic[map[lot]place]
 }
@@ -26,6 +27,9 @@ func NewProgress() *Progress {
 func (v *Progress) Note(r Record) {
 	round := v.rounds.at(&r)
 	if r.Key == nil {
+		return
+	}
+	if v.bare.over(&r) {
 		return
 	}
 	header := r.Header("position")

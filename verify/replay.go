@@ -16,6 +16,9 @@ type Replay struct {
 	rounds   rounds
 	moves    bool
 	keys     byKey[chain]
+	made     bool // values say when they were made
+	latest   event
+	was      *was // nil: no setting has changed
 	required int64
 }
 
@@ -25,7 +28,7 @@ type ReplayMode uint8
 // The modes.
 const (
 	ReplayExact   ReplayMode = iota // each event once
-	ReplayRepeats                   // events may come again (DELIVERY=at_least_once)
+	ReplayRepeats                   // events may come again, but each key ends on its newest (DELIVERY=at_least_once)
 	ReplayLatest                    // of a key only the latest event has to be there (a compacted topic)
 )
 
@@ -36,10 +39,17 @@ func (v *Replay) Moves() *Replay {
 	return v
 }
 
+// Made says that values are of the enriched envelope: ts_ms and ts_ns at the top may differ.
+func (v *Replay) Made() *Replay {
+	v.made = true
+	return v
+}
+
 // chain is the events of a key.
 type chain struct {
 	events []event
 	next   int // the first that did not come in this round, but for those that others overtook
+	last   int // the one that came last
 	round  uint16
 	index  map[id]int32 // of events, once one came that is not the next
 	twice  bool         // an event is expected more than once; known with index
@@ -72,7 +82,7 @@ func (v *Replay) Expect(r Record, required bool) {
 	if r.Key == nil {
 		return
 	}
-	e := eventOf(&r)
+	e := v.eventOf(&r)
 	if required {
 		e.rest |= replayRequired
 		v.required++
@@ -82,16 +92,24 @@ func (v *Replay) Expect(r Record, required bool) {
 		c.events = slices.Grow(c.events, 1+len(c.events)/4)
 	}
 	c.events = append(c.events, e)
+	v.latest = e
 }
 
 // Required is how many of the expected events have to be there. Where it is 0, nothing says that none is lost.
 func (v *Replay) Required() int64 { return v.required }
 
-func eventOf(r *Record) event {
-	e := event{value: maphash.Bytes(seed, r.Value)}
+func (v *Replay) eventOf(r *Record) event {
+	value := r.Value
+	if v.made {
+		value = r.withoutMade()
+	}
+	e := event{value: maphash.Bytes(seed, value)}
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := range r.Headers {
+		if v.mode == ReplayRepeats && r.Headers[i].Key == "epoch" {
+			continue // of the state that it was written under
+		}
 		name, text := r.Headers[i].Key, r.Headers[i].Value
 		maphash.WriteComparable(&h, [2]int{len(name), len(text)}) // where each ends
 		_, _ = h.WriteString(name)                                // a Hash never fails
@@ -101,7 +119,7 @@ func eventOf(r *Record) event {
 	var known bool
 	var text []byte
 	if e.id, text, known = r.identity(); !known {
-		e.id = idOf(r.Value)
+		e.id = idOf(value)
 	} else if _, ok := parseUUID(text); ok {
 		e.rest |= replayNamed
 	}
@@ -145,7 +163,10 @@ func (v *Replay) Note(r Record) {
 	if c.round != round {
 		c.begin(round)
 	}
-	e := eventOf(&r)
+	e := v.eventOf(&r)
+	if v.was != nil {
+		e = v.translate(&r, e)
+	}
 	i := c.find(&e)
 	if i < 0 {
 		v.add(&r, "event %s is not expected", e.name(&r))
@@ -164,6 +185,7 @@ func (v *Replay) Note(r Record) {
 	}
 	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
+	c.last = i
 }
 
 // begin lets all events come again, after a seek.
@@ -225,20 +247,26 @@ func (v *Replay) Failures() []Failure {
 			lacking = append(lacking, key)
 		}
 	}
-	if missing == 0 {
+	f := &failures{}
+	if v.mode == ReplayRepeats && !v.moves {
+		v.stale(f)
+	}
+	if missing == 0 && len(f.first) == 0 {
 		return v.failures.Failures()
 	}
 	// In front, as in Complete.
-	f := &failures{}
 	slices.Sort(lacking)
-	f.end("%d of %d required events are missing", missing, v.required)
+	if missing > 0 {
+		f.end("%d of %d required events are missing", missing, v.required)
+	}
+	full := len(f.first) + examples
 	for _, key := range lacking[:min(examples, len(lacking))] {
 		v.keys[key].missing(v.mode, func(e *event, i int) {
 			name := "an event"
 			if e.rest&replayNamed != 0 {
 				name = "event " + e.id.uuid()
 			}
-			if len(f.first) <= examples {
+			if len(f.first) < full {
 				f.put(Failure{Key: key}, "%s is missing, number %d of the key's %d", name, i+1, len(v.keys[key].events))
 			}
 		})
@@ -246,6 +274,35 @@ func (v *Replay) Failures() []Failure {
 	f.first = append(f.first, v.first...)
 	f.more = v.more
 	return f.Failures()
+}
+
+// stale adds keys that end on an older event than they have to. What comes again comes in order, so behind the newest of the
+// required events there is nothing older.
+func (v *Replay) stale(f *failures) {
+	var keys []string
+	for key, c := range v.keys {
+		if at := c.newest(); at >= 0 && c.events[at].rest&replaySeen != 0 && c.last < at {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	if len(keys) > 0 {
+		f.end("the last event of a key is not its newest, with %d of %d keys", len(keys), len(v.keys))
+	}
+	for _, key := range keys[:min(examples, len(keys))] {
+		c := v.keys[key]
+		f.put(Failure{Key: key}, "the last event is number %d of the key's %d, and number %d came before", c.last+1, len(c.events), c.newest()+1)
+	}
+}
+
+// newest returns the last of the required events, or -1.
+func (c *chain) newest() int {
+	for i, e := range slices.Backward(c.events) {
+		if e.rest&replayRequired != 0 {
+			return i
+		}
+	}
+	return -1
 }
 
 // missing counts the required events that did not come, and shows them.

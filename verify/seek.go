@@ -10,6 +10,25 @@ func (r *Record) seeks() bool {
 	return ok
 }
 
+// bareFirst knows partitions whose records had no headers at first (HEADERS=none), as before a change of that setting.
+type bareFirst struct{ headed map[stretch]bool }
+
+// over reports whether a record is one of those, of which nothing can be said.
+func (b *bareFirst) over(r *Record) bool {
+	lane := stretch{r.Topic, r.Partition}
+	if b.headed[lane] {
+		return false
+	}
+	if r.bare() {
+		return true
+	}
+	if b.headed == nil {
+		b.headed = map[stretch]bool{}
+	}
+	b.headed[lane] = true
+	return false
+}
+
 // rounds counts the seeks on each partition. Promises hold within a round.
 type rounds struct{ of map[stretch]uint16 }
 

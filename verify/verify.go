@@ -1,6 +1,9 @@
 package verify
 
-import "fmt"
+import (
+	"cmp"
+	"fmt"
+)
 
 // Record is a record of a topic. A nil key makes it a marker.
 type Record struct {
@@ -9,7 +12,9 @@ type Record struct {
 	Offset     int64
 	Key, Value []byte
 	Headers    []Header
-	Millis     int64 // 0: not known
+	Millis     int64  // 0: not known
+	In         string // the topic that holds it, where that is another than the one that it speaks of
+	Avro       *Avro  // reads the value, if it is Avro's; nil: nobody does
 
 	doc *document // of the value, where a Group shares it among its validators
 }
@@ -54,6 +59,7 @@ var (
 	_ Validator = (*Resolved)(nil)
 	_ Validator = (*Before)(nil)
 	_ Validator = (*Table)(nil)
+	_ Validator = (*Time)(nil)
 	_ Validator = (*Replay)(nil)
 )
 
@@ -94,7 +100,7 @@ func (f *failures) add(r *Record, format string, args ...any) {
 		f.more++
 		return
 	}
-	f.put(Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}, format, args...)
+	f.put(Failure{Topic: cmp.Or(r.In, r.Topic), Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}, format, args...)
 }
 
 // end adds what was not seen at a record.

@@ -17,12 +17,12 @@ import (
 
 // checkKafka looks at the brokers.
 func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) error {
+	for _, danger := range c.Insecure() {
+		found.Add("security", check.Warning, danger, "")
+	}
 	if len(c.KafkaBrokers) == 0 {
 		found.Add("kafka", check.Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
 		return checkRegistry(ctx, c, found)
-	}
-	for _, danger := range c.Insecure() {
-		found.Add("kafka", check.Warning, danger, "")
 	}
 	client, err := kafkaClient(c, c.Name+"-check", 1)
 	if err != nil {
@@ -103,13 +103,17 @@ func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*
 	} else if len(written) == 0 {
 		written[name] = c.TopicPartitions
 	}
+	state := kafka.Topic{Name: c.Name + ".offsets", Read: true, Partitions: c.OffsetsLeases, Compacted: true}
+	if _, one := topics.Constant(); !one {
+		state.Largest, state.Grows = checkTemplate(c, record, topics, f, found)
+	}
 	for _, name := range slices.Sorted(maps.Keys(written)) {
 		add(kafka.Topic{Name: name, Records: f != nil, Partitions: written[name], EventTimes: true, Keyless: record.Markers == envelope.MarkersInline})
 		if record.Markers == envelope.MarkersTopic {
 			add(kafka.Topic{Name: name + ".resolved", Partitions: written[name]})
 		}
 	}
-	add(kafka.Topic{Name: c.Name + ".offsets", Read: true, Partitions: c.OffsetsLeases, Compacted: true})
+	add(state)
 	if c.OnError == "dead_letter" {
 		add(kafka.Topic{Name: c.DeadLetterTopic(), Partitions: 1})
 	}

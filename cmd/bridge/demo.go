@@ -20,6 +20,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/config"
 	"blobfeed/integration/feedsim"
+	"blobfeed/internal/plain"
 )
 
 const demoTopic = "blob-changes"
@@ -169,11 +170,11 @@ func show(ctx context.Context, address string, stdout io.Writer) error {
 			case shown < 2:
 				fmt.Fprintf(stdout, "%s\n    key    %s\n    value  %s\n", where, readable(r.Key), readable(r.Value))
 				for _, h := range r.Headers {
-					fmt.Fprintf(stdout, "    header %s: %s\n", h.Key, h.Value)
+					fmt.Fprintf(stdout, "    header %s: %s\n", h.Key, plain.Line(string(h.Value)))
 				}
 				shown++
 			default:
-				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), readable(r.Key))
+				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), plain.Line(readable(r.Key)))
 			}
 		})
 	}

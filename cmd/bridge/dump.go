@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
@@ -88,6 +89,11 @@ type dumper struct {
 // print writes a document as JSON, or as text.
 func (d dumper) print(doc any, format string, args ...any) error {
 	if !d.json {
+		for i, a := range args {
+			if text, ok := a.(string); ok {
+				args[i] = plain.Line(text) // a line break in a name must not look like another line
+			}
+		}
 		_, err := fmt.Fprintf(d.out, format+"\n", args...)
 		return err
 	}

@@ -11,7 +11,6 @@ import (
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/dir"
-	"blobfeed/source/ocf"
 )
 
 // openFeed returns the feed that the settings name, its identity, and the storage account if the settings tell it.
@@ -30,7 +29,7 @@ func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, acc
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
 	}
-	return source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: ocf.Limits{}}), id, account, nil
+	return source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: blockLimits(memoryLimit(c))}), id, account, nil
 }
 
 func openStore(c *config.Config, observe observe) (store source.Store, id, account string, err error) {

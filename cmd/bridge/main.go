@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -55,7 +56,18 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
+// execute runs a verb. What is printed holds names and texts of others: a terminal must not act on them. The log, which may
+// redraw a line, escapes by itself.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	out, errs := plain.NewWriter(stdout), plain.NewWriter(stderr)
+	code := dispatch(ctx, args, out, stderr, errs)
+	if err := errors.Join(out.Flush(), errs.Flush()); err != nil && code == exitOK {
+		return exitFailed
+	}
+	return code
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer) int {
 	if len(args) == 0 {
 		help(stderr)
 		return exitUsage
@@ -66,7 +78,7 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	}
 	i := slices.IndexFunc(verbs(), func(v verb) bool { return v.name == args[0] })
 	if i < 0 {
-		fmt.Fprintf(stderr, "bridge: there is no verb %q\n\n", args[0])
+		fmt.Fprintf(errs, "bridge: there is no verb %q\n\n", args[0])
 		help(stderr)
 		return exitUsage
 	}
@@ -78,16 +90,16 @@ func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.As(err, &usage), errors.As(err, &settings):
-		fmt.Fprintln(stderr, "bridge:", err)
+		fmt.Fprintln(errs, "bridge:", err)
 		return exitUsage
 	case errors.Is(err, offsets.ErrFenced):
-		fmt.Fprintln(stderr, "bridge:", err)
+		fmt.Fprintln(errs, "bridge:", plain.Clip(err.Error()))
 		return exitFenced
 	case errors.As(err, &broken):
-		fmt.Fprintln(stderr, "bridge:", err)
+		fmt.Fprintln(errs, "bridge:", err)
 		return exitBroken
 	default:
-		fmt.Fprintln(stderr, "bridge:", err)
+		fmt.Fprintln(errs, "bridge:", plain.Clip(err.Error()))
 		return exitFailed
 	}
 }

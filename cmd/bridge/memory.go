@@ -11,31 +11,50 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/config"
+	"blobfeed/source/ocf"
 )
 
 // containerShare is how much of a container's memory the process takes by itself: the kernel counts more than Go does.
 const containerShare = 0.9
 
+// ownPages is the program itself in memory, which Go does not count, and what lies between the heap and its limit at worst.
+const ownPages = 64 << 20
+
 // limitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
 // holds fewer records. It returns the limit; 0 is none. The processors need nothing: Go takes those of the container.
 func limitMemory(c *config.Config, o *bridge.Options) int64 {
-	limit := int64(c.MemoryLimit)
-	if limit == 0 {
-		if set := debug.SetMemoryLimit(-1); set != math.MaxInt64 {
-			limit = set // GOMEMLIMIT
-		} else if most := containerLimit(os.DirFS("/")); most > 0 {
-			limit = int64(float64(most) * containerShare)
-		}
-	}
+	limit := memoryLimit(c)
 	if limit == 0 {
 		return 0
 	}
-	debug.SetMemoryLimit(limit)
-	// Measured: a byte of a record held takes three with its event, headers and the client's batches, and the garbage
-	// collector wants as much again. The rest is for reading, which takes ReadSize a shard, and for what is always there.
-	o.BufferBytes = int(max(limit/8, 1<<20))
+	debug.SetMemoryLimit(limit - min(limit/4, ownPages))
+	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and what is
+	// always there.
+	o.BufferBytes = int(max(limit/8*3, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, limit/32)
 	return limit
+}
+
+// memoryLimit returns the memory that the process may take; 0 is any.
+func memoryLimit(c *config.Config) int64 {
+	if c.MemoryLimit != 0 {
+		return int64(c.MemoryLimit)
+	}
+	if set := debug.SetMemoryLimit(-1); set != math.MaxInt64 {
+		return set // GOMEMLIMIT
+	}
+	return int64(float64(containerLimit(os.DirFS("/"))) * containerShare)
+}
+
+// blockLimits bounds what one block of the feed may take, from the memory of the process: several shards have one at a
+// time, and measured, what is hostile takes up to forty times as much as records. A block of the service has 66 KB, and its
+// events take as much again.
+func blockLimits(memory int64) ocf.Limits {
+	if memory == 0 {
+		return ocf.Limits{}
+	}
+	block := int(min(max(memory/256, 1<<20), 64<<20))
+	return ocf.Limits{Header: min(block/4, 1<<20), Block: block, Decompressed: block}
 }
 
 // containerLimit returns the memory limit of the control group of this process, of version 2 or 1; 0 if there is none.

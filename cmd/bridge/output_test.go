@@ -81,7 +81,7 @@ func TestVerifyRegistersNothing(t *testing.T) {
 		"nosuch": {exitFailed, "opening topic nosuch: it does not exist"},
 		"other":  {exitUsage, "subject other-key in the registry does not have the schema"},
 	} {
-		if code, stdout, stderr := call(t, "verify", "--topic", topic); code != want.code || !strings.Contains(stderr, want.says) || strings.Contains(stderr, "AUTO_REGISTER") {
+		if code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic); code != want.code || !strings.Contains(stderr, want.says) || strings.Contains(stderr, "AUTO_REGISTER") {
 			t.Errorf("%s: exit code %d: %s%s", topic, code, stdout, stderr)
 		}
 	}

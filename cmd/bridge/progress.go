@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/config"
+	"blobfeed/internal/plain"
 	"blobfeed/logging"
 )
 
@@ -43,6 +44,7 @@ func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
 	}
+	stderr = plain.NewWriter(stderr) // never torn: a handler writes whole lines
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
 	opts := &slog.HandlerOptions{Level: level}

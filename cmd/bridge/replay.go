@@ -80,7 +80,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 
 // inOrder refuses times that can't be read, and those between which there is nothing.
 func inOrder(from, to string) error {
-	last, err := bridge.ParseTime(to)
+	last, err := bridge.ParseEnd(to)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/ops"
 	"blobfeed/partitioner"
+	"blobfeed/source"
 	"blobfeed/tracing"
 )
 
@@ -66,14 +67,16 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		o.Tracer, observers = traces, append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
-	stopServing, err := serve(ctx, c, ops.Handler(monitor, metrics), log)
+	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
 	defer stopServing()
-	log.Info("starting", "version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
-	for _, danger := range c.Insecure() {
-		log.Warn("insecure settings", "danger", danger)
+	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+	if dangers := c.Insecure(); len(dangers) > 0 {
+		starting.Warn("starting", "insecure", dangers)
+	} else {
+		starting.Info("starting")
 	}
 	b := bridge.New(o)
 	monitor.Watch(b)
@@ -141,6 +144,11 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
+	return optionsFor(c, feed, id, account, observe)
+}
+
+// optionsFor does so with a feed, or none for verbs that look at what is in Kafka.
+func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe observe) (bridge.Options, error) {
 	record, topics, encoder, err := output(c, account, observe.registry)
 	if err != nil {
 		return bridge.Options{}, err
@@ -163,7 +171,7 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
-		if end, err = bridge.ParseTime(c.EndTime); err != nil {
+		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
 			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
 		}
 	}
@@ -184,7 +192,8 @@ func options(c *config.Config, observe observe) (bridge.Options, error) {
 			"BRIDGE_DELIVERY": c.Delivery,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
-		TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
+		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,

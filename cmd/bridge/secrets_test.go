@@ -241,7 +241,12 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 				if at == nil {
 					return ""
 				}
-				resp, err := http.Get("http://" + at[1] + path)
+				req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+at[1]+path, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				req.SetBasicAuth("", os.Getenv("BRIDGE_HTTP_TOKEN"))
+				resp, err := http.DefaultClient.Do(req)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
@@ -29,7 +30,16 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 		log.Warn("no status page, probes and metrics: set BRIDGE_HTTP_ADDR to a free address, or to off", "error", err)
 		return func() {}, nil
 	}
-	log.Info("serving HTTP", "address", l.Addr().String())
+	log.Info("serving HTTP", "address", l.Addr().String(), "tls", c.HTTPCertFile != "", "token", c.HTTPToken != "")
+	if c.HTTPCertFile != "" {
+		l = tls.NewListener(l, &tls.Config{
+			MinVersion: tls.VersionTLS12,
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // so that a rotation needs no restart
+				cert, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile)
+				return &cert, err
+			},
+		})
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -39,6 +49,22 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 		}
 	}()
 	return func() { cancel(); <-ended }, nil
+}
+
+// guard says who may see what is served.
+func guard(c *config.Config, log *slog.Logger) *ops.Guard {
+	g := &ops.Guard{Hosts: c.HTTPHosts}
+	if c.HTTPToken != "" {
+		g.Token = func() string {
+			fresh, err := c.Reread()
+			if err != nil {
+				log.Warn("the token for HTTP can't be read again; the one before stays in force", "error", err)
+				fresh = c
+			}
+			return string(fresh.HTTPToken)
+		}
+	}
+	return g
 }
 
 func info(c *config.Config, o *bridge.Options, memory int64) ops.Info {

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"blobfeed/config"
+	"blobfeed/integration/pki"
 )
 
 func TestHealthcheck(t *testing.T) {
@@ -62,5 +69,85 @@ func TestPortTaken(t *testing.T) {
 	t.Setenv(httpAddr, c.HTTPAddr)
 	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil || !strings.Contains(err.Error(), httpAddr) {
 		t.Errorf("as a setting: %v", err)
+	}
+}
+
+// With a certificate and a token the answers are encrypted, and for those who know the token; both follow a rotation of
+// their files, and the health check needs neither.
+func TestServeTLS(t *testing.T) {
+	dir := t.TempDir()
+	authority, err := pki.New("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	issue := func() (cert, key string) {
+		pair, err := authority.Issue("bridge", time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if cert, key, err = pair.Write(dir, "http"); err != nil {
+			t.Fatal(err)
+		}
+		return cert, key
+	}
+	token := filepath.Join(dir, "token")
+	write := func(text string) {
+		if err := os.WriteFile(token, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, key := issue()
+	write("first")
+	setAll(t, map[string]string{
+		"SOURCE_URL": "file://" + dir, "HTTP_ADDR": "127.0.0.1:0", "HTTP_CERT_FILE": cert, "HTTP_KEY_FILE": key, "HTTP_TOKEN_FILE": token,
+	})
+	c, err := config.Load(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ready") })
+	stop, err := serve(t.Context(), c, guard(c, logger).Wrap(answers), logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	_, address, _ := strings.Cut(log.String(), "address=")
+	address, _, _ = strings.Cut(address, " ")
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(authority.PEM)
+	get := func(token string) (status int, serial string) {
+		t.Helper()
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+"/status", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+token)
+		tr := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{RootCAs: roots}}
+		resp, err := (&http.Client{Transport: tr}).Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		return resp.StatusCode, resp.TLS.PeerCertificates[0].SerialNumber.String()
+	}
+	status, before := get("first")
+	if other, _ := get("second"); status != http.StatusOK || other != http.StatusUnauthorized {
+		t.Errorf("with the token %d, with another one %d", status, other)
+	}
+	issue()
+	write("second")
+	status, after := get("second")
+	if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized || before == after {
+		t.Errorf("after a rotation: with the token %d, with the old one %d, certificates %s and %s", status, other, before, after)
+	}
+	write("")
+	if status, _ := get(""); status != http.StatusUnauthorized {
+		t.Errorf("with an empty file: %d", status)
+	}
+	t.Setenv(httpAddr, address)
+	if code, stdout, stderr := call(t, "healthcheck"); code != exitOK || !strings.Contains(stdout, "ready") {
+		t.Errorf("healthcheck: exit code %d: %s%s", code, stdout, stderr)
 	}
 }

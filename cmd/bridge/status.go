@@ -14,6 +14,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"blobfeed/internal/plain"
 	"blobfeed/status"
 )
 
@@ -43,8 +44,14 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	defer done()
-	if err := showStatus(ctx, r, stdout, asJSON, false); err != nil || *watch == 0 {
+	if err := showStatus(ctx, r, stdout, asJSON, nil); err != nil || *watch == 0 {
 		return err
+	}
+	var screen io.Writer // to overwrite
+	if out, ok := stdout.(*plain.Writer); ok {
+		if f, ok := out.Unwrap().(*os.File); ok && terminal(f) {
+			screen = f
+		}
 	}
 	t := time.NewTicker(*watch)
 	defer t.Stop()
@@ -54,14 +61,13 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		case <-ctx.Done():
 			return nil
 		}
-		f, ok := stdout.(*os.File)
-		if err := showStatus(ctx, r, stdout, asJSON, ok && terminal(f)); err != nil && ctx.Err() == nil {
-			fmt.Fprintln(stderr, "bridge:", err) // brokers may come back
+		if err := showStatus(ctx, r, stdout, asJSON, screen); err != nil && ctx.Err() == nil {
+			fmt.Fprintln(stderr, "bridge:", plain.Line(err.Error())) // brokers may come back
 		}
 	}
 }
 
-func showStatus(ctx context.Context, r *reader, out io.Writer, asJSON, overwrite bool) error {
+func showStatus(ctx context.Context, r *reader, out io.Writer, asJSON bool, screen io.Writer) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
 	defer cancel()
 	s, err := r.Status(ctx)
@@ -71,8 +77,8 @@ func showStatus(ctx context.Context, r *reader, out io.Writer, asJSON, overwrite
 	if asJSON {
 		return json.NewEncoder(out).Encode(s)
 	}
-	if overwrite {
-		fmt.Fprint(out, "\x1b[H\x1b[2J")
+	if screen != nil {
+		fmt.Fprint(screen, "\x1b[H\x1b[2J")
 	}
 	_, err = io.WriteString(out, statusText(s))
 	return err
@@ -105,7 +111,7 @@ func statusText(s *status.Status) string {
 	}
 	fmt.Fprintf(&b, "group     %s, %d members\n", orDash(s.Group.State), len(s.Group.Members))
 	for _, m := range s.Group.Members {
-		fmt.Fprintf(&b, "  %s at %s, leases %s\n", m.Instance, orDash(m.Host), strings.Trim(fmt.Sprint(m.Leases), "[]"))
+		fmt.Fprintf(&b, "  %s at %s, leases %s\n", plain.Line(m.Instance), plain.Line(orDash(m.Host)), strings.Trim(fmt.Sprint(m.Leases), "[]"))
 	}
 	b.WriteString(leaseTable(s))
 	for _, e := range s.Errors { // the last ones, also when they are over: what was committed since tells
@@ -113,7 +119,7 @@ func statusText(s *status.Status) string {
 		if at := s.Leases[e.Lease].Committed; at != nil {
 			since = fmt.Sprintf(", %s before its last commit", span(max(0, at.Sub(e.Time))))
 		}
-		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since, e.Error)
+		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since, plain.Line(e.Error))
 	}
 	return b.String()
 }
@@ -154,7 +160,7 @@ func leaseTable(s *status.Status) string {
 		if l.Committed != nil {
 			committed = l.Committed.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, orDash(l.Owner), segment, orDash(strings.Join(shards, " ")), l.Events, l.Ahead, committed)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, plain.Line(orDash(l.Owner)), segment, orDash(strings.Join(shards, " ")), l.Events, l.Ahead, committed)
 	}
 	_ = w.Flush() // into memory
 	if unused > 0 {

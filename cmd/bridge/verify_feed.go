@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,77 +17,118 @@ import (
 	"blobfeed/verify"
 )
 
-// comparison is what the feed says the topic has to hold.
-type comparison struct {
-	*verify.Replay
-	covers func(seg source.Segment, shard int, next source.ShardPosition) bool
-	upTo   envelope.Timestamp // only events up to it are required; zero: all that are covered
-	bound  string             // the same for readers
-	begins map[int32]source.Segment
+// feedPass is what one reading of the feed says of all topics that are judged.
+type feedPass struct {
+	*verification
+	state  *progressState
+	filter envelope.Filter
 	dead   *letters
 	target bridge.Target // of the last seek
 
-	oldest source.Segment // of the feed
+	of     map[string]*comparison // by topic
+	only   *comparison            // of all events; nil: each has its topic
+	stray  map[string]int64       // events for topics that are not judged, and should be
+	oldest source.Segment         // of the feed
 	holes  []hole
+	over   []finished
 	read   int64 // events
-	given  int64 // of them those that the settings let through
-	before int64 // of them those before the begin of their partition
-	sought int64 // of them those before the target of the last seek
-	older  int64 // records of segments, or chunks, that the feed no longer holds
+
+	was   *envelope.Encoder // as records were made before a change of settings; nil: none is known
+	odd   []verify.Record   // to be explained by one of the tries
+	tries []*attempt
+}
+
+// comparison is what the feed says that a topic has to hold.
+type comparison struct {
+	*verify.Replay
+	pass    *feedPass
+	encoder *envelope.Encoder
+	counts  []int              // of partitions, that the topic has and had
+	upTo    envelope.Timestamp // only events up to it are required; zero: all that are covered
+	bound   string             // the same for readers
+	begins  map[int32]source.Segment
+	first   source.Segment // with an event for the topic
+	ends    []int64        // for each finished segment, how many records there are up to its end
+
+	records int64 // of the feed
+	noted   int64 // of the topic
+	given   int64 // events that the settings let through
+	before  int64 // of them those before the begin of their partition
+	sought  int64 // of them those before the target of the last seek
+	older   int64 // records of segments, or chunks, that the feed no longer holds
+
+	odd []verify.Record // the first that differ
+	buf []byte
 }
 
 // forever is after every segment.
 var forever = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// compare reads the feed, and expects of the topic what the settings make of it.
-func (v *verification) compare(ctx context.Context, t *topic, s *progressState) (*comparison, error) {
+// walk reads the feed, and expects of the topics what the settings make of it.
+func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subject, state *progressState) (err error) {
+	p.state, p.filter, p.of, p.stray = state, v.Filter, map[string]*comparison{}, map[string]int64{}
+	p.filter.To = v.End
+	if p.filter.From, err = v.start(state); err != nil {
+		return err
+	}
+	for _, s := range subjects {
+		if s.feed, err = p.compare(ctx, s); err != nil {
+			return err
+		}
+		p.of[s.name] = s.feed
+		if _, one := v.Topics.Constant(); one { // whatever its name: it may be a copy
+			p.only = s.feed
+		}
+	}
+	if p.target, err = p.lastSeek(ctx, subjects); err != nil {
+		return err
+	}
+	if p.dead, err = v.letters(ctx); err != nil { // after the state: what its cursors passed is there
+		return err
+	}
+	for seg, err := range v.Feed.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			return err
+		}
+		if p.oldest == (source.Segment{}) {
+			p.oldest = seg
+		}
+		if err := p.segment(ctx, seg); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compare returns the comparison of a topic.
+func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err error) {
 	mode := verify.ReplayExact
 	switch {
-	case t.compacted:
+	case s.compacted:
 		mode = verify.ReplayLatest
-	case !v.Transactional:
+	case !p.Transactional:
 		mode = verify.ReplayRepeats
 	}
-	c := &comparison{Replay: verify.NewReplay(mode), upTo: v.until}
-	if v.grownFrom > 0 {
+	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, counts: append([]int{len(s.to)}, p.grownFrom...), upTo: p.until}
+	if p.record.Envelope == envelope.Enriched {
+		c.Made()
+	}
+	if len(p.grownFrom) > 0 {
 		c.Moves()
 	}
-	filter := v.Filter
-	filter.To = v.End
-	var err error
-	if filter.From, err = v.start(s); err != nil {
+	if c.begins, err = s.begins(ctx); err != nil {
 		return nil, err
 	}
-	if c.target, err = v.target(ctx, t, s); err != nil {
-		return nil, err
-	}
-	if c.begins, err = v.begins(ctx, t); err != nil {
-		return nil, err
-	}
-	if c.dead, err = v.letters(ctx); err != nil { // after the state: what its cursors passed is there
-		return nil, err
-	}
-	if s != nil {
-		c.covers, c.bound = s.covers, fmt.Sprintf("the cursors in %s.offsets", v.Name)
+	if p.state != nil {
+		c.bound = "the cursors in " + p.state.topic
 	} else if c.upTo == (envelope.Timestamp{}) {
 		// Without a state the topic's own markers say what has to be there, and a first pass finds them.
-		if c.upTo, err = v.resolved(ctx, t); err != nil {
+		if c.upTo, err = s.resolved(ctx); err != nil {
 			return nil, err
 		}
 	}
 	if c.upTo != (envelope.Timestamp{}) {
 		c.bound = "the marker " + c.upTo.String()
-	}
-	for seg, err := range v.Feed.Segments(ctx, source.Segment{}) {
-		if err != nil {
-			return nil, err
-		}
-		if c.oldest == (source.Segment{}) {
-			c.oldest = seg
-		}
-		if err := v.segment(ctx, c, seg, &filter, len(t.to)); err != nil {
-			return nil, err
-		}
 	}
 	return c, nil
 }
@@ -93,10 +136,10 @@ func (v *verification) compare(ctx context.Context, t *topic, s *progressState) 
 // start returns the time before which the bridge left events out.
 func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	switch {
-	case s != nil && s.frontier.Epoch > 0: // Start is where a seek went to, and there may be events from before
+	case s != nil && s.Frontier.Epoch > 0: // Start is where a seek went to, and there may be events from before
 		return envelope.Timestamp{}, nil
-	case s != nil && s.frontier.Start != "":
-		return envelope.ParseTimestamp(s.frontier.Start)
+	case s != nil && s.Frontier.Start != "":
+		return envelope.ParseTimestamp(s.Frontier.Start)
 	case s != nil, v.config.Start == "earliest":
 		return envelope.Timestamp{}, nil
 	case v.config.Start == "latest":
@@ -105,24 +148,29 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	return bridge.ParseTime(v.config.Start)
 }
 
-// target returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in the topic or not.
-func (v *verification) target(ctx context.Context, t *topic, s *progressState) (to bridge.Target, err error) {
-	if s == nil || s.frontier.Epoch == 0 {
+// lastSeek returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in a topic or not.
+func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge.Target, err error) {
+	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return to, nil
 	}
-	text := s.frontier.Start // if nothing else tells
-	if seek := s.frontier.Seek; seek != nil {
-		text = seek.To
-	} else if err := t.scan(ctx, func(verify.Record) bool { return true }); err != nil {
-		return to, err
-	} else if n := len(t.seeks); n > 0 {
-		_, text, _ = strings.Cut(t.seeks[n-1], " ")
+	text := p.state.Frontier.Start // if nothing else tells
+	if seek := p.state.Frontier.Seek; seek != nil {
+		return bridge.ParseTarget(seek.To)
+	}
+	for _, s := range subjects {
+		if err := s.scan(ctx, func(verify.Record) bool { return true }); err != nil {
+			return to, err
+		}
+		if n := len(s.seeks); n > 0 {
+			_, text, _ = strings.Cut(s.seeks[n-1], " ")
+			break
+		}
 	}
 	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
 // begins returns, for partitions whose begin is gone, the segment of their first event: up to there events may be gone, too.
-func (v *verification) begins(ctx context.Context, t *topic) (map[int32]source.Segment, error) {
+func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
 	for p, at := range t.from {
 		if at > 0 {
@@ -139,7 +187,8 @@ func (v *verification) begins(ctx context.Context, t *topic) (map[int32]source.S
 			begins[r.Partition], err = source.ParseSegment(pos.Segment)
 		}
 		if err != nil {
-			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not tell its place in the feed: %w", r.Partition, t.name, t.from[r.Partition], err)
+			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not tell its place in the feed: %w",
+				r.Partition, t.name, t.from[r.Partition], err)
 		}
 		return false
 	})
@@ -147,7 +196,7 @@ func (v *verification) begins(ctx context.Context, t *topic) (map[int32]source.S
 }
 
 // resolved returns the time up to which all partitions are resolved, or zero.
-func (v *verification) resolved(ctx context.Context, t *topic) (least envelope.Timestamp, err error) {
+func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
 	if err := t.scan(ctx, func(verify.Record) bool { return true }); err != nil || len(t.markers) < len(t.to) {
 		return least, err
 	}
@@ -160,105 +209,175 @@ func (v *verification) resolved(ctx context.Context, t *topic) (least envelope.T
 }
 
 // segment expects the events of a segment, shard by shard: a blob is in one.
-func (v *verification) segment(ctx context.Context, c *comparison, seg source.Segment, filter *envelope.Filter, partitions int) error {
-	m, err := v.Feed.Manifest(ctx, seg)
+func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
+	m, err := p.Feed.Manifest(ctx, seg)
 	if err != nil {
 		return err
 	}
-	var b source.Batch
 	for _, shard := range m.Shards {
-		r := v.Feed.Shard(m, shard, source.ShardPosition{})
-		if err := r.Poll(ctx, m.Finalized); err != nil {
+		if err := p.shard(ctx, m, shard); err != nil {
 			return err
 		}
-		for {
-			err := r.Next(ctx, &b)
-			if errors.Is(err, io.EOF) {
-				break
-			}
-			var d *source.DamageError
-			if errors.As(err, &d) { // b has the events before it
-				at := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard)}
-				if d.Kind == source.Gone {
-					err = c.skip(ctx, r, at, d)
-				} else {
-					err = c.dead.pass(ctx, v.Feed, r, at, d)
-				}
-				b.Next = r.Position()
-			}
-			if err != nil {
-				return err
-			}
-			if err := v.block(c, m, shard, &b, filter, partitions); err != nil {
-				return err
-			}
-		}
+	}
+	if m.Finalized {
+		p.finish(m)
 	}
 	return nil
 }
 
+func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) error {
+	var b source.Batch
+	r := p.Feed.Shard(m, shard, source.ShardPosition{})
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	for {
+		err := r.Next(ctx, &b)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		var d *source.DamageError
+		if errors.As(err, &d) { // b has the events before it
+			at := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard)}
+			if d.Kind == source.Gone {
+				err = p.skip(ctx, r, at, d)
+			} else {
+				err = p.dead.pass(ctx, p.Feed, r, at, d)
+			}
+			b.Next = r.Position()
+		}
+		if err != nil {
+			return err
+		}
+		if err := p.block(m, shard, &b); err != nil {
+			return err
+		}
+	}
+}
+
 // block expects what the bridge makes of the events of a block.
-func (v *verification) block(c *comparison, m source.Manifest, shard int, b *source.Batch, filter *envelope.Filter, partitions int) error {
-	covered := c.covers == nil || c.covers(m.Segment, shard, b.Next)
+func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
+	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset}
 	var buf []byte
 	var rec envelope.Record
 	for i := range b.Events {
+		ev := &b.Events[i]
 		pos.Index = i
-		c.read++
-		match, err := filter.Match(&b.Events[i])
+		p.read++
+		match, err := p.filter.Match(ev)
+		var c *comparison
 		emit := false
 		if err == nil && match {
-			match, err = v.here(&b.Events[i])
+			c, err = p.at(ev, covered)
 		}
-		if err == nil && match {
-			buf, emit, err = v.encoder.Append(buf[:0], &rec, &b.Events[i], pos)
+		if err == nil && c != nil {
+			buf, emit, err = c.encoder.Append(buf[:0], &rec, ev, pos)
 		}
-		dead := c.dead.event(pos, &b.Events[i])
+		dead := p.dead.event(pos, ev)
 		if err != nil && dead {
 			continue
 		}
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
-		if !emit {
-			continue
-		}
-		c.given++
-		required := covered && !dead && (c.covers != nil || c.upTo != (envelope.Timestamp{})) &&
-			(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-		if c.target.After(m.Segment, rec.Updated) {
-			required = false
-			c.sought++
-		}
-		for _, n := range []int{partitions, v.grownFrom} {
-			if n == 0 {
-				continue
-			}
-			if begin, cut := c.begins[v.Partition(rec.Key, n)]; cut && m.Segment.Compare(begin) <= 0 {
-				required = false
-				c.before++
-				break
+		if emit {
+			var was *envelope.Record
+			if was, err = p.formerly(c, ev, pos, rec.Key); err == nil {
+				c.event(m.Segment, &rec, was, covered && !dead)
 			}
 		}
-		expected := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Headers: make([]verify.Header, len(rec.Headers))}
-		for j, h := range rec.Headers {
-			expected.Headers[j] = verify.Header(h)
-		}
-		c.Expect(expected, required)
-		if rec.Tombstone {
-			expected.Value = nil
-			c.Expect(expected, required)
+		if err != nil {
+			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
 	}
 	return nil
 }
 
-// here reports whether an event belongs to the topic. If it is the topic of all, --topic may name a copy of it.
-func (v *verification) here(ev *source.Event) (bool, error) {
-	if _, one := v.Topics.Constant(); one || !v.Events.Emits(envelope.Classify(ev)) {
-		return true, nil // the encoder leaves out what is not emitted
+// at returns the comparison of the topic of an event, nil if it is of none that is judged.
+func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
+	if p.only != nil || !p.Events.Emits(envelope.Classify(ev)) {
+		return p.only, nil // the encoder leaves out what is not emitted
 	}
-	topic, err := v.Topics.Of(ev)
-	return topic == v.topic, err
+	topic, err := p.Topics.Of(ev)
+	if err != nil {
+		return nil, err
+	}
+	c := p.of[topic]
+	if c == nil && covered && p.topic == "" {
+		p.stray[topic]++
+	}
+	return c, nil
+}
+
+// event expects the record of an event, or as it was before a change of settings.
+func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
+	c.given++
+	if c.first == (source.Segment{}) {
+		c.first = seg
+	}
+	required = required && (c.pass.state != nil || c.upTo != (envelope.Timestamp{})) &&
+		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
+	if c.pass.target.After(seg, rec.Updated) {
+		required = false
+		c.sought++
+	}
+	for _, n := range c.counts {
+		if begin, cut := c.begins[c.pass.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+			required = false
+			c.before++
+			break
+		}
+	}
+	forms := []func(*envelope.Record) verify.Record{c.pass.expected}
+	if rec.Tombstone {
+		forms = append(forms, c.pass.tombstone)
+	}
+	for _, form := range forms {
+		c.Expect(form(rec), required)
+		c.records++
+		if was != nil {
+			c.Or(form(was))
+		}
+	}
+}
+
+// expected returns the record of an event.
+func (p *feedPass) expected(rec *envelope.Record) verify.Record {
+	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Headers: make([]verify.Header, len(rec.Headers)), Avro: p.avro}
+	for i, h := range rec.Headers {
+		r.Headers[i] = verify.Header(h)
+	}
+	return r
+}
+
+// tombstone returns the second record of a deletion.
+func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
+	second := *rec
+	second.Value = nil
+	return p.expected(&second)
+}
+
+// formerly says how the event came before a change of settings, or looks which change it was.
+func (p *feedPass) formerly(c *comparison, ev *source.Event, pos envelope.Position, key []byte) (was *envelope.Record, err error) {
+	if p.tries != nil {
+		return nil, p.compareOdd(c, ev, pos, key)
+	}
+	if p.was == nil {
+		return nil, nil
+	}
+	was = new(envelope.Record)
+	c.buf, _, err = p.was.Append(c.buf[:0], was, ev, pos)
+	return was, err
+}
+
+// strayed returns a report for each topic that has to be there, and is not.
+func (p *feedPass) strayed() (reports []*report) {
+	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
+		reports = append(reports, &report{Topic: topic, Checks: []checkReport{{
+			Name: "replay", Status: broken, Promise: "the topic has what the feed gives: every event, the same bytes, each blob's order",
+			Failures: []failureReport{{Problem: fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it", p.stray[topic], p.state.topic)}},
+		}}})
+	}
+	return reports
 }

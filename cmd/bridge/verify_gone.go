@@ -16,7 +16,7 @@ type hole struct {
 }
 
 // skip goes on behind a hole.
-func (c *comparison) skip(ctx context.Context, r *source.ShardReader, at envelope.Position, d *source.DamageError) error {
+func (p *feedPass) skip(ctx context.Context, r *source.ShardReader, at envelope.Position, d *source.DamageError) error {
 	loss, ok, err := r.Loss(ctx, d)
 	if err != nil {
 		return err
@@ -25,26 +25,33 @@ func (c *comparison) skip(ctx context.Context, r *source.ShardReader, at envelop
 		return d
 	}
 	r.Skip(loss)
-	c.holes = append(c.holes, hole{at.Segment, at.Shard, loss.Chunk, r.Position().Chunk})
+	p.holes = append(p.holes, hole{at.Segment, at.Shard, loss.Chunk, r.Position().Chunk})
 	return nil
 }
 
 // Note implements verify.Validator. What the feed does not hold any more can't be compared.
 func (c *comparison) Note(r verify.Record) {
-	if r.Key != nil && c.gone(&r) {
+	if r.Key != nil && c.pass.gone(&r) {
 		c.older++
 		return
 	}
+	if r.Key != nil {
+		c.noted++
+	}
+	bad := c.Bad()
 	c.Replay.Note(r)
+	if c.Bad() > bad && len(c.odd) < maxOdd {
+		c.odd = append(c.odd, r)
+	}
 }
 
-func (c *comparison) gone(r *verify.Record) bool {
+func (p *feedPass) gone(r *verify.Record) bool {
 	pos, err := envelope.ParsePosition(string(r.Header("position")))
 	if err != nil {
 		return false
 	}
 	seg, err := source.ParseSegment(pos.Segment)
-	return err == nil && seg.Compare(c.oldest) < 0 || slices.ContainsFunc(c.holes, func(h hole) bool {
+	return err == nil && seg.Compare(p.oldest) < 0 || slices.ContainsFunc(p.holes, func(h hole) bool {
 		return h.segment == pos.Segment && h.shard == pos.Shard && h.from <= pos.Chunk && pos.Chunk < h.to
 	})
 }

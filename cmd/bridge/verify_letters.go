@@ -46,7 +46,7 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Where it is none of the settings it may be one that nobody lets us read.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := openTopic(ctx, v.Client, v.config.DeadLetterTopic())
+	t, err := v.cluster.open(ctx, v.config.DeadLetterTopic())
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}

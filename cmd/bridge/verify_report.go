@@ -62,13 +62,15 @@ type checkReport struct {
 
 // failureReport has no partition and offset where the failure is not at a record: one that is missing, or a count.
 type failureReport struct {
+	Topic     string `json:"topic,omitempty"` // that of the markers, if they have one
 	Partition *int32 `json:"partition,omitempty"`
 	Offset    *int64 `json:"offset,omitempty"`
 	Key       string `json:"key,omitempty"`
 	Problem   string `json:"problem"`
 }
 
-func (r *report) fill(s verify.Summary, checks *checks, t *topic, feed *comparison, state *progressState) {
+func (r *report) fill(s verify.Summary, t *subject, pass *feedPass, state *progressState) {
+	checks, feed := t.checks, t.feed
 	r.Records, r.Markers = s.Data, s.Markers
 	if s.Data == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing was checked", r.Topic)
@@ -77,7 +79,7 @@ func (r *report) fill(s verify.Summary, checks *checks, t *topic, feed *comparis
 	for _, k := range checks.all {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: notChecked, Reason: k.reason}
 		if k.validator != nil {
-			c.judge(ran[0])
+			c.judge(ran[0], r.Topic)
 			ran = ran[1:]
 			if feed != nil && k.validator == verify.Validator(feed) && c.Status == holds && feed.Required() == 0 {
 				c.Status, c.Reason = notChecked, "nothing says what has to be there: there is no state for this topic, and not a marker on every partition"
@@ -95,7 +97,7 @@ func (r *report) fill(s verify.Summary, checks *checks, t *topic, feed *comparis
 		}
 	}
 	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == broken }) {
-		r.note("if partitions were added to the topic, say how many it had before: --grown-from")
+		r.note("if partitions were added to the topic, say how many it had before: --grown-from, with all counts if that was done more than once")
 	}
 	if len(t.seeks) > 0 {
 		r.Seeks = t.seeks
@@ -112,18 +114,18 @@ func (r *report) fill(s verify.Summary, checks *checks, t *topic, feed *comparis
 	if feed.sought > 0 {
 		r.note("%d events are before the place to which bridge seek moved the bridge last: whether they were skipped is not known, and they need not be there", feed.sought)
 	}
-	r.Feed = &feedReport{Read: feed.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
-	if d := feed.dead; d.topic != "" {
+	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
+	if d := pass.dead; d.topic != "" {
 		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
 	}
 	if feed.before > 0 {
 		r.note("%d events are of segments with which a partition begins, or before: its begin is gone, and they need not be there", feed.before)
 	}
-	if n := len(feed.holes); n > 0 {
+	if n := len(pass.holes); n > 0 {
 		r.note("chunks are missing before others of their shard, in %d places, as where retention is at work: what is left of such a segment is compared", n)
 	}
 	if feed.older > 0 {
-		r.note("%d records are of what the feed, which begins at %s now, no longer holds: they are not compared", feed.older, feed.oldest)
+		r.note("%d records are of what the feed, which begins at %s now, no longer holds: they are not compared", feed.older, pass.oldest)
 	}
 }
 
@@ -131,7 +133,7 @@ func (r *report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-func (c *checkReport) judge(k verify.Check) {
+func (c *checkReport) judge(k verify.Check, topic string) {
 	c.Checked = k.Checked
 	switch {
 	case len(k.Failures) > 0:
@@ -145,6 +147,9 @@ func (c *checkReport) judge(k verify.Check) {
 		x := failureReport{Key: f.Key, Problem: f.Problem}
 		if f.Topic != "" {
 			x.Partition, x.Offset = &f.Partition, &f.Offset
+			if f.Topic != topic {
+				x.Topic = f.Topic
+			}
 		}
 		c.Failures = append(c.Failures, x)
 	}
@@ -153,6 +158,9 @@ func (c *checkReport) judge(k verify.Check) {
 func (f failureReport) String() string {
 	var where []string
 	if f.Partition != nil {
+		if f.Topic != "" {
+			where = append(where, f.Topic)
+		}
 		where = append(where, fmt.Sprintf("partition %d, offset %d", *f.Partition, *f.Offset))
 	}
 	if f.Key != "" {
@@ -164,19 +172,28 @@ func (f failureReport) String() string {
 	return strings.Join(where, ", ") + ": " + f.Problem
 }
 
-// err is nil if something was checked and all of it holds.
-func (r *report) err() error {
-	var failed []string
-	for _, c := range r.Checks {
-		if c.Status == broken {
-			failed = append(failed, c.Name)
+// verdict is nil if something was checked of each topic, and all of it holds.
+func verdict(rs []*report) error {
+	var failed, problems []string
+	for _, r := range rs {
+		for _, c := range r.Checks {
+			switch {
+			case c.Status != broken:
+			case len(rs) > 1:
+				failed = append(failed, c.Name+" of "+r.Topic)
+			default:
+				failed = append(failed, c.Name)
+			}
+		}
+		if r.Problem != "" {
+			problems = append(problems, r.Problem)
 		}
 	}
 	switch {
 	case failed != nil:
 		return &brokenError{failed}
-	case r.Problem != "":
-		return errors.New("could not be checked: " + r.Problem)
+	case problems != nil:
+		return errors.New("could not be checked: " + strings.Join(problems, "; "))
 	}
 	return nil
 }

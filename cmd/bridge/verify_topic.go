@@ -2,101 +2,77 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
+	"math"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/verify"
 )
 
 const (
-	// brokerPatience is how long brokers may take to answer, or a partition to send what is said to be there.
-	brokerPatience = 30 * time.Second
 	// endPatience is how long open transactions may keep committed records out of sight: more than BRIDGE_TXN_TIMEOUT mostly is.
 	endPatience = time.Minute
 	endPoll     = 100 * time.Millisecond
 )
 
+// cluster is where topics are. Tests have another one: records that are changed after the bridge wrote them.
+type cluster interface {
+	// open returns a topic up to its end, or errNoTopic.
+	open(ctx context.Context, name string) (*topic, error)
+	// state returns what is committed to a state topic, or nil if there is none.
+	state(ctx context.Context, topic string) (*offsets.State, error)
+}
+
 // errNoTopic says that a topic does not exist.
 var errNoTopic = errors.New("it does not exist")
+
+// records are those of a topic.
+type records interface {
+	// ends returns the offsets behind the last records, committed or not; committed those behind the last that can be read.
+	ends(ctx context.Context) (map[int32]int64, error)
+	committed(ctx context.Context) (map[int32]int64, error)
+	// read shows the records between offsets, by partition, until show has enough of one.
+	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
+	close()
+}
 
 // topic is a topic up to the end that it had when it was opened.
 type topic struct {
 	name      string
-	options   []kgo.Opt
-	admin     *kadm.Client
+	records   records
 	from, to  map[int32]int64
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // what the markers of partition 0 tell of them, as far as it was read
+
+	avro   *verify.Avro
+	beside *topic        // of its markers, if they have one
+	aside  *verify.Aside // what that holds
 }
 
-// openTopic asks where the topic begins and ends. The end is behind everything that is committed by now: a transaction that
-// is visible on one partition may not be on the next, so it waits until none is open at or below today's end.
-func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
-	cl, err := kgo.NewClient(options...)
-	if err != nil {
-		return nil, err
+func (t *topic) close() {
+	t.records.close()
+	if t.beside != nil {
+		t.beside.close()
 	}
-	t := &topic{name: name, options: options, admin: kadm.NewClient(cl), markers: map[int32]envelope.Timestamp{}}
-	if err := t.open(ctx); err != nil {
-		t.close()
-		return nil, fmt.Errorf("opening topic %s: %w", name, err)
-	}
-	return t, nil
 }
 
-func (t *topic) close() { t.admin.Close() }
-
-func (t *topic) open(ctx context.Context) (err error) {
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errors.New("the brokers do not answer"))
-	defer cancel()
-	topics, err := t.admin.ListTopics(asking, t.name)
-	if err == nil && errors.Is(topics[t.name].Err, kerr.UnknownTopicOrPartition) {
-		return errNoTopic
-	}
-	if err != nil {
-		return because(asking, err)
-	}
-	high, err := t.ask(asking, t.admin.ListEndOffsets)
-	if err != nil {
-		return err
-	}
-	if t.from, err = t.ask(asking, t.admin.ListStartOffsets); err != nil {
-		return err
-	}
-	if t.compacted, err = t.policy(asking); err != nil {
-		return err
-	}
-	return t.await(ctx, func(ctx context.Context) (string, error) {
-		t.to, err = t.ask(ctx, t.admin.ListCommittedOffsets)
-		for p, end := range high {
-			if err == nil && t.to[p] < end {
-				return fmt.Sprintf("an open transaction keeps partition %d at offset %d of %d", p, t.to[p], end), nil
-			}
+func (t *topic) empty() bool {
+	for p, end := range t.to {
+		if t.from[p] < end {
+			return false
 		}
-		return "", err
-	})
-}
-
-// because returns the cause of a deadline instead of err.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
 	}
-	return err
+	return true
 }
 
-// await asks until nothing is left to wait for.
-func (t *topic) await(ctx context.Context, ask func(context.Context) (waiting string, err error)) error {
+// settled asks until nothing is left to wait for.
+func settled(ctx context.Context, ask func(context.Context) (waiting string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
 	for {
@@ -112,119 +88,49 @@ func (t *topic) await(ctx context.Context, ask func(context.Context) (waiting st
 	}
 }
 
-func (t *topic) ask(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (map[int32]int64, error) {
-	listed, err := list(ctx, t.name)
-	if err == nil {
-		err = listed.Error()
+// putBeside takes the markers from a topic of their own. It was opened before the topic of which they speak, so that what
+// they speak of is there.
+func (t *topic) putBeside(ctx context.Context, markers *topic) error {
+	t.beside, t.aside = markers, verify.NewAside(t.name)
+	add := func(r verify.Record) bool { t.aside.Add(r); return true }
+	if err := markers.scan(ctx, add); err != nil {
+		return err
 	}
-	if err != nil {
-		return nil, because(ctx, fmt.Errorf("asking for offsets: %w", err))
-	}
-	at := map[int32]int64{}
-	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
-	return at, nil
+	return markers.catchUp(ctx, add)
 }
 
-func (t *topic) policy(ctx context.Context) (compacted bool, err error) {
-	configs, err := t.admin.DescribeTopicConfigs(ctx, t.name)
-	if err != nil {
-		return false, because(ctx, err)
-	}
-	rc, err := configs.On(t.name, nil)
-	if err == nil {
-		err = rc.Err
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading its settings: %w", err)
-	}
-	for _, c := range rc.Configs {
-		if c.Key == "cleanup.policy" {
-			compacted = strings.Contains(c.MaybeValue(), "compact")
-		}
-	}
-	return compacted, nil
-}
-
-func (t *topic) empty() bool {
-	for p, end := range t.to {
-		if t.from[p] < end {
-			return false
-		}
-	}
-	return true
-}
-
-// scan shows the records of all partitions to note, until it has enough of a partition, or its end.
+// scan shows the records of all partitions to note, until it has enough of a partition, or its end; and markers that have a
+// topic of their own at the places of which they speak.
 func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
 	t.seeks = nil
-	return t.read(ctx, t.from, t.to, note)
+	if t.aside == nil {
+		return t.read(ctx, t.from, t.to, note)
+	}
+	t.aside.Rewind()
+	marker := func(r verify.Record) bool { t.heed(&r); return note(r) }
+	full := map[int32]bool{} // partitions of which there is enough
+	err := t.read(ctx, t.from, t.to, func(r verify.Record) bool {
+		more := t.aside.Show(r.Partition, r.Offset, marker) && note(r)
+		full[r.Partition] = !more
+		return more
+	})
+	for p := range t.to {
+		if err == nil && !full[p] {
+			t.aside.Show(p, math.MaxInt64, marker)
+		}
+	}
+	return err
 }
 
 func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(verify.Record) (more bool)) error {
-	next, begin := map[int32]int64{}, map[int32]kgo.Offset{}
-	for p, end := range to {
-		if from[p] < end {
-			next[p], begin[p] = from[p], kgo.NewOffset().At(from[p])
-		}
-	}
-	if len(next) == 0 {
-		return nil
-	}
-	cl, err := kgo.NewClient(append(slices.Clone(t.options), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{t.name: begin}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(),                    // the end of a partition mostly is one
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // what retention takes from under us is an error, not a gap
-		kgo.FetchMaxWait(500*time.Millisecond))...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	for len(next) > 0 {
-		polling, cancel := context.WithTimeout(ctx, brokerPatience)
-		fs := cl.PollFetches(polling)
-		cancel()
-		if ctx.Err() != nil {
-			return fmt.Errorf("reading topic %s: %w", t.name, ctx.Err())
-		}
-		var failed error
-		fs.EachError(func(_ string, p int32, err error) {
-			failed = fmt.Errorf("reading topic %s, partition %d: %w", t.name, p, err)
-		})
-		if errors.Is(failed, kerr.TopicAuthorizationFailed) {
-			return fmt.Errorf("%w (verify takes Read on this topic, which run does not: docs/security.md)", failed)
-		}
-		if errors.Is(failed, context.DeadlineExceeded) {
-			for p, at := range next {
-				failed = fmt.Errorf("reading topic %s: nothing came for %s, and partition %d stands at offset %d of %d", t.name, brokerPatience, p, at, to[p])
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-		fs.EachRecord(func(r *kgo.Record) {
-			p := r.Partition
-			if _, reading := next[p]; !reading {
-				return
-			}
-			next[p] = r.Offset + 1
-			more := r.Offset < to[p]
-			if more && !r.Attrs.IsControl() {
-				more = t.show(r, note)
-			}
-			if !more || next[p] >= to[p] {
-				delete(next, p)
-				cl.PauseFetchPartitions(map[string][]int32{t.name: {p}})
-			}
-		})
-	}
-	return nil
+	return t.records.read(ctx, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
 }
 
 // logAppendTime is the timestamp type of records whose time is the broker's, and so says nothing about ours.
 const logAppendTime = 1
 
 func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
-	v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value}
+	v := verify.Record{Topic: t.name, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Avro: t.avro}
 	if r.Attrs.TimestampType() != logAppendTime {
 		v.Millis = r.Timestamp.UnixMilli()
 	}
@@ -232,13 +138,18 @@ func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
 	for i, h := range r.Headers {
 		v.Headers[i] = verify.Header(h)
 	}
-	if at, ok := markerTime(&v); ok {
+	t.heed(&v)
+	return note(v)
+}
+
+// heed keeps what a marker says.
+func (t *topic) heed(r *verify.Record) {
+	if at, ok := markerTime(r); ok {
 		t.markers[r.Partition] = at
 	}
-	if seek := v.Header("seek"); seek != nil && v.Key == nil && v.Partition == 0 {
+	if seek := r.Header("seek"); seek != nil && r.Key == nil && r.Partition == 0 {
 		t.seeks = append(t.seeks, string(seek))
 	}
-	return note(v)
 }
 
 // markerTime returns the time of a marker, of whatever envelope.
@@ -246,24 +157,16 @@ func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
 	if r.Key != nil {
 		return envelope.Timestamp{}, false
 	}
-	text := string(r.Header("resolved"))
-	if text == "" {
-		var value struct {
-			Resolved string
-			Sentinel struct{ Resolved string } `json:"__crdb__"`
-		}
-		if json.Unmarshal(r.Value, &value) != nil {
-			return envelope.Timestamp{}, false
-		}
-		text = value.Resolved + value.Sentinel.Resolved
-	}
-	at, err := envelope.ParseTimestamp(text)
+	at, err := envelope.ParseTimestamp(r.MarkerTime())
 	return at, err == nil
 }
 
 // catchUp reads on where others have a newer marker. A marker goes to all partitions in one transaction, but their ends were
 // not asked for at one moment. What is between was committed before that marker, so it is in the feed as it was read.
 func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
+	if t.aside != nil {
+		return nil // done when they were read
+	}
 	var newest envelope.Timestamp
 	for _, at := range t.markers {
 		if at.Compare(newest) > 0 {
@@ -283,13 +186,13 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 		return nil
 	}
 	// One moment is enough: whoever showed a marker had it committed.
-	ends, err := t.ask(ctx, t.admin.ListEndOffsets)
+	ends, err := t.records.ends(ctx)
 	if err != nil {
 		return err
 	}
 	for p := range behind() {
-		if err := t.await(ctx, func(ctx context.Context) (string, error) {
-			committed, err := t.ask(ctx, t.admin.ListCommittedOffsets)
+		if err := settled(ctx, func(ctx context.Context) (string, error) {
+			committed, err := t.records.committed(ctx)
 			if err == nil && committed[p] < ends[p] {
 				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d", p, t.name, committed[p], ends[p]), nil
 			}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 	"time"
@@ -29,7 +30,7 @@ type Config struct {
 	TokenFile                      string // for workload_identity; "": as the environment says
 	Authority                      string // https://login.microsoftonline.com or that of another cloud; "": as the environment says
 
-	Transport policy.Transporter // nil: the SDK's
+	Transport policy.Transporter // nil: one that follows no redirect
 	Retry     policy.RetryOptions
 	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
 	Timeout time.Duration
@@ -60,9 +61,16 @@ func New(c Config) (*Store, error) {
 	return s, nil
 }
 
+func (c *Config) transport() policy.Transporter {
+	if c.Transport != nil {
+		return c.Transport
+	}
+	return defaultClient()
+}
+
 // client returns a client of the container, and the account's name as far as it is known.
 func (c *Config) client() (cl *container.Client, account string, err error) {
-	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.Transport, Retry: c.Retry}}
+	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
 		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
 	}
@@ -78,7 +86,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 		if err != nil {
 			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
 		}
-		return cl, c.Account, nil
+		return cl, c.Account, private(cl.URL())
 	}
 	where, account, err := endpoint(c.Endpoint)
 	if err != nil {
@@ -112,7 +120,20 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 	if err != nil {
 		return nil, "", fmt.Errorf("creating the blob client: %w", explain(err))
 	}
-	return cl, account, nil
+	return cl, account, private(cl.URL())
+}
+
+// private refuses a signature in a URL that shows it to the network.
+func private(text string) error {
+	u, err := url.Parse(text)
+	if err != nil {
+		return errors.New("the container's URL can't be parsed") // it may hold the signature
+	}
+	ip := net.ParseIP(u.Hostname())
+	if u.Scheme != "http" || u.RawQuery == "" || u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
+		return nil
+	}
+	return fmt.Errorf("the shared access signature would be sent to %s unencrypted: use https", u.Hostname())
 }
 
 // endpoint returns the container's URL and the account in it.

@@ -11,7 +11,7 @@ import (
 
 // TokenCredential returns a source of tokens of Entra ID, which renews them before they expire.
 func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
-	o := azcore.ClientOptions{Transport: c.Transport}
+	o := azcore.ClientOptions{Transport: c.transport()}
 	other := false
 	if c.Authority != "" {
 		o.Cloud = cloud.Configuration{ActiveDirectoryAuthorityHost: c.Authority}

@@ -15,10 +15,12 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
 
@@ -50,8 +52,12 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 
 func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix})
-		for pager.More() {
+		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
+		for n := 0; pager.More(); n++ {
+			if n == maxPages { // I9: also of a service that always has another page
+				yield(source.Entry{}, errPages)
+				return
+			}
 			page, err := pager.NextPage(ctx)
 			if err != nil {
 				yield(source.Entry{}, s.failed(err))
@@ -77,8 +83,12 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 // hierarchy merges the prefixes and blobs of each page, which come apart and each in order.
 func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, &container.ListBlobsHierarchyOptions{Prefix: &prefix})
-		for pager.More() {
+		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
+		for n := 0; pager.More(); n++ {
+			if n == maxPages {
+				yield(source.Entry{}, errPages)
+				return
+			}
 			page, err := pager.NextPage(ctx)
 			if err != nil {
 				yield(source.Entry{}, s.failed(err))
@@ -209,7 +219,7 @@ type rangeError struct {
 }
 
 func (e *rangeError) Error() string {
-	return fmt.Sprintf("asked for the bytes from %d on, the answer has the range %q: check what is between here and the storage service", e.offset, e.got)
+	return fmt.Sprintf("asked for the bytes from %d on, the answer has the range %.100q: check what is between here and the storage service", e.offset, e.got)
 }
 
 // explain maps what the service says to what a source.Store says, and shortens the SDK's page-long errors.
@@ -226,7 +236,7 @@ func explain(err error) error {
 		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
 			hint = ": the credentials need the role Storage Blob Data Reader on the account"
 		}
-		return fmt.Errorf("the storage service says %d %s%s", status.StatusCode, status.ErrorCode, hint)
+		return fmt.Errorf("the storage service says %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode), hint)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}

@@ -72,9 +72,12 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 				return false
 			}
 		default:
-			info, err := e.Info()
+			info, err := s.root.Stat(full) // of what a link leads to
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // replaced meanwhile
+			}
+			if err == nil {
+				err = regular(full, info)
 			}
 			if err != nil {
 				yield(source.Entry{}, err)
@@ -88,12 +91,27 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 	return true
 }
 
+// regular refuses what is no file: opening a FIFO waits for its writer, and a device may never end.
+func regular(name string, info fs.FileInfo) error {
+	if info.Mode().IsRegular() {
+		return nil
+	}
+	return fmt.Errorf("%q is no regular file (%s): remove it from the feed's directory", name, info.Mode().Type())
+}
+
 // ReadAt implements source.Store.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	f, err := s.root.Open(name)
+	info, err := s.root.Stat(name)
+	if err == nil {
+		err = regular(name, info)
+	}
+	var f *os.File
+	if err == nil {
+		f, err = s.root.OpenFile(name, os.O_RDONLY|nonblock, 0) // it may have been replaced since
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, fmt.Errorf("%w: %s", source.ErrNotFound, name)
 	}

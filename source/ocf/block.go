@@ -5,10 +5,11 @@ import (
 	"compress/flate"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 )
 
-// maxRecords bounds the events of one block, which take 440 bytes each whatever their data. Real blocks have 120.
+// maxRecords bounds the events of one block, which take eventCost each whatever their data. Real blocks have 120.
 const maxRecords = 1 << 18
 
 // Block is a whole block of a file, its data decompressed.
@@ -78,15 +79,28 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 
 // Events decodes all records of b into evs[:0]. Those before a damaged one are returned together with the error.
 func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
-	evs = evs[:0]
+	evs, _, err := h.Decode(b, evs)
+	return evs, err
+}
+
+// Decode is Events, and returns about how many bytes of memory the block and its events take.
+func (h *Header) Decode(b Block, evs []Event) (_ []Event, memory int, err error) {
 	r := newReader(b.Data, h.limits.Decompressed)
+	all := r.budget
+	evs, err = h.decode(&r, b, evs)
+	return evs, len(b.Data) + len(evs)*eventCost + all - r.budget, err
+}
+
+func (h *Header) decode(r *reader, b Block, evs []Event) ([]Event, error) {
+	evs = evs[:0]
+	if need := b.Count * eventCost; need > max(h.limits.Decompressed, 1<<20) {
+		return evs, &CorruptError{Offset: b.Offset, Err: errBudget,
+			Reason: fmt.Sprintf("%d records take %d bytes of memory, the limit is %d", b.Count, need, h.limits.Decompressed)}
+	}
+	evs = slices.Grow(evs, b.Count)
 	for i := range b.Count {
-		if len(evs) < cap(evs) {
-			evs = evs[:i+1]
-		} else {
-			evs = append(evs, Event{})
-		}
-		if err := h.Plan.decode(&r, &evs[i]); err != nil {
+		evs = evs[:i+1]
+		if err := h.Plan.decode(r, &evs[i]); err != nil {
 			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i), Err: err}
 		}
 	}

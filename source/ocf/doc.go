@@ -8,7 +8,7 @@
 // # Hostile bytes
 //
 // Every count, length and index is checked before it is used, sizes are capped by Limits before memory is asked for,
-// and what a block may make us allocate is proportional to its size and bounded by Limits and maxRecords. What a schema
+// and what a block may make us allocate is proportional to its size and bounded by Limits. What a schema
 // makes of no bytes at all, such as records of records of nulls, is paid from a budget. No input panics or hangs.
 // Damage is reported as soon as the bytes at hand prove it; ErrShort is for tails that may still become whole.
 //

@@ -10,10 +10,10 @@ import (
 type Limits struct {
 	Header       int // 1 MiB; real ones are below 3 KiB
 	Block        int // 64 MiB; real ones are below 68 KiB
-	Decompressed int // 256 MiB, of one block
+	Decompressed int // 64 MiB, of one block; and as much for the events that it decodes to
 }
 
-var defaults = Limits{Header: 1 << 20, Block: 64 << 20, Decompressed: 256 << 20}
+var defaults = Limits{Header: 1 << 20, Block: 64 << 20, Decompressed: 64 << 20}
 
 func (l Limits) withDefaults() Limits {
 	set := func(v *int, to int) {

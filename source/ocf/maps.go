@@ -19,6 +19,9 @@ func (r *reader) pairs(s *schema, to *[]Pair) error {
 			} else {
 				p.Value, err = r.text(s.items)
 			}
+			if err == nil {
+				err = r.spend(pairCost)
+			}
 			if err != nil {
 				return err
 			}
@@ -72,6 +75,9 @@ func (r *reader) properties(s *schema, to *[]PropertyChange) error {
 					return err
 				}
 			}
+			if err = r.spend(changeCost); err != nil {
+				return err
+			}
 			list = append(list, c)
 		}
 	}
@@ -87,6 +93,9 @@ func (r *reader) tags(s *schema, to *[]TagSet) error {
 			return err
 		}
 		for ; n > 0; n-- {
+			if err = r.spend(setCost); err != nil {
+				return err
+			}
 			// A set that was here before keeps the capacity of its tags.
 			if len(sets) < cap(sets) {
 				sets = sets[:len(sets)+1]

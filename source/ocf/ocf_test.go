@@ -297,6 +297,7 @@ func FuzzParse(f *testing.F) {
 	limits := Limits{Header: 1 << 16, Block: 1 << 20, Decompressed: 1 << 20}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var err error
+		blocks := uint64(1)
 		grown := allocated(func() {
 			var h *Header
 			if h, err = ParseHeader(b, limits); err != nil {
@@ -309,14 +310,15 @@ func FuzzParse(f *testing.F) {
 					evs, err = h.Events(blk, evs)
 					off = blk.End
 				}
+				blocks++
 			}
 		})
 		var corrupt *CorruptError
 		if err != nil && !errors.Is(err, ErrShort) && !errors.As(err, &corrupt) {
 			t.Errorf("error of no kind: %v", err)
 		}
-		// Blocks of null records take no bytes and maxRecords events; other workers of the fuzzer don't count.
-		if grown > 2<<30 {
+		// Each block takes its data, inflated into a buffer that doubles, and as much again for its events, twice as slices grow.
+		if grown > (blocks+8)*8*uint64(limits.Decompressed) {
 			t.Errorf("%d bytes allocated for %d", grown, len(b))
 		}
 	})

@@ -149,7 +149,7 @@ func run(steps []step, r *reader, ev *Event) error {
 			}
 			*ev.text(st.to), err = r.string()
 		case opSymbol:
-			if i := r.short(); i >= 0 && i < len(a.typ.symbols) {
+			if i := r.short(); i >= 0 && i < len(a.typ.symbols) && len(a.typ.symbols[i]) <= shortText {
 				*ev.text(st.to) = a.typ.symbols[i]
 				r.at++
 				continue
@@ -199,26 +199,37 @@ func (r *reader) branch(a *action) (*action, error) {
 // reset clears ev and keeps the capacity of its slices. What was in them goes, too: a string that nobody sees any more
 // would keep its block, and events that are filled again and again would keep a block each (I9).
 func (ev *Event) reset() {
-	for _, pairs := range [][]Pair{ev.PreviousInfo, ev.AsyncOperationInfo, ev.RestorePointMarker, ev.Extra} {
-		clear(pairs)
+	previous, async, restore := emptied(ev.PreviousInfo), emptied(ev.AsyncOperationInfo), emptied(ev.RestorePointMarker)
+	properties, extra := emptied(ev.BlobPropertiesUpdated), emptied(ev.Extra)
+	tags := ev.BlobTagsUpdated
+	for i := range tags {
+		tags[i] = TagSet{Tags: emptied(tags[i].Tags)}
 	}
-	clear(ev.BlobPropertiesUpdated)
-	for i := range ev.BlobTagsUpdated {
-		t := &ev.BlobTagsUpdated[i]
-		clear(t.Tags)
-		t.Name, t.Tags = "", t.Tags[:0]
+	if tags = tags[:0]; cap(tags) > maxKept {
+		tags = nil
 	}
-	previous, async, restore := ev.PreviousInfo[:0], ev.AsyncOperationInfo[:0], ev.RestorePointMarker[:0]
-	properties, tags, extra := ev.BlobPropertiesUpdated[:0], ev.BlobTagsUpdated[:0], ev.Extra[:0]
 	*ev = Event{}
 	ev.PreviousInfo, ev.AsyncOperationInfo, ev.RestorePointMarker = previous, async, restore
 	ev.BlobPropertiesUpdated, ev.BlobTagsUpdated, ev.Extra = properties, tags, extra
+}
+
+// maxKept is the capacity up to which an event keeps a slice for the next one: real ones have ten entries at most.
+const maxKept = 64
+
+// emptied returns s without its entries, or nothing where it was unusually large (I9).
+func emptied[T any](s []T) []T {
+	if cap(s) > maxKept {
+		return nil
+	}
+	clear(s)
+	return s[:0]
 }
 
 func (r *reader) extra(st *step, ev *Event) error {
 	text, null, err := r.valueText(st.typ)
 	if err == nil && !null {
 		ev.Extra = append(ev.Extra, Pair{st.name, text})
+		err = r.spendText(st.name)
 	}
 	return err
 }

@@ -3,6 +3,7 @@ package ocf
 import (
 	"errors"
 	"math"
+	"unsafe"
 )
 
 var (
@@ -16,13 +17,27 @@ var (
 // reader walks over the data of a block.
 //
 // What a schema says takes no bytes (nulls, records of nulls, names of fields in the JSON of an unknown record) would
-// cost time and memory without limit: a few hundred bytes of nested record types unfold to 2^30 values. So all of that
-// spends from a budget, which grows with the data and so never stops honest files.
+// cost time and memory without limit: a few hundred bytes of nested record types unfold to 2^30 values. And an entry of a
+// map takes two bytes of data and many times that of memory. So all of that spends from a budget, which grows with the
+// data and so never stops honest files.
 type reader struct {
 	data   string
 	at     int // data before it is read; an index, as moving the string's begin costs a write barrier for each value
 	budget int
 }
+
+// What a value costs of the budget, besides its text: the memory of its place in a slice, twice, since a slice that grows
+// is copied.
+const (
+	eventCost  = int(unsafe.Sizeof(Event{}))
+	pairCost   = 2 * int(unsafe.Sizeof(Pair{}))
+	changeCost = 2 * int(unsafe.Sizeof(PropertyChange{}))
+	setCost    = 2 * int(unsafe.Sizeof(TagSet{}))
+)
+
+// shortText is a text of the schema, a symbol or a name, that costs nothing where it is used. Events share longer ones,
+// too, but what is made of events holds a copy for each.
+const shortText = 64
 
 func newReader(data string, limit int) reader {
 	return reader{data: data, budget: min(1<<20+256*len(data), max(limit, 1<<20))}
@@ -106,7 +121,15 @@ func (r *reader) symbol(s *schema) (string, error) {
 	if i < 0 || i >= int64(len(s.symbols)) {
 		return "", errEnum
 	}
-	return s.symbols[i], nil
+	return s.symbols[i], r.spendText(s.symbols[i])
+}
+
+// spendText pays for a text of the schema.
+func (r *reader) spendText(text string) error {
+	if len(text) <= shortText {
+		return nil
+	}
+	return r.spend(len(text))
 }
 
 // text reads a value of a type that isText; null is "".

@@ -16,9 +16,6 @@ var (
 	errBoolean = errors.New("a boolean is neither 0 nor 1")
 )
 
-// pairCost is what a name with a value costs of the budget, besides its text.
-const pairCost = 32
-
 // valueText reads a value as Event.Extra holds it: strings and symbols as they are, bytes in base64, the rest as JSON.
 func (r *reader) valueText(s *schema) (text string, null bool, err error) {
 	if s.kind == kUnion {

@@ -44,9 +44,9 @@ func TestObjects(t *testing.T) {
 		for _, object := range render(t, values) {
 			kinds[read(t, object)]++
 		}
-		want := map[string]int{"ConfigMap": 1, "Deployment": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}
+		want := map[string]int{"ConfigMap": 1, "Deployment": 1, "NetworkPolicy": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}
 		if name == "full" {
-			want["NetworkPolicy"], want["ServiceMonitor"], want["ScaledObject"] = 1, 1, 1
+			want["ServiceMonitor"], want["ScaledObject"] = 1, 1
 		}
 		if fmt.Sprint(kinds) != fmt.Sprint(want) {
 			t.Errorf("%s: %v, want %v", name, kinds, want)
@@ -136,7 +136,8 @@ func TestPlainManifests(t *testing.T) {
 	for _, object := range plain(t) {
 		kinds[read(t, object)]++
 	}
-	if want := (map[string]int{"Namespace": 1, "ConfigMap": 1, "Deployment": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}); fmt.Sprint(kinds) != fmt.Sprint(want) {
+	want := map[string]int{"Namespace": 1, "ConfigMap": 1, "Deployment": 1, "NetworkPolicy": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}
+	if fmt.Sprint(kinds) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
 }

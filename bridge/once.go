@@ -1,0 +1,89 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
+// delivered it: which leases this instance has, or another one has, changes at any moment.
+//
+// The feed must say twice that there is nothing more: a watermark that cannot be found for a moment looks like that, too,
+// and nobody would look again.
+func (b *Bridge) awaitAll(ctx context.Context) error {
+	for sure := false; ; {
+		s, changed, err := b.view.Get()
+		if err != nil {
+			return err
+		}
+		var all bool
+		if err := b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err }); err != nil {
+			return err
+		}
+		if all && sure {
+			return nil
+		}
+		if sure = all; sure {
+			continue
+		}
+		select {
+		case <-changed:
+		case <-b.poke:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// deliveredAll reports whether nothing is left to deliver in state s.
+func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
+	f := s.Frontier
+	if !b.caughtUp(s) || f == nil || f.Moving || f.Owed {
+		return false, nil
+	}
+	if err := b.Compatible(f.Feed, f.Settings); err != nil {
+		return false, err // before a worker looks, which may be later than the end
+	}
+	if f.Ended {
+		return true, nil
+	}
+	if f.Current != (source.Segment{}) {
+		drained, err := b.drained(ctx, s)
+		if err != nil || !drained {
+			return false, err
+		}
+	}
+	_, more, err := b.next(ctx, f.At())
+	return !more, err
+}
+
+// drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.
+func (b *Bridge) drained(ctx context.Context, s *offsets.State) (bool, error) {
+	m, err := b.manifests.get(ctx, s.Frontier.Current)
+	if errors.Is(err, source.ErrNotFound) {
+		return false, nil // the workers say what that means
+	}
+	if err != nil || m.Finalized {
+		return false, err // a finalized one is delivered when the frontier has passed it
+	}
+	for _, shard := range m.Shards {
+		r := b.Feed.Shard(m, shard, s.Cursor(int32(shard%b.leases)).At(m.Segment, shard))
+		if err := r.Poll(ctx, false); err != nil {
+			return false, err
+		}
+		var batch source.Batch
+		err := r.Next(ctx, &batch)
+		var damage *source.DamageError
+		if err == nil || errors.As(err, &damage) { // damage is for the worker to report
+			return false, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return false, err
+		}
+	}
+	return true, nil
+}

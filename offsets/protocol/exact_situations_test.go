@@ -1,0 +1,98 @@
+//go:build !race
+
+package protocol
+
+// onGap is the setting of that name; skip is its value "continue".
+type onGap uint8
+
+const (
+	fail onGap = iota
+	skip
+)
+
+// Verbs.
+const (
+	seek  = 1
+	reset = 2
+)
+
+// situation is what the protocol has to cope with.
+type situation struct {
+	name      string
+	segments  uint8
+	perShard  uint8    // events of a shard
+	shards    [4]uint8 // by segment: bit of each shard in it
+	faults    uint8    // crashes, unknown outcomes, transactions that time out, leases that another takes: together
+	openLast  bool     // the last segment is not finalized
+	onGap     onGap
+	retention bool  // removes segments
+	keep      uint8 // but not the last ones
+	chunkGoes bool  // retention may remove just one chunk
+	damage    bool  // the event of shard 1 in segment 1 cannot be read
+	bundles   bool  // segments are small
+	tool      uint8 // a verb runs at some moment
+	target    uint8 // of a seek
+	twice     bool  // a verb that is done is run once more
+	again     bool  // a verb that failed is run again
+	rewound   bool  // a seek to segment 1 was committed before the start
+	grow      bool  // one partition of the state topic becomes two
+	once      bool  // --once, one instance at first
+	large     bool  // only with PROTOCOL_FULL=1
+}
+
+// exactSituations are walked with all rules, and without each.
+func exactSituations() []situation {
+	both := [4]uint8{0, 3, 3, 3}
+	base := situation{segments: 2, perShard: 1, shards: both, keep: 1}
+	var all []situation
+	add := func(name string, change func(*situation)) {
+		s := base
+		s.name = name
+		change(&s)
+		all = append(all, s)
+	}
+	add("retention, ON_GAP=fail", func(s *situation) { s.retention, s.faults = true, 1 })
+	add("retention, ON_GAP=continue", func(s *situation) { s.retention, s.onGap = true, skip })
+	add("retention, ON_GAP=continue, a fault", func(s *situation) {
+		s.retention, s.onGap, s.faults, s.large = true, skip, 1, true
+	})
+	add("retention of three segments, ON_GAP=fail", func(s *situation) { s.retention, s.segments = true, 3 })
+	add("retention of three segments, ON_GAP=continue", func(s *situation) {
+		s.retention, s.segments, s.onGap = true, 3, skip
+	})
+	add("one chunk goes, ON_GAP=continue", func(s *situation) { s.retention, s.chunkGoes, s.onGap = true, true, skip })
+	add("one chunk goes, ON_GAP=fail", func(s *situation) { s.retention, s.chunkGoes = true, true })
+	add("two events a shard, a fault", func(s *situation) { s.segments, s.perShard, s.faults = 1, 2, 1 })
+	add("two faults", func(s *situation) { s.segments, s.faults = 1, 2 })
+	add("seek back", func(s *situation) { s.tool, s.target = seek, 1 })
+	add("seek forward", func(s *situation) { s.tool, s.target = seek, 2 })
+	add("seek back, one segment, a fault", func(s *situation) {
+		s.tool, s.target, s.segments, s.faults = seek, 1, 1, 1
+	})
+	add("two seeks back, one segment", func(s *situation) { s.tool, s.target, s.segments, s.twice = seek, 1, 1, true })
+	add("seek back, a fault", func(s *situation) { s.tool, s.target, s.faults, s.large = seek, 1, 1, true })
+	add("seek forward, a fault", func(s *situation) { s.tool, s.target, s.faults, s.large = seek, 2, 1, true })
+	add("seek forward and retention, ON_GAP=continue", func(s *situation) {
+		s.tool, s.target, s.retention, s.onGap = seek, 2, true, skip
+	})
+	add("seek past damage", func(s *situation) { s.tool, s.target, s.damage, s.again = seek, 2, true, true })
+	add("seek back, bundles", func(s *situation) { s.tool, s.target, s.bundles = seek, 1, true })
+	add("reset", func(s *situation) { s.tool = reset })
+	add("reset, one segment, a fault", func(s *situation) {
+		s.tool, s.segments, s.faults, s.large = reset, 1, 1, true
+	})
+	add("bundles, a fault", func(s *situation) { s.bundles, s.segments, s.faults = true, 3, 1 })
+	add("bundles and retention, ON_GAP=continue", func(s *situation) {
+		s.bundles, s.segments, s.retention, s.onGap = true, 3, true, skip
+	})
+	add("bundles and retention, ON_GAP=continue, a fault", func(s *situation) {
+		s.bundles, s.segments, s.retention, s.onGap, s.faults, s.large = true, 3, true, skip, 1, true
+	})
+	add("growth of the state topic", func(s *situation) { s.grow, s.faults = true, 1 })
+	add("--once, two instances", func(s *situation) { s.once, s.openLast, s.segments = true, true, 1 })
+	add("--once, two instances, two segments", func(s *situation) { s.once, s.openLast = true, true })
+	add("--once after a seek back", func(s *situation) {
+		s.once, s.openLast, s.segments, s.rewound = true, true, 1, true
+	})
+	return all
+}

@@ -1,0 +1,68 @@
+//go:build !race
+
+package protocol
+
+// leastSituation is what the protocol has to cope with.
+type leastSituation struct {
+	name      string
+	segments  uint8
+	perShard  uint8
+	oneKey    bool // only lease 1 has a shard
+	bundles   bool
+	named     bool  // but the first segment is named, as if it were too large for one
+	crashes   uint8 // crashes, refused records and leases that another takes: together
+	refused   bool  // records may be refused
+	takeover  bool  // the session of an instance expires, and it does not know
+	late      uint8 // documents of this kind that were sent may arrive after that
+	slowClock bool  // an instance that sleeps does not notice it, but ends what it has begun
+	seeks     bool  // an operator moves the bridge back to segment 1
+	compacts  bool  // all stop, the state topic is compacted, and all start
+	large     bool  // only with PROTOCOL_FULL=1
+}
+
+// leastSituations are walked with all rules, and without each.
+func leastSituations() []leastSituation {
+	base := leastSituation{segments: 2, perShard: 1, oneKey: true, crashes: 1}
+	var all []leastSituation
+	add := func(name string, change func(*leastSituation)) {
+		s := base
+		s.name = name
+		change(&s)
+		all = append(all, s)
+	}
+	add("two crashes", func(s *leastSituation) { s.crashes = 2 })
+	add("a crash, two keys", func(s *leastSituation) { s.oneKey = false })
+	add("bundles, two crashes", func(s *leastSituation) {
+		s.bundles, s.segments, s.oneKey, s.crashes = true, 3, false, 2
+	})
+	add("a refused record", func(s *leastSituation) {
+		s.refused, s.segments, s.perShard, s.oneKey = true, 1, 2, false
+	})
+	add("bundles, a refused record", func(s *leastSituation) { s.refused, s.bundles, s.oneKey = true, true, false })
+	add("an expired session", func(s *leastSituation) { s.takeover = true })
+	add("an expired session, two events", func(s *leastSituation) { s.takeover, s.segments, s.perShard = true, 1, 2 })
+	add("two expired sessions, two events", func(s *leastSituation) {
+		s.takeover, s.segments, s.perShard, s.crashes, s.large = true, 1, 2, 2, true
+	})
+	add("bundles, two expired sessions", func(s *leastSituation) { s.takeover, s.bundles, s.crashes = true, true, 2 })
+	add("a late cursor", func(s *leastSituation) { s.takeover, s.late = true, cursorRecord })
+	add("a late frontier", func(s *leastSituation) { s.takeover, s.late = true, frontierRecord })
+	add("a late owner record", func(s *leastSituation) { s.takeover, s.late, s.segments = true, ownerRecord, 1 })
+	add("any late document", func(s *leastSituation) { s.takeover, s.late, s.large = true, anyRecord, true })
+	add("bundles, any late document", func(s *leastSituation) {
+		s.takeover, s.late, s.bundles, s.segments = true, anyRecord, true, 3
+	})
+	add("bundles, a late frontier, compaction", func(s *leastSituation) {
+		s.late, s.bundles, s.compacts, s.crashes = frontierRecord, true, true, 2
+	})
+	add("bundles, a slow clock", func(s *leastSituation) { s.takeover, s.slowClock, s.bundles = true, true, true })
+	add("seek", func(s *leastSituation) { s.seeks, s.crashes = true, 0 })
+	add("bundles, seek", func(s *leastSituation) { s.seeks, s.bundles, s.oneKey, s.crashes = true, true, false, 0 })
+	add("a segment, then a bundle, seek", func(s *leastSituation) {
+		s.seeks, s.bundles, s.named, s.crashes = true, true, true, 0
+	})
+	add("a segment, then a bundle, seek, a crash", func(s *leastSituation) {
+		s.seeks, s.bundles, s.named, s.large = true, true, true, true
+	})
+	return all
+}

@@ -1,0 +1,48 @@
+package verify
+
+// Aside puts markers that have a topic of their own (RESOLVED_TO=topic) among the records of which they speak: in front of
+// the record at the offset that a marker names, so that what comes behind it is judged as if it were in the topic itself.
+// It keeps the markers.
+type Aside struct {
+	topic   string // of the records
+	markers map[int32][]aside
+	next    map[int32]int
+}
+
+type aside struct {
+	at     int64 // shown before the record of this offset
+	marker Record
+}
+
+// NewAside returns an Aside for the records of a topic.
+func NewAside(topic string) *Aside {
+	return &Aside{topic: topic, markers: map[int32][]aside{}, next: map[int32]int{}}
+}
+
+// Add adds a marker, in the order of its topic. One that names no place, or falls back, is shown behind the one before it.
+func (a *Aside) Add(r Record) {
+	r.In, r.Topic, r.doc = r.Topic, a.topic, nil
+	x := aside{marker: r}
+	if place := r.document().upTo; place != nil {
+		x.at = *place.Offset
+	}
+	lane := a.markers[r.Partition]
+	if n := len(lane); n > 0 {
+		x.at = max(x.at, lane[n-1].at)
+	}
+	a.markers[r.Partition] = append(lane, x)
+}
+
+// Rewind lets all markers be shown again.
+func (a *Aside) Rewind() { clear(a.next) }
+
+// Show shows the markers of a partition that belong in front of the record at an offset, until there is enough of them.
+func (a *Aside) Show(partition int32, offset int64, note func(Record) (more bool)) (more bool) {
+	for lane := a.markers[partition]; a.next[partition] < len(lane) && lane[a.next[partition]].at <= offset; {
+		a.next[partition]++
+		if !note(lane[a.next[partition]-1].marker) {
+			return false
+		}
+	}
+	return true
+}
