@@ -9,8 +9,7 @@ import (
 	"strings"
 )
 
-// Guard says who may ask for what Handler shows. The probes are open: whoever calls them knows the address of the pod and
-// nothing else.
+// Guard protects what Handler shows. The probes are open: a kubelet knows the address of the pod and nothing else.
 type Guard struct {
 	// Hosts are names by which the instance may be asked for, besides addresses and names without a dot; "*" is any. A page
 	// of an attacker's can make a browser ask for its own name at our address, and would be given the answer.

@@ -430,7 +430,7 @@ func TestCheckComparesSettings(t *testing.T) {
 	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
 }
 
-// How many topics a template has made, and may make, is told before the limit is reached.
+// Check reports how many topics a template has made, and warns before the limit is reached.
 func TestCheckCountsTopics(t *testing.T) {
 	clusterFor(t)
 	t.Setenv("BRIDGE_TOPIC", "{container}")
