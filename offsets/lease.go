@@ -46,13 +46,17 @@ type Lease struct {
 	failed  error // first error of a produced record
 }
 
+// maxDocument is below the largest request that the client sends.
+const maxDocument = 64 << 20
+
 // ErrFenced says that another instance has taken the lease. It is a normal event.
 var ErrFenced = errors.New("another instance has taken the lease")
 
 // Acquire takes lease p and returns once the view holds everything its former owner committed. More are options of the
 // lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
-	opts := slices.Concat(cfg.Client, more)
+	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
+	opts := slices.Concat(cfg.Client, []kgo.Opt{kgo.ProducerBatchMaxBytes(maxDocument)}, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if cfg.Transactional {
 		id := fmt.Sprintf("%s-%d", cfg.Name, p)
