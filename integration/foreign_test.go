@@ -13,8 +13,8 @@ import (
 	"blobfeed/integration/feedsim"
 )
 
-// Without a literal prefix, a bridge writes to a topic that holds nothing but an aborted transaction, as an instance that
-// ended before its first commit leaves it, and not to those of another bridge, unless it is told to.
+// Without a literal prefix, a bridge writes to a topic that holds nothing but an aborted transaction, as an instance
+// that ended before its first commit leaves it, and not to those of another bridge, unless it is told to.
 func TestForeignTopics(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	if err := feedsim.Write(ctx, feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 50, Segments: 1}, nil); err != nil {
@@ -41,7 +41,9 @@ func TestForeignTopics(t *testing.T) {
 	if err := cl.EndTransaction(ctx, kgo.TryAbort); err != nil {
 		t.Fatal(err)
 	}
-	settings := []string{"TOPIC={container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir)}
+	settings := []string{
+		"TOPIC={container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir),
+	}
 	runOnce(t, append(settings, "NAME="+name)...)
 	other := append(settings, "NAME="+name+"-other")
 	p := start(t, []string{"run", "--once"}, other...)

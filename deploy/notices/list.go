@@ -14,7 +14,8 @@ import (
 // platforms are those of .goreleaser.yaml: each may need other packages.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
-// notice is a licence, and what it is the licence of. It names no version: the SBOM does, and licences seldom change with it.
+// notice is a licence, and what it is the licence of. It names no version: the SBOM does, and licences seldom change
+// with it.
 type notice struct{ name, text string }
 
 // module is one that the program holds packages of.

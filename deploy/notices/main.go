@@ -1,5 +1,5 @@
-// Command notices writes the licences of everything that a released program holds, which most of them require to be shipped
-// with it: go run ./deploy/notices > THIRD_PARTY_NOTICES.
+// Command notices writes the licences of everything that a released program holds, which most of them require to be
+// shipped with it: go run ./deploy/notices > THIRD_PARTY_NOTICES.
 package main
 
 import (
@@ -43,7 +43,8 @@ func write(w io.Writer) error {
 		of[n.text] = append(of[n.text], n.name)
 	}
 	for _, text := range order {
-		fmt.Fprintf(w, "\n%s\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), strings.Join(of[text], "\n"), strings.Repeat("-", 100), text)
+		names := strings.Join(of[text], "\n")
+		fmt.Fprintf(w, "\n%s\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), names, strings.Repeat("-", 100), text)
 	}
 	return nil
 }

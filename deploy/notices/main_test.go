@@ -19,14 +19,17 @@ func TestNotices(t *testing.T) {
 	if string(shipped) != fresh.String() {
 		t.Error("THIRD_PARTY_NOTICES is not what the programs hold: run make docs")
 	}
-	for _, module := range []string{"github.com/twmb/franz-go (LICENSE)", "the Go standard library and runtime (LICENSE)", "arrow-go/v18 (NOTICE.txt)"} {
+	for _, module := range []string{
+		"github.com/twmb/franz-go (LICENSE)", "the Go standard library and runtime (LICENSE)", "arrow-go/v18 (NOTICE.txt)",
+	} {
 		if !strings.Contains(fresh.String(), module) {
 			t.Errorf("there is no %s", module)
 		}
 	}
 }
 
-// hamba/avro is archived upstream, with open advisories. It is an oracle of tests, and in no program for any platform.
+// hamba/avro is archived upstream, with open advisories. It is an oracle of tests, and in no program for any
+// platform.
 func TestNoProgramHoldsTestsOnlyModules(t *testing.T) {
 	mods, err := modules()
 	if err != nil {
