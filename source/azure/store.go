@@ -234,7 +234,7 @@ func explain(err error) error {
 	if errors.As(err, &status) {
 		hint := ""
 		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
-			hint = ": the credentials need the role Storage Blob Data Reader on the account"
+			hint = ": the credentials need the role Storage Blob Data Reader on the container " + Container
 		}
 		return fmt.Errorf("the storage service says %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode), hint)
 	}
@@ -284,7 +284,7 @@ func (s *Store) renew() error {
 	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
 		return nil
 	}
-	cl, _, err := c.client()
+	cl, _, err := c.client(Container)
 	if err != nil {
 		return err
 	}
