@@ -37,7 +37,8 @@ func (m *budget) acquire(ctx context.Context, b *batch) error {
 
 func (m *budget) release(size int64) { m.free.Release(size) }
 
-// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take 300 KB.
+// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take
+// 300 KB.
 func (w *worker) batchBytes() int {
 	const most = 64 << 20
 	if w.BufferBytes == 0 {

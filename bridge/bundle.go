@@ -62,7 +62,8 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	var first source.Segment
 	for {
 		s := a.peek(due.Done())
-		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes || w.txn.full(w.TxnRecords, min(w.TxnBytes, w.batchBytes())) {
+		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes ||
+			w.txn.full(w.TxnRecords, min(w.TxnBytes, w.batchBytes())) {
 			break
 		}
 		if w.encodeAll(s) != nil {

@@ -78,7 +78,8 @@ func (ck *feedChecker) rights(ctx context.Context, ac *azure.Config) {
 	case err != nil:
 		ck.Add("rights", check.Warning, "asking for another container than the feed's: "+err.Error(), "")
 	case more:
-		ck.Add("rights", check.Warning, "the credentials may read other containers than "+azure.Container, "give them the role on that container alone: "+grant)
+		ck.Add("rights", check.Warning, "the credentials may read other containers than "+azure.Container,
+			"give them the role on that container alone: "+grant)
 	default:
 		ck.Add("rights", check.OK, "the credentials may read no other container than "+azure.Container, "")
 	}

@@ -20,7 +20,8 @@ const soon = 7 * 24 * time.Hour
 // elsewhere is a container that has nothing to do with the feed; it need not exist.
 const elsewhere = "$logs"
 
-// ReadsMore reports whether the credentials may read other containers than the feed's. It asks for one line of a listing.
+// ReadsMore reports whether the credentials may read other containers than the feed's. It asks for one line of a
+// listing.
 func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
 	cl, _, err := c.client(elsewhere)
 	if err != nil {
@@ -63,7 +64,9 @@ func (c *Config) Advice(now time.Time) (advice []string) {
 		advice = append(advice, fmt.Sprintf("the signature permits %q; r (read) and l (list) are enough", q.Get("sp")))
 	}
 	if q.Has("srt") {
-		advice = append(advice, "the signature is of the account, all its containers included; one of the container "+Container+" is enough")
+		advice = append(advice,
+			"the signature is of the account, all its containers included; one of the container "+Container+
+				" is enough")
 	}
 	for _, need := range "rl" {
 		if sp := q.Get("sp"); sp != "" && !strings.ContainsRune(sp, need) {
