@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What is sent unencrypted is told of; credentials for the registry go over http to this machine only.
+// What is sent unencrypted is reported; credentials for the registry go over http to this machine only.
 func TestClearText(t *testing.T) {
 	const sas, key = "SharedAccessSignature=sv=1&sig=x", "AccountKey=eA=="
 	for name, c := range map[string]struct {
