@@ -33,6 +33,9 @@
 // A marker says its time in its value, which is what Flink reads, and in its header; both count. Markers that have a topic of
 // their own are put among the records by Aside, and then judged like others.
 //
+// A setting that may change, such as DIFF, makes other records of the same events. Replay.Or says how an event came before the
+// change: records like that are right in front of all others of their partition.
+//
 // A marker with a header seek says that the bridge was moved on purpose: behind it, on its partition, events may come again,
 // in the feed's order and once, and at or below the last marker. Unique counts them.
 //

@@ -7,15 +7,15 @@ import (
 	"slices"
 )
 
-// Resolved checks the markers (I6): on a partition, no data comes after a marker R with updated <= R, and R never falls. At
-// the end it compares the partitions of each topic: they have to have the same markers. So it takes readers to the end of
-// all partitions. What the markers say beyond that can be known from the feed (Expect, Due) and from the bridge's state
-// (Last). Data that the service published too late, which the bridge counts and logs as late, fails here. After a seek the
-// last marker promises nothing, until there is a later one.
+// Resolved checks the markers (I6): on a partition, no data comes after a marker R with updated <= R, and R never
+// falls. At the end it compares the partitions of each topic: they have to have the same markers. So it takes readers
+// to the end of all partitions. What the markers say beyond that can be known from the feed (Expect, Due) and from the
+// bridge's state (Last). Data that the service published too late, which the bridge counts and logs as late, fails
+// here. After a seek the last marker promises nothing, until there is a later one.
 //
-// A marker's time is that of its value, and of its header resolved if it has one; they must agree, and so must the record's
-// timestamp. Data is judged by the header updated, or, without headers, by the value. It keeps 16 bytes a marker and
-// partition.
+// A marker's time is that of its value, and of its header resolved if it has one; they must agree, and so must the
+// record's timestamp. Data is judged by the header updated, or, without headers, by the value. It keeps 16 bytes a
+// marker and partition.
 type Resolved struct {
 	failures
 	partitions int
@@ -44,8 +44,8 @@ func NewResolved(partitions int) *Resolved {
 		topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
 }
 
-// Expect says that a segment of the feed ends with this marker, before any record is shown. A marker that is not expected
-// then fails, unless it is from before all of them: the feed may have lost its begin.
+// Expect says that a segment of the feed ends with this marker, before any record is shown. A marker that is not
+// expected then fails, unless it is from before all of them: the feed may have lost its begin.
 func (v *Resolved) Expect(resolved string) {
 	at, ok := parseClock([]byte(resolved))
 	if !ok {
@@ -108,8 +108,8 @@ func (v *Resolved) Newest() string {
 	return newest.String()
 }
 
-// Late says that a partition begins later than others: it was added, or retention has removed its begin. It may lack the
-// markers before its first one, but not the last; or, if retention has left it nothing, all.
+// Late says that a partition begins later than others: it was added, or retention has removed its begin. It may lack
+// the markers before its first one, but not the last; or, if retention has left it nothing, all.
 func (v *Resolved) Late(partition int32, nothing bool) { v.late[partition] = nothing }
 
 // Checked is how many markers came, on all partitions. Without one nothing was promised, so nothing can be checked.
@@ -198,8 +198,8 @@ func (r *Record) MarkerTime() string {
 	return ""
 }
 
-// marker returns the time of a marker, the zero time if it is none, and what is wrong with it. Readers such as Flink read
-// the value, others the header: both count. Only a value in Avro that nobody reads is taken on the header's word.
+// marker returns the time of a marker, the zero time if it is none, and what is wrong with it. Readers such as Flink
+// read the value, others the header: both count. Only a value in Avro that nobody reads is taken on the header's word.
 func marker(r *Record) (clock, error) {
 	header, hasHeader := r.lookup("resolved")
 	value := r.document().resolved

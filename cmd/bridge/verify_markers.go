@@ -21,7 +21,8 @@ type finished struct {
 
 // finish notes that a segment is over.
 func (p *feedPass) finish(m source.Manifest) {
-	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack), says: resolved.After(m, p.ResolvedSlack, envelope.Timestamp{})}
+	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
+	f.says = resolved.After(m, p.ResolvedSlack, envelope.Timestamp{})
 	f.last = f.says
 	if n := len(p.over); n > 0 && p.over[n-1].last.Compare(f.last) > 0 {
 		f.last = p.over[n-1].last
@@ -48,8 +49,8 @@ func (c *checks) expect(feed *comparison) {
 	}
 }
 
-// due says which markers have to be there: those of each segment that is delivered, by the state, or, without one, by what
-// the topic itself holds.
+// due says which markers have to be there: those of each segment that is delivered, by the state, or, without one, by
+// what the topic itself holds.
 func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 	c, v := s.feed, s.checks.resolved
 	// A segment before the start, or before the target of a seek, may have been left out.
@@ -69,7 +70,8 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 		switch {
 		case f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && f.last.Compare(until) > 0:
 			continue
-		case ends && (f.end.UnixNano() > p.End.Wall || i+1 == len(p.over) || p.over[i+1].segment.Time().UnixNano() > p.End.Wall+int64(segmentSlack)):
+		case ends && (f.end.UnixNano() > p.End.Wall || i+1 == len(p.over) ||
+			p.over[i+1].segment.Time().UnixNano() > p.End.Wall+int64(segmentSlack)):
 			continue // its marker says the end of all, if it was known by then that it is the last
 		}
 		last = f.last
@@ -77,7 +79,9 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 			v.Due(last.String())
 		}
 	}
-	if n := len(p.over); ends && (p.state != nil && p.state.Frontier.Ended || p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.End) > 0) {
+	switch n := len(p.over); {
+	case !ends:
+	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.End) > 0:
 		last = p.End
 	}
 	if last != (envelope.Timestamp{}) {

@@ -62,7 +62,8 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	}
 	for a := range envelope.Text + 1 {
 		if a != now.AvroTimestamps {
-			all = append(all, revision{"BRIDGE_AVRO_TIMESTAMPS=" + a.String(), func(o *envelope.Options) { o.AvroTimestamps = a }})
+			names := "BRIDGE_AVRO_TIMESTAMPS=" + a.String()
+			all = append(all, revision{names, func(o *envelope.Options) { o.AvroTimestamps = a }})
 		}
 	}
 	for h := range envelope.HeadersNone + 1 {
@@ -74,8 +75,10 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	for _, h := range extra {
 		text = append(text, h.Key+"="+string(h.Value))
 	}
-	if !slices.EqualFunc(extra, now.ExtraHeaders, func(a, b envelope.Header) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) }) {
-		all = append(all, revision{"BRIDGE_EXTRA_HEADERS=" + strings.Join(text, ","), func(o *envelope.Options) { o.ExtraHeaders = extra }})
+	same := func(a, b envelope.Header) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) }
+	if !slices.EqualFunc(extra, now.ExtraHeaders, same) {
+		names := "BRIDGE_EXTRA_HEADERS=" + strings.Join(text, ",")
+		all = append(all, revision{names, func(o *envelope.Options) { o.ExtraHeaders = extra }})
 	}
 	return all
 }
@@ -160,7 +163,8 @@ func (v *verification) explain(ctx context.Context, s *subject, state *progressS
 	for _, p := range slices.Sorted(maps.Keys(until)) {
 		places = append(places, fmt.Sprintf("offset %d of partition %d", until[p], p))
 	}
-	r.note("%d records were written with %s, up to %s: they are compared with what that setting makes", n, best.names, strings.Join(places, ", "))
+	r.note("%d records were written with %s, up to %s: they are compared with what that setting makes",
+		n, best.names, strings.Join(places, ", "))
 	return r, nil
 }
 
