@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test fuzz sim integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -29,6 +29,10 @@ fuzz: ## every fuzz target, FUZZTIME long, each in FUZZMEMORY KiB of memory
 			$(GO) test -exec $(CURDIR)/tools/ceiling.sh -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) ./$$dir > .fuzz.log 2>&1 || { cat .fuzz.log; exit 1; }; \
 		done; \
 	done; rm -f .fuzz.log
+
+# The tag is for the Kafka client, see integration/simulation/doc.go.
+sim: ## random seeds of the simulation for SIM_DURATION, from SIM_SEED on if it is set; SIM_SEED alone, with go test, replays one
+	SIM_DURATION=$${SIM_DURATION:-10m} $(GO) test -count=1 -timeout 24h -tags synctests ./integration/simulation
 
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
@@ -65,10 +69,13 @@ lint:
 	$(GO) vet -tags integration ./integration/...
 	$(GO) vet -tags soak ./integration/soak
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
+	$(GO) vet -tags synctests ./integration/simulation
+	$(GO) vet -tags synctests,mutation ./integration/simulation
 	$(STATIC) ./...
 	$(STATIC) -tags integration ./integration/...
 	$(STATIC) -tags soak ./integration/soak
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
+	$(STATIC) -tags synctests ./integration/simulation
 
 fresh: ## generated docs are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }

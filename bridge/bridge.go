@@ -27,6 +27,7 @@ type Bridge struct {
 	client    *kgo.Client
 	admin     *kadm.Client
 	encoders  encoders
+	rivals    rivals
 
 	memory *budget
 	pool   pool
@@ -136,6 +137,10 @@ func ended(stop context.Context, err error) error {
 func (b *Bridge) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
+	unread, err := b.soleAtStart(ctx)
+	if err != nil {
+		return err
+	}
 	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication, b.TopicPartitions > 0 || b.BrokerCreates)
 	if err != nil {
 		return err
@@ -146,6 +151,9 @@ func (b *Bridge) prepare(ctx context.Context) error {
 		if frontier, end, err = b.storedFrontier(ctx, leases); err != nil {
 			return err
 		}
+	}
+	if err := b.soleBehind(frontier, unread); err != nil {
+		return err
 	}
 	if err := b.prepareTopics(ctx, frontier); err != nil {
 		return err

@@ -54,6 +54,7 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	if !w.bundles(f.Completed) {
 		return false, nil
 	}
+	was := f
 	a := w.reading(f.Completed)
 	due, cancel := context.WithTimeout(w.work, w.CommitInterval)
 	defer cancel()
@@ -96,9 +97,8 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	if len(done) == 0 {
 		return false, nil
 	}
-	// I8: retention begins with what is oldest, so while the first of them is there, no listing behind it missed anything.
-	if _, err := w.Feed.Manifest(w.work, first); err != nil {
-		return false, fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+	if err := w.followed(was, first); err != nil {
+		return false, err
 	}
 	w.txn.count(w.cursor)
 	w.cursor.Ahead = 0
@@ -115,6 +115,24 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 		w.Observer.Completed(c)
 	}
 	return true, nil
+}
+
+// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It begins with
+// what is oldest, so while first is there, no listing behind it missed anything. And while the completed segment is there, nothing
+// between the two was removed before the reading ahead listed what comes next. Otherwise the records are given up, and the next
+// hold finds what is lost.
+func (w *worker) followed(f offsets.Frontier, first source.Segment) error {
+	if _, err := w.Feed.Manifest(w.work, first); err != nil {
+		return fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+	}
+	gaps := f.Gaps
+	if err := w.lostSince(&f); err != nil {
+		return err
+	}
+	if f.Gaps != gaps {
+		return errMoved
+	}
+	return nil
 }
 
 // encodeAll makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or not.

@@ -24,6 +24,9 @@ func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 		return true, w.repair(s, after)
 	}
 	f := *s.Frontier
+	if err := w.stillSole(&f); err != nil {
+		return false, err
+	}
 	f.Leases = w.leases // a frontier of an older version does not say
 	f.Base = source.Segment{}
 	switch {
@@ -136,7 +139,7 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	if err != nil {
 		return err
 	}
-	ends := w.End != (envelope.Timestamp{}) && (more && w.beyond(next) || m.Begin.Add(m.Interval-segmentSlack).UnixNano() > w.End.Wall)
+	ends := more && w.beyond(next) || w.reaches(m.Begin.Add(m.Interval))
 	// I8: retention may have removed this segment, and others behind it, while it was delivered. Only where it was still there
 	// after the next one was listed, is that one the next. Else the frontier names none, and lostSince looks into it.
 	names := more && !ends && !gone && !w.bundles(f.Current)
@@ -259,9 +262,14 @@ func (w *worker) pay(f *offsets.Frontier, name func() error) error {
 	return w.lease.Commit(w.held, nil, f) // flushes the markers first
 }
 
-// beyond reports whether a segment holds nothing before the end: the feed puts events into segments to 15 minutes exactly.
-func (w *worker) beyond(seg source.Segment) bool {
-	return w.End != (envelope.Timestamp{}) && seg.Time().UnixNano() > w.End.Wall+int64(segmentSlack)
+// beyond reports whether a segment holds nothing up to the end.
+func (w *worker) beyond(seg source.Segment) bool { return w.reaches(seg.Time()) }
+
+// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it. A marker of these
+// segments with that time, or a later one, promises the same (I6). So an end that equals the last marker is reached: an
+// idle account publishes no later segment to wait for.
+func (w *worker) reaches(moment time.Time) bool {
+	return w.End != (envelope.Timestamp{}) && moment.Add(-segmentSlack).UnixNano() >= w.End.Wall
 }
 
 // end commits the last frontier, and a marker for the end time to every partition.

@@ -24,7 +24,7 @@ func (e *GapError) Error() string {
 		what += ", chunk " + e.Chunk
 	}
 	return fmt.Sprintf("history is lost: the bridge stands at %s, which the account's retention has removed; the feed begins at segment %s now. "+
-		"Set BRIDGE_ON_GAP=continue to go on with what is left (the gap is recorded), or use another BRIDGE_NAME to start over", what, e.Oldest)
+		"Set BRIDGE_ON_GAP=continue to go on with what is left (the gap is recorded), or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", what, e.Oldest)
 }
 
 // lost turns "not found", said of the manifest of seg, into a GapError if the feed begins after it. A manifest that is

@@ -73,6 +73,9 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 			end, _ := ends.Lookup(topic, partition)
 			r = encs[topic].ResolvedUpTo(ts, partition, end.Offset)
 		}
+		if w.Shared { // the other bridges' markers promise nothing about this feed
+			r.Headers = append(r.Headers, envelope.Header{Key: "feed", Value: []byte(w.FeedID)})
+		}
 		if f.Seek != nil && !f.Seek.Told {
 			r.Headers = append(r.Headers, envelope.Header{Key: "seek", Value: []byte(cmp.Or(f.Seek.From.String(), "-") + " " + f.Seek.To)})
 		}

@@ -22,6 +22,7 @@ type Options struct {
 	FeedID string            // identity of the account or directory; a stored state of another feed is refused
 	Frozen map[string]string // settings that must not change while records exist, by name
 	Topics *envelope.Topics  // of the records
+	Shared bool              // bridges of other feeds may write to them, too
 	Events envelope.EventsMode
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)

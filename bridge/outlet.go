@@ -48,6 +48,11 @@ func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, er
 	return lazy.Encoder, nil
 }
 
+// encoderError says that a topic has no encoder yet: mostly the registry lacks its schema, refuses it, or is down.
+type encoderError struct{ error }
+
+func (e *encoderError) Unwrap() error { return e.error }
+
 // outlet is a topic as a lease writes to it during a segment.
 type outlet struct {
 	topic      string
@@ -127,6 +132,11 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 		return out, nil
 	}
 	partitions, known := w.frontier.Topics[topic]
+	if !known {
+		if err := w.newTopic(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
 	if !known && !pinned {
 		if err := w.admit(ctx, topic); err != nil {
 			return nil, err
@@ -145,7 +155,7 @@ func (w *worker) outlet(ctx context.Context, topic string) (*outlet, error) {
 	}
 	enc, err := w.encoders.get(ctx, topic)
 	if err != nil {
-		return nil, err
+		return nil, &encoderError{err}
 	}
 	if !pinned {
 		pin = offsets.Pin{Partitions: partitions, KeySchema: enc.KeyID()}

@@ -91,6 +91,31 @@ func TestEndIsInclusive(t *testing.T) {
 	}
 }
 
+// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later segment
+// to wait for.
+func TestEndEqualsLastMarker(t *testing.T) {
+	c := broker(t)
+	all, _ := options(t, c, realFeed)
+	all.Name, all.Topics, all.Frozen = "all", topics(t, "all"), nil
+	must(t, runOnce(t, all))
+	last := ""
+	consumeAll(t, c, []string{"all"}, &lastMarker{&last})
+	_, last, _ = strings.Cut(last, `"resolved":"`)
+	last, _, _ = strings.Cut(last, `"`)
+
+	o, r := options(t, c, realFeed)
+	var err error
+	if o.End, err = ParseTime(last); err != nil {
+		t.Fatal(err)
+	}
+	o.Once = false // the end time ends it
+	must(t, runOnce(t, o))
+	data, _ := consume(t, c, promises()...)
+	if r.Emitted == 0 || data != r.Emitted || r.Read != realEvents {
+		t.Errorf("%d records of %+v", data, r.Commit)
+	}
+}
+
 type lastMarker struct{ value *string }
 
 func (l *lastMarker) Note(r verify.Record) {

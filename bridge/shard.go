@@ -29,8 +29,9 @@ const damageAttempts = 3
 // producer does not know.
 var errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 
-// errStays ends the pass of a shard of an open segment whose damage nothing can be done about yet.
-var errStays = errors.New("the damage stays")
+// errStays ends the pass of a shard of an open segment whose trouble nothing can be done about yet: damage, or a topic
+// without an encoder.
+var errStays = errors.New("the trouble stays")
 
 // run sends the batches of the shard, in order. What fails is tried again for ever: the position is unchanged, so nothing
 // is skipped (I8), and the other shards go on.
@@ -39,6 +40,7 @@ func (s *shardPass) run(ctx context.Context) error {
 	if err := s.retry(ctx, s.p, func(ctx context.Context) error { return s.r.Poll(ctx, s.m.Finalized) }); err != nil {
 		return err
 	}
+	s.left.set(s.shard, s.r.Ahead()) // also of a shard whose first block is long in coming
 	for {
 		b := s.pool.get(s.shard)
 		end, err := s.next(ctx, b)
@@ -96,12 +98,21 @@ func (s *shardPass) confirmed(d *source.DamageError) bool {
 // encode makes records of b. An event that can't be encoded is not skipped: the shard stays here, and says so, unless
 // there is a dead-letter topic.
 func (s *shardPass) encode(ctx context.Context, b *batch) error {
-	changed, pieces := false, len(b.dead)
+	changed, stays, pieces := false, false, len(b.dead)
+	attempts := 0
 	err := s.retry(ctx, s.p, func(ctx context.Context) error {
 		b.dead = b.dead[:pieces] // what an attempt before found comes again
 		err := b.encode(ctx, s.worker, s.m)
 		if changed = errors.Is(err, errLimitChanged); changed {
 			return nil
+		}
+		var missing *encoderError
+		if errors.As(err, &missing) && !permanent(err) {
+			attempts++
+			if stays = attempts >= damageAttempts && !s.m.Finalized && !s.Once; stays {
+				s.Observer.Failed(s.p, err)
+				return nil
+			}
 		}
 		var large *TooLargeError
 		if errors.As(err, &large) {
@@ -112,8 +123,11 @@ func (s *shardPass) encode(ctx context.Context, b *batch) error {
 		}
 		return err
 	})
-	if changed {
+	switch {
+	case changed:
 		return errLimitChanged
+	case stays:
+		return errStays // the other shards of the lease go on, and this one with the next pass
 	}
 	return err
 }

@@ -72,7 +72,7 @@ type MissingTopicError struct{ Topic string }
 
 func (e *MissingTopicError) Error() string {
 	return fmt.Sprintf("topic %s does not exist: create it (BRIDGE_TOPIC_CREATE=explicit does where there are no records yet). If it was deleted, "+
-		"its records are gone: create it with the same partitions to go on with what comes, or use another BRIDGE_NAME to start over", e.Topic)
+		"its records are gone: create it with the same partitions to go on with what comes, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", e.Topic)
 }
 
 // partitions reads how many partitions topics have. One that is not there is an error that names it.
@@ -149,7 +149,7 @@ func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 
 // Compatible refuses a state that other settings, or another feed, have written.
 func (o *Options) Compatible(feed string, frozen map[string]string) error {
-	reset := fmt.Sprintf("use another BRIDGE_NAME, or bridge reset, to start over, or set it back (the state is in topic %s)", o.offsetsTopic())
+	reset := fmt.Sprintf("set it back, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC (the state is in topic %s)", o.offsetsTopic())
 	if feed != o.FeedID {
 		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: %s", o.FeedID, o.Name, feed, reset)}
 	}

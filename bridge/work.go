@@ -19,6 +19,7 @@ func (w *worker) deliver(m source.Manifest, shards []int) error {
 	ctx, done := w.during(m.Segment)
 	defer done()
 	readers := map[int]*source.ShardReader{}
+	w.left.reset()
 	for {
 		for _, shard := range shards {
 			if readers[shard] == nil { // also one that appears late in an open segment
@@ -32,6 +33,12 @@ func (w *worker) deliver(m source.Manifest, shards []int) error {
 		}
 		if m.Finalized {
 			return nil
+		}
+		for _, shard := range shards {
+			// I1: what a shard has read and not delivered, since its topic has no encoder, is read again.
+			if stuck && readers[shard].Position() != w.cursor.At(m.Segment, shard) {
+				delete(readers, shard)
+			}
 		}
 		w.pool.drop()
 		w.wake()
@@ -103,7 +110,6 @@ func (w *worker) pass(ctx context.Context, m source.Manifest, shards []int, read
 	}()
 
 	w.txn.reset(m.Segment)
-	clear(w.left)
 	flush := time.NewTimer(0)
 	defer flush.Stop()
 	<-flush.C
@@ -194,7 +200,7 @@ func (w *worker) add(b *batch) error {
 	w.cursor.Advance(w.txn.segment, b.shard, b.events.Next)
 	w.cursor.Gap = w.cursor.Gap || b.gap
 	w.cursor.Pin(b.pins)
-	w.left[b.shard] = b.left
+	w.left.set(b.shard, b.left)
 	if len(b.records) == 0 { // I9: nothing of it waits for the commit
 		w.txn.giveBack(b, w.memory)
 		w.pool.put([]*batch{b})
@@ -217,10 +223,7 @@ func (w *worker) commit() error {
 	}
 	w.txn.count(w.cursor)
 	w.takeError()
-	w.cursor.Ahead = 0
-	for _, left := range w.left {
-		w.cursor.Ahead += left
-	}
+	w.cursor.Ahead = w.left.total()
 	if !w.Transactional {
 		w.cursor.Resolved = w.frontier.Resolved
 	}

@@ -39,8 +39,8 @@ type worker struct {
 	most   int32 // bytes of a document that the state's topic takes
 	cursor *offsets.Cursor
 	txn    txn
-	ahead  *ahead        // of lease 0
-	left   map[int]int64 // by shard: bytes of the last listing that are not read
+	ahead  *ahead // of lease 0
+	left   backlog
 
 	outlets  outlets
 	frontier *offsets.Frontier  // the one that resolved and the check below belong to
@@ -51,7 +51,7 @@ type worker struct {
 }
 
 func startWorker(b *Bridge, p int32) *worker {
-	w := &worker{Bridge: b, p: p, ended: make(chan struct{}), trouble: make(chan struct{}, 1), left: map[int]int64{}}
+	w := &worker{Bridge: b, p: p, ended: make(chan struct{}), trouble: make(chan struct{}, 1)}
 	w.hard, w.endHard = context.WithCancel(b.hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
 	w.held, w.work = w.hard, w.soft

@@ -44,7 +44,7 @@ type Config struct {
 
 	KafkaBrokers     List          `group:"Kafka" split_words:"true" desc:"host:port of some brokers, comma separated; required"`
 	KafkaPreset      string        `split_words:"true" desc:"event_hubs or confluent_cloud: other defaults for the settings of Kafka, as docs/security.md lists them"`
-	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them"`
+	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them; frozen"`
 	KafkaCompression string        `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
 	KafkaDialTimeout time.Duration `split_words:"true" default:"10s" desc:"a broker that lets a connection wait longer is given up, and tried again"`
 
@@ -68,6 +68,7 @@ type Config struct {
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
 	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
+	TopicShared      bool   `split_words:"true" desc:"true allows bridges of other accounts to write to the same topics; each of them needs it. Markers then have a header feed, and hold for that feed alone"`
 	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable), but for <name>.offsets; off refuses"`
 	TopicLimit       int    `split_words:"true" default:"1000" desc:"maximum number of topics that TOPIC makes of {account} and {container}; a warning is logged from 80 % on. Events that would need one more are treated as ON_ERROR says"`
 	TopicAdopt       bool   `split_words:"true" desc:"write also to topics that already hold records of others, where TOPIC begins with {account} or {container} and so a container can have the name of any topic. Without it such events are treated as ON_ERROR says"`
@@ -88,9 +89,9 @@ type Config struct {
 	EnrichedProperties string `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
 	Before             string `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
 	Deletes            string `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
-	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros)"`
+	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros); frozen"`
 	Headers            string `default:"cloudevents" desc:"cloudevents or none"`
-	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated"`
+	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated; none that the bridge writes itself"`
 
 	RegistryURL          List          `group:"Schema registry" split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
 	RegistryAutoRegister bool          `split_words:"true" default:"true" desc:"false only looks schemas up: bridge config --format schemas prints them"`

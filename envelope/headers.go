@@ -1,11 +1,26 @@
 package envelope
 
+import (
+	"slices"
+	"strings"
+)
+
 const typePrefix = "Microsoft.Storage."
 
 var specVersion = []byte("1.0")
 
 // cloudEventNames are the headers of every record, in their order.
 var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated", "sequence", "position"}
+
+// markerNames are the headers of markers. By these consumers tell markers from records, and what markers promise.
+var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
+
+// reserved reports whether a header is the bridge's: one that it writes, or may write as a later version of CloudEvents
+// or of this program.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "ce_") || name == "epoch" ||
+		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
+}
 
 // appendHeaders appends the values of the headers to b, and lists them in r.
 func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {

@@ -3,7 +3,6 @@ package envelope
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // Validate returns every reason why there is no encoder for these options, but for a missing topic or function. What
@@ -53,7 +52,7 @@ func (o *Options) Validate() error {
 		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as CockroachDB does", o.Deletes)
 	for _, h := range o.ExtraHeaders {
 		refuse(h.Key == "", "extra_headers: a header has no name")
-		refuse(o.Headers == HeadersCloudEvents && slices.Contains(cloudEventNames[:], h.Key), "extra_headers: %s is a header of every record already", h.Key)
+		refuse(reserved(h.Key), "extra_headers: %s is a header of the bridge's own: choose another name", h.Key)
 	}
 	return errors.Join(errs...)
 }

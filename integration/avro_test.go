@@ -15,6 +15,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sr"
 
+	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
 	"blobfeed/verify"
 )
@@ -142,8 +143,9 @@ func plain(t *testing.T, value []byte) any {
 	return m
 }
 
-// A restart registers nothing new; an option that adds a field makes a second version; one that changes a field's type
-// stops the bridge, with the registry's words and the way out; without the right to register, schemas are looked up.
+// A restart registers nothing new. An option that adds a field makes a second version. One that changes a field's type is
+// frozen. Without the right to register, schemas are looked up. Where the subject has another schema, the bridge stops with
+// the registry's words and the way out.
 func TestSubjectsOverRestarts(t *testing.T) {
 	ctx, brokers := t.Context(), shared.KafkaBrokers
 	compatibility(t, sr.CompatFull)
@@ -170,11 +172,7 @@ func TestSubjectsOverRestarts(t *testing.T) {
 		if key > 0 {
 			runOnce(t, append(settings, more...)...)
 		} else {
-			p := start(t, []string{"run", "--once"}, append(settings, more...)...)
-			if code := p.wait(t, time.Minute); code != 2 || !strings.Contains(p.log.String(), topic+"-value") || !strings.Contains(p.log.String(), "ompatib") {
-				t.Fatalf("exit code %d:\n%s", code, p.log)
-			}
-			t.Logf("refused: %s", p.log.String()[strings.LastIndex(p.log.String(), "bridge:"):])
+			stops(t, append(settings, more...), "BRIDGE_AVRO_TIMESTAMPS=string, but records were written with micros")
 			key = 1
 		}
 		for subject, n := range map[string]int{"-key": key, "-value": value} {
@@ -189,6 +187,19 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	step(1, 2, "TOPIC_IN_VALUE=true")
 	step(0, 2, "AVRO_TIMESTAMPS=string")
 	step(1, 2)
+	other := topic + "-other"
+	o := envelope.Defaults(envelope.Avro, envelope.Wrapped)
+	o.Topic, o.AvroTimestamps = other, envelope.Text
+	subjects, err := envelope.Schemas(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range subjects {
+		if _, err := cl.CreateSchema(ctx, s.Name, sr.Schema{Schema: s.Schema, Type: sr.TypeAvro}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stops(t, append(settings, "NAME="+name+"-other", "TOPIC="+other), other+"-value", "ompatib")
 	markers := 0
 	updated := []string{}
 	for _, r := range decoded(t, topic) {
@@ -204,4 +215,17 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
 	c.drain(t)
 	c.check(t)
+}
+
+// stops runs the bridge, which has to end over its settings, with some words.
+func stops(t *testing.T, settings []string, words ...string) {
+	t.Helper()
+	p := start(t, []string{"run", "--once"}, settings...)
+	code := p.wait(t, time.Minute)
+	for _, word := range words {
+		if code != 2 || !strings.Contains(p.log.String(), word) {
+			t.Fatalf("exit code %d, want 2 and %q:\n%s", code, word, p.log)
+		}
+	}
+	t.Logf("refused: %s", p.log.String()[strings.LastIndex(p.log.String(), "bridge:"):])
 }

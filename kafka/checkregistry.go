@@ -20,14 +20,23 @@ type Schema struct{ Subject, Text string }
 // whether the subjects have the schemas, or would take them.
 func CheckRegistry(ctx context.Context, r *Registry, schemas []Schema, fs *check.Findings) {
 	var alive *sr.Client
+	errs := make([]error, len(r.clients))
 	for i, cl := range r.clients {
 		// The one question that every registry answers, and that needs no right to a subject.
-		if _, err := cl.Subjects(ctx); err != nil {
-			fs.Add("registry", check.Failed, fmt.Sprintf("%s: %v", redactURL(r.URLs[i]), err), registryAdvice(err))
+		if _, errs[i] = cl.Subjects(ctx); errs[i] == nil {
+			alive = cl
+		}
+	}
+	down := check.Failed
+	if alive != nil {
+		down = check.Warning // run passes over it
+	}
+	for i, err := range errs {
+		if err != nil {
+			fs.Add("registry", down, fmt.Sprintf("%s: %v", redactURL(r.URLs[i]), err), registryAdvice(err))
 			continue
 		}
 		fs.Add("registry", check.OK, redactURL(r.URLs[i])+" answers, credentials are accepted", "")
-		alive = cl
 	}
 	if alive == nil {
 		return
@@ -67,11 +76,10 @@ func (r *Registry) look(ctx context.Context, cl *sr.Client, s Schema, fs *check.
 	}
 }
 
-// missing reports whether a registry says that a subject, version or schema does not exist; without a code of its own, it
-// is a web server that does not know the path.
+// missing reports whether a registry says that a subject, version or schema does not exist.
 func missing(err error) bool {
 	var answer *sr.ResponseError
-	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && answer.ErrorCode != 0
+	return errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer)
 }
 
 func registryAdvice(err error) string {

@@ -54,3 +54,21 @@ func TestCheckRegistry(t *testing.T) {
 		fake.Close()
 	}
 }
+
+// Of several addresses one that answers is enough, as it is for run.
+func TestCheckOneRegistryOfSeveral(t *testing.T) {
+	gone, fake := srfake.New(), srfake.New()
+	gone.Close()
+	defer fake.Close()
+	var found check.Findings
+	urls := []string{gone.URL(), fake.URL() + "/nowhere", fake.URL()}
+	CheckRegistry(t.Context(), opened(t, Registry{URLs: urls}), []Schema{{"t-value", schema}}, &found)
+	if found.Count(check.Failed) != 0 || found.Count(check.Warning) != 2 {
+		t.Errorf("%+v", found)
+	}
+	found = nil
+	CheckRegistry(t.Context(), opened(t, Registry{URLs: urls[:2]}), []Schema{{"t-value", schema}}, &found)
+	if found.Count(check.Failed) != 2 {
+		t.Errorf("%+v", found)
+	}
+}

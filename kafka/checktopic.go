@@ -58,7 +58,7 @@ func (ck *checker) topic(ctx context.Context, t *Topic) {
 		advice := "create it, or set BRIDGE_TOPIC_CREATE=explicit"
 		switch {
 		case t.Records:
-			advice = fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to go on with what comes, or use another BRIDGE_NAME to start over", t.Partitions)
+			advice = fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to go on with what comes, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", t.Partitions)
 		case t.Compacted:
 			advice = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit", t.Partitions)
 		}

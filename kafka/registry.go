@@ -45,6 +45,7 @@ type registered struct{ subject, schema string }
 type SchemaError struct {
 	Subject string
 	Missing bool   // it does not have it
+	Foreign bool   // the answer is not a registry's
 	Reason  string // the registry's own words
 	Do      string
 }
@@ -100,19 +101,33 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 		return id, nil
 	}
 	var errs []error
+	foreign := 0
 	for _, cl := range r.clients {
 		id, err := r.id(ctx, cl, subject, schema)
 		if err == nil {
 			return id, nil
 		}
 		var refused *SchemaError
-		if errors.As(err, &refused) {
+		switch {
+		case !errors.As(err, &refused):
+		case !refused.Foreign:
 			return 0, err
+		default:
+			foreign++
 		}
 		errs = append(errs, err)
 	}
-	return 0, errors.Join(errs...)
+	err := errors.Join(errs...)
+	if 0 < foreign && foreign < len(errs) { // a registry behind another URL may be well again soon
+		err = &temporaryError{err}
+	}
+	return 0, err
 }
+
+// temporaryError hides the types of an error by which a caller would take it for good.
+type temporaryError struct{ err error }
+
+func (e *temporaryError) Error() string { return e.err.Error() }
 
 func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string) (id int, err error) {
 	s := sr.Schema{Schema: schema, Type: sr.TypeAvro}
@@ -134,7 +149,8 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
 	case http.StatusNotFound:
-		if answer.ErrorCode == 0 {
+		if !knows(answer) {
+			refused.Foreign = true
 			refused.Do = "That is no answer of a registry: see BRIDGE_REGISTRY_URL, which may need a path"
 		} else {
 			refused.Missing = true
@@ -151,6 +167,12 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	return 0, refused
 }
 
+// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server gives none, and
+// that of a registry repeats the status where it does not know the path.
+func knows(answer *sr.ResponseError) bool {
+	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound
+}
+
 // Schema returns the schema of an id, as a reader of a value asks for it; "" if there is none.
 func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 	errs := []error{errors.New("no registry is set")}
@@ -160,7 +182,7 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 			return s.Schema, nil
 		}
 		var answer *sr.ResponseError
-		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && answer.ErrorCode != 0 {
+		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer) {
 			return "", nil
 		}
 		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)

@@ -98,6 +98,8 @@ func TestRegistryRefuses(t *testing.T) {
 		{409, `{"error_code":409,"message":"reader union lacks type"}`, true, "reader union lacks type", "compatibility"},
 		{422, `{"error_code":42201,"message":"no schema"}`, true, "no schema", "Set back"},
 		{404, `<html>nothing here</html>`, true, "nothing here", "BRIDGE_REGISTRY_URL"},
+		{404, `{"error_code":404,"message":"HTTP 404 Not Found"}`, true, "HTTP 404 Not Found", "BRIDGE_REGISTRY_URL"},
+		{404, `{"error_code":40401,"message":"no subject"}`, true, "no subject", "bridge config --format schemas"},
 		{401, `{"error_code":401,"message":"who are you"}`, false, "401: who are you", ""},
 		{429, ``, false, "429", ""},
 		{500, `{"error_code":50001,"message":"store"}`, false, "500: store", ""},
@@ -141,6 +143,34 @@ func TestRegistryURLs(t *testing.T) {
 	good.Close()
 	if _, err := r.ID(t.Context(), "u-value", schema); err == nil || strings.Count(err.Error(), "127.0.0.1") < 4 {
 		t.Errorf("not all are named: %v", err)
+	}
+}
+
+// A 404 that is not a registry's says nothing about the schema: the next address is asked. It is for good only where all
+// addresses answer so.
+func TestRegistryURLsWithoutRegistry(t *testing.T) {
+	for _, body := range []string{`<html>nothing here</html>`, `{"error_code":404,"message":"HTTP 404 Not Found"}`} {
+		web, gone, good := srfake.New(), srfake.New(), srfake.New()
+		defer web.Close()
+		defer good.Close()
+		gone.Close()
+		web.Intercept(func(w http.ResponseWriter, _ *http.Request) bool {
+			w.WriteHeader(http.StatusNotFound)
+			_, _ = w.Write([]byte(body))
+			return true
+		})
+		if id(t, opened(t, Registry{URLs: []string{web.URL(), good.URL()}}), "t-value") == 0 || !good.SubjectExists("t-value") {
+			t.Error("the second address was not asked")
+		}
+		var refused *SchemaError
+		_, err := opened(t, Registry{URLs: []string{web.URL(), gone.URL()}}).ID(t.Context(), "t-value", schema)
+		if err == nil || errors.As(err, &refused) || !strings.Contains(err.Error(), "BRIDGE_REGISTRY_URL") {
+			t.Errorf("for good, and the other may come back: %v", err)
+		}
+		_, err = opened(t, Registry{URLs: []string{web.URL(), web.URL()}}).ID(t.Context(), "t-value", schema)
+		if !errors.As(err, &refused) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

@@ -8,15 +8,30 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// ReadTo returns what the topic says up to the given end offsets, one for each partition: for those who look on and hold
-// no lease.
+// ReadTo returns what the topic says up to the given end offsets, one for each partition: for those who look on and
+// hold no lease.
 func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*State, error) {
-	v := NewView(topic, len(ends))
-	from := map[int32]kgo.Offset{}
+	begin := map[int32]int64{}
 	for p, end := range ends {
 		if end > 0 {
-			from[int32(p)] = kgo.NewOffset().AtStart()
+			begin[int32(p)] = 0
 		}
+	}
+	return readFrom(ctx, topic, begin, ends, opts...)
+}
+
+// documentError is a document that this version can't read.
+type documentError struct{ error }
+
+func (e *documentError) Unwrap() error { return e.error }
+
+// readFrom is ReadTo for some partitions, each from an offset. With an error from the brokers it returns what it has
+// read.
+func readFrom(ctx context.Context, topic string, begin map[int32]int64, ends []int64, opts ...kgo.Opt) (*State, error) {
+	v := NewView(topic, len(ends))
+	from := map[int32]kgo.Offset{}
+	for p, at := range begin {
+		from[p] = kgo.NewOffset().At(at)
 	}
 	if len(from) == 0 {
 		s, _, err := v.Get()
@@ -33,12 +48,15 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 	for len(from) > 0 {
 		fs := cl.PollFetches(ctx)
 		if err := fs.Err0(); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", topic, err)
+			s, _, _ := v.Get()
+			return s, fmt.Errorf("reading %s: %w", topic, err)
 		}
 		var failed error
 		fs.EachRecord(func(r *kgo.Record) {
 			if failed == nil {
-				failed = v.apply(r)
+				if err := v.apply(r); err != nil {
+					failed = &documentError{err}
+				}
 			}
 			if r.Offset+1 >= ends[r.Partition] {
 				delete(from, r.Partition)
@@ -50,7 +68,8 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 			}
 		})
 		if failed != nil {
-			return nil, failed
+			s, _, _ := v.Get()
+			return s, failed
 		}
 	}
 	s, _, err := v.Get()

@@ -72,6 +72,9 @@ func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
 
+// redial is the pause between two attempts of a client that may not send any more.
+const redial = 250 * time.Millisecond
+
 // guard makes every connection of a client ask alive before it sends. A check before produce would not do: a client has
 // requests under way when the process is paused, and sends them when it wakes up.
 func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
@@ -82,6 +85,13 @@ func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
 	defer cl.Close()
 	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
+		if err := alive(); err != nil {
+			select { // kgo dials again at once, until its client is closed
+			case <-ctx.Done():
+			case <-time.After(redial):
+			}
+			return nil, err
+		}
 		conn, err := dial(ctx, network, host)
 		if err != nil {
 			return nil, err

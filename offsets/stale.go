@@ -23,7 +23,9 @@ func (s *State) staleCursor(c *Cursor, lease int32, offset int64) bool {
 	if c.Term == 0 || c.Term >= s.terms[lease] {
 		return false
 	}
-	s.mark(lease, offset, source.Before(c.Segment))
+	if c.Segment != (source.Segment{}) { // else it has entered an epoch, or met an error, and written no records
+		s.mark(lease, offset, source.Before(c.Segment))
+	}
 	return true
 }
 

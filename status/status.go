@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Status is the report. What is not known is null, or not there.
@@ -42,8 +43,9 @@ type Lag struct {
 	Event    *float64 `json:"event_seconds"`    // since the latest event that was delivered
 	Resolved *float64 `json:"resolved_seconds"` // since the time that is resolved
 	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each. Later segments are
-	// not in it.
-	Ahead int64 `json:"ahead_bytes"`
+	// not in it. Null without a current segment, as while small segments are delivered in bundles, and before the first
+	// commit in it: then nothing in the state says how much there is.
+	Ahead *int64 `json:"ahead_bytes"`
 }
 
 // Topic is where records go.
@@ -115,6 +117,9 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 		p.Resolved = known(time.Unix(0, ts.Wall))
 	}
 	s.Lag.Resolved = since(now, p.Resolved)
+	if f.Ended {
+		s.Lag.Ahead = new(int64) // there is nothing more to deliver
+	}
 	for _, topic := range slices.Sorted(maps.Keys(f.Topics)) {
 		s.Topics = append(s.Topics, Topic{topic, f.Topics[topic]})
 	}
@@ -146,8 +151,11 @@ func (s *Status) lease(p int32, state *offsets.State) {
 		if l.Error != nil {
 			s.Errors = append(s.Errors, Failure{p, *l.Error})
 		}
-		if f := state.Frontier; f != nil && c.Segment == f.Current {
-			s.Lag.Ahead += c.Ahead
+		if f := state.Frontier; f != nil && f.Current != (source.Segment{}) && c.Segment == f.Current {
+			if s.Lag.Ahead == nil {
+				s.Lag.Ahead = new(int64)
+			}
+			*s.Lag.Ahead += c.Ahead
 		}
 		if l.Event != nil && (s.Position.Event == nil || l.Event.After(*s.Position.Event)) {
 			s.Position.Event = l.Event

@@ -38,7 +38,7 @@ func TestOf(t *testing.T) {
 	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || l.Ahead != 0 || l.Events != 3 || s.Leases[0].Frontier || s.Leases[3].Frontier {
 		t.Errorf("behind the frontier: %+v", l)
 	}
-	if s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 || s.Totals.Filtered != 3 {
+	if *s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 || s.Totals.Filtered != 3 {
 		t.Errorf("lag %+v, event %v, totals %+v", s.Lag, *s.Lag.Event, s.Totals)
 	}
 	if len(s.Errors) != 2 || s.Errors[0].Lease != 2 || s.Errors[1].Lease != 1 || s.Topics[0].Name != "a" {
@@ -46,5 +46,30 @@ func TestOf(t *testing.T) {
 	}
 	if s := Of("b", &offsets.State{Cursors: make([]*offsets.Cursor, 1), Owners: make([]string, 1)}, Group{}, now); s.Started || s.Lag.Event != nil || s.Lag.Resolved != nil || s.Leases[0].State != Unused {
 		t.Errorf("without progress: %+v", s)
+	}
+}
+
+// How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has counted would
+// say "caught up" in the middle of a catch-up.
+func TestAheadIsKnownOrNull(t *testing.T) {
+	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	before, current := source.SegmentAt(at.Add(-time.Hour)), source.SegmentAt(at)
+	bytes := func(n int64) *int64 { return &n }
+	for name, c := range map[string]struct {
+		frontier offsets.Frontier
+		in       source.Segment // of the cursor
+		want     *int64
+	}{
+		"in a segment":                {offsets.Frontier{Completed: before, Current: current}, current, bytes(70)},
+		"at the segment's first byte": {offsets.Frontier{Completed: before, Current: current}, before, nil},
+		"between bundles":             {offsets.Frontier{Completed: before}, before, nil},
+		"before the first segment":    {offsets.Frontier{}, source.Segment{}, nil},
+		"at the end":                  {offsets.Frontier{Completed: current, Ended: true}, current, bytes(0)},
+	} {
+		state := &offsets.State{Frontier: &c.frontier, Cursors: []*offsets.Cursor{{Segment: c.in, Ahead: 70}}, Owners: []string{"one"}}
+		got := Of("b", state, Group{}, at).Lag.Ahead
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
 	}
 }

@@ -71,6 +71,9 @@ func (f changeFlags) run(ctx context.Context, stdout io.Writer, fill func(*offse
 	if err != nil {
 		return err
 	}
+	if f := state.Frontier; f != nil && f.Settings["BRIDGE_DELIVERY"] != "" {
+		r.config.Delivery = f.Settings["BRIDGE_DELIVERY"] // of the instances; the operator's environment may lack it
+	}
 	group, err := r.Group(ctx)
 	if err != nil {
 		return err

@@ -40,7 +40,7 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 	if err := checkRegistry(ctx, c, found); err != nil || found.Count(check.Failed) > 0 {
 		return err // what failed may be why the state can't be read
 	}
-	return checkState(c, frontier, unread, found)
+	return checkState(ctx, c, frontier, unread, found)
 }
 
 // storedFrontier returns the frontier of an earlier start; nil if there is none.
@@ -56,8 +56,8 @@ func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier,
 	return f, err
 }
 
-// checkState compares the settings with those of the records that are there: run refuses others.
-func checkState(c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
+// checkState compares the settings with those of the records that are there, and looks for another bridge's: run refuses both.
+func checkState(ctx context.Context, c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
 	o, err := options(c, observe{})
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func checkState(c *config.Config, f *offsets.Frontier, unread error, found *chec
 	default:
 		found.Add("state", check.OK, "there is progress, with these settings", "")
 	}
-	return nil
+	return checkOwner(ctx, c, &o, f, found)
 }
 
 // kafkaNeeds returns what run will do with the brokers, at a first start or behind a frontier.

@@ -37,7 +37,7 @@ func output(c *config.Config, account string, asked asked) (
 		}
 		e, err := envelope.NewEncoder(o)
 		var refused *kafka.SchemaError
-		if errors.As(err, &refused) {
+		if _, one := topics.Constant(); one && errors.As(err, &refused) {
 			return nil, &refusedError{err}
 		}
 		return e, err
@@ -45,7 +45,9 @@ func output(c *config.Config, account string, asked asked) (
 	return record, topics, encoder, nil
 }
 
-// refusedError is a schema that the registry does not take or have. To the engine it is a matter of the settings.
+// refusedError is a schema that the registry does not take or have. To the engine it is a matter of the settings, where
+// all records need it. With a template it is one of many topics, whose schema somebody may register yet: it holds the
+// shard that has the topic's events, and not the others.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() []error {

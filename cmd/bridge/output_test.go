@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -86,5 +87,31 @@ func TestVerifyRegistersNothing(t *testing.T) {
 	}
 	if after := schemas(); after != before {
 		t.Errorf("the registry has %s, had %s", after, before)
+	}
+}
+
+// A container whose topic has no schema in the registry does not end the instance: somebody may register the schema yet. The
+// status says what is missing.
+func TestContainerWithoutSchema(t *testing.T) {
+	registry := srfake.New()
+	defer registry.Close()
+	clusterFor(t)
+	for name, value := range map[string]string{
+		"TOPIC": "{container}", "FORMAT": "avro", "REGISTRY_URL": registry.URL(), "REGISTRY_AUTO_REGISTER": "false",
+	} {
+		t.Setenv("BRIDGE_"+name, value)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan int, 1)
+	var stderr strings.Builder
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, &stderr) }()
+	await(t, "the status says so", func() bool {
+		code, stdout, _ := call(t, "status")
+		return code == exitOK && strings.Contains(stdout, "set BRIDGE_REGISTRY_AUTO_REGISTER=true")
+	})
+	stop()
+	if code := <-ended; !strings.Contains(stderr.String(), "stopped by a second signal") {
+		t.Errorf("it ended by itself, with exit code %d: %s", code, &stderr)
 	}
 }

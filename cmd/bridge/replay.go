@@ -59,7 +59,11 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err := notLive(ctx, live, c); err != nil {
 		return err
 	}
-	p, err := work(ctx, c, false, stderr)
+	keys, err := replayedKeys(ctx, live, c)
+	if err != nil {
+		return err
+	}
+	p, err := work(ctx, c, false, keys, stderr)
 	if err != nil {
 		return err
 	}

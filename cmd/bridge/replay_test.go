@@ -12,6 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 )
 
 // between returns what a replay of a time is to bring: the records of it, by position.
@@ -109,5 +110,51 @@ func TestReplayRefuses(t *testing.T) {
 		if code, stdout, stderr := call(t, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, says) {
 			t.Errorf("replay %s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
+	}
+}
+
+// An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would be others, in
+// other partitions. Also when it is interrupted, and the live bridge is reset meanwhile.
+func TestReplayAvroKeys(t *testing.T) {
+	registry := srfake.New()
+	defer registry.Close()
+	c := clusterFor(t)
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
+	t.Setenv("BRIDGE_BUNDLE_BYTES", "0")
+	runToEnd(t)
+	want := between(read(t, c, changes), "", "9")
+	args := strings.Fields("replay --from earliest --to 2020-05-29T20:00:00Z --topic again")
+	ctx, kill := context.WithCancel(t.Context())
+	var ends atomic.Int32
+	c.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if ends.Add(1) == 6 {
+			kill()
+		}
+		return nil, nil, false
+	})
+	if code := execute(ctx, args, io.Discard, io.Discard); code != exitFailed {
+		t.Fatalf("the interrupted replay: exit code %d", code)
+	}
+	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if code, _, stderr := call(t, args...); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	got := between(read(t, c, "again"), "", "9")
+	for position, r := range got {
+		if o := want[position]; !bytes.Equal(o.Key, r.Key) || o.Partition != r.Partition {
+			t.Errorf("%s: key %x in partition %d, was %x in %d", position, r.Key, r.Partition, o.Key, o.Partition)
+		}
+	}
+	if len(got) == 0 {
+		t.Error("there is nothing")
+	}
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	code, _, stderr := call(t, append(args[:len(args)-1], "other")...)
+	if code != exitUsage || !strings.Contains(stderr, "set BRIDGE_KEY_FORMAT for the replay") {
+		t.Errorf("with a template: exit code %d: %s", code, stderr)
 	}
 }

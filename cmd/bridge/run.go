@@ -32,12 +32,12 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
-	_, err = work(ctx, c, *once, stderr)
+	_, err = work(ctx, c, *once, 0, stderr)
 	return err
 }
 
-// work runs an instance to its end.
-func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*progress, error) {
+// work runs an instance to its end. Keys is the schema id of all keys, 0 for that of each topic.
+func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress, error) {
 	log, progress := logs(c, stderr)
 	var monitor *ops.Monitor
 	var observers bridge.Observers
@@ -53,6 +53,7 @@ func work(ctx context.Context, c *config.Config, once bool, stderr io.Writer) (*
 		return nil, &usageError{err}
 	}
 	o.Once = once
+	pinKeys(&o, keys)
 	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
@@ -181,12 +182,14 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: feed, FeedID: id, Topics: topics, Events: record.Events, Encoder: encoder,
+		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
 		Frozen: map[string]string{
 			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
 			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
-			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
+			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
+			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
+			"BRIDGE_DELIVERY": c.Delivery,
 		},
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
 		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
@@ -201,6 +204,9 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
+	if o.Table && o.Shared {
+		return bridge.Options{}, fmt.Errorf("%s_TOPIC_SHARED: compaction would keep one blob where two accounts have blobs with the same key; put {account} into %[1]s_TOPIC", config.Prefix)
+	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
 	}

@@ -102,7 +102,7 @@ func statusText(s *status.Status) string {
 		if p.Seek != nil {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", orDash(p.Seek.From.String()), p.Seek.To)
 		}
-		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %d bytes listed in the segment and not read, at the last commits\n", moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), s.Lag.Ahead)
+		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n", moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n", n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
 		for _, t := range s.Topics {
@@ -122,6 +122,14 @@ func statusText(s *status.Status) string {
 		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since, plain.Line(e.Error))
 	}
 	return b.String()
+}
+
+// ahead writes how much is listed and not read.
+func ahead(bytes *int64) string {
+	if bytes == nil {
+		return "unknown: no lease has committed in a current segment"
+	}
+	return fmt.Sprintf("%d bytes listed in the segment and not read, at the last commits", *bytes)
 }
 
 // withFrontier is where a lease is whose cursor is behind: complete segments leave no trace in cursors.

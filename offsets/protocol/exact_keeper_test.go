@@ -79,11 +79,7 @@ func (a *turn) next() {
 	switch {
 	case certain || x.trustListing:
 		if x.bundles && !x.isOpen(n) {
-			for last := n; last <= x.segments && !x.isOpen(last); last++ {
-				a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) {
-					w.segment, w.last = n, last
-				})
-			}
+			a.do(listing, say("begins a bundle"), nil)
 			return
 		}
 		f.current = n
@@ -94,6 +90,20 @@ func (a *turn) next() {
 		a.doubt(f.completed, f.completed+1)
 	default:
 		a.die(f.completed+1, 3)
+	}
+}
+
+// keeperLists lists the segments of a bundle, some time after that look.
+func (a *turn) keeperLists() {
+	x, n := a.exact, a.after(a.s, a.f.completed)
+	if n == 0 || x.isOpen(n) {
+		a.do(ready, say("finds no segment for a bundle"), nil)
+		return
+	}
+	for last := n; last <= x.segments && !x.isOpen(last); last++ {
+		a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) {
+			w.segment, w.last = n, last
+		})
 	}
 }
 
@@ -118,6 +128,10 @@ func (a *turn) keeperBundle() {
 	}
 	if s.removed >= a.w.segment && !x.trustBundle {
 		a.do(ready, say("finds the first segment of the bundle gone"), nil)
+		return
+	}
+	if follows := f.sought || s.removed < f.completed || a.w.segment == f.completed+1; !follows && !x.trustOrder {
+		a.do(ready, say("finds the completed segment gone: something before the bundle may be lost"), nil)
 		return
 	}
 	tx := txn{}

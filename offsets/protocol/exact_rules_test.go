@@ -23,6 +23,7 @@ type exactRules struct {
 	readFirst    bool // the cursor is read before the fence
 	noBarrier    bool // a segment is completed when it is finalized
 	trustListing bool // the next segment of a listing is named without a look at the completed one
+	trustOrder   bool // a bundle is committed without a look whether it follows the completed segment
 	trustBundle  bool // a bundle is committed without a look whether it is still there
 	retryFlush   bool // a flush is retried on a producer that has failed
 }

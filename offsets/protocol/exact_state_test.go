@@ -12,6 +12,7 @@ const (
 	sent      // its transaction is with the broker
 	committed // the answer is on its way
 	fencedAll // the keeper has fenced the other leases
+	listing   // the keeper is about to list the segments of a bundle
 	bundling  // the keeper has listed the segments of a bundle
 	hanging   // waits for a flush that cannot succeed
 )

@@ -82,6 +82,8 @@ func TestExactReverts(t *testing.T) {
 		{"I6: the barrier", func(r *exactRules) { r.noBarrier = true }, "two faults", exactNames[below]},
 		{"I8: the completed segment is there", func(r *exactRules) { r.trustListing = true },
 			"retention of three segments, ON_GAP=fail", exactNames[skipped]},
+		{"I8: the bundle follows", func(r *exactRules) { r.trustOrder = true },
+			"bundles and retention, ON_GAP=continue", exactNames[skipped]},
 		{"I8: the bundle is still there", func(r *exactRules) { r.trustBundle = true },
 			"bundles and retention, ON_GAP=continue", exactNames[skipped]},
 	} {

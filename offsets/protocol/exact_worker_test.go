@@ -111,6 +111,8 @@ func (x *exact) worker(s *exactState, i, p int, to []step[exactState]) []step[ex
 		a.fault(idle, say("does not hear that its transaction is committed"), nil)
 	case fencedAll:
 		a.keeperMoved()
+	case listing:
+		a.keeperLists()
 	case bundling:
 		a.keeperBundle()
 	}

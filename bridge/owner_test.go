@@ -1,0 +1,222 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
+	"blobfeed/verify"
+)
+
+// named returns the options of a bridge of its own that reads a feed of its own.
+func named(t *testing.T, c *kfake.Cluster, name, template string) (Options, *recorder) {
+	t.Helper()
+	o, r := options(t, c, realFeed)
+	o.Name, o.FeedID, o.Topics = name, "feed of "+name, topics(t, template)
+	o.Frozen = map[string]string{"BRIDGE_TOPIC": template, "BRIDGE_RESOLVED_TO": o.Markers.String()}
+	return o, r
+}
+
+// refused runs o, which has to find that a topic belongs to another bridge.
+func refused(t *testing.T, o Options, words ...string) {
+	t.Helper()
+	err := runOnce(t, o)
+	var settings *SettingsError
+	if !errors.As(err, &settings) {
+		t.Fatalf("%s: not refused: %v", o.Name, err)
+	}
+	for _, word := range words {
+		if !strings.Contains(err.Error(), word) {
+			t.Errorf("%q does not have %q", err, word)
+		}
+	}
+}
+
+// A topic has one bridge. The second one writes nothing, and no state either.
+func TestTopicHasAnOwner(t *testing.T) {
+	for _, transactional := range []bool{true, false} {
+		c := broker(t)
+		a, r := named(t, c, "a", topic)
+		a.Transactional = transactional
+		must(t, runOnce(t, a), runOnce(t, a)) // its own claim is no obstacle
+		b, _ := named(t, c, "b", topic)
+		b.Transactional = transactional
+		refused(t, b, "topic "+topic+" belongs to bridge a, which reads feed feed of a and has its state in topic a.offsets",
+			"BRIDGE_TOPIC_SHARED=true")
+		all, err := admin(t, c).ListTopics(t.Context())
+		must(t, err)
+		if data, _ := consume(t, c, promises()...); data != r.Emitted || all.Has("b.offsets") {
+			t.Errorf("%d of %d records, topics %v", data, r.Emitted, all.Names())
+		}
+		inTopic := map[string]string{"BRIDGE_RESOLVED_TO": "topic"}
+		claims := []offsets.Claim{{Name: "a", Topics: []string{topic}, Settings: inTopic}}
+		must(t, b.Sole([]string{"other"}, claims))
+		for _, taken := range []string{"a.offsets", "a.dlq", topic + markersSuffix} {
+			if b.Sole([]string{taken}, claims) == nil {
+				t.Errorf("%s is not bridge a's", taken)
+			}
+		}
+	}
+}
+
+// Bridges of several feeds may share a topic if all of them say so. Their markers tell the feeds apart.
+func TestSharedTopic(t *testing.T) {
+	c := broker(t)
+	a, _ := named(t, c, "a", topic)
+	must(t, runOnce(t, a))
+	b, _ := named(t, c, "b", topic)
+	b.Shared = true
+	must(t, runOnce(t, b))
+	refused(t, a, "belongs to bridge b")
+	a.Shared = true
+	must(t, runOnce(t, a))
+	twin, _ := named(t, c, "twin", topic)
+	twin.FeedID, twin.Shared = a.FeedID, true
+	refused(t, twin, "belongs to bridge a", "every event would come twice")
+	feeds := map[string]int{}
+	data, markers := consume(t, c, noted(func(r verify.Record) {
+		if r.Key == nil {
+			feeds[string(r.Header("feed"))]++
+		}
+	}))
+	if data != 2*realEvents || markers != 2*realSegments*partitions ||
+		feeds[""] != markers/2 || feeds["feed of b"] != markers/2 {
+		t.Errorf("%d records, %d markers: %v", data, markers, feeds)
+	}
+}
+
+// held is a log that stops its writer at a message until it is let go.
+type held struct {
+	slog.Handler
+	at      string
+	reached chan struct{}
+	release chan struct{}
+}
+
+func (h *held) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h *held) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == h.at {
+		close(h.reached)
+		<-h.release
+	}
+	return nil
+}
+
+// Two first starts at a time: one has found no claim, and the other claims and delivers before it does.
+func TestTwoFirstStarts(t *testing.T) {
+	c := broker(t)
+	a, _ := named(t, c, "a", topic)
+	h := &held{
+		Handler: slog.DiscardHandler, at: "topic created", reached: make(chan struct{}), release: make(chan struct{}),
+	}
+	a.Log = slog.New(h)
+	ended := make(chan error, 1)
+	go func() { ended <- New(a).Run(t.Context(), t.Context()) }()
+	<-h.reached
+	b, r := named(t, c, "b", topic)
+	must(t, runOnce(t, b))
+	close(h.release)
+	var settings *SettingsError
+	if err := <-ended; !errors.As(err, &settings) || !strings.Contains(err.Error(), "belongs to bridge b") {
+		t.Errorf("not refused: %v", err)
+	}
+	if data, _ := consume(t, c, promises()...); data != r.Emitted {
+		t.Errorf("%d of %d records", data, r.Emitted)
+	}
+}
+
+// A reset withdraws the claim: another bridge may go on with the topic, and then the first one may not.
+func TestResetWithdrawsClaim(t *testing.T) {
+	c := broker(t)
+	a, _ := named(t, c, "a", topic)
+	must(t, runOnce(t, a))
+	s := seize(t, a)
+	must(t, s.Reset(t.Context()))
+	s.Close(t.Context())
+	must(t, runOnce(t, a)) // it may begin again, and claims the topic
+	b, _ := named(t, c, "b", topic)
+	refused(t, b, "belongs to bridge a")
+	s = seize(t, a)
+	must(t, s.Reset(t.Context()))
+	s.Close(t.Context())
+	must(t, runOnce(t, b))
+	refused(t, a, "belongs to bridge b")
+}
+
+// With a template every topic has one bridge, those of the open segment too, which only cursors know.
+func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
+	must(t, live.Append(t.Context(), 100, nil))
+	c := broker(t)
+	feed := func(o Options, _ *recorder) Options {
+		sim, _ := over(t, c, m)
+		o.Feed = sim.Feed
+		return o
+	}
+	a := feed(named(t, c, "a", "{container}"))
+	must(t, runOnce(t, a), runOnce(t, a))
+	refused(t, feed(named(t, c, "b", "photos")), "topic photos belongs to bridge a")
+	refused(t, feed(named(t, c, "c", "{container}")), "belongs to bridge a") // at the first event of another feed
+	d := feed(named(t, c, "d", "{container}"))
+	d.FeedID = a.FeedID
+	refused(t, d, "topic {container} belongs to bridge a", "every event would come twice")
+	if all, err := admin(t, c).ListTopics(t.Context()); err != nil || all.Has("d.offsets") {
+		t.Errorf("%v, %v", all.Names(), err)
+	}
+	e := feed(named(t, c, "e", "blobs-{account}.{container}"))
+	must(t, runOnce(t, e))
+	if data, _ := consumeAll(t, c, simTopics, verify.NewUnique(), verify.NewOrder()); data != 100 {
+		t.Errorf("%d records", data)
+	}
+}
+
+// A topic that another bridge has taken meanwhile is noticed at the next start: one of the frontier at once, one that only
+// cursors know with its next record.
+func TestTopicOfTemplateIsTaken(t *testing.T) {
+	for _, complete := range []bool{true, false} {
+		m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
+		must(t, live.Append(t.Context(), 100, nil))
+		if complete {
+			must(t, live.Next(t.Context()))
+		}
+		c := broker(t)
+		a, _ := over(t, c, m)
+		a.Name, a.FeedID, a.Topics = "a", "feed of a", topics(t, "{container}")
+		must(t, runOnce(t, a))
+		b, _ := named(t, c, "b", "photos")
+		b.Shared = true
+		must(t, runOnce(t, b))
+		if !complete {
+			must(t, live.Append(t.Context(), 20, nil))
+		}
+		refused(t, a, "topic photos belongs to bridge b")
+	}
+}
+
+// A topic with the name of a state that no bridge wrote is no obstacle.
+func TestForeignState(t *testing.T) {
+	c := broker(t)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	must(t, err)
+	defer cl.Close()
+	for name, key := range map[string]string{"connect.offsets": "source", "odd.offsets": "frontier", "empty.offsets": ""} {
+		createTopic(t, c, name, 2, nil)
+		if key != "" {
+			r := &kgo.Record{Topic: name, Key: []byte(key), Value: []byte("no document")}
+			must(t, cl.ProduceSync(t.Context(), r).FirstErr())
+		}
+	}
+	o, _ := named(t, c, "a", topic)
+	must(t, runOnce(t, o))
+	if data, _ := consume(t, c, promises()...); data != realEvents {
+		t.Errorf("%d records", data)
+	}
+}

@@ -1,0 +1,55 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+// The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each way out that
+// they name works.
+func TestSecondBridgeOnATopic(t *testing.T) {
+	c := clusterFor(t)
+	runToEnd(t)
+	first := len(read(t, c, changes))
+	check := func(code int, line string) {
+		t.Helper()
+		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {
+			t.Errorf("check: exit code %d, want %d and %q:\n%s%s", got, code, line, stdout, stderr)
+		}
+	}
+	check(exitOK, "no other bridge writes to "+changes)
+	t.Setenv("BRIDGE_NAME", "second")
+	const problem = "topic " + changes + " belongs to bridge b"
+	check(exitFailed, problem)
+	for _, shared := range []string{"false", "true"} { // which is for other accounts
+		t.Setenv("BRIDGE_TOPIC_SHARED", shared)
+		code, _, stderr := call(t, "run", "--once")
+		if code != exitUsage || !strings.Contains(stderr, problem) || !strings.Contains(stderr, "run bridge reset --yes with BRIDGE_NAME=b") {
+			t.Errorf("run: exit code %d: %s", code, stderr)
+		}
+	}
+	if n := len(read(t, c, changes)); n != first {
+		t.Errorf("%d records, %d of them of the second bridge", n, n-first)
+	}
+	t.Setenv("BRIDGE_NAME", "b")
+	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
+		t.Fatalf("reset: exit code %d: %s", code, stderr)
+	}
+	t.Setenv("BRIDGE_NAME", "second")
+	runToEnd(t)
+	t.Setenv("BRIDGE_TOPIC", "others")
+	t.Setenv("BRIDGE_NAME", "b")
+	runToEnd(t)
+	check(exitOK, "bridges of other accounts may write to the same topics")
+}
+
+// A table keeps the last record of a key, and keys do not name the account.
+func TestSharedTable(t *testing.T) {
+	clusterFor(t)
+	for name, value := range map[string]string{"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state"} {
+		t.Setenv("BRIDGE_"+name, value)
+	}
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "put {account} into BRIDGE_TOPIC") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

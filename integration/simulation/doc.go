@@ -1,0 +1,40 @@
+// Package simulation runs the real bridge, several instances of it, against a broker and a feed in memory, in virtual
+// time, and breaks everything around them by a plan that follows from a seed.
+//
+// A run is one bubble of testing/synctest. In it are the bridge package with the real Kafka client, a kfake cluster on
+// its virtual network, and a feed of feedsim that grows in memory. Minutes of virtual time pass in some hundred
+// milliseconds: the clock moves only when every goroutine waits.
+//
+//	Plan    what a seed means: sizes, settings, the feed's growth, and the faults with their times
+//	world   the cluster, the feed and the instances; it carries a plan out
+//	link    an instance's connections: held, slow, cut; requests lost, late or without an answer
+//	window  an instance's view of the feed: held, slow, failing
+//	judge   reads the topics as consumers do, and has package verify check them
+//
+// # What a run checks
+//
+//   - The promises of docs/delivery.md, by package verify. Without transactions those that hold then.
+//   - Nothing is stuck: after the last fault everything is delivered and resolved within settleLimit of virtual time.
+//   - Nobody ends without need: an instance ends by itself only if the feed lost events that were not delivered.
+//   - A loss is recorded: an event is missing only if retention removed it, and the frontier counts the gap. What goes
+//     before the first segment is named is no loss, and of a segment the manifest goes first.
+//   - What a lease has read and not committed stays within the configured bytes.
+//
+// # What replays
+//
+// A seed gives the same plan each time, and virtual time is exact. Which of two goroutines runs first at one virtual
+// moment is up to the Go scheduler, so a failure can need several runs of its seed to come again: SIM_REPEAT says how
+// many.
+//
+// # What it is not
+//
+// A paused instance is one whose connections and store do not answer. Its timers run, which those of a stopped process
+// do not. kfake is one process: replication, elections that lose records, and the markers of transactions that come
+// late are left to integration/chaos, with real brokers.
+//
+// # The build tag
+//
+// The Kafka client holds mutexes while it waits. For a bubble a wait for a sync.Mutex is no wait, and its clock would
+// stop; with the build tag synctests the client uses channels in their place. So the tests here run themselves again,
+// by go test with that tag, unless they already have it: a plain go test skips nothing.
+package simulation

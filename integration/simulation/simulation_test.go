@@ -1,0 +1,85 @@
+//go:build synctests && !mutation
+
+package simulation
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// SIM_SEEDS seeds from SIM_FIRST on, or as many as SIM_DURATION leaves time for, or SIM_SEED alone, SIM_REPEAT times,
+// with its log.
+func TestSeeds(t *testing.T) {
+	first, given := variable(t, "SIM_SEED", 0)
+	if duration := os.Getenv("SIM_DURATION"); duration != "" {
+		d, err := time.ParseDuration(duration)
+		if err != nil {
+			t.Fatalf("SIM_DURATION=%q: want a duration such as 10m", duration)
+		}
+		if !given {
+			first = rand.Uint64N(1 << 40)
+		}
+		t.Logf("from SIM_SEED=%d on", first)
+		for began, n := time.Now(), uint64(50); time.Since(began) < d; first += n {
+			t.Run(fmt.Sprint("from ", first), func(t *testing.T) { several(t, first, n) })
+		}
+		return
+	}
+	if given {
+		repeat, _ := variable(t, "SIM_REPEAT", 1)
+		for range repeat {
+			if r, log := simulate(t, NewPlan(first)); !t.Failed() {
+				t.Logf("%v\n%s", NewPlan(first), log)
+				t.Logf("%s of virtual time, %d records, %d bytes held at most", r.Virtual, r.Records, r.Peak)
+				report(t, first, r)
+			}
+		}
+		return
+	}
+	first, _ = variable(t, "SIM_FIRST", 1)
+	n, _ := variable(t, "SIM_SEEDS", 200)
+	several(t, first, n)
+}
+
+func several(t *testing.T, first, n uint64) {
+	for seed := first; seed < first+n; seed++ {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			r, _ := simulate(t, NewPlan(seed))
+			report(t, seed, r)
+		})
+	}
+}
+
+// report fails the test with what is wrong.
+func report(t *testing.T, seed uint64, r Result) {
+	t.Helper()
+	const most = 5
+	for k, p := range r.Problems {
+		if k == most {
+			t.Errorf("and %d more", len(r.Problems)-k)
+			break
+		}
+		t.Errorf("%s", p)
+	}
+	if len(r.Problems) > 0 {
+		t.Logf("SIM_SEED=%d replays it", seed)
+	}
+}
+
+func variable(t *testing.T, name string, otherwise uint64) (value uint64, given bool) {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return otherwise, false
+	}
+	n, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatalf("%s=%q: want a number", name, text)
+	}
+	return n, true
+}

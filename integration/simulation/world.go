@@ -1,0 +1,378 @@
+package simulation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/kversion"
+
+	"blobfeed/integration/feedsim"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+const firstPort = 9092
+
+// world is everything in a bubble.
+type world struct {
+	plan    *Plan
+	log     func(string)
+	net     *kfake.VirtualNetwork
+	cluster *kfake.Cluster
+	admin   *kadm.Client
+	blobs   *blobs
+	feed    *feedsim.Feed
+	judge   *judge
+	began   time.Time
+	links   int
+
+	mu        sync.Mutex
+	slots     []*instance
+	starts    int
+	closing   bool
+	gapped    bool // an instance ended because history was lost
+	lossy     bool // retention has removed what may not have been delivered
+	moved     bool // by a seek or reset: what was delivered may be due again
+	completed source.Segment
+	due       []time.Duration // damages to come: when each heals; 0: a seek will go past it
+	wounds    []*wound        // that do not heal
+	faults    []*kfake.FaultHandle
+	failures  []string
+	peak      int
+}
+
+// wound is a block that was damaged.
+type wound struct {
+	blob string
+	at   int64
+	was  []byte
+}
+
+// segment is the one that the blob is of: log/00/2026/01/01/0000/00000.avro.
+func (d *wound) segment() string { return d.blob[7:22] }
+
+func newWorld(p *Plan, log func(string)) (*world, error) {
+	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
+	var ports []int
+	for i := range p.Brokers {
+		ports = append(ports, firstPort+i)
+	}
+	opts := []kfake.Opt{kfake.ListenFn(w.net.Listen), kfake.Ports(ports...), kfake.GroupMinSessionTimeout(time.Second)}
+	if p.Classic {
+		opts = append(opts, kfake.MaxVersions(kversion.FromString("3.6")))
+	}
+	var err error
+	if w.cluster, err = kfake.NewCluster(opts...); err != nil {
+		return nil, err
+	}
+	w.cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.nothingLost)
+	clean := newLink(w.net.DialContext, func(int, int) time.Duration { return 0 })
+	if w.judge, err = newJudge(w, clean); err != nil {
+		return nil, err
+	}
+	w.admin = kadm.NewClient(w.judge.cl)
+	w.blobs = &blobs{data: map[string][]byte{}, written: w.written, pace: func() { time.Sleep(time.Millisecond) }}
+	w.feed, err = feedsim.New(w.blobs, feedsim.Spec{
+		Seed: p.Seed, Shards: p.Shards, Blobs: p.Blobs, BlockEvents: p.BlockEvents, EventsPerSegment: 4000,
+		LateShards: p.LateShards, EmptyShards: min(p.EmptyShards, p.Shards-1), TornAppends: p.Torn, HotShare: 0.3,
+		Containers: []string{"photos", "backups", "$web", "one", "two", "three", "four", "rare"},
+	})
+	return w, err
+}
+
+// nothingLost answers how far an epoch of a leader reaches: kfake says of one that has written nothing yet that records
+// were lost.
+func (w *world) nothingLost(req kmsg.Request) (kmsg.Response, error, bool) {
+	w.cluster.KeepControl()
+	resp := req.ResponseKind().(*kmsg.OffsetForLeaderEpochResponse)
+	resp.SetVersion(req.GetVersion())
+	for _, rt := range req.(*kmsg.OffsetForLeaderEpochRequest).Topics {
+		topic := kmsg.NewOffsetForLeaderEpochResponseTopic()
+		topic.Topic = rt.Topic
+		for _, rp := range rt.Partitions {
+			p := kmsg.NewOffsetForLeaderEpochResponseTopicPartition()
+			p.Partition, p.LeaderEpoch, p.EndOffset = rp.Partition, rp.LeaderEpoch, math.MaxInt64
+			topic.Partitions = append(topic.Partitions, p)
+		}
+		resp.Topics = append(resp.Topics, topic)
+	}
+	return resp, nil, true
+}
+
+// latency returns how long the requests of a link take.
+func (p *Plan) latency(link int) func(connection, request int) time.Duration {
+	return func(connection, request int) time.Duration {
+		h := fnv.New64a()
+		fmt.Fprint(h, p.Seed, link, connection, request)
+		return time.Duration(h.Sum64() % uint64(p.Latency+1))
+	}
+}
+
+// now is the feed's time.
+func (w *world) now() time.Time { return feedStart.Add(time.Since(w.began) * feedSpeed) }
+
+var feedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// feedSpeed is about how many times faster than the virtual clock the feed's segments come.
+const feedSpeed = 300
+
+func (w *world) logf(format string, args ...any) {
+	w.log(fmt.Sprintf("%9.3f ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...))
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.logf("FAILURE: "+format, args...)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failures = append(w.failures, fmt.Sprintf(format, args...))
+}
+
+// held checks how much a lease has read and not committed (I9). What waits for the budget was read, too, and so was
+// what is in the reader's window; decoding makes records larger than the bytes they are of, so this is a loose bound.
+func (w *world) held(i *instance, lease int32, bytes int) {
+	p := w.plan
+	w.mu.Lock()
+	w.peak = max(w.peak, bytes)
+	w.mu.Unlock()
+	window := int(p.ReadSize)
+	if p.Buffer == 0 || window == 0 {
+		return
+	}
+	if limit := 2*p.Buffer + 2*int(p.Bundle) + (p.Shards+1)*(window+40000); bytes > limit {
+		w.fail("%s: lease %d has read %d bytes and committed nothing; the bound is %d", i.name, lease, bytes, limit)
+	}
+}
+
+// run starts the instance of a slot.
+func (w *world) run(slot int) {
+	w.mu.Lock()
+	if w.closing || w.gapped || w.slots[slot] != nil && !w.slots[slot].ended() {
+		w.mu.Unlock()
+		return
+	}
+	w.starts++
+	called := fmt.Sprintf("i%d", slot)
+	if !w.plan.Restarts {
+		called += fmt.Sprintf(".%d", w.starts)
+	}
+	w.mu.Unlock()
+	i := w.start(slot, called, false)
+	w.mu.Lock()
+	w.slots[slot] = i
+	w.mu.Unlock()
+	go w.watch(i)
+}
+
+// watch starts an instance again that ended by itself, as an orchestrator does.
+func (w *world) watch(i *instance) {
+	<-i.done
+	i.mu.Lock()
+	wanted := i.wanted
+	i.mu.Unlock()
+	if !wanted {
+		if i.err != nil && !i.gap() {
+			w.logf("%s was stopped, and says: %v", i.name, i.err)
+		}
+		return
+	}
+	w.mu.Lock()
+	lossy := w.lossy
+	if i.gap() && lossy && !w.plan.SkipGaps {
+		w.gapped = true
+	}
+	gapped := w.gapped
+	w.mu.Unlock()
+	if gapped || i.err == nil && !w.plan.End.IsZero() && w.ended() {
+		return
+	}
+	w.fail("%s ended by itself: %v", i.name, i.err)
+	time.Sleep(2 * time.Second)
+	w.run(i.slot)
+}
+
+func (w *world) at(slot int) *instance {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.slots[slot]
+}
+
+// live returns the instances that run.
+func (w *world) live() (all []*instance) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, i := range w.slots {
+		if i != nil && !i.ended() {
+			all = append(all, i)
+		}
+	}
+	return all
+}
+
+// state returns what is committed; nil if it can't be read.
+func (w *world) state() *offsets.State {
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	topic := name + ".offsets"
+	listed, err := w.admin.ListCommittedOffsets(ctx, topic)
+	if err = errors.Join(err, listed.Error()); err != nil {
+		w.logf("the judge lists the ends of %s: %v", topic, err)
+		return nil
+	}
+	ends := make([]int64, len(listed[topic]))
+	for p := range ends {
+		ends[p] = listed[topic][int32(p)].Offset
+	}
+	s, err := offsets.ReadTo(ctx, topic, ends, w.judge.opts...)
+	if err != nil {
+		w.logf("the judge reads %s: %v", topic, err)
+		return nil
+	}
+	return s
+}
+
+// frontier returns the one that is committed; nil if there is none, or it can't be read.
+func (w *world) frontier() *offsets.Frontier {
+	if s := w.state(); s != nil {
+		return s.Frontier
+	}
+	return nil
+}
+
+// ended reports whether everything up to the plan's end is delivered, by what is committed.
+func (w *world) ended() bool {
+	f := w.frontier()
+	return f != nil && f.Ended
+}
+
+// retire removes blobs, the oldest segments first, as far as the plan's retention goes.
+func (w *world) retire(n int) {
+	f := w.frontier()
+	if w.plan.Retention == Delivered {
+		if w.moved || f == nil {
+			return
+		}
+		w.completed = f.Completed
+	}
+	segments := w.blobs.segments()
+	for k, segment := range segments {
+		if k >= len(segments)-2 {
+			return // the open one, and the one before it
+		}
+		seg, err := source.ParseSegment(segment)
+		if err != nil {
+			w.fail("%v", err)
+			return
+		}
+		if w.plan.Retention == Delivered && seg.Compare(w.completed) >= 0 {
+			return
+		}
+		names := w.blobs.of(segment)
+		for _, name := range names {
+			if n == 0 {
+				return
+			}
+			n--
+			w.mu.Lock()
+			w.lossy = w.lossy || w.plan.Retention == EatsUnread
+			w.mu.Unlock()
+			w.judge.removed(name, segment, f != nil && f.At() != (source.Segment{}))
+			w.blobs.remove(name)
+			w.logf("retention removes %s", name)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// written damages the block that an append to a chunk begins with, if damage is due. The lock of the blobs is held.
+func (w *world) written(blob string, at int64, data []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.due) == 0 || at == 0 {
+		return data
+	}
+	heals := w.due[0]
+	w.due = w.due[1:]
+	const varint = 10 // all ones is longer than any
+	d := &wound{blob: blob, at: at, was: slices.Clone(data[:varint])}
+	for k := range varint {
+		data[k] = 0xff
+	}
+	w.judge.damaged(d, heals == 0)
+	w.logf("damage at %s:%d, heals after %s", blob, at, heals)
+	switch {
+	case heals == 0:
+		w.wounds = append(w.wounds, d)
+	case !w.plan.DeadLetters:
+		time.AfterFunc(heals, func() { w.blobs.overwrite(d.blob, d.at, d.was) })
+	}
+	return data
+}
+
+// heal ends the damage that a seek does not go past, and that which comes too late for one.
+func (w *world) heal(passes func(*wound) bool) {
+	w.mu.Lock()
+	var healed []*wound
+	w.wounds = slices.DeleteFunc(w.wounds, func(d *wound) bool {
+		if passes != nil && passes(d) {
+			return false
+		}
+		healed = append(healed, d)
+		return true
+	})
+	w.due = nil
+	w.mu.Unlock()
+	for _, d := range healed {
+		w.logf("%s:%d heals", d.blob, d.at)
+		w.blobs.overwrite(d.blob, d.at, d.was)
+	}
+}
+
+// refuse makes the brokers refuse requests.
+func (w *world) refuse(s Step) {
+	f := kfake.Fault{Keys: []kmsg.Key{s.Key}, Err: s.Err, Count: s.N}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, w.cluster.Fault(f))
+}
+
+// mend ends everything that is wrong.
+func (w *world) mend() {
+	w.mu.Lock()
+	for _, f := range w.faults {
+		f.Remove()
+	}
+	w.mu.Unlock()
+	for _, i := range w.live() {
+		i.mend()
+	}
+}
+
+// grow adds partitions to the topic of records.
+func (w *world) grow(n int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := w.admin.UpdatePartitions(ctx, w.plan.Partitions+n, topicName)
+	if err == nil {
+		_, err = r.On(topicName, nil)
+	}
+	if err == nil {
+		err = r[topicName].Err
+	}
+	if err != nil {
+		w.logf("adding partitions: %v", err)
+		return
+	}
+	w.judge.grown = w.plan.Partitions + n
+	w.logf("%s has %d partitions", topicName, w.judge.grown)
+}
+
+var errFailing = errors.New("503 Server Busy")
