@@ -24,7 +24,7 @@
 // The headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), whatever the envelope and the format.
 // Where a record has none of them (HEADERS=none), the value is asked, in JSON, or in Avro if Record.Avro finds schemas: for
 // event_id and sequencer of the row, for updated and resolved. The position is nowhere else, so Order, Progress and Barrier
-// can't be used then. A record that tells nothing at all is a failure, not a pass.
+// can't be used then. A record that identifies nothing is a failure, not a pass.
 //
 // The promises are those of DELIVERY=exactly_once. With at_least_once, events may come again: then show the other validators
 // only what Seen has not seen, leave Unique out, and Replay wants ReplayRepeats. With DELETES=both a tombstone may follow its

@@ -75,7 +75,7 @@ func (v *Resolved) Last(least, most string) {
 	v.most, _ = parseClock([]byte(most))
 }
 
-// Timeless says that records tell no time (HEADERS=none, and no updated in the value): only the markers are judged.
+// Timeless says that records say no time (HEADERS=none, and no updated in the value): only the markers are judged.
 func (v *Resolved) Timeless() { v.timeless = true }
 
 // Ends says where the partitions end, of which markers in a topic of their own speak.

@@ -80,10 +80,10 @@ func when(is bool, reason string) string {
 // checks returns the validators that apply to the topic under the settings, and of the others why they do not.
 func (v *verification) checks(t *subject) *checks {
 	c := &checks{first: true}
-	tellsEvent, tellsTime := v.tells()
+	saysEvent, saysTime := v.says()
 	repeats := "BRIDGE_DELIVERY=at_least_once: events may come again"
-	unnamed := when(!tellsEvent, "with these settings a record does not say which event it is of")
-	again := "" // what may come again can't be told from what comes for the first time
+	unnamed := when(!saysEvent, "with these settings a record does not say which event it is of")
+	again := "" // repeated events can't be distinguished from first ones
 	if !v.Transactional {
 		c.seen = verify.NewSeen()
 		again = when(v.bounded, "--bounded: "+repeats)
@@ -109,14 +109,14 @@ func (v *verification) checks(t *subject) *checks {
 		func() verify.Validator { return verify.NewBarrier() }, again, noHeaders)
 	c.addFirst("sequence", "each blob's sequencers never fall",
 		func() verify.Validator { return verify.NewSequence() }, again,
-		when(noHeaders == "", "order tells more: the feed's order, whatever the service's sequencers are"),
+		when(noHeaders == "", "order proves more: the feed's order, whatever the service's sequencers are"),
 		when(v.bounded, "--bounded: it keeps some hundred bytes a key"), unnamed)
 	c.add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.config.Partitioner, len(t.to)),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.grownFrom...) })
 	// Brokers may set the times, and values need not say one.
 	c.add("time", "each record has the time of its event",
 		func() verify.Validator { return verify.NewTime() }).optional = true
-	v.checkMarkers(c, t, tellsTime, again)
+	v.checkMarkers(c, t, saysTime, again)
 	c.addFirst("before", "what was before is what the event before left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
 	}, when(!v.record.Diff && v.record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
@@ -128,15 +128,15 @@ func (v *verification) checks(t *subject) *checks {
 }
 
 // checkMarkers adds the check of the markers, wherever they are.
-func (v *verification) checkMarkers(c *checks, t *subject, tellsTime bool, again string) {
+func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again string) {
 	promise := "after a marker R no updated <= R; markers never fall, and reach every partition"
-	if !tellsTime {
+	if !saysTime {
 		promise = "markers never fall, and reach every partition (with these settings records say no time, " +
 			"so what comes after a marker can't be judged)"
 	}
 	c.addFirst("resolved", promise, func() verify.Validator {
 		c.resolved = verify.NewResolved(len(t.to))
-		if !tellsTime {
+		if !saysTime {
 			c.resolved.Timeless()
 		}
 		markers := t.topic
@@ -198,12 +198,12 @@ func (v *verification) writesRows() bool {
 	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
 }
 
-// tells reports what every record says under these settings, also that of a deletion.
-func (v *verification) tells() (event, time bool) {
+// says reports what every record says under these settings, also that of a deletion.
+func (v *verification) says() (event, time bool) {
 	event, time = true, true
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
 		r, ok := v.sample(eventType)
-		e, t := r.Tells()
+		e, t := r.Says()
 		event, time = event && (e || !ok), time && (t || !ok)
 	}
 	return event, time

@@ -153,7 +153,7 @@ func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge
 	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return to, nil
 	}
-	text := p.state.Frontier.Start // if nothing else tells
+	text := p.state.Frontier.Start // unless a marker says it
 	if seek := p.state.Frontier.Seek; seek != nil {
 		return bridge.ParseTarget(seek.To)
 	}

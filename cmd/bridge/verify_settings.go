@@ -55,7 +55,7 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 			all = append(all, revision{"BRIDGE_BEFORE=" + b.String(), func(o *envelope.Options) { o.Before = b }})
 		}
 	}
-	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion, or two: which was meant can't be told
+	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion, or two: the two can't be matched
 		if d != now.Deletes && now.Deletes != envelope.DeletesBoth && d != envelope.DeletesBoth {
 			all = append(all, revision{"BRIDGE_DELETES=" + d.String(), func(o *envelope.Options) { o.Deletes = d }})
 		}

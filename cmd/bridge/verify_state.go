@@ -152,7 +152,7 @@ func (v *verification) bounds(ctx context.Context, s *subject, state *progressSt
 	}
 	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())
 	known, kerr := envelope.ParseTimestamp(most)
-	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge goes on meanwhile
+	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge delivers meanwhile
 		now, err := v.cluster.state(ctx, state.topic)
 		if err != nil {
 			return err
