@@ -23,8 +23,10 @@ type Resolved struct {
 	topics     byTopic[map[int32]*lane]
 
 	expected    map[clock]bool // of the feed; true: due
-	earliest    clock          // of those
-	timeless    bool           // records say no time
+	former      map[clock]bool // of the feed, before a change of settings
+	unexpected  []string
+	earliest    clock // of those
+	timeless    bool  // records say no time
 	ends        map[int32]int64
 	least, most clock // the last marker is between them; zero: not known
 }
@@ -33,6 +35,7 @@ type Resolved struct {
 type lane struct {
 	last    clock
 	markers []clock // rising, each once
+	since   bool    // a marker was as it is expected now, and not before a change
 	sought  bool    // by a seek, and there was no newer marker since: what the last one promised is taken back
 	seek    clock   // the marker of the last seek
 	upTo    int64   // of markers in a topic of their own
@@ -60,6 +63,34 @@ func (v *Resolved) Expect(resolved string) {
 	if _, known := v.expected[at]; !known {
 		v.expected[at] = false
 	}
+}
+
+// Former says how the marker of a segment was before a change of settings: right in front of all that are as expected now.
+func (v *Resolved) Former(resolved string) {
+	at, ok := parseClock([]byte(resolved))
+	if !ok {
+		return
+	}
+	if v.former == nil {
+		v.former = map[clock]bool{}
+	}
+	v.former[at] = true
+}
+
+// Unexpected returns the first markers that no segment gives reason for.
+func (v *Resolved) Unexpected() []string { return v.unexpected }
+
+// Came reports whether a partition has a marker.
+func (v *Resolved) Came(resolved string) bool {
+	at, _ := parseClock([]byte(resolved))
+	for _, lanes := range v.topics.all {
+		for _, l := range *lanes {
+			if slices.Contains(l.markers, at) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Due says, at any time, that an expected marker has to be there. Those at or below the marker of a seek need not be.
@@ -146,7 +177,14 @@ func (v *Resolved) Note(r Record) {
 	if at == (clock{}) {
 		return
 	}
-	if _, known := v.expected[at]; !known && v.expected != nil && at.compare(v.earliest) >= 0 {
+	switch _, now := v.expected[at]; {
+	case v.expected == nil, at.compare(v.earliest) < 0, v.former[at] && (now || !l.since):
+	case now:
+		l.since = true
+	default:
+		if len(v.unexpected) < kept {
+			v.unexpected = append(v.unexpected, at.String())
+		}
 		v.add(&r, "the marker says %s, and with these settings no segment of the feed ends so", at)
 	}
 	if r.seeks() {

@@ -186,8 +186,8 @@ func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 	}
 	for _, s := range subjects {
 		r, err := v.judge(ctx, s, pass, state)
-		if err == nil && s.feed != nil && len(s.feed.odd) >= minOdd {
-			r, err = v.explain(ctx, s, state, r)
+		if err == nil && s.feed != nil {
+			r, err = v.explain(ctx, s, pass, state, r)
 		}
 		if err != nil {
 			return nil, err

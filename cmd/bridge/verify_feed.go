@@ -31,6 +31,7 @@ type feedPass struct {
 	over   []finished
 	read   int64 // events
 
+	slack *time.Duration    // BRIDGE_RESOLVED_SLACK before a change; nil: none is known
 	was   *envelope.Encoder // as records were made before a change of settings; nil: none is known
 	odd   []verify.Record   // to be explained by one of the tries
 	tries []*attempt

@@ -101,6 +101,11 @@ func forms() []form {
 			t.Setenv("BRIDGE_DELETES", "envelope")
 			t.Setenv("BRIDGE_EXTRA_HEADERS", "team=b")
 		}, changed: "BRIDGE_DELETES=tombstone and BRIDGE_EXTRA_HEADERS=team=a"},
+		{name: "the slack grew", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_RESOLVED_SLACK", "40m") },
+			changed: "BRIDGE_RESOLVED_SLACK=15m0s"},
+		{name: "the slack shrank", settings: "RESOLVED_SLACK=50m RESOLVED_TO=topic", then: func(t *testing.T, _ *liveFeed) {
+			t.Setenv("BRIDGE_RESOLVED_SLACK", "15m")
+		}, changed: "BRIDGE_RESOLVED_SLACK=50m0s"},
 		{name: "Avro, MVCC_TIMESTAMP went", settings: "FORMAT=avro MVCC_TIMESTAMP=true DELETES=both", changed: "BRIDGE_MVCC_TIMESTAMP=true",
 			then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_MVCC_TIMESTAMP", "false") }},
 		{name: "replay", stateful: true, topic: "again"},
