@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,7 +24,7 @@ type Resolved struct {
 	expected    map[clock]bool // of the feed; true: due
 	former      map[clock]bool // of the feed, before a change of settings
 	unexpected  []string
-	earliest    clock // of those
+	earliest    clock // of the expected
 	timeless    bool  // records say no time
 	ends        map[int32]int64
 	least, most clock // the last marker is between them; zero: not known
@@ -46,71 +45,6 @@ func NewResolved(partitions int) *Resolved {
 	return &Resolved{partitions: partitions, late: map[int32]bool{},
 		topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
 }
-
-// Expect says that a segment of the feed ends with this marker, before any record is shown. A marker that is not
-// expected then fails, unless it is from before all of them: the feed may have lost its begin.
-func (v *Resolved) Expect(resolved string) {
-	at, ok := parseClock([]byte(resolved))
-	if !ok {
-		return
-	}
-	if len(v.expected) == 0 || at.compare(v.earliest) < 0 {
-		v.earliest = at
-	}
-	if v.expected == nil {
-		v.expected = map[clock]bool{}
-	}
-	if _, known := v.expected[at]; !known {
-		v.expected[at] = false
-	}
-}
-
-// Former says how the marker of a segment was before a change of settings: right in front of all that are as expected now.
-func (v *Resolved) Former(resolved string) {
-	at, ok := parseClock([]byte(resolved))
-	if !ok {
-		return
-	}
-	if v.former == nil {
-		v.former = map[clock]bool{}
-	}
-	v.former[at] = true
-}
-
-// Unexpected returns the first markers that no segment gives reason for.
-func (v *Resolved) Unexpected() []string { return v.unexpected }
-
-// Came reports whether a partition has a marker.
-func (v *Resolved) Came(resolved string) bool {
-	at, _ := parseClock([]byte(resolved))
-	for _, lanes := range v.topics.all {
-		for _, l := range *lanes {
-			if slices.Contains(l.markers, at) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// Due says, at any time, that an expected marker has to be there. Those at or below the marker of a seek need not be.
-func (v *Resolved) Due(resolved string) {
-	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
-		v.expected[at] = true
-	}
-}
-
-// Last says between which times the last marker is, by the bridge's own state. An empty text says nothing.
-func (v *Resolved) Last(least, most string) {
-	v.least, _ = parseClock([]byte(least))
-	v.most, _ = parseClock([]byte(most))
-}
-
-// Timeless says that records say no time (HEADERS=none, and no updated in the value): only the markers are judged.
-func (v *Resolved) Timeless() { v.timeless = true }
-
-// Ends says where the partitions end, of which markers in a topic of their own speak.
-func (v *Resolved) Ends(ends map[int32]int64) { v.ends = ends }
 
 // Markers is how many different markers partition 0 has, of each topic together.
 func (v *Resolved) Markers() int {
@@ -204,60 +138,6 @@ func (v *Resolved) Note(r Record) {
 	}
 }
 
-// place checks where a marker in a topic of its own says that its records end.
-func (v *Resolved) place(r *Record, l *lane) {
-	at := r.document().upTo
-	if at == nil {
-		v.add(r, "the marker says no partition and offset: %.100q", r.Value)
-		return
-	}
-	end, known := v.ends[r.Partition]
-	switch {
-	case *at.Partition != r.Partition:
-		v.add(r, "the marker speaks of partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
-	case *at.Offset < l.upTo:
-		v.add(r, "the marker speaks of offset %d, the one before of %d", *at.Offset, l.upTo)
-	case known && *at.Offset > end:
-		v.add(r, "the marker speaks of offset %d, and the partition ends at %d", *at.Offset, end)
-	}
-	l.upTo = *at.Offset
-}
-
-// MarkerTime returns the time of a marker, "" of what is none: that of the value, or else of the header.
-func (r *Record) MarkerTime() string {
-	if r.Key != nil {
-		return ""
-	}
-	for _, text := range [...][]byte{r.document().resolved, r.Header("resolved")} {
-		if _, ok := parseClock(text); ok {
-			return string(text)
-		}
-	}
-	return ""
-}
-
-// marker returns the time of a marker, the zero time if it is none, and what is wrong with it. Readers such as Flink
-// read the value, others the header: both count. Only a value in Avro that nobody reads is taken on the header's word.
-func marker(r *Record) (clock, error) {
-	header, hasHeader := r.lookup("resolved")
-	value := r.document().resolved
-	if r.Avro == nil && framed(r.Value) && len(value) == 0 {
-		value = header
-	}
-	at, ok := parseClock(value)
-	switch {
-	case !ok && hasHeader:
-		return clock{}, fmt.Errorf("the marker's header says %q, and its value no time: %.100q", header, r.Value)
-	case !ok:
-		return clock{}, fmt.Errorf("a record without a key is no marker: %.100q", r.Value)
-	case hasHeader && !bytes.Equal(header, value):
-		return clock{}, fmt.Errorf("the marker's header says %q, its value %q", header, value)
-	case r.Millis != 0 && uint64(r.Millis) != at.wall/1e6:
-		return at, fmt.Errorf("the marker says %s, and its record's timestamp %d", at, r.Millis)
-	}
-	return at, nil
-}
-
 // Failures implements Validator. It also compares the partitions.
 func (v *Resolved) Failures() []Failure {
 	f := v.copy()
@@ -311,26 +191,6 @@ func (v *Resolved) Failures() []Failure {
 		}
 	}
 	return f.Failures()
-}
-
-// wanted returns the markers that each partition has to have: what one of them has, and what is due.
-func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
-	all := map[clock]bool{}
-	var seek clock
-	for _, l := range lanes {
-		for _, m := range l.markers {
-			all[m] = true
-		}
-		if l.seek.compare(seek) > 0 {
-			seek = l.seek
-		}
-	}
-	for m, due := range v.expected {
-		if due && m.compare(seek) > 0 {
-			all[m] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(all), clock.compare)
 }
 
 func firstMissing(want, have []clock) clock {
