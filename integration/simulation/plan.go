@@ -156,7 +156,7 @@ func NewPlan(seed uint64) *Plan {
 		p.Bundle = int64(2000 + d.n(40000))
 	}
 	if d.chance(40) {
-		p.Buffer = 4000 + d.n(60000)
+		p.Buffer = 128<<10 + d.n(256<<10) // a block of the feed takes a quarter at most
 	}
 	if d.chance(50) {
 		p.ReadSize = int64(1000 + d.n(20000))
@@ -181,6 +181,9 @@ func NewPlan(seed uint64) *Plan {
 		p.Retention = EatsUnread
 	}
 	end := p.grow(d)
+	if p.Buffer > 0 && p.ReadSize > 0 && d.chance(30) {
+		p.flood(d, end)
+	}
 	if d.chance(10) {
 		p.finish(d)
 	}
@@ -222,6 +225,12 @@ func (p *Plan) grow(d dice) time.Duration {
 		}
 	}
 	return at
+}
+
+// flood plans more events at once than an instance may hold, nearly all of which the filter leaves out.
+func (p *Plan) flood(d dice, end time.Duration) {
+	p.Containers = []string{"rare"}
+	p.add(Step{At: d.between(0, end), Kind: Append, N: 1500 + d.n(1500)})
 }
 
 // finish plans an end in one of the segments.

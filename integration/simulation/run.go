@@ -229,10 +229,13 @@ func (w *world) seekTo(s Step) {
 	w.judge.sought(text, skips)
 }
 
-// restart stops the instances but for one that is paused, resets the bridge, and starts them again.
+// restart stops the instances, but for one that is paused, resets the bridge, and starts them again.
 func (w *world) restart(s Step) {
 	w.heal(nil)
-	paused := w.at(s.N % w.plan.Instances)
+	var paused *instance
+	if w.plan.ExactlyOnce { // else nothing keeps it from writing, and an operator has to stop it
+		paused = w.at(s.N % w.plan.Instances)
+	}
 	if paused != nil {
 		paused.pause()
 	}
