@@ -95,9 +95,16 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	wg.Go(func() { // whoever holds lease 0 ends the feed; all instances see it
 		ended := func(s *offsets.State) bool { return b.caughtUp(s) && s.Frontier != nil && s.Frontier.Ended }
-		if _, err := b.view.Await(stop, ended); err == nil {
-			b.finish()
+		s, err := b.view.Await(stop, ended)
+		if err != nil {
+			return
 		}
+		// What prepare could not compare, for a transaction was open then: an end of other settings is not ours.
+		if err := b.Compatible(s.Frontier.Feed, s.Frontier.Settings); err != nil {
+			b.fatal(err)
+			return
+		}
+		b.finish()
 	})
 	if b.Once {
 		wg.Go(func() {
@@ -141,7 +148,8 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication, b.TopicPartitions > 0 || b.BrokerCreates)
+	leases, created, err := offsets.Ensure(ctx, b.admin, b.cfg.Topic, b.OffsetsPartitions, b.TopicReplication,
+		b.TopicPartitions > 0 || b.BrokerCreates, b.Transactional)
 	if err != nil {
 		return err
 	}

@@ -42,9 +42,9 @@ func (m *budget) share() int64 { return max(1, m.limit/2/max(1, m.passing.Load()
 
 // batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take 300 KB.
 func (w *worker) batchBytes() int {
-	const most = 64 << 20
+	const least, most = 4 << 20, 64 << 20
 	if w.BufferBytes == 0 {
 		return most
 	}
-	return min(w.BufferBytes/footprints, most)
+	return max(least, min(w.BufferBytes/footprints, most))
 }

@@ -265,9 +265,9 @@ func (w *worker) pay(f *offsets.Frontier, name func() error) error {
 // beyond reports whether a segment holds nothing up to the end.
 func (w *worker) beyond(seg source.Segment) bool { return w.reaches(seg.Time()) }
 
-// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it. A marker of these
-// segments with that time, or a later one, promises the same (I6). So an end that equals the last marker is reached: an
-// idle account publishes no later segment to wait for.
+// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it: events lie less than
+// the slack outside their segment, which is what their markers promise as well (I6). So an end that equals the last marker
+// is reached. An idle account publishes no later segment to wait for.
 func (w *worker) reaches(moment time.Time) bool {
 	return w.End != (envelope.Timestamp{}) && moment.Add(-segmentSlack).UnixNano() >= w.End.Wall
 }

@@ -1,9 +1,13 @@
 package bridge
 
 import (
+	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/integration/feedsim"
@@ -187,5 +191,38 @@ func TestChecklist48_FilterByContainer(t *testing.T) {
 	}
 	if data, _ := consume(t, c, promises()...); data != want || want == 0 || want == 300 {
 		t.Errorf("%d records, want %d of 300", data, want)
+	}
+}
+
+// A start that meets an unfinished transaction can't know the frontier yet. When it does, and the frontier says that all is
+// delivered up to another end, the run has not done what its settings ask for.
+func TestOtherEndBehindTransaction(t *testing.T) {
+	c := broker(t)
+	o, _ := options(t, c, realFeed)
+	end := "2020-05-29T16:59:59Z"
+	var err error
+	o.End, err = ParseEnd(end)
+	must(t, err)
+	o.Frozen = map[string]string{"BRIDGE_END_TIME": end}
+	must(t, runOnce(t, o))
+
+	cl, err := kgo.NewClient(append(o.Client, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	must(t, err)
+	defer cl.Close()
+	must(t, cl.BeginTransaction())
+	must(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: o.offsetsTopic(), Key: []byte("unfinished")}).FirstErr())
+	o.Frozen = map[string]string{"BRIDGE_END_TIME": "2020-05-29T18:00:00Z"}
+	h := &held{
+		Handler: slog.DiscardHandler, at: "leases assigned", reached: make(chan struct{}), release: make(chan struct{}),
+	}
+	o.Log, o.Once = slog.New(h), false
+	ended := make(chan error, 1)
+	go func() { ended <- New(o).Run(t.Context(), t.Context()) }()
+	<-h.reached
+	must(t, cl.EndTransaction(t.Context(), kgo.TryAbort))
+	close(h.release)
+	var settings *SettingsError
+	if err := <-ended; !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_END_TIME") {
+		t.Errorf("it ended with %v", err)
 	}
 }

@@ -53,6 +53,8 @@ type checker struct {
 	client *Client
 	needs  *Needs
 	broker map[string]string // settings of one; empty where they may not be read
+
+	txnVersion int16 // the feature transaction.version of the brokers
 }
 
 // ask sends a request that somebody answers. The answer's own error codes are the caller's.
@@ -85,6 +87,7 @@ func (ck *checker) reach(ctx context.Context) bool {
 	if versions == nil {
 		return false
 	}
+	ck.txnVersion = transactionVersion(versions)
 	m, err := ask[*kmsg.MetadataResponse](ctx, ck.cl, &kmsg.MetadataRequest{Version: 0, Topics: []kmsg.MetadataRequestTopic{}})
 	if err != nil {
 		ck.Add("kafka", check.Failed, fmt.Sprintf("asking for the brokers: %v", err), ck.advice(err))
@@ -108,6 +111,17 @@ func (ck *checker) reach(ctx context.Context) bool {
 	ck.Add("kafka", check.OK, fmt.Sprintf("%d brokers answer (Kafka %s), credentials are accepted (%s)", len(m.Brokers),
 		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
+}
+
+// transactionVersion returns the version of transactions that the brokers have agreed on. From 2 on (KIP-890) every transaction has
+// an epoch of its own, so what arrives late is refused.
+func transactionVersion(versions *kmsg.ApiVersionsResponse) int16 {
+	for _, f := range versions.FinalizedFeatures {
+		if f.Name == "transaction.version" {
+			return f.MaxVersionLevel
+		}
+	}
+	return 0
 }
 
 func versionsRequest() *kmsg.ApiVersionsRequest {
@@ -212,6 +226,12 @@ func (ck *checker) transactions(ctx context.Context) {
 			ck.Add("acl", check.OK, "WRITE on transactional ids "+prefix+"*", "")
 		}
 		ck.Add("transactions", check.OK, what+" are available", "")
+		if prefix != "" && ck.txnVersion < 2 {
+			ck.Add("transactions", check.Warning, fmt.Sprintf("the brokers have transaction.version=%d: a produce request that arrives after the end of "+
+				"its transaction can leave one open that nobody ends, and read_committed consumers of that partition stop there", ck.txnVersion),
+				"run Kafka 4.0 or newer with kafka-features.sh upgrade --feature transaction.version=2; until then, kafka-transactions.sh "+
+					"find-hanging and abort end such a transaction")
+		}
 	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
 		ck.Add("acl", check.Failed, "WRITE on transactional ids "+prefix+"* is missing", ck.grant("Write", "--transactional-id", prefix, true))
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/check"
@@ -202,5 +203,41 @@ func TestQuote(t *testing.T) {
 	ck.client.SASL = nil
 	if got, want := ck.tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it means.
+func TestCheckTransactionVersion(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for version, want := range map[int16]check.Status{0: check.Warning, 1: check.Warning, 2: check.OK} {
+		have := check.OK
+		ck := &checker{Findings: new(check.Findings), txnVersion: version, needs: &Needs{Txn: "b-", TxnTimeout: time.Minute}}
+		if ck.cl, err = kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...)); err != nil {
+			t.Fatal(err)
+		}
+		ck.transactions(t.Context())
+		ck.cl.Close()
+		for _, f := range *ck.Findings {
+			if f.Status != check.OK {
+				have = f.Status
+			}
+			if f.Status == check.Warning && !strings.Contains(f.Do, "transaction.version=2") {
+				t.Errorf("%+v", f)
+			}
+		}
+		if have != want {
+			t.Errorf("version %d: %v, want %v", version, have, want)
+		}
+	}
+	answer := kmsg.NewApiVersionsResponse()
+	feature := kmsg.NewApiVersionsResponseFinalizedFeature()
+	feature.Name, feature.MaxVersionLevel = "transaction.version", 2
+	answer.FinalizedFeatures = append(answer.FinalizedFeatures, feature)
+	if have := transactionVersion(&answer); have != 2 {
+		t.Errorf("the brokers say 2, read %d", have)
 	}
 }

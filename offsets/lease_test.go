@@ -40,7 +40,7 @@ func cluster(t *testing.T) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if n, created, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true); err != nil || n != 4 || !created {
+	if n, created, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil || n != 4 || !created {
 		t.Fatalf("Ensure = %d, %v, %v", n, created, err)
 	}
 	return cfg, ctx
@@ -296,7 +296,7 @@ func TestEnsureRefusesDeletingTopic(t *testing.T) {
 	if _, err := adm.CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": &policy}, "other.offsets"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Ensure(ctx, adm, "other.offsets", 4, 1, true); err == nil {
+	if _, _, err := Ensure(ctx, adm, "other.offsets", 4, 1, true, true); err == nil {
 		t.Error("a topic that deletes cursors was accepted")
 	}
 }

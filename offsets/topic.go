@@ -23,6 +23,10 @@ var settings = map[string]string{
 	"min.cleanable.dirty.ratio": "0.1",
 }
 
+// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable until the keeper
+// of the frontier has repaired what stands behind it.
+var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
+
 // MissingError says that there is no offsets topic, and who may create it.
 type MissingError struct {
 	Topic      string
@@ -41,11 +45,16 @@ func (e *MissingError) Error() string {
 // Ensure returns the number of partitions of the offsets topic, which is the number of leases and never changes. If the
 // topic is missing it is created, or, without create, a MissingError. Created says that it was us:
 // then there is nothing in it. Replication -1 is the broker's default.
-func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, create bool) (leases int, created bool, err error) {
+func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, create, transactional bool) (leases int, created bool, err error) {
 	if create {
 		values := map[string]*string{}
 		for name, value := range settings {
 			values[name] = &value
+		}
+		if !transactional {
+			for name, value := range untransacted {
+				values[name] = &value
+			}
 		}
 		if created, err = kafka.Create(ctx, adm, topic, partitions, replication, values); err != nil {
 			return 0, false, err

@@ -31,7 +31,7 @@ func TestViewFollowsLeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if _, _, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true); err != nil {
+	if _, _, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil {
 		t.Fatal(err)
 	}
 	v := viewOf(t, cfg)
@@ -78,7 +78,7 @@ func TestViewOfATopicMadeAnew(t *testing.T) {
 	if _, err := admin.DeleteTopic(ctx, stateTopic); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Ensure(ctx, admin, stateTopic, 4, 1, true); err != nil {
+	if _, _, err := Ensure(ctx, admin, stateTopic, 4, 1, true, true); err != nil {
 		t.Fatal(err)
 	}
 	other := viewOf(t, cfg)

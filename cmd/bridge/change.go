@@ -14,7 +14,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// changeTimeout is when taking all leases, and writing to each, is given up.
+// changeTimeout bounds taking lease 0 and writing the move.
 const changeTimeout = 2 * time.Minute
 
 // plan is what seek or reset is about to do to the state, for people to read first.
@@ -49,7 +49,7 @@ type changeFlags struct {
 func newChangeFlags(fs *flag.FlagSet) changeFlags {
 	return changeFlags{
 		yes:    fs.Bool("yes", false, "do it; without, it is only shown"),
-		force:  fs.Bool("force", false, "do it although instances run: their leases are taken away, and they go on from what is there then"),
+		force:  fs.Bool("force", false, "do it although instances run: they notice, and continue from what is there then"),
 		output: fs.String("output", "text", "text or json"),
 	}
 }
@@ -123,7 +123,7 @@ func (f changeFlags) allowed(r *reader, members []string) error {
 	return nil
 }
 
-// seized takes all leases and calls do.
+// seized takes lease 0 and calls do.
 func seized(ctx context.Context, r *reader, leases int, do func(context.Context, *offsets.Seized) error) error {
 	c := r.config
 	s, err := offsets.Seize(ctx, &offsets.Config{Topic: r.Topic, Name: c.Name, Instance: c.Instance + "-cli", Transactional: c.Delivery == "exactly_once",
@@ -133,7 +133,7 @@ func seized(ctx context.Context, r *reader, leases int, do func(context.Context,
 		err = do(ctx, s)
 	}
 	if errors.Is(err, offsets.ErrFenced) {
-		return fmt.Errorf("%w: an instance that runs has taken a lease back. What bridge status shows is consistent; stop the instances to do this again", err)
+		return fmt.Errorf("%w: an instance that runs has taken lease 0 back, and nothing has changed; stop the instances and repeat this", err)
 	}
 	return err
 }

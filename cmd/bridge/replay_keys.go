@@ -39,14 +39,7 @@ func replayedKeys(ctx context.Context, live, replay *config.Config) (int, error)
 // keySchema returns the id that a bridge writes the keys of a topic with, 0 if it has not written any.
 func keySchema(ctx context.Context, c *config.Config, topic string) (id int, err error) {
 	err = inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error {
-		for _, cur := range s.Cursors { // which knows the topic first
-			if cur != nil && cur.Pins[topic].KeySchema != 0 {
-				id = cur.Pins[topic].KeySchema
-			}
-		}
-		if f := s.Frontier; f != nil && f.KeySchemas[topic] != 0 {
-			id = f.KeySchemas[topic]
-		}
+		id = keySchemaIn(s, topic)
 		return nil
 	})
 	var never *status.NeverRanError
@@ -54,6 +47,19 @@ func keySchema(ctx context.Context, c *config.Config, topic string) (id int, err
 		return 0, nil
 	}
 	return id, err
+}
+
+// keySchemaIn is keySchema of a state.
+func keySchemaIn(s *offsets.State, topic string) (id int) {
+	for _, cur := range s.Cursors { // the first to know a topic
+		if cur != nil && cur.Pins[topic].KeySchema != 0 {
+			id = cur.Pins[topic].KeySchema
+		}
+	}
+	if f := s.Frontier; f != nil && f.KeySchemas[topic] != 0 {
+		id = f.KeySchemas[topic]
+	}
+	return id
 }
 
 // pinKeys makes every encoder of o write keys with a schema id, unless that is 0.

@@ -152,6 +152,9 @@ func TestReplayAvroKeys(t *testing.T) {
 	if len(got) == 0 {
 		t.Error("there is nothing")
 	}
+	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "again"); code != exitOK {
+		t.Errorf("verify: exit code %d: %s%s", code, stdout, stderr)
+	}
 	t.Setenv("BRIDGE_TOPIC", "{container}")
 	code, _, stderr := call(t, append(args[:len(args)-1], "other")...)
 	if code != exitUsage || !strings.Contains(stderr, "set BRIDGE_KEY_FORMAT for the replay") {

@@ -48,9 +48,29 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 				v.DeadLetter = c.DeadLetterTopic()
 			}
 		}
+		v.pinKeys(s)
 		return &progressState{s, name + ".offsets"}, v.interval(s.Frontier)
 	}
 	return nil, nil
+}
+
+// pinKeys takes over the schema ids of Avro keys: those of a replay are not the ones of its own topic's schema.
+func (v *verification) pinKeys(s *offsets.State) {
+	encoder, encoderOf := v.Encoder, v.encoderOf
+	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
+		if id := keySchemaIn(s, topic); e != nil && id != 0 {
+			e.PinKey(id)
+		}
+		return e
+	}
+	v.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		e, err := encoder(ctx, topic)
+		return pinned(e, topic), err
+	}
+	v.encoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
+		e, err := encoderOf(ctx, o)
+		return pinned(e, o.Topic), err
+	}
 }
 
 // interval takes over where the bridge, or the replay, was to end. Where it began is in the frontier, too.
