@@ -163,9 +163,9 @@ func (p *Plan) grow(d dice) time.Duration {
 	return at
 }
 
-// flood plans more events at once than an instance may hold, nearly all of which the filter leaves out.
+// flood plans more events at once than an instance may hold.
 func (p *Plan) flood(d dice, end time.Duration) {
-	p.Containers = []string{"rare"}
+	p.Containers = nil
 	p.add(Step{At: d.between(0, end), Kind: Append, N: 1500 + d.n(1500)})
 }
 
