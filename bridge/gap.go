@@ -73,11 +73,13 @@ func (w *worker) report(gap *GapError) {
 
 // recordGap puts lost history into f, for the next marker.
 func recordGap(f *offsets.Frontier, from, to source.Segment) {
-	if f.Gap == nil {
-		f.Gap = &offsets.Gap{From: from}
+	gap := offsets.Gap{From: from, To: to}
+	if f.Gap != nil {
+		gap.From = f.Gap.From
+	} else {
 		f.Gaps++
 	}
-	f.Gap.To = to
+	f.Gap = &gap // the one before may be of a state that others read
 }
 
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the oldest

@@ -53,6 +53,9 @@ type Lease struct {
 	failed  error // first error of a produced record
 }
 
+// maxDocument is below the largest request that the client sends.
+const maxDocument = 64 << 20
+
 // ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id, or they
 // ended its transaction after TxnTimeout. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
@@ -60,7 +63,8 @@ var ErrFenced = errors.New("the lease's producer is fenced")
 // Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that was the
 // last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
-	opts := slices.Concat(cfg.Client, more)
+	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
+	opts := slices.Concat(cfg.Client, []kgo.Opt{kgo.ProducerBatchMaxBytes(maxDocument)}, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	l := &Lease{Partition: p, cfg: cfg, view: view}
 	var err error
@@ -327,6 +331,10 @@ func (l *Lease) Check() error {
 	return l.alive()
 }
 
+// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and what it got may
+// come late: the header epoch is for that.
+const answers = 5 * time.Second
+
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
 // broker's timeout ends it. The cursor stays.
 func (l *Lease) Close(ctx context.Context) {
@@ -335,6 +343,12 @@ func (l *Lease) Close(ctx context.Context) {
 		// The result does not matter: nothing of an uncommitted transaction is ever visible.
 		_ = l.cl.AbortBufferedRecords(ctx)
 		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
+	}
+	if !l.cfg.Transactional {
+		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's records.
+		answered, cancel := context.WithTimeout(ctx, answers)
+		defer cancel()
+		_ = l.cl.AbortBufferedRecords(answered)
 	}
 	l.cl.Close()
 	mutation.Crash("release", "done")
