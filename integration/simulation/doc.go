@@ -18,7 +18,7 @@
 //   - Nobody ends without need: an instance ends by itself only if the feed lost events that were not delivered.
 //   - A loss is recorded: an event is missing only if retention removed it, and the frontier counts the gap. What goes
 //     before the first segment is named is no loss, and of a segment the manifest goes first.
-//   - What a lease has read and not committed stays within the configured bytes.
+//   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
 //
 // # What replays
 //
