@@ -92,7 +92,10 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {
-		cl.Close()
+		// A transaction that stays open keeps every reader of the partition waiting, also where ctx is what has ended.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandon)
+		defer cancel()
+		l.Close(closing)
 		return nil, fmt.Errorf("acquiring lease %d: %w", p, classify(err))
 	}
 	return l, nil
@@ -330,6 +333,9 @@ func (l *Lease) Check() error {
 	}
 	return l.alive()
 }
+
+// abandon is how long a failed acquisition waits for the brokers to end its transaction.
+const abandon = time.Second
 
 // answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and what it got may
 // come late: the header epoch is for that.
