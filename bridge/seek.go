@@ -87,7 +87,7 @@ func (t Target) Move(f *offsets.Frontier) {
 //
 // Without the fence, its commit could come behind the first record of the new place.
 func (w *worker) endMove(f offsets.Frontier) (moved bool, err error) {
-	if fenced, err := w.fenceOthers(); !fenced {
+	if fenced, err := w.fenceOthers(); !fenced { // I11: between the intent, which is committed, and the next segment
 		return false, err
 	}
 	s, _, err := w.view.Get() // with the pins that were committed before the fences
