@@ -28,6 +28,8 @@
 //
 // # What it is not
 //
+// Without transactions a request arrives within half a session or never: what the bridge cannot promise is not judged.
+//
 // A paused instance is one whose connections and store do not answer. Its timers run, which those of a stopped process
 // do not. kfake is one process: replication, elections that lose records, and the markers of transactions that come
 // late are left to integration/chaos, with real brokers.
