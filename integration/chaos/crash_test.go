@@ -28,12 +28,15 @@ func TestCrashPoints(t *testing.T) {
 		switch step {
 		case "intent": // the verb dies, while an instance runs
 			i := s.startAt("")
-			dies = s.seek(point)
-			<-dies.done
+			s.await("a seek that "+point+" ends", func() bool { // the instance may take lease 0 back before
+				dies = s.seek(point)
+				<-dies.done
+				return dies.cmd.ProcessState.ExitCode() < 0
+			})
 			i.Kill()
 		case "move", "fences":
 			dies = s.startAt(point)
-			s.must(s.seek("").Wait(stopLimit))
+			s.await("a seek", func() bool { return s.seek("").Wait(stopLimit) == nil })
 		case "gap":
 			s.lose()
 			dies = s.startAt(point)
