@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -49,6 +50,7 @@ func (w *worker) lose(gap *GapError) error {
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The frontier
 	// does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
 	w.report(gap)
+	mutation.Crash("gap", "found")
 	w.cursor.Finish(gap.At)
 	w.cursor.Gap = true
 	w.txn.reset(gap.At)

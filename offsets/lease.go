@@ -221,12 +221,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		}
 		docs = append(docs, r)
 	}
-	step := "cursor"
-	if f != nil && c != nil {
-		step = "bundle"
-	} else if f != nil {
-		step = "frontier"
-	}
+	step := l.step(c, f)
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
@@ -242,6 +237,23 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	}
 	mutation.Crash(step, "read")
 	return err
+}
+
+// step names a transaction by its documents, for package mutation.
+func (l *Lease) step(c *Cursor, f *Frontier) string {
+	switch {
+	case f != nil && f.Moving:
+		return "intent"
+	case f != nil && l.view.moving():
+		return "move"
+	case f != nil && c != nil:
+		return "bundle"
+	case f != nil:
+		return "frontier"
+	case c != nil && c.Gap:
+		return "gap"
+	}
+	return "cursor"
 }
 
 // Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
