@@ -75,10 +75,10 @@ const (
 	brokers    = 3
 	gapLeast   = 1 * time.Second // between two faults
 	gapMost    = 6 * time.Second
-	draws      = 10              // at a time, until one is possible
-	brokerRest = 4 * time.Second // after a broker's fault, before the next one's
-	farthest   = 8               // segments that a seek goes back
-	crashMost  = 2 * time.Second // after the start of a seek that is killed
+	draws      = 10                     // at a time, until one is possible
+	brokerRest = 4 * time.Second        // after a broker's fault, before the next one's
+	farthest   = 8                      // segments that a seek goes back
+	crashMost  = 500 * time.Millisecond // after the start of a seek that is killed
 )
 
 // planner draws faults that the state of things allows.
