@@ -107,6 +107,7 @@ type verification struct {
 	feed, bounded bool
 	grownFrom     []int              // rising; none: it has the partitions it began with
 	until         envelope.Timestamp // zero: the end
+	sharing       *sharing           // nil: no other bridge may write to the topics
 }
 
 // settings reads the environment.
@@ -161,6 +162,9 @@ type subject struct {
 func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 	state, err := v.state(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if v.sharing, err = v.share(ctx, state); err != nil {
 		return nil, err
 	}
 	subjects, err := v.subjects(ctx, state)
@@ -241,6 +245,9 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	t, err := v.cluster.open(ctx, name)
 	if err == nil {
 		t.avro = v.avro
+		if v.sharing != nil {
+			t.portion = v.sharing.portion(strings.TrimSuffix(name, ".resolved"))
+		}
 	}
 	return t, err
 }
@@ -284,6 +291,7 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 		}
 	}
 	if s.checks.resolved != nil {
+		s.emptied()
 		if pass != nil {
 			pass.due(s, v.until)
 		}
@@ -292,5 +300,8 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 		}
 	}
 	r.fill(group.Summary(), s, pass, state)
+	if s.portion != nil {
+		return r, r.share(ctx, s.topic)
+	}
 	return r, nil
 }
