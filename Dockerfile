@@ -1,8 +1,11 @@
-# docker build --build-arg VERSION=1.2.3 --build-arg REVISION=$(git rev-parse HEAD) -t bridge .
+# docker build --build-arg GO_IMAGE=golang:1.26@sha256:<digest> --build-arg VERSION=1.2.3 --build-arg REVISION=$(git rev-parse HEAD) -t bridge .
 # docker run --read-only --cap-drop ALL --security-opt no-new-privileges bridge
 
+# A release names the digest too; CONTRIBUTING.md says where it comes from.
+ARG GO_IMAGE=golang:1.26
+
 # Built on the machine's own platform for the image's: Go cross-compiles faster than an emulator runs.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src
 # The modules have a layer of their own, which stays while only the code changes.
 COPY go.mod go.sum ./
@@ -27,6 +30,7 @@ LABEL org.opencontainers.image.title="bridge" \
 # For Azure, and for brokers with certificates of public authorities.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /bridge /bridge
+COPY LICENSE THIRD_PARTY_NOTICES /licenses/
 # A number, so that Kubernetes can tell that it is not root.
 USER 65532:65532
 EXPOSE 8080

@@ -58,6 +58,7 @@ bench: ## the figures of docs/performance.md
 docs: ## what is generated from the source
 	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
 	$(GO) run ./cmd/bridge metrics --format markdown > docs/metrics.md
+	$(GO) run ./deploy/notices > THIRD_PARTY_NOTICES
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')
@@ -77,9 +78,10 @@ lint:
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
 	$(STATIC) -tags synctests ./integration/simulation
 
-fresh: ## generated docs are as the source says
+fresh: ## generated docs and licences are as the source says
 	@$(GO) run ./cmd/bridge config --format markdown | diff -u docs/configuration.md - || { echo "run make docs"; exit 1; }
 	@$(GO) run ./cmd/bridge metrics --format markdown | diff -u docs/metrics.md - || { echo "run make docs"; exit 1; }
+	$(GO) test -count=1 ./deploy/notices # the test cache does not see what go list reads
 
 # Not from the test cache: it does not see files outside of the module.
 deployment: ## chart, manifests, compose file and release settings, with Helm's engine and Kubernetes' types

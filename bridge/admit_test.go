@@ -100,7 +100,7 @@ func TestStateLimit(t *testing.T) {
 	}
 }
 
-// The operator raises the limit while the bridge waits at a topic that the state has no room for: it goes on by
+// The operator raises the limit while the bridge waits at a topic that the state has no room for: it continues by
 // itself.
 func TestStateLimitIsRaised(t *testing.T) {
 	const n = 80

@@ -70,7 +70,7 @@ func (p *pool) put(bs []*batch) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, b := range bs {
-		// I9: what is seen no more must not stay in memory. Of unusually large blocks, each could make another batch large.
+		// I9: what is seen no more must not stay in memory. Each of several large blocks could make another batch large.
 		clear(b.records)
 		clear(b.headers)
 		clear(b.env.Headers)
@@ -81,8 +81,8 @@ func (p *pool) put(bs []*batch) {
 	}
 }
 
-// maxKeptBytes and maxKeptEvents are how large a batch may be that waits for another block. Real ones have 120 events of
-// 1 KB.
+// maxKeptBytes and maxKeptEvents are how large a batch may be that waits for another block. Real ones have 120 events
+// of 1 KB.
 const (
 	maxKeptBytes  = 4 << 20
 	maxKeptEvents = 2048
@@ -123,7 +123,8 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 	}
 	b.bytes, b.late, b.filtered, b.last, b.pins = 0, 0, 0, time.Time{}, nil
 	if n := len(b.events.Events); cap(b.records) < n {
-		b.records, b.headers, b.whole = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n), make([]byte, 0, recordSize*n)
+		b.records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n)
+		b.whole = make([]byte, 0, recordSize*n)
 	}
 	b.buf = b.whole[:0]
 	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
@@ -194,7 +195,7 @@ func (b *batch) event(w *worker, out *outlet, ev *source.Event, pos envelope.Pos
 	if most := w.batchBytes(); b.bytes > most {
 		return false, &BlockTooLargeError{Limit: most}
 	}
-	// Records before this one keep their array, so it must not grow: they would keep all that it was, five times its size.
+	// Records before this one keep their array, so it must not grow: they would keep all that it was, five times that.
 	if cap(b.buf)-len(b.buf) < recordSize {
 		b.buf = make([]byte, 0, 64*recordSize)
 	}

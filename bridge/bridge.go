@@ -57,7 +57,7 @@ func New(o Options) *Bridge {
 	}
 	return &Bridge{
 		Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, met: map[string]bool{},
-		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, memory: newBudget(o.BufferBytes), poke: make(chan struct{}, 1),
+		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, memory: newBudget(o.BufferBytes), poke: make(chan struct{}, 1), rivals: rivals{turn: newTurn()},
 	}
 }
 
@@ -160,7 +160,7 @@ func (b *Bridge) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := b.soleBehind(frontier, unread); err != nil {
+	if err := b.soleBehind(ctx, frontier, unread); err != nil {
 		return err
 	}
 	if err := b.prepareTopics(ctx, frontier); err != nil {

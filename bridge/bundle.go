@@ -125,11 +125,11 @@ func (w *worker) followed(f offsets.Frontier, first source.Segment) error {
 	if _, err := w.Feed.Manifest(w.work, first); err != nil {
 		return fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 	}
-	gaps := f.Gaps
+	before := f.Gap
 	if err := w.lostSince(&f); err != nil {
 		return err
 	}
-	if f.Gaps != gaps {
+	if f.Gap != before {
 		return errMoved
 	}
 	return nil

@@ -45,7 +45,8 @@ func (b *batch) deadEvent(w *worker, e *EventError, ev *source.Event, pos envelo
 	if err != nil {
 		return e
 	}
-	d := deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset, reason: plain.Clip(e.Err.Error())}
+	d := deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset,
+		reason: plain.Clip(e.Err.Error())}
 	size := int(w.partSize())
 	d.parts = max(1, (len(raw)+size-1)/size)
 	for d.part = 1; d.part <= d.parts; d.part++ {
@@ -114,7 +115,8 @@ func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageErr
 		if n < len(raw) {
 			return fmt.Errorf("reading %s at %d: it ends after %d bytes", loss.Blob, from, n)
 		}
-		letter := deadLetter{position: pos.String(), content: "chunk", blob: loss.Blob, offset: from, part: part, parts: parts, reason: plain.Clip(d.Error()), raw: raw}
+		letter := deadLetter{position: pos.String(), content: "chunk", blob: loss.Blob, offset: from, part: part,
+			parts: parts, reason: plain.Clip(d.Error()), raw: raw}
 		if part == parts {
 			b.dead = append(b.dead, letter)
 			break

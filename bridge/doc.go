@@ -15,6 +15,11 @@
 // transaction that completes N, so a record of N+1 can't precede one of N on any partition (I4), whatever instance
 // writes it.
 //
+// # Waits
+//
+// What the view shows may be old, and what a worker waits for may be over: a hold of a lease, and the work on a segment,
+// have contexts that end with what they are for (hold.go), and every wait uses one of them.
+//
 // # Topics
 //
 // A topic is opened when its first record is to be written: created if it may, its partitions and the id of its key's

@@ -63,3 +63,27 @@ func TestGiveWay(t *testing.T) {
 	cancel()
 	must(t, <-done)
 }
+
+// An owner is fenced, and nobody else holds its lease: the report does not name another instance that has taken it.
+func TestFencedByNobody(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{})
+	must(t, live.Append(t.Context(), 20, nil))
+	c := broker(t)
+	o, r := over(t, c, m)
+	o.Once = false
+	defer run(t, o)()
+	r.await(t, func(c Commit) bool { return c.Read == 20 })
+	cfg := o.lease()
+	cfg.Now = time.Now
+	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	viewing, endView := context.WithCancel(t.Context())
+	defer endView()
+	go func() { _ = view.Run(viewing, o.Client...) }()
+	must(t, offsets.Fence(t.Context(), cfg, view, 0))
+	must(t, live.Append(t.Context(), 20, nil))
+	r.awaitFailure(t, "no other instance holds the lease")
+	r.await(t, func(c Commit) bool { return c.Read == 40 })
+	if data, _ := consume(t, c, promises()...); data != 40 {
+		t.Errorf("%d records", data)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -49,6 +50,7 @@ func (w *worker) lose(gap *GapError) error {
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The frontier
 	// does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
 	w.report(gap)
+	mutation.Crash("gap", "found")
 	w.cursor.Finish(gap.At)
 	w.cursor.Gap = true
 	w.txn.reset(gap.At)
@@ -73,11 +75,13 @@ func (w *worker) report(gap *GapError) {
 
 // recordGap puts lost history into f, for the next marker.
 func recordGap(f *offsets.Frontier, from, to source.Segment) {
-	if f.Gap == nil {
-		f.Gap = &offsets.Gap{From: from}
+	gap := offsets.Gap{From: from, To: to}
+	if f.Gap != nil {
+		gap.From = f.Gap.From
+	} else {
 		f.Gaps++
 	}
-	f.Gap.To = to
+	f.Gap = &gap // the one before may be of a state that others read
 }
 
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the oldest

@@ -13,29 +13,27 @@ type manifests struct {
 	feed *source.Feed
 	poll time.Duration
 
-	lock chan struct{} // capacity 1: who waits for it still hears its context
+	turn turn
 	last source.Manifest
 	read time.Time
 }
 
 func newManifests(feed *source.Feed, poll time.Duration) *manifests {
-	return &manifests{feed: feed, poll: poll, lock: make(chan struct{}, 1)}
+	return &manifests{feed: feed, poll: poll, turn: newTurn()}
 }
 
-// get returns the manifest of seg. The lock is held while reading: the workers that wait want the same one. The reader may be a
-// worker that has all the time in the world, and who waits for it one that must go.
+// get returns the manifest of seg. The workers that wait for their turn want the same one; the reader may have time, and one that
+// waits may have to go.
 func (m *manifests) get(ctx context.Context, seg source.Segment) (source.Manifest, error) {
 	return m.getSince(ctx, seg, time.Time{})
 }
 
 // getSince is get, with a manifest that was read after a moment.
 func (m *manifests) getSince(ctx context.Context, seg source.Segment, moment time.Time) (source.Manifest, error) {
-	select {
-	case m.lock <- struct{}{}:
-		defer func() { <-m.lock }()
-	case <-ctx.Done():
-		return source.Manifest{}, ctx.Err()
+	if err := m.turn.take(ctx); err != nil {
+		return source.Manifest{}, err
 	}
+	defer m.turn.leave()
 	if m.last.Segment == seg && m.read.After(moment) && (m.last.Finalized || time.Since(m.read) < m.poll/2) {
 		return m.last, nil
 	}

@@ -20,7 +20,7 @@ type encoders struct {
 }
 
 type lazyEncoder struct {
-	lock chan struct{} // capacity 1: who waits for it still hears its context
+	turn turn
 	*envelope.Encoder
 }
 
@@ -28,16 +28,14 @@ func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, er
 	e.mu.Lock()
 	lazy := e.of[topic]
 	if lazy == nil {
-		lazy = &lazyEncoder{lock: make(chan struct{}, 1)}
+		lazy = &lazyEncoder{turn: newTurn()}
 		e.of[topic] = lazy
 	}
 	e.mu.Unlock()
-	select {
-	case lazy.lock <- struct{}{}: // who waits wants the same
-		defer func() { <-lazy.lock }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	if err := lazy.turn.take(ctx); err != nil { // those that wait want the same
+		return nil, err
 	}
+	defer lazy.turn.leave()
 	if lazy.Encoder == nil {
 		enc, err := e.make(ctx, topic)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"blobfeed/envelope"
@@ -19,7 +18,7 @@ const claimsAge = time.Minute
 
 // rivals are the claims of the other bridges as they were read last.
 type rivals struct {
-	mu     sync.Mutex // held while they are read: the workers that wait want the same
+	turn   turn // taken while they are read: the workers that wait want the same
 	claims []offsets.Claim
 	read   time.Time
 	first  bool // there was no frontier yet at the start: see stillSole
@@ -88,8 +87,10 @@ func (b *Bridge) readClaims(ctx context.Context) (hidden []error, err error) {
 
 // soleAtStart refuses a start on a topic of another bridge, before anything is created. Unread is for soleBehind.
 func (b *Bridge) soleAtStart(ctx context.Context) (unread, _ error) {
-	b.rivals.mu.Lock()
-	defer b.rivals.mu.Unlock()
+	if err := b.rivals.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer b.rivals.turn.leave()
 	hidden, unread := b.readClaims(ctx)
 	for _, err := range hidden {
 		b.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
@@ -99,9 +100,11 @@ func (b *Bridge) soleAtStart(ctx context.Context) (unread, _ error) {
 
 // soleBehind refuses the topics of the frontier of an earlier start. Without a frontier nothing of this bridge is in
 // the topics, so the start waits until the claims can be read. With one, an earlier start has read them.
-func (b *Bridge) soleBehind(f *offsets.Frontier, unread error) error {
-	b.rivals.mu.Lock()
-	defer b.rivals.mu.Unlock()
+func (b *Bridge) soleBehind(ctx context.Context, f *offsets.Frontier, unread error) error {
+	if err := b.rivals.turn.take(ctx); err != nil {
+		return err
+	}
+	defer b.rivals.turn.leave()
 	if b.rivals.first = f == nil; b.rivals.first {
 		return unread
 	}
@@ -114,8 +117,10 @@ func (b *Bridge) soleBehind(f *offsets.Frontier, unread error) error {
 // stillSole reads the claims again behind the first frontier, before that names a segment: offsets.Claim shows two
 // first starts at a time. An instance that has read a frontier at its start has read the claims behind it.
 func (w *worker) stillSole(f *offsets.Frontier) error {
-	w.rivals.mu.Lock()
-	defer w.rivals.mu.Unlock()
+	if err := w.rivals.turn.take(w.work); err != nil {
+		return err
+	}
+	defer w.rivals.turn.leave()
 	if !w.rivals.first {
 		return nil
 	}
@@ -134,8 +139,10 @@ func (w *worker) stillSole(f *offsets.Frontier) error {
 // newTopic refuses a topic of a template that belongs to another bridge. Two bridges with different templates that
 // meet the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
 func (w *worker) newTopic(ctx context.Context, topic string) error {
-	w.rivals.mu.Lock()
-	defer w.rivals.mu.Unlock()
+	if err := w.rivals.turn.take(ctx); err != nil {
+		return err
+	}
+	defer w.rivals.turn.leave()
 	if time.Since(w.rivals.read) > claimsAge {
 		if _, err := w.readClaims(ctx); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others have delivered
@@ -70,6 +71,53 @@ func TestPausedOwnerWrites(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The old frontier of a paused instance is all that compaction has left, behind cursors of later segments. Without transactions that
+// can be; the bridge delivers again from there, and promises no less than before.
+func TestStaleFrontierIsLast(t *testing.T) {
+	m := newMemory()
+	for hour, id := range map[string]string{"0000": "1", "0100": "2", "0200": "3"} {
+		m.segment("2026/01/01/"+hour, "Finalized", 60, map[int][]happened{0: nil, 1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}})
+	}
+	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{1: {{"4", "2026-01-01T03:10:00Z", "a"}}})
+	c := broker(t)
+	o, _ := over(t, c, m)
+	o.Transactional, o.BundleBytes = false, 0
+	must(t, runOnce(t, o))
+	newest := tail(t, c)
+	s := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Cursors[1] != nil && s.Cursors[1].Segment.String() == "2026/01/01/0300"
+	})
+	old := *s.Frontier
+	old.Completed, old.Current = segmentOf(t, "2026/01/01/0000"), segmentOf(t, "2026/01/01/0100")
+	old.Resolved = "1767228300000000000.0000000000"
+	adm := admin(t, c)
+	end, err := adm.ListEndOffsets(t.Context(), o.offsetsTopic())
+	must(t, err)
+	last, _ := end.Lookup(o.offsetsTopic(), 0)
+	_, err = adm.DeleteRecords(t.Context(), kadm.Offsets{o.offsetsTopic(): {0: {Topic: o.offsetsTopic(), Partition: 0, At: last.Offset}}})
+	must(t, err)
+	write(t, o, 0, "frontier", &old)
+	live(t, o)
+	after := awaitState(t, o, "all is delivered again", func(now *offsets.State) bool {
+		return now.Frontier != nil && now.Epoch == 1 && now.Frontier.Current.String() == "2026/01/01/0300" && !now.Frontier.Owed &&
+			now.Cursors[1].At(now.Frontier.Current, 1).Offset > 0
+	})
+	if after.Frontier.Resolved != s.Frontier.Resolved {
+		t.Errorf("resolved is %s, was %s", after.Frontier.Resolved, s.Frontier.Resolved)
+	}
+	got := tail(t, c)
+	if got.fell || string(got.last["c/a"].Value) != string(newest.last["c/a"].Value) {
+		t.Errorf("a marker fell: %t; the key ends on %s", got.fell, got.last["c/a"].Value)
+	}
+}
+
+func segmentOf(t *testing.T, name string) source.Segment {
+	t.Helper()
+	seg, err := source.ParseSegment(name)
+	must(t, err)
+	return seg
 }
 
 // ends is how the topic ends: the last record of each key, and whether a marker fell.

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -87,7 +88,7 @@ func (t Target) Move(f *offsets.Frontier) {
 //
 // Without the fence, its commit could come behind the first record of the new place.
 func (w *worker) endMove(f offsets.Frontier) (moved bool, err error) {
-	if fenced, err := w.fenceOthers(); !fenced {
+	if fenced, err := w.fenceOthers(); !fenced { // I11: between the intent, which is committed, and the next segment
 		return false, err
 	}
 	s, _, err := w.view.Get() // with the pins that were committed before the fences
@@ -125,12 +126,15 @@ const fencers = 4
 // fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each
 // that acquired its lease before now, and so perhaps before it could know of the move, has written a cursor of the new epoch.
 func (w *worker) fenceOthers() (fenced bool, _ error) {
+	mutation.Crash("fences", "begun")
 	fences, ctx := errgroup.WithContext(w.work)
 	fences.SetLimit(fencers)
 	for p := int32(1); p < int32(w.leases); p++ {
 		fences.Go(func() error {
 			if w.Transactional {
-				return offsets.Fence(ctx, w.cfg, w.view, p)
+				err := offsets.Fence(ctx, w.cfg, w.view, p)
+				mutation.Crash("fences", "one")
+				return err
 			}
 			_, err := w.view.Known(ctx, w.cfg, w.client, p)
 			return err
@@ -139,6 +143,7 @@ func (w *worker) fenceOthers() (fenced bool, _ error) {
 	if err := fences.Wait(); err != nil {
 		return false, err
 	}
+	mutation.Crash("fences", "done")
 	s, _, err := w.view.Get()
 	return err == nil && (w.Transactional || s.Entered()), err
 }

@@ -45,8 +45,8 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z nor the text of an \"updated\"", s)
 }
 
-// ParseEnd parses what ParseTime does. A time without a logical part is all of it: an event of just that time is before the
-// end, as CockroachDB's "through" has it.
+// ParseEnd parses what ParseTime does. A time without a logical part is all of it: an event of just that time is before
+// the end, as CockroachDB's "through" has it.
 func ParseEnd(s string) (envelope.Timestamp, error) {
 	at, err := ParseTime(s)
 	if _, not := envelope.ParseTimestamp(s); not != nil && err == nil {

@@ -88,6 +88,7 @@ type Config struct {
 	MVCCTimestamp      bool   `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
 	EnrichedProperties string `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
 	Before             string `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
+	ExcludeColumns     List   `split_words:"true" desc:"columns of the row that are left out, such as client_request_id,blob_tags_updated; docs/security.md says which may hold personal data"`
 	Deletes            string `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
 	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros); frozen"`
 	Headers            string `default:"cloudevents" desc:"cloudevents or none"`

@@ -59,7 +59,7 @@ func (c *Config) Record() (o envelope.Options, problems []error) {
 	if c.KeyInValue != nil {
 		o.KeyInValue = *c.KeyInValue
 	}
-	o.Diff, o.TopicInValue, o.MVCCTimestamp = c.Diff, c.TopicInValue, c.MVCCTimestamp
+	o.Diff, o.TopicInValue, o.MVCCTimestamp, o.Exclude = c.Diff, c.TopicInValue, c.MVCCTimestamp, c.ExcludeColumns
 	for _, h := range c.ExtraHeaders {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {

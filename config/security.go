@@ -94,12 +94,15 @@ func (c *Config) Insecure() (dangers []string) {
 	case c.KafkaSASLMechanism == "PLAIN", c.KafkaSASLMechanism == "OAUTHBEARER":
 		dangers = append(dangers, "the credentials for Kafka are sent unencrypted: set BRIDGE_KAFKA_TLS_ENABLED=true")
 	case strings.HasPrefix(c.KafkaSASLMechanism, "SCRAM"):
-		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
+		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, "+
+			"and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
 	case remote:
-		dangers = append(dangers, "Kafka is reached unencrypted: whoever is on the way can read and change everything; set BRIDGE_KAFKA_TLS_ENABLED=true")
+		dangers = append(dangers, "Kafka is reached unencrypted: whoever is on the way can read and change everything; "+
+			"set BRIDGE_KAFKA_TLS_ENABLED=true")
 	}
 	if len(c.clearRegistries()) > 0 {
-		dangers = append(dangers, "the credentials for the schema registry are sent unencrypted: use https in BRIDGE_REGISTRY_URL")
+		dangers = append(dangers,
+			"the credentials for the schema registry are sent unencrypted: use https in BRIDGE_REGISTRY_URL")
 	}
 	if c.clearSignature() {
 		dangers = append(dangers, "the shared access signature is sent unencrypted: use https for the storage service")
@@ -128,7 +131,8 @@ func (c *Config) clearRegistries() (hosts []string) {
 	return hosts
 }
 
-// clearSignature reports whether a shared access signature is sent over http; package azure refuses it but to this machine.
+// clearSignature reports whether a shared access signature is sent over http; package azure refuses it but to this
+// machine.
 func (c *Config) clearSignature() bool {
 	switch c.SourceAuth {
 	case "sas":

@@ -16,15 +16,11 @@ type stage struct {
 
 func stages(t *testing.T, name string) (all []stage) {
 	t.Helper()
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	joined := strings.ReplaceAll(string(text), "\\\n", " ")
+	joined := strings.ReplaceAll(read(t, name), "\\\n", " ")
 	for line := range strings.Lines(joined) {
 		line = strings.Join(strings.Fields(line), " ")
 		switch {
-		case line == "" || line[0] == '#':
+		case line == "" || line[0] == '#' || len(all) == 0 && strings.HasPrefix(line, "ARG "):
 		case strings.HasPrefix(line, "FROM "):
 			all = append(all, stage{from: strings.TrimPrefix(line, "FROM ")})
 		default:
@@ -33,6 +29,15 @@ func stages(t *testing.T, name string) (all []stage) {
 		}
 	}
 	return all
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // The images hold the program and certificates and nothing else, and run as nobody.
@@ -66,11 +71,18 @@ func TestDockerfiles(t *testing.T) {
 				t.Errorf("%s has no %s", name, want)
 			}
 		}
-		if copied != 2 {
-			t.Errorf("%s copies %d things: want certificates and program", name, copied)
+		if copied != 3 || !slices.Contains(last.lines, "COPY LICENSE THIRD_PARTY_NOTICES /licenses/") {
+			t.Errorf("%s copies %d things: want certificates, program and licences", name, copied)
+		}
+		args := map[string]string{} // those before the first stage
+		for _, m := range regexp.MustCompile(`(?m)^ARG (\w+_IMAGE)=(\S+)$`).FindAllStringSubmatch(read(t, name), -1) {
+			args["$"+m[1]] = m[2]
 		}
 		for _, s := range all[:len(all)-1] {
-			image := strings.Fields(strings.TrimPrefix(s.from, "--platform=$BUILDPLATFORM "))[0]
+			image, ok := args[strings.Fields(strings.TrimPrefix(s.from, "--platform=$BUILDPLATFORM "))[0]]
+			if !ok {
+				t.Errorf("%s: a release can't pin the digest of %s", name, s.from)
+			}
 			if !strings.Contains(image, ":") || strings.HasSuffix(image, ":latest") {
 				t.Errorf("%s: %s is not pinned", name, image)
 			}

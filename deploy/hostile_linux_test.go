@@ -47,8 +47,8 @@ func hostileChunk(t *testing.T, schema string, blocks int, count int64, data str
 	return b
 }
 
-// A chunk of 64 KB that unfolds to gigabytes stays below the limit of memory, in a segment of its own and in each shard at
-// a time. It goes to the dead-letter topic, everything else is delivered, and the program keeps running.
+// A chunk of 64 KB that unfolds to gigabytes stays below the limit of memory, in a segment of its own and in each shard
+// at a time. It goes to the dead-letter topic, everything else is delivered, and the program keeps running.
 func TestHostileChunks(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the program, and runs it for each attack")
@@ -62,30 +62,40 @@ func TestHostileChunks(t *testing.T) {
 	}
 	text := func(s string) string { return string(binary.AppendVarint(nil, int64(len(s)))) + s }
 	event := func(blob string) string {
-		return text("x") + text("/blobServices/default/containers/hostile/blobs/"+blob) + text("BlobCreated") + text("2026-01-01T00:10:00.0000000Z")
+		return text("x") + text("/blobServices/default/containers/hostile/blobs/"+blob) + text("BlobCreated") +
+			text("2026-01-01T00:10:00.0000000Z")
 	}
 	const texts = `{"type":"map","values":"string"}`
 	zeros := strings.Repeat("\x00", 40<<20)
 	bin := build(t)
 	for name, chunk := range map[string][]byte{
 		// Above the limit of a block: damage.
-		"map":          hostileChunk(t, field("previousInfo", texts), 1, 1, event("a")+huge+zeros),
-		"tags":         hostileChunk(t, field("blobTagsUpdated", `{"type":"map","values":`+texts+`}`), 3, 1, event("a")+huge+zeros[:1_000_000]),
-		"properties":   hostileChunk(t, field("blobPropertiesUpdated", `{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), 3, 1, event("a")+huge+zeros[:1_000_000]),
-		"bomb":         hostileChunk(t, field("url", `"string"`), 1, 1, zeros),
-		"empty events": hostileChunk(t, `{"type":"record","name":"E","fields":[{"name":"x","type":"null"}]}`, 3, 1<<18, ""),
+		"map": hostileChunk(t, field("previousInfo", texts), 1, 1, event("a")+huge+zeros),
+		"tags": hostileChunk(t, field("blobTagsUpdated", `{"type":"map","values":`+texts+`}`), 3, 1,
+			event("a")+huge+zeros[:1_000_000]),
+		"properties": hostileChunk(t, field("blobPropertiesUpdated",
+			`{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), 3, 1,
+			event("a")+huge+zeros[:1_000_000]),
+		"bomb": hostileChunk(t, field("url", `"string"`), 1, 1, zeros),
+		"empty events": hostileChunk(t, `{"type":"record","name":"E","fields":[{"name":"x","type":"null"}]}`, 3, 1<<18,
+			""),
 		// Below it: records, and events that can't be one.
-		"events":        hostileChunk(t, field("url", `"string"`), 60, 2000, strings.Repeat(event("b")+"\x00", 2000)),
-		"symbols":       hostileChunk(t, field("api", fmt.Sprintf(`{"type":"enum","name":"A","symbols":[%q]}`, strings.Repeat("\x1b", 3_000))), 60, 340, strings.Repeat(event("b")+"\x00", 340)),
-		"texts":         hostileChunk(t, field("url", `"string"`), 25, 7, strings.Repeat(event("c")+text(zeros[:140_000]), 7)),
-		"a long text":   hostileChunk(t, field("url", `"string"`), 30, 1, event("c")+text(zeros[:1_000_000])),
-		"a long name":   hostileChunk(t, field("url", `"string"`), 30, 1, event(zeros[:1_000_000])+"\x00"),
-		"a bad time":    hostileChunk(t, field("url", `"string"`), 30, 1, text("x")+text("/")+text("BlobCreated")+text(zeros[:1_000_000])+"\x00"),
-		"a bad subject": hostileChunk(t, field("url", `"string"`), 30, 1, text("x")+text(zeros[:1_000_000])+text("BlobCreated")+text("2026-01-01T00:10:00.0000000Z")+"\x00"),
+		"events": hostileChunk(t, field("url", `"string"`), 60, 2000, strings.Repeat(event("b")+"\x00", 2000)),
+		"symbols": hostileChunk(t, field("api", fmt.Sprintf(`{"type":"enum","name":"A","symbols":[%q]}`,
+			strings.Repeat("\x1b", 3_000))), 60, 340, strings.Repeat(event("b")+"\x00", 340)),
+		"texts": hostileChunk(t, field("url", `"string"`), 25, 7,
+			strings.Repeat(event("c")+text(zeros[:140_000]), 7)),
+		"a long text": hostileChunk(t, field("url", `"string"`), 30, 1, event("c")+text(zeros[:1_000_000])),
+		"a long name": hostileChunk(t, field("url", `"string"`), 30, 1, event(zeros[:1_000_000])+"\x00"),
+		"a bad time": hostileChunk(t, field("url", `"string"`), 30, 1,
+			text("x")+text("/")+text("BlobCreated")+text(zeros[:1_000_000])+"\x00"),
+		"a bad subject": hostileChunk(t, field("url", `"string"`), 30, 1,
+			text("x")+text(zeros[:1_000_000])+text("BlobCreated")+text("2026-01-01T00:10:00.0000000Z")+"\x00"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 10, Segments: 3, Mix: feedsim.Mix{Created: 1}}, nil); err != nil {
+			if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60,
+				BlockEvents: 10, Segments: 3, Mix: feedsim.Mix{Created: 1}}, nil); err != nil {
 				t.Fatal(err)
 			}
 			for shard := range 3 { // all at the same time
@@ -103,8 +113,8 @@ func TestHostileChunks(t *testing.T) {
 	}
 }
 
-// survive runs the program until it has delivered so many events that are not hostile, and stops it. It returns how much
-// memory it took at most.
+// survive runs the program until it has delivered so many events that are not hostile, and stops it. It returns how
+// much memory it took at most.
 func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	t.Helper()
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -115,8 +125,10 @@ func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.Command(bin, "run")
-	cmd.Env = append(os.Environ(), "BRIDGE_SOURCE_URL=file://"+dir, "BRIDGE_KAFKA_BROKERS="+fake.ListenAddrs()[0], "BRIDGE_MEMORY_LIMIT=256MiB",
-		"BRIDGE_ON_ERROR=dead_letter", "BRIDGE_HTTP_ADDR=127.0.0.1:0", "BRIDGE_POLL_INTERVAL=50ms", "BRIDGE_OFFSETS_LEASES=3", "BRIDGE_COMMIT_INTERVAL=100ms")
+	cmd.Env = append(os.Environ(), "BRIDGE_SOURCE_URL=file://"+dir, "BRIDGE_KAFKA_BROKERS="+fake.ListenAddrs()[0],
+		"BRIDGE_MEMORY_LIMIT=256MiB",
+		"BRIDGE_ON_ERROR=dead_letter", "BRIDGE_HTTP_ADDR=127.0.0.1:0", "BRIDGE_POLL_INTERVAL=50ms",
+		"BRIDGE_OFFSETS_LEASES=3", "BRIDGE_COMMIT_INTERVAL=100ms")
 	var log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &log, &log
 	if err := cmd.Start(); err != nil {
@@ -124,8 +136,10 @@ func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.ConsumeTopics("blob-changes", "blobfeed.dlq"), kgo.UnknownTopicRetries(-1),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(50*time.Millisecond), kgo.MetadataMaxAge(100*time.Millisecond))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.ConsumeTopics("blob-changes", "blobfeed.dlq"),
+		kgo.UnknownTopicRetries(-1),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.MetadataMinAge(50*time.Millisecond),
+		kgo.MetadataMaxAge(100*time.Millisecond))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +149,8 @@ func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	for good < events || !last {
 		fetches := cl.PollFetches(ctx)
 		if ctx.Err() != nil {
-			t.Fatalf("%d good records, %d hostile ones, %d dead letters; then nothing:\n%.3000s", good, hostile, dead, log.String())
+			t.Fatalf("%d good records, %d hostile ones, %d dead letters; then nothing:\n%.3000s", good, hostile, dead,
+				log.String())
 		}
 		fetches.EachRecord(func(r *kgo.Record) {
 			switch {
@@ -146,7 +161,8 @@ func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 			case r.Key != nil:
 				good++
 			default: // the marker of the last segment
-				last = last || bytes.Contains(r.Value, []byte(strconv.FormatInt(time.Date(2026, 1, 1, 2, 45, 0, 0, time.UTC).UnixNano(), 10)))
+				last = last || bytes.Contains(r.Value, []byte(strconv.FormatInt(time.Date(2026, 1, 1, 2, 45, 0, 0,
+					time.UTC).UnixNano(), 10)))
 			}
 		})
 	}

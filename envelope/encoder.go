@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"blobfeed/source/ocf"
@@ -81,6 +82,8 @@ func compile(o Options, t table) (*Encoder, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
+	excluded := func(c column) bool { return slices.Contains(o.Exclude, c.name) }
+	t.columns, t.source = slices.DeleteFunc(t.columns, excluded), slices.DeleteFunc(t.source, excluded)
 	e := &Encoder{o: o, table: t}
 	e.key = newRecord(t.name, t.key, same)
 	e.value = e.o.message(&e.table)
@@ -106,7 +109,8 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 		return buf, false, eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
 	}
 	if len(ev.Subject) > maxSubject {
-		return buf, false, eventError(ev, fmt.Errorf("its subject has %d bytes, and names of blobs have 1,024 characters at most", len(ev.Subject)))
+		return buf, false, eventError(ev,
+			fmt.Errorf("its subject has %d bytes, and names of blobs have 1,024 characters at most", len(ev.Subject)))
 	}
 	wall, err := parseTime(ev.EventTime)
 	if err != nil {
@@ -149,7 +153,7 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	return buf, true, nil
 }
 
-// maxSubject bounds what a record holds six times, escaped: a blob's name has 1,024 characters at most, a container's 63.
+// maxSubject bounds what a record holds six times, escaped: names of blobs have 1,024 characters at most.
 const maxSubject = 8 << 10
 
 // eventError names the event. Its texts are as long as their block at most, so they are clipped.

@@ -125,6 +125,7 @@ type Options struct {
 	Properties    Properties
 	Before        Before
 
+	Exclude        []string // columns that rows and the source do not have
 	Deletes        Deletes
 	KeyFormat      KeyFormat
 	AvroTimestamps AvroTimestamps

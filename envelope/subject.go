@@ -71,8 +71,9 @@ func Classify(ev *ocf.Event) Kind {
 	return Other
 }
 
-// ofOldVersion reports whether a deletion says that it is of a version that was not the current one: it names a later one.
-// Versions are the times of their writes. Without a later one it can't be known, and the deletion counts as the blob's.
+// ofOldVersion reports whether a deletion says that it is of a version that was not the current one: it names a later
+// one. Versions are the times of their writes. Without a later one it can't be known, and the deletion counts as the
+// blob's.
 func ofOldVersion(ev *ocf.Event) bool {
 	if ev.BlobVersion == "" {
 		return false // the account keeps no versions

@@ -90,21 +90,27 @@ func TestChecklist44_DeletesOfWhat(t *testing.T) {
 		"base blob, soft delete snapshot": {func(e *ocf.Event) {
 			e.PreviousInfo = []ocf.Pair{{Name: "SoftDeleteSnapshot", Value: "2026-01-01T00:00:00.0000000Z"}}
 		}, Delete},
-		"current version, the only one": {func(e *ocf.Event) { e.BlobVersion = "2026-01-03T00:00:00.0000000Z" }, Delete},
+		"current version, the only one": {func(e *ocf.Event) { e.BlobVersion = "2026-01-03T00:00:00.0000000Z" },
+			Delete},
 		"current version, of several": {func(e *ocf.Event) {
-			e.BlobVersion, e.PreviousInfo = "2026-01-03T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion", Value: "2026-01-03T00:00:00.0000000Z"}}
+			e.BlobVersion, e.PreviousInfo = "2026-01-03T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion",
+				Value: "2026-01-03T00:00:00.0000000Z"}}
 		}, Delete},
 		"current version, after another": {func(e *ocf.Event) {
-			e.BlobVersion, e.PreviousInfo = "2026-01-03T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion", Value: "2026-01-02T23:59:59.9999999Z"}}
+			e.BlobVersion, e.PreviousInfo = "2026-01-03T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion",
+				Value: "2026-01-02T23:59:59.9999999Z"}}
 		}, Delete},
 		"old version, the current one stays": {func(e *ocf.Event) {
-			e.BlobVersion, e.PreviousInfo = "2026-01-02T00:00:00.0000000Z", []ocf.Pair{{Name: "WasBlobSoftDeleted", Value: "true"}, {Name: "BlobVersion", Value: "2026-01-02T00:00:00.0000001Z"}}
+			e.BlobVersion, e.PreviousInfo = "2026-01-02T00:00:00.0000000Z", []ocf.Pair{{Name: "WasBlobSoftDeleted",
+				Value: "true"}, {Name: "BlobVersion", Value: "2026-01-02T00:00:00.0000001Z"}}
 		}, Other},
 		"old version, another was current": {func(e *ocf.Event) {
-			e.BlobVersion, e.PreviousInfo = "2026-01-02T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion", Value: "2026-01-03T00:00:00.0000000Z"}}
+			e.BlobVersion, e.PreviousInfo = "2026-01-02T00:00:00.0000000Z", []ocf.Pair{{Name: "LastVersion",
+				Value: "2026-01-03T00:00:00.0000000Z"}}
 		}, Other},
 		"versions that are no times": {func(e *ocf.Event) {
-			e.BlobVersion, e.PreviousInfo = "x", []ocf.Pair{{Name: "LastVersion", Value: "y"}, {Name: "BlobVersion", Value: "2026-01-03T00:00:00.0000000Z"}}
+			e.BlobVersion, e.PreviousInfo = "x", []ocf.Pair{{Name: "LastVersion", Value: "y"}, {Name: "BlobVersion",
+				Value: "2026-01-03T00:00:00.0000000Z"}}
 		}, Delete},
 		"no version, a last one": {func(e *ocf.Event) {
 			e.PreviousInfo = []ocf.Pair{{Name: "LastVersion", Value: "2026-01-03T00:00:00.0000000Z"}}

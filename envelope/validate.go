@@ -3,6 +3,7 @@ package envelope
 import (
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Validate returns every reason why there is no encoder for these options, but for a missing topic or function. What
@@ -50,6 +51,11 @@ func (o *Options) Validate() error {
 	}
 	refuse(env == Row && (o.Deletes == DeletesEnvelope || o.Deletes == DeletesBoth),
 		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as CockroachDB does", o.Deletes)
+	for _, name := range o.Exclude {
+		known := slices.ContainsFunc(blobs("", Micros).columns, func(c column) bool { return c.name == name })
+		refuse(!known, "exclude_columns: there is no column %s", name)
+		refuse(name == "path", "exclude_columns: path is the key, which every row has")
+	}
 	for _, h := range o.ExtraHeaders {
 		refuse(h.Key == "", "extra_headers: a header has no name")
 		refuse(reserved(h.Key), "extra_headers: %s is a header of the bridge's own: choose another name", h.Key)

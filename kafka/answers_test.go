@@ -35,17 +35,20 @@ func TestRegistryRedirects(t *testing.T) {
 		write(t, ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: registry.Certificate().Raw}))
 		credentials := func() (string, string, string, error) { return "me", "hunter2", "", nil }
 		for _, lookUp := range []bool{false, true} {
-			r := opened(t, Registry{URLs: []string{registry.URL}, LookUpOnly: lookUp, TLS: TLS{CAFile: ca}, Credentials: credentials})
+			r := opened(t, Registry{URLs: []string{registry.URL}, LookUpOnly: lookUp, TLS: TLS{CAFile: ca},
+				Credentials: credentials})
 			id, err := r.ID(t.Context(), "t-value", schema)
 			if err == nil || asked.Load() > 0 {
 				t.Fatalf("%d: id %d, %d requests elsewhere, %v", status, id, asked.Load(), err)
 			}
-			if text := err.Error(); !strings.Contains(text, other.URL) || !strings.Contains(text, fmt.Sprint(status)) || strings.Contains(text, "hunter2") {
+			if text := err.Error(); !strings.Contains(text, other.URL) || !strings.Contains(text, fmt.Sprint(status)) ||
+				strings.Contains(text, "hunter2") {
 				t.Errorf("%d: %v", status, err)
 			}
 			var found check.Findings
 			CheckRegistry(t.Context(), r, []Schema{{"t-value", schema}}, &found)
-			if len(found) != 1 || found[0].Status != check.Failed || !strings.Contains(found[0].Do, "BRIDGE_REGISTRY_URL") || asked.Load() > 0 {
+			if len(found) != 1 || found[0].Status != check.Failed || !strings.Contains(found[0].Do,
+				"BRIDGE_REGISTRY_URL") || asked.Load() > 0 {
 				t.Errorf("%d: check says %+v", status, found)
 			}
 		}
@@ -56,7 +59,9 @@ func TestRegistryRedirects(t *testing.T) {
 func TestRegistryAfterRedirect(t *testing.T) {
 	away := httptest.NewServer(http.RedirectHandler("https://registry.example/", http.StatusFound))
 	defer away.Close()
-	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"id":3}`) }))
+	good := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"id":3}`)
+	}))
 	defer good.Close()
 	if got := id(t, opened(t, Registry{URLs: []string{away.URL, good.URL}}), "t-value"); got != 3 {
 		t.Errorf("id %d", got)
@@ -85,7 +90,8 @@ func TestAnswersAreBounded(t *testing.T) {
 	s, sent = endless(`{"access_token":"`)
 	defer s.Close()
 	c := &ClientCredentials{URL: s.URL, Client: func() (string, string, error) { return "bridge", "secret", nil }}
-	if _, err := c.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "above the limit") || sent.Load() > 16<<20 {
+	if _, err := c.Token(t.Context()); err == nil || !strings.Contains(err.Error(), "above the limit") ||
+		sent.Load() > 16<<20 {
 		t.Errorf("token: %d bytes, %v", sent.Load(), err)
 	}
 }
@@ -93,7 +99,8 @@ func TestAnswersAreBounded(t *testing.T) {
 // What a registry says of itself is kept short, and on one line.
 func TestRegistryErrorsAreShort(t *testing.T) {
 	for _, status := range []int{404, 409, 422, 500} {
-		for _, body := range []string{strings.Repeat("x\x1b[2J\n", 100_000), `{"error_code":1,"message":"` + strings.Repeat(`\n\u001b`, 100_000) + `"}`} {
+		for _, body := range []string{strings.Repeat("x\x1b[2J\n", 100_000), `{"error_code":1,"message":"` +
+			strings.Repeat(`\n\u001b`, 100_000) + `"}`} {
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.WriteHeader(status)
 				_, _ = io.WriteString(w, body)
@@ -118,7 +125,8 @@ func TestTokenServerEchoes(t *testing.T) {
 	for name, answer := range map[string]http.HandlerFunc{
 		"description": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
-			fmt.Fprintf(w, `{"error":"invalid_client","error_description":%q}`, "bad header "+r.Header.Get("Authorization"))
+			fmt.Fprintf(w, `{"error":"invalid_client","error_description":%q}`,
+				"bad header "+r.Header.Get("Authorization"))
 		},
 		"error": func(w http.ResponseWriter, r *http.Request) {
 			w.WriteHeader(http.StatusBadRequest)
@@ -136,7 +144,8 @@ func TestTokenServerEchoes(t *testing.T) {
 		switch {
 		case err == nil || asked.Load() > 0:
 			t.Errorf("%s: %q, %d requests elsewhere", name, token, asked.Load())
-		case strings.Contains(err.Error(), "YnJpZGdl") || strings.Contains(err.Error(), "hunter2"): // base64 of the user
+		case strings.Contains(err.Error(), "YnJpZGdl") || strings.Contains(err.Error(),
+			"hunter2"): // base64 of the user
 			t.Errorf("%s: %v", name, err)
 		case name == "redirect" && (!errors.As(err, &elsewhere) || elsewhere.To != other.URL):
 			t.Errorf("%s: %v", name, err)

@@ -179,7 +179,7 @@ func (ck *checker) group(ctx context.Context) {
 	what := "READ on group " + ck.needs.Group
 	switch {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
-		ck.Add("acl", check.Failed, what+" is missing", ck.grant("Read", "--group", ck.needs.Group, false))
+		ck.Add("acl", check.Failed, what+" is missing", ck.grant("Read", "--group", ck.needs.Group))
 	case err == nil, errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.IllegalGeneration), errors.Is(err, kerr.RebalanceInProgress), errors.Is(err, kerr.GroupIDNotFound):
 		ck.Add("acl", check.OK, what, "")
 	default:
@@ -211,7 +211,7 @@ func (ck *checker) transactions(ctx context.Context) {
 	req := kmsg.NewPtrInitProducerIDRequest()
 	what, prefix := "transactions", ck.needs.Txn
 	if prefix != "" {
-		id := prefix + "check"
+		id := ck.needs.checkID()
 		req.TransactionalID, req.TransactionTimeoutMillis = &id, int32(ck.needs.TxnTimeout.Milliseconds())
 	} else {
 		what = "idempotent writes"
@@ -223,7 +223,7 @@ func (ck *checker) transactions(ctx context.Context) {
 	switch {
 	case err == nil, errors.Is(err, kerr.ConcurrentTransactions):
 		if prefix != "" {
-			ck.Add("acl", check.OK, "WRITE on transactional ids "+prefix+"*", "")
+			ck.leases(ctx)
 		}
 		ck.Add("transactions", check.OK, what+" are available", "")
 		if prefix != "" && ck.txnVersion < 2 {
@@ -233,10 +233,11 @@ func (ck *checker) transactions(ctx context.Context) {
 					"find-hanging and abort end such a transaction")
 		}
 	case errors.Is(err, kerr.TransactionalIDAuthorizationFailed):
-		ck.Add("acl", check.Failed, "WRITE on transactional ids "+prefix+"* is missing", ck.grant("Write", "--transactional-id", prefix, true))
+		ck.Add("acl", check.Failed, "WRITE on transactional ids "+prefix+"* is missing",
+			ck.grant("Write", "--transactional-id", append(ck.needs.leaseIDs(), ck.needs.checkID())...))
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
 		ck.Add("acl", check.Failed, "IDEMPOTENT_WRITE on the cluster is missing, which brokers before Kafka 3.0 want, or WRITE on a topic",
-			ck.grant("IdempotentWrite", "--cluster", "", false))
+			ck.grant("IdempotentWrite", "--cluster"))
 	case errors.Is(err, kerr.InvalidTransactionTimeout):
 		ck.Add("transactions", check.Failed, fmt.Sprintf("the brokers permit no transactions of %s", ck.needs.TxnTimeout),
 			"lower BRIDGE_TXN_TIMEOUT to the brokers' transaction.max.timeout.ms, or raise that")
@@ -249,20 +250,44 @@ func (ck *checker) transactions(ctx context.Context) {
 	}
 }
 
-// grant returns the command that adds a permission.
-func (ck *checker) grant(operation, resource, name string, prefixed bool) string {
+// leases looks whether each id of a lease is permitted, where ids are permitted one by one. Taking one would fence its owner,
+// so this asks what Write includes: to describe it. Brokers before Kafka 3.0 can't be asked.
+func (ck *checker) leases(ctx context.Context) {
+	ids := ck.needs.leaseIDs()
+	req := kmsg.NewPtrDescribeTransactionsRequest()
+	req.TransactionalIDs = ids
+	resp, err := ask[*kmsg.DescribeTransactionsResponse](ctx, ck.cl, req)
+	var missing []string
+	if err == nil {
+		for _, s := range resp.TransactionStates {
+			if errors.Is(kerr.ErrorForCode(s.ErrorCode), kerr.TransactionalIDAuthorizationFailed) {
+				missing = append(missing, s.TransactionalID)
+			}
+		}
+	}
+	if len(missing) == 0 {
+		ck.Add("acl", check.OK, "WRITE on transactional ids "+ck.needs.Txn+"*", "")
+		return
+	}
+	slices.Sort(missing)
+	ck.Add("acl", check.Failed, fmt.Sprintf("WRITE on %d of %d transactional ids of leases is missing", len(missing), len(ids)),
+		ck.grant("Write", "--transactional-id", missing...))
+}
+
+// grant returns the command that adds a permission. Names are literal: a prefix of one bridge's may be that of another's.
+func (ck *checker) grant(operation, resource string, names ...string) string {
 	who := "<principal>"
 	if s := ck.client.SASL; s != nil && s.Mechanism != "OAUTHBEARER" {
 		if user, _, err := s.Credentials(); err == nil {
 			who = user
 		}
 	}
-	words := []string{ck.tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + who), "--operation", operation, resource}
-	if name != "" {
-		words = append(words, quote(name))
+	words := []string{ck.tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + who), "--operation", operation}
+	for _, name := range names {
+		words = append(words, resource, quote(name))
 	}
-	if prefixed {
-		words = append(words, "--resource-pattern-type", "prefixed")
+	if len(names) == 0 {
+		words = append(words, resource)
 	}
 	return strings.Join(words, " ")
 }

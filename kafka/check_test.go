@@ -125,6 +125,49 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// Ids that are permitted one by one are looked at one by one, and the command names the literal ids: b-* would be those of a
+// bridge named b-eu, too.
+func TestCheckTransactionalIDs(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	refuse := map[string]bool{}
+	fake.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		resp := req.ResponseKind().(*kmsg.DescribeTransactionsResponse)
+		for _, id := range req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs {
+			s := kmsg.NewDescribeTransactionsResponseTransactionState()
+			s.TransactionalID, s.ErrorCode = id, kerr.TransactionalIDNotFound.Code
+			if refuse[id] {
+				s.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+			}
+			resp.TransactionStates = append(resp.TransactionStates, s)
+		}
+		return resp, nil, true
+	})
+	leases := func(_ *Client, n *Needs) { n.Leases = 3 }
+	if failed := failures(look(t, fake.ListenAddrs(), leases)); len(failed) > 0 {
+		t.Errorf("with all: %q", failed)
+	}
+	refuse["b-1"], refuse["b-2"] = true, true
+	failed := failures(look(t, fake.ListenAddrs(), leases))
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], "acl: WRITE on 2 of 3 transactional ids of leases is missing; ") ||
+		!strings.HasSuffix(failed[0], "--operation Write --transactional-id b-1 --transactional-id b-2") {
+		t.Errorf("without two: %q", failed)
+	}
+	fake.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		return resp, nil, true
+	})
+	failed = failures(look(t, fake.ListenAddrs(), leases))
+	if len(failed) != 1 || !strings.HasSuffix(failed[0], "--transactional-id b-0 --transactional-id b-1 --transactional-id b-2 --transactional-id b-check") {
+		t.Errorf("without any: %q", failed)
+	}
+}
+
 // A topic that the brokers are to create is there at the first start if they have that enabled; without a right to look, who
 // knows.
 func TestCheckAskedTopic(t *testing.T) {
@@ -196,8 +239,8 @@ func TestQuote(t *testing.T) {
 		}
 	}
 	ck := &checker{client: &Client{Brokers: []string{"k:9092"}, SASL: &SASL{Mechanism: "PLAIN", Credentials: func() (string, string, error) { return "$ConnectionString", "secret", nil }}}}
-	if got, want := ck.grant("Write", "--transactional-id", "b-", true), fmt.Sprint("kafka-acls.sh --bootstrap-server k:9092 --command-config admin.properties --add --allow-principal 'User:$ConnectionString' ",
-		"--operation Write --transactional-id b- --resource-pattern-type prefixed"); got != want {
+	if got, want := ck.grant("Write", "--transactional-id", "b-0", "b-1"), fmt.Sprint("kafka-acls.sh --bootstrap-server k:9092 --command-config admin.properties --add --allow-principal 'User:$ConnectionString' ",
+		"--operation Write --transactional-id b-0 --transactional-id b-1"); got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	ck.client.SASL = nil

@@ -98,7 +98,7 @@ func (ck *checker) permissions(bits int32, t *Topic) {
 }
 
 func (ck *checker) missing(op kmsg.ACLOperation, t *Topic) {
-	ck.Add("acl", check.Failed, fmt.Sprintf("%s on topic %s is missing", op, t.Name), ck.grant(operationFlags[op], "--topic", t.Name, false))
+	ck.Add("acl", check.Failed, fmt.Sprintf("%s on topic %s is missing", op, t.Name), ck.grant(operationFlags[op], "--topic", t.Name))
 }
 
 // operationFlags are the names that kafka-acls.sh takes.

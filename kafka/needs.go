@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -13,7 +14,19 @@ type Needs struct {
 	Session    time.Duration // of its members
 	Txn        string        // prefix of transactional ids; "": no transactions
 	TxnTimeout time.Duration // of transactions
+	Leases     int32         // each has a transactional id: the prefix and its number
 }
+
+// leaseIDs returns the transactional ids of the leases.
+func (n *Needs) leaseIDs() (ids []string) {
+	for lease := range n.Leases {
+		ids = append(ids, fmt.Sprint(n.Txn, lease))
+	}
+	return ids
+}
+
+// checkID is the transactional id that Check takes: those of a running bridge would be fenced.
+func (n *Needs) checkID() string { return n.Txn + "check" }
 
 // Topic is one that the bridge uses.
 type Topic struct {

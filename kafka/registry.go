@@ -66,7 +66,8 @@ func (r *Registry) Open() error {
 	transport.TLSClientConfig = conf // behind a proxy, which net/http dials itself: as the files were at the start
 	client := &http.Client{Transport: outbound.Guard(transport, maxAnswer), Timeout: r.Timeout}
 	for _, url := range r.URLs {
-		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client), sr.PreReq(r.authorize))
+		cl, err := sr.NewClient(sr.URLs(url), sr.UserAgent("blobfeed-bridge"), sr.HTTPClient(client),
+			sr.PreReq(r.authorize))
 		if err != nil {
 			return fmt.Errorf("creating the registry's client: %w", err)
 		}

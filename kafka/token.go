@@ -110,9 +110,10 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 	return answer.Token, time.Duration(min(seconds, 24*3600)) * time.Second, nil
 }
 
-// tokenErrors are the codes of RFC 6749, section 5.2. Nothing else of a refusal is repeated: servers were seen to echo the
-// Authorization header in error_description.
-var tokenErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client", "unsupported_grant_type", "invalid_scope"}
+// tokenErrors are the codes of RFC 6749, section 5.2. Nothing else of a refusal is repeated: servers were seen to echo
+// the Authorization header in error_description.
+var tokenErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
+	"unsupported_grant_type", "invalid_scope"}
 
 // tokenClient sends the client's secret nowhere but to the server that the settings name.
 var tokenClient = &http.Client{Transport: outbound.Guard(http.DefaultTransport.(*http.Transport).Clone(), maxAnswer)}

@@ -6,8 +6,8 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// clipped returns r with its long texts cut: an error may hold what a server, or one event, has to say. What repeats is kept
-// until its next line, so it is cut before.
+// clipped returns r with its long texts cut: an error may hold what a server, or one event, has to say. What repeats is
+// kept until its next line, so it is cut before.
 func clipped(r slog.Record) slog.Record {
 	var attrs []slog.Attr
 	cut := false

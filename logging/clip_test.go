@@ -24,7 +24,8 @@ func TestLongTexts(t *testing.T) {
 		}
 	}
 	l.Flush(t.Context(), true)
-	if n := out.Len(); n > 20<<10 || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(), `"lease":1`) {
+	if n := out.Len(); n > 20<<10 || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(),
+		`"lease":1`) {
 		t.Errorf("%d bytes of log: %.200s", n, out.String())
 	}
 }

@@ -19,6 +19,22 @@
 // cursor read first, the former owner could commit records and a newer cursor between the read and the fence, and the
 // new owner would deliver those records again.
 //
+// # Know the frontier before acting on it (I10)
+//
+// A View reads record by record, so the frontier that it shows may be old: at a start it replays all of them. Acquire
+// therefore returns only when the View has passed the end that partition 0 had after the fence, and nothing is decided
+// at a start before the View has passed the end of that moment.
+//
+// # Moves (I11)
+//
+// Seized moves the frontier outside the barrier, in two phases. docs/protocol.md has the whole protocol, and package
+// protocol walks through every state of a model of it.
+//
+// # Without transactions
+//
+// There is no fence. A document names the acquisition that it was written under, and one of a former owner does not count
+// (type mark); a lease ends with its Session; a round keeps batches in order.
+//
 // # Concurrency
 //
 // A View is safe for concurrent use; a State is immutable. A Lease belongs to one goroutine.

@@ -53,6 +53,9 @@ type Lease struct {
 	failed  error // first error of a produced record
 }
 
+// maxDocument is below the largest request that the client sends.
+const maxDocument = 64 << 20
+
 // ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id, or they
 // ended its transaction after TxnTimeout. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
@@ -60,7 +63,8 @@ var ErrFenced = errors.New("the lease's producer is fenced")
 // Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that was the
 // last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
-	opts := slices.Concat(cfg.Client, more)
+	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
+	opts := slices.Concat(cfg.Client, []kgo.Opt{kgo.ProducerBatchMaxBytes(maxDocument)}, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	l := &Lease{Partition: p, cfg: cfg, view: view}
 	var err error
@@ -88,7 +92,10 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {
-		cl.Close()
+		// A transaction that stays open keeps every reader of the partition waiting, also where ctx is what has ended.
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandon)
+		defer cancel()
+		l.Close(closing)
 		return nil, fmt.Errorf("acquiring lease %d: %w", p, classify(err))
 	}
 	return l, nil
@@ -214,12 +221,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		}
 		docs = append(docs, r)
 	}
-	step := "cursor"
-	if f != nil && c != nil {
-		step = "bundle"
-	} else if f != nil {
-		step = "frontier"
-	}
+	step := l.step(c, f)
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
@@ -235,6 +237,23 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	}
 	mutation.Crash(step, "read")
 	return err
+}
+
+// step names a transaction by its documents, for package mutation.
+func (l *Lease) step(c *Cursor, f *Frontier) string {
+	switch {
+	case f != nil && f.Moving:
+		return "intent"
+	case f != nil && l.view.moving():
+		return "move"
+	case f != nil && c != nil:
+		return "bundle"
+	case f != nil:
+		return "frontier"
+	case c != nil && c.Gap:
+		return "gap"
+	}
+	return "cursor"
 }
 
 // Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
@@ -327,6 +346,13 @@ func (l *Lease) Check() error {
 	return l.alive()
 }
 
+// abandon is how long a failed acquisition waits for the brokers to end its transaction.
+const abandon = time.Second
+
+// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and what it got may
+// come late: the header epoch is for that.
+const answers = 5 * time.Second
+
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
 // broker's timeout ends it. The cursor stays.
 func (l *Lease) Close(ctx context.Context) {
@@ -335,6 +361,12 @@ func (l *Lease) Close(ctx context.Context) {
 		// The result does not matter: nothing of an uncommitted transaction is ever visible.
 		_ = l.cl.AbortBufferedRecords(ctx)
 		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
+	}
+	if !l.cfg.Transactional {
+		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's records.
+		answered, cancel := context.WithTimeout(ctx, answers)
+		defer cancel()
+		_ = l.cl.AbortBufferedRecords(answered)
 	}
 	l.cl.Close()
 	mutation.Crash("release", "done")

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"net"
 	"sync"
@@ -107,7 +108,11 @@ type guarded struct {
 
 func (c *guarded) Write(b []byte) (int, error) {
 	if err := c.alive(); err != nil {
-		if tcp, ok := c.Conn.(*net.TCPConn); ok {
+		inner := c.Conn
+		if encrypted, ok := inner.(*tls.Conn); ok {
+			inner = encrypted.NetConn()
+		}
+		if tcp, ok := inner.(*net.TCPConn); ok {
 			_ = tcp.SetLinger(0) // what the kernel has not sent yet is dropped, too
 		}
 		return 0, errors.Join(err, c.Close())

@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -118,4 +119,53 @@ func TestStaleDocuments(t *testing.T) {
 	if s = stored(t, ctx, cfg); !s.Entered() {
 		t.Error("the owner has not entered the epoch")
 	}
+}
+
+// An acquisition waits for a transaction that is open in partition 0, and says so when it takes longer than one may be open. Then it
+// holds the frontier of that transaction.
+func TestAcquireSaysWhatItWaitsFor(t *testing.T) {
+	cfg, ctx := cluster(t)
+	v := viewOf(t, cfg)
+	keeper, err := Acquire(ctx, cfg, v, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := keeper.document(keyFrontier, &Frontier{Version: Version, Epoch: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Produce(ctx, r); err != nil {
+		t.Fatal(err)
+	}
+	if err := keeper.Flush(ctx); err != nil { // and its transaction stays open
+		t.Fatal(err)
+	}
+	waiting := make(chan string, 1)
+	slow := *cfg
+	slow.TxnTimeout, slow.Waiting = 100*time.Millisecond, func(what string) { waiting <- what }
+	acquired := make(chan *Lease, 1)
+	go func() {
+		l, err := Acquire(ctx, &slow, v, 1)
+		if err != nil {
+			t.Error(err)
+		}
+		acquired <- l
+	}()
+	if what := <-waiting; !strings.HasPrefix(what, "reading partition 0 of "+stateTopic) {
+		t.Errorf("it waits for %q", what)
+	}
+	select {
+	case <-acquired:
+		t.Fatal("acquired, though partition 0 is undecided")
+	default:
+	}
+	if err := keeper.end(ctx, "test"); err != nil {
+		t.Fatal(err)
+	}
+	l := <-acquired
+	defer l.Close(ctx)
+	if l.State().Epoch != 7 { // I10
+		t.Errorf("it holds the lease with epoch %d", l.State().Epoch)
+	}
+	keeper.Close(ctx)
 }

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,21 +31,38 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// A document that the topic does not take is named, with its size and what to do.
-func TestDocumentTooLarge(t *testing.T) {
-	cfg, ctx := cluster(t)
-	cfg.Client = append(cfg.Client, kgo.ProducerBatchCompression())
-	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
+// limit sets how large a record of the state may be.
+func limit(t *testing.T, ctx context.Context, cfg *Config, bytes string) {
+	t.Helper()
 	cl, err := kgo.NewClient(cfg.Client...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	small := "1000"
-	change := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &small}}
+	change := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &bytes}}
 	if _, err := kadm.NewClient(cl).AlterTopicConfigs(ctx, change, stateTopic); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Where the broker takes more than the client does by default, a document of that size is written.
+func TestLargeDocument(t *testing.T) {
+	cfg, ctx := cluster(t)
+	limit(t, ctx, cfg, "4000000")
+	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
+	c := l.Cursor()
+	c.Pins = map[string]Pin{strings.Repeat("x", 2_000_000): {}}
+	if err := l.Commit(ctx, c, nil); err != nil {
+		t.Error(err)
+	}
+}
+
+// A document that the topic does not take is named, with its size and what to do.
+func TestDocumentTooLarge(t *testing.T) {
+	cfg, ctx := cluster(t)
+	cfg.Client = append(cfg.Client, kgo.ProducerBatchCompression())
+	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
+	limit(t, ctx, cfg, "1000")
 	c := l.Cursor()
 	c.Pins = map[string]Pin{strings.Repeat("x", 2000): {}}
 	if err := l.Commit(ctx, c, nil); err == nil || !strings.Contains(err.Error(), "bytes: raise max.message.bytes of") {

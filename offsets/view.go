@@ -216,6 +216,12 @@ func (v *View) Get() (*State, <-chan struct{}, error) {
 	return v.state, v.changed, v.err
 }
 
+func (v *View) moving() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.state.Moving
+}
+
 // Await returns the first state that cond accepts.
 func (v *View) Await(ctx context.Context, cond func(*State) bool) (*State, error) {
 	for {

@@ -11,8 +11,9 @@ import (
 // maxConnections is how many connections there are at a time: for a scraper, probes and some people.
 const maxConnections = 100
 
-// connections keeps the number of connections at a limit. One too many ends the oldest that has no request to be answered:
-// a client that only opens connections, or sends its requests a byte at a time, must not keep the probes out.
+// connections keeps the number of connections at a limit. One too many ends the oldest that has no request to be
+// answered: a client that only opens connections, or sends its requests a byte at a time, must not keep the probes
+// out.
 type connections struct {
 	most int
 

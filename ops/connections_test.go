@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A client that holds as many connections as it can, each with half of a request, does not keep a probe out, and does not end
-// what is being answered; nor do its connections grow without bound.
+// A client that holds as many connections as it can, each with half of a request, does not keep a probe out, and does
+// not end what is being answered; nor do its connections grow without bound.
 func TestConnectionsAreLimited(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -9,11 +9,10 @@ import (
 	"strings"
 )
 
-// Guard says who may ask for what Handler shows. The probes are open: whoever calls them knows the address of the pod and
-// nothing else.
+// Guard protects what Handler shows. The probes are open: a kubelet knows the address of the pod and nothing else.
 type Guard struct {
-	// Hosts are names by which the instance may be asked for, besides addresses and names without a dot; "*" is any. A page
-	// of an attacker's can make a browser ask for its own name at our address, and would be given the answer.
+	// Hosts are names by which the instance may be asked for, besides addresses and names without a dot; "*" is any.
+	// A page of an attacker's can make a browser ask for its own name at our address, and would be given the answer.
 	Hosts []string
 	// Token returns the secret that a request must bear. Nil: none. Where it returns "" no request has the token.
 	Token func() string
@@ -36,8 +35,8 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 	})
 }
 
-// host reports whether the instance may be asked for by this name. Addresses and names without a dot are not an attacker's
-// to give out.
+// host reports whether the instance may be asked for by this name. Addresses and names without a dot are not an
+// attacker's to give out.
 func (g *Guard) host(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {

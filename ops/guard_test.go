@@ -59,7 +59,8 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// With a token only requests that bear it see something; one that is empty, as a file may be for a moment, opens nothing.
+// With a token only requests that bear it see something; one that is empty, as a file may be for a moment, opens
+// nothing.
 func TestToken(t *testing.T) {
 	const token = "hunter2"
 	bearer := func(s string) func(*http.Request) {

@@ -16,7 +16,8 @@ func TestHostileErrors(t *testing.T) {
 	m.Leased(bridge.LeasesLost, nil)
 	m.Failed(-1, errors.New("a\x1b[2J\r\nready: all is well\u009b\x7f"))
 	code, body, _ := get(t, h, "/readyz")
-	if code != http.StatusServiceUnavailable || strings.Count(body, "\n") != 1 || strings.ContainsAny(body, "\x1b\r\x7f\u009b") || !strings.Contains(body, `\u001b[2J`) {
+	if code != http.StatusServiceUnavailable || strings.Count(body, "\n") != 1 || strings.ContainsAny(body,
+		"\x1b\r\x7f\u009b") || !strings.Contains(body, `\u001b[2J`) {
 		t.Errorf("%d %q", code, body)
 	}
 	m.Failed(-1, errors.New(strings.Repeat("x", 52<<20)))

@@ -20,21 +20,23 @@ func TestBounds(t *testing.T) {
 		for i := range n {
 			list = append(list, fmt.Sprintf(`"$blobchangefeed/log/%02d/%s/"`, i, seg))
 		}
-		return `{"begin":"2026-01-01T00:00:00Z","status":"Finalized","chunkFilePaths":[` + strings.Join(list, ",") + `]}`
+		return `{"begin":"2026-01-01T00:00:00Z","status":"Finalized","chunkFilePaths":[` + strings.Join(list, ",") +
+			`]}`
 	}
 	const mib = 1 << 20
 	for what, c := range map[string]struct {
 		text string
 		ok   bool
 	}{
-		"a thousand shards":   {paths(1000), true},
-		"one more":            {paths(1001), false},
-		"1 MiB":               {paths(2) + strings.Repeat(" ", mib-len(paths(2))), true},
-		"a byte more":         {paths(2) + strings.Repeat(" ", mib-len(paths(2))+1), false},
-		"60 MiB":              {paths(2) + strings.Repeat(" ", 60*mib), false},
-		"many entries":        {`{"chunkFilePaths":[` + strings.Repeat(`"",`, 20*mib/3) + `""]}`, false},
-		"a path of a million": {strings.Replace(paths(1), "log/00/", "log/00/"+strings.Repeat("x", 1_000_000)+"/", 1), false},
-		"a long number":       {strings.Replace(paths(1), "log/00/", "log/"+strings.Repeat("9", 1_000)+"/", 1), false},
+		"a thousand shards": {paths(1000), true},
+		"one more":          {paths(1001), false},
+		"1 MiB":             {paths(2) + strings.Repeat(" ", mib-len(paths(2))), true},
+		"a byte more":       {paths(2) + strings.Repeat(" ", mib-len(paths(2))+1), false},
+		"60 MiB":            {paths(2) + strings.Repeat(" ", 60*mib), false},
+		"many entries":      {`{"chunkFilePaths":[` + strings.Repeat(`"",`, 20*mib/3) + `""]}`, false},
+		"a path of a million": {strings.Replace(paths(1), "log/00/", "log/00/"+strings.Repeat("x", 1_000_000)+"/", 1),
+			false},
+		"a long number": {strings.Replace(paths(1), "log/00/", "log/"+strings.Repeat("9", 1_000)+"/", 1), false},
 	} {
 		m := indexed("2026-01-01T05:00:00Z", seg.String())
 		m.blobs[name] = []byte(c.text)

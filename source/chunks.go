@@ -41,7 +41,8 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 			return nil, fmt.Errorf("listing %s: the number of chunk %.100q is out of range", r.prefix, e.Name)
 		}
 		if len(chunks) == maxChunks {
-			return nil, fmt.Errorf("listing %s: there are more than %d chunks: check what wrote them", r.prefix, maxChunks)
+			return nil, fmt.Errorf("listing %s: there are more than %d chunks: check what wrote them", r.prefix,
+				maxChunks)
 		}
 		chunks = append(chunks, chunk{index, e.Name, e.Size, e.Modified})
 	}

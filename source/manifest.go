@@ -22,7 +22,8 @@ type Manifest struct {
 // maxName is the longest name that a blob may have.
 const maxName = 1024
 
-// maxShards bounds the readers of a segment (I9). The service numbers shards with two digits; real accounts have up to three.
+// maxShards bounds the readers of a segment (I9). The service numbers shards with two digits; real accounts have up to
+// three.
 const maxShards = 1000
 
 // Manifest reads the manifest of seg.
@@ -55,7 +56,8 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 	for _, path := range *doc.Paths {
 		path = strings.TrimPrefix(path, container)
 		parts := strings.Split(path, "/")
-		if len(parts) < 3 || parts[0] != "log" || !digits(parts[1]) || parts[len(parts)-1] != "" || len(path) > maxName {
+		if len(parts) < 3 || parts[0] != "log" || !digits(parts[1]) || parts[len(parts)-1] != "" ||
+			len(path) > maxName {
 			return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %.100q, want log/<shard>/…/", name, path)
 		}
 		shard, err := strconv.Atoi(parts[1])

@@ -1,8 +1,8 @@
 package verify
 
-// Aside puts markers that have a topic of their own (RESOLVED_TO=topic) among the records of which they speak: in front of
-// the record at the offset that a marker names, so that what comes behind it is judged as if it were in the topic itself.
-// It keeps the markers.
+// Aside puts markers that have a topic of their own (RESOLVED_TO=topic) among the records of which they speak: in front
+// of the record at the offset that a marker names, so that what comes behind it is judged as if it were in the topic
+// itself. It keeps the markers.
 type Aside struct {
 	topic   string // of the records
 	markers map[int32][]aside
@@ -19,7 +19,8 @@ func NewAside(topic string) *Aside {
 	return &Aside{topic: topic, markers: map[int32][]aside{}, next: map[int32]int{}}
 }
 
-// Add adds a marker, in the order of its topic. One that names no place, or falls back, is shown behind the one before it.
+// Add adds a marker, in the order of its topic. One that names no place, or falls back, is shown behind the one before
+// it.
 func (a *Aside) Add(r Record) {
 	r.In, r.Topic, r.doc = r.Topic, a.topic, nil
 	x := aside{marker: r}

@@ -10,8 +10,8 @@ import (
 	"strconv"
 )
 
-// Avro reads values in Confluent's framing: a zero byte, the id of a schema, the body. It knows the types that the bridge
-// writes, and asks for each schema once.
+// Avro reads values in Confluent's framing: a zero byte, the id of a schema, the body. It knows the types that the
+// bridge writes, and asks for each schema once.
 type Avro struct {
 	schema func(id int) (text string, err error)
 	known  map[int]*avroType

@@ -59,8 +59,8 @@ func (r *Record) Account() string {
 	return strings.ToLower(r.document().account)
 }
 
-// Tells reports whether a record says which event it is of, and when that was: by headers, or by the value.
-func (r *Record) Tells() (event, time bool) {
+// Says reports whether a record says which event it is of, and when that was: by headers, or by the value.
+func (r *Record) Says() (event, time bool) {
 	_, _, event = r.identity()
 	_, time = parseClock(r.updated())
 	return event, time

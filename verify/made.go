@@ -16,8 +16,8 @@ func (r *Record) withoutMade() []byte {
 			}
 		}
 	} else {
-		// In JSON they are the last members, which are sorted by name; a schema behind them has no such members, and in a
-		// string there is a backslash before the quote.
+		// In JSON they are the last members, which are sorted by name; a schema behind them has no such members, and in
+		// a string there is a backslash before the quote.
 		for _, name := range [...]string{`"ts_ms": `, `"ts_ns": `} {
 			at := bytes.LastIndex(r.Value, []byte(name))
 			if at < 0 {

@@ -14,8 +14,8 @@ func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Pa
 	return &Partition{counts: []int{partitions}, of: of}
 }
 
-// GrownFrom says that the topic had fewer partitions once, or in turn: a key may also be where so many put it. When it
-// moved is not checked.
+// GrownFrom says that the topic had fewer partitions once, or in turn: a key may also be where that count puts it. When
+// it moved is not checked.
 func (p *Partition) GrownFrom(partitions ...int) *Partition {
 	p.counts = append(p.counts, partitions...)
 	return p

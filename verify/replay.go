@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// Replay checks that a topic holds what the feed, or another topic, gives: the same events, with the same bytes, in the same
-// order per key. Show it what is expected first, each key's events in their order. Partitions and topics are not compared.
+// Replay checks that a topic holds what the feed, or another topic, gives: the same events, with the same bytes, in the
+// same order per key. Show it what is expected first, each key's events in their order. Partitions and topics are not
+// compared.
 //
-// An event is known by its id, or by its key and updated, or, if it has neither, by its bytes. It keeps 32 bytes an event
-// (and up to a quarter more while it grows), and about 130 a key and the key.
+// An event is known by its id, or by its key and updated, or, if it has neither, by its bytes. It keeps 32 bytes an
+// event (and up to a quarter more while it grows), and about 130 a key and the key.
 type Replay struct {
 	failures
 	mode     ReplayMode
@@ -32,8 +33,8 @@ const (
 	ReplayLatest                    // of a key only the latest event has to be there (a compacted topic)
 )
 
-// Moves says that keys may move between partitions, as in Order. Then nobody knows in which order records of two partitions
-// came, and order is not checked.
+// Moves says that keys may move between partitions, as in Order. Then nobody knows in which order records of two
+// partitions came, and order is not checked.
 func (v *Replay) Moves() *Replay {
 	v.moves = true
 	return v
@@ -276,8 +277,8 @@ func (v *Replay) Failures() []Failure {
 	return f.Failures()
 }
 
-// stale adds keys that end on an older event than they have to. What comes again comes in order, so behind the newest of the
-// required events there is nothing older.
+// stale adds keys that end on an older event than they have to. What comes again comes in order, so behind the newest
+// of the required events there is nothing older.
 func (v *Replay) stale(f *failures) {
 	var keys []string
 	for key, c := range v.keys {
@@ -291,7 +292,8 @@ func (v *Replay) stale(f *failures) {
 	}
 	for _, key := range keys[:min(examples, len(keys))] {
 		c := v.keys[key]
-		f.put(Failure{Key: key}, "the last event is number %d of the key's %d, and number %d came before", c.last+1, len(c.events), c.newest()+1)
+		f.put(Failure{Key: key}, "the last event is number %d of the key's %d, and number %d came before",
+			c.last+1, len(c.events), c.newest()+1)
 	}
 }
 

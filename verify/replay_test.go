@@ -23,7 +23,8 @@ func text(fs []Failure) (all string) {
 	return all
 }
 
-// bareTopic is a right topic without headers, with ids in the rows of values; each fifth event is a deletion, which has none.
+// bareTopic is a right topic without headers, with ids in the rows of values; each fifth event is a deletion, which has
+// none.
 func bareTopic() []Record {
 	rs := topic()
 	for i := range rs {
@@ -200,7 +201,8 @@ func TestReplayMissingIsBounded(t *testing.T) {
 	}
 }
 
-// With repeats, what comes again may be behind anything, but not behind the newest event of its key that has to be there.
+// With repeats, what comes again may be behind anything, but not behind the newest event of its key that has to be
+// there.
 func TestReplayEndsOnNewest(t *testing.T) {
 	event := func(i int) Record {
 		return Record{Topic: "t", Key: []byte("k"), Value: fmt.Appendf(nil, "%d", i), Headers: []Header{

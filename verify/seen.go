@@ -7,8 +7,8 @@ type Seen struct{ forms map[id]form }
 // NewSeen returns a Seen that knows of none.
 func NewSeen() *Seen { return &Seen{forms: map[id]form{}} }
 
-// First reports whether an event comes for the first time: as a value, or as the tombstone behind that. So does a marker, and
-// what does not say which event it is of.
+// First reports whether an event comes for the first time: as a value, or as the tombstone behind that. So does a
+// marker, and what does not say which event it is of.
 func (s *Seen) First(r *Record) bool {
 	if r.Key == nil {
 		return true

@@ -1,7 +1,7 @@
 package verify
 
-// Time checks that the timestamp of each record is that of its event: the header updated, or, without headers, the value.
-// Where the broker sets the timestamps, or neither says a time, there is nothing to check. It keeps nothing.
+// Time checks that the timestamp of each record is that of its event: the header updated, or, without headers, the
+// value. Where the broker sets the timestamps, or neither says a time, there is nothing to check. It keeps nothing.
 type Time struct{ failures }
 
 // NewTime returns a Time.

@@ -100,7 +100,8 @@ func (f *failures) add(r *Record, format string, args ...any) {
 		f.more++
 		return
 	}
-	f.put(Failure{Topic: cmp.Or(r.In, r.Topic), Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}, format, args...)
+	at := Failure{Topic: cmp.Or(r.In, r.Topic), Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}
+	f.put(at, format, args...)
 }
 
 // end adds what was not seen at a record.

@@ -1,7 +1,7 @@
 package verify
 
-// A setting that may change makes other records of the same events. Those from before the change are right, too, as long as they
-// come before all others of their partition.
+// A setting that may change makes other records of the same events. Those from before the change are right, too, as
+// long as they come before all others of their partition.
 
 // was is what Replay knows of records as they were before a change of settings.
 type was struct {

@@ -11,6 +11,7 @@ import (
 	"blobfeed/check"
 	"blobfeed/config"
 	"blobfeed/source"
+	"blobfeed/source/azure"
 )
 
 func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -59,12 +60,34 @@ func checkFeed(ctx context.Context, c *config.Config, found *check.Findings) err
 	ck.source(ctx, id)
 	if !strings.HasPrefix(c.SourceURL, "file://") {
 		ac := azureConfig(c)
-		for _, advice := range ac.Advice(ck.now) {
-			ck.Add("rights", check.Warning, advice, "")
+		advice := ac.Advice(ck.now)
+		for _, text := range advice {
+			ck.Add("rights", check.Warning, text, "")
+		}
+		if len(advice) == 0 && ac.Auth != "anonymous" && found.Count(check.Failed) == 0 {
+			ck.rights(ctx, &ac)
 		}
 	}
 	return nil
 }
+
+// rights looks whether the credentials may do more than they need.
+func (ck *feedChecker) rights(ctx context.Context, ac *azure.Config) {
+	more, err := ac.ReadsMore(ctx)
+	switch {
+	case err != nil:
+		ck.Add("rights", check.Warning, "asking for another container than the feed's: "+err.Error(), "")
+	case more:
+		ck.Add("rights", check.Warning, "the credentials may read other containers than "+azure.Container,
+			"give them the role on that container alone: "+grant)
+	default:
+		ck.Add("rights", check.OK, "the credentials may read no other container than "+azure.Container, "")
+	}
+}
+
+// grant gives what reading the feed takes, and no more.
+const grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
+	"--scope '<resource id of the account>/blobServices/default/containers/$blobchangefeed'"
 
 type feedChecker struct {
 	*check.Findings
@@ -84,7 +107,7 @@ func (ck *feedChecker) fail(what string, err error) bool {
 	case errors.Is(err, source.ErrNotFound):
 		do = "look again: retention may just have removed it"
 	case strings.Contains(err.Error(), "Storage Blob Data Reader"):
-		do = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> --scope <account's resource id>; it takes some minutes"
+		do = grant + "; it takes some minutes"
 	}
 	ck.Add(what, check.Failed, err.Error(), do)
 	return true

@@ -84,7 +84,7 @@ func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*
 	}
 	n := &kafka.Needs{Group: c.Name, Session: c.SessionTimeout, TxnTimeout: c.TxnTimeout}
 	if c.Delivery == "exactly_once" {
-		n.Txn = c.Name + "-"
+		n.Txn, n.Leases = c.Name+"-", c.OffsetsLeases
 	}
 	add := func(t kafka.Topic) {
 		t.Replication, t.Create = c.TopicReplication, c.TopicCreate != "off" && !t.Records

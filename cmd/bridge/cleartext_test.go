@@ -9,18 +9,22 @@ import (
 
 // run and check say that the password for Kafka is sent unencrypted, and do not show it.
 func TestClearTextIsTold(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", "hunter2"))
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge",
+		"hunter2"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer fake.Close()
-	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "HTTP_ADDR": "off",
-		"KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "bridge", "KAFKA_SASL_PASSWORD": "hunter2", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json"} {
+	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"),
+		"KAFKA_BROKERS": fake.ListenAddrs()[0], "HTTP_ADDR": "off",
+		"KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "bridge", "KAFKA_SASL_PASSWORD": "hunter2",
+		"OFFSETS_LEASES": "2", "LOG_FORMAT": "json"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	code, _, log := call(t, "run", "--once")
 	start := log[:strings.Index(log, "\n")]
-	if code != exitOK || !strings.Contains(start, `"level":"WARN","msg":"starting"`) || !strings.Contains(start, "BRIDGE_KAFKA_TLS_ENABLED=true") {
+	if code != exitOK || !strings.Contains(start, `"level":"WARN","msg":"starting"`) || !strings.Contains(start,
+		"BRIDGE_KAFKA_TLS_ENABLED=true") {
 		t.Errorf("exit code %d: %s", code, log)
 	}
 	_, out, _ := call(t, "check")

@@ -29,7 +29,8 @@ func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, acc
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
 	}
-	return source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: blockLimits(memoryLimit(c))}), id, account, nil
+	feed = source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: blockLimits(memoryLimit(c))})
+	return feed, id, account, nil
 }
 
 func openStore(c *config.Config, observe observe) (store source.Store, id, account string, err error) {

@@ -56,8 +56,8 @@ func (e *usageError) Unwrap() error { return e.err }
 
 func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs a verb. What is printed holds names and texts of others: a terminal must not act on them. The log, which may
-// redraw a line, escapes by itself.
+// execute runs a verb. What is printed holds names and texts of others: a terminal must not act on them. The log, which
+// may redraw a line, escapes by itself.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out, errs := plain.NewWriter(stdout), plain.NewWriter(stderr)
 	code := dispatch(ctx, args, out, stderr, errs)

@@ -17,7 +17,8 @@ import (
 // containerShare is how much of a container's memory the process takes by itself: the kernel counts more than Go does.
 const containerShare = 0.9
 
-// ownPages is the program itself in memory, which Go does not count, and what lies between the heap and its limit at worst.
+// ownPages is the program itself in memory, which Go does not count, and what lies between the heap and its limit at
+// worst.
 const ownPages = 64 << 20
 
 // limitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
@@ -47,8 +48,8 @@ func memoryLimit(c *config.Config) int64 {
 }
 
 // blockLimits bounds what one block of the feed may take, from the memory of the process: several shards have one at a
-// time, and measured, what is hostile takes up to forty times as much as records. A block of the service has 66 KB, and its
-// events take as much again.
+// time, and measured, what is hostile takes up to forty times as much as records. A block of the service has 66 KB, and
+// its events take as much again.
 func blockLimits(memory int64) ocf.Limits {
 	if memory == 0 {
 		return ocf.Limits{}

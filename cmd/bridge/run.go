@@ -72,7 +72,8 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		return nil, &usageError{err}
 	}
 	defer stopServing()
-	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID, "topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID,
+		"topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
 	if dangers := c.Insecure(); len(dangers) > 0 {
 		starting.Warn("starting", "insecure", dangers)
 	} else {

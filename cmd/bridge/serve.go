@@ -51,7 +51,7 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 	return func() { cancel(); <-ended }, nil
 }
 
-// guard says who may see what is served.
+// guard returns the protection of what is served.
 func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 	g := &ops.Guard{Hosts: c.HTTPHosts}
 	if c.HTTPToken != "" {

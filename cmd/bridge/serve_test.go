@@ -72,8 +72,8 @@ func TestPortTaken(t *testing.T) {
 	}
 }
 
-// With a certificate and a token the answers are encrypted, and for those who know the token; both follow a rotation of
-// their files, and the health check needs neither.
+// With a certificate and a token, answers are encrypted and need the token. Both follow a rotation of their files. The
+// health check needs neither.
 func TestServeTLS(t *testing.T) {
 	dir := t.TempDir()
 	authority, err := pki.New("test")

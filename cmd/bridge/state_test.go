@@ -453,7 +453,7 @@ func TestAvroTimestampsAreFrozen(t *testing.T) {
 	}
 }
 
-// How many topics a template has made, and may make, is told before the limit is reached.
+// Check reports how many topics a template has made, and warns before the limit is reached.
 func TestCheckCountsTopics(t *testing.T) {
 	clusterFor(t)
 	t.Setenv("BRIDGE_TOPIC", "{container}")

@@ -111,7 +111,8 @@ func statusText(s *status.Status) string {
 	}
 	fmt.Fprintf(&b, "group     %s, %d members\n", orDash(s.Group.State), len(s.Group.Members))
 	for _, m := range s.Group.Members {
-		fmt.Fprintf(&b, "  %s at %s, leases %s\n", plain.Line(m.Instance), plain.Line(orDash(m.Host)), strings.Trim(fmt.Sprint(m.Leases), "[]"))
+		fmt.Fprintf(&b, "  %s at %s, leases %s\n", plain.Line(m.Instance), plain.Line(orDash(m.Host)),
+			strings.Trim(fmt.Sprint(m.Leases), "[]"))
 	}
 	b.WriteString(leaseTable(s))
 	for _, e := range s.Errors { // the last ones, also when they are over: what was committed since tells
@@ -119,7 +120,8 @@ func statusText(s *status.Status) string {
 		if at := s.Leases[e.Lease].Committed; at != nil {
 			since = fmt.Sprintf(", %s before its last commit", span(max(0, at.Sub(e.Time))))
 		}
-		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since, plain.Line(e.Error))
+		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
+			plain.Line(e.Error))
 	}
 	return b.String()
 }
@@ -160,7 +162,8 @@ func leaseTable(s *status.Status) string {
 		if l.Committed != nil {
 			committed = l.Committed.Format(time.RFC3339)
 		}
-		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, plain.Line(orDash(l.Owner)), segment, orDash(strings.Join(shards, " ")), l.Events, l.Ahead, committed)
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, plain.Line(orDash(l.Owner)), segment,
+			orDash(strings.Join(shards, " ")), l.Events, l.Ahead, committed)
 	}
 	_ = w.Flush() // into memory
 	if unused > 0 {

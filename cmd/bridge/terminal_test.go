@@ -34,12 +34,14 @@ func hostileFeed(t *testing.T) string {
 	text := func(s string) string { return string([]byte{byte(len(s)<<1&0x7f | 0x80), byte(len(s) >> 6)}) + s }
 	const sync = "0123456789abcdef"
 	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"subject","type":"string"},{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"}]}`
-	event := text(hostile) + text("/blobServices/default/containers/c/blobs/"+hostile) + text("BlobCreated") + text("2026-01-01T00:10:00.0000000Z")
+	event := text(hostile) + text("/blobServices/default/containers/c/blobs/"+hostile) + text("BlobCreated") +
+		text("2026-01-01T00:10:00.0000000Z")
 	bad := text(hostile) + text(hostile) + text("BlobCreated") + text(hostile)
 	for name, content := range map[string]string{
 		"meta/segments.json":                     `{"lastConsumable":"2026-01-01T00:00:00Z"}`,
 		"idx/segments/2026/01/01/0000/meta.json": `{"begin":"2026-01-01T00:00:00Z","intervalSecs":3600,"status":"Finalized","chunkFilePaths":["log/00/2026/01/01/0000/"]}`,
-		"log/00/2026/01/01/0000/00000.avro":      "Obj\x01\x02\x16avro.schema" + text(schema) + "\x00" + sync + "\x02" + text(event) + sync + "\x02" + text(bad) + sync,
+		"log/00/2026/01/01/0000/00000.avro": "Obj\x01\x02\x16avro.schema" + text(schema) + "\x00" + sync + "\x02" +
+			text(event) + sync + "\x02" + text(bad) + sync,
 	} {
 		file := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
@@ -59,7 +61,8 @@ func TestTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer fake.Close()
-	for name, value := range map[string]string{"SOURCE_URL": "file://" + hostileFeed(t), "KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term", "HTTP_ADDR": "off",
+	for name, value := range map[string]string{"SOURCE_URL": "file://" + hostileFeed(t),
+		"KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term", "HTTP_ADDR": "off",
 		"OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "50ms", "ON_ERROR": "dead_letter"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
@@ -78,11 +81,14 @@ func TestTerminal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "term.offsets", Partition: 1, Key: []byte("cursor"), Value: cursor}).FirstErr(); err != nil {
+	if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "term.offsets", Partition: 1, Key: []byte("cursor"),
+		Value: cursor}).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range []string{"dump", "dump --segment 2026/01/01/0000", "dump --segment 2026/01/01/0000 --output json", "dump " + os.Getenv("BRIDGE_SOURCE_URL")[7:] + "/" + chunk,
-		"dump --state", "dump --state --output json", "status", "status --output json", "check", "check --output json", "verify --feed", "dump --at 1 nosuch" + hostile, hostile} {
+	for _, args := range []string{"dump", "dump --segment 2026/01/01/0000",
+		"dump --segment 2026/01/01/0000 --output json", "dump " + os.Getenv("BRIDGE_SOURCE_URL")[7:] + "/" + chunk,
+		"dump --state", "dump --state --output json", "status", "status --output json", "check", "check --output json",
+		"verify --feed", "dump --at 1 nosuch" + hostile, hostile} {
 		code, stdout, stderr := call(t, strings.Split(args, " ")...)
 		if bad := act(stdout) + act(stderr); bad != "" {
 			t.Errorf("bridge %.40q prints %s:\n%q\n%q", args, bad, stdout, stderr)
@@ -96,7 +102,8 @@ func TestTerminal(t *testing.T) {
 				}
 			}
 		}
-		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) || strings.HasPrefix(args, "dump --segment") && !strings.Contains(stdout, `\u001b[2J`) {
+		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) || strings.HasPrefix(args, "dump --segment") &&
+			!strings.Contains(stdout, `\u001b[2J`) {
 			t.Errorf("bridge %s does not show it: %q", args, stdout)
 		}
 	}

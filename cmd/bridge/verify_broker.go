@@ -69,8 +69,8 @@ type kafkaTopic struct {
 	admin   *kadm.Client
 }
 
-// openTopic asks where the topic begins and ends. The end is behind everything that is committed by now: a transaction that
-// is visible on one partition may not be on the next, so it waits until none is open at or below today's end.
+// openTopic asks where the topic begins and ends. The end is behind everything that is committed by now: a transaction
+// that is visible on one partition may not be on the next, so it waits until none is open at or below today's end.
 func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
 	cl, err := kgo.NewClient(options...)
 	if err != nil {

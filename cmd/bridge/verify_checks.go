@@ -9,6 +9,8 @@ import (
 	"blobfeed/verify"
 )
 
+const replayPromise = "the topic has what the feed gives: every event, the same bytes, each blob's order"
+
 // claim is a promise, and what checks it.
 type claim struct {
 	name, promise string
@@ -78,10 +80,10 @@ func when(is bool, reason string) string {
 // checks returns the validators that apply to the topic under the settings, and of the others why they do not.
 func (v *verification) checks(t *subject) *checks {
 	c := &checks{first: true}
-	tellsEvent, tellsTime := v.tells()
+	saysEvent, saysTime := v.says()
 	repeats := "BRIDGE_DELIVERY=at_least_once: events may come again"
-	unnamed := when(!tellsEvent, "with these settings a record does not say which event it is of")
-	again := "" // what may come again can't be told from what comes for the first time
+	unnamed := when(!saysEvent, "with these settings a record does not say which event it is of")
+	again := "" // repeated events can't be distinguished from first ones
 	if !v.Transactional {
 		c.seen = verify.NewSeen()
 		again = when(v.bounded, "--bounded: "+repeats)
@@ -105,33 +107,36 @@ func (v *verification) checks(t *subject) *checks {
 		func() verify.Validator { return verify.NewProgress() }, again, noHeaders)
 	c.addFirst("barrier", "on each partition, no segment comes after a later one",
 		func() verify.Validator { return verify.NewBarrier() }, again, noHeaders)
-	c.addFirst("sequence", "each blob's sequencers never fall", func() verify.Validator { return verify.NewSequence() }, again,
-		when(noHeaders == "", "order tells more: the feed's order, whatever the service's sequencers are"),
+	c.addFirst("sequence", "each blob's sequencers never fall",
+		func() verify.Validator { return verify.NewSequence() }, again,
+		when(noHeaders == "", "order proves more: the feed's order, whatever the service's sequencers are"),
 		when(v.bounded, "--bounded: it keeps some hundred bytes a key"), unnamed)
 	c.add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.config.Partitioner, len(t.to)),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.grownFrom...) })
 	// Brokers may set the times, and values need not say one.
-	c.add("time", "each record has the time of its event", func() verify.Validator { return verify.NewTime() }).optional = true
-	v.checkMarkers(c, t, tellsTime, again)
+	c.add("time", "each record has the time of its event",
+		func() verify.Validator { return verify.NewTime() }).optional = true
+	v.checkMarkers(c, t, saysTime, again)
 	c.addFirst("before", "what was before is what the event before left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
 	}, when(!v.record.Diff && v.record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
 		again, when(v.bounded, "--bounded: it keeps the columns of each key")).optional = true
 	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
 		when(!t.compacted, "the topic is not compacted"), when(!v.writesRows(), "the values are not rows"))
-	c.add("replay", "the topic has what the feed gives: every event, the same bytes, each blob's order", nil, "without --feed")
+	c.add("replay", replayPromise, nil, "without --feed")
 	return c
 }
 
 // checkMarkers adds the check of the markers, wherever they are.
-func (v *verification) checkMarkers(c *checks, t *subject, tellsTime bool, again string) {
+func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again string) {
 	promise := "after a marker R no updated <= R; markers never fall, and reach every partition"
-	if !tellsTime {
-		promise = "markers never fall, and reach every partition (with these settings records say no time, so what comes after a marker can't be judged)"
+	if !saysTime {
+		promise = "markers never fall, and reach every partition (with these settings records say no time, " +
+			"so what comes after a marker can't be judged)"
 	}
 	c.addFirst("resolved", promise, func() verify.Validator {
 		c.resolved = verify.NewResolved(len(t.to))
-		if !tellsTime {
+		if !saysTime {
 			c.resolved.Timeless()
 		}
 		markers := t.topic
@@ -174,11 +179,13 @@ func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
 	if err != nil {
 		return r, false
 	}
-	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z", Topic: "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a", Subject: "/blobServices/default/containers/c/blobs/b",
-		ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
+	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
+		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
+		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
 	var rec envelope.Record
 	_, emit, err := encoder.Append(nil, &rec, &ev, envelope.Position{})
-	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })}
+	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
+	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: avro}
 	for _, h := range rec.Headers {
 		r.Headers = append(r.Headers, verify.Header(h))
 	}
@@ -192,12 +199,12 @@ func (v *verification) writesRows() bool {
 	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
 }
 
-// tells reports what every record says under these settings, also that of a deletion.
-func (v *verification) tells() (event, time bool) {
+// says reports what every record says under these settings, also that of a deletion.
+func (v *verification) says() (event, time bool) {
 	event, time = true, true
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
 		r, ok := v.sample(eventType)
-		e, t := r.Tells()
+		e, t := r.Says()
 		event, time = event && (e || !ok), time && (t || !ok)
 	}
 	return event, time

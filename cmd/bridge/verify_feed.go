@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +31,7 @@ type feedPass struct {
 	over   []finished
 	read   int64 // events
 
+	slack *time.Duration    // BRIDGE_RESOLVED_SLACK before a change; nil: none is known
 	was   *envelope.Encoder // as records were made before a change of settings; nil: none is known
 	odd   []verify.Record   // to be explained by one of the tries
 	tries []*attempt
@@ -109,7 +108,8 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	case !p.Transactional:
 		mode = verify.ReplayRepeats
 	}
-	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, counts: append([]int{len(s.to)}, p.grownFrom...), upTo: p.until}
+	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.until}
+	c.counts = append([]int{len(s.to)}, p.grownFrom...)
 	if p.record.Envelope == envelope.Enriched {
 		c.Made()
 	}
@@ -148,12 +148,13 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	return bridge.ParseTime(v.config.Start)
 }
 
-// lastSeek returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in a topic or not.
+// lastSeek returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in a
+// topic or not.
 func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge.Target, err error) {
 	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return to, nil
 	}
-	text := p.state.Frontier.Start // if nothing else tells
+	text := p.state.Frontier.Start // unless a marker says it
 	if seek := p.state.Frontier.Seek; seek != nil {
 		return bridge.ParseTarget(seek.To)
 	}
@@ -169,7 +170,8 @@ func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge
 	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
-// begins returns, for partitions whose begin is gone, the segment of their first event: up to there events may be gone, too.
+// begins returns, for partitions whose begin is gone, the segment of their first event: up to there events may be gone,
+// too.
 func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
 	for p, at := range t.from {
@@ -187,7 +189,7 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 			begins[r.Partition], err = source.ParseSegment(pos.Segment)
 		}
 		if err != nil {
-			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not tell its place in the feed: %w",
+			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not say its place in the feed: %w",
 				r.Partition, t.name, t.from[r.Partition], err)
 		}
 		return false
@@ -253,134 +255,4 @@ func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) erro
 			return err
 		}
 	}
-}
-
-// block expects what the bridge makes of the events of a block.
-func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
-	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
-	pos := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset}
-	var buf []byte
-	var rec envelope.Record
-	for i := range b.Events {
-		ev := &b.Events[i]
-		pos.Index = i
-		p.read++
-		match, err := p.filter.Match(ev)
-		var c *comparison
-		emit := false
-		if err == nil && match {
-			c, err = p.at(ev, covered)
-		}
-		if err == nil && c != nil {
-			buf, emit, err = c.encoder.Append(buf[:0], &rec, ev, pos)
-		}
-		dead := p.dead.event(pos, ev)
-		if err != nil && dead {
-			continue
-		}
-		if err != nil {
-			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
-		}
-		if emit && p.sharing != nil {
-			err = p.sharing.fits(p.expected(&rec))
-		}
-		if emit && err == nil {
-			var was *envelope.Record
-			if was, err = p.formerly(c, ev, pos, rec.Key); err == nil {
-				c.event(m.Segment, &rec, was, covered && !dead)
-			}
-		}
-		if err != nil {
-			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
-		}
-	}
-	return nil
-}
-
-// at returns the comparison of the topic of an event, nil if it is of none that is judged.
-func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
-	if p.only != nil || !p.Events.Emits(envelope.Classify(ev)) {
-		return p.only, nil // the encoder leaves out what is not emitted
-	}
-	topic, err := p.Topics.Of(ev)
-	if err != nil {
-		return nil, err
-	}
-	c := p.of[topic]
-	if c == nil && covered && p.topic == "" {
-		p.stray[topic]++
-	}
-	return c, nil
-}
-
-// event expects the record of an event, or as it was before a change of settings.
-func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
-	c.given++
-	if c.first == (source.Segment{}) {
-		c.first = seg
-	}
-	required = required && (c.pass.state != nil || c.upTo != (envelope.Timestamp{})) &&
-		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-	if c.pass.target.After(seg, rec.Updated) {
-		required = false
-		c.sought++
-	}
-	for _, n := range c.counts {
-		if begin, cut := c.begins[c.pass.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
-			required = false
-			c.before++
-			break
-		}
-	}
-	forms := []func(*envelope.Record) verify.Record{c.pass.expected}
-	if rec.Tombstone {
-		forms = append(forms, c.pass.tombstone)
-	}
-	for _, form := range forms {
-		c.Expect(form(rec), required)
-		c.records++
-		if was != nil {
-			c.Or(form(was))
-		}
-	}
-}
-
-// expected returns the record of an event.
-func (p *feedPass) expected(rec *envelope.Record) verify.Record {
-	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Headers: make([]verify.Header, len(rec.Headers)), Avro: p.avro}
-	for i, h := range rec.Headers {
-		r.Headers[i] = verify.Header(h)
-	}
-	return r
-}
-
-// tombstone returns the second record of a deletion.
-func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
-	second := *rec
-	second.Value = nil
-	return p.expected(&second)
-}
-
-// formerly says how the event came before a change of settings, or looks which change it was.
-func (p *feedPass) formerly(c *comparison, ev *source.Event, pos envelope.Position, key []byte) (was *envelope.Record, err error) {
-	if p.tries != nil {
-		return nil, p.compareOdd(c, ev, pos, key)
-	}
-	if p.was == nil {
-		return nil, nil
-	}
-	was = new(envelope.Record)
-	c.buf, _, err = p.was.Append(c.buf[:0], was, ev, pos)
-	return was, err
-}
-
-// strayed returns a report for each topic that has to be there, and is not.
-func (p *feedPass) strayed() (reports []*report) {
-	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
-		reports = append(reports, &report{Topic: topic, Checks: []checkReport{{
-			Name: "replay", Status: broken, Promise: "the topic has what the feed gives: every event, the same bytes, each blob's order",
-			Failures: []failureReport{{Problem: fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it", p.stray[topic], p.state.topic)}},
-		}}})
-	}
-	return reports
 }

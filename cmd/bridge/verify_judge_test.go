@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Verify is judged itself: of what the bridge wrote, in whatever form, it says that it holds; and each fault that is put
-// into that is found, by the name of the promise.
+// Verify is judged itself: of what the bridge wrote, in whatever form, it says that it holds; and each fault that is
+// put into that is found, by the name of the promise.
 func TestVerifyIsRight(t *testing.T) {
 	var scenes []*scene
 	for _, f := range forms() {
@@ -47,8 +47,8 @@ func (s *scene) holds(t *testing.T) {
 	}
 }
 
-// finds puts a fault into it, and looks whether it is found. To compare with the feed takes longer, so that is done with half
-// of the pairs of form and fault, and with a quarter of those that the state alone finds.
+// finds puts a fault into it, and looks whether it is found. To compare with the feed takes longer, so that is done
+// with half of the pairs of form and fault, and with a quarter of those that the state alone finds.
 func (s *scene) finds(t *testing.T, x fault, placed map[string]bool, turn int) {
 	for _, by := range []string{"state", "feed"} {
 		c, skip := s.clone(), 2

@@ -8,7 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// The topic of a replay is judged by the interval that the replay recorded; once its state is deleted, by that of the settings.
+// The topic of a replay is judged by the interval that the replay recorded; once its state is deleted, by that of the
+// settings.
 func TestVerifyReplay(t *testing.T) {
 	delivered(t, "../../testdata/real-2020")
 	const from, to = "2020-01-20T00:00:00Z", "2020-05-29T18:00:00Z"

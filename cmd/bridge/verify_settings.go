@@ -55,14 +55,15 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 			all = append(all, revision{"BRIDGE_BEFORE=" + b.String(), func(o *envelope.Options) { o.Before = b }})
 		}
 	}
-	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion, or two: which was meant can't be told
+	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion, or two: the two can't be matched
 		if d != now.Deletes && now.Deletes != envelope.DeletesBoth && d != envelope.DeletesBoth {
 			all = append(all, revision{"BRIDGE_DELETES=" + d.String(), func(o *envelope.Options) { o.Deletes = d }})
 		}
 	}
 	for a := range envelope.Text + 1 {
 		if a != now.AvroTimestamps {
-			all = append(all, revision{"BRIDGE_AVRO_TIMESTAMPS=" + a.String(), func(o *envelope.Options) { o.AvroTimestamps = a }})
+			names := "BRIDGE_AVRO_TIMESTAMPS=" + a.String()
+			all = append(all, revision{names, func(o *envelope.Options) { o.AvroTimestamps = a }})
 		}
 	}
 	for h := range envelope.HeadersNone + 1 {
@@ -74,8 +75,10 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	for _, h := range extra {
 		text = append(text, h.Key+"="+string(h.Value))
 	}
-	if !slices.EqualFunc(extra, now.ExtraHeaders, func(a, b envelope.Header) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) }) {
-		all = append(all, revision{"BRIDGE_EXTRA_HEADERS=" + strings.Join(text, ","), func(o *envelope.Options) { o.ExtraHeaders = extra }})
+	same := func(a, b envelope.Header) bool { return a.Key == b.Key && string(a.Value) == string(b.Value) }
+	if !slices.EqualFunc(extra, now.ExtraHeaders, same) {
+		names := "BRIDGE_EXTRA_HEADERS=" + strings.Join(text, ",")
+		all = append(all, revision{names, func(o *envelope.Options) { o.ExtraHeaders = extra }})
 	}
 	return all
 }
@@ -130,38 +133,74 @@ func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
 	return extra
 }
 
-// explain judges a topic again, with older records as other settings made them, if that explains what differs.
-func (v *verification) explain(ctx context.Context, s *subject, state *progressState, before *report) (*report, error) {
-	odd, bad := s.feed.odd, s.feed.Bad()
-	best := &attempt{}
+// explain judges a topic again, with older records and markers as other settings made them, if that explains what differs.
+func (v *verification) explain(
+	ctx context.Context, s *subject, pass *feedPass, state *progressState, before *report,
+) (*report, error) {
+	was, err := v.formerSettings(ctx, s, state)
+	if err != nil {
+		return nil, err
+	}
+	again := &feedPass{verification: v, was: was.encoder}
+	bad := s.bad()
+	if s.checks != nil && s.checks.resolved != nil && len(s.checks.resolved.Unexpected()) > 0 {
+		again.slack = pass.formerSlack(s.checks.resolved.Unexpected())
+	}
+	if again.was == nil && again.slack == nil {
+		return before, nil
+	}
+	found := *s
+	if err := v.walk(ctx, again, []*subject{&found}, state); err != nil {
+		return nil, err
+	}
+	r, err := v.judge(ctx, &found, again, state)
+	if err != nil || found.bad() >= bad {
+		return before, err
+	}
+	if again.slack != nil {
+		r.note("older markers were written with BRIDGE_RESOLVED_SLACK=%s: they are compared with what that setting makes", *again.slack)
+	}
+	if n, until := found.feed.Before(); n > 0 {
+		var places []string
+		for _, p := range slices.Sorted(maps.Keys(until)) {
+			places = append(places, fmt.Sprintf("offset %d of partition %d", until[p], p))
+		}
+		r.note("%d records were written with %s, up to %s: they are compared with what that setting makes",
+			n, was.names, strings.Join(places, ", "))
+	}
+	return r, nil
+}
+
+// bad is how much is wrong, as far as settings may explain it.
+func (s *subject) bad() int64 {
+	n := s.feed.Bad()
+	if s.checks != nil && s.checks.resolved != nil {
+		n += int64(len(s.checks.resolved.Unexpected()))
+	}
+	return n
+}
+
+// formerSettings returns the settings that explain the most of the records that differ.
+func (v *verification) formerSettings(ctx context.Context, s *subject, state *progressState) (*attempt, error) {
+	odd, best := s.feed.odd, &attempt{}
+	if len(odd) < minOdd {
+		return best, nil
+	}
 	for _, two := range []bool{false, true} {
 		if len(best.explains) == len(odd) || two && len(odd) < maxOdd { // two settings make many records differ
 			continue
 		}
 		look := &feedPass{verification: v, odd: odd, tries: append(v.attempts(ctx, s, odd, two), best)}
-		if err := v.walk(ctx, look, []*subject{s}, state); err != nil {
+		found := *s
+		if err := v.walk(ctx, look, []*subject{&found}, state); err != nil {
 			return nil, err
 		}
 		best = slices.MaxFunc(look.tries, func(a, b *attempt) int { return len(a.explains) - len(b.explains) })
 	}
 	if len(best.explains) == 0 {
-		return before, nil
+		return &attempt{}, nil
 	}
-	pass := &feedPass{verification: v, was: best.encoder}
-	if err := v.walk(ctx, pass, []*subject{s}, state); err != nil {
-		return nil, err
-	}
-	r, err := v.judge(ctx, s, pass, state)
-	if err != nil || s.feed.Bad() >= bad {
-		return before, err
-	}
-	n, until := s.feed.Before()
-	var places []string
-	for _, p := range slices.Sorted(maps.Keys(until)) {
-		places = append(places, fmt.Sprintf("offset %d of partition %d", until[p], p))
-	}
-	r.note("%d records were written with %s, up to %s: they are compared with what that setting makes", n, best.names, strings.Join(places, ", "))
-	return r, nil
+	return best, nil
 }
 
 // compareOdd notes which settings explain records that differ.

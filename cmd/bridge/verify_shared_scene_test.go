@@ -74,8 +74,9 @@ func shareTopic(t *testing.T, first string, settings ...string) *sharedTopic {
 func newAccount(t *testing.T, name string) *account {
 	t.Helper()
 	dir := t.TempDir()
-	spec := feedsim.Spec{Account: name, Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 16, Mix: mix}
-	feed, err := feedsim.New(feedsim.Dir(dir), spec)
+	own := spec
+	own.Account = name
+	feed, err := feedsim.New(feedsim.Dir(dir), own)
 	if err := errors.Join(err, feed.Open(t.Context())); err != nil {
 		t.Fatal(err)
 	}

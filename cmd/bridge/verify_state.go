@@ -20,8 +20,8 @@ type progressState struct {
 	topic string // where it is kept
 }
 
-// state reads the offsets topic: the bridge's own, or, if that does not know the topic, that of a replay into it. It returns
-// nil if there is none.
+// state reads the offsets topic: the bridge's own, or, if that does not know the topic, that of a replay into it. It
+// returns nil if there is none.
 func (v *verification) state(ctx context.Context) (*progressState, error) {
 	names := []string{v.Name}
 	if name, one := v.Topics.Constant(); v.topic == "" && one {
@@ -109,7 +109,8 @@ func (s *progressState) topics() (names []string, fresh map[string]bool) {
 // compatible refuses to judge a topic by settings, or a feed, with which it was not written.
 func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	if v.feed && f.Feed != v.FeedID {
-		return &bridge.SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s", v.FeedID, v.named(), f.Feed)}
+		return &bridge.SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
+			v.FeedID, v.named(), f.Feed)}
 	}
 	for name, have := range f.Settings {
 		switch name {
@@ -121,7 +122,8 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 			}
 		}
 		if want, ok := v.Frozen[name]; ok && want != have {
-			return &bridge.SettingsError{Problem: fmt.Sprintf("%s=%s, but %s was written with %s", name, want, v.named(), have)}
+			return &bridge.SettingsError{Problem: fmt.Sprintf("%s=%s, but %s was written with %s",
+				name, want, v.named(), have)}
 		}
 	}
 	return nil
@@ -158,8 +160,8 @@ func (s *progressState) late() (n int64) {
 	return n
 }
 
-// bounds says between which times the last marker has to be: at or above what was resolved before the topic was read, and
-// at or below what is resolved now.
+// bounds says between which times the last marker has to be: at or above what was resolved before the topic was read,
+// and at or below what is resolved now.
 func (v *verification) bounds(ctx context.Context, s *subject, state *progressState) error {
 	if state == nil || v.until != (envelope.Timestamp{}) {
 		return nil
@@ -170,7 +172,7 @@ func (v *verification) bounds(ctx context.Context, s *subject, state *progressSt
 	}
 	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())
 	known, kerr := envelope.ParseTimestamp(most)
-	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge goes on meanwhile
+	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge delivers meanwhile
 		now, err := v.cluster.state(ctx, state.topic)
 		if err != nil {
 			return err

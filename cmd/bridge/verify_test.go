@@ -262,7 +262,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 	}
 }
 
-// A topic that got partitions, once and again, fails as it is, and holds when verify is told.
+// A topic that got partitions, once and again, fails as it is, and holds with --grown-from.
 func TestVerifyGrownTopic(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})

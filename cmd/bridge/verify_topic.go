@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// endPatience is how long open transactions may keep committed records out of sight: more than BRIDGE_TXN_TIMEOUT mostly is.
+	// endPatience is how long open transactions may keep committed records out of sight: more than BRIDGE_TXN_TIMEOUT
+	// mostly is.
 	endPatience = time.Minute
 	endPoll     = 100 * time.Millisecond
 )
@@ -35,7 +36,8 @@ var errNoTopic = errors.New("it does not exist")
 
 // records are those of a topic.
 type records interface {
-	// ends returns the offsets behind the last records, committed or not; committed those behind the last that can be read.
+	// ends returns the offsets behind the last records, committed or not; committed those behind the last that can be
+	// read.
 	ends(ctx context.Context) (map[int32]int64, error)
 	committed(ctx context.Context) (map[int32]int64, error)
 	// read shows the records between offsets, by partition, until show has enough of one.
@@ -91,8 +93,8 @@ func settled(ctx context.Context, ask func(context.Context) (waiting string, err
 	}
 }
 
-// putBeside takes the markers from a topic of their own. It was opened before the topic of which they speak, so that what
-// they speak of is there.
+// putBeside takes the markers from a topic of their own. It was opened before the topic of which they speak, so that
+// what they speak of is there.
 func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 	t.beside, t.aside = markers, verify.NewAside(t.name)
 	add := func(r verify.Record) bool { t.aside.Add(r); return true }
@@ -102,8 +104,8 @@ func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 	return markers.catchUp(ctx, add)
 }
 
-// scan shows the records of all partitions to note, until it has enough of a partition, or its end; and markers that have a
-// topic of their own at the places of which they speak.
+// scan shows the records of all partitions to note, until it has enough of a partition, or its end; and markers that
+// have a topic of their own at the places of which they speak.
 func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
 	t.seeks = nil
 	if t.portion != nil {
@@ -170,8 +172,9 @@ func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
 	return at, err == nil
 }
 
-// catchUp reads on where others have a newer marker. A marker goes to all partitions in one transaction, but their ends were
-// not asked for at one moment. What is between was committed before that marker, so it is in the feed as it was read.
+// catchUp reads on where others have a newer marker. A marker goes to all partitions in one transaction, but their ends
+// were not asked for at one moment. What is between was committed before that marker, so it is in the feed as it was
+// read.
 func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
 	if t.aside != nil {
 		return nil // done when they were read

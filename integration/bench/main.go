@@ -272,8 +272,11 @@ func (w *watch) Failed(_ int32, err error) {
 	w.failed = err
 }
 
-// instances that share the work, all in this process.
-var instances = flag.Int("instances", 1, "bridges that share the work")
+// Of the bridges that are measured. The instances are all in this process.
+var (
+	instances   = flag.Int("instances", 1, "bridges that share the work")
+	atLeastOnce = flag.Bool("at-least-once", false, "measure them without transactions; the ceiling has them all the same")
+)
 
 // whole runs the bridge from the first event to the marker.
 func whole(ctx context.Context, brokers []string, root, topic string, bundle int64) (perSecond float64, txns int, err error) {
@@ -295,7 +298,7 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
 	w := &watch{}
 	o := bridge.Options{
-		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: true,
+		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: !*atLeastOnce,
 		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicPartitions: partitions, TopicReplication: -1, OffsetsPartitions: 8,
 		Partition: partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
 		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,

@@ -10,6 +10,9 @@
 //	join      an instance starts
 //	cut       the network between an instance and one broker, or all: see Mode
 //	kill_broker, stop_broker, pause_broker
+//	seek        "bridge seek --force", back or forward, while an instance is paused; some seeks are killed
+//	retain      an instance is paused, retention removes the oldest segments, delivered or not, and the instance wakes up
+//	trim        the same, and of the oldest segment that is left all chunks but the last of each shard
 //
 // Each instance has a Link to each broker, which advertises it: whatever address the client learns, it is a link's.
 //

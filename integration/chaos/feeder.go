@@ -13,6 +13,7 @@ type feeder struct {
 	feed   *feedsim.Feed
 	rng    *rand.Rand
 	expect func(feedsim.Event)
+	work   chan func() // to be done between two steps; nil: nothing
 }
 
 const (
@@ -29,6 +30,9 @@ func (f *feeder) run(ctx, stop context.Context) error {
 		select {
 		case <-stop.Done():
 			return f.feed.Finalize(ctx)
+		case do := <-f.work:
+			do()
+			continue
 		case <-tick.C:
 		}
 		n := 1 + f.rng.IntN(60)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,11 +28,11 @@ type Judge struct {
 	mu       sync.Mutex
 	checks   *verify.Group
 	unique   *verify.Unique
-	complete *verify.Complete
+	ledger   *ledger
 	resolved *verify.Resolved
-	next     map[int32]int64      // by partition: what is below was read
-	waiting  map[string]time.Time // events that have not come, since when
-	moved    time.Time            // when one came last, or began to be waited for
+	next     map[int32]int64   // by partition: what is below was read
+	waiting  map[int]time.Time // events of the ledger that have not come, since when
+	moved    time.Time         // when one came last, or began to be waited for
 	delays   []time.Duration
 	stalls   []time.Duration // in which nothing came though something was waited for
 	onStall  func(time.Duration)
@@ -42,9 +43,10 @@ const stalled = 2 * time.Second
 
 // NewJudge returns a Judge that has read nothing.
 func NewJudge(brokers []string, topic string) (*Judge, error) {
-	j := &Judge{topic: topic, unique: verify.NewUnique(), complete: verify.NewComplete(), resolved: verify.NewResolved(partitions),
-		next: map[int32]int64{}, waiting: map[string]time.Time{}}
-	j.checks = verify.All(j.unique, j.complete, j.resolved, verify.NewOrder(), verify.NewSequence(), verify.NewProgress(), verify.NewBarrier(),
+	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(partitions),
+		next: map[int32]int64{}, waiting: map[int]time.Time{}}
+	j.checks = verify.All(j.unique, j.ledger, j.resolved,
+		verify.NewOrder(), verify.NewSequence(), verify.NewProgress(), verify.NewBarrier(),
 		verify.NewPartition(partitions, partitioner.Murmur2))
 	var err error
 	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge), kgo.FetchMaxWait(200*time.Millisecond),
@@ -62,11 +64,10 @@ func (j *Judge) Expect(e feedsim.Event) {
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.complete.Expect(e.ID)
 	if len(j.waiting) == 0 {
 		j.moved = time.Now()
 	}
-	j.waiting[e.ID] = time.Now()
+	j.waiting[j.ledger.expect(e)] = time.Now()
 }
 
 // Read reads until ctx ends.
@@ -101,7 +102,13 @@ func (j *Judge) note(r *kgo.Record) {
 	for _, h := range r.Headers {
 		v.Headers = append(v.Headers, verify.Header(h))
 	}
+	rounds := len(j.ledger.rounds)
 	j.checks.Note(v)
+	if len(j.ledger.rounds) > rounds { // what the seek skips is not due any more
+		maps.DeleteFunc(j.waiting, func(n int, _ time.Time) bool {
+			return j.ledger.events[n].segment < j.ledger.rounds[rounds].target
+		})
+	}
 	if r.Key == nil {
 		return
 	}
@@ -113,18 +120,55 @@ func (j *Judge) note(r *kgo.Record) {
 		}
 	}
 	j.moved = now
-	id := string(v.Header("ce_id"))
-	if at, ok := j.waiting[id]; ok {
-		delete(j.waiting, id)
+	n, known := j.ledger.index[string(v.Header("ce_id"))]
+	if at, waits := j.waiting[n]; known && waits {
+		delete(j.waiting, n)
 		j.delays = append(j.delays, now.Sub(at))
 	}
 }
 
-// Left is how many events have not come.
+// Remove says that retention is about to remove blobs of a segment.
+func (j *Judge) Remove(segment string, gone func(shard, chunk int) bool) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, n := range j.ledger.remove(segment, gone) {
+		delete(j.waiting, n) // it may come or not
+	}
+}
+
+// Seeks returns the number of seeks that markers report.
+func (j *Judge) Seeks() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.ledger.rounds) - 1
+}
+
+// Sought reports whether a marker reports a seek to a segment, after the first n seeks.
+func (j *Judge) Sought(segment string, n int) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ledger.sought(segment, n)
+}
+
+// Moves says what seeks and retention did.
+func (j *Judge) Moves() Moves {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.ledger.moves()
+}
+
+// Left is how many events have not come, and are still due.
 func (j *Judge) Left() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.complete.Left()
+	return len(j.waiting)
+}
+
+// Newest returns the time of the newest marker, or "".
+func (j *Judge) Newest() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.resolved.Newest()
 }
 
 // Oldest is how long an event waits to come, at most.

@@ -162,8 +162,7 @@ func (s *scene) end() {
 	if s.mutant {
 		return
 	}
-	segments := s.feed.Summary().Finalized
-	s.await("all events and markers", func() bool { return s.delivered() && s.judge.Markers() >= segments })
+	s.await("all events and the last marker", func() bool { return s.delivered() && s.judge.Newest() == s.promise() })
 	for _, i := range s.running() {
 		s.leave(i)
 		s.must(i.Signal(syscall.SIGTERM))

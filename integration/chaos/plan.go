@@ -20,6 +20,9 @@ const (
 	KillBroker  Kind = "kill_broker"
 	StopBroker  Kind = "stop_broker"
 	PauseBroker Kind = "pause_broker"
+	Seek        Kind = "seek"
+	Retain      Kind = "retain"
+	Trim        Kind = "trim"
 )
 
 // Fault is one thing that is done.
@@ -30,6 +33,8 @@ type Fault struct {
 	Broker   int           // of a Cut: -1 is all of them; of other faults of instances -1
 	Mode     Mode          // of a Cut
 	Hold     time.Duration // until it is undone; 0: never
+	Segments int           // of a Seek: how far before the open one; of Retain and Trim: how many are kept beside it
+	Crash    time.Duration // of a Seek: when it is killed; 0: never
 }
 
 func (f Fault) String() string {
@@ -48,8 +53,20 @@ func (f Fault) String() string {
 	if f.Hold > 0 {
 		text += fmt.Sprintf(" for %s", f.Hold)
 	}
+	switch {
+	case f.Kind == Seek:
+		text += fmt.Sprintf(", %d segments back", f.Segments)
+	case f.removes():
+		text += fmt.Sprintf(", then keep %d segments", f.Segments)
+	}
+	if f.Crash > 0 {
+		text += fmt.Sprintf(", killed after %s", f.Crash)
+	}
 	return text
 }
+
+// removes reports whether the fault ends with a removal by retention.
+func (f Fault) removes() bool { return f.Kind == Retain || f.Kind == Trim }
 
 // The limits of a plan.
 const (
@@ -60,6 +77,8 @@ const (
 	gapMost    = 6 * time.Second
 	draws      = 10              // at a time, until one is possible
 	brokerRest = 4 * time.Second // after a broker's fault, before the next one's
+	farthest   = 8               // segments that a seek goes back
+	crashMost  = 2 * time.Second // after the start of a seek that is killed
 )
 
 // planner draws faults that the state of things allows.
@@ -99,11 +118,21 @@ func (p *planner) between(a, b time.Duration) time.Duration {
 var weights = []struct {
 	kind   Kind
 	weight int
-}{{Cut, 26}, {Pause, 16}, {Kill, 20}, {Join, 20}, {Stop, 10}, {KillBroker, 4}, {StopBroker, 3}, {PauseBroker, 3}}
+}{
+	{Cut, 26}, {Pause, 16}, {Kill, 20}, {Join, 20}, {Stop, 10}, {KillBroker, 4}, {StopBroker, 3}, {PauseBroker, 3},
+	{Seek, 5}, {Retain, 7}, {Trim, 3},
+}
+
+func total() (n int) {
+	for _, w := range weights {
+		n += w.weight
+	}
+	return n
+}
 
 // draw returns a fault, if what was drawn is possible now.
 func (p *planner) draw() (f Fault, ok bool) {
-	n := p.rng.IntN(102)
+	n := p.rng.IntN(total())
 	var kind Kind
 	for _, w := range weights {
 		if n -= w.weight; n < 0 {
@@ -126,7 +155,7 @@ func (p *planner) draw() (f Fault, ok bool) {
 			p.running[f.Instance] = false
 		}
 		return f, ok
-	case Pause, Cut:
+	case Pause, Cut, Seek, Retain, Trim:
 		if kind == Cut {
 			f.Mode = []Mode{Stalled, Stalled, Deaf, Deaf, Reset, NoGroup, NoGroup}[p.rng.IntN(7)]
 			if f.Broker = p.rng.IntN(brokers+2) - 2; f.Broker < 0 || f.Mode == NoGroup {
@@ -136,6 +165,7 @@ func (p *planner) draw() (f Fault, ok bool) {
 		f.Instance, ok = p.pick(p.whole)
 		if ok = ok && p.count(p.whole) > 1; ok { // somebody goes on
 			f.Hold = p.hold()
+			p.place(&f)
 			p.until[f.Instance] = p.now + f.Hold
 		}
 		return f, ok
@@ -146,6 +176,24 @@ func (p *planner) draw() (f Fault, ok bool) {
 		p.broker = p.now + f.Hold + brokerRest
 	}
 	return f, ok
+}
+
+// place says where a seek goes to, and what retention keeps.
+func (p *planner) place(f *Fault) {
+	switch {
+	case f.Kind == Seek && p.rng.IntN(3) > 0:
+		f.Segments = 1 + p.rng.IntN(farthest)
+		fallthrough
+	case f.Kind == Seek:
+		if p.rng.IntN(4) == 0 {
+			f.Crash = p.between(0, crashMost)
+		}
+	case f.removes():
+		f.Segments = []int{0, 0, 0, 1, 4}[p.rng.IntN(5)]
+		if p.rng.IntN(2) == 0 { // it keeps its leases, so nobody else delivers what is removed
+			f.Hold = p.between(session/2, session)
+		}
+	}
 }
 
 // hold returns how long an instance is away: less than the session, more, or more than the transactions' timeout.

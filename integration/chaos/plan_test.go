@@ -43,7 +43,7 @@ func TestPlan(t *testing.T) {
 					bad("it does not run, or is hurt")
 				}
 				delete(running, f.Instance)
-			case Pause, Cut:
+			case Pause, Cut, Seek, Retain, Trim:
 				if s.undo {
 					if hurt[f.Instance] != f {
 						bad("it was not hurt so")

@@ -44,9 +44,12 @@ type run struct {
 	judge *Judge
 	admin *kadm.Client
 	rest  time.Duration // from the last fault's end until everything was there
+	first time.Time     // begin of the feed
+	work  chan func()   // of the feeder
 
+	seeking    sync.Mutex     // held while a seek is at work
 	brokerWork sync.WaitGroup // starts of brokers
-	stopping   sync.WaitGroup
+	stopping   sync.WaitGroup // of instances and seeks
 	mu         sync.Mutex
 	failures   []string
 }
@@ -62,7 +65,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r := &run{World: w, Options: o}
+	r := &run{World: w, Options: o, work: make(chan func())}
 	if r.judge, err = NewJudge(s.KafkaBrokers, w.Topic); err != nil {
 		return nil, err
 	}
@@ -73,17 +76,22 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 		return nil, err
 	}
 
+	r.first = w.feed.Segment()
+
 	began := time.Now()
 	reading, endReading := context.WithCancel(ctx)
 	feeding, endFeeding := context.WithCancel(ctx)
+	faulting, stopFaults := context.WithCancel(ctx) // if the feeder fails
 	var sides sync.WaitGroup
 	var readErr, feedErr error
 	sides.Go(func() { readErr = r.judge.Read(reading) })
 	var fed sync.WaitGroup
 	fed.Go(func() {
-		feedErr = (&feeder{feed: w.feed, rng: rand.New(rand.NewPCG(o.Seed, 1)), expect: r.judge.Expect}).run(ctx, feeding)
+		rng := rand.New(rand.NewPCG(o.Seed, 1))
+		feedErr = (&feeder{feed: w.feed, rng: rng, expect: r.judge.Expect, work: r.work}).run(ctx, feeding)
+		stopFaults()
 	})
-	err = r.faults(ctx)
+	err = r.faults(faulting)
 	last := time.Now()
 	if err == nil {
 		err = r.regroup(ctx) // under load
@@ -140,7 +148,7 @@ func (r *run) do(ctx context.Context, f Fault) error {
 	case Cut:
 		r.Cut(f.Instance, f.Broker, f.Mode)
 		return nil
-	case Kill, Stop, Pause:
+	case Kill, Stop, Pause, Seek, Retain, Trim:
 		return r.hit(ctx, f)
 	}
 	if err := r.settle(ctx); err != nil {
@@ -161,8 +169,13 @@ func (r *run) hit(ctx context.Context, f Fault) error {
 	case Kill:
 		r.leave(i)
 		i.Kill()
-	case Pause:
+	case Pause, Retain, Trim:
 		return i.Signal(syscall.SIGSTOP)
+	case Seek:
+		if err := i.Signal(syscall.SIGSTOP); err != nil { // it wakes up behind the move
+			return err
+		}
+		return r.seek(ctx, f)
 	case Stop:
 		if err := r.settle(ctx); err != nil {
 			return err
@@ -197,7 +210,12 @@ func (r *run) undo(ctx context.Context, f Fault) error {
 	switch f.Kind {
 	case Cut:
 		r.Cut(f.Instance, f.Broker, Open)
-	case Pause:
+	case Pause, Seek, Retain, Trim:
+		if f.removes() {
+			if err := r.retain(ctx, f); err != nil {
+				return err
+			}
+		}
 		if i := r.Running(f.Instance); i != nil {
 			return i.Signal(syscall.SIGCONT)
 		}
@@ -245,11 +263,11 @@ func (r *run) regroup(ctx context.Context) error {
 
 // end waits for the rest, stops what runs, and reads to the end.
 func (r *run) end(ctx context.Context, last time.Time) error {
-	segments := r.feed.Summary().Finalized
-	if err := Await(ctx, endLimit, "all events and markers", func(context.Context) (bool, error) {
-		return r.judge.Left() == 0 && r.judge.Markers() >= segments, nil
+	if err := Await(ctx, endLimit, "all events and the last marker", func(context.Context) (bool, error) {
+		return r.judge.Left() == 0 && r.judge.Newest() == r.promise(), nil
 	}); err != nil {
-		r.fail(fmt.Sprintf("%v: %d events are missing, %d markers of %d came", err, r.judge.Left(), r.judge.Markers(), segments))
+		r.fail(fmt.Sprintf("%v: %d events are missing, the last marker is %s, want %s",
+			err, r.judge.Left(), r.judge.Newest(), r.promise()))
 	}
 	r.rest = time.Since(last)
 	for _, f := range r.Deserters() {

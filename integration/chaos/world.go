@@ -25,25 +25,31 @@ type World struct {
 	feed    *feedsim.Feed
 	program string
 	dir     string
-	env     []string // of all instances
+	root    string   // of the feed
+	env     []string // of all instances and verbs
 	links   [][]*Link
 
 	mu      sync.Mutex
 	current map[int]*Instance // by slot
 	all     []*Instance
 	asked   map[*Instance]bool // to end
+	seeks   int
 }
 
 // NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a link for
 // each instance.
 func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec, env ...string) (_ *World, err error) {
-	w := &World{Topic: name + ".changes", stack: s, program: program, dir: dir, current: map[int]*Instance{}, asked: map[*Instance]bool{}}
+	w := &World{
+		Topic: name + ".changes", stack: s, program: program, dir: dir, root: feed,
+		current: map[int]*Instance{}, asked: map[*Instance]bool{},
+	}
 	if w.feed, err = feedsim.New(feedsim.Dir(feed), spec); err != nil {
 		return nil, err
 	}
 	w.env = append([]string{
 		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all", "BRIDGE_LOG_FORMAT=json",
 		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_QUIET_INTERVAL=1s", "BRIDGE_COMMIT_INTERVAL=300ms", "BRIDGE_SHUTDOWN_TIMEOUT=5s",
+		"BRIDGE_ON_GAP=continue",
 		fmt.Sprintf("BRIDGE_SESSION_TIMEOUT=%s", session), fmt.Sprintf("BRIDGE_TXN_TIMEOUT=%s", txnTimeout),
 	}, env...)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(s.KafkaBrokers...), kgo.MetadataMinAge(metadataAge))

@@ -44,6 +44,8 @@ var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=https://", Skip: "there is no account"},
 
+	{Page: "docs/security.md", Begins: "az ", Skip: "there is no account"},
+
 	{Page: "README.md", Begins: "make demo", Until: "  resolved  "},
 	{Page: "README.md", Begins: "make build", Says: []string{"transactions are available", `"msg":"stopped"`}},
 

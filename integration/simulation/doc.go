@@ -18,7 +18,7 @@
 //   - Nobody ends without need: an instance ends by itself only if the feed lost events that were not delivered.
 //   - A loss is recorded: an event is missing only if retention removed it, and the frontier counts the gap. What goes
 //     before the first segment is named is no loss, and of a segment the manifest goes first.
-//   - What a lease has read and not committed stays within the configured bytes.
+//   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
 //
 // # What replays
 //
@@ -27,6 +27,8 @@
 // many.
 //
 // # What it is not
+//
+// Without transactions a request arrives within half a session or never: what the bridge cannot promise is not judged.
 //
 // A paused instance is one whose connections and store do not answer. Its timers run, which those of a stopped process
 // do not. kfake is one process: replication, elections that lose records, and the markers of transactions that come

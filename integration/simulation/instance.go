@@ -52,6 +52,9 @@ func (w *world) start(slot int, called string, once bool) *instance {
 	i := &instance{world: w, slot: slot, name: called, done: make(chan struct{}), wanted: true, unread: map[int32]int{}}
 	w.links++
 	i.link = newLink(w.net.DialContext, w.plan.latency(w.links))
+	if !w.plan.ExactlyOnce { // what left before a pause and arrives behind a session is not promised: docs/delivery.md
+		i.link.patience = w.plan.Session / 2
+	}
 	i.window = newWindow(w.blobs, storeLatency, i.read)
 	hard, kill := context.WithCancel(context.Background())
 	stop, cancel := context.WithCancel(hard)

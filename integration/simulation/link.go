@@ -17,6 +17,8 @@ import (
 type link struct {
 	dialer  dialer
 	latency func(connection, request int) time.Duration
+	// patience, if not zero, is after how long on its way a request is dropped.
+	patience time.Duration
 
 	mu    sync.Mutex
 	open  chan struct{} // closed while requests and answers pass
@@ -101,7 +103,7 @@ func (l *link) requests(c *connection, n int) {
 		if _, err := io.ReadFull(c.near, frame[4:]); err != nil {
 			return
 		}
-		key := kmsg.Key(binary.BigEndian.Uint16(frame[4:]))
+		key, sent := kmsg.Key(binary.BigEndian.Uint16(frame[4:])), time.Now()
 		time.Sleep(max(l.latency(n, i), time.Until(l.stalled(key))))
 		l.pass()
 		switch trap := l.caught(key); {
@@ -111,6 +113,9 @@ func (l *link) requests(c *connection, n int) {
 			time.Sleep(trap.hold)
 		default:
 			_ = c.near.Close()
+		}
+		if l.patience > 0 && time.Since(sent) > l.patience {
+			return
 		}
 		if _, err := c.far.Write(frame); err != nil {
 			return

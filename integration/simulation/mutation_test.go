@@ -30,8 +30,8 @@ func TestMutant(t *testing.T) {
 	t.Errorf("MUTATION=%s: no seed below %d finds it", mutation, mutants)
 }
 
-// outcasts leaves of the faults only one: the group can't hear the owner of the lease for longer than a session, and gives
-// the lease to the other instance. The first one can't hear what that writes, and continues.
+// outcasts leaves of the faults only one: the group can't hear the owner of the lease for longer than a session, and
+// gives the lease to the other instance. The first one can't hear what that writes, and continues.
 func (p *Plan) outcasts() {
 	p.Instances, p.Leases, p.Retention, p.Once = 2, 1, KeepAll, false
 	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return s.Kind != Append && s.Kind != Next })

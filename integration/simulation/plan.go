@@ -8,9 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"blobfeed/envelope"
 )
 
@@ -60,67 +57,6 @@ const (
 	EatsUnread           // also what was not delivered
 )
 
-// Step is something that happens to the feed, an instance or the brokers.
-type Step struct {
-	At       time.Duration
-	Kind     Kind
-	Instance int           // -1: none
-	For      time.Duration // until it is undone; of a killed instance, until it starts again
-	N        int           // events, partitions, requests
-	Key      kmsg.Key      // of a request
-	Err      *kerr.Error   // its answer
-}
-
-// Kind is what happens.
-type Kind string
-
-// The kinds of steps. The first ones are of the feed.
-const (
-	Append  Kind = "append"
-	Burst   Kind = "burst" // whole segments at once, as after an outage of the bridge
-	Next    Kind = "next"
-	Reveal  Kind = "reveal"
-	Roll    Kind = "roll"
-	Remove  Kind = "remove" // the oldest blobs that retention may remove
-	Damage  Kind = "damage" // the next block that is appended
-	Pause   Kind = "pause"  // connections and store do not answer
-	Kill    Kind = "kill"
-	Stop    Kind = "stop"  // in order
-	Cut     Kind = "cut"   // no connection to any broker
-	Deaf    Kind = "deaf"  // requests arrive, answers do not
-	Lose    Kind = "lose"  // the answers of some requests
-	Late    Kind = "late"  // some requests arrive after their sender gave up
-	Stall   Kind = "stall" // requests of a kind wait
-	Slow    Kind = "slow"  // the store
-	Fail    Kind = "fail"  // the store
-	Refuse  Kind = "refuse"
-	Shuffle Kind = "shuffle" // leaders of all partitions, coordinators of all groups and transactions
-	Compact Kind = "compact"
-	Grow    Kind = "grow" // partitions of the topic of records
-	Seek    Kind = "seek"
-	Reset   Kind = "reset"
-)
-
-func (s Step) String() string {
-	text := fmt.Sprintf("%8s %-8s", s.At.Round(time.Millisecond), s.Kind)
-	if s.Instance >= 0 {
-		text += fmt.Sprintf(" instance %d", s.Instance)
-	}
-	if s.For > 0 {
-		text += fmt.Sprintf(" for %s", s.For.Round(time.Millisecond))
-	}
-	if s.N > 0 {
-		text += fmt.Sprintf(" n=%d", s.N)
-	}
-	if s.Key != 0 || s.Kind == Refuse {
-		text += " " + s.Key.Name()
-	}
-	if s.Err != nil {
-		text += " " + s.Err.Message
-	}
-	return text
-}
-
 func (p *Plan) String() string {
 	steps := p.Steps
 	p.Steps = nil
@@ -156,7 +92,7 @@ func NewPlan(seed uint64) *Plan {
 		p.Bundle = int64(2000 + d.n(40000))
 	}
 	if d.chance(40) {
-		p.Buffer = 4000 + d.n(60000)
+		p.Buffer = 128<<10 + d.n(256<<10) // a block of the feed takes a quarter at most
 	}
 	if d.chance(50) {
 		p.ReadSize = int64(1000 + d.n(20000))
@@ -181,6 +117,9 @@ func NewPlan(seed uint64) *Plan {
 		p.Retention = EatsUnread
 	}
 	end := p.grow(d)
+	if p.Buffer > 0 && p.ReadSize > 0 && d.chance(30) {
+		p.flood(d, end)
+	}
 	if d.chance(10) {
 		p.finish(d)
 	}
@@ -222,6 +161,12 @@ func (p *Plan) grow(d dice) time.Duration {
 		}
 	}
 	return at
+}
+
+// flood plans more events at once than an instance may hold.
+func (p *Plan) flood(d dice, end time.Duration) {
+	p.Containers = nil
+	p.add(Step{At: d.between(0, end), Kind: Append, N: 1500 + d.n(1500)})
 }
 
 // finish plans an end in one of the segments.
@@ -331,8 +276,10 @@ func (p *Plan) add(s Step) {
 // dice are thrown in the order of the plan.
 type dice struct{ *rand.Rand }
 
-func (d dice) n(n int) int             { return d.IntN(n) }
+func (d dice) n(n int) int { return d.IntN(n) }
+
 func (d dice) chance(percent int) bool { return d.IntN(100) < percent }
+
 func (d dice) between(from, to time.Duration) time.Duration {
 	return from + time.Duration(d.Int64N(int64(to-from)))
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/fnv"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -49,16 +48,6 @@ type world struct {
 	failures  []string
 	peak      int
 }
-
-// wound is a block that was damaged.
-type wound struct {
-	blob string
-	at   int64
-	was  []byte
-}
-
-// segment is the one that the blob is of: log/00/2026/01/01/0000/00000.avro.
-func (d *wound) segment() string { return d.blob[7:22] }
 
 func newWorld(p *Plan, log func(string)) (*world, error) {
 	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
@@ -136,15 +125,16 @@ func (w *world) fail(format string, args ...any) {
 	w.failures = append(w.failures, fmt.Sprintf(format, args...))
 }
 
-// held checks how much a lease has read and not committed (I9). What waits for the budget was read, too, and so was
-// what is in the reader's window; decoding makes records larger than the bytes they are of, so this is a loose bound.
+// held checks how much a lease has read and not committed (I9). The bound is loose: what waits for the budget was read,
+// too, so was what is in the reader's window, and records are larger than the bytes they are of. With a filter it says
+// nothing: what is left out was read, and is not held.
 func (w *world) held(i *instance, lease int32, bytes int) {
 	p := w.plan
 	w.mu.Lock()
 	w.peak = max(w.peak, bytes)
 	w.mu.Unlock()
 	window := int(p.ReadSize)
-	if p.Buffer == 0 || window == 0 {
+	if p.Buffer == 0 || window == 0 || len(p.Containers) > 0 {
 		return
 	}
 	if limit := 2*p.Buffer + 2*int(p.Bundle) + (p.Shards+1)*(window+40000); bytes > limit {
@@ -253,97 +243,6 @@ func (w *world) ended() bool {
 	return f != nil && f.Ended
 }
 
-// retire removes blobs, the oldest segments first, as far as the plan's retention goes.
-func (w *world) retire(n int) {
-	f := w.frontier()
-	if w.plan.Retention == Delivered {
-		if w.moved || f == nil {
-			return
-		}
-		w.completed = f.Completed
-	}
-	segments := w.blobs.segments()
-	for k, segment := range segments {
-		if k >= len(segments)-2 {
-			return // the open one, and the one before it
-		}
-		seg, err := source.ParseSegment(segment)
-		if err != nil {
-			w.fail("%v", err)
-			return
-		}
-		if w.plan.Retention == Delivered && seg.Compare(w.completed) >= 0 {
-			return
-		}
-		names := w.blobs.of(segment)
-		for _, name := range names {
-			if n == 0 {
-				return
-			}
-			n--
-			w.mu.Lock()
-			w.lossy = w.lossy || w.plan.Retention == EatsUnread
-			w.mu.Unlock()
-			w.judge.removed(name, segment, f != nil && f.At() != (source.Segment{}))
-			w.blobs.remove(name)
-			w.logf("retention removes %s", name)
-			time.Sleep(20 * time.Millisecond)
-		}
-	}
-}
-
-// written damages the block that an append to a chunk begins with, if damage is due. The lock of the blobs is held.
-func (w *world) written(blob string, at int64, data []byte) []byte {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.due) == 0 || at == 0 {
-		return data
-	}
-	heals := w.due[0]
-	w.due = w.due[1:]
-	const varint = 10 // all ones is longer than any
-	d := &wound{blob: blob, at: at, was: slices.Clone(data[:varint])}
-	for k := range varint {
-		data[k] = 0xff
-	}
-	w.judge.damaged(d, heals == 0)
-	w.logf("damage at %s:%d, heals after %s", blob, at, heals)
-	switch {
-	case heals == 0:
-		w.wounds = append(w.wounds, d)
-	case !w.plan.DeadLetters:
-		time.AfterFunc(heals, func() { w.blobs.overwrite(d.blob, d.at, d.was) })
-	}
-	return data
-}
-
-// heal ends the damage that a seek does not go past, and that which comes too late for one.
-func (w *world) heal(passes func(*wound) bool) {
-	w.mu.Lock()
-	var healed []*wound
-	w.wounds = slices.DeleteFunc(w.wounds, func(d *wound) bool {
-		if passes != nil && passes(d) {
-			return false
-		}
-		healed = append(healed, d)
-		return true
-	})
-	w.due = nil
-	w.mu.Unlock()
-	for _, d := range healed {
-		w.logf("%s:%d heals", d.blob, d.at)
-		w.blobs.overwrite(d.blob, d.at, d.was)
-	}
-}
-
-// refuse makes the brokers refuse requests.
-func (w *world) refuse(s Step) {
-	f := kfake.Fault{Keys: []kmsg.Key{s.Key}, Err: s.Err, Count: s.N}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.faults = append(w.faults, w.cluster.Fault(f))
-}
-
 // mend ends everything that is wrong.
 func (w *world) mend() {
 	w.mu.Lock()
@@ -354,25 +253,6 @@ func (w *world) mend() {
 	for _, i := range w.live() {
 		i.mend()
 	}
-}
-
-// grow adds partitions to the topic of records.
-func (w *world) grow(n int) {
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-	defer cancel()
-	r, err := w.admin.UpdatePartitions(ctx, w.plan.Partitions+n, topicName)
-	if err == nil {
-		_, err = r.On(topicName, nil)
-	}
-	if err == nil {
-		err = r[topicName].Err
-	}
-	if err != nil {
-		w.logf("adding partitions: %v", err)
-		return
-	}
-	w.judge.grown = w.plan.Partitions + n
-	w.logf("%s has %d partitions", topicName, w.judge.grown)
 }
 
 var errFailing = errors.New("503 Server Busy")

@@ -14,8 +14,8 @@ const maxHeader = 64 << 10
 
 // Guard returns t as a client's transport that refuses redirects, and bodies above limit bytes. It changes t.
 //
-// A redirect would take credentials along, to a host of its choice or from https to http: in Authorization, in a form, or, a
-// signature of the URL, in Referer. It would also turn a registration into a look-up whose answer is believed.
+// A redirect would take credentials along, to a host of its choice or from https to http: in Authorization, in a form,
+// or, a signature of the URL, in Referer. It would also turn a registration into a look-up whose answer is believed.
 func Guard(t *http.Transport, limit int64) http.RoundTripper {
 	t.MaxResponseHeaderBytes = maxHeader
 	return &guard{t, limit}
@@ -50,7 +50,8 @@ type RedirectError struct {
 }
 
 func (e *RedirectError) Error() string {
-	return fmt.Sprintf("it answers %d and redirects to %s: redirects are not followed, since they would take the credentials along; "+
+	return fmt.Sprintf("it answers %d and redirects to %s: "+
+		"redirects are not followed, since they would take the credentials along; "+
 		"if that is the right address, set it", e.Status, e.To)
 }
 
@@ -80,7 +81,8 @@ func (l *limited) Read(p []byte) (int, error) {
 type TooLongError struct{ Limit int64 }
 
 func (e *TooLongError) Error() string {
-	return fmt.Sprintf("the answer is above the limit of %d bytes: check the address, and proxies on the way to it", e.Limit)
+	return fmt.Sprintf("the answer is above the limit of %d bytes: check the address, and proxies on the way to it",
+		e.Limit)
 }
 
 // NonRetriable keeps Azure's SDK from asking again at once.

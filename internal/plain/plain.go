@@ -43,7 +43,7 @@ func Line(s string) string {
 
 // hidden reports whether r acts on a terminal, or changes how the text around it is read.
 func hidden(r rune) bool {
-	return unicode.IsControl(r) || r >= '\u202a' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069' || r == '\u2028' || r == '\u2029'
+	return unicode.IsControl(r) || r >= '\u2028' && r <= '\u202e' || r >= '\u2066' && r <= '\u2069'
 }
 
 // appendRune writes what is hidden as JSON and Go escape it, so that JSON stays the same document.

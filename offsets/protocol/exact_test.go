@@ -54,7 +54,7 @@ func TestExactReverts(t *testing.T) {
 		{"R1 after a fence", func(r *exactRules) { r.knownAfterFence = false }, "seek back", exactNames[twice]},
 		{"R1 after a fence", func(r *exactRules) { r.knownAfterFence = false }, "seek back, bundles", exactNames[below]},
 		{"R2f: intent first", func(r *exactRules) { r.phased = false }, "seek back", exactNames[twice]},
-		{"R2f: intent first", func(r *exactRules) { r.phased = false }, "reset", exactNames[twice]},
+		{"R2f: intent first, reset", func(r *exactRules) { r.phased = false }, "reset", exactNames[twice]},
 		{"R2f: intent first, void cursors before", func(r *exactRules) { r.phased, r.voidFirst = false, true },
 			"seek back", deadEnd},
 		{"R2f: fences after the intent", func(r *exactRules) { r.fenceOthers = false }, "seek back", exactNames[twice]},

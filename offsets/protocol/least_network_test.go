@@ -72,9 +72,9 @@ func (x *least) network(s *leastState, to []step[leastState]) []step[leastState]
 	return to
 }
 
-// abandon closes a producer. What it has on the wire arrives before that, or never; or late.
+// abandon closes a producer. What it has on the wire arrives before that, or never. Late is what nobody has waited for.
 func (x *least) abandon(s *leastState, p int, w leastWorker) {
-	if w.onWire && x.isLate(w.req) && s.orphan[p].kind == 0 {
+	if w.onWire && (x.isLate(w.req) || !x.awaits) && s.orphan[p].kind == 0 {
 		s.orphan[p] = w.req
 	}
 }

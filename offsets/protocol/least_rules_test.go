@@ -5,6 +5,7 @@ package protocol
 // leastRules are the rules of DELIVERY=at_least_once.
 type leastRules struct {
 	failFast bool // after a refused record the producer writes nothing more
+	awaits   bool // a producer is closed only after what it has sent is answered
 	intent   bool // the frontier is written before its marker, and says that it is owed
 	lastOnly bool // a bundle writes one marker, behind all of it
 	age      bool // nothing is sent when the lease may have expired
@@ -17,5 +18,5 @@ type leastRules struct {
 }
 
 func allLeastRules() leastRules {
-	return leastRules{true, true, true, true, true, true, true, true, true, true}
+	return leastRules{true, true, true, true, true, true, true, true, true, true, true}
 }

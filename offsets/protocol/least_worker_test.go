@@ -49,7 +49,12 @@ func (a *leastTurn) rest(l label) {
 	a.do(l, func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
 }
 
-func (a *leastTurn) close(l label) { a.do(l, func(_ *leastState, w *leastWorker) { w.phase = off }) }
+// close gives the lease up. After a session that expired nobody waits for answers.
+func (a *leastTurn) close(l label) {
+	if !a.w.onWire || !a.awaits || a.w.expired {
+		a.do(l, func(_ *leastState, w *leastWorker) { w.phase = off })
+	}
+}
 
 func (a *leastTurn) steps() {
 	x, s, i, p := a.least, a.s, a.i, a.p

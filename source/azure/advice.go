@@ -1,14 +1,42 @@
 package azure
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
 // soon is when the end of a signature is worth a word.
 const soon = 7 * 24 * time.Hour
+
+// elsewhere is a container that has nothing to do with the feed; it need not exist.
+const elsewhere = "$logs"
+
+// ReadsMore reports whether the credentials may read other containers than the feed's. It asks for one line of a
+// listing.
+func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
+	cl, _, err := c.client(elsewhere)
+	if err != nil {
+		return false, err
+	}
+	_, err = cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr[int32](1)}).NextPage(ctx)
+	var status *azcore.ResponseError
+	switch {
+	case err == nil, bloberror.HasCode(err, bloberror.ContainerNotFound): // rights are looked at first
+		return true, nil
+	case errors.As(err, &status):
+		return false, nil
+	}
+	return false, explain(err)
+}
 
 // Advice says what is wrong with how c gets in, although it may work: rights that reading the feed does not need, and a
 // signature that ends soon.
@@ -23,7 +51,8 @@ func (c *Config) Advice(now time.Time) (advice []string) {
 	}
 	switch {
 	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
-		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader, or a signature with read and list, is enough"}
+		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on the container " + Container +
+			", or a signature of it with read and list, is enough"}
 	case c.Auth != "sas" && c.Auth != "connection_string":
 		return nil
 	}
@@ -33,6 +62,11 @@ func (c *Config) Advice(now time.Time) (advice []string) {
 	}
 	if more := strings.Trim(q.Get("sp"), "rl"); more != "" {
 		advice = append(advice, fmt.Sprintf("the signature permits %q; r (read) and l (list) are enough", q.Get("sp")))
+	}
+	if q.Has("srt") {
+		advice = append(advice,
+			"the signature is of the account, all its containers included; one of the container "+Container+
+				" is enough")
 	}
 	for _, need := range "rl" {
 		if sp := q.Get("sp"); sp != "" && !strings.ContainsRune(sp, need) {

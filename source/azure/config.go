@@ -45,7 +45,7 @@ var Auths = []string{"default", "workload_identity", "managed_identity", "client
 
 // New returns the store. It asks the service nothing yet.
 func New(c Config) (*Store, error) {
-	cl, account, err := c.client()
+	cl, account, err := c.client(Container)
 	if err != nil {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func (c *Config) transport() policy.Transporter {
 	return defaultClient()
 }
 
-// client returns a client of the container, and the account's name as far as it is known.
-func (c *Config) client() (cl *container.Client, account string, err error) {
+// client returns a client of a container, and the account's name as far as it is known.
+func (c *Config) client(name string) (cl *container.Client, account string, err error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
 		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
@@ -82,7 +82,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 		if c.ConnectionString == "" {
 			return nil, "", errors.New("there is no connection string")
 		}
-		cl, err := container.NewClientFromConnectionString(c.ConnectionString, Container, options)
+		cl, err := container.NewClientFromConnectionString(c.ConnectionString, name, options)
 		if err != nil {
 			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
 		}
@@ -93,6 +93,7 @@ func (c *Config) client() (cl *container.Client, account string, err error) {
 		return nil, "", err
 	}
 	account = cmp.Or(c.Account, account)
+	where = strings.TrimSuffix(where, Container) + name
 	switch c.Auth {
 	case "anonymous":
 		cl, err = container.NewClientWithNoCredential(where, options)

@@ -17,10 +17,12 @@ import (
 	"blobfeed/internal/outbound"
 )
 
-// A redirect, to another host or only to another port, gets neither a signature nor a signed request, and is not believed.
+// A redirect, to another host or only to another port, gets neither a signature nor a signed request, and is not
+// believed.
 func TestRedirects(t *testing.T) {
 	key := base64.StdEncoding.EncodeToString([]byte("hunter2"))
-	for _, c := range []Config{{Auth: "sas", SAS: "sv=1&sig=hunter2"}, {Auth: "shared_key", Key: key}, {Auth: "anonymous"}} {
+	for _, c := range []Config{{Auth: "sas", SAS: "sv=1&sig=hunter2"}, {Auth: "shared_key", Key: key},
+		{Auth: "anonymous"}} {
 		for _, status := range []int{301, 302, 303, 307, 308} {
 			var elsewhere, asked atomic.Int64
 			other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +87,8 @@ func TestAnswersAreBounded(t *testing.T) {
 				}
 			}
 		}
-		if _, err := store.ReadAt(t.Context(), "x", make([]byte, 10), 0); err == nil || len(err.Error()) > 1000 || sent.Load() > 64<<20 {
+		if _, err := store.ReadAt(t.Context(), "x", make([]byte, 10), 0); err == nil || len(err.Error()) > 1000 ||
+			sent.Load() > 64<<20 {
 			t.Errorf("%s: %d bytes, %.1000v", name, sent.Load(), err)
 		}
 	}
@@ -116,17 +119,21 @@ func TestSignatureOverHTTP(t *testing.T) {
 		Config
 		ok bool
 	}{
-		"this machine":      {Config{Endpoint: "http://127.0.0.1:10000/acct", Auth: "sas", SAS: sas}, true},
-		"its name":          {Config{Endpoint: "http://localhost:10000/acct", Auth: "sas", SAS: sas}, true},
-		"https":             {Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "sas", SAS: sas}, true},
-		"another host":      {Config{Endpoint: "http://azurite:10000/acct", Auth: "sas", SAS: sas}, false},
-		"in a string":       {Config{ConnectionString: "BlobEndpoint=http://acct.example/;SharedAccessSignature=" + sas, Auth: "connection_string"}, false},
-		"in a string, here": {Config{ConnectionString: "BlobEndpoint=http://127.0.0.1:1/acct;SharedAccessSignature=" + sas, Auth: "connection_string"}, true},
-		"anonymous":         {Config{Endpoint: "http://azurite:10000/acct", Auth: "anonymous"}, true},
-		"a key":             {Config{Endpoint: "http://azurite:10000/acct", Auth: "shared_key", Key: "aHVudGVyMg=="}, true}, // signs, and stays here
+		"this machine": {Config{Endpoint: "http://127.0.0.1:10000/acct", Auth: "sas", SAS: sas}, true},
+		"its name":     {Config{Endpoint: "http://localhost:10000/acct", Auth: "sas", SAS: sas}, true},
+		"https":        {Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "sas", SAS: sas}, true},
+		"another host": {Config{Endpoint: "http://azurite:10000/acct", Auth: "sas", SAS: sas}, false},
+		"in a string": {Config{ConnectionString: "BlobEndpoint=http://acct.example/;SharedAccessSignature=" + sas,
+			Auth: "connection_string"}, false},
+		"in a string, here": {Config{ConnectionString: "BlobEndpoint=http://127.0.0.1:1/acct;SharedAccessSignature=" +
+			sas, Auth: "connection_string"}, true},
+		"anonymous": {Config{Endpoint: "http://azurite:10000/acct", Auth: "anonymous"}, true},
+		"a key": {Config{Endpoint: "http://azurite:10000/acct", Auth: "shared_key", Key: "aHVudGVyMg=="},
+			true}, // signs, and stays here
 	} {
 		_, err := New(c.Config)
-		if (err == nil) != c.ok || err != nil && (strings.Contains(err.Error(), "hunter2") || !strings.Contains(err.Error(), "use https")) {
+		if (err == nil) != c.ok || err != nil && (strings.Contains(err.Error(), "hunter2") ||
+			!strings.Contains(err.Error(), "use https")) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

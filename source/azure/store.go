@@ -52,7 +52,8 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 
 func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
+		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix,
+			MaxResults: to.Ptr[int32](pageSize)})
 		for n := 0; pager.More(); n++ {
 			if n == maxPages { // I9: also of a service that always has another page
 				yield(source.Entry{}, errPages)
@@ -83,7 +84,8 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 // hierarchy merges the prefixes and blobs of each page, which come apart and each in order.
 func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
+		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter,
+			&container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
 		for n := 0; pager.More(); n++ {
 			if n == maxPages {
 				yield(source.Entry{}, errPages)
@@ -234,7 +236,7 @@ func explain(err error) error {
 	if errors.As(err, &status) {
 		hint := ""
 		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
-			hint = ": the credentials need the role Storage Blob Data Reader on the account"
+			hint = ": the credentials need the role Storage Blob Data Reader on the container " + Container
 		}
 		return fmt.Errorf("the storage service says %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode), hint)
 	}
@@ -284,7 +286,7 @@ func (s *Store) renew() error {
 	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
 		return nil
 	}
-	cl, _, err := c.client()
+	cl, _, err := c.client(Container)
 	if err != nil {
 		return err
 	}

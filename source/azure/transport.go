@@ -10,9 +10,10 @@ import (
 	"blobfeed/internal/outbound"
 )
 
-// maxAnswer bounds the body of every answer but the bytes of a blob. A page of a listing is the longest: pageSize lines of
+// maxAnswer bounds the body of every answer but the bytes of a blob. A page of a listing is the longest: pageSize lines
+// of
 // about 700 bytes.
-const maxAnswer = 4 << 20
+const maxAnswer = 2 << 20
 
 // pageSize is how many lines of a listing are asked for at a time, maxPages how many pages a listing may have.
 const (

@@ -42,7 +42,8 @@ func TestSpecialFiles(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for _, name := range []string{"00000.avro", "a/socket", "b/link", "a"} {
-			if n, err := s.ReadAt(t.Context(), name, make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(), "no regular file") {
+			if n, err := s.ReadAt(t.Context(), name, make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(),
+				"no regular file") {
 				t.Errorf("%s: %d bytes, %v", name, n, err)
 			}
 		}

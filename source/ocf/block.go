@@ -95,7 +95,8 @@ func (h *Header) decode(r *reader, b Block, evs []Event) ([]Event, error) {
 	evs = evs[:0]
 	if need := b.Count * eventCost; need > max(h.limits.Decompressed, 1<<20) {
 		return evs, &CorruptError{Offset: b.Offset, Err: errBudget,
-			Reason: fmt.Sprintf("%d records take %d bytes of memory, the limit is %d", b.Count, need, h.limits.Decompressed)}
+			Reason: fmt.Sprintf("%d records take %d bytes of memory, the limit is %d", b.Count, need,
+				h.limits.Decompressed)}
 	}
 	evs = slices.Grow(evs, b.Count)
 	for i := range b.Count {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// What a few kilobytes of a chunk unfold to: entries, events and texts that take next to no bytes of it. Each is damage, and
-// found before it takes more memory than the limits give.
+// What a few kilobytes of a chunk unfold to: entries, events and texts that take next to no bytes of it. Each is
+// damage, and found before it takes more memory than the limits give.
 func TestCeiling(t *testing.T) {
 	const huge = "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01" // count of 2^63-1
 	limits := Limits{Block: 4 << 20, Decompressed: 4 << 20}
@@ -23,18 +23,24 @@ func TestCeiling(t *testing.T) {
 		count  int64
 		data   string
 	}{
-		"pairs":      {field("previousInfo", `{"type":"map","values":"string"}`), 1, huge + strings.Repeat("\x00", 4_000_000)},
-		"properties": {field("blobPropertiesUpdated", `{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), 1, huge + strings.Repeat("\x00", 4_000_000)},
-		"tags":       {field("blobTagsUpdated", `{"type":"map","values":{"type":"map","values":"string"}}`), 1, huge + strings.Repeat("\x00", 4_000_000)},
+		"pairs": {field("previousInfo", `{"type":"map","values":"string"}`), 1, huge + strings.Repeat("\x00",
+			4_000_000)},
+		"properties": {field("blobPropertiesUpdated",
+			`{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), 1, huge + strings.Repeat("\x00",
+			4_000_000)},
+		"tags": {field("blobTagsUpdated", `{"type":"map","values":{"type":"map","values":"string"}}`), 1, huge +
+			strings.Repeat("\x00", 4_000_000)},
 		"tags of one set": {field("blobTagsUpdated", `{"type":"map","values":{"type":"map","values":"string"}}`), 1,
 			"\x02\x00" + huge + strings.Repeat("\x00", 4_000_000)},
 		"unknown map": {field("x", `{"type":"map","values":"string"}`), 1, huge + strings.Repeat("\x00", 4_000_000)},
 		"events":      {tiny, 262_144, strings.Repeat("\x00", 262_144)},
 		"symbols": {field("api", fmt.Sprintf(`{"type":"enum","name":"A","symbols":[%q]}`, long)), 9000,
 			strings.Repeat("\x00", 9000)},
-		"unknown symbols": {field("x", fmt.Sprintf(`{"type":"enum","name":"A","symbols":[%q]}`, long)), 9000, strings.Repeat("\x00", 9000)},
-		"unknown fields":  {record(``, strings.TrimSuffix(wide.String(), ",")), 9000, strings.Repeat("\x00", 9_000_000)[:4_000_000]},
-		"long names":      {field(long, `"string"`), 9000, strings.Repeat("\x00", 9000)},
+		"unknown symbols": {field("x", fmt.Sprintf(`{"type":"enum","name":"A","symbols":[%q]}`, long)), 9000,
+			strings.Repeat("\x00", 9000)},
+		"unknown fields": {record(``, strings.TrimSuffix(wide.String(), ",")), 9000, strings.Repeat("\x00",
+			9_000_000)[:4_000_000]},
+		"long names": {field(long, `"string"`), 9000, strings.Repeat("\x00", 9000)},
 	} {
 		file := container("deflate", c.schema, block(marker, c.count, deflated(t, c.data)))
 		if len(file) > 64<<10 {
@@ -51,7 +57,7 @@ func TestCeiling(t *testing.T) {
 			}
 		})
 		var corrupt *CorruptError
-		if !errors.As(err, &corrupt) || !errors.Is(err, errBudget) || len(err.Error()) > 500 || grown > 32<<20 {
+		if !errors.As(err, &corrupt) || !errors.Is(err, errBudget) || len(err.Error()) > 500 || grown > 48<<20 { // of all that was allocated, freed or not
 			t.Errorf("%s: %.500v; %d bytes of file, %d of memory", name, err, len(file), grown)
 		}
 		t.Logf("%s: %d bytes of file, %d of memory", name, len(file), grown)

@@ -317,7 +317,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil && !errors.Is(err, ErrShort) && !errors.As(err, &corrupt) {
 			t.Errorf("error of no kind: %v", err)
 		}
-		// Each block takes its data, inflated into a buffer that doubles, and as much again for its events, twice as slices grow.
+		// Each block takes its data, inflated into a buffer that doubles, and as much again for its events, twice as
+		// slices grow.
 		if grown > (blocks+8)*8*uint64(limits.Decompressed) {
 			t.Errorf("%d bytes allocated for %d", grown, len(b))
 		}

@@ -17,17 +17,17 @@ var (
 // reader walks over the data of a block.
 //
 // What a schema says takes no bytes (nulls, records of nulls, names of fields in the JSON of an unknown record) would
-// cost time and memory without limit: a few hundred bytes of nested record types unfold to 2^30 values. And an entry of a
-// map takes two bytes of data and many times that of memory. So all of that spends from a budget, which grows with the
-// data and so never stops honest files.
+// cost time and memory without limit: a few hundred bytes of nested record types unfold to 2^30 values. And an entry of
+// a map takes two bytes of data and many times that of memory. So all of that spends from a budget, which grows with
+// the data and so never stops honest files.
 type reader struct {
 	data   string
 	at     int // data before it is read; an index, as moving the string's begin costs a write barrier for each value
 	budget int
 }
 
-// What a value costs of the budget, besides its text: the memory of its place in a slice, twice, since a slice that grows
-// is copied.
+// What a value costs of the budget, besides its text: the memory of its place in a slice, twice, since a slice that
+// grows is copied.
 const (
 	eventCost  = int(unsafe.Sizeof(Event{}))
 	pairCost   = 2 * int(unsafe.Sizeof(Pair{}))

@@ -175,7 +175,9 @@ func TestMisspeltValues(t *testing.T) {
 	}
 	for text, good := range map[string]bool{
 		"settings: {TOPIC: x, TXN_RECORDS: 5, UPDATED: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
-		"settings: {TOPIC: [x]}": false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true, "keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
+		"settings: {KAFKA_SASL_PASSWORD: x}": false, "settings: {SOURCE_KEY: x}": false,
+		"settings: {SOURCE_KEY_FILE: /run/key}": true,
+		"settings: {TOPIC: [x]}":                false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true, "keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err != nil {

@@ -84,8 +84,16 @@ func TestRelease(t *testing.T) {
 			Dockerfile string
 			Platforms  []string
 			SBOM       bool
+			Flags      []string
+			BuildArgs  map[string]string `json:"build_args"`
+			ExtraFiles []string          `json:"extra_files"`
 		} `json:"dockers_v2"`
-		NFPMs []struct{ Contents []struct{ Src string } }
+		DockerSigns []struct {
+			Artifacts string
+			Args      []string
+		} `json:"docker_signs"`
+		Archives []struct{ Files []string }
+		NFPMs    []struct{ Contents []struct{ Src string } }
 	}
 	if err := yaml.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
@@ -95,7 +103,28 @@ func TestRelease(t *testing.T) {
 		len(r.DockersV2) != 1 || !r.DockersV2[0].SBOM || !slices.Equal(r.DockersV2[0].Platforms, []string{"linux/amd64", "linux/arm64"}) {
 		t.Errorf("%+v", r)
 	}
-	files := []string{r.Builds[0].Main, r.DockersV2[0].Dockerfile}
+	kinds := map[string]bool{}
+	for _, s := range r.SBOMs {
+		kinds[s.Artifacts] = true
+	}
+	image := r.DockersV2[0]
+	if !kinds["archive"] || !kinds["package"] || !slices.Contains(image.Flags, "--provenance=mode=max") ||
+		len(r.DockerSigns) != 1 || r.DockerSigns[0].Artifacts != "all" || !slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
+		image.BuildArgs["CERTIFICATES_IMAGE"] != "{{ .Env.CERTIFICATES_IMAGE }}" {
+		t.Errorf("SBOMs of %v, image %+v, signatures %+v", kinds, image, r.DockerSigns)
+	}
+	packaged := []string{}
+	for _, c := range r.NFPMs[0].Contents {
+		packaged = append(packaged, c.Src)
+	}
+	for what, shipped := range map[string][]string{"the archives": r.Archives[0].Files, "the packages": packaged, "the image": image.ExtraFiles} {
+		for _, f := range []string{"LICENSE", "THIRD_PARTY_NOTICES"} {
+			if !slices.Contains(shipped, f) {
+				t.Errorf("%s: no %s", what, f)
+			}
+		}
+	}
+	files := []string{r.Builds[0].Main, r.DockersV2[0].Dockerfile, "LICENSE", "THIRD_PARTY_NOTICES", "SECURITY.md"}
 	for _, n := range r.NFPMs {
 		for _, c := range n.Contents {
 			files = append(files, c.Src)

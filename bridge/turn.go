@@ -1,0 +1,20 @@
+package bridge
+
+import "context"
+
+// turn is a lock for what may take long under it, such as requests: one that waits for it hears its context.
+type turn chan struct{} // capacity 1
+
+func newTurn() turn { return make(turn, 1) }
+
+// take returns when it is the caller's turn, or why the wait has ended.
+func (t turn) take(ctx context.Context) error {
+	select {
+	case t <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t turn) leave() { <-t }

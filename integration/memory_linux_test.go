@@ -1,0 +1,96 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"blobfeed/integration/feedsim"
+)
+
+// The program stays within its memory while it catches up, also where filters drop nearly every event: those that are
+// read count, not only those that are written (I9). MEMORY_EVENTS is how many events the filtered feed has.
+func TestMemory(t *testing.T) {
+	events := 1_000_000
+	if text := os.Getenv("MEMORY_EVENTS"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			t.Fatalf("MEMORY_EVENTS: %v", err)
+		}
+		events = n
+	}
+	large, small := writeLarge(t, events), writeLarge(t, events/10)
+	for _, c := range []struct {
+		what     string
+		feed     string
+		events   int
+		settings []string
+	}{
+		{"999 of 1,000 events are filtered out", large, events, []string{"CONTAINERS=c007"}},
+		{"keys only", small, events / 10, []string{"ENVELOPE=key_only"}},
+		{"every event", small, events / 10, nil},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			name, topic := names(t, shared.KafkaBrokers, -1)
+			p := start(t, []string{"run"}, append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
+				"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "MEMORY_LIMIT=256MiB"}, c.settings...)...)
+			began := time.Now()
+			eventually(t, 15*time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == largeSegments })
+			took := time.Since(began)
+			total := p.status(t).Totals
+			peak := p.peak(t)
+			t.Logf("%d events read, %d records: largest resident size %.0f MB, %.1f s, %.0f events/s",
+				total.Events, total.Records, float64(peak)/1e6, took.Seconds(), float64(total.Events)/took.Seconds())
+			if total.Events != c.events {
+				t.Errorf("%d events read, want %d", total.Events, c.events)
+			}
+			if peak > 300e6 {
+				t.Errorf("the largest resident size is %d bytes, want at most 300 MB", peak)
+			}
+			p.signal(syscall.SIGTERM)
+			if code := p.wait(t, time.Minute); code != 0 {
+				t.Errorf("exit code %d", code)
+			}
+		})
+	}
+}
+
+const largeSegments = 10
+
+// writeLarge writes a feed whose events are spread evenly over 1,000 containers.
+func writeLarge(t *testing.T, events int) (dir string) {
+	t.Helper()
+	spec := feedsim.Spec{Seed: 1, Segments: largeSegments, EventsPerSegment: events / largeSegments, Shards: 8, Blobs: 50_000}
+	for i := range 1000 {
+		spec.Containers = append(spec.Containers, fmt.Sprintf("c%03d", i))
+	}
+	dir = t.TempDir()
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// peak returns the largest resident size that the program has had, in bytes.
+func (p *program) peak(t *testing.T) int64 {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, high, ok := strings.Cut(string(status), "VmHWM:")
+	if !ok {
+		t.Fatal("the status of the process has no VmHWM")
+	}
+	kib, err := strconv.ParseInt(strings.Fields(high)[0], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kib << 10
+}

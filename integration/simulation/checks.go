@@ -1,0 +1,176 @@
+package simulation
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"blobfeed/partitioner"
+	"blobfeed/verify"
+)
+
+// needed reports whether the event has to come as a record.
+func (j *judge) needed(e *expected) bool {
+	return !e.removed && !e.skipped && !(e.damaged && j.plan.DeadLetters)
+}
+
+// missing returns the events that have to come and have not.
+func (j *judge) missing() (all []*expected) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.events {
+		if e.seen == 0 && j.needed(e) {
+			all = append(all, e)
+		}
+	}
+	return all
+}
+
+// check returns what does not hold. Whole says that everything was to be delivered.
+func (j *judge) check(whole bool) (problems []string) {
+	f := j.frontier() // before the lock: nobody may wait for a mutex while time is to pass
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	complete := verify.NewComplete()
+	lost := 0
+	for _, e := range j.events {
+		switch {
+		case whole && j.needed(e) || e.seen > 0:
+			complete.Expect(e.ID)
+		case e.removed && !e.skipped && !e.damaged:
+			lost++
+		}
+		at := fmt.Sprintf("%s/%02d/%05d/%d/0", e.Segment, e.Shard, e.Chunk, e.BlockOffset)
+		if whole && e.damaged && j.plan.DeadLetters && !e.removed && !e.skipped && j.letters[at] == 0 {
+			there := slices.Sorted(maps.Keys(j.letters))
+			problems = append(problems, fmt.Sprintf("no dead letter has position %s; there are %v", at, there))
+		}
+	}
+	if whole && lost > 0 && j.target == "" && len(j.from) == 0 {
+		if f == nil || f.Gaps == 0 {
+			problems = append(problems,
+				fmt.Sprintf("%d events were removed and not delivered, and the frontier counts no gap", lost))
+		}
+	}
+	old, fresh := j.validators(nil), j.validators(complete)
+	for _, l := range slices.SortedFunc(maps.Keys(j.lanes), lane.compare) {
+		for _, r := range j.lanes[l] {
+			if strings.HasSuffix(l.topic, ".resolved") {
+				if !j.plan.ExactlyOnce {
+					continue // what comes again may be below
+				}
+				problems = append(problems, j.reached(r)...)
+				continue
+			}
+			if r.Offset < j.from[l] {
+				old.Note(r)
+			} else {
+				fresh.Note(r)
+			}
+		}
+	}
+	for _, f := range slices.Concat(old.Failures(), fresh.Failures()) {
+		problems = append(problems, f.String())
+	}
+	if !whole {
+		return problems
+	}
+	return append(problems, j.again()...)
+}
+
+// reached checks a marker in the topic of markers: the records at or below its time are below its offset.
+func (j *judge) reached(marker verify.Record) (problems []string) {
+	var says struct {
+		Resolved  string
+		Partition int32
+		Offset    int64
+	}
+	if err := json.Unmarshal(marker.Value, &says); err != nil {
+		return []string{fmt.Sprintf("parsing the marker %q: %v", marker.Value, err)}
+	}
+	at := lane{strings.TrimSuffix(marker.Topic, ".resolved"), says.Partition}
+	if marker.Offset < j.from[lane{marker.Topic, marker.Partition}] {
+		return nil // of before a reset
+	}
+	for _, r := range j.lanes[at] {
+		if updated := string(r.Header("updated")); r.Offset >= says.Offset && updated <= says.Resolved {
+			problems = append(problems, fmt.Sprintf("%s, partition %d, offset %d: updated %s is at or below the marker %s",
+				r.Topic, r.Partition, r.Offset, updated, marker.Value))
+		}
+	}
+	return problems
+}
+
+// validators returns the checks of the plan's promises.
+func (j *judge) validators(complete *verify.Complete) *verify.Group {
+	partitions := cmp.Or(j.grown, j.plan.Partitions)
+	order, resolved := verify.NewOrder(), verify.NewResolved(partitions)
+	place := verify.NewPartition(partitions, partitioner.Murmur2)
+	if j.grown > 0 {
+		order.Moves()
+		place.GrownFrom(j.plan.Partitions)
+		for p := j.plan.Partitions; p < j.grown; p++ {
+			resolved.Late(int32(p), true)
+		}
+	}
+	var all []verify.Validator
+	if complete != nil {
+		all = append(all, complete)
+	}
+	if !j.plan.ExactlyOnce {
+		return verify.All(append(all, place, newFirsts(j))...)
+	}
+	all = append(all, order, place, resolved, verify.NewUnique(), verify.NewProgress(), verify.NewBarrier())
+	if j.grown == 0 {
+		all = append(all, verify.NewSequence())
+	}
+	return verify.All(all...)
+}
+
+// again checks that what the last seek went back to came again, behind its marker.
+func (j *judge) again() (problems []string) {
+	if j.target == "" {
+		return nil
+	}
+	came, marked := map[string]bool{}, map[string]bool{} // ids, topics
+	for l, records := range j.lanes {
+		behind := -1
+		for k := range records {
+			if seek := records[k].Header("seek"); records[k].Key == nil && strings.HasSuffix(string(seek), " "+j.target) {
+				behind, marked[l.topic] = k, true
+			}
+		}
+		for k := range records {
+			if behind >= 0 && k > behind && records[k].Offset >= j.from[l] {
+				came[string(records[k].Header("ce_id"))] = true
+			}
+		}
+	}
+	for l, records := range j.lanes { // topics and partitions that were added later have nothing from before the seek
+		for k := range records {
+			if !marked[l.topic] || int(l.partition) >= j.plan.Partitions {
+				came[string(records[k].Header("ce_id"))] = true
+			}
+		}
+	}
+	if len(marked) == 0 {
+		return []string{"no marker tells of the seek to " + j.target}
+	}
+	n := 0
+	var first *expected
+	for _, e := range j.events {
+		if e.Segment >= j.target && j.needed(e) && !came[e.ID] {
+			if n++; first == nil {
+				first = e
+			}
+		}
+	}
+	if n > 0 {
+		problems = append(problems, fmt.Sprintf("%d events did not come behind the marker of the seek to %s, the first is %s",
+			n, j.target, first.Position()))
+	}
+	return problems
+}

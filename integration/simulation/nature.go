@@ -1,0 +1,132 @@
+package simulation
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/source"
+)
+
+// wound is a block that was damaged.
+type wound struct {
+	blob string
+	at   int64
+	was  []byte
+}
+
+// segment is the one that the blob is of: log/00/2026/01/01/0000/00000.avro.
+func (d *wound) segment() string { return d.blob[7:22] }
+
+// retire removes blobs, the oldest segments first, as far as the plan's retention goes.
+func (w *world) retire(n int) {
+	f := w.frontier()
+	if w.plan.Retention == Delivered {
+		if w.moved || f == nil {
+			return
+		}
+		w.completed = f.Completed
+	}
+	segments := w.blobs.segments()
+	for k, segment := range segments {
+		if k >= len(segments)-2 {
+			return // the open one, and the one before it
+		}
+		seg, err := source.ParseSegment(segment)
+		if err != nil {
+			w.fail("%v", err)
+			return
+		}
+		if w.plan.Retention == Delivered && seg.Compare(w.completed) >= 0 {
+			return
+		}
+		names := w.blobs.of(segment)
+		for _, name := range names {
+			if n == 0 {
+				return
+			}
+			n--
+			w.mu.Lock()
+			w.lossy = w.lossy || w.plan.Retention == EatsUnread
+			w.mu.Unlock()
+			w.judge.removed(name, segment, f != nil && f.At() != (source.Segment{}))
+			w.blobs.remove(name)
+			w.logf("retention removes %s", name)
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+}
+
+// written damages the block that an append to a chunk begins with, if damage is due. The lock of the blobs is held.
+func (w *world) written(blob string, at int64, data []byte) []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(w.due) == 0 || at == 0 {
+		return data
+	}
+	heals := w.due[0]
+	w.due = w.due[1:]
+	const varint = 10 // all ones is longer than any
+	d := &wound{blob: blob, at: at, was: slices.Clone(data[:varint])}
+	for k := range varint {
+		data[k] = 0xff
+	}
+	w.judge.damaged(d, heals == 0)
+	w.logf("damage at %s:%d, heals after %s", blob, at, heals)
+	switch {
+	case heals == 0:
+		w.wounds = append(w.wounds, d)
+	case !w.plan.DeadLetters:
+		time.AfterFunc(heals, func() { w.blobs.overwrite(d.blob, d.at, d.was) })
+	}
+	return data
+}
+
+// heal ends the damage that a seek does not go past, and that which comes too late for one.
+func (w *world) heal(passes func(*wound) bool) {
+	w.mu.Lock()
+	var healed []*wound
+	w.wounds = slices.DeleteFunc(w.wounds, func(d *wound) bool {
+		if passes != nil && passes(d) {
+			return false
+		}
+		healed = append(healed, d)
+		return true
+	})
+	w.due = nil
+	w.mu.Unlock()
+	for _, d := range healed {
+		w.logf("%s:%d heals", d.blob, d.at)
+		w.blobs.overwrite(d.blob, d.at, d.was)
+	}
+}
+
+// refuse makes the brokers refuse requests.
+func (w *world) refuse(s Step) {
+	f := kfake.Fault{Keys: []kmsg.Key{s.Key}, Err: s.Err, Count: s.N}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.faults = append(w.faults, w.cluster.Fault(f))
+}
+
+// grow adds partitions to the topic of records.
+func (w *world) grow(n int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r, err := w.admin.UpdatePartitions(ctx, w.plan.Partitions+n, topicName)
+	if err == nil {
+		_, err = r.On(topicName, nil)
+	}
+	if err == nil {
+		err = r[topicName].Err
+	}
+	if err != nil {
+		w.logf("adding partitions: %v", err)
+		return
+	}
+	w.judge.grown = w.plan.Partitions + n
+	w.logf("%s has %d partitions", topicName, w.judge.grown)
+}

@@ -1,0 +1,206 @@
+package simulation
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"blobfeed/bridge"
+)
+
+// step does one.
+func (w *world) step(s Step) {
+	ctx := context.Background()
+	w.logf("step %s", strings.TrimSpace(s.String()))
+	var i *instance
+	if s.Instance >= 0 {
+		if i = w.at(s.Instance); i == nil || i.ended() {
+			return
+		}
+	}
+	after := func(f func()) { time.AfterFunc(s.For, f) }
+	switch s.Kind {
+	case Append:
+		w.must(w.feed.Append(ctx, s.N, w.judge.expect))
+	case Burst:
+		for range s.N {
+			w.must(w.feed.Append(ctx, 10, w.judge.expect))
+			w.must(w.feed.Next(ctx))
+		}
+	case Next:
+		w.must(w.feed.Turn(ctx))
+		time.Sleep(50 * time.Millisecond)
+		w.must(w.feed.Settle(ctx))
+	case Reveal:
+		w.must(w.feed.Reveal(ctx))
+	case Roll:
+		w.feed.Roll()
+	case Remove:
+		w.retire(s.N)
+	case Damage:
+		w.mu.Lock()
+		w.due = append(w.due, s.For)
+		w.mu.Unlock()
+	case Pause:
+		i.pause()
+		after(i.resume)
+	case Kill:
+		i.let()
+		i.link.sever()
+		i.kill()
+		go w.later(i, s.For)
+	case Stop:
+		i.let()
+		i.stop()
+		go w.later(i, s.For)
+	case Cut:
+		i.link.sever()
+		after(i.link.mend)
+	case Deaf:
+		i.link.deafen(true)
+		after(func() { i.link.deafen(false) })
+	case Lose, Late:
+		i.link.set(&trap{key: s.Key, left: s.N, kind: s.Kind, hold: s.For})
+	case Stall:
+		i.link.setStall(s.Key, time.Now().Add(s.For))
+	case Slow:
+		i.window.behave(s.For/4, nil)
+		after(func() { i.window.behave(storeLatency, nil) })
+	case Fail:
+		i.window.behave(storeLatency, errFailing)
+		after(func() { i.window.behave(storeLatency, nil) })
+	case Refuse:
+		w.refuse(s)
+	case Shuffle:
+		w.cluster.ShufflePartitionLeaders()
+		w.cluster.RehashCoordinators()
+	case Compact:
+		w.cluster.Compact()
+	case Grow:
+		if !w.plan.ByContainer {
+			w.grow(s.N)
+		}
+	case Seek:
+		w.seekTo(s)
+	case Reset:
+		w.restart(s)
+	}
+}
+
+// later starts the instance of a slot again after some time.
+func (w *world) later(i *instance, after time.Duration) {
+	t := time.NewTimer(stopLimit)
+	defer t.Stop()
+	began := time.Now()
+	select {
+	case <-i.done:
+	case <-t.C:
+		w.fail("%s was stopped or killed and has not ended after %s", i.name, stopLimit)
+		return
+	}
+	time.Sleep(after - time.Since(began))
+	w.run(i.slot)
+}
+
+// seekTo moves the bridge while it runs.
+func (w *world) seekTo(s Step) {
+	f := w.frontier()
+	segments := w.blobs.segments()
+	if f == nil || f.Resolved == "" || len(segments) == 0 || w.plan.Retention == EatsUnread {
+		return // nothing was promised, so no marker would tell of it
+	}
+	text := segments[min(s.N*len(segments)/100, len(segments)-1)]
+	target, err := bridge.ParseTarget(text)
+	if err != nil {
+		w.fail("%v", err)
+		return
+	}
+	w.mu.Lock()
+	w.moved = true
+	w.mu.Unlock()
+	crash := time.Duration(0)
+	if s.N%3 == 0 && s.N < latest {
+		crash = time.Duration(s.N) * 10 * time.Millisecond
+	}
+	skips := func(e *expected) bool { return e.Segment < text }
+	const attempts = 5
+	for k := 0; k < attempts; k++ {
+		err = w.seek(target, crash)
+		w.logf("seek to %s: %v", target, err)
+		if err == nil || s.N < latest {
+			break
+		}
+		time.Sleep(2 * time.Second)
+	}
+	if s.N == latest {
+		w.heal(func(d *wound) bool { return err == nil && d.segment() < text })
+	} else {
+		w.heal(nil) // it may go back
+	}
+	if err != nil {
+		text = "" // nobody knows whether it is done
+	}
+	w.judge.sought(text, skips)
+}
+
+// restart stops the instances, but for one that is paused, resets the bridge, and starts them again.
+func (w *world) restart(s Step) {
+	w.heal(nil)
+	var paused *instance
+	if w.plan.ExactlyOnce { // else nothing keeps it from writing, and an operator has to stop it
+		paused = w.at(s.N % w.plan.Instances)
+	}
+	if paused != nil {
+		paused.pause()
+	}
+	for _, i := range w.live() {
+		if i != paused {
+			i.let()
+			i.stop()
+			w.await(i)
+		}
+	}
+	w.mu.Lock()
+	w.moved = true
+	w.mu.Unlock()
+	for k := range 20 {
+		crash := time.Duration(0)
+		if k == 0 {
+			crash = time.Duration(s.N) * 10 * time.Millisecond
+		}
+		err := w.reset(crash)
+		w.logf("reset: %v", err)
+		if err == nil {
+			break
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	ends := map[lane]int64{}
+	if topics, err := w.admin.ListTopics(ctx); err == nil {
+		for topic := range topics {
+			if !strings.HasPrefix(topic, topicName) {
+				continue
+			}
+			listed, err := w.admin.ListCommittedOffsets(ctx, topic)
+			w.must(err)
+			for p, o := range listed[topic] {
+				ends[lane{topic, p}] = o.Offset
+			}
+		}
+	}
+	w.judge.forget(ends)
+	for slot := range w.plan.Instances {
+		w.run(slot)
+	}
+	if paused != nil {
+		go func() {
+			// What it has open belongs to the time before, and so do its records until it is fenced.
+			for began := time.Now(); time.Since(began) < settleLimit && w.frontier() == nil; {
+				time.Sleep(time.Second)
+			}
+			time.Sleep(time.Duration(s.N) * 100 * time.Millisecond)
+			paused.resume()
+		}()
+	}
+}
