@@ -1,6 +1,11 @@
 package verify
 
-import "encoding/json"
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"strings"
+)
 
 // What a record has no place for is a failure of its own.
 const (
@@ -43,6 +48,17 @@ func (r *Record) sequence() (text []byte, present bool) {
 	return r.document().sequence, true
 }
 
+// Account returns the storage account that a record names in the header ce_source, or else in the row. It is "" if
+// neither names one.
+func (r *Record) Account() string {
+	source := r.Header("ce_source")
+	if i := bytes.LastIndex(source, []byte("/storageAccounts/")); i >= 0 {
+		name, _, _ := bytes.Cut(source[i+len("/storageAccounts/"):], []byte("/"))
+		return strings.ToLower(string(name))
+	}
+	return strings.ToLower(r.document().account)
+}
+
 // Says reports whether a record says which event it is of, and when that was: by headers, or by the value.
 func (r *Record) Says() (event, time bool) {
 	_, _, event = r.identity()
@@ -69,7 +85,7 @@ type document struct {
 	row                             bool            // the value itself is the row
 	members                         map[string]span // of a value in Avro
 	upTo                            *upTo           // of a marker in a topic of its own
-	path                            string          // of the row
+	path, account                   string          // of the row
 }
 
 func (r *Record) document() *document {
@@ -92,6 +108,7 @@ type columns struct {
 	EventID   string `json:"event_id"`
 	Sequencer string `json:"sequencer"`
 	Path      string `json:"path"`
+	Account   string `json:"account"`
 }
 
 // upTo is the place in the topic of records of which a marker in a topic of its own speaks.
@@ -151,7 +168,7 @@ func parseDocument(value []byte) document {
 		}
 		return nil
 	}
-	d.path = row.Path
+	d.path, d.account = row.Path, cmp.Or(row.Account, m.Source.Account)
 	d.id = first(row.EventID, m.Source.EventID)
 	d.sequence = first(row.Sequencer, m.Source.Sequencer)
 	d.updated = first(m.Updated, m.Sentinel.Updated, m.Source.Time)

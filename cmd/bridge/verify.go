@@ -110,6 +110,7 @@ type verification struct {
 	feed, bounded bool
 	grownFrom     []int              // rising; none: it has the partitions it began with
 	until         envelope.Timestamp // zero: the end
+	sharing       *sharing           // nil: no other bridge may write to the topics
 }
 
 // settings reads the environment.

@@ -47,6 +47,21 @@ func (b brokers) state(ctx context.Context, topic string) (*offsets.State, error
 	return s, nil
 }
 
+func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+	cl, err := kgo.NewClient(b...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cl.Close()
+	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	defer cancel()
+	claims, hidden, err = offsets.Claims(reading, kadm.NewClient(cl), own, b...)
+	if err != nil {
+		return nil, nil, because(reading, err)
+	}
+	return claims, hidden, nil
+}
+
 // kafkaTopic is a topic of real brokers.
 type kafkaTopic struct {
 	name    string

@@ -180,6 +180,7 @@ func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
 		return r, false
 	}
 	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
+		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
 		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
 	var rec envelope.Record
 	_, emit, err := encoder.Append(nil, &rec, &ev, envelope.Position{})

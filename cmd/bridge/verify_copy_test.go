@@ -19,6 +19,7 @@ import (
 type copied struct {
 	topics map[string]*tape
 	states map[string]*offsets.State
+	hidden []error // states that can't be read
 }
 
 // tape is the records of a topic, by partition.
@@ -32,7 +33,7 @@ type tape struct {
 func copyAll(t *testing.T, cl *kgo.Client) *copied {
 	t.Helper()
 	ctx, from := t.Context(), brokers(cl.Opts())
-	c := &copied{map[string]*tape{}, map[string]*offsets.State{}}
+	c := &copied{topics: map[string]*tape{}, states: map[string]*offsets.State{}}
 	topics, err := kadm.NewClient(cl).ListTopics(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -64,10 +65,10 @@ func copyAll(t *testing.T, cl *kgo.Client) *copied {
 
 // clone returns a copy in which records can be moved and replaced.
 func (c *copied) clone() *copied {
-	d := &copied{map[string]*tape{}, c.states}
+	d := &copied{map[string]*tape{}, c.states, c.hidden}
 	for name, x := range c.topics {
 		y := *x
-		y.records, y.to = map[int32][]*kgo.Record{}, maps.Clone(x.to)
+		y.records, y.from, y.to = map[int32][]*kgo.Record{}, maps.Clone(x.from), maps.Clone(x.to)
 		for p, rs := range x.records {
 			y.records[p] = slices.Clone(rs)
 		}
@@ -86,6 +87,16 @@ func (c *copied) open(_ context.Context, name string) (*topic, error) {
 
 func (c *copied) state(_ context.Context, topic string) (*offsets.State, error) {
 	return c.states[topic], nil
+}
+
+// claims reads them off the states, as offsets.Claims does.
+func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+	for topic, s := range c.states {
+		if name := strings.TrimSuffix(topic, ".offsets"); name != own && s != nil && s.Frontier != nil {
+			claims = append(claims, offsets.Claim{Name: name, Feed: s.Frontier.Feed, Settings: s.Frontier.Settings, Topics: slices.Sorted(maps.Keys(s.Frontier.Topics))})
+		}
+	}
+	return claims, c.hidden, nil
 }
 
 func (x *tape) ends(context.Context) (map[int32]int64, error)      { return x.to, nil }

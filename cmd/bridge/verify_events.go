@@ -37,7 +37,10 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
-		if emit {
+		if emit && p.sharing != nil {
+			err = p.sharing.fits(p.expected(&rec))
+		}
+		if emit && err == nil {
 			var was *envelope.Record
 			if was, err = p.formerly(c, ev, pos, rec.Key); err == nil {
 				c.event(m.Segment, &rec, was, covered && !dead)

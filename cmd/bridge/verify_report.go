@@ -18,8 +18,9 @@ type report struct {
 	Records    int64         `json:"records"`
 	Markers    int64         `json:"markers"`
 	Feed       *feedReport   `json:"feed,omitempty"`
-	Seeks      []string      `json:"seeks,omitempty"` // from where to where, in their order
-	Again      int64         `json:"again,omitempty"` // events that came again after them
+	Seeks      []string      `json:"seeks,omitempty"`  // from where to where, in their order
+	Again      int64         `json:"again,omitempty"`  // events that came again after them
+	Others     []otherReport `json:"others,omitempty"` // of a shared topic; not judged
 	Checks     []checkReport `json:"checks"`
 	Notes      []string      `json:"notes,omitempty"`
 	Problem    string        `json:"problem,omitempty"` // why something that applies was not checked
@@ -215,6 +216,9 @@ func (r *report) write(w io.Writer, asJSON bool) error {
 		if d := f.DeadLetters; d != nil {
 			fmt.Fprintf(&b, "topic %s: %d dead letters; of the feed they hold %d events and %d damaged places with %d bytes\n", d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
 		}
+	}
+	for i := range r.Others {
+		fmt.Fprintf(&b, "not judged: %s\n", &r.Others[i])
 	}
 	for _, c := range r.Checks {
 		switch c.Status {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"blobfeed/config"
 	"blobfeed/envelope"
@@ -24,6 +25,9 @@ type subject struct {
 func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 	state, err := v.state(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if v.sharing, err = v.share(ctx, state); err != nil {
 		return nil, err
 	}
 	subjects, err := v.subjects(ctx, state)
@@ -106,6 +110,9 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	t, err := v.cluster.open(ctx, name)
 	if err == nil {
 		t.avro = v.avro
+		if v.sharing != nil {
+			t.portion = v.sharing.portion(strings.TrimSuffix(name, ".resolved"))
+		}
 	}
 	return t, err
 }
@@ -150,6 +157,7 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 		}
 	}
 	if s.checks.resolved != nil {
+		s.emptied()
 		if pass != nil {
 			pass.due(s, v.until)
 		}
@@ -158,5 +166,8 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 		}
 	}
 	r.fill(group.Summary(), s, pass, state)
+	if s.portion != nil {
+		return r, r.share(ctx, s.topic)
+	}
 	return r, nil
 }

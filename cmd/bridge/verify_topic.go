@@ -27,6 +27,8 @@ type cluster interface {
 	open(ctx context.Context, name string) (*topic, error)
 	// state returns what is committed to a state topic, or nil if there is none.
 	state(ctx context.Context, topic string) (*offsets.State, error)
+	// claims returns what the states of bridges with other names say, and why some can't be read.
+	claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error)
 }
 
 // errNoTopic says that a topic does not exist.
@@ -52,9 +54,10 @@ type topic struct {
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // what the markers of partition 0 tell of them, as far as it was read
 
-	avro   *verify.Avro
-	beside *topic        // of its markers, if they have one
-	aside  *verify.Aside // what that holds
+	avro    *verify.Avro
+	portion *portion      // of the bridge that is judged; nil: it writes alone
+	beside  *topic        // of its markers, if they have one
+	aside   *verify.Aside // what that holds
 }
 
 func (t *topic) close() {
@@ -105,6 +108,9 @@ func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 // have a topic of their own at the places of which they speak.
 func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
 	t.seeks = nil
+	if t.portion != nil {
+		t.portion.reset()
+	}
 	if t.aside == nil {
 		return t.read(ctx, t.from, t.to, note)
 	}
@@ -139,6 +145,9 @@ func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
 	v.Headers = make([]verify.Header, len(r.Headers))
 	for i, h := range r.Headers {
 		v.Headers[i] = verify.Header(h)
+	}
+	if t.portion != nil && !t.portion.takes(&v) {
+		return true
 	}
 	t.heed(&v)
 	return note(v)
