@@ -101,10 +101,12 @@ const (
 	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
 )
 
-// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may leave
+// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter
+// may leave
 // none, but all that was read and made room for (I9).
 func (b *batch) footprint() int {
-	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.bytes) + cap(b.records)*kafkaSize + cap(b.headers)*headerSize
+	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.bytes) +
+		cap(b.records)*kafkaSize + cap(b.headers)*headerSize
 	for i := range b.dead {
 		size += len(b.dead[i].raw)
 	}

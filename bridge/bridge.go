@@ -57,7 +57,8 @@ func New(o Options) *Bridge {
 	}
 	return &Bridge{
 		Options: o, cfg: o.lease(), manifests: newManifests(o.Feed, o.PollInterval), workers: map[int32]*worker{}, met: map[string]bool{},
-		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, memory: newBudget(o.BufferBytes), poke: make(chan struct{}, 1), rivals: rivals{turn: newTurn()},
+		encoders: encoders{make: o.Encoder, of: map[string]*lazyEncoder{}}, memory: newBudget(o.BufferBytes),
+		poke: make(chan struct{}, 1), rivals: rivals{turn: newTurn()},
 	}
 }
 
@@ -173,7 +174,8 @@ func (b *Bridge) prepare(ctx context.Context) error {
 	return nil
 }
 
-// storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A transaction may
+// storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A
+// transaction may
 // be open there, so the frontier may be an old one; then it is not judged here.
 func (b *Bridge) storedFrontier(ctx context.Context, leases int) (f *offsets.Frontier, end int64, err error) {
 	ends, err := b.admin.ListCommittedOffsets(ctx, b.cfg.Topic)
@@ -205,11 +207,13 @@ func (b *Bridge) storedFrontier(ctx context.Context, leases int) (f *offsets.Fro
 	return f, end, nil
 }
 
-// caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows frontiers
+// caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
+// frontiers
 // of the past, which nothing may be decided by.
 func (b *Bridge) caughtUp(s *offsets.State) bool { return s.Passed(0, b.start) }
 
-// leasesChanged is the error for another number of partitions than the state is made for: shards would change their leases, and
+// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
+// leases, and
 // their cursors would be in the wrong places.
 func (b *Bridge) leasesChanged(had, has int) error {
 	return &SettingsError{Problem: fmt.Sprintf("%s has %d partitions, and its state is made for %d, which never changes: "+

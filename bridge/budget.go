@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// budget bounds the memory of the batches that the leases of an instance hold together: read and encoded, and not committed (I9).
+// budget bounds the memory of the batches that the leases of an instance hold together: read and encoded, and not
+// committed (I9).
 // A reader waits for it before it hands on a batch. That ends: what is held is in a transaction, or on its way into one,
 // and every transaction is committed within the commit interval, or dropped.
 type budget struct {
@@ -40,7 +41,8 @@ func (m *budget) release(size int64) { m.free.Release(size) }
 // share is how much a transaction may hold: those of all leases fit, with as much on its way into them.
 func (m *budget) share() int64 { return max(1, m.limit/2/max(1, m.passing.Load())) }
 
-// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take 300 KB.
+// batchBytes is what the records of one block may take: they are encoded before they wait for memory. Real ones take
+// 300 KB.
 func (w *worker) batchBytes() int {
 	const least, most = 4 << 20, 64 << 20
 	if w.BufferBytes == 0 {

@@ -67,7 +67,8 @@ func TestBufferBytes(t *testing.T) {
 	}
 }
 
-// Events that filters leave out take memory, too, until their block is passed: none of them waits for the commit, which is
+// Events that filters leave out take memory, too, until their block is passed: none of them waits for the commit,
+// which is
 // an hour away, and what waits is committed when it takes too much (I9).
 func TestFilteredEventsAreBounded(t *testing.T) {
 	const events = 10_000

@@ -117,9 +117,12 @@ func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
 	return true, nil
 }
 
-// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It begins with
-// what is oldest, so while first is there, no listing behind it missed anything. And while the completed segment is there, nothing
-// between the two was removed before the reading ahead listed what comes next. Otherwise the records are given up, and the next
+// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It
+// begins with
+// what is oldest, so while first is there, no listing behind it missed anything. And while the completed segment is
+// there, nothing
+// between the two was removed before the reading ahead listed what comes next. Otherwise the records are given up,
+// and the next
 // hold finds what is lost.
 func (w *worker) followed(f offsets.Frontier, first source.Segment) error {
 	if _, err := w.Feed.Manifest(w.work, first); err != nil {

@@ -17,7 +17,8 @@
 //
 // # Waits
 //
-// What the view shows may be old, and what a worker waits for may be over: a hold of a lease, and the work on a segment,
+// What the view shows may be old, and what a worker waits for may be over: a hold of a lease, and the work on a
+// segment,
 // have contexts that end with what they are for (hold.go), and every wait uses one of them.
 //
 // # Topics

@@ -14,7 +14,8 @@ import (
 	"blobfeed/source"
 )
 
-// moveFrontier does what the owner of lease 0 has to do in state s, if anything: write the first frontier, end a move, complete
+// moveFrontier does what the owner of lease 0 has to do in state s, if anything: write the first frontier, end a
+// move, complete
 // the current segment, or name the next one.
 func (w *worker) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
@@ -140,7 +141,8 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 		return err
 	}
 	ends := more && w.beyond(next) || w.reaches(m.Begin.Add(m.Interval))
-	// I8: retention may have removed this segment, and others behind it, while it was delivered. Only where it was still there
+	// I8: retention may have removed this segment, and others behind it, while it was delivered. Only where it was still
+	// there
 	// after the next one was listed, is that one the next. Else the frontier names none, and lostSince looks into it.
 	names := more && !ends && !gone && !w.bundles(f.Current)
 	if names {
@@ -148,7 +150,9 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 			return err
 		}
 	}
-	lost := slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool { return c != nil && c.Gap && c.Finished(m.Segment) })
+	lost := slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
+		return c != nil && c.Gap && c.Finished(m.Segment)
+	})
 	switch {
 	case lost && gone && more && !ends: // G: with all that is missing up to the next one
 		recordGap(&f, m.Segment, next)
@@ -181,7 +185,8 @@ func (w *worker) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	return nil
 }
 
-// promise puts into f that the segment of m is complete, and writes the markers that say so, which commitPromise commits. Final,
+// promise puts into f that the segment of m is complete, and writes the markers that say so, which commitPromise
+// commits. Final,
 // if not zero, is what the last of all says.
 func (w *worker) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
 	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
@@ -211,12 +216,16 @@ func markersOf(f *offsets.Frontier) (n int) {
 	return n
 }
 
-// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what may only be seen
+// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what may
+// only be seen
 // behind the markers.
 //
-// Without transactions the order makes the difference (I6). The records are flushed and checked before the frontier is written,
-// so nothing comes below a marker for the first time. The frontier is written before its markers, so a crash between them leaves
-// a debt that the next owner pays, and no marker that nobody remembers: markers never fall. And the next segment is named behind
+// Without transactions the order makes the difference (I6). The records are flushed and checked before the frontier
+// is written,
+// so nothing comes below a marker for the first time. The frontier is written before its markers, so a crash between
+// them leaves
+// a debt that the next owner pays, and no marker that nobody remembers: markers never fall. And the next segment is
+// named behind
 // the markers, so a key moves to another partition only across one (I5).
 func (w *worker) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func() error) error {
 	if w.Transactional {
@@ -265,8 +274,10 @@ func (w *worker) pay(f *offsets.Frontier, name func() error) error {
 // beyond reports whether a segment holds nothing up to the end.
 func (w *worker) beyond(seg source.Segment) bool { return w.reaches(seg.Time()) }
 
-// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it: events lie less than
-// the slack outside their segment, which is what their markers promise as well (I6). So an end that equals the last marker
+// reaches reports whether END_TIME is set and the segments up to a moment hold every event up to it: events lie less
+// than
+// the slack outside their segment, which is what their markers promise as well (I6). So an end that equals the last
+// marker
 // is reached. An idle account publishes no later segment to wait for.
 func (w *worker) reaches(moment time.Time) bool {
 	return w.End != (envelope.Timestamp{}) && moment.Add(-segmentSlack).UnixNano() >= w.End.Wall

@@ -41,13 +41,15 @@ func (b *Bridge) lost(ctx context.Context, seg source.Segment, err error) error 
 	return &GapError{At: seg, Oldest: oldest}
 }
 
-// lose deals with the loss of what this lease has not delivered of the current segment (J, G). Its owner alone may say so, and
+// lose deals with the loss of what this lease has not delivered of the current segment (J, G). Its owner alone may
+// say so, and
 // only after a fence that is later than the finding: what is gone now may have been delivered by another owner before.
 func (w *worker) lose(gap *GapError) error {
 	if !w.SkipGaps {
 		return w.doubt(gap)
 	}
-	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The frontier
+	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The
+	// frontier
 	// does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
 	w.report(gap)
 	mutation.Crash("gap", "found")
@@ -58,7 +60,8 @@ func (w *worker) lose(gap *GapError) error {
 	return w.commit()
 }
 
-// doubt returns gap if an earlier hold found it, too. Else it ends the hold, so that the next one looks behind its own fence.
+// doubt returns gap if an earlier hold found it, too. Else it ends the hold, so that the next one looks behind its
+// own fence.
 func (w *worker) doubt(gap *GapError) error {
 	place := gap.At.String() + " " + gap.Chunk
 	if w.doubted != place {
@@ -84,10 +87,12 @@ func recordGap(f *offsets.Frontier, from, to source.Segment) {
 	f.Gap = &gap // the one before may be of a state that others read
 }
 
-// lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the oldest
+// lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
+// oldest
 // there is may be gone, too, unread. With ON_GAP=continue it records that in f.
 func (w *worker) lostSince(f *offsets.Frontier) error {
-	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) || f.Version > 1 && f.Ends.IsZero() {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(w.filter.From) ||
+		f.Version > 1 && f.Ends.IsZero() {
 		return nil // not a segment of the feed, but where to begin
 	}
 	err := w.retry(w.work, w.p, func(ctx context.Context) error {
@@ -112,7 +117,8 @@ func (w *worker) lostSince(f *offsets.Frontier) error {
 	return nil
 }
 
-// isThere reports whether the manifest of seg is there, read after a moment. If it is not, neither may its chunks be, and a
+// isThere reports whether the manifest of seg is there, read after a moment. If it is not, neither may its chunks be,
+// and a
 // listing before that moment proves nothing.
 func (w *worker) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
 	err = w.ask(w.work, func(ctx context.Context) error {

@@ -9,7 +9,8 @@ import (
 	"blobfeed/source"
 )
 
-// A hold of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that moment: a
+// A hold of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
+// moment: a
 // retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that ended it.
 //
 //	hold     another owner, or another epoch
@@ -51,8 +52,10 @@ func (w *worker) during(seg source.Segment) (context.Context, context.CancelFunc
 	})
 }
 
-// holding makes the contexts of a hold, until the returned function is called: w.held ends with the lease, w.work also at a stop.
-// W.over returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice otherwise: an
+// holding makes the contexts of a hold, until the returned function is called: w.held ends with the lease, w.work
+// also at a stop.
+// W.over returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
+// otherwise: an
 // idle account's segment stays open for days.
 func (w *worker) holding(l *offsets.Lease) (end func()) {
 	epoch, term := l.State().Epoch, l.Term()
@@ -89,5 +92,6 @@ func (w *worker) explain(err error) error {
 	if owner := s.Owners[w.p]; owner != w.Instance {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
-	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than BRIDGE_TXN_TIMEOUT, or the frontier moves", err)
+	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+
+		"BRIDGE_TXN_TIMEOUT, or the frontier moves", err)
 }

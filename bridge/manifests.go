@@ -22,7 +22,8 @@ func newManifests(feed *source.Feed, poll time.Duration) *manifests {
 	return &manifests{feed: feed, poll: poll, turn: newTurn()}
 }
 
-// get returns the manifest of seg. The workers that wait for their turn want the same one; the reader may have time, and one that
+// get returns the manifest of seg. The workers that wait for their turn want the same one; the reader may have time,
+// and one that
 // waits may have to go.
 func (m *manifests) get(ctx context.Context, seg source.Segment) (source.Manifest, error) {
 	return m.getSince(ctx, seg, time.Time{})

@@ -12,7 +12,8 @@ import (
 // awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
 // delivered it: which leases this instance has, or another one has, changes at any moment.
 //
-// The feed must say twice that there is nothing more: a watermark that cannot be found for a moment looks like that, too,
+// The feed must say twice that there is nothing more: a watermark that cannot be found for a moment looks like that,
+// too,
 // and nobody would look again.
 func (b *Bridge) awaitAll(ctx context.Context) error {
 	for sure := false; ; {
@@ -21,7 +22,8 @@ func (b *Bridge) awaitAll(ctx context.Context) error {
 			return err
 		}
 		var all bool
-		if err := b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err }); err != nil {
+		err = b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err })
+		if err != nil {
 			return err
 		}
 		if all && sure {

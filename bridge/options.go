@@ -34,8 +34,9 @@ type Options struct {
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
 	TxnTimeout    time.Duration
-	EpochHeader   bool          // records and markers say in which epoch they were written: where a former owner can write late
-	Session       time.Duration // an instance that is silent for so long loses its leases
+	// records and markers say in which epoch they were written: where a former owner can write late
+	EpochHeader bool
+	Session     time.Duration // an instance that is silent for so long loses its leases
 
 	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
 	TopicLimit        int   // of topics that a template makes; 0: none
@@ -89,7 +90,8 @@ func (o *Options) lease() *offsets.Config {
 		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
 		Waiting: func(what string) {
-			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it", "wait", what,
+			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it",
+				"wait", what,
 				"open_for_more_than", o.TxnTimeout)
 		},
 	}

@@ -12,8 +12,10 @@ import (
 	"blobfeed/source"
 )
 
-// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others have delivered
-// more. Its old records stand behind newer ones then; its document says so, never counts, and makes the bridge deliver again from
+// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others
+// have delivered
+// more. Its old records stand behind newer ones then; its document says so, never counts, and makes the bridge
+// deliver again from
 // there, so that every key ends on its newest record. Markers do not fall.
 func TestPausedOwnerWrites(t *testing.T) {
 	hour := func(m *memory, name, status, a, b string) {
@@ -73,7 +75,8 @@ func TestPausedOwnerWrites(t *testing.T) {
 	}
 }
 
-// The old frontier of a paused instance is all that compaction has left, behind cursors of later segments. Without transactions that
+// The old frontier of a paused instance is all that compaction has left, behind cursors of later segments. Without
+// transactions that
 // can be; the bridge delivers again from there, and promises no less than before.
 func TestStaleFrontierIsLast(t *testing.T) {
 	m := newMemory()

@@ -21,7 +21,8 @@ import (
 	"blobfeed/source"
 )
 
-// At a start the view replays frontiers of the past, one by one: their segments are gone, and none of them says what to do (I10).
+// At a start the view replays frontiers of the past, one by one: their segments are gone, and none of them says what
+// to do (I10).
 func TestStartReplaysOldFrontiers(t *testing.T) {
 	const segments = 30
 	m := newMemory()
@@ -50,7 +51,8 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	}
 }
 
-// A segment's manifest goes while lease 1 has the events of its shard in memory, and ON_GAP=continue is set: lease 1 delivers them,
+// A segment's manifest goes while lease 1 has the events of its shard in memory, and ON_GAP=continue is set: lease 1
+// delivers them,
 // and the frontier waits for that (I4, I11).
 func TestGapWaitsForOtherLeases(t *testing.T) {
 	m := threeHours()
@@ -169,7 +171,8 @@ func TestBundleRefusedWithMarkersApart(t *testing.T) {
 	}
 }
 
-// Partitions are added to the offsets topic: shards would change their leases. That is refused, while the bridge is away and while it runs.
+// Partitions are added to the offsets topic: shards would change their leases. That is refused, while the bridge is
+// away and while it runs.
 func TestLeasesAdded(t *testing.T) {
 	grow := func(t *testing.T, c *kfake.Cluster, o Options) {
 		cl, err := kgo.NewClient(o.Client...)
@@ -217,7 +220,8 @@ func TestLeasesAdded(t *testing.T) {
 	})
 }
 
-// Two instances with --once: each ends when all that the feed holds is committed, whoever has the leases, and not before.
+// Two instances with --once: each ends when all that the feed holds is committed, whoever has the leases, and not
+// before.
 func TestOnceBesideOnce(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{Shards: 6})
 	must(t, live.Append(t.Context(), 300, nil))
@@ -271,7 +275,8 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	delivered("there is a later segment", false, func(*Bridge, *offsets.State) {})
 }
 
-// Without transactions, what a broker refuses stops everything behind it: events are delivered for the first time in their order.
+// Without transactions, what a broker refuses stops everything behind it: events are delivered for the first time in
+// their order.
 func TestRefusedBatchKeepsOrder(t *testing.T) {
 	feed := t.TempDir()
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6}, nil))
@@ -294,7 +299,8 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 	}
 }
 
-// A crash in catch-up without transactions: what comes again is not below a marker for the first time, and markers do not fall.
+// A crash in catch-up without transactions: what comes again is not below a marker for the first time, and markers do
+// not fall.
 func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	feed := t.TempDir()
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5}, nil))
@@ -325,7 +331,8 @@ func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	}
 }
 
-// firstDeliveries checks the events of a topic as they come for the first time: in order for each key, none below a marker.
+// firstDeliveries checks the events of a topic as they come for the first time: in order for each key, none below a
+// marker.
 func firstDeliveries(t *testing.T, c *kfake.Cluster) {
 	t.Helper()
 	seen, resolved, last := map[string]bool{}, map[int32]string{}, map[string]string{}

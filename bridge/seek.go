@@ -74,11 +74,14 @@ func (t Target) Move(f *offsets.Frontier) {
 	}
 }
 
-// endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the frontier that
-// names segments again, and the last marker once more, with a header that says where delivery continues. Records at or below that
+// endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the
+// frontier that
+// names segments again, and the last marker once more, with a header that says where delivery continues. Records at
+// or below that
 // marker may follow it, and keys may move to new partitions (I5). Where there was no marker yet, nothing was promised.
 //
-// After the intent, which this worker has read, every acquisition sees it (I10). Before it, an owner may have read the old place:
+// After the intent, which this worker has read, every acquisition sees it (I10). Before it, an owner may have read
+// the old place:
 //
 //	owner of lease 1                        seek, and the owner of lease 0
 //	reads an event of the old place
@@ -112,10 +115,11 @@ func (w *worker) endMove(f offsets.Frontier) (moved bool, err error) {
 	return true, w.lease.Commit(w.held, nil, &f)
 }
 
-// repair begins a move that delivers everything after a segment once more, since a former owner has written old records behind
+// repair begins a move that delivers everything after a segment once more, since a former owner has written old
+// records behind
 // newer ones. It happens only without transactions.
 func (w *worker) repair(s *offsets.State, after source.Segment) error {
-	w.Log.Warn("an instance that was paused has written old records behind newer ones; delivering again, so that every key ends on its newest",
+	w.Log.Warn("a paused instance has written old records behind newer ones; delivering again from there",
 		"after_segment", after, "at", s.Frontier.At())
 	return w.lease.Commit(w.held, nil, s.Repair(after))
 }
@@ -123,8 +127,10 @@ func (w *worker) repair(s *offsets.State, after source.Segment) error {
 // fencers is how many leases are fenced at a time: each takes a producer.
 const fencers = 4
 
-// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports whether each
-// that acquired its lease before now, and so perhaps before it could know of the move, has written a cursor of the new epoch.
+// fenceOthers ends what the owners of all other leases have open. Without transactions they are asked: it reports
+// whether each
+// that acquired its lease before now, and so perhaps before it could know of the move, has written a cursor of the
+// new epoch.
 func (w *worker) fenceOthers() (fenced bool, _ error) {
 	mutation.Crash("fences", "begun")
 	fences, ctx := errgroup.WithContext(w.work)

@@ -95,7 +95,8 @@ func TestEndIsInclusive(t *testing.T) {
 	}
 }
 
-// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later segment
+// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later
+// segment
 // to wait for.
 func TestEndEqualsLastMarker(t *testing.T) {
 	c := broker(t)
@@ -194,7 +195,8 @@ func TestChecklist48_FilterByContainer(t *testing.T) {
 	}
 }
 
-// A start that meets an unfinished transaction can't know the frontier yet. When it does, and the frontier says that all is
+// A start that meets an unfinished transaction can't know the frontier yet. When it does, and the frontier says that
+// all is
 // delivered up to another end, the run has not done what its settings ask for.
 func TestOtherEndBehindTransaction(t *testing.T) {
 	c := broker(t)

@@ -99,7 +99,8 @@ func (b *Bridge) partitions(ctx context.Context, names ...string) (map[string]in
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
-// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5). S is nil at a
+// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5). S is
+// nil at a
 // first start.
 func (w *worker) recount(f *offsets.Frontier, s *offsets.State) error {
 	if s != nil {

@@ -75,13 +75,16 @@ func (w *worker) awaitMore(ctx context.Context, m source.Manifest, moved, stuck 
 	}
 }
 
-// footprints is how much memory a byte of a record takes at most with all that is kept beside it, where filters leave most events.
+// footprints is how much memory a byte of a record takes at most with all that is kept beside it, where filters leave
+// most events.
 const footprints = 4
 
 // pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stuck says that
 // a shard of an open segment is damaged, and stays where it is: the pass ends without it, so that the others are listed again,
 // and it is told when the segment is finalized, which may be what its damage waits for.
-func (w *worker) pass(ctx context.Context, m source.Manifest, shards []int, readers map[int]*source.ShardReader) (stuck bool, _ error) {
+func (w *worker) pass(
+	ctx context.Context, m source.Manifest, shards []int, readers map[int]*source.ShardReader,
+) (stuck bool, _ error) {
 	w.memory.passing.Add(1)
 	ctx, cancel := context.WithCancelCause(ctx)
 	out := make(chan *batch, prefetch*len(shards))

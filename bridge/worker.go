@@ -144,8 +144,10 @@ func (w *worker) hold() error {
 	return context.Cause(w.held) // nil at a stop
 }
 
-// giveWay waits after another instance has taken the lease: for a session, in which the group tells this one that it is no
-// longer ours. Two instances that take it back at once would keep fencing each other. After a move nobody else wants it.
+// giveWay waits after another instance has taken the lease: for a session, in which the group tells this one that it
+// is no
+// longer ours. Two instances that take it back at once would keep fencing each other. After a move nobody else wants
+// it.
 func (w *worker) giveWay() error {
 	s, _, err := w.view.Get()
 	if err != nil || !w.fenced || s.Owners[w.p] == w.Instance {
@@ -181,7 +183,8 @@ func (w *worker) awaitWork() error {
 		if w.caughtUp(s) && s.Moving && !w.Transactional && !s.EnteredBy(w.p) {
 			return nil
 		}
-		if f := s.Frontier; w.caughtUp(s) && f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
+		f := s.Frontier
+		if w.caughtUp(s) && f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
 			m, _, err := w.current(s)
 			if errors.Is(err, errPast) {
 				continue
@@ -220,7 +223,8 @@ func (w *worker) step() error {
 			return err
 		}
 	}
-	if s.Moving && !w.Transactional && w.p != 0 && !s.EnteredBy(w.p) { // in place of a fence: what comes after it is of the new epoch
+	// in place of a fence: what comes after it is of the new epoch
+	if s.Moving && !w.Transactional && w.p != 0 && !s.EnteredBy(w.p) {
 		return w.lease.Commit(w.held, w.cursor, nil)
 	}
 	f := s.Frontier
@@ -314,7 +318,8 @@ func (w *worker) wait(changed <-chan struct{}) error {
 	return nil
 }
 
-// current reads the manifest of the current segment in s, for as long as it takes: trouble with the store is no reason to give
+// current reads the manifest of the current segment in s, for as long as it takes: trouble with the store is no
+// reason to give
 // up a lease. If retention has removed it, it returns the loss, and the manifest as the frontier remembers it.
 func (w *worker) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
 	ctx, done := w.during(s.Frontier.Current)

@@ -61,7 +61,8 @@ func (e *Encoder) KeyID() int {
 	return int(binary.BigEndian.Uint32(e.keyHead[1:]))
 }
 
-// PinKey makes keys begin with the id of another schema of the same fields: that of the topic whose partitions they keep.
+// PinKey makes keys begin with the id of another schema of the same fields: that of the topic whose partitions they
+// keep.
 func (e *Encoder) PinKey(id int) {
 	if e.o.KeyFormat == KeyAvro {
 		e.keyHead = confluent(id)

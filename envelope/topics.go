@@ -26,7 +26,8 @@ type Topics struct {
 // origin is what the template is filled with, but for what it does not name.
 type origin struct{ account, container string }
 
-// fills matches the names that Azure allows for accounts and containers. Only these fill a template. They hold no dot, so no
+// fills matches the names that Azure allows for accounts and containers. Only these fill a template. They hold no
+// dot, so no
 // container has a topic that is another one's topic of markers, and no underscore, which Kafka's own topics begin with.
 var fills = regexp.MustCompile(`^\$?[A-Za-z0-9-]+$`)
 
@@ -87,7 +88,8 @@ func (t *Topics) Of(ev *ocf.Event) (string, error) {
 }
 
 // Name returns the topic of the events of a container. It is an error if Azure allows no such name, or if that is the
-// topic of other events, too, that the template means to keep apart: names are cut at 249 bytes, and what is left may be
+// topic of other events, too, that the template means to keep apart: names are cut at 249 bytes, and what is left may
+// be
 // the same.
 func (t *Topics) Name(account, container string) (string, error) {
 	o := origin{account, container}

@@ -78,7 +78,8 @@ func TestTemplateMeets(t *testing.T) {
 	}
 }
 
-// No container has the topic of another one's markers, nor one of Kafka's own: its name would hold what Azure allows in none.
+// No container has the topic of another one's markers, nor one of Kafka's own: its name would hold what Azure allows
+// in none.
 func TestContainersOfNoAccount(t *testing.T) {
 	for _, container := range []string{"photos.resolved", "__consumer_offsets", "a/b", "a b", "$", "a$"} {
 		topics, err := NewTopics("{container}", "")

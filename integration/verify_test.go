@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// What the bridge writes to real Kafka, with a real registry, holds by its own judge, in each envelope and both formats.
+// What the bridge writes to real Kafka, with a real registry, holds by its own judge, in each envelope and both
+// formats.
 func TestVerifyForms(t *testing.T) {
 	for _, form := range []string{
 		"ENVELOPE=wrapped EVENTS=all", "ENVELOPE=wrapped DIFF=true DELETES=both", "ENVELOPE=bare", "ENVELOPE=row",

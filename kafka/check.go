@@ -113,7 +113,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 	return true
 }
 
-// transactionVersion returns the version of transactions that the brokers have agreed on. From 2 on (KIP-890) every transaction has
+// transactionVersion returns the version of transactions that the brokers have agreed on. From 2 on (KIP-890) every
+// transaction has
 // an epoch of its own, so what arrives late is refused.
 func transactionVersion(versions *kmsg.ApiVersionsResponse) int16 {
 	for _, f := range versions.FinalizedFeatures {
@@ -250,7 +251,8 @@ func (ck *checker) transactions(ctx context.Context) {
 	}
 }
 
-// leases looks whether each id of a lease is permitted, where ids are permitted one by one. Taking one would fence its owner,
+// leases looks whether each id of a lease is permitted, where ids are permitted one by one. Taking one would fence
+// its owner,
 // so this asks what Write includes: to describe it. Brokers before Kafka 3.0 can't be asked.
 func (ck *checker) leases(ctx context.Context) {
 	ids := ck.needs.leaseIDs()
@@ -274,7 +276,8 @@ func (ck *checker) leases(ctx context.Context) {
 		ck.grant("Write", "--transactional-id", missing...))
 }
 
-// grant returns the command that adds a permission. Names are literal: a prefix of one bridge's may be that of another's.
+// grant returns the command that adds a permission. Names are literal: a prefix of one bridge's may be that of
+// another's.
 func (ck *checker) grant(operation, resource string, names ...string) string {
 	who := "<principal>"
 	if s := ck.client.SASL; s != nil && s.Mechanism != "OAUTHBEARER" {

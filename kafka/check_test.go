@@ -125,7 +125,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Ids that are permitted one by one are looked at one by one, and the command names the literal ids: b-* would be those of a
+// Ids that are permitted one by one are looked at one by one, and the command names the literal ids: b-* would be
+// those of a
 // bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -249,7 +250,8 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it means.
+// Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it
+// means.
 func TestCheckTransactionVersion(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
 	if err != nil {

@@ -168,7 +168,8 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	return 0, refused
 }
 
-// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server gives none, and
+// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server gives none,
+// and
 // that of a registry repeats the status where it does not know the path.
 func knows(answer *sr.ResponseError) bool {
 	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound

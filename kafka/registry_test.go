@@ -146,7 +146,8 @@ func TestRegistryURLs(t *testing.T) {
 	}
 }
 
-// A 404 that is not a registry's says nothing about the schema: the next address is asked. It is for good only where all
+// A 404 that is not a registry's says nothing about the schema: the next address is asked. It is for good only where
+// all
 // addresses answer so.
 func TestRegistryURLsWithoutRegistry(t *testing.T) {
 	for _, body := range []string{`<html>nothing here</html>`, `{"error_code":404,"message":"HTTP 404 Not Found"}`} {

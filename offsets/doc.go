@@ -32,7 +32,8 @@
 //
 // # Without transactions
 //
-// There is no fence. A document names the acquisition that it was written under, and one of a former owner does not count
+// There is no fence. A document names the acquisition that it was written under, and one of a former owner does not
+// count
 // (type mark); a lease ends with its Session; a round keeps batches in order.
 //
 // # Concurrency

@@ -56,11 +56,13 @@ type Lease struct {
 // maxDocument is below the largest request that the client sends.
 const maxDocument = 64 << 20
 
-// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id, or they
+// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id,
+// or they
 // ended its transaction after TxnTimeout. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that was the
+// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that
+// was the
 // last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
 	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
@@ -156,7 +158,8 @@ func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 // Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
 // client until Commit returns. Errors show in Commit, and in Err before that.
 //
-// After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out of order.
+// After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
+// of order.
 func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 	if err := l.Err(); err != nil {
 		return err
@@ -174,7 +177,8 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 			return err
 		}
 	}
-	// Not with ctx: a record that is cancelled while kgo loads its producer's id is tried again at once, without an end (1.22.2).
+	// Not with ctx: a record that is cancelled while kgo loads its producer's id is tried again at once, without an end
+	// (1.22.2).
 	// What waits ends with the context of Flush, and Close drops what is buffered.
 	l.cl.Produce(context.Background(), r, l.promise)
 	return nil
@@ -349,7 +353,8 @@ func (l *Lease) Check() error {
 // abandon is how long a failed acquisition waits for the brokers to end its transaction.
 const abandon = time.Second
 
-// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and what it got may
+// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and
+// what it got may
 // come late: the header epoch is for that.
 const answers = 5 * time.Second
 

@@ -12,11 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Session is this instance's membership of the group, by the clock. Without transactions a lease ends with it: brokers would
+// Session is this instance's membership of the group, by the clock. Without transactions a lease ends with it:
+// brokers would
 // take whatever a paused process sends when it wakes up, while another instance works on.
 //
-// The coordinator counts a session from the last request that it got, so it is counted here from when that request was sent.
-// A lapse is a time between two of them that was longer than a session. What was acquired before a lapse is void, whatever the
+// The coordinator counts a session from the last request that it got, so it is counted here from when that request
+// was sent.
+// A lapse is a time between two of them that was longer than a session. What was acquired before a lapse is void,
+// whatever the
 // coordinator says after it.
 type Session struct {
 	timeout time.Duration
@@ -68,7 +71,8 @@ func (s *Session) begin() (alive func() error) {
 	}
 }
 
-// elapsed is the longer of what the monotonic clock says, which stands while a machine sleeps, and of what the other one says.
+// elapsed is the longer of what the monotonic clock says, which stands while a machine sleeps, and of what the other
+// one says.
 func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }

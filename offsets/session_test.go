@@ -13,7 +13,8 @@ import (
 	"blobfeed/source"
 )
 
-// A process sleeps for longer than its session, with records in its producer. When it wakes up and the group confirms it again,
+// A process sleeps for longer than its session, with records in its producer. When it wakes up and the group confirms
+// it again,
 // nothing of the hold of before is sent, by no connection; a new acquisition writes.
 func TestLapsedLeaseSendsNothing(t *testing.T) {
 	cfg, ctx := cluster(t)
@@ -67,7 +68,8 @@ func records(t *testing.T, ctx context.Context, cfg *Config, topic string) (n in
 	return n
 }
 
-// Without transactions a document of an older term never counts, wherever it stands; it leaves a mark until a move has settled it.
+// Without transactions a document of an older term never counts, wherever it stands; it leaves a mark until a move
+// has settled it.
 func TestStaleDocuments(t *testing.T) {
 	cfg, ctx := cluster(t)
 	cfg.Transactional = false
@@ -121,7 +123,8 @@ func TestStaleDocuments(t *testing.T) {
 	}
 }
 
-// An acquisition waits for a transaction that is open in partition 0, and says so when it takes longer than one may be open. Then it
+// An acquisition waits for a transaction that is open in partition 0, and says so when it takes longer than one may
+// be open. Then it
 // holds the frontier of that transaction.
 func TestAcquireSaysWhatItWaitsFor(t *testing.T) {
 	cfg, ctx := cluster(t)

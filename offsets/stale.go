@@ -7,10 +7,14 @@ import (
 	"blobfeed/source"
 )
 
-// Without transactions nothing fences a former owner: one that was paused may write, behind the records of its successor, what
-// it had in memory, and then its document. That document is stale: an owner record with a higher offset stands before it. It
-// never counts, but it says that old records stand behind newer ones in the topics of records, so the keys of these must be
-// delivered once more. The mark it leaves is the same for every reader of the topic, and stays until a move of the frontier
+// Without transactions nothing fences a former owner: one that was paused may write, behind the records of its
+// successor, what
+// it had in memory, and then its document. That document is stale: an owner record with a higher offset stands before
+// it. It
+// never counts, but it says that old records stand behind newer ones in the topics of records, so the keys of these
+// must be
+// delivered once more. The mark it leaves is the same for every reader of the topic, and stays until a move of the
+// frontier
 // has settled it.
 type mark struct {
 	lease  int32
@@ -52,7 +56,8 @@ func (s *State) settle(seen []int64) {
 
 func (s *State) settled(m mark) bool { return int(m.lease) < len(s.seen) && m.offset < s.seen[m.lease] }
 
-// Regressed reports whether a former owner has written late, and the segment after which everything has to be delivered once
+// Regressed reports whether a former owner has written late, and the segment after which everything has to be
+// delivered once
 // more, so that every key ends on its newest record.
 func (s *State) Regressed() (after source.Segment, ok bool) {
 	for _, m := range s.marks {
@@ -69,7 +74,8 @@ func (s *State) Regressed() (after source.Segment, ok bool) {
 	return after, ok
 }
 
-// Repair returns the frontier of a move that delivers everything after a segment once more. What was promised stays promised.
+// Repair returns the frontier of a move that delivers everything after a segment once more. What was promised stays
+// promised.
 func (s *State) Repair(after source.Segment) *Frontier {
 	f := *s.Frontier
 	f.Epoch, f.Moving, f.Seen = s.Epoch, true, slices.Clone(s.next)
@@ -93,7 +99,8 @@ func (s *State) Repair(after source.Segment) *Frontier {
 	return &f
 }
 
-// Entered reports whether the owners of all leases that were ever acquired have written a cursor in the epoch of the frontier.
+// Entered reports whether the owners of all leases that were ever acquired have written a cursor in the epoch of the
+// frontier.
 // Without transactions that takes the place of a fence: what an owner writes after it is of the new epoch.
 func (s *State) Entered() bool {
 	for p := range s.Owners {

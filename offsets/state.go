@@ -112,13 +112,15 @@ func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && 
 // Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave cursors behind.
 func (c *Cursor) Over(f *Frontier) bool { return f != nil && c.Segment.Compare(f.Completed) <= 0 }
 
-// Beyond reports whether the cursor is ahead of f. With transactions it never is for the lease's owner (R1); without them f
+// Beyond reports whether the cursor is ahead of f. With transactions it never is for the lease's owner (R1); without
+// them f
 // may be the record of a former owner that was paused.
 func (c *Cursor) Beyond(f *Frontier) bool {
 	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.At()) > 0
 }
 
-// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics that the
+// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics that
+// the
 // frontier may not know yet (I5, I6).
 func (c *Cursor) void(epoch int64) *Cursor {
 	return &Cursor{
@@ -136,7 +138,8 @@ type Frontier struct {
 	Time    time.Time `json:"timestamp"`
 	// Epoch rises with every move outside the barrier (seek, reset), which voids the position of every cursor.
 	Epoch int64 `json:"epoch,omitempty"`
-	// Term is that of the acquisition that this was written under, and Base was Completed before. Only without transactions.
+	// Term is that of the acquisition that this was written under, and Base was Completed before. Only without
+	// transactions.
 	Term int64          `json:"term,omitempty"`
 	Base source.Segment `json:"base,omitzero"`
 	// Seen is, of a move that repairs, the end of each partition that it was decided by: see State.Regressed.
@@ -147,16 +150,19 @@ type Frontier struct {
 	Reset bool `json:"reset,omitempty"`
 	// Born is the epoch of the first frontier after a reset. A cursor of an earlier epoch does not count at all.
 	Born int64 `json:"born,omitempty"`
-	// Leases is the number of leases, and so of partitions of the topic. It never changes: shard SS is of lease SS mod Leases.
+	// Leases is the number of leases, and so of partitions of the topic. It never changes: shard SS is of lease SS mod
+	// Leases.
 	Leases    int            `json:"leases,omitempty"`
 	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
 	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
-	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the manifest before
+	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the manifest
+	// before
 	// the segment is complete. After it is complete, Ends is that of Completed.
 	Shards   []int     `json:"shards,omitempty"`
 	Ends     time.Time `json:"ends,omitzero"`
 	Resolved string    `json:"resolved"` // the last marker, "<ns>.<10 digits>", or "" before the first
-	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them they are in the
+	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them they are in
+	// the
 	// frontier's own transaction.
 	Owed  bool   `json:"owed,omitempty"`
 	Feed  string `json:"feed"`            // identity of the account or directory
@@ -181,7 +187,8 @@ func (f *Frontier) At() source.Segment {
 	return f.Current
 }
 
-// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions a former
+// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions a
+// former
 // owner of lease 0 that was paused can write an old frontier behind the newer ones, and compaction then removes those.
 func (f *Frontier) Behind(cursors []*Cursor) bool {
 	for _, c := range cursors {

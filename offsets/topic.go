@@ -23,7 +23,8 @@ var settings = map[string]string{
 	"min.cleanable.dirty.ratio": "0.1",
 }
 
-// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable until the keeper
+// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable until
+// the keeper
 // of the frontier has repaired what stands behind it.
 var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
 

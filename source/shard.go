@@ -99,7 +99,8 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 }
 
 // Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to continue. With a
-// DamageError, b has the block's events before the damage. The call after that, and after an ErrNotFound, lists and reads
+// DamageError, b has the block's events before the damage. The call after that, and after an ErrNotFound, lists and
+// reads
 // again: damage may also be in what is between here and the service, and retention may have removed what was listed.
 func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	b.Events = b.Events[:0]

@@ -49,7 +49,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has counted would
+// How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has counted
+// would
 // say "caught up" in the middle of a catch-up.
 func TestAheadIsKnownOrNull(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)

@@ -22,18 +22,24 @@
 // # What is read
 //
 // The headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), whatever the envelope and the format.
-// Where a record has none of them (HEADERS=none), the value is asked, in JSON, or in Avro if Record.Avro finds schemas: for
-// event_id and sequencer of the row, for updated and resolved. The position is nowhere else, so Order, Progress and Barrier
+// Where a record has none of them (HEADERS=none), the value is asked, in JSON, or in Avro if Record.Avro finds
+// schemas: for
+// event_id and sequencer of the row, for updated and resolved. The position is nowhere else, so Order, Progress and
+// Barrier
 // can't be used then. A record that identifies nothing is a failure, not a pass.
 //
-// The promises are those of DELIVERY=exactly_once. With at_least_once, events may come again: then show the other validators
-// only what Seen has not seen, leave Unique out, and Replay wants ReplayRepeats. With DELETES=both a tombstone may follow its
+// The promises are those of DELIVERY=exactly_once. With at_least_once, events may come again: then show the other
+// validators
+// only what Seen has not seen, leave Unique out, and Replay wants ReplayRepeats. With DELETES=both a tombstone may
+// follow its
 // deletion. In a compacted topic (ReplayLatest) events are missing by design, and so are markers.
 //
-// A marker says its time in its value, which is what Flink reads, and in its header; both count. Markers that have a topic of
+// A marker says its time in its value, which is what Flink reads, and in its header; both count. Markers that have a
+// topic of
 // their own are put among the records by Aside, and then judged like others.
 //
-// A setting that may change, such as DIFF, makes other records of the same events. Replay.Or says how an event came before the
+// A setting that may change, such as DIFF, makes other records of the same events. Replay.Or says how an event came
+// before the
 // change: records like that are right in front of all others of their partition.
 //
 // A marker with a header seek says that the bridge was moved on purpose: behind it, on its partition, events may come again,

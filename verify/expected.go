@@ -25,7 +25,8 @@ func (v *Resolved) Expect(resolved string) {
 	}
 }
 
-// Former says how the marker of a segment was before a change of settings: right in front of all that are as expected now.
+// Former says how the marker of a segment was before a change of settings: right in front of all that are as expected
+// now.
 func (v *Resolved) Former(resolved string) {
 	at, ok := parseClock([]byte(resolved))
 	if !ok {

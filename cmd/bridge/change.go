@@ -133,7 +133,8 @@ func seized(ctx context.Context, r *reader, leases int, do func(context.Context,
 		err = do(ctx, s)
 	}
 	if errors.Is(err, offsets.ErrFenced) {
-		return fmt.Errorf("%w: an instance that runs has taken lease 0 back, and nothing has changed; repeat the command", err)
+		return fmt.Errorf("%w: an instance that runs has taken lease 0 back, and nothing has changed; "+
+			"repeat the command", err)
 	}
 	return err
 }

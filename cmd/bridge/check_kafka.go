@@ -56,7 +56,8 @@ func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier,
 	return f, err
 }
 
-// checkState compares the settings with those of the records that are there, and looks for another bridge's: run refuses both.
+// checkState compares the settings with those of the records that are there, and looks for another bridge's: run
+// refuses both.
 func checkState(ctx context.Context, c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
 	o, err := options(c, observe{})
 	if err != nil {

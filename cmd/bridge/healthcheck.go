@@ -44,7 +44,8 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	if err != nil {
 		return &usageError{fmt.Errorf("%s: %w", httpAddr, err)}
 	}
-	// Not the default client: a proxy of the environment's does not know our loopback. The certificate has the names by which
+	// Not the default client: a proxy of the environment's does not know our loopback. The certificate has the names by
+	// which
 	// others ask, and nothing secret is sent.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)

@@ -29,7 +29,8 @@ func limitMemory(c *config.Config, o *bridge.Options) int64 {
 		return 0
 	}
 	debug.SetMemoryLimit(limit - min(limit/4, ownPages))
-	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and what is
+	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and
+	// what is
 	// always there.
 	o.BufferBytes = int(max(limit/8*3, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, limit/32)

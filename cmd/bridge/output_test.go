@@ -90,7 +90,8 @@ func TestVerifyRegistersNothing(t *testing.T) {
 	}
 }
 
-// A container whose topic has no schema in the registry does not end the instance: somebody may register the schema yet. The
+// A container whose topic has no schema in the registry does not end the instance: somebody may register the schema
+// yet. The
 // status says what is missing.
 func TestContainerWithoutSchema(t *testing.T) {
 	registry := srfake.New()

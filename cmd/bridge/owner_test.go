@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each way out that
+// The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each way out
+// that
 // they name works.
 func TestSecondBridgeOnATopic(t *testing.T) {
 	c := clusterFor(t)

@@ -13,7 +13,8 @@ import (
 )
 
 // replayedKeys returns the id of the schema that a replay has to write keys with, 0 where keys have none. An Avro key
-// begins with that id, and the partition is chosen by all bytes of the key. The topic of the replay has a schema of its own,
+// begins with that id, and the partition is chosen by all bytes of the key. The topic of the replay has a schema of
+// its own,
 // so with its id the keys would land in other partitions than the live ones.
 func replayedKeys(ctx context.Context, live, replay *config.Config) (int, error) {
 	record, topics, _, err := output(live, "", nil)

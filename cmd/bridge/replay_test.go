@@ -113,7 +113,8 @@ func TestReplayRefuses(t *testing.T) {
 	}
 }
 
-// An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would be others, in
+// An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would be
+// others, in
 // other partitions. Also when it is interrupted, and the live bridge is reset meanwhile.
 func TestReplayAvroKeys(t *testing.T) {
 	registry := srfake.New()

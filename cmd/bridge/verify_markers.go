@@ -112,7 +112,8 @@ func (p *feedPass) delivered(s *subject, i int) bool {
 	return c.noted >= c.ends[i]
 }
 
-// formerSlack returns the BRIDGE_RESOLVED_SLACK by which the feed gives reason for markers, if there is one. Of several, which
+// formerSlack returns the BRIDGE_RESOLVED_SLACK by which the feed gives reason for markers, if there is one. Of
+// several, which
 // differ by whole segments, it is the shortest.
 func (p *feedPass) formerSlack(markers []string) *time.Duration {
 	var at []time.Time

@@ -22,7 +22,8 @@ type scene struct {
 	base  verification // by the settings of the form
 }
 
-// spec is of small feeds. They have no changes of properties, of which feedsim says a former content type that no event had.
+// spec is of small feeds. They have no changes of properties, of which feedsim says a former content type that no
+// event had.
 var spec = feedsim.Spec{Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 16, Mix: feedsim.Mix{
 	Created: 60, Deleted: 12, Undeleted: 1, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 3, SnapshotDeleted: 1,
 }}

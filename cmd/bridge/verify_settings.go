@@ -133,7 +133,8 @@ func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
 	return extra
 }
 
-// explain judges a topic again, with older records and markers as other settings made them, if that explains what differs.
+// explain judges a topic again, with older records and markers as other settings made them, if that explains what
+// differs.
 func (v *verification) explain(
 	ctx context.Context, s *subject, pass *feedPass, state *progressState, before *report,
 ) (*report, error) {

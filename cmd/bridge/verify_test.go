@@ -81,7 +81,8 @@ func statusFrom(t *testing.T, stdout string) (r report, of map[string]string) {
 	return r, of
 }
 
-// What the bridge delivers of the real feed holds, and what is missing or doubled on a broker is found and named. All other
+// What the bridge delivers of the real feed holds, and what is missing or doubled on a broker is found and named. All
+// other
 // faults are in TestVerifyIsRight.
 func TestVerify(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020")
