@@ -16,15 +16,15 @@ import (
 // its newest record: bridge verify judges that.
 func TestAtLeastOnce(t *testing.T) {
 	dir := t.TempDir()
-	// Segments of 18 KB, so that bundles take them.
-	feed := feedsim.Spec{Seed: 3, Segments: 400, Shards: 3, EventsPerSegment: 200, BlockEvents: 25, Blobs: 800}
+	// Small segments and large bundles, so that a kill meets one in the middle.
+	feed := feedsim.Spec{Seed: 3, Segments: 400, Shards: 3, EventsPerSegment: 500, BlockEvents: 50, Blobs: 800}
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feed, nil); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings := []string{
 		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
-		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "BUNDLE_BYTES=1MiB",
+		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "BUNDLE_BYTES=32MiB",
 	}
 	c := consume(t, shared.KafkaBrokers, topic)
 	progress := func(what string) {
