@@ -14,9 +14,6 @@ import (
 	"blobfeed/source"
 )
 
-// tries is how often an operator starts a seek that fails: an instance may take lease 0 back in the middle of it.
-const tries = 5
-
 // Seek starts the program's verb that moves the bridge to a segment, though instances run.
 func (w *World) Seek(to string, env ...string) (*Instance, error) {
 	w.mu.Lock()
@@ -187,11 +184,12 @@ func (r *run) seek(ctx context.Context, f Fault) error {
 	return nil
 }
 
-func (r *run) move(ctx context.Context, to string, crash time.Duration) (err error) {
+// move repeats the seek until it is decided, as an operator does: an instance may have taken lease 0 back, or a broker be down.
+func (r *run) move(ctx context.Context, to string, crash time.Duration) error {
 	before := r.judge.Seeks()
-	for n := range tries {
-		var i *Instance
-		if i, err = r.Seek(to); err != nil {
+	for began, n := time.Now(), 1; ; n++ {
+		i, err := r.Seek(to)
+		if err != nil {
 			return err
 		}
 		if crash > 0 {
@@ -204,12 +202,19 @@ func (r *run) move(ctx context.Context, to string, crash time.Duration) (err err
 			}
 		}
 		if err = i.Wait(settleLimit); err == nil {
-			r.Logf("%s is decided, try %d", i.Name, n+1)
+			r.Logf("%s is decided, try %d", i.Name, n)
 			return Await(ctx, endLimit, "a marker of the seek to "+to, func(context.Context) (bool, error) {
 				return r.judge.Sought(to, before), nil
 			})
 		}
 		r.Logf("%v", err)
+		if time.Since(began) > settleLimit {
+			return err
+		}
+		select {
+		case <-time.After(500 * time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
-	return err
 }
