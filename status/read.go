@@ -46,10 +46,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 
 // State reads what is committed to the topic.
 func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
-	ends, err := r.Admin.ListCommittedOffsets(ctx, r.Topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := r.ends(ctx)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, &NeverRanError{r.Topic}
 	}
@@ -61,6 +58,40 @@ func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 		at[p] = end.Offset
 	}
 	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
+}
+
+// undecided is how long a transaction may stay open before the state is read without it. Brokers acknowledge a commit some
+// moments before readers see it, and a report right after a run must not miss that; but the owner of a transaction may be dead.
+const undecided = time.Second
+
+// ends returns the offset up to which each partition can be read.
+func (r *Reader) ends(ctx context.Context) (kadm.ListedOffsets, error) {
+	for began := time.Now(); ; {
+		all, err := r.Admin.ListEndOffsets(ctx, r.Topic)
+		if err == nil {
+			err = all.Error()
+		}
+		if err != nil {
+			return nil, err
+		}
+		committed, err := r.Admin.ListCommittedOffsets(ctx, r.Topic)
+		if err == nil {
+			err = committed.Error()
+		}
+		open := false
+		all.Each(func(end kadm.ListedOffset) {
+			have, _ := committed.Lookup(end.Topic, end.Partition)
+			open = open || have.Offset < end.Offset
+		})
+		if err != nil || !open || time.Since(began) > undecided {
+			return committed, err
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // Group reads who lives.
