@@ -105,7 +105,7 @@ func TestContainerWithoutSchema(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan int, 1)
-	var stderr strings.Builder
+	var stderr safeBuffer // the log and the last error come from two goroutines
 	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, &stderr) }()
 	await(t, "the status says so", func() bool {
 		code, stdout, _ := call(t, "status")
