@@ -177,10 +177,7 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 			return err
 		}
 	}
-	// Not with ctx: a record that is cancelled while kgo loads its producer's id is tried again at once, without an end
-	// (1.22.2).
-	// What waits ends with the context of Flush, and Close drops what is buffered.
-	l.cl.Produce(context.Background(), r, l.promise)
+	l.cl.Produce(ctx, r, l.promise)
 	return nil
 }
 
