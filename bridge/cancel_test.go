@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/kafka"
+	"blobfeed/internal/kafka"
 )
 
 // ensureMarkers makes sure that the topic of markers has at least the partitions of the topic that they speak of.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
 

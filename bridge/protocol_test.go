@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )

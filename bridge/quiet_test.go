@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )

@@ -10,10 +10,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
-	"blobfeed/status"
 )
 
 // seize takes all leases of a bridge, as seek does.

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 	"blobfeed/verify"
 )

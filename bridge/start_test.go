@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
 

@@ -115,7 +115,7 @@ func TestDockerignore(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for _, needed := range []string{"go.mod", "go.sum", "cmd", "bridge", "config", "kafka", "logging", "check", "integration", "integration/feedsim"} {
+	for _, needed := range []string{"go.mod", "go.sum", "cmd", "bridge", "envelope", "internal", "offsets", "partitioner", "resolved", "source", "verify"} {
 		if slices.Contains(lines, needed) {
 			t.Errorf("%s is left out", needed)
 		}

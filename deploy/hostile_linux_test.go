@@ -19,7 +19,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 )
 
 // hostileChunk is a chunk of one deflated block behind good ones: so many records, of these bytes, by this schema.

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/envelope"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

@@ -12,9 +12,9 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"blobfeed/integration/feedsim"
-	"blobfeed/integration/feedsim/blobsink"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/feedsim/blobsink"
 	"blobfeed/source/azure"
 )
 

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 )
 
 // On a real registry and brokers: before the first run the topic of markers and the schemas are not there and can be made;

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"blobfeed/integration/consumers/hours"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 )
 
 // released is the count of a window, and the watermark that released it.

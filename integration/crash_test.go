@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )

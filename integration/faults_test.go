@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"blobfeed/integration/faults"
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/ops"
+	"blobfeed/internal/ops"
 )
 
 // eventually asks until cond holds.

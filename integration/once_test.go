@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"blobfeed/integration/faults"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

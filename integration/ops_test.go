@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
-	"blobfeed/ops"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/ops"
 )
 
 // growing starts the program on a feed in blob storage that the test lets grow.

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/config"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/config"
 )
 
 var (

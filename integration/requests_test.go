@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"blobfeed/integration/faults"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

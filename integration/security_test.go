@@ -16,9 +16,9 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/check"
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/check"
+	"blobfeed/internal/feedsim"
 )
 
 // secureStack starts brokers that want credentials.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/integration/feedsim"
-	"blobfeed/status"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/status"
 	"blobfeed/verify"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/kafka"
+	"blobfeed/internal/kafka"
 )
 
 // settings of the topic.

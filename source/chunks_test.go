@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/check"
-	"blobfeed/config"
+	"blobfeed/internal/check"
+	"blobfeed/internal/config"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 )

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"blobfeed/check"
-	"blobfeed/config"
 	"blobfeed/envelope"
-	"blobfeed/kafka"
+	"blobfeed/internal/check"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 )
 
 // checkKafka looks at the brokers.

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"blobfeed/bridge"
-	"blobfeed/check"
-	"blobfeed/config"
+	"blobfeed/internal/check"
+	"blobfeed/internal/config"
 	"blobfeed/offsets"
 )
 

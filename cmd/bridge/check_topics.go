@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 
-	"blobfeed/check"
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/check"
+	"blobfeed/internal/config"
 	"blobfeed/offsets"
 )
 

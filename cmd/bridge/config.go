@@ -8,8 +8,8 @@ import (
 	"io"
 	"text/tabwriter"
 
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {

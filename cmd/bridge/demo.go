@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/config"
+	"blobfeed/internal/feedsim"
 	"blobfeed/internal/plain"
 )
 

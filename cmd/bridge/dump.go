@@ -10,8 +10,8 @@ import (
 	"strconv"
 	"strings"
 
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"

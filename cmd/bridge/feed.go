@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/config"
+	"blobfeed/internal/config"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/dir"

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/config"
+	"blobfeed/internal/config"
 )
 
 // healthcheckVerb asks the instance of this machine, or container, how it is. Of the settings it needs two.

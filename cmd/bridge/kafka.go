@@ -9,8 +9,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"blobfeed/config"
-	"blobfeed/kafka"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
 	"blobfeed/source/azure"
 )
 

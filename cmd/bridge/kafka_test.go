@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"blobfeed/config"
+	"blobfeed/internal/config"
 )
 
 // Kafka's tokens come from where the settings say, and follow their file.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/check"
-	"blobfeed/config"
+	"blobfeed/internal/check"
+	"blobfeed/internal/config"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"

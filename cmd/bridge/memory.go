@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
+	"blobfeed/internal/config"
 	"blobfeed/source/ocf"
 )
 

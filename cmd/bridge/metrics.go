@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io"
 
-	"blobfeed/ops"
+	"blobfeed/internal/ops"
 )
 
 func metricsVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
 	"blobfeed/envelope"
-	"blobfeed/kafka"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
 )
 
 // asked is told of requests to the schema registry; nil tells nobody.

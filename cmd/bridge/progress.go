@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
+	"blobfeed/internal/config"
+	"blobfeed/internal/logging"
 	"blobfeed/internal/plain"
-	"blobfeed/logging"
 )
 
 // progress tells a person how far the bridge is: one live line on a terminal, a log line now and then elsewhere.

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
-	"blobfeed/ops"
+	"blobfeed/internal/config"
+	"blobfeed/internal/ops"
 )
 
 // safeBuffer may be read while it is written.

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
+	"blobfeed/internal/config"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 )
 
 const replayHelp = `

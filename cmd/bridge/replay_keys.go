@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 )
 
 // replayedKeys returns the id of the schema that a replay has to write keys with, 0 where keys have none. An Avro key

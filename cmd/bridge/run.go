@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
 	"blobfeed/envelope"
-	"blobfeed/ops"
+	"blobfeed/internal/config"
+	"blobfeed/internal/ops"
+	"blobfeed/internal/tracing"
 	"blobfeed/partitioner"
 	"blobfeed/source"
-	"blobfeed/tracing"
 )
 
 func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {

@@ -19,8 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/config"
-	"blobfeed/kafka"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
 )
 
 // planted are secrets in the forms that output might have them in.

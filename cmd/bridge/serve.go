@@ -10,8 +10,8 @@ import (
 	"os"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
-	"blobfeed/ops"
+	"blobfeed/internal/config"
+	"blobfeed/internal/ops"
 )
 
 const httpAddr = config.Prefix + "_HTTP_ADDR"

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/config"
 	"blobfeed/integration/pki"
+	"blobfeed/internal/config"
 )
 
 func TestHealthcheck(t *testing.T) {

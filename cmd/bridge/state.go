@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/config"
+	"blobfeed/internal/config"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 )
 
 // stateTimeout is when reading the bridge's topic is given up.

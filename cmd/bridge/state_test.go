@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 	"blobfeed/verify"
 )
 

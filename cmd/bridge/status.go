@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"blobfeed/internal/plain"
-	"blobfeed/status"
+	"blobfeed/internal/status"
 )
 
 const statusHelp = `

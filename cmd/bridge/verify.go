@@ -13,8 +13,8 @@ import (
 	"syscall"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
 	"blobfeed/verify"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
-	"blobfeed/status"
 )
 
 // brokerPatience is how long brokers may take to answer, or a partition to send what is said to be there.

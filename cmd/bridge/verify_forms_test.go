@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 )
 
 // form is a way in which topics are written.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"blobfeed/config"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
 	"blobfeed/verify"
 )
 

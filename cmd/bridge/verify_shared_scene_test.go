@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/config"
+	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/kafka"
+	"blobfeed/internal/kafka"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )

@@ -16,8 +16,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
-	"blobfeed/config"
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/config"
+	"blobfeed/internal/feedsim"
 )
 
 const written = "changes" // the topic that the bridge writes

@@ -7,8 +7,8 @@ import (
 	"os"
 	"time"
 
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
 )
 
 // catchUp delivers a feed of many segments with 20 events each, in bundles, and then a part of it segment by segment.

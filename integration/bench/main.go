@@ -24,9 +24,9 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
-	"blobfeed/kafka"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/kafka"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 	"blobfeed/source/dir"

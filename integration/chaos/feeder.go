@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 )
 
 // feeder appends to a feed as if time went fast.

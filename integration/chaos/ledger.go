@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

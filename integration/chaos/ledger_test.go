@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
 

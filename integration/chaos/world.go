@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/integration/feedsim"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
 )
 
 // partitions of the topics.

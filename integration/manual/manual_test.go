@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/config"
+	"blobfeed/internal/config"
 )
 
 const root = "../.."

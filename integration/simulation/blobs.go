@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/kafka"
+	"blobfeed/internal/kafka"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )

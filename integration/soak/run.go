@@ -17,9 +17,9 @@ import (
 	"time"
 
 	"blobfeed/integration/chaos"
-	"blobfeed/integration/feedsim"
-	"blobfeed/integration/feedsim/blobsink"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/feedsim/blobsink"
 )
 
 // Options say what a run is.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sr"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 	"blobfeed/internal/outbound"
 )
 

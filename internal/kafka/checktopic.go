@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 )
 
 // topic looks at one topic: is it there, may we use it, do its settings keep what the bridge promises?

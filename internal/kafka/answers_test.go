@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 	"blobfeed/internal/outbound"
 	"blobfeed/internal/plain"
 )

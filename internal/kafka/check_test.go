@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 )
 
 // A topic's settings are judged by what its records need.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 )
 
 // Reach, credentials and schemas are told, and nothing is registered.

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
-	"blobfeed/check"
+	"blobfeed/internal/check"
 )
 
 // checkTimeout bounds each question to the brokers.

@@ -18,11 +18,11 @@ import (
 func TestKeys(t *testing.T) {
 	snake := regexp.MustCompile(`^[a-z][a-z_]*$`)
 	calls := 0
-	err := fs.WalkDir(os.DirFS(".."), ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
 			return err
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), "../"+name, nil, 0)
+		file, err := parser.ParseFile(token.NewFileSet(), "../../"+name, nil, 0)
 		if err != nil {
 			return err
 		}

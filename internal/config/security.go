@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/kafka"
+	"blobfeed/internal/kafka"
 )
 
 // entra are the values of KAFKA_SASL_TOKENS by which tokens come from Entra ID.

@@ -27,7 +27,7 @@ func TestDeployAsksForMetricsThatExist(t *testing.T) {
 		}
 	}
 	name := regexp.MustCompile(Namespace + `_[a-z0-9_]+`)
-	for _, file := range []string{"../deploy/prometheus/alerts.yaml", "../deploy/prometheus/alerts_test.yaml", "../deploy/grafana/bridge.json", "../docs/operations.md"} {
+	for _, file := range []string{"../../deploy/prometheus/alerts.yaml", "../../deploy/prometheus/alerts_test.yaml", "../../deploy/grafana/bridge.json", "../../docs/operations.md"} {
 		used := name.FindAllString(read(t, file), -1)
 		if len(used) == 0 {
 			t.Errorf("%s uses no metric", file)
@@ -39,14 +39,14 @@ func TestDeployAsksForMetricsThatExist(t *testing.T) {
 		}
 	}
 	var dashboard struct{ Panels []struct{ Title string } }
-	if err := json.Unmarshal([]byte(read(t, "../deploy/grafana/bridge.json")), &dashboard); err != nil || len(dashboard.Panels) < 20 {
+	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/bridge.json")), &dashboard); err != nil || len(dashboard.Panels) < 20 {
 		t.Errorf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
 	}
 }
 
 // Neither alerts nor dashboard take several bridges for one: one that is well would hide the others.
 func TestDeployKeepsBridgesApart(t *testing.T) {
-	alerts := read(t, "../deploy/prometheus/alerts.yaml")
+	alerts := read(t, "../../deploy/prometheus/alerts.yaml")
 	for _, a := range regexp.MustCompile(`\b(?:sum|max|min|avg|count|group) ?(?:by )?\(.{0,15}`).FindAllString(alerts, -1) {
 		if !strings.Contains(a, " by (namespace, job") {
 			t.Errorf("the alerts ask for %s…", a)
@@ -61,7 +61,7 @@ func TestDeployKeepsBridgesApart(t *testing.T) {
 		}
 		Panels []struct{ Targets []struct{ Expr string } }
 	}
-	if err := json.Unmarshal([]byte(read(t, "../deploy/grafana/bridge.json")), &dashboard); err != nil {
+	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/bridge.json")), &dashboard); err != nil {
 		t.Fatal(err)
 	}
 	for _, v := range dashboard.Templating.List {
@@ -81,7 +81,7 @@ func TestDeployKeepsBridgesApart(t *testing.T) {
 
 // Each alert has a runbook, and each runbook that is named like one an alert.
 func TestEveryAlertHasARunbook(t *testing.T) {
-	alerts, manual := read(t, "../deploy/prometheus/alerts.yaml"), read(t, "../docs/operations.md")
+	alerts, manual := read(t, "../../deploy/prometheus/alerts.yaml"), read(t, "../../docs/operations.md")
 	names := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^ +- alert: (\w+)$`).FindAllStringSubmatch(alerts, -1) {
 		names[m[1]] = true

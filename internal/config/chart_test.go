@@ -10,7 +10,7 @@ import (
 
 // The chart's settings become a ConfigMap, so its schema refuses every setting that holds a secret.
 func TestChartRefusesSecrets(t *testing.T) {
-	text, err := os.ReadFile("../deploy/helm/blobfeed-bridge/values.schema.json")
+	text, err := os.ReadFile("../../deploy/helm/blobfeed-bridge/values.schema.json")
 	if err != nil {
 		t.Fatal(err)
 	}

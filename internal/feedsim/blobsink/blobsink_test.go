@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"blobfeed/integration/feedsim"
+	"blobfeed/internal/feedsim"
 )
 
 // account is as much of blob storage as a Sink needs.
