@@ -24,7 +24,10 @@ func (o *Options) TopicPlan() topics.Plan {
 
 // topicAdmin returns what looks after the topics.
 func (b *Bridge) topicAdmin(cl *kgo.Client) *topics.Admin {
-	return &topics.Admin{Plan: b.TopicPlan(), Client: cl, Oldest: b.oldest, Now: b.Now, Log: b.Log}
+	return &topics.Admin{
+		Plan: b.TopicPlan(), Client: cl, Now: b.Now, Log: b.Log,
+		Oldest: func(ctx context.Context) (time.Time, bool, error) { return b.Oldest(ctx, b.Now()) },
+	}
 }
 
 // prepareTopics creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
@@ -66,15 +69,17 @@ func asSettings(err error) error {
 	return err
 }
 
-// oldest returns the time of the first event that a first start would read.
-func (b *Bridge) oldest(ctx context.Context) (at time.Time, ok bool, err error) {
-	start, after := b.Start.resolve(b.Now())
-	seg, ok, err := b.next(ctx, after)
-	if err != nil || !ok {
-		return time.Time{}, false, err
+// Oldest returns the time of the first event that a first start would read.
+func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok bool, err error) {
+	start, after := o.Start.resolve(now)
+	for seg, err := range o.Feed.Segments(ctx, after) {
+		if err != nil {
+			return time.Time{}, false, err
+		}
+		ts, err := parseTime(start)
+		return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), err == nil, err
 	}
-	ts, err := parseTime(start)
-	return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), true, err
+	return time.Time{}, false, nil
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses

@@ -112,8 +112,7 @@ func (a *Admin) judge(ctx context.Context, all []Topic, log bool) error {
 	return nil
 }
 
-// oldest returns the time of the oldest event to be written; zero: there is none, or retention deletes nothing. It takes
-// listings of the feed.
+// oldest returns the time of the oldest event to be written; zero: there is none, or retention deletes nothing.
 func (a *Admin) oldest(ctx context.Context, s Settings) (time.Time, error) {
 	if _, deletes := s.keepsFor(); !deletes {
 		return time.Time{}, nil
@@ -148,8 +147,8 @@ func (a *Admin) Count(ctx context.Context, names ...string) (map[string]int32, e
 	return counts, nil
 }
 
-// Recount reads the partitions of topics that had some, and gives the topics of markers as many (I6: no partition misses
-// its marker).
+// Recount reads the partitions of topics that had some, and gives the topics of markers as many (I6: no partition
+// misses its marker).
 func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]int32, error) {
 	names := slices.Sorted(maps.Keys(had))
 	counts, err := a.Count(ctx, names...)
