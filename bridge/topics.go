@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -18,7 +19,8 @@ import (
 func (o *Options) TopicPlan() topics.Plan {
 	return topics.Plan{
 		Partitions: o.TopicPartitions, Replication: o.TopicReplication, ByBroker: o.BrokerCreates,
-		Table: o.Table, Markers: o.Markers, Limit: o.TopicLimit, Tool: o.TopicTool,
+		Table: o.Table, Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
+		Limit: o.TopicLimit, Tool: o.TopicTool,
 	}
 }
 
@@ -63,7 +65,7 @@ func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32,
 // asSettings returns a lasting problem of a topic as an error of the settings.
 func asSettings(err error) error {
 	var problem *topics.Problem
-	if errors.As(err, &problem) {
+	if errors.As(err, &problem) && problem.Lasting {
 		return &SettingsError{Problem: problem.Error()}
 	}
 	return err

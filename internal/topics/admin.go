@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
 )
 
@@ -57,7 +56,7 @@ func (a *Admin) Open(ctx context.Context, name string) (partitions int32, err er
 		return 0, err
 	}
 	all := []Topic{t}
-	if a.Markers == envelope.MarkersTopic {
+	if a.Beside {
 		if err := a.ensureMarkers(ctx, name, partitions); err != nil {
 			return 0, err
 		}
@@ -161,7 +160,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 				topic, n, had[topic])
 		}
 	}
-	if a.Markers != envelope.MarkersTopic {
+	if !a.Beside {
 		return counts, nil
 	}
 	var markers []string

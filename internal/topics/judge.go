@@ -2,10 +2,13 @@ package topics
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
 )
 
 // Problem is a setting of a topic that does not fit what the bridge writes to the topic.
@@ -43,6 +46,19 @@ func (p *Plan) Judge(t *Topic, s Settings, replicas int, now time.Time) []Proble
 	j.durability(replicas)
 	j.size()
 	return j.problems
+}
+
+// KeepsState returns a Problem if the brokers delete what is written to the topic of a bridge's state.
+func KeepsState(ctx context.Context, admin *kadm.Client, topic string) error {
+	settings, err := Read(ctx, admin, topic)
+	if err != nil {
+		return err
+	}
+	j := judge{topic: &Topic{Name: topic, Kind: State}, settings: settings[topic]}
+	if j.policy(); len(j.problems) > 0 {
+		return &j.problems[0]
+	}
+	return nil
 }
 
 // content judges what becomes of records once they are written.

@@ -3,7 +3,6 @@ package topics
 import (
 	"time"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
 )
 
@@ -20,11 +19,12 @@ const (
 
 // Plan says what the topics of a bridge hold, and which of them the bridge may create.
 type Plan struct {
-	Partitions  int32 // of a topic that the bridge creates; 0: it creates none
-	Replication int16 // -1: the brokers' default
-	ByBroker    bool  // the brokers create a missing topic when they are asked for it
-	Table       bool  // records make a table: compaction keeps the last of each key
-	Markers     envelope.Markers
+	Partitions  int32  // of a topic that the bridge creates; 0: it creates none
+	Replication int16  // -1: the brokers' default
+	ByBroker    bool   // the brokers create a missing topic when they are asked for it
+	Table       bool   // records make a table: compaction keeps the last of each key
+	Inline      bool   // markers, which have no key, go to the topics of records
+	Beside      bool   // markers go to topics of their own
 	Limit       int    // of topics that a template makes; 0: none
 	Tool        string // begins the commands that alter a topic's settings
 }
@@ -50,7 +50,7 @@ func (p *Plan) Creates() bool { return p.Partitions > 0 || p.ByBroker }
 func (p *Plan) Records(name string) Topic {
 	return Topic{
 		Name: name, Kind: Records, Partitions: p.Partitions, Replication: p.Replication, Table: p.Table,
-		Keyless: p.Markers == envelope.MarkersInline,
+		Keyless: p.Inline,
 	}
 }
 
