@@ -19,8 +19,8 @@ import (
 func (o *Options) TopicPlan() topics.Plan {
 	return topics.Plan{
 		Partitions: o.TopicPartitions, Replication: o.TopicReplication, ByBroker: o.BrokerCreates,
-		Table: o.Table, Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
-		Limit: o.TopicLimit, Tool: o.TopicTool,
+		Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
+		Table: o.Table, Limit: o.TopicLimit, Tool: o.TopicTool,
 	}
 }
 
@@ -132,8 +132,8 @@ func (w *worker) batchLimits() kgo.Opt {
 	})
 }
 
-// known returns the topics that are written to, and remembers those that are new: the next producer must not be made for
-// larger records than they take.
+// known returns the topics that are written to, and remembers those that are new: the next producer must not be made
+// for larger records than they take.
 func (b *Bridge) known(more []string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
