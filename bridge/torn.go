@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -19,7 +20,7 @@ func (w *worker) discard(l *offsets.Lease) error {
 	for topic, partitions := range known {
 		topics[topic] = partitions
 		if w.Markers == envelope.MarkersTopic {
-			topics[topic+markersSuffix] = partitions
+			topics[topicname.Markers(topic)] = partitions
 		}
 	}
 	if w.DeadLetter != "" {
