@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -56,7 +57,7 @@ func written(t *testing.T, o Options, events []ocf.Event) string {
 	}
 	var r Record
 	for i := range events {
-		_, emit, err := e.Append(nil, &r, &events[i], Position{})
+		_, emit, err := e.Append(nil, &r, &events[i], source.Position{})
 		if err != nil {
 			t.Fatal(err)
 		}

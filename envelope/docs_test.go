@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -75,7 +76,7 @@ func rare() []ocf.Event {
 	return []ocf.Event{metadata, undeleted, restore}
 }
 
-func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
+func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos source.Position) *Record {
 	t.Helper()
 	var r Record
 	if _, emit, err := e.Append(nil, &r, ev, pos); err != nil || !emit {
@@ -85,11 +86,11 @@ func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
 }
 
 // somewhere is no place in the test data.
-var somewhere = Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}
+var somewhere = source.Position{Segment: segment("2020/05/27/1500"), Offset: 1488, Index: 3}
 
 func docRecord(t *testing.T) string {
 	// It is there: the manual's test has it printed by this position.
-	pos := Position{Segment: "2020/05/29/1600", Shard: "00", Offset: 2434, Index: 8}
+	pos := source.Position{Segment: segment("2020/05/29/1600"), Offset: 2434, Index: 8}
 	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"), pos)
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -48,7 +49,7 @@ func TestChecklist35_Control(t *testing.T) {
 		for _, mode := range []EventsMode{state, all} {
 			ev := ocf.Event{EventType: "Control", API: "ControlEvent", Subject: subject, EventTime: "", ETag: "0xFFFFFFFFFFFFFFF"}
 			var r Record
-			buf, emit, err := encoder(t, Options{Events: mode}).Append([]byte("before"), &r, &ev, Position{})
+			buf, emit, err := encoder(t, Options{Events: mode}).Append([]byte("before"), &r, &ev, source.Position{})
 			if emit || err != nil || string(buf) != "before" {
 				t.Errorf("%q: %v, %v, %q", subject, emit, err, buf)
 			}
@@ -152,7 +153,7 @@ func TestChecklist46_EtagOfDeletes(t *testing.T) {
 	for i, eventType := range []string{"BlobCreated", "BlobDeleted", "BlobCreated", "BlobDeleted"} {
 		ev := changed(func(e *ocf.Event) { e.EventType, e.ETag = eventType, []string{"0x1", "0x9", "0x2", ""}[i] })
 		var r Record
-		if _, emit, err := enc.Append(nil, &r, &ev, Position{}); err != nil || !emit {
+		if _, emit, err := enc.Append(nil, &r, &ev, source.Position{}); err != nil || !emit {
 			t.Fatal(emit, err)
 		}
 		kinds, keys = append(kinds, r.Kind), append(keys, string(r.Key))
@@ -168,7 +169,7 @@ func TestChecklist47_ReplaysAreTheSame(t *testing.T) {
 	ids := map[string]bool{}
 	last := map[string]ocf.Event{}
 	for i, ev := range realEvents(t) {
-		pos := Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i}
+		pos := source.Position{Segment: segment("2020/05/27/1500"), Chunk: 1, Offset: 1488, Index: i}
 		var first, again Record
 		_, emit, err := encoder(t, everything).Append(nil, &first, &ev, pos)
 		if err != nil || !emit {
