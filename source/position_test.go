@@ -7,15 +7,6 @@ import (
 	"blobfeed/source"
 )
 
-func segmentOf(t testing.TB, name string) source.Segment {
-	t.Helper()
-	s, err := source.ParseSegment(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
 // The text of a position is in headers, dead letters and checkpoints: it must never change.
 func TestPositionHasOneText(t *testing.T) {
 	for text, want := range map[string]source.Position{

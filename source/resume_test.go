@@ -2,6 +2,7 @@ package source_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -55,31 +56,6 @@ func TestChunkWithoutNumber(t *testing.T) {
 	}
 }
 
-// A reader that resumes at the end of a shard downloads nothing until it grows: a restart costs one listing per shard.
-func TestResumeAtTheEndReadsNothing(t *testing.T) {
-	name := shardPath + "00000.avro"
-	m := &memory{blobs: map[string][]byte{name: append(header(), block("a")...)}}
-	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{Offset: int64(len(m.blobs[name]))})
-	for range 3 {
-		if err := r.Poll(t.Context(), false); err != nil {
-			t.Fatal(err)
-		}
-		if ids, err := drain(t, r); err != nil || len(ids) > 0 {
-			t.Fatal(ids, err)
-		}
-	}
-	if m.reads != 0 {
-		t.Errorf("%d reads", m.reads)
-	}
-	m.blobs[name] = append(slices.Clone(m.blobs[name]), block("b")...)
-	if err := r.Poll(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if ids, err := drain(t, r); err != nil || strings.Join(ids, " ") != "b" {
-		t.Errorf("%v, %v", ids, err)
-	}
-}
-
 // From every block's end, for every size of reads, what follows is the rest; also over the end of a chunk.
 func TestResumeAtEveryBlock(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{}}
@@ -112,6 +88,72 @@ func TestResumeAtEveryBlock(t *testing.T) {
 			if ids, err := drain(t, r); err != nil || !slices.Equal(ids, want[read:]) {
 				t.Fatalf("reads of %d, from %+v: %v, %v", size, b.Next, ids, err)
 			}
+		}
+	}
+}
+
+// A reader that has read all there is downloads nothing until more comes, also after a restart, which costs one listing.
+func TestNothingNewReadsNothing(t *testing.T) {
+	name := shardPath + "00000.avro"
+	first := append(header(), block("a")...)
+	for from, reads := range map[source.ShardPosition]int{{}: 1, {Offset: int64(len(first))}: 0} {
+		m := &memory{blobs: map[string][]byte{name: first}}
+		r := source.New(m, source.Options{}).Shard(manifest(false), 0, from)
+		for range 3 {
+			pollAndDrain(t, r, false)
+		}
+		if m.reads != reads {
+			t.Errorf("from %s: %d reads, want %d", from, m.reads, reads)
+		}
+		m.blobs[name] = append(slices.Clone(first), block("b")...)
+		if ids := pollAndDrain(t, r, true); !slices.Equal(ids, []string{"b"}) {
+			t.Errorf("from %s: %v", from, ids)
+		}
+	}
+}
+
+func TestResumeAtTheEndOfAChunk(t *testing.T) {
+	m := &memory{blobs: map[string][]byte{}}
+	for i := range 2 {
+		m.blobs[fmt.Sprintf("%s%05d.avro", shardPath, i)] = append(header(), block(numbers(i, i+1)...)...)
+	}
+	size := int64(len(m.blobs[shardPath+"00000.avro"]))
+	for _, finalized := range []bool{false, true} {
+		for pos, want := range map[source.ShardPosition][]string{
+			{Chunk: 0, Offset: size}: numbers(1, 2), {Chunk: 1}: numbers(1, 2), {Chunk: 1, Offset: size}: nil,
+		} {
+			r := source.New(m, source.Options{}).Shard(manifest(finalized), 0, pos)
+			if ids := pollAndDrain(t, r, finalized); !slices.Equal(ids, want) {
+				t.Errorf("from %+v: %v", pos, ids)
+			}
+			if ids := pollAndDrain(t, r, finalized); len(ids) > 0 || r.Position() != (source.ShardPosition{Chunk: 1, Offset: size}) {
+				t.Errorf("again: %v at %+v", ids, r.Position())
+			}
+		}
+	}
+}
+
+// Segment times are exact to 15 minutes only: a reader, resumed or not, gives all events whatever their times.
+func TestEventsOutsideTheirSegmentAreRead(t *testing.T) {
+	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"eventTime","type":"string"}]}`
+	head := append([]byte("Obj\x01\x02\x16avro.schema"), byte(len(schema)<<1&0x7f|0x80), byte(len(schema)>>6))
+	head = append(append(append(head, schema...), 0), syncMarker...)
+	chunk := head
+	var ends []int
+	times := []string{"2025-12-31T23:46:00.0000000Z", "2026-01-01T00:30:00.0000000Z", "2026-01-01T01:14:00.0000000Z", "2025-12-31T23:50:00.0000000Z", "1999-01-01T00:00:00.0000000Z", ""}
+	for i, at := range times {
+		data := append([]byte{2, byte('a' + i), byte(len(at) << 1)}, at...)
+		chunk = append(append(append(chunk, 2, byte(len(data)<<1)), data...), syncMarker...)
+		ends = append(ends, len(chunk))
+	}
+	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
+	feed := source.New(m, source.Options{})
+	if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{}), true); strings.Join(ids, "") != "abcdef" {
+		t.Errorf("%v", ids)
+	}
+	for i, end := range ends {
+		if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{Offset: int64(end)}), true); strings.Join(ids, "") != "abcdef"[i+1:] {
+			t.Errorf("after %d: %v", i, ids)
 		}
 	}
 }
