@@ -14,6 +14,7 @@ import (
 // The last segment of an idle account stays open for months: all its events are delivered, at once and once, it is never
 // done, and to look again costs no download.
 func TestChecklist10_IdleAccount(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{Shards: 3})
 	c := broker(t)
 	total := 0
@@ -38,6 +39,7 @@ func TestChecklist10_IdleAccount(t *testing.T) {
 
 // For a minute two segments are open. The second has to wait, however often the first is looked at.
 func TestChecklist11_NextExistsWhileOpen(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{Shards: 2})
 	must(t, live.Append(ctx, 30, nil), live.Next(ctx), live.Append(ctx, 20, nil))

@@ -13,6 +13,7 @@ import (
 
 // The feed is not enabled yet: that is said, and tried again, until it is.
 func TestChecklist01_NotEnabledYet(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 10, nil), live.Finalize(t.Context()))
 	var asked atomic.Int32
@@ -53,6 +54,7 @@ func TestChecklist02_NoWatermarkYet(t *testing.T) {
 
 // An event may be in the segment before the one that encloses its time, or after; the start is a matter of events.
 func TestChecklist06_StartInsideASegment(t *testing.T) {
+	t.Parallel()
 	for start, want := range map[string]string{
 		"2026-01-01T10:05:00Z": "09-late 10-b 10-c 11-a 11-early",
 		"2026-01-01T10:00:00Z": "09-late 10-a 10-b 10-c 11-a 11-early",
