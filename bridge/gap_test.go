@@ -127,7 +127,7 @@ func TestHeadroom(t *testing.T) {
 }
 
 // What retention has removed is a gap only if it was to be read.
-func TestChecklist27_Gap(t *testing.T) {
+func TestGapIsWhatWasToBeRead(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	for name, c := range map[string]struct {

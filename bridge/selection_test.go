@@ -172,7 +172,7 @@ func TestParseStart(t *testing.T) {
 }
 
 // One container of several: its events alone are written, all are read, and none twice.
-func TestChecklist48_FilterByContainer(t *testing.T) {
+func TestFilterByContainer(t *testing.T) {
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{Shards: 2})
 	want := 0
