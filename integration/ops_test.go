@@ -109,7 +109,7 @@ func TestIdle(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%s: ready after %s", what, took)
 		}
-		if log := p.log.String(); strings.Contains(log, "trying again") {
+		if log := p.log.String(); strings.Contains(log, "retrying") {
 			t.Errorf("%s: something went wrong:\n%s", what, log)
 		}
 		return p

@@ -10,6 +10,8 @@ import (
 
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 	"blobfeed/source"
 	"blobfeed/source/azure"
 )
@@ -26,9 +28,9 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	c, err := config.Load(false)
+	c, err := load(config.Load(false))
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
 	var found check.Findings
 	if err := checkFeed(ctx, c, &found); err != nil {
@@ -52,14 +54,14 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 
 // checkFeed looks at the source.
 func checkFeed(ctx context.Context, c *config.Config, found *check.Findings) error {
-	feed, id, _, err := openFeed(c)
+	feed, id, _, err := setup.Feed(c, setup.Observe{})
 	if err != nil {
 		return err
 	}
 	ck := feedChecker{Findings: found, feed: feed, now: time.Now()}
 	ck.source(ctx, id)
 	if !strings.HasPrefix(c.SourceURL, "file://") {
-		ac := azureConfig(c)
+		ac := setup.Azure(c)
 		advice := ac.Advice(ck.now)
 		for _, text := range advice {
 			ck.Add("rights", check.Warning, text, "")
@@ -140,7 +142,7 @@ func (ck *feedChecker) source(ctx context.Context, id string) {
 		ck.Add("feed", check.Warning, "there is no segment yet", "wait: the first one comes some minutes after the first change")
 		return
 	}
-	ck.Add("list", check.OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest, span(newest.Time().Sub(oldest.Time()))), "")
+	ck.Add("list", check.OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest, status.Span(newest.Time().Sub(oldest.Time()))), "")
 	m, err := ck.feed.Manifest(ctx, oldest)
 	if ck.fail("read", err) {
 		return
@@ -159,20 +161,9 @@ func (ck *feedChecker) source(ctx context.Context, id string) {
 	if m, err = ck.feed.Manifest(ctx, newest); ck.fail("newest", err) {
 		return
 	}
-	status := "open"
+	kind := "open"
 	if m.Finalized {
-		status = "finalized"
+		kind = "finalized"
 	}
-	ck.Add("newest", check.OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, span(ck.now.Sub(m.Begin))), "")
-}
-
-// span writes a duration as people say it: the seconds of hours are of no use, those of minutes are.
-func span(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
-	case d >= time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return d.Round(time.Second).String()
+	ck.Add("newest", check.OK, fmt.Sprintf("segment %s is %s, %s old", newest, kind, status.Span(ck.now.Sub(m.Begin))), "")
 }

@@ -11,6 +11,7 @@ import (
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -24,7 +25,7 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 		found.Add("kafka", check.Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
 		return checkRegistry(ctx, c, found)
 	}
-	client, err := kafkaClient(c, c.Name+"-check", 1)
+	client, err := setup.Kafka(c, c.Name+"-check", 1)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func checkKafka(ctx context.Context, c *config.Config, found *check.Findings) er
 
 // storedFrontier returns the frontier of an earlier start; nil if there is none.
 func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier, err error) {
-	err = inState(ctx, c, func(_ context.Context, _ *reader, s *offsets.State) error {
+	err = setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error {
 		f = s.Frontier
 		return nil
 	})
@@ -59,7 +60,7 @@ func storedFrontier(ctx context.Context, c *config.Config) (f *offsets.Frontier,
 // checkState compares the settings with those of the records that are there, and looks for another bridge's: run
 // refuses both.
 func checkState(ctx context.Context, c *config.Config, f *offsets.Frontier, unread error, found *check.Findings) error {
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		return err
 	}
@@ -79,7 +80,7 @@ func checkState(ctx context.Context, c *config.Config, f *offsets.Frontier, unre
 
 // kafkaNeeds returns what run will do with the brokers, at a first start or behind a frontier.
 func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*kafka.Needs, error) {
-	record, topics, _, err := output(c, "", nil)
+	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +124,7 @@ func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*
 
 // checkRegistry looks at the schema registry, if records need one.
 func checkRegistry(ctx context.Context, c *config.Config, found *check.Findings) error {
-	r, err := registry(c, nil)
+	r, err := setup.Registry(c, setup.Observe{})
 	if r == nil || err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ func checkRegistry(ctx context.Context, c *config.Config, found *check.Findings)
 		return nil
 	}
 	var schemas []kafka.Schema
-	record, topics, _, err := output(c, "", nil)
+	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
 		return err
 	}

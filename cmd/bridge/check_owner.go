@@ -9,6 +9,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 )
 
@@ -16,12 +17,12 @@ import (
 func checkOwner(
 	ctx context.Context, c *config.Config, o *bridge.Options, f *offsets.Frontier, found *check.Findings,
 ) error {
-	r, done, err := connect(c)
+	r, done, err := setup.State(c)
 	if err != nil {
 		return err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, setup.ErrSilent)
 	defer cancel()
 	claims, hidden, err := offsets.Claims(ctx, r.Admin, c.Name, r.Client...)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
+	"blobfeed/internal/change"
 	"blobfeed/internal/status"
-	"blobfeed/offsets"
 	"blobfeed/verify"
 )
 
@@ -297,7 +297,7 @@ func TestReset(t *testing.T) {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	code, stdout, _ := call(t, "reset", "--output", "json")
-	var p plan
+	var p change.Plan
 	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != exitOK || p.Done || len(p.Rows) < 3 || len(p.Members) != 0 {
 		t.Errorf("exit code %d, %v: %s", code, err, stdout)
 	}
@@ -334,7 +334,7 @@ func TestStateUsage(t *testing.T) {
 		"reset":                                  {exitFailed, "no topic b.offsets"},
 		"status --watch never":                   {exitUsage, "watch"},
 		"status --output xml":                    {exitUsage, "xml"},
-		"seek --help":                            {exitOK, "Backward"},
+		"seek --help":                            {exitOK, "After a move back"},
 	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		if code != want.code || !strings.Contains(stdout+stderr, want.says) {
@@ -392,27 +392,6 @@ func TestNoForceWithoutFence(t *testing.T) {
 	await(t, "the member is gone", func() bool { return len(statusOf(t).Group.Members) == 0 })
 	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2100", "--yes"); code != exitOK || statusOf(t).Position.Seek == nil {
 		t.Errorf("stopped: exit code %d: %s", code, stderr)
-	}
-}
-
-// How late something is shows in seconds while they matter.
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		28400 * time.Millisecond: "28s", 209 * time.Second: "3m29s", 3600 * time.Second: "1h0m", 77*time.Minute + 31*time.Second: "1h18m", 49 * time.Hour: "2 days",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
-// An error stays in the report until there is another, and the report says whether the lease has gone on since.
-func TestStatusTellsOldErrors(t *testing.T) {
-	met := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
-	committed := met.Add(41 * time.Second)
-	s := &status.Status{Leases: []status.Lease{{Committed: &committed}}, Errors: []status.Failure{{Failure: offsets.Failure{Time: met, Error: "no route"}}}}
-	if got, want := statusText(s), "last error of lease 0 at 2026-01-31T13:00:00Z, 41s before its last commit: no route\n"; !strings.HasSuffix(got, want) {
-		t.Errorf("%s\nwant %s", got, want)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 	"blobfeed/verify"
 )
 
@@ -124,9 +125,9 @@ func (v *verification) settings() (err error) {
 	}
 	v.config.RegistryAutoRegister = false // a reader writes nothing
 	if v.feed {
-		v.Options, err = options(v.config, observe{})
+		v.Options, err = setup.Options(v.config, setup.Observe{})
 	} else {
-		v.Options, err = optionsFor(v.config, nil, "", v.config.SourceAccount, observe{})
+		v.Options, err = setup.WithoutFeed(v.config)
 	}
 	if err != nil {
 		return &usageError{err}
@@ -140,7 +141,7 @@ func (v *verification) settings() (err error) {
 			return &usageError{errors.New("BRIDGE_REGISTRY_URL: required for Avro: " +
 				"set it to the registry that the topic was written with")}
 		}
-		registry, err := registry(v.config, nil)
+		registry, err := setup.Registry(v.config, setup.Observe{})
 		if err != nil {
 			return &usageError{err}
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -34,7 +35,7 @@ func (b brokers) state(ctx context.Context, topic string) (*offsets.State, error
 		return nil, err
 	}
 	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
 	defer cancel()
 	s, err := (&status.Reader{Topic: topic, Admin: kadm.NewClient(cl), Client: b}).State(reading)
 	var never *status.NeverRanError
@@ -53,7 +54,7 @@ func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim
 		return nil, nil, err
 	}
 	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
 	defer cancel()
 	claims, hidden, err = offsets.Claims(reading, kadm.NewClient(cl), own, b...)
 	if err != nil {

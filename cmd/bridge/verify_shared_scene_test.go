@@ -15,6 +15,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 )
 
@@ -97,11 +99,11 @@ func (a *account) deliver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Log, o.Observer = logs(c, io.Discard)
+	o.Log, o.Observer = progress.New(c, io.Discard)
 	o.FeedID, o.Once = a.id, true
 	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)

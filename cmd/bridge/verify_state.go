@@ -10,6 +10,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/replay"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -28,7 +30,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		v.topic = name
 	}
 	if v.topic != "" {
-		names = append(names, replayName(v.config, v.topic))
+		names = append(names, replay.Name(v.config.Name, v.topic))
 	}
 	for _, name := range names {
 		s, err := v.cluster.state(ctx, name+".offsets")
@@ -58,7 +60,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 func (v *verification) pinKeys(s *offsets.State) {
 	encoder, encoderOf := v.Encoder, v.encoderOf
 	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
-		if id := keySchemaIn(s, topic); e != nil && id != 0 {
+		if id := status.KeySchema(s, topic); e != nil && id != 0 {
 			e.PinKey(id)
 		}
 		return e

@@ -18,6 +18,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
 )
 
 const written = "changes" // the topic that the bridge writes
@@ -333,12 +335,12 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, progress := logs(c, io.Discard)
-	o.Log, o.Observer = log, progress
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer = log, shown
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"blobfeed/source/azure"
 )
 
-// kafkaClient returns how to reach the brokers that the settings name. Id is the client's name in their logs.
-func kafkaClient(c *config.Config, id string, buffered int) (kafka.Client, error) {
+// Kafka returns how to reach the brokers that the settings name. Id is the client's name in their logs.
+func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.KafkaDialTimeout}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"errors"
@@ -13,18 +13,14 @@ import (
 	"blobfeed/source/dir"
 )
 
-// openFeed returns the feed that the settings name, its identity, and the storage account if the settings tell it.
-func openFeed(c *config.Config) (feed *source.Feed, id, account string, err error) {
-	return observedFeed(c, observe{})
+// Observe has functions that are called after every request. A function may be nil.
+type Observe struct {
+	Storage  func(op string, status int, took time.Duration, received int64)
+	Registry func(op string, status int, took time.Duration, known int)
 }
 
-// observe is told of every request to the storage service, and to the schema registry. What is nil hears nothing.
-type observe struct {
-	storage  func(op string, status int, took time.Duration, received int64)
-	registry asked
-}
-
-func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, account string, err error) {
+// Feed returns the feed that the settings name, its identity, and the storage account if the settings name it.
+func Feed(c *config.Config, observe Observe) (feed *source.Feed, id, account string, err error) {
 	store, id, account, err := openStore(c, observe)
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
@@ -33,7 +29,7 @@ func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, acc
 	return feed, id, account, nil
 }
 
-func openStore(c *config.Config, observe observe) (store source.Store, id, account string, err error) {
+func openStore(c *config.Config, observe Observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {
 		if !filepath.IsAbs(path) {
 			return nil, "", "", errors.New("want file:///<absolute path>")
@@ -41,15 +37,15 @@ func openStore(c *config.Config, observe observe) (store source.Store, id, accou
 		d, err := dir.New(path)
 		return d, "file://" + filepath.Clean(path), c.SourceAccount, err
 	}
-	conf := azureConfig(c)
-	conf.Observe = observe.storage
+	conf := Azure(c)
+	conf.Observe = observe.Storage
 	conf.Renew = func() (azure.Config, error) {
 		fresh, err := c.Reread()
 		if err != nil {
 			return azure.Config{}, err
 		}
-		renewed := azureConfig(fresh)
-		renewed.Observe = observe.storage
+		renewed := Azure(fresh)
+		renewed.Observe = observe.Storage
 		return renewed, nil
 	}
 	s, err := azure.New(conf)
@@ -59,7 +55,8 @@ func openStore(c *config.Config, observe observe) (store source.Store, id, accou
 	return s, s.ID(), s.Account(), nil
 }
 
-func azureConfig(c *config.Config) azure.Config {
+// Azure returns the connection to the storage account that the settings name.
+func Azure(c *config.Config) azure.Config {
 	return azure.Config{
 		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
 		ConnectionString: string(c.SourceConnectionString), Tenant: c.SourceTenant, ClientID: c.SourceClientID,

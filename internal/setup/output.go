@@ -1,10 +1,9 @@
-package main
+package setup
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -12,11 +11,8 @@ import (
 	"blobfeed/internal/kafka"
 )
 
-// asked is told of requests to the schema registry; nil tells nobody.
-type asked func(op string, status int, took time.Duration, known int)
-
-// output turns settings into how records are written, to which topics, and what makes the encoder of each.
-func output(c *config.Config, account string, asked asked) (
+// Output turns settings into the form of records, their topics, and a function that makes the encoder of a topic.
+func Output(c *config.Config, account string, observe Observe) (
 	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
 ) {
 	record, problems := c.Record()
@@ -25,7 +21,7 @@ func output(c *config.Config, account string, asked asked) (
 		return record, nil, nil, err
 	}
 	record.Account = account
-	registry, err := registry(c, asked)
+	registry, err := Registry(c, observe)
 	if err != nil {
 		return record, nil, nil, err
 	}
@@ -45,22 +41,22 @@ func output(c *config.Config, account string, asked asked) (
 	return record, topics, encoder, nil
 }
 
-// refusedError is a schema that the registry does not take or have. To the engine it is a matter of the settings, where
-// all records need it. With a template it is one of many topics, whose schema somebody may register yet: it holds the
-// shard that has the topic's events, and not the others.
+// refusedError is a schema that the registry rejects or does not have, for a bridge with one topic. All records need
+// that schema, so to the engine it is an error of the settings. A template makes many topics, and the schema of one can
+// be registered later: such an error stops only the shards with events for that topic.
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() []error {
 	return []error{e.error, &bridge.SettingsError{Problem: e.Error()}}
 }
 
-// registry returns the client of the schema registry, nil where none is needed.
-func registry(c *config.Config, asked asked) (*kafka.Registry, error) {
+// Registry returns the client of the schema registry, or nil if the settings need none.
+func Registry(c *config.Config, observe Observe) (*kafka.Registry, error) {
 	if !c.Registry() {
 		return nil, nil
 	}
 	r := kafka.Registry{
-		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, Observe: asked,
+		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, Observe: observe.Registry,
 		TLS: kafka.TLS{CAFile: c.RegistryCA, CertFile: c.RegistryCert, KeyFile: c.RegistryKey},
 		Credentials: func() (user, password, token string, err error) {
 			fresh, err := c.Reread() // secrets in files may have been replaced
@@ -74,4 +70,19 @@ func registry(c *config.Config, asked asked) (*kafka.Registry, error) {
 		return nil, err
 	}
 	return &r, nil
+}
+
+// PinKeys makes every encoder of o write keys with a schema id, unless that is 0.
+func PinKeys(o *bridge.Options, id int) {
+	if id == 0 {
+		return
+	}
+	encoder := o.Encoder
+	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		e, err := encoder(ctx, topic)
+		if err == nil {
+			e.PinKey(id)
+		}
+		return e, err
+	}
 }

@@ -1,6 +1,8 @@
-package main
+// Package progress tells people how far an instance is: one live line on a terminal, a log line now and then elsewhere.
+package progress
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,31 +18,30 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// progress tells a person how far the bridge is: one live line on a terminal, a log line now and then elsewhere.
-type progress struct {
+// Progress is a bridge.Observer that shows what the bridge commits.
+type Progress struct {
 	bridge.NoObserver
-	log     *slog.Logger
-	limit   *logging.Limiter
-	line    io.Writer // the terminal, nil elsewhere
-	every   time.Duration
-	started time.Time
+	log   *slog.Logger
+	limit *logging.Limiter
+	line  io.Writer // the terminal, nil elsewhere
+	every time.Duration
 
-	events, records, bytes, late atomic.Int64
-	history                      atomic.Bool // was told
+	events, records atomic.Int64
+	history         atomic.Bool // is logged
 
 	mu        sync.Mutex
 	segment   string
 	last      time.Time // latest event time committed
 	drained   bool
-	width     int // of the line that stands on the terminal
+	width     int // of the line on the terminal
 	shown     time.Time
 	shownSeen int64
 }
 
-// logs chooses the log's form and the progress display by what stderr is.
-func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
-	p := &progress{every: c.ReportInterval, started: time.Now(), shown: time.Now()}
-	if f, ok := stderr.(*os.File); ok && terminal(f) {
+// New returns the log and the display of progress that suit stderr, which may be a terminal.
+func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
+	p := &Progress{every: c.ReportInterval, shown: time.Now()}
+	if f, ok := stderr.(*os.File); ok && Terminal(f) {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
 	}
@@ -57,17 +58,22 @@ func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
 	return p.log, p
 }
 
-func terminal(f *os.File) bool {
+// Terminal reports whether a file is a terminal.
+func Terminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
+// Events returns the number of events whose delivery is committed.
+func (p *Progress) Events() int64 { return p.events.Load() }
+
+// Records returns the number of committed records.
+func (p *Progress) Records() int64 { return p.records.Load() }
+
 // Committed implements bridge.Observer.
-func (p *progress) Committed(c bridge.Commit) {
+func (p *Progress) Committed(c bridge.Commit) {
 	p.events.Add(int64(c.Read))
 	p.records.Add(int64(c.Emitted))
-	p.bytes.Add(int64(c.Bytes))
-	p.late.Add(int64(c.Late))
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.segment, p.drained = c.Segment.String(), c.Drained
@@ -77,16 +83,15 @@ func (p *progress) Committed(c bridge.Commit) {
 }
 
 // Completed implements bridge.Observer.
-func (p *progress) Completed(c bridge.Completion) {
+func (p *Progress) Completed(c bridge.Completion) {
 	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.drained = c.Last
 }
 
-// History implements bridge.Observer. It comes each minute or so: the first tells where a start finds itself, the others are
-// what metrics are for.
-func (p *progress) History(h bridge.History) {
+// History implements bridge.Observer. The log gets the first report only: metrics show the others.
+func (p *Progress) History(h bridge.History) {
 	if p.history.Swap(true) {
 		return
 	}
@@ -94,16 +99,16 @@ func (p *progress) History(h bridge.History) {
 }
 
 // Failed implements bridge.Observer.
-func (p *progress) Failed(lease int32, err error) {
+func (p *Progress) Failed(lease int32, err error) {
 	if lease < 0 { // the instance, or its group
-		p.log.Warn("trying again", "error", err)
+		p.log.Warn("retrying", "error", err)
 		return
 	}
-	p.log.Warn("trying again", "lease", lease, "error", err)
+	p.log.Warn("retrying", "lease", lease, "error", err)
 }
 
-// show reports until ctx ends. Where nothing moved the log stays quiet.
-func (p *progress) show(ctx context.Context) {
+// Show reports until ctx ends. While nothing moves the log stays quiet.
+func (p *Progress) Show(ctx context.Context) {
 	t := time.NewTicker(p.every)
 	defer t.Stop()
 	for {
@@ -117,7 +122,7 @@ func (p *progress) show(ctx context.Context) {
 	}
 }
 
-func (p *progress) report() {
+func (p *Progress) report() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen, now := p.events.Load(), time.Now()
@@ -134,13 +139,13 @@ func (p *progress) report() {
 		}
 		return
 	}
-	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, orDash(p.segment), lag)
+	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, cmp.Or(p.segment, "-"), lag)
 	fmt.Fprintf(p.line, "\r%-*s", p.width, text)
 	p.width = len(text)
 }
 
-// finish leaves the last line standing.
-func (p *progress) finish() {
+// Finish ends the display and keeps its last line.
+func (p *Progress) Finish() {
 	p.limit.Flush(context.Background(), true)
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -150,15 +155,8 @@ func (p *progress) finish() {
 	}
 }
 
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
-}
-
-// clearing writes log lines to the terminal over the progress line, which comes back a second later.
-type clearing progress
+// clearing writes log lines over the progress line, which returns with the next report.
+type clearing Progress
 
 func (c *clearing) Write(b []byte) (int, error) {
 	c.mu.Lock()

@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"io/fs"
@@ -21,9 +21,9 @@ const containerShare = 0.9
 // worst.
 const ownPages = 64 << 20
 
-// limitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
+// LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
 // holds fewer records. It returns the limit; 0 is none. The processors need nothing: Go takes those of the container.
-func limitMemory(c *config.Config, o *bridge.Options) int64 {
+func LimitMemory(c *config.Config, o *bridge.Options) int64 {
 	limit := memoryLimit(c)
 	if limit == 0 {
 		return 0

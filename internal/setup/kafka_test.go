@@ -1,4 +1,4 @@
-package main
+package setup
 
 import (
 	"net/http"
@@ -34,7 +34,7 @@ func TestKafkaTokens(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err := kafkaClient(c, "x", 1)
+	k, err := Kafka(c, "x", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
