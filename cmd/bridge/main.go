@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
+	"blobfeed/verify/judge"
 )
 
 // Exit codes, part of the interface.
@@ -79,7 +80,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
 	var settings *bridge.SettingsError
-	var broken *brokenError
+	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK

@@ -16,7 +16,6 @@ import (
 
 	"blobfeed/internal/change"
 	"blobfeed/internal/status"
-	"blobfeed/verify"
 )
 
 const changes = "changes"
@@ -60,22 +59,41 @@ func read(t *testing.T, c *kfake.Cluster, topic string) (records []*kgo.Record) 
 }
 
 // readBy does so with the options of a client.
-func readBy(t *testing.T, options []kgo.Opt, name string) (records []*kgo.Record) {
+func readBy(t *testing.T, options []kgo.Opt, topic string) (records []*kgo.Record) {
 	t.Helper()
-	tp, err := openTopic(t.Context(), options, name)
+	cl, err := kgo.NewClient(append(slices.Clone(options), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tp.close()
-	if err := tp.scan(t.Context(), func(v verify.Record) bool {
-		r := &kgo.Record{Topic: v.Topic, Partition: v.Partition, Offset: v.Offset, Key: v.Key, Value: v.Value, Timestamp: time.UnixMilli(v.Millis)}
-		for _, h := range v.Headers {
-			r.Headers = append(r.Headers, kgo.RecordHeader(h))
-		}
-		records = append(records, r)
-		return true
-	}); err != nil {
+	defer cl.Close()
+	listed, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), topic)
+	if err != nil {
 		t.Fatal(err)
+	}
+	ends := listed.Offsets()
+	left := func() (n int) {
+		ends.Each(func(o kadm.Offset) {
+			if o.At > 0 {
+				n++
+			}
+		})
+		return n
+	}
+	for left() > 0 {
+		fs := cl.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			end, _ := ends.Lookup(topic, r.Partition)
+			if !r.Attrs.IsControl() && r.Offset < end.At {
+				records = append(records, r)
+			}
+			if r.Offset+1 >= end.At {
+				ends.Delete(topic, r.Partition)
+			}
+		})
 	}
 	slices.SortStableFunc(records, func(a, b *kgo.Record) int { return int(a.Partition - b.Partition) })
 	return records

@@ -23,10 +23,7 @@ type Replay struct {
 	Name            string // "": the default
 }
 
-// Name returns the default name of a replay of a bridge.
-func Name(bridge, topic string) string { return bridge + ".replay." + topic }
-
-func (r *Replay) name() string { return cmp.Or(r.Name, Name(r.Live.Name, r.Topic)) }
+func (r *Replay) name() string { return cmp.Or(r.Name, setup.ReplayName(r.Live, r.Topic)) }
 
 // Check reports flags that can't be right.
 func (r *Replay) Check() error {

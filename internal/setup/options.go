@@ -88,3 +88,6 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 	}
 	return o, nil
 }
+
+// ReplayName returns the default name of a replay into a topic.
+func ReplayName(c *config.Config, topic string) string { return c.Name + ".replay." + topic }

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"maps"
@@ -19,7 +19,7 @@ type scene struct {
 	form
 	*copied
 	topic string
-	base  verification // by the settings of the form
+	base  *verification // by the settings of the form
 }
 
 // spec is of small feeds. They have no changes of properties, of which feedsim says a former content type that no
@@ -69,41 +69,32 @@ func stage(t, all *testing.T, f form) *scene {
 	for name, value := range settings {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	run := func(verb ...string) {
-		t.Helper()
-		if code, _, stderr := call(t, verb...); code != exitOK {
-			t.Fatalf("bridge %s: exit code %d: %s", verb, code, stderr)
-		}
-	}
-	run("run", "--once")
+	deliver(t)
 	if f.then != nil {
 		f.then(t, l)
 	}
 	if settings["END_TIME"] == "" {
 		l.grow(t, 2)
-		run("run", "--once")
+		deliver(t)
 	}
 	s := &scene{form: f, topic: written}
 	switch {
 	case f.name == "replay":
-		run("replay", "--from", "2026-01-01T01:30:00Z", "--to", "2026-01-01T04:30:00Z", "--topic", f.topic)
+		again(t, "2026-01-01T01:30:00Z", "2026-01-01T04:30:00Z", f.topic)
 		s.topic = f.topic
 	case f.topic != "":
 		s.topic = f.topic
 	}
 	s.copied = copyAll(t, cl)
-	s.base = verification{feed: true, topic: s.topic}
-	if err := s.base.settings(); err != nil {
-		t.Fatal(err)
-	}
+	s.base = bySettings(t, s.topic)
 	return s
 }
 
 // verify judges the scene as the verb does. Stateless forgets what the bridge says of itself.
-func (s *scene) verify(t *testing.T, c *copied, feed, stateless bool) (rs []*report, of map[string]string) {
+func (s *scene) verify(t *testing.T, c *copied, feed, stateless bool) (rs []*Report, of map[string]string) {
 	t.Helper()
-	v := s.base
-	v.feed = feed
+	v := *s.base
+	v.ReadFeed = feed
 	if stateless {
 		c = &copied{topics: c.topics}
 	}
@@ -115,7 +106,7 @@ func (s *scene) verify(t *testing.T, c *copied, feed, stateless bool) (rs []*rep
 	of = map[string]string{}
 	for _, r := range rs {
 		for _, k := range r.Checks {
-			if k.Status != notChecked && of[k.Name] != broken {
+			if k.Status != NotChecked && of[k.Name] != Broken {
 				of[k.Name] = k.Status
 			}
 		}
@@ -139,19 +130,4 @@ func (s *scene) victim(c *copied) *victim {
 		v.marks = nil
 	}
 	return v
-}
-
-// simulated writes a feed of some segments, the last of them open.
-func simulated(t *testing.T, segments int) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), spec)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := feed.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	(&liveFeed{feed, dir}).grow(t, segments)
-	return dir
 }

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"fmt"
@@ -63,7 +63,7 @@ func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 		return nil, err
 	}
 	c := p.of[topic]
-	if c == nil && covered && p.topic == "" {
+	if c == nil && covered && p.Topic == "" {
 		p.stray[topic]++
 	}
 	return c, nil
@@ -134,11 +134,11 @@ func (p *feedPass) formerly(
 }
 
 // strayed returns a report for each topic that has to be there, and is not.
-func (p *feedPass) strayed() (reports []*report) {
+func (p *feedPass) strayed() (reports []*Report) {
 	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
 		problem := fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it", p.stray[topic], p.state.topic)
-		reports = append(reports, &report{Topic: topic, Checks: []checkReport{{
-			Name: "replay", Status: broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
+		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
+			Name: "replay", Status: Broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
 		}}})
 	}
 	return reports

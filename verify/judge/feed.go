@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"cmp"
@@ -108,12 +108,12 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	case !p.Transactional:
 		mode = verify.ReplayRepeats
 	}
-	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.until}
-	c.counts = append([]int{len(s.to)}, p.grownFrom...)
-	if p.record.Envelope == envelope.Enriched {
+	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.Until}
+	c.counts = append([]int{len(s.to)}, p.GrownFrom...)
+	if p.Record.Envelope == envelope.Enriched {
 		c.Made()
 	}
-	if len(p.grownFrom) > 0 {
+	if len(p.GrownFrom) > 0 {
 		c.Moves()
 	}
 	if c.begins, err = s.begins(ctx); err != nil {
@@ -140,12 +140,12 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, nil
 	case s != nil && s.Frontier.Start != "":
 		return envelope.ParseTimestamp(s.Frontier.Start)
-	case s != nil, v.config.Start == "earliest":
+	case s != nil, v.Frozen["BRIDGE_START"] == "earliest":
 		return envelope.Timestamp{}, nil
-	case v.config.Start == "latest":
+	case v.Frozen["BRIDGE_START"] == "latest":
 		return envelope.Timestamp{}, fmt.Errorf("BRIDGE_START=latest, and no state in %s.offsets says when that was: the feed can't be compared", v.Name)
 	}
-	return bridge.ParseTime(v.config.Start)
+	return bridge.ParseTime(v.Frozen["BRIDGE_START"])
 }
 
 // lastSeek returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in a

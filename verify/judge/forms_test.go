@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"errors"
@@ -43,7 +43,6 @@ func (l *liveFeed) grow(t *testing.T, segments int) {
 }
 
 func forms() []form {
-
 	return []form{
 		{name: "wrapped", settings: "EVENTS=all"},
 		{name: "wrapped, everything", settings: "DIFF=true MVCC_TIMESTAMP=true TOPIC_IN_VALUE=true EXTRA_HEADERS=team=a"},
@@ -75,14 +74,10 @@ func forms() []form {
 		{name: "template", settings: "TOPIC={container}", topic: "photos"},
 		{name: "interval", settings: "START=2026-01-01T00:30:00Z END_TIME=2026-01-01T02:30:00Z"},
 		{name: "seek", stateful: true, then: func(t *testing.T, _ *liveFeed) {
-			if code, _, stderr := call(t, "seek", "--to", "2026/01/01/0100", "--yes"); code != exitOK {
-				t.Fatal(stderr)
-			}
+			seek(t, "2026/01/01/0100")
 		}},
 		{name: "seek, markers aside", settings: "RESOLVED_TO=topic", stateful: true, then: func(t *testing.T, _ *liveFeed) {
-			if code, _, stderr := call(t, "seek", "--to", "2026/01/01/0100", "--yes"); code != exitOK {
-				t.Fatal(stderr)
-			}
+			seek(t, "2026/01/01/0100")
 		}},
 		{name: "gap", settings: "ON_GAP=continue", stateful: true, then: func(t *testing.T, l *liveFeed) {
 			l.grow(t, 2)

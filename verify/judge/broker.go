@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"context"
@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -35,7 +34,7 @@ func (b brokers) state(ctx context.Context, topic string) (*offsets.State, error
 		return nil, err
 	}
 	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
+	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
 	defer cancel()
 	s, err := (&status.Reader{Topic: topic, Admin: kadm.NewClient(cl), Client: b}).State(reading)
 	var never *status.NeverRanError
@@ -54,7 +53,7 @@ func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim
 		return nil, nil, err
 	}
 	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
+	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
 	defer cancel()
 	claims, hidden, err = offsets.Claims(reading, kadm.NewClient(cl), own, b...)
 	if err != nil {

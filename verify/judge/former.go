@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"context"
@@ -93,21 +93,21 @@ type attempt struct {
 // attempts returns those of one change of settings, or of two at a time.
 func (v *verification) attempts(ctx context.Context, s *subject, odd []verify.Record, two bool) (all []*attempt) {
 	try := func(cs ...revision) {
-		o := v.record
+		o := v.Record
 		var names []string
 		for _, c := range cs {
 			c.set(&o)
 			names = append(names, c.names)
 		}
-		o.Topic, o.Account = s.name, v.config.SourceAccount
+		o.Topic, o.Account = s.name, v.Account
 		if o.Validate() != nil {
 			return
 		}
-		if e, err := v.encoderOf(ctx, o); err == nil { // a schema that the registry does not have was never written with
+		if e, err := v.EncoderOf(ctx, o); err == nil { // a schema that the registry does not have was never written with
 			all = append(all, &attempt{strings.Join(names, " and "), e, map[int]bool{}})
 		}
 	}
-	single := revisions(v.record, v.extra(odd))
+	single := revisions(v.Record, v.extra(odd))
 	for i, c := range single {
 		if !two {
 			try(c)
@@ -122,9 +122,9 @@ func (v *verification) attempts(ctx context.Context, s *subject, odd []verify.Re
 
 // extra returns the headers of the first odd record that are none of the bridge's.
 func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
-	own := v.record
+	own := v.Record
 	own.ExtraHeaders, own.Headers = nil, envelope.HeadersCloudEvents
-	r, _ := (&verification{record: own}).sample("BlobCreated")
+	r, _ := sample(own, "BlobCreated")
 	for _, h := range odd[0].Headers {
 		if !slices.ContainsFunc(r.Headers, func(o verify.Header) bool { return o.Key == h.Key }) && h.Key != "epoch" {
 			extra = append(extra, envelope.Header(h))
@@ -136,8 +136,8 @@ func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
 // explain judges a topic again, with older records and markers as other settings made them, if that explains what
 // differs.
 func (v *verification) explain(
-	ctx context.Context, s *subject, pass *feedPass, state *progressState, before *report,
-) (*report, error) {
+	ctx context.Context, s *subject, pass *feedPass, state *progressState, before *Report,
+) (*Report, error) {
 	was, err := v.formerSettings(ctx, s, state)
 	if err != nil {
 		return nil, err

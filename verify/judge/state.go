@@ -1,16 +1,14 @@
-package main
+package judge
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/replay"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -26,28 +24,27 @@ type progressState struct {
 // returns nil if there is none.
 func (v *verification) state(ctx context.Context) (*progressState, error) {
 	names := []string{v.Name}
-	if name, one := v.Topics.Constant(); v.topic == "" && one {
-		v.topic = name
+	if name, one := v.Topics.Constant(); v.Topic == "" && one {
+		v.Topic = name
 	}
-	if v.topic != "" {
-		names = append(names, replay.Name(v.config.Name, v.topic))
+	if v.Topic != "" {
+		names = append(names, v.ReplayName(v.Topic))
 	}
 	for _, name := range names {
 		s, err := v.cluster.state(ctx, name+".offsets")
 		if err != nil {
 			return nil, err
 		}
-		if s == nil || s.Frontier == nil || v.topic != "" && s.Frontier.Topics[v.topic] == 0 {
+		if s == nil || s.Frontier == nil || v.Topic != "" && s.Frontier.Topics[v.Topic] == 0 {
 			continue
 		}
 		if err := v.compatible(s.Frontier, name != v.Name); err != nil {
 			return nil, err
 		}
 		if name != v.Name { // a replay has a name and dead letters of its own
-			c := *v.config
-			c.Name, v.Name, v.config = name, name, &c
+			v.Name = name
 			if v.DeadLetter != "" {
-				v.DeadLetter = c.DeadLetterTopic()
+				v.DeadLetter = v.DeadLetters(name)
 			}
 		}
 		v.pinKeys(s)
@@ -58,7 +55,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 
 // pinKeys takes over the schema ids of Avro keys: those of a replay are not the ones of its own topic's schema.
 func (v *verification) pinKeys(s *offsets.State) {
-	encoder, encoderOf := v.Encoder, v.encoderOf
+	encoder, encoderOf := v.Encoder, v.EncoderOf
 	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
 		if id := status.KeySchema(s, topic); e != nil && id != 0 {
 			e.PinKey(id)
@@ -69,7 +66,7 @@ func (v *verification) pinKeys(s *offsets.State) {
 		e, err := encoder(ctx, topic)
 		return pinned(e, topic), err
 	}
-	v.encoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
+	v.EncoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
 		e, err := encoderOf(ctx, o)
 		return pinned(e, o.Topic), err
 	}
@@ -110,22 +107,22 @@ func (s *progressState) topics() (names []string, fresh map[string]bool) {
 
 // compatible refuses to judge a topic by settings, or a feed, with which it was not written.
 func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
-	if v.feed && f.Feed != v.FeedID {
-		return &bridge.SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
-			v.FeedID, v.named(), f.Feed)}
+	if v.ReadFeed && f.Feed != v.FeedID {
+		return unusable("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
+			v.FeedID, v.named(), f.Feed)
 	}
 	for name, have := range f.Settings {
 		switch name {
 		case "BRIDGE_START", "BRIDGE_END_TIME": // what was recorded counts
 			continue
 		case "BRIDGE_TOPIC":
-			if replay || v.topic != "" {
+			if replay || v.Topic != "" {
 				continue
 			}
 		}
 		if want, ok := v.Frozen[name]; ok && want != have {
-			return &bridge.SettingsError{Problem: fmt.Sprintf("%s=%s, but %s was written with %s",
-				name, want, v.named(), have)}
+			return unusable("%s=%s, but %s was written with %s",
+				name, want, v.named(), have)
 		}
 	}
 	return nil
@@ -133,10 +130,10 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 
 // named is what messages call the topic, or topics.
 func (v *verification) named() string {
-	if v.topic == "" {
-		return v.config.Topic
+	if v.Topic == "" {
+		return v.Frozen["BRIDGE_TOPIC"]
 	}
-	return v.topic
+	return v.Topic
 }
 
 // covers reports whether all that is before next in a shard of a segment is committed.
@@ -165,7 +162,7 @@ func (s *progressState) late() (n int64) {
 // bounds says between which times the last marker has to be: at or above what was resolved before the topic was read,
 // and at or below what is resolved now.
 func (v *verification) bounds(ctx context.Context, s *subject, state *progressState) error {
-	if state == nil || v.until != (envelope.Timestamp{}) {
+	if state == nil || v.Until != (envelope.Timestamp{}) {
 		return nil
 	}
 	least, most := state.Frontier.Resolved, state.Frontier.Resolved
@@ -193,6 +190,7 @@ func (v *verification) unread(err error, topic string) error {
 	if !errors.As(err, &refused) || !refused.Missing {
 		return err
 	}
-	return &usageError{fmt.Errorf("subject %s in the registry does not have the schema of records as the settings make them (%s), and verify registers none: "+
-		"use the settings, the registry and the version of bridge that topic %s was written with", refused.Subject, refused.Reason, topic)}
+	return unusable("subject %s in the registry does not have the schema of records as the settings make them (%s), and verify registers none: "+
+		"use the settings, the registry and the version of bridge that topic %s was written with",
+		refused.Subject, refused.Reason, topic)
 }

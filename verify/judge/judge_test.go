@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"maps"
@@ -41,8 +41,8 @@ func (s *scene) holds(t *testing.T) {
 			continue // nothing says what has to be there
 		}
 		rs, _ := s.verify(t, s.clone(), how.feed, how.stateless)
-		if verdict(rs) != nil || how.feed && !strings.Contains(shown(t, rs), s.changed) {
-			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, verdict(rs), s.changed, shown(t, rs))
+		if Verdict(rs) != nil || how.feed && !strings.Contains(shown(t, rs), s.changed) {
+			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, Verdict(rs), s.changed, shown(t, rs))
 		}
 	}
 }
@@ -61,11 +61,11 @@ func (s *scene) finds(t *testing.T, x fault, placed map[string]bool, turn int) {
 		placed[x.name] = true
 		rs, of := s.verify(t, c, by == "feed", by == "feed" && !s.stateful)
 		for _, check := range strings.Fields(x.by(by)) {
-			if status := of[check]; status != broken && (status != "" || check == "replay" || check == "resolved") {
+			if status := of[check]; status != Broken && (status != "" || check == "replay" || check == "resolved") {
 				t.Errorf("%s: %s is %q by the %s: %s", x.name, check, status, by, shown(t, rs))
 			}
 		}
-		if !slices.Contains(slices.Collect(maps.Values(of)), broken) {
+		if !slices.Contains(slices.Collect(maps.Values(of)), Broken) {
 			t.Errorf("%s: not found by the %s", x.name, by)
 		}
 	}
@@ -84,13 +84,11 @@ func (s *scene) cant(by, name string) bool {
 	return slices.Contains(s.unknown, name) || slices.Contains(s.unknown, by+":"+name)
 }
 
-func shown(t *testing.T, rs []*report) string {
+func shown(t *testing.T, rs []*Report) string {
 	t.Helper()
 	var b strings.Builder
 	for _, r := range rs {
-		if err := r.write(&b, false); err != nil {
-			t.Fatal(err)
-		}
+		b.WriteString(r.Text())
 	}
 	return b.String()
 }

@@ -1,18 +1,15 @@
-package main
+package judge
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
 	"blobfeed/verify"
 )
 
-// report is what a verification found.
-type report struct {
+// Report is what was found in one topic. Its JSON is part of the interface.
+type Report struct {
 	Topic      string        `json:"topic"`
 	Partitions int           `json:"partitions"`
 	Records    int64         `json:"records"`
@@ -47,9 +44,9 @@ type lettersReport struct {
 
 // The states of a check.
 const (
-	holds      = "holds"
-	broken     = "broken"
-	notChecked = "not_checked"
+	Holds      = "holds"
+	Broken     = "broken"
+	NotChecked = "not_checked"
 )
 
 type checkReport struct {
@@ -70,7 +67,7 @@ type failureReport struct {
 	Problem   string `json:"problem"`
 }
 
-func (r *report) fill(s verify.Summary, t *subject, pass *feedPass, state *progressState) {
+func (r *Report) fill(s verify.Summary, t *subject, pass *feedPass, state *progressState) {
 	checks, feed := t.checks, t.feed
 	r.Records, r.Markers = s.Data, s.Markers
 	if s.Data == 0 {
@@ -78,26 +75,26 @@ func (r *report) fill(s verify.Summary, t *subject, pass *feedPass, state *progr
 	}
 	ran := s.Checks // in the order of those in checks that have a validator
 	for _, k := range checks.all {
-		c := checkReport{Name: k.name, Promise: k.promise, Status: notChecked, Reason: k.reason}
+		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.reason}
 		if k.validator != nil {
 			c.judge(ran[0], r.Topic)
 			ran = ran[1:]
-			if feed != nil && k.validator == verify.Validator(feed) && c.Status == holds && feed.Required() == 0 {
-				c.Status, c.Reason = notChecked, "nothing says what has to be there: there is no state for this topic, and not a marker on every partition"
+			if feed != nil && k.validator == verify.Validator(feed) && c.Status == Holds && feed.Required() == 0 {
+				c.Status, c.Reason = NotChecked, "nothing says what has to be there: there is no state for this topic, and not a marker on every partition"
 				if state != nil {
 					c.Reason = "nothing has to be there: the cursors say that nothing was delivered, since the last seek if there was one"
 				}
 			}
-			if c.Status == notChecked && !k.optional && r.Problem == "" {
+			if c.Status == NotChecked && !k.optional && r.Problem == "" {
 				r.Problem = c.Name + ": " + c.Reason
 			}
 		}
 		r.Checks = append(r.Checks, c)
-		if k.name == "resolved" && c.Status == broken && state != nil && state.late() > 0 {
+		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
 			r.note("the bridge counted %d events that the service published too late; they fail \"resolved\"", state.late())
 		}
 	}
-	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == broken }) {
+	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == Broken }) {
 		r.note("if partitions were added to the topic, say how many it had before: --grown-from, with all counts if that was done more than once")
 	}
 	if len(t.seeks) > 0 {
@@ -130,7 +127,7 @@ func (r *report) fill(s verify.Summary, t *subject, pass *feedPass, state *progr
 	}
 }
 
-func (r *report) note(format string, args ...any) {
+func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
@@ -138,9 +135,9 @@ func (c *checkReport) judge(k verify.Check, topic string) {
 	c.Checked = k.Checked
 	switch {
 	case len(k.Failures) > 0:
-		c.Status = broken
+		c.Status = Broken
 	case k.Checked > 0:
-		c.Status = holds
+		c.Status = Holds
 	default:
 		c.Reason = "there was nothing to check"
 	}
@@ -154,87 +151,4 @@ func (c *checkReport) judge(k verify.Check, topic string) {
 		}
 		c.Failures = append(c.Failures, x)
 	}
-}
-
-func (f failureReport) String() string {
-	var where []string
-	if f.Partition != nil {
-		if f.Topic != "" {
-			where = append(where, f.Topic)
-		}
-		where = append(where, fmt.Sprintf("partition %d, offset %d", *f.Partition, *f.Offset))
-	}
-	if f.Key != "" {
-		where = append(where, "key "+f.Key)
-	}
-	if where == nil {
-		return f.Problem
-	}
-	return strings.Join(where, ", ") + ": " + f.Problem
-}
-
-// verdict is nil if something was checked of each topic, and all of it holds.
-func verdict(rs []*report) error {
-	var failed, problems []string
-	for _, r := range rs {
-		for _, c := range r.Checks {
-			switch {
-			case c.Status != broken:
-			case len(rs) > 1:
-				failed = append(failed, c.Name+" of "+r.Topic)
-			default:
-				failed = append(failed, c.Name)
-			}
-		}
-		if r.Problem != "" {
-			problems = append(problems, r.Problem)
-		}
-	}
-	switch {
-	case failed != nil:
-		return &brokenError{failed}
-	case problems != nil:
-		return errors.New("could not be checked: " + strings.Join(problems, "; "))
-	}
-	return nil
-}
-
-func (r *report) write(w io.Writer, asJSON bool) error {
-	if asJSON {
-		e := json.NewEncoder(w)
-		e.SetEscapeHTML(false)
-		return e.Encode(r)
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n", r.Topic, r.Records, r.Markers, r.Partitions)
-	if f := r.Feed; f != nil {
-		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be there", f.Read, f.Given, f.Required)
-		if f.UpTo != "" {
-			fmt.Fprintf(&b, ", by %s", f.UpTo)
-		}
-		b.WriteByte('\n')
-		if d := f.DeadLetters; d != nil {
-			fmt.Fprintf(&b, "topic %s: %d dead letters; of the feed they hold %d events and %d damaged places with %d bytes\n", d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
-		}
-	}
-	for i := range r.Others {
-		fmt.Fprintf(&b, "not judged: %s\n", &r.Others[i])
-	}
-	for _, c := range r.Checks {
-		switch c.Status {
-		case notChecked:
-			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s)\n", "not checked", c.Name, c.Promise, c.Reason)
-		default:
-			status := map[string]string{holds: "holds", broken: "BROKEN"}[c.Status]
-			fmt.Fprintf(&b, "%-11s  %-9s  %s (%d checked)\n", status, c.Name, c.Promise, c.Checked)
-		}
-		for _, f := range c.Failures {
-			fmt.Fprintf(&b, "    %s\n", f)
-		}
-	}
-	for _, n := range r.Notes {
-		fmt.Fprintf(&b, "note: %s\n", n)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
 }

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"cmp"
@@ -26,12 +26,12 @@ func (o *otherReport) String() string {
 }
 
 // share reports what the topic has of other bridges, and fails what is of none.
-func (r *report) share(ctx context.Context, t *topic) error {
+func (r *Report) share(ctx context.Context, t *topic) error {
 	parts := []*portion{t.portion}
 	if t.beside != nil {
 		parts = append(parts, t.beside.portion)
 	}
-	foreign := checkReport{Name: "foreign", Promise: "each record and marker is of a bridge that is known", Status: holds,
+	foreign := checkReport{Name: "foreign", Promise: "each record and marker is of a bridge that is known", Status: Holds,
 		Checked: r.Records + r.Markers}
 	for _, p := range parts {
 		if slices.ContainsFunc(p.writers(), p.unknown) { // perhaps a bridge began since the states were read
@@ -55,7 +55,7 @@ func (r *report) share(ctx context.Context, t *topic) error {
 		}
 	}
 	r.Checks = append(r.Checks, foreign)
-	if hidden := t.portion.hidden; foreign.Status == broken && len(hidden) > 0 {
+	if hidden := t.portion.hidden; foreign.Status == Broken && len(hidden) > 0 {
 		r.doubt(foreign.Name, fmt.Sprintf("the bridge of these records may be one whose state can't be read: %v", hidden[0]))
 	}
 	return nil
@@ -81,13 +81,13 @@ func (c *checkReport) strange(by writer, w *wrote, topic string) {
 }
 
 // doubt takes back a verdict that can't be given.
-func (r *report) doubt(check, reason string) {
+func (r *Report) doubt(check, reason string) {
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		if c.Name != check || c.Status == notChecked && c.Reason != "" {
+		if c.Name != check || c.Status == NotChecked && c.Reason != "" {
 			continue
 		}
-		c.Status, c.Reason, c.Failures = notChecked, reason, nil
+		c.Status, c.Reason, c.Failures = NotChecked, reason, nil
 		r.Problem = cmp.Or(r.Problem, check+": "+reason)
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"context"
@@ -29,17 +29,17 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 	if state != nil {
 		s.feed = state.Frontier.Feed
 	}
-	if s.account = strings.ToLower(v.config.SourceAccount); s.account == "" {
+	if s.account = strings.ToLower(v.Account); s.account == "" {
 		s.account = accountOf(s.feed)
 	}
 	const why = "BRIDGE_TOPIC_SHARED=true, and %s: %s"
 	switch {
 	case s.feed == "":
-		return nil, &usageError{fmt.Errorf(why, "no state says which feed's records are to be judged",
-			"add --feed, with BRIDGE_SOURCE_URL")}
+		return nil, unusable(why, "no state says which feed's records are to be judged",
+			"add --feed, with BRIDGE_SOURCE_URL")
 	case s.account == "":
-		return nil, &usageError{fmt.Errorf(why, "feed "+s.feed+" does not say which account's records are to be judged",
-			"set BRIDGE_SOURCE_ACCOUNT")}
+		return nil, unusable(why, "feed "+s.feed+" does not say which account's records are to be judged",
+			"set BRIDGE_SOURCE_ACCOUNT")
 	case !v.tellsAccount():
 		return nil, fmt.Errorf(why, "with these settings a record does not say which account it is of",
 			"to have accounts judged, write topics with BRIDGE_HEADERS=cloudevents")
@@ -50,8 +50,8 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 // fits refuses a feed of another account than the one whose records are judged.
 func (s *sharing) fits(r verify.Record) error {
 	if account := r.Account(); account != s.account {
-		return &usageError{fmt.Errorf("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
-			account, s.account)}
+		return unusable("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
+			account, s.account)
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func accountOf(feed string) string {
 // tellsAccount reports whether every record says its account under these settings, also that of a deletion.
 func (v *verification) tellsAccount() bool {
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		if r, ok := v.sample(eventType); ok && r.Account() == "" {
+		if r, ok := sample(v.Record, eventType); ok && r.Account() == "" {
 			return false
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/config"
 	"blobfeed/verify"
 )
 
@@ -19,10 +18,7 @@ type subject struct {
 	fresh   bool        // the bridge met it in the segment at which it works, so no marker was due
 }
 
-// run reads everything in an order in which nothing that goes on meanwhile looks like a fault: the state before the
-// ends of the topics, so that what it covers is in the topics; and those before the feed, so that what is in a topic is
-// in the feed.
-func (v *verification) run(ctx context.Context) (reports []*report, err error) {
+func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	state, err := v.state(ctx)
 	if err != nil {
 		return nil, err
@@ -38,7 +34,7 @@ func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 		return nil, err
 	}
 	var pass *feedPass
-	if v.feed {
+	if v.ReadFeed {
 		pass = &feedPass{verification: v}
 		if err := v.walk(ctx, pass, subjects, state); err != nil {
 			return nil, err
@@ -65,12 +61,11 @@ func (v *verification) run(ctx context.Context) (reports []*report, err error) {
 
 // subjects opens the topics.
 func (v *verification) subjects(ctx context.Context, state *progressState) (all []*subject, err error) {
-	names, fresh := []string{v.topic}, map[string]bool{}
-	if v.topic == "" {
+	names, fresh := []string{v.Topic}, map[string]bool{}
+	if v.Topic == "" {
 		if names, fresh = state.topics(); len(names) == 0 {
-			return nil, &usageError{fmt.Errorf(
-				"%s_TOPIC=%s is many topics, and %s.offsets knows none: name one with --topic",
-				config.Prefix, v.config.Topic, v.Name)}
+			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
+				v.Frozen["BRIDGE_TOPIC"], v.Name)
 		}
 	}
 	for _, name := range names {
@@ -93,11 +88,11 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 				return all, err
 			}
 		}
-		if n := len(v.grownFrom); n > 0 && v.grownFrom[n-1] > len(s.to) {
-			return all, &usageError{fmt.Errorf("--grown-from %d: %s has %d partitions now",
-				v.grownFrom[n-1], name, len(s.to))}
+		if n := len(v.GrownFrom); n > 0 && v.GrownFrom[n-1] > len(s.to) {
+			return all, unusable("--grown-from %d: %s has %d partitions now",
+				v.GrownFrom[n-1], name, len(s.to))
 		}
-		if v.feed {
+		if v.ReadFeed {
 			if s.encoder, err = v.Encoder(ctx, name); err != nil {
 				return all, v.unread(err, name)
 			}
@@ -118,8 +113,8 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 }
 
 // judge reads a topic.
-func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, state *progressState) (*report, error) {
-	r := &report{Topic: s.name, Partitions: len(s.to)}
+func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, state *progressState) (*Report, error) {
+	r := &Report{Topic: s.name, Partitions: len(s.to)}
 	if s.empty() && (s.beside == nil || s.beside.empty()) && (s.feed == nil || s.feed.Required() == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing was checked", s.name)
 		return r, nil
@@ -136,7 +131,7 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 			s.checks.first = s.checks.seen.First(&rec)
 		}
 		group.Note(rec)
-		if at, ok := markerTime(&rec); ok && v.until != (envelope.Timestamp{}) && at.Compare(v.until) >= 0 {
+		if at, ok := markerTime(&rec); ok && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0 {
 			reached[rec.Partition] = true
 			return false
 		}
@@ -145,21 +140,21 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 	if err := s.scan(ctx, note); err != nil {
 		return nil, err
 	}
-	if v.until == (envelope.Timestamp{}) && s.checks.resolved != nil {
+	if v.Until == (envelope.Timestamp{}) && s.checks.resolved != nil {
 		if err := s.catchUp(ctx, note); err != nil {
 			return nil, err
 		}
 	}
 	for p := range int32(len(s.to)) {
-		if v.until != (envelope.Timestamp{}) && !reached[p] {
+		if v.Until != (envelope.Timestamp{}) && !reached[p] {
 			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: nothing can be said up to there",
-				p, s.name, v.until)
+				p, s.name, v.Until)
 		}
 	}
 	if s.checks.resolved != nil {
 		s.emptied()
 		if pass != nil {
-			pass.due(s, v.until)
+			pass.due(s, v.Until)
 		}
 		if err := v.bounds(ctx, s, state); err != nil {
 			return nil, err

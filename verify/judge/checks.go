@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"encoding/json"
@@ -86,19 +86,19 @@ func (v *verification) checks(t *subject) *checks {
 	again := "" // repeated events can't be distinguished from first ones
 	if !v.Transactional {
 		c.seen = verify.NewSeen()
-		again = when(v.bounded, "--bounded: "+repeats)
+		again = when(v.Bounded, "--bounded: "+repeats)
 		if again == "" && unnamed != "" {
 			again = repeats + ", and " + unnamed
 		}
 	}
-	noHeaders := when(v.config.Headers == "none", "the position is in a header, and BRIDGE_HEADERS=none")
-	bounded := when(v.bounded, "--bounded: progress and partition say the same")
+	noHeaders := when(v.Record.Headers == envelope.HeadersNone, "the position is in a header, and BRIDGE_HEADERS=none")
+	bounded := when(v.Bounded, "--bounded: progress and partition say the same")
 	c.add("unique", "no event comes twice", func() verify.Validator {
 		c.unique = verify.NewUnique()
 		return c.unique
 	}, when(!v.Transactional, repeats), bounded, unnamed)
 	c.addFirst("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
-		if len(v.grownFrom) > 0 {
+		if len(v.GrownFrom) > 0 {
 			return verify.NewOrder().Moves()
 		}
 		return verify.NewOrder()
@@ -110,17 +110,17 @@ func (v *verification) checks(t *subject) *checks {
 	c.addFirst("sequence", "each blob's sequencers never fall",
 		func() verify.Validator { return verify.NewSequence() }, again,
 		when(noHeaders == "", "order proves more: the feed's order, whatever the service's sequencers are"),
-		when(v.bounded, "--bounded: it keeps some hundred bytes a key"), unnamed)
-	c.add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.config.Partitioner, len(t.to)),
-		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.grownFrom...) })
+		when(v.Bounded, "--bounded: it keeps some hundred bytes a key"), unnamed)
+	c.add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.Frozen["BRIDGE_PARTITIONER"], len(t.to)),
+		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })
 	// Brokers may set the times, and values need not say one.
 	c.add("time", "each record has the time of its event",
 		func() verify.Validator { return verify.NewTime() }).optional = true
 	v.checkMarkers(c, t, saysTime, again)
 	c.addFirst("before", "what was before is what the event before left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
-	}, when(!v.record.Diff && v.record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
-		again, when(v.bounded, "--bounded: it keeps the columns of each key")).optional = true
+	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
+		again, when(v.Bounded, "--bounded: it keeps the columns of each key")).optional = true
 	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
 		when(!t.compacted, "the topic is not compacted"), when(!v.writesRows(), "the values are not rows"))
 	c.add("replay", replayPromise, nil, "without --feed")
@@ -145,7 +145,7 @@ func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again 
 			c.resolved.Ends(t.to)
 		}
 		for p, from := range markers.from {
-			if from > 0 || len(v.grownFrom) > 0 && int(p) >= v.grownFrom[0] {
+			if from > 0 || len(v.GrownFrom) > 0 && int(p) >= v.GrownFrom[0] {
 				c.resolved.Late(p, from > 0 && from == markers.to[p])
 			}
 		}
@@ -168,9 +168,9 @@ func (c *checks) validators() (all []verify.Validator) {
 	return all
 }
 
-// sample returns the record of an event of a type, as the settings make it.
-func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
-	o, schemas := v.record, map[int]string{}
+// sample returns the record of an event of a type, as the options make it.
+func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
+	schemas := map[int]string{}
 	o.Topic, o.Register = "sample", func(s envelope.Subject) (int, error) {
 		schemas[len(schemas)] = s.Schema
 		return len(schemas) - 1, nil
@@ -194,7 +194,7 @@ func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
 
 // writesRows reports whether the values under these settings are rows.
 func (v *verification) writesRows() bool {
-	r, ok := v.sample("BlobCreated")
+	r, ok := sample(v.Record, "BlobCreated")
 	var row struct{ Path *string }
 	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
 }
@@ -203,7 +203,7 @@ func (v *verification) writesRows() bool {
 func (v *verification) says() (event, time bool) {
 	event, time = true, true
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		r, ok := v.sample(eventType)
+		r, ok := sample(v.Record, eventType)
 		e, t := r.Says()
 		event, time = event && (e || !ok), time && (t || !ok)
 	}

@@ -1,4 +1,4 @@
-package main
+package judge
 
 import (
 	"context"
@@ -46,7 +46,7 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Where it is none of the settings it may be one that nobody lets us read.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, v.config.DeadLetterTopic())
+	t, err := v.cluster.open(ctx, v.DeadLetters(v.Name))
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}

@@ -1,9 +1,8 @@
-package main
+package judge
 
 import (
 	"context"
 	"errors"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -12,11 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/bridge"
-	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
-	"blobfeed/internal/progress"
-	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 )
 
@@ -24,7 +19,7 @@ import (
 type account struct {
 	*liveFeed
 	name, id string
-	base     verification // by the settings of its bridge
+	base     *verification // by the settings of its bridge
 }
 
 // sharedTopic is what the bridges of two accounts wrote to one topic. Their events differ by nothing but the account.
@@ -58,10 +53,7 @@ func shareTopic(t *testing.T, first string, settings ...string) *sharedTopic {
 	}
 	for _, a := range []*account{s.alpha, s.bravo} {
 		a.use(t)
-		a.base = verification{feed: true, topic: written}
-		if err := a.base.settings(); err != nil {
-			t.Fatal(err)
-		}
+		a.base = bySettings(t, written)
 		a.base.FeedID = a.id
 	}
 	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
@@ -95,26 +87,14 @@ func (a *account) deliver(t *testing.T) {
 	t.Helper()
 	a.grow(t, 3)
 	a.use(t)
-	c, err := config.Load(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := setup.Options(c, setup.Observe{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.Log, o.Observer = progress.New(c, io.Discard)
-	o.FeedID, o.Once = a.id, true
-	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	deliverAs(t, a.id)
 }
 
 // judge judges one account by its state, or by its feed, too.
-func (s *sharedTopic) judge(t *testing.T, a *account, c *copied, feed bool) (rs []*report, of map[string]string) {
+func (s *sharedTopic) judge(t *testing.T, a *account, c *copied, feed bool) (rs []*Report, of map[string]string) {
 	t.Helper()
-	v := a.base
-	v.cluster, v.feed = c, feed
+	v := *a.base
+	v.cluster, v.ReadFeed = c, feed
 	if !feed {
 		v.FeedID = "" // BRIDGE_SOURCE_URL is not asked for
 	}
