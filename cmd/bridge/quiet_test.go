@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/internal/ops"
+	"blobfeed/internal/status"
 )
 
 // safeBuffer may be read while it is written.
@@ -34,7 +35,7 @@ func (s *safeBuffer) String() string {
 }
 
 // failuresAt returns what the instance at an address says has failed.
-func failuresAt(t *testing.T, address string) []ops.Failure {
+func failuresAt(t *testing.T, address string) []status.Failure {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/status")
 	if err != nil {

@@ -53,7 +53,10 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	o.Once = once
 	setup.PinKeys(&o, keys)
-	monitor = ops.NewMonitor(info(c, &o, setup.LimitMemory(c, &o)), c.WatchdogTimeout, nil)
+	monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
+		Instance: c.Instance, Version: versionText(), Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter,
+		Delivery: c.Delivery, Memory: setup.LimitMemory(c, &o),
+	}, c.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	observers = bridge.Observers{shown, monitor}

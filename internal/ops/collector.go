@@ -56,7 +56,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		unready[r.Code]++
 	}
 	each(unready, func(k string, v float64) { put("unready", v, k) })
-	put("start_timestamp_seconds", unix(s.Started))
+	put("start_timestamp_seconds", unix(s.UpSince))
 	put("memory_limit_bytes", float64(s.Memory))
 	put("watchdog_timeout_seconds", s.Watchdog)
 	c.totals(put, s)
@@ -67,7 +67,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 type putter func(name string, value float64, labels ...string)
 
 func (c *collector) totals(put putter, s *Status) {
-	t := s.Totals
+	t := s.SinceStart
 	put("events_read_total", float64(t.Events))
 	put("events_filtered_total", float64(t.Filtered))
 	put("events_late_total", float64(t.Late))
@@ -103,8 +103,8 @@ func (c *collector) feed(put putter, s *Status) {
 	if p.Headroom != nil {
 		put("headroom_seconds", *p.Headroom)
 	}
-	if p.Gaps != nil { // a 0 before it is known would be a reset, and the count after it an increase
-		put("gaps_total", float64(*p.Gaps))
+	if s.Started { // a 0 before the count is known would be a reset, and the count after it an increase
+		put("gaps_total", float64(p.Gaps))
 	}
 }
 

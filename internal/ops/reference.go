@@ -22,7 +22,7 @@ type Described struct {
 // Reference returns every metric of ours, in order of the names. Those of the Go runtime and the process are not among them.
 func Reference() []Described {
 	all := catalog{}
-	m := NewMonitor(Info{}, 0, nil)
+	m := NewMonitor("", "", Info{}, 0, nil)
 	for _, o := range m.observed.collectors() {
 		all.add(o)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
 
@@ -74,7 +75,7 @@ func TestHandler(t *testing.T) {
 	expect("/readyz", 503, "draining: ")
 	var s Status
 	_, body, _ := get(t, h, "/status")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.Totals.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
+	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.SinceStart.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
 		t.Errorf("%v: %s", err, body)
 	}
 	w := httptest.NewRecorder()
@@ -84,9 +85,37 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// The status of an instance has every field that the report on its state has, with the same name.
+func TestStatusHasTheFieldsOfTheReport(t *testing.T) {
+	m, metrics, now := busy(t)
+	_, body, _ := get(t, Handler(m, metrics), "/status")
+	have := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(body), &have); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(status.Of("test", m.engine.State(), status.Group{}, *now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for name := range want {
+		if have[name] == nil {
+			t.Errorf("%s is missing: %s", name, body)
+		}
+	}
+	for _, name := range []string{"name", "started", "topics", "totals"} {
+		if string(have[name]) != string(want[name]) {
+			t.Errorf("%s is %s, want %s", name, have[name], want[name])
+		}
+	}
+}
+
 // The page is one document: it asks nobody but the instance, and the browser is told to run nothing else.
 func TestPageIsSelfContained(t *testing.T) {
-	_, body, header := get(t, Handler(NewMonitor(Info{}, time.Minute, nil), http.NotFoundHandler()), "/")
+	_, body, header := get(t, Handler(NewMonitor("", "", Info{}, time.Minute, nil), http.NotFoundHandler()), "/")
 	if link := regexp.MustCompile(`(?i)(https?:)?//[a-z]`).FindString(strings.ReplaceAll(body, "// ", "")); link != "" {
 		t.Errorf("it refers to %s", link)
 	}
@@ -148,8 +177,8 @@ func TestGapsAreNotToldBeforeTheyAreKnown(t *testing.T) {
 	if told() {
 		t.Error("told before the frontier was read")
 	}
-	if _, body, _ := get(t, h, "/status"); !strings.Contains(body, `"gaps":null`) {
-		t.Errorf("the status tells gaps: %s", body)
+	if _, body, _ := get(t, h, "/status"); !strings.Contains(body, `"started":false`) {
+		t.Errorf("the status does not say that nothing is known: %s", body)
 	}
 	engine.state = state()
 	if _, body, _ := get(t, h, "/metrics"); !strings.Contains(body, "\nblobfeed_gaps_total 1\n") {
