@@ -13,10 +13,10 @@ import (
 	"blobfeed/source"
 )
 
-// classes are the values of the label class: a closed set, so that errors can't make series without end.
+// classes are the values of the label class. The set is closed, so that errors can't make series without end.
 var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", "network", "feed", "other"}
 
-// class says what kind of trouble an error is.
+// class returns the class of an error.
 func class(err error) string {
 	var (
 		damage *source.DamageError

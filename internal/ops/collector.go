@@ -13,18 +13,22 @@ import (
 // collector answers a scrape from one Snapshot.
 type collector struct {
 	*Monitor
-	descs map[string]*described
+	descs map[string]series
 }
 
-type described struct {
-	metric
-	desc *prometheus.Desc
+type series struct {
+	desc  *prometheus.Desc
+	value prometheus.ValueType
 }
 
 func newCollector(m *Monitor) *collector {
-	c := &collector{m, map[string]*described{}}
-	for _, d := range metrics {
-		c.descs[d.name] = &described{d, prometheus.NewDesc(d.full(), d.help, d.labels, nil)}
+	c := &collector{m, map[string]series{}}
+	for _, d := range scraped {
+		value := prometheus.GaugeValue
+		if d.typ == counter {
+			value = prometheus.CounterValue
+		}
+		c.descs[d.name] = series{prometheus.NewDesc(d.full(), d.help, d.labels, nil), value}
 	}
 	return c
 }
@@ -47,7 +51,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.Snapshot()
 	put := func(name string, value float64, labels ...string) {
 		d := c.descs[name]
-		ch <- prometheus.MustNewConstMetric(d.desc, d.typ, value, labels...)
+		ch <- prometheus.MustNewConstMetric(d.desc, d.value, value, labels...)
 	}
 	put("build_info", 1, s.Version, runtime.Version())
 	put("ready", truth(s.Ready))

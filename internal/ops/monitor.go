@@ -75,14 +75,14 @@ func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func()
 	}
 }
 
-// Watch says whom to ask for the state.
+// Watch sets the engine whose state is shown.
 func (m *Monitor) Watch(e Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.engine = e
 }
 
-// Drain says that the instance is on its way out: it is unready from now on.
+// Drain makes the instance unready, because it stops.
 func (m *Monitor) Drain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -105,7 +105,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	n.Late += c.Late
 	n.Bytes += c.Bytes
 	m.rate.add(now, c.Read, c.Bytes)
-	m.observed.transaction.Observe(c.Took.Seconds())
+	m.observed.transaction.WithLabelValues().Observe(c.Took.Seconds())
 	if c.Drained && !c.Published.IsZero() && !c.Last.IsZero() {
 		publish := max(0, c.Published.Sub(c.Last))
 		m.publish = &publish
@@ -182,13 +182,15 @@ func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
 		}
 		delete(m.leases, p)
 		if p == 0 {
-			m.history = nil // somebody else looks now
+			m.history = nil // the next owner of lease 0 looks
 		}
 	}
 }
 
 // changes names the values of the label event.
-var changes = map[bridge.LeaseChange]string{bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost"}
+var changes = map[bridge.LeaseChange]string{
+	bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost",
+}
 
 // Active implements bridge.Observer.
 func (m *Monitor) Active(p int32, a bridge.Activity) {
@@ -200,7 +202,7 @@ func (m *Monitor) Active(p int32, a bridge.Activity) {
 	}
 	now := m.now()
 	if a == bridge.Working && l.activity != a {
-		l.since = now // what comes now was not there before
+		l.since = now // the work is new
 	}
 	if a == bridge.Drained {
 		l.errors, l.err = 0, nil

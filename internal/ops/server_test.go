@@ -130,8 +130,8 @@ func TestPageIsSelfContained(t *testing.T) {
 
 // A scrape holds each metric that the table has, with its labels, and nothing else of ours.
 func TestMetricsAreAsTheTableSays(t *testing.T) {
-	_, scraped, _ := busy(t)
-	families, err := scraped.registry.Gather()
+	_, served, _ := busy(t)
+	families, err := served.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,14 +144,14 @@ func TestMetricsAreAsTheTableSays(t *testing.T) {
 			have[f.GetName()] = []string{}
 		}
 	}
-	for _, d := range metrics {
+	for _, d := range scraped {
 		labels, ok := have[d.full()]
 		want := slices.Sorted(slices.Values(d.labels))
 		if !ok || !slices.Equal(labels, want) {
 			t.Errorf("%s: there is %v with labels %v, want %v", d.full(), ok, labels, want)
 		}
 	}
-	problems, err := testutil.GatherAndLint(scraped.registry)
+	problems, err := testutil.GatherAndLint(served.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -226,8 +226,8 @@ func TestServe(t *testing.T) {
 
 // The reference has what a scrape has, with the same type and labels.
 func TestReference(t *testing.T) {
-	_, scraped, _ := busy(t)
-	families, err := scraped.registry.Gather()
+	_, served, _ := busy(t)
+	families, err := served.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,8 +247,38 @@ func TestReference(t *testing.T) {
 		for _, p := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, p.GetName())
 		}
-		if want := slices.Sorted(slices.Values(d.Labels)); !ok || !strings.EqualFold(f.GetType().String(), d.Type) || !slices.Equal(labels, want) {
-			t.Errorf("%s is a %s with labels %v; the reference says %+v", f.GetName(), f.GetType(), labels, d)
+		want := slices.Sorted(slices.Values(d.Labels))
+		same := strings.EqualFold(f.GetType().String(), d.Type) && f.GetHelp() == d.Help && slices.Equal(labels, want)
+		if !ok || !same {
+			t.Errorf("%s is a %s with labels %v, %q; the reference says %+v", f.GetName(), f.GetType(), labels, f.GetHelp(), d)
 		}
+	}
+}
+
+// The reference has every metric of the Kafka clients, also one that a scrape does not show before it happens.
+func TestReferenceHasTheClientsMetrics(t *testing.T) {
+	registered := catalog{}
+	cl, err := kgo.NewClient(kgo.WithHooks(newClients(registered))) // kprom makes its metrics with a client
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl.Close()
+	if len(registered) < 15 {
+		t.Fatalf("only %d metrics are registered", len(registered))
+	}
+	have := map[string]Described{}
+	for _, d := range Reference() {
+		if strings.HasPrefix(d.Name, Namespace+"_kafka_") {
+			have[d.Name] = d
+		}
+	}
+	for name, want := range registered {
+		if d := have[name]; d.Help != want.Help || !slices.Equal(d.Labels, want.Labels) {
+			t.Errorf("%s: the reference says %+v, want %+v", name, d, want)
+		}
+		delete(have, name)
+	}
+	if len(have) > 0 {
+		t.Errorf("no client has %v", have)
 	}
 }

@@ -43,13 +43,13 @@ type Position struct {
 	Headroom *float64 `json:"headroom_seconds,omitempty"` // history before the position, which retention may delete
 }
 
-// Lag is how far behind the clock delivery is. An idle account's grows, and nothing is late.
+// Lag is how far delivery is behind the clock. On an idle account it grows although nothing is late.
 type Lag struct {
 	Event    *float64 `json:"event_seconds"`    // since the latest event that was delivered
 	Resolved *float64 `json:"resolved_seconds"` // since the time that is resolved
-	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each. Later segments are
-	// not in it. Null without a current segment, as while small segments are delivered in bundles, and before the first
-	// commit in it: then nothing in the state says how much there is.
+	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each, without later
+	// segments. Null without a current segment, as while small segments are delivered in bundles, and before the first
+	// commit in the segment: the state does not say then how much there is.
 	Ahead *int64 `json:"ahead_bytes"`
 
 	// Only an instance knows these. Azure is how long the service took to publish the latest event. Bridge is how long
@@ -64,7 +64,7 @@ type Topic struct {
 	Partitions int32  `json:"partitions"`
 }
 
-// Group is the consumer group: who lives.
+// Group is the consumer group.
 type Group struct {
 	State   string   `json:"state"`
 	Members []Member `json:"members"`
@@ -82,7 +82,7 @@ const (
 	Held     = "held"     // by its owner, which is a member
 	Assigned = "assigned" // to a member that has had no work for it yet
 	Free     = "free"     // no member has it
-	Unused   = "unused"   // nor ever had
+	Unused   = "unused"   // no instance has acquired it yet
 )
 
 // States of a lease, as an instance reports it. All but Unused and Elsewhere are of leases that the instance holds.
@@ -98,11 +98,11 @@ const (
 type Lease struct {
 	Lease     int32             `json:"lease"`
 	State     string            `json:"state"`
-	Owner     string            `json:"owner,omitempty"`   // who acquired it last
-	Member    string            `json:"member,omitempty"`  // whom the group gives it to
-	Frontier  bool              `json:"with_frontier"`     // all up to the completed segment is delivered, and nothing of a later one
-	Segment   string            `json:"segment,omitempty"` // else the one that it is in
-	Done      bool              `json:"done"`              // with it
+	Owner     string            `json:"owner,omitempty"`   // instance that acquired it last
+	Member    string            `json:"member,omitempty"`  // instance to which the group assigns it
+	Frontier  bool              `json:"with_frontier"`     // up to the completed segment all is delivered, later nothing
+	Segment   string            `json:"segment,omitempty"` // current one, unless with_frontier
+	Done      bool              `json:"done"`              // all of the segment is delivered
 	Shards    map[string]string `json:"shards,omitempty"`  // shard -> chunk/offset
 	Events    int64             `json:"events"`            // since the first start of the bridge
 	Event     *time.Time        `json:"event_time"`

@@ -31,9 +31,11 @@ func (s *Status) Text() string {
 		if p.Seek != nil {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
 		}
-		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n", moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
+		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
+			moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
 		n := s.Totals
-		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n", n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
+		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n",
+			n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
 		for _, t := range s.Topics {
 			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
 		}
@@ -44,7 +46,7 @@ func (s *Status) Text() string {
 			strings.Trim(fmt.Sprint(m.Leases), "[]"))
 	}
 	b.WriteString(leaseTable(s))
-	for _, e := range s.Errors { // the last ones, also when they are over: what was committed since tells
+	for _, e := range s.Errors { // they may be over: the commits since then show it
 		since := ""
 		if at := s.Leases[e.Lease].Committed; at != nil {
 			since = fmt.Sprintf(", %s before its last commit", Span(max(0, at.Sub(e.Time))))
@@ -55,7 +57,7 @@ func (s *Status) Text() string {
 	return b.String()
 }
 
-// ahead writes how much is listed and not read.
+// ahead describes what is listed and not read.
 func ahead(bytes *int64) string {
 	if bytes == nil {
 		return "unknown: no lease has committed in a current segment"
@@ -63,7 +65,7 @@ func ahead(bytes *int64) string {
 	return fmt.Sprintf("%d bytes listed in the segment and not read, at the last commits", *bytes)
 }
 
-// WithFrontier is where a lease is whose cursor is behind: complete segments leave no trace in cursors.
+// WithFrontier is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
 const WithFrontier = "with the frontier"
 
 func leaseTable(s *Status) string {
@@ -101,7 +103,7 @@ func leaseTable(s *Status) string {
 	return b.String()
 }
 
-// moment writes a time and how long ago it is.
+// moment describes a time and its age.
 func moment(t *time.Time, ago *float64) string {
 	if t == nil || ago == nil {
 		return "-"
