@@ -18,6 +18,9 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/verify/judge"
 )
 
 const written = "changes" // the topic that the bridge writes
@@ -69,7 +72,7 @@ func produce(t *testing.T, cl *kgo.Client, topic string, rs []*kgo.Record) {
 }
 
 // status returns what the JSON report says of each check.
-func statusFrom(t *testing.T, stdout string) (r report, of map[string]string) {
+func statusFrom(t *testing.T, stdout string) (r judge.Report, of map[string]string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
@@ -120,7 +123,7 @@ func TestVerify(t *testing.T) {
 			want := exitOK
 			for _, check := range strings.Fields(c.broken) {
 				want = exitBroken
-				if of[check] != broken || !strings.Contains(stderr, check) {
+				if of[check] != judge.Broken || !strings.Contains(stderr, check) {
 					t.Errorf("%s is %s", check, of[check])
 				}
 			}
@@ -165,7 +168,7 @@ func TestVerifyUnchecked(t *testing.T) {
 		"verify now":                                                      {"", exitUsage, `"now" is too much`},
 		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
 		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
-		"verify --help":                                                   {"", exitOK, "4 one is broken"},
+		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
@@ -185,13 +188,13 @@ func TestVerifySelection(t *testing.T) {
 	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
-		if code != exitOK || r.Records == 0 || of["partition"] != holds || of["progress"] != holds || of["resolved"] != holds {
+		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds || of["resolved"] != judge.Holds {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
-		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != holds) {
+		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
-		if strings.Contains(args, "bounded") && (of["unique"] != notChecked || of["order"] != notChecked) {
+		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
 			t.Errorf("%s: %v", args, of)
 		}
 	}
@@ -200,9 +203,9 @@ func TestVerifySelection(t *testing.T) {
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
-		"HEADERS=none":           {"unique": holds, "sequence": holds, "order": notChecked, "barrier": notChecked, "resolved": holds, "replay": holds},
-		"DELIVERY=at_least_once": {"unique": notChecked, "order": holds, "progress": holds, "barrier": holds, "replay": holds},
-		"RESOLVED_TO=off":        {"unique": holds, "resolved": notChecked, "replay": holds},
+		"HEADERS=none":           {"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked, "resolved": judge.Holds, "replay": judge.Holds},
+		"DELIVERY=at_least_once": {"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds, "replay": judge.Holds},
+		"RESOLVED_TO=off":        {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
@@ -232,7 +235,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)
-	run := func(code int) (report, map[string]string) {
+	run := func(code int) (judge.Report, map[string]string) {
 		t.Helper()
 		have, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
 		if have != code {
@@ -333,12 +336,12 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, progress := logs(c, io.Discard)
-	o.Log, o.Observer = log, progress
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer = log, shown
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
