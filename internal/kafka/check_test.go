@@ -10,10 +10,10 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/check"
+	"blobfeed/internal/fakebroker"
 )
 
 // A topic's settings are judged by what its records need.
@@ -84,11 +84,7 @@ func failures(found check.Findings) (all []string) {
 }
 
 func TestCheck(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
 	for _, tc := range []struct {
 		name   string
 		fault  *kerr.Error // of InitProducerID
@@ -129,11 +125,7 @@ func TestCheck(t *testing.T) {
 // those of a
 // bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	refuse := map[string]bool{}
 	fake.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
@@ -172,11 +164,7 @@ func TestCheckTransactionalIDs(t *testing.T) {
 // A topic that the brokers are to create is there at the first start if they have that enabled; without a right to look, who
 // knows.
 func TestCheckAskedTopic(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2))
 	for enabled, want := range map[string]check.Status{"true": check.OK, "false": check.Failed, "": check.Warning} {
 		fake.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
@@ -202,11 +190,7 @@ func TestCheckAskedTopic(t *testing.T) {
 
 // Of many topics only what is wrong is told.
 func TestCheckManyTopics(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2))
 	found := look(t, fake.ListenAddrs(), func(_ *Client, n *Needs) {
 		for i := range 20 {
 			n.Topics = append(n.Topics, Topic{Name: fmt.Sprint("many-", i), Create: i != 7, Partitions: 1, Replication: -1})
@@ -253,19 +237,12 @@ func TestQuote(t *testing.T) {
 // Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it
 // means.
 func TestCheckTransactionVersion(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.SeedTopics(3, "t"))
 	for version, want := range map[int16]check.Status{0: check.Warning, 1: check.Warning, 2: check.OK} {
 		have := check.OK
 		ck := &checker{Findings: new(check.Findings), txnVersion: version, needs: &Needs{Txn: "b-", TxnTimeout: time.Minute}}
-		if ck.cl, err = kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...)); err != nil {
-			t.Fatal(err)
-		}
+		ck.cl = fakebroker.Client(t, fake)
 		ck.transactions(t.Context())
-		ck.cl.Close()
 		for _, f := range *ck.Findings {
 			if f.Status != check.OK {
 				have = f.Status

@@ -7,16 +7,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // Every compression makes a client that gets a record through; the defaults that cost seconds on real brokers are not
 // in force.
 func TestOptions(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := fakebroker.New(t, kfake.SeedTopics(1, "t"))
 	for _, compression := range []string{"none", "snappy", "lz4", "zstd", "gzip"} {
 		opts, err := (&Client{Brokers: c.ListenAddrs(), ID: "x", Compression: compression, Buffered: 100}).Options()
 		if err != nil {
@@ -41,16 +39,8 @@ func TestOptions(t *testing.T) {
 
 // A topic that was created answers, and one that exists is no error.
 func TestCreate(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	c := fakebroker.New(t)
+	cl := fakebroker.Client(t, c)
 	adm := kadm.NewClient(cl)
 	for _, first := range []bool{true, false} {
 		if created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first {
