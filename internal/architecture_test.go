@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"internal/logging":          {"internal/plain"},
 	"internal/check":            {"internal/plain"},
 	"internal/kafka":            {"internal/check", "internal/outbound", "internal/plain"},
+	"internal/fakebroker":       nil,
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},
 	"internal/config":           nil,

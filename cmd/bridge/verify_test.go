@@ -17,6 +17,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -40,11 +41,7 @@ func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
 // deliveredTo does so with a broker of some kind, and returns its address.
 func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...string) string {
 	t.Helper()
-	cluster, err := kfake.NewCluster(append(broker, kfake.NumBrokers(1))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
+	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
 		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
