@@ -43,7 +43,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return &usageError{errors.New("--segment, --state, and a chunk or --at exclude each other")}
 	}
 	d := dump.Dumper{Out: stdout, JSON: asJSON}
-	place, err := dump.ParsePosition(*at)
+	place, err := source.ParsePosition(*at)
 	if err == nil && chunk == "" {
 		return inFeed(func(feed *source.Feed) error { return d.Event(ctx, feed, place) })
 	}
@@ -58,7 +58,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		if place, err = dump.ParseChunk(chunk); err != nil {
 			return &usageError{err}
 		}
-		place.At.Offset = offset
+		place.Offset = offset
 		return inFeed(func(feed *source.Feed) error { return d.Chunk(ctx, feed, place) })
 	case chunk != "":
 		return d.File(chunk, offset)

@@ -1,6 +1,10 @@
 package config
 
-import "time"
+import (
+	"time"
+
+	"blobfeed/internal/topicname"
+)
 
 // Prefix of every environment variable.
 const Prefix = "BRIDGE"
@@ -134,4 +138,4 @@ type Config struct {
 }
 
 // DeadLetterTopic is where ON_ERROR=dead_letter sends what can't become a record.
-func (c *Config) DeadLetterTopic() string { return c.Name + ".dlq" }
+func (c *Config) DeadLetterTopic() string { return topicname.DeadLetters(c.Name) }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/topicname"
 	"blobfeed/source/azure"
 )
 
@@ -37,7 +38,7 @@ func (c *Config) validate(feed, kafka bool) []error {
 	if topics, err := c.Topics(""); err != nil {
 		p.add("TOPIC", "%w", err)
 	} else {
-		for _, own := range []string{c.Name + ".offsets", c.DeadLetterTopic()} {
+		for _, own := range []string{topicname.State(c.Name), c.DeadLetterTopic()} {
 			if topics.Meets(own) {
 				p.add("TOPIC", "records could go to %s, a topic of the bridge's own: choose another TOPIC, TOPIC_PREFIX or NAME", own)
 			}

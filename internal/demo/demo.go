@@ -21,6 +21,7 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/topicname"
 )
 
 const topic = "blob-changes"
@@ -132,7 +133,7 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 
 // show prints what a consumer reads: the first records whole, then a line each.
 func show(ctx context.Context, address string, stdout io.Writer) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topic+".resolved"), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.FetchMaxWait(200*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return fmt.Errorf("reading the demo's topic: %w", err)

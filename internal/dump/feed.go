@@ -73,33 +73,33 @@ func (d Dumper) shard(ctx context.Context, feed *source.Feed, m source.Manifest,
 }
 
 // Chunk prints the events of one chunk of the feed, from an offset on.
-func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p Place) error {
+func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p source.Position) error {
 	m, err := feed.Manifest(ctx, p.Segment)
 	if err != nil {
 		return err
 	}
-	return d.shard(ctx, feed, m, p.Shard, p.At, func(b source.Batch) bool { return b.Chunk == p.At.Chunk })
+	return d.shard(ctx, feed, m, p.Shard, shardPosition(p), func(b source.Batch) bool { return b.Chunk == p.Chunk })
 }
 
-// Event prints the event at a place.
-func (d Dumper) Event(ctx context.Context, feed *source.Feed, p Place) error {
+// Event prints the event at a position.
+func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position) error {
 	m, err := feed.Manifest(ctx, p.Segment)
 	if err != nil {
 		return err
 	}
-	r := feed.Shard(m, p.Shard, p.At)
+	r := feed.Shard(m, p.Shard, shardPosition(p))
 	if err := r.Poll(ctx, m.Finalized); err != nil {
 		return err
 	}
 	var b source.Batch
 	if err := r.Next(ctx, &b); err != nil {
-		return fmt.Errorf("reading position %s: %w", p.text, err)
+		return fmt.Errorf("reading position %s: %w", p, err)
 	}
-	if b.Offset != p.At.Offset || p.index >= len(b.Events) {
+	if b.Offset != p.Offset || p.Index >= len(b.Events) {
 		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %d events",
-			p.text, b.Offset, len(b.Events))
+			p, b.Offset, len(b.Events))
 	}
-	return d.line(b.Blob, b.Offset, p.index, b.Events[p.index])
+	return d.line(b.Blob, b.Offset, p.Index, b.Events[p.Index])
 }
 
 // File prints the events of a chunk in a local file, from an offset on.

@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -70,7 +71,7 @@ func (r *Replay) separate(ctx context.Context) error {
 		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name", live.Name)
 	}
 	taken := map[string]bool{
-		live.TopicPrefix + live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true,
+		live.TopicPrefix + live.Topic: true, topicname.State(live.Name): true, live.DeadLetterTopic(): true,
 	}
 	s, err := state(ctx, live)
 	if err != nil {
@@ -81,7 +82,7 @@ func (r *Replay) separate(ctx context.Context) error {
 			taken[topic] = true
 		}
 	}
-	if taken[r.Topic] || taken[strings.TrimSuffix(r.Topic, ".resolved")] {
+	if taken[r.Topic] || taken[topicname.Records(r.Topic)] {
 		return settings("--topic %s is one of the live bridge's: a replay would write its events there a second time; "+
 			"use another topic", r.Topic)
 	}

@@ -49,7 +49,7 @@ func (s *Status) Text() string {
 	for _, e := range s.Errors { // they may be over: the commits since then show it
 		since := ""
 		if at := s.Leases[e.Lease].Committed; at != nil {
-			since = fmt.Sprintf(", %s before its last commit", Span(max(0, at.Sub(e.Time))))
+			since = fmt.Sprintf(", %s before its last commit", plain.Span(max(0, at.Sub(e.Time))))
 		}
 		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
 			plain.Line(e.Error))
@@ -108,16 +108,5 @@ func moment(t *time.Time, ago *float64) string {
 	if t == nil || ago == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), Span(time.Duration(*ago*float64(time.Second))))
-}
-
-// Span writes a duration without digits that nobody reads: no minutes for days, no seconds for hours.
-func Span(d time.Duration) string {
-	switch {
-	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
-	case d >= time.Hour:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
-	}
-	return d.Round(time.Second).String()
+	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), plain.Span(time.Duration(*ago*float64(time.Second))))
 }

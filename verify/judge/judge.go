@@ -3,9 +3,9 @@ package judge
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )
 
@@ -72,7 +72,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
 		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
-			if markers, err = v.open(ctx, name+".resolved"); err != nil {
+			if markers, err = v.open(ctx, topicname.Markers(name)); err != nil {
 				return all, err
 			}
 		}
@@ -106,7 +106,7 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	if err == nil {
 		t.avro = v.avro
 		if v.sharing != nil {
-			t.portion = v.sharing.portion(strings.TrimSuffix(name, ".resolved"))
+			t.portion = v.sharing.portion(topicname.Records(name))
 		}
 	}
 	return t, err

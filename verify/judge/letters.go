@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -46,7 +46,7 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Without BRIDGE_ON_ERROR=dead_letter, permission to read it may be missing.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, v.DeadLetters(v.Name))
+	t, err := v.cluster.open(ctx, topicname.DeadLetters(v.Name))
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}
@@ -87,7 +87,7 @@ func (l *letters) of(position, content string, parts int) *letter {
 }
 
 // event reports whether a letter has the event of the feed at a position.
-func (l *letters) event(pos envelope.Position, ev *source.Event) bool {
+func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	if len(l.at) == 0 {
 		return false
 	}
@@ -106,7 +106,7 @@ func (l *letters) event(pos envelope.Position, ev *source.Event) bool {
 }
 
 // place reports whether a letter has all bytes that a damaged chunk loses at a position.
-func (l *letters) place(ctx context.Context, feed *source.Feed, pos envelope.Position, loss source.Loss) (bool, error) {
+func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Position, loss source.Loss) (bool, error) {
 	for _, x := range l.at[pos.String()] {
 		at := loss.From
 		for _, p := range x.parts {
@@ -134,7 +134,7 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos envelope.Pos
 
 // pass continues after damage that is in a letter, and returns other damage as an error.
 func (l *letters) pass(
-	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos envelope.Position, d *source.DamageError,
+	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError,
 ) error {
 	if l.topic == "" || d.Kind != source.BadBytes {
 		return d

@@ -10,6 +10,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -31,7 +32,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		names = append(names, v.ReplayName(v.Topic))
 	}
 	for _, name := range names {
-		s, err := v.cluster.state(ctx, name+".offsets")
+		s, err := v.cluster.state(ctx, topicname.State(name))
 		if err != nil {
 			return nil, err
 		}
@@ -48,7 +49,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 			}
 		}
 		v.pinKeys(s)
-		return &progressState{s, name + ".offsets"}, v.interval(s.Frontier)
+		return &progressState{s, topicname.State(name)}, v.interval(s.Frontier)
 	}
 	return nil, nil
 }

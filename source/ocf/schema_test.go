@@ -8,9 +8,6 @@ import (
 	"testing"
 )
 
-// The tests below are rows of the list of what a reader of the feed has to get right, by their numbers; more of them are in
-// package source.
-
 // overlong writes a varint of 10 bytes whatever its value, as the service does.
 func overlong(v int64) []byte {
 	b := encode(v)
@@ -21,7 +18,7 @@ func overlong(v int64) []byte {
 	return b
 }
 
-func TestChecklist29_OverlongVarints(t *testing.T) {
+func TestOverlongVarints(t *testing.T) {
 	for name, write := range map[string]func(int64) []byte{
 		"10 bytes": overlong,
 		"9 bytes":  func(v int64) []byte { b := overlong(v)[:9]; b[8] = 0; return b },
@@ -56,7 +53,7 @@ func TestChecklist29_OverlongVarints(t *testing.T) {
 	}
 }
 
-func TestChecklist31_Codecs(t *testing.T) {
+func TestCodecs(t *testing.T) {
 	packed := block(marker, 1, deflated(t, "\x02a"))
 	for codec, c := range map[string]struct {
 		block []byte
@@ -82,7 +79,7 @@ func TestChecklist31_Codecs(t *testing.T) {
 }
 
 // The same index is another symbol in another version: 3 is BlobMetadataUpdated in version 1 only.
-func TestChecklist33_EnumsByWriterSchema(t *testing.T) {
+func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 	for _, v := range versions {
 		o := newOracle(t, schemaText(t, v))
 		value := random(rand.New(rand.NewPCG(1, 2)), o.schema).(map[string]any)
@@ -112,7 +109,7 @@ func TestChecklist33_EnumsByWriterSchema(t *testing.T) {
 }
 
 // What this program was not written for passes as it is, whatever version the record says it has.
-func TestChecklist34_UnknownPassesThrough(t *testing.T) {
+func TestUnknownFieldsAndSymbolsPassThrough(t *testing.T) {
 	enum := func(name, symbol string) string {
 		return `{"name":"` + name + `","type":{"type":"enum","name":"` + name + `T","symbols":["Old","` + symbol + `"]}}`
 	}
@@ -143,7 +140,7 @@ func TestChecklist34_UnknownPassesThrough(t *testing.T) {
 }
 
 // Texts are texts: what looks like an id, a number or nothing at all is not parsed.
-func TestChecklist38_TextsAreNotParsed(t *testing.T) {
+func TestTextsAreNotParsed(t *testing.T) {
 	for _, v := range versions {
 		o := newOracle(t, schemaText(t, v))
 		value := random(rand.New(rand.NewPCG(3, 4)), o.schema).(map[string]any)

@@ -3,7 +3,6 @@ package envelope
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 )
@@ -59,8 +58,8 @@ func plainest(f Format, e Envelope) Options {
 	return o
 }
 
-// Table writes, as Markdown, what each option writes with each format and envelope, or why it is refused.
-func Table(w io.Writer) error {
+// optionTable returns, as Markdown, what each option writes with each format and envelope, or why it is invalid.
+func optionTable() string {
 	var reasons []string
 	var b strings.Builder
 	for _, f := range []Format{JSON, Avro} {
@@ -90,8 +89,7 @@ func Table(w io.Writer) error {
 	for i, r := range reasons {
 		fmt.Fprintf(&b, "%d. %s\n", i+1, strings.ReplaceAll(r, "\n", "; "))
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
 }
 
 func (s *setting) cell(f Format, env Envelope) (string, error) {
