@@ -45,7 +45,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		if name != v.Name { // a replay has a name and dead letters of its own
 			v.Name = name
 			if v.DeadLetter != "" {
-				v.DeadLetter = v.DeadLetters(name)
+				v.DeadLetter = topicname.DeadLetters(name)
 			}
 		}
 		v.pinKeys(s)
