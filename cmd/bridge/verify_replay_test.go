@@ -30,7 +30,7 @@ func TestVerifyReplay(t *testing.T) {
 			t.Errorf("exit code %d, want %d and %q: %s%s", code, want, says, stdout, stderr)
 		}
 	}
-	verify("", exitOK, "must be there, by the cursors in blobfeed.replay.again.offsets")
+	verify("", exitOK, "must be in it, by the cursors in blobfeed.replay.again.offsets")
 	verify("EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but again was written with all")
 	verify("EVENTS=all", exitOK, "holds        replay ")
 	if code, _, stderr := call(t, "replay", "--cleanup", "--topic", "again"); code != exitOK {

@@ -89,7 +89,7 @@ func TestVerify(t *testing.T) {
 	code, stdout, stderr := call(t, "verify", "--feed")
 	for _, want := range []string{
 		"topic changes: 717 records and 30 markers on 3 partitions\n",
-		"feed: 717 events, 717 for the topic, 717 of them must be there, by the cursors in blobfeed.offsets\n",
+		"feed: 717 events, 717 for the topic, 717 of them must be in it, by the cursors in blobfeed.offsets\n",
 		"holds        unique     no event comes twice (717 checked)\n",
 		"not checked  before ", "holds        replay ",
 	} {
@@ -133,7 +133,7 @@ func TestVerify(t *testing.T) {
 	t.Run("doubled in place", func(t *testing.T) {
 		produce(t, cl, written, rs[first:first+1])
 		code, stdout, stderr := call(t, "verify")
-		if code != exitBroken || !strings.Contains(stdout, "comes again; first on partition") || !strings.Contains(stderr, "unique") {
+		if code != exitBroken || !strings.Contains(stdout, "is repeated; first on partition") || !strings.Contains(stderr, "unique") {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 	})
@@ -153,9 +153,9 @@ func TestVerifyUnchecked(t *testing.T) {
 	}{
 		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
 		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
-		"verify --topic no-markers":        {"", exitFailed, "resolved: there was nothing to check"},
-		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: nothing says what has to be there"},
-		"verify --topic markers":           {"", exitFailed, "has no records: nothing was checked"},
+		"verify --topic no-markers":        {"", exitFailed, "resolved: there is nothing to check"},
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: it is unknown which events must be in the topic"},
+		"verify --topic markers":           {"", exitFailed, "has no records: nothing is checked"},
 		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
@@ -258,7 +258,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "its begin is gone") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
 		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
 	}
 }
@@ -291,7 +291,7 @@ func TestVerifyGrownTopic(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := call(t, "verify", "--feed")
-	if code != exitBroken || !strings.Contains(stdout, "say how many it had before: --grown-from") || !strings.Contains(stderr, "partition, resolved") {
+	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") || !strings.Contains(stderr, "partition, resolved") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	// A second growth: keys may be where three, or five, or seven put them.

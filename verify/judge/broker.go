@@ -17,7 +17,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// brokerPatience is how long brokers may take to answer, or a partition to send what is said to be there.
+// brokerPatience bounds an answer of the brokers, and the wait for the next records of a partition.
 const brokerPatience = 30 * time.Second
 
 // brokers are those of Kafka, by the options of a client.
@@ -27,39 +27,40 @@ func (b brokers) open(ctx context.Context, name string) (*topic, error) {
 	return openTopic(ctx, b, name)
 }
 
-// state reads through the package that writes it, which knows the versions before this one.
-func (b brokers) state(ctx context.Context, topic string) (*offsets.State, error) {
-	cl, err := kgo.NewClient(b...)
-	if err != nil {
-		return nil, err
-	}
-	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
-	defer cancel()
-	s, err := (&status.Reader{Topic: topic, Admin: kadm.NewClient(cl), Client: b}).State(reading)
+// state reads with the code that writes the state, and so knows the versions before this one.
+func (b brokers) state(ctx context.Context, topic string) (s *offsets.State, err error) {
+	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		s, err = (&status.Reader{Topic: topic, Admin: admin, Client: b}).State(ctx)
+		return err
+	})
 	var never *status.NeverRanError
 	if errors.As(err, &never) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, because(reading, err)
-	}
-	return s, nil
+	return s, err
 }
 
 func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		claims, hidden, err = offsets.Claims(ctx, admin, own, b...)
+		return err
+	})
+	return claims, hidden, err
+}
+
+// ask calls f with a client and a deadline.
+func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) error) error {
 	cl, err := kgo.NewClient(b...)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer cl.Close()
-	reading, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
 	defer cancel()
-	claims, hidden, err = offsets.Claims(reading, kadm.NewClient(cl), own, b...)
-	if err != nil {
-		return nil, nil, because(reading, err)
+	if err := f(asking, kadm.NewClient(cl)); err != nil {
+		return because(asking, err)
 	}
-	return claims, hidden, nil
+	return nil
 }
 
 // kafkaTopic is a topic of real brokers.
@@ -69,8 +70,9 @@ type kafkaTopic struct {
 	admin   *kadm.Client
 }
 
-// openTopic asks where the topic begins and ends. The end is behind everything that is committed by now: a transaction
-// that is visible on one partition may not be on the next, so it waits until none is open at or below today's end.
+// openTopic looks up the start and the end of the topic. The end is after everything that is committed by now. A
+// transaction that is visible on one partition may not be visible on the next, so openTopic waits until no transaction
+// is open below the current end.
 func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
 	cl, err := kgo.NewClient(options...)
 	if err != nil {
@@ -88,7 +90,7 @@ func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, err
 func (k *kafkaTopic) close() { k.admin.Close() }
 
 func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errors.New("the brokers do not answer"))
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
 	defer cancel()
 	listed, err := k.admin.ListTopics(asking, k.name)
 	if err == nil && errors.Is(listed[k.name].Err, kerr.UnknownTopicOrPartition) {
@@ -136,13 +138,15 @@ func (k *kafkaTopic) committed(ctx context.Context) (map[int32]int64, error) {
 	return k.ask(ctx, k.admin.ListCommittedOffsets)
 }
 
-func (k *kafkaTopic) ask(ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error)) (map[int32]int64, error) {
+func (k *kafkaTopic) ask(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
+) (map[int32]int64, error) {
 	listed, err := list(ctx, k.name)
 	if err == nil {
 		err = listed.Error()
 	}
 	if err != nil {
-		return nil, because(ctx, fmt.Errorf("asking for offsets: %w", err))
+		return nil, because(ctx, fmt.Errorf("listing offsets: %w", err))
 	}
 	at := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
@@ -159,10 +163,11 @@ func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show fu
 	if len(next) == 0 {
 		return nil
 	}
-	cl, err := kgo.NewClient(append(slices.Clone(k.options), kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.name: begin}),
+	cl, err := kgo.NewClient(append(slices.Clone(k.options),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.name: begin}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(),                    // the end of a partition mostly is one
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // what retention takes from under us is an error, not a gap
+		kgo.KeepControlRecords(),                    // the last record of a partition mostly is one
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // records that retention deletes meanwhile are an error, not a gap
 		kgo.FetchMaxWait(500*time.Millisecond))...)
 	if err != nil {
 		return err
@@ -180,11 +185,12 @@ func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show fu
 			failed = fmt.Errorf("reading topic %s, partition %d: %w", k.name, p, err)
 		})
 		if errors.Is(failed, kerr.TopicAuthorizationFailed) {
-			return fmt.Errorf("%w (verify takes Read on this topic, which run does not: docs/security.md)", failed)
+			return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", failed)
 		}
 		if errors.Is(failed, context.DeadlineExceeded) {
 			for p, at := range next {
-				failed = fmt.Errorf("reading topic %s: nothing came for %s, and partition %d stands at offset %d of %d", k.name, brokerPatience, p, at, to[p])
+				failed = fmt.Errorf("reading topic %s: no records for %s: partition %d is at offset %d of %d",
+					k.name, brokerPatience, p, at, to[p])
 			}
 		}
 		if failed != nil {

@@ -9,14 +9,14 @@ import (
 	"blobfeed/verify"
 )
 
-const replayPromise = "the topic has what the feed gives: every event, the same bytes, each blob's order"
+const replayPromise = "the topic has every event of the feed, with the same bytes, each blob's in order"
 
-// claim is a promise, and what checks it.
+// claim is a promise, and the validator that checks it.
 type claim struct {
 	name, promise string
 	validator     verify.Validator // nil: it is not checked
-	reason        string           // why not
-	optional      bool             // it may find nothing to check
+	reason        string           // why it is not checked
+	optional      bool             // there may be nothing to check
 }
 
 type checks struct {
@@ -24,10 +24,10 @@ type checks struct {
 	unique   *verify.Unique
 	resolved *verify.Resolved
 	seen     *verify.Seen // nil: no event may come twice
-	first    bool         // the record that is shown is of an event that comes for the first time
+	first    bool         // the current record is the first of its event
 }
 
-// firstOnly shows a validator only what comes for the first time.
+// firstOnly shows a validator only the first record of each event.
 type firstOnly struct {
 	verify.Validator
 	checks *checks
@@ -40,10 +40,10 @@ func (f firstOnly) Note(r verify.Record) {
 	}
 }
 
-// Checked is that of the validator.
+// Checked returns how many records the validator has judged.
 func (f firstOnly) Checked() int64 { return f.Validator.(interface{ Checked() int64 }).Checked() }
 
-// add adds a check, or the first reason that there is against it.
+// add adds a check, or the first reason against it.
 func (c *checks) add(name, promise string, fresh func() verify.Validator, against ...string) *claim {
 	k := claim{name: name, promise: promise}
 	for _, reason := range against {
@@ -58,11 +58,11 @@ func (c *checks) add(name, promise string, fresh func() verify.Validator, agains
 	return &c.all[len(c.all)-1]
 }
 
-// addFirst adds a check of a promise that holds for events that come for the first time.
+// addFirst adds a check of a promise that holds for the first record of each event only.
 func (c *checks) addFirst(name, promise string, fresh func() verify.Validator, against ...string) *claim {
 	k := c.add(name, promise, fresh, against...)
 	if c.seen != nil {
-		k.promise += " (events that come for the first time)"
+		k.promise += " (first record of each event)"
 		if k.validator != nil {
 			k.validator = firstOnly{k.validator, c}
 		}
@@ -77,13 +77,13 @@ func when(is bool, reason string) string {
 	return ""
 }
 
-// checks returns the validators that apply to the topic under the settings, and of the others why they do not.
+// checks returns the validators that apply to the topic under the settings, and why the others do not apply.
 func (v *verification) checks(t *subject) *checks {
 	c := &checks{first: true}
 	saysEvent, saysTime := v.says()
-	repeats := "BRIDGE_DELIVERY=at_least_once: events may come again"
-	unnamed := when(!saysEvent, "with these settings a record does not say which event it is of")
-	again := "" // repeated events can't be distinguished from first ones
+	repeats := "BRIDGE_DELIVERY=at_least_once: events may be repeated"
+	unnamed := when(!saysEvent, "with these settings a record does not identify its event")
+	again := "" // why repeats can't be distinguished from first records
 	if !v.Transactional {
 		c.seen = verify.NewSeen()
 		again = when(v.Bounded, "--bounded: "+repeats)
@@ -92,7 +92,7 @@ func (v *verification) checks(t *subject) *checks {
 		}
 	}
 	noHeaders := when(v.Record.Headers == envelope.HeadersNone, "the position is in a header, and BRIDGE_HEADERS=none")
-	bounded := when(v.Bounded, "--bounded: progress and partition say the same")
+	bounded := when(v.Bounded, "--bounded: progress and partition together prove the same")
 	c.add("unique", "no event comes twice", func() verify.Validator {
 		c.unique = verify.NewUnique()
 		return c.unique
@@ -107,32 +107,33 @@ func (v *verification) checks(t *subject) *checks {
 		func() verify.Validator { return verify.NewProgress() }, again, noHeaders)
 	c.addFirst("barrier", "on each partition, no segment comes after a later one",
 		func() verify.Validator { return verify.NewBarrier() }, again, noHeaders)
-	c.addFirst("sequence", "each blob's sequencers never fall",
+	c.addFirst("sequence", "each blob's sequencers never decrease",
 		func() verify.Validator { return verify.NewSequence() }, again,
-		when(noHeaders == "", "order proves more: the feed's order, whatever the service's sequencers are"),
-		when(v.Bounded, "--bounded: it keeps some hundred bytes a key"), unnamed)
-	c.add("partition", fmt.Sprintf("each key is where %s puts it on %d partitions", v.Frozen["BRIDGE_PARTITIONER"], len(t.to)),
+		when(noHeaders == "", "order proves more: the feed's order, whatever the sequencers are"),
+		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed)
+	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %d partitions",
+		v.Frozen["BRIDGE_PARTITIONER"], len(t.to)),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })
-	// Brokers may set the times, and values need not say one.
+	// Brokers may set the timestamps, and values may have no time.
 	c.add("time", "each record has the time of its event",
 		func() verify.Validator { return verify.NewTime() }).optional = true
 	v.checkMarkers(c, t, saysTime, again)
-	c.addFirst("before", "what was before is what the event before left", func() verify.Validator {
+	c.addFirst("before", "before is what the previous event of the blob left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
-	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write no more of it than the key"),
-		again, when(v.Bounded, "--bounded: it keeps the columns of each key")).optional = true
+	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write only the key of it"),
+		again, when(v.Bounded, "--bounded: it needs the columns of each key")).optional = true
 	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
 		when(!t.compacted, "the topic is not compacted"), when(!v.writesRows(), "the values are not rows"))
 	c.add("replay", replayPromise, nil, "without --feed")
 	return c
 }
 
-// checkMarkers adds the check of the markers, wherever they are.
+// checkMarkers adds the check of the markers, in the topic or in a topic of their own.
 func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again string) {
-	promise := "after a marker R no updated <= R; markers never fall, and reach every partition"
+	promise := "after a marker R no updated <= R; markers never decrease, and reach every partition"
 	if !saysTime {
-		promise = "markers never fall, and reach every partition (with these settings records say no time, " +
-			"so what comes after a marker can't be judged)"
+		promise = "markers never decrease, and reach every partition (with these settings records have no time, " +
+			"so records after a marker can't be judged)"
 	}
 	c.addFirst("resolved", promise, func() verify.Validator {
 		c.resolved = verify.NewResolved(len(t.to))
@@ -153,7 +154,7 @@ func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again 
 	}, when(v.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers"), again).optional = t.fresh
 }
 
-// replay puts the comparison with the feed into the checks.
+// replay adds the comparison with the feed to the checks.
 func (c *checks) replay(feed *comparison) {
 	k := &c.all[len(c.all)-1]
 	k.validator, k.reason = feed, ""
@@ -199,7 +200,7 @@ func (v *verification) writesRows() bool {
 	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
 }
 
-// says reports what every record says under these settings, also that of a deletion.
+// says reports whether every record under these settings, also of a deletion, identifies its event and has its time.
 func (v *verification) says() (event, time bool) {
 	event, time = true, true
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {

@@ -11,7 +11,7 @@ import (
 	"blobfeed/verify"
 )
 
-// block expects what the bridge makes of the events of a block.
+// block compares the events of a block.
 func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
@@ -53,10 +53,10 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 	return nil
 }
 
-// at returns the comparison of the topic of an event, nil if it is of none that is judged.
+// at returns the comparison for the topic of an event, or nil if that topic is not judged.
 func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 	if p.only != nil || !p.Events.Emits(envelope.Classify(ev)) {
-		return p.only, nil // the encoder leaves out what is not emitted
+		return p.only, nil // the encoder leaves out events that are not emitted
 	}
 	topic, err := p.Topics.Of(ev)
 	if err != nil {
@@ -69,7 +69,7 @@ func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 	return c, nil
 }
 
-// event expects the record of an event, or as it was before a change of settings.
+// event adds the record of an event, and the record by the settings before a change.
 func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
 	c.given++
 	if c.first == (source.Segment{}) {
@@ -118,7 +118,7 @@ func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
 	return p.expected(&second)
 }
 
-// formerly says how the event came before a change of settings, or looks which change it was.
+// formerly returns the record of an event by the settings before a change, or looks for that change.
 func (p *feedPass) formerly(
 	c *comparison, ev *source.Event, pos source.Position, key []byte,
 ) (was *envelope.Record, err error) {
@@ -133,10 +133,11 @@ func (p *feedPass) formerly(
 	return was, err
 }
 
-// strayed returns a report for each topic that has to be there, and is not.
+// strayed returns a report for each missing topic.
 func (p *feedPass) strayed() (reports []*Report) {
 	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
-		problem := fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it", p.stray[topic], p.state.topic)
+		problem := fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it",
+			p.stray[topic], p.state.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
 			Name: "replay", Status: Broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
 		}}})

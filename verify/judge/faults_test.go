@@ -29,7 +29,7 @@ func faults() []fault {
 		{"a record is doubled", inData(func(rs []*kgo.Record, i int) []*kgo.Record {
 			return slices.Insert(rs, i+1, rs[i])
 		}), "unique", "unique replay"},
-		{"a record comes again at the end", func(v *victim) bool {
+		{"a record is repeated at the end", func(v *victim) bool {
 			p, i := v.middle()
 			if i < 0 {
 				return false

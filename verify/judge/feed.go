@@ -15,7 +15,7 @@ import (
 	"blobfeed/verify"
 )
 
-// feedPass is what one reading of the feed says of all topics that are judged.
+// feedPass is one reading of the feed, for all judged topics.
 type feedPass struct {
 	*verification
 	state  *progressState
@@ -24,46 +24,46 @@ type feedPass struct {
 	target bridge.Target // of the last seek
 
 	of     map[string]*comparison // by topic
-	only   *comparison            // of all events; nil: each has its topic
-	stray  map[string]int64       // events for topics that are not judged, and should be
+	only   *comparison            // of all events; nil: a template gives each event its topic
+	stray  map[string]int64       // events for topics that the state does not know
 	oldest source.Segment         // of the feed
 	holes  []hole
 	over   []finished
 	read   int64 // events
 
-	slack *time.Duration    // BRIDGE_RESOLVED_SLACK before a change; nil: none is known
-	was   *envelope.Encoder // as records were made before a change of settings; nil: none is known
-	odd   []verify.Record   // to be explained by one of the tries
+	slack *time.Duration    // BRIDGE_RESOLVED_SLACK before a change; nil: no change is known
+	was   *envelope.Encoder // by the settings before a change; nil: no change is known
+	odd   []verify.Record   // that one of the tries may explain
 	tries []*attempt
 }
 
-// comparison is what the feed says that a topic has to hold.
+// comparison is what the feed requires of a topic.
 type comparison struct {
 	*verify.Replay
 	pass    *feedPass
 	encoder *envelope.Encoder
-	counts  []int              // of partitions, that the topic has and had
-	upTo    envelope.Timestamp // only events up to it are required; zero: all that are covered
-	bound   string             // the same for readers
+	counts  []int              // of partitions, now and before
+	upTo    envelope.Timestamp // only events up to it are required; zero: all that the state covers
+	bound   string             // the same for people
 	begins  map[int32]source.Segment
 	first   source.Segment // with an event for the topic
 	ends    []int64        // for each finished segment, how many records there are up to its end
 
 	records int64 // of the feed
 	noted   int64 // of the topic
-	given   int64 // events that the settings let through
-	before  int64 // of them those before the begin of their partition
+	given   int64 // events that the settings select
+	before  int64 // of them those before the start of their partition
 	sought  int64 // of them those before the target of the last seek
-	older   int64 // records of segments, or chunks, that the feed no longer holds
+	older   int64 // records of segments or chunks that the feed has no more
 
 	odd []verify.Record // the first that differ
 	buf []byte
 }
 
-// forever is after every segment.
-var forever = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+// endless is after every segment.
+var endless = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 
-// walk reads the feed, and expects of the topics what the settings make of it.
+// walk reads the feed, and adds to the comparisons what the settings make of each event.
 func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subject, state *progressState) (err error) {
 	p.state, p.filter, p.of, p.stray = state, v.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To = v.End
@@ -75,14 +75,14 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 			return err
 		}
 		p.of[s.name] = s.feed
-		if _, one := v.Topics.Constant(); one { // whatever its name: it may be a copy
+		if _, one := v.Topics.Constant(); one { // under any name: the topic may be a copy
 			p.only = s.feed
 		}
 	}
 	if p.target, err = p.lastSeek(ctx, subjects); err != nil {
 		return err
 	}
-	if p.dead, err = v.letters(ctx); err != nil { // after the state: what its cursors passed is there
+	if p.dead, err = v.letters(ctx); err != nil { // after the state: it has what the cursors passed
 		return err
 	}
 	for seg, err := range v.Feed.Segments(ctx, source.Segment{}) {
@@ -122,7 +122,7 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	if p.state != nil {
 		c.bound = "the cursors in " + p.state.topic
 	} else if c.upTo == (envelope.Timestamp{}) {
-		// Without a state the topic's own markers say what has to be there, and a first pass finds them.
+		// Without a state the topic's own markers say what is required, and a first pass finds them.
 		if c.upTo, err = s.resolved(ctx); err != nil {
 			return nil, err
 		}
@@ -133,33 +133,34 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	return c, nil
 }
 
-// start returns the time before which the bridge left events out.
+// start returns the time before which the bridge leaves events out.
 func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	switch {
-	case s != nil && s.Frontier.Epoch > 0: // Start is where a seek went to, and there may be events from before
+	case s != nil && s.Frontier.Epoch > 0: // Start is the target of a seek, and the topic may have earlier events
 		return envelope.Timestamp{}, nil
 	case s != nil && s.Frontier.Start != "":
 		return envelope.ParseTimestamp(s.Frontier.Start)
 	case s != nil, v.Frozen["BRIDGE_START"] == "earliest":
 		return envelope.Timestamp{}, nil
 	case v.Frozen["BRIDGE_START"] == "latest":
-		return envelope.Timestamp{}, fmt.Errorf("BRIDGE_START=latest, and no state in %s.offsets says when that was: the feed can't be compared", v.Name)
+		return envelope.Timestamp{}, fmt.Errorf("comparing the feed: BRIDGE_START=latest, and %s.offsets has no state "+
+			"with the time of the start: set BRIDGE_START to that time", v.Name)
 	}
 	return bridge.ParseTime(v.Frozen["BRIDGE_START"])
 }
 
-// lastSeek returns where the last seek went to, if there was one. Seeks may skip, so what is before it may be in a
+// lastSeek returns the target of the last seek, if any. A seek may skip events, so events before the target may be in a
 // topic or not.
 func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge.Target, err error) {
 	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return to, nil
 	}
-	text := p.state.Frontier.Start // unless a marker says it
+	text := p.state.Frontier.Start // unless a marker names it
 	if seek := p.state.Frontier.Seek; seek != nil {
 		return bridge.ParseTarget(seek.To)
 	}
 	for _, s := range subjects {
-		if err := s.scan(ctx, func(verify.Record) bool { return true }); err != nil {
+		if err := s.scan(ctx, all); err != nil {
 			return to, err
 		}
 		if n := len(s.seeks); n > 0 {
@@ -170,13 +171,13 @@ func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge
 	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
-// begins returns, for partitions whose begin is gone, the segment of their first event: up to there events may be gone,
-// too.
+// begins returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
+// may be deleted, too.
 func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
 	for p, at := range t.from {
 		if at > 0 {
-			begins[p], from[p], to[p] = forever, at, t.to[p]
+			begins[p], from[p], to[p] = endless, at, t.to[p]
 		}
 	}
 	var unknown error
@@ -187,7 +188,7 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 		pos, err := source.ParsePosition(string(r.Header("position")))
 		begins[r.Partition] = pos.Segment
 		if err != nil {
-			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not say its place in the feed: %w",
+			unknown = fmt.Errorf("partition %d of %s starts at offset %d, and its first record has no position in the feed: %w",
 				r.Partition, t.name, t.from[r.Partition], err)
 		}
 		return false
@@ -195,9 +196,12 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	return begins, errors.Join(err, unknown)
 }
 
-// resolved returns the time up to which all partitions are resolved, or zero.
+// all wants every record.
+func all(verify.Record) (more bool) { return true }
+
+// resolved returns the time of the oldest last marker of a partition, or zero if a partition has no marker.
 func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
-	if err := t.scan(ctx, func(verify.Record) bool { return true }); err != nil || len(t.markers) < len(t.to) {
+	if err := t.scan(ctx, all); err != nil || len(t.markers) < len(t.to) {
 		return least, err
 	}
 	for _, at := range t.markers {
@@ -208,7 +212,7 @@ func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err err
 	return least, nil
 }
 
-// segment expects the events of a segment, shard by shard: a blob is in one.
+// segment compares the events of a segment, shard by shard: a blob is in one shard.
 func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
 	m, err := p.Feed.Manifest(ctx, seg)
 	if err != nil {

@@ -25,16 +25,16 @@ func (o *otherReport) String() string {
 	return fmt.Sprintf("%d records of account %s (bridge %s)", o.Records, o.Account, o.Bridge)
 }
 
-// share reports what the topic has of other bridges, and fails what is of none.
+// share reports what other bridges wrote to the topic, and what no known bridge wrote, which is a failure.
 func (r *Report) share(ctx context.Context, t *topic) error {
 	parts := []*portion{t.portion}
 	if t.beside != nil {
 		parts = append(parts, t.beside.portion)
 	}
-	foreign := checkReport{Name: "foreign", Promise: "each record and marker is of a bridge that is known", Status: Holds,
-		Checked: r.Records + r.Markers}
+	foreign := checkReport{Name: "foreign", Status: Holds,
+		Promise: "each record and marker is of a known bridge", Checked: r.Records + r.Markers}
 	for _, p := range parts {
-		if slices.ContainsFunc(p.writers(), p.unknown) { // perhaps a bridge began since the states were read
+		if slices.ContainsFunc(p.writers(), p.unknown) { // a bridge may have started since the states were read
 			if err := p.read(ctx); err != nil {
 				return err
 			}
@@ -50,18 +50,18 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 			r.Others = append(r.Others, otherReport{cmp.Or(name, "perhaps "+maybe), by.account, by.feed, w.records, w.markers})
 		}
 		if p.unnamed > 0 {
-			r.doubt("resolved", fmt.Sprintf("%d markers name no feed, as from before BRIDGE_TOPIC_SHARED was set, and "+
-				"several bridges can have written them", p.unnamed))
+			r.doubt("resolved", fmt.Sprintf("%d markers name no feed, because they were written before "+
+				"BRIDGE_TOPIC_SHARED was set, and several bridges can have written them", p.unnamed))
 		}
 	}
 	r.Checks = append(r.Checks, foreign)
 	if hidden := t.portion.hidden; foreign.Status == Broken && len(hidden) > 0 {
-		r.doubt(foreign.Name, fmt.Sprintf("the bridge of these records may be one whose state can't be read: %v", hidden[0]))
+		r.doubt(foreign.Name, fmt.Sprintf("their bridge may be one whose state can't be read: %v", hidden[0]))
 	}
 	return nil
 }
 
-// strange adds a failure for what no known bridge wrote.
+// strange adds a failure for records or markers that no known bridge wrote.
 func (c *checkReport) strange(by writer, w *wrote, topic string) {
 	problem := fmt.Sprintf("the first of %d records of account %s, which no bridge on the topic reads",
 		w.records, by.account)
@@ -80,7 +80,7 @@ func (c *checkReport) strange(by writer, w *wrote, topic string) {
 	c.judge(k, topic)
 }
 
-// doubt takes back a verdict that can't be given.
+// doubt replaces the result of a check that can't be sure.
 func (r *Report) doubt(check, reason string) {
 	for i := range r.Checks {
 		c := &r.Checks[i]
@@ -92,7 +92,7 @@ func (r *Report) doubt(check, reason string) {
 	}
 }
 
-// writers returns the writers of the other records, in a fixed order.
+// writers returns the other writers, in a fixed order.
 func (p *portion) writers() (all []writer) {
 	for by := range p.others {
 		all = append(all, by)

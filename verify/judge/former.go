@@ -12,13 +12,13 @@ import (
 	"blobfeed/verify"
 )
 
-// Some settings may change while records exist, and then all older records are others than the settings make now. Where
-// records differ from the feed, verify looks for the setting that explains it.
+// Some settings may change while records exist. Then all older records differ from what the settings make now. If
+// records differ from the feed, explain looks for the change of settings that explains them.
 
 const (
-	// maxOdd is how many of the records that differ are kept, to be explained.
+	// maxOdd limits the differing records that are kept for an explanation.
 	maxOdd = 20
-	// minOdd is how many it takes to suspect a setting: a change of one touches more.
+	// minOdd is the number of differing records from which on a setting is suspected: a change of one affects more.
 	minOdd = 3
 )
 
@@ -28,7 +28,7 @@ type revision struct {
 	set   func(*envelope.Options)
 }
 
-// revisions returns what may have been otherwise, each by itself. Extra are headers that are none of the bridge's.
+// revisions returns settings that can differ, one change each. Extra are headers that the bridge does not write.
 func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	flag := func(name string, on bool, field func(*envelope.Options) *bool) {
 		all = append(all, revision{fmt.Sprintf("BRIDGE_%s=%t", name, !on), func(o *envelope.Options) { *field(o) = !on }})
@@ -47,7 +47,7 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 			name = "none"
 		}
 		all = append(all, revision{"BRIDGE_ENRICHED_PROPERTIES=" + name, func(o *envelope.Options) {
-			o.Properties, o.Updated = p, p&envelope.Source != 0 // which is its default
+			o.Properties, o.Updated = p, p&envelope.Source != 0 // the default of updated
 		}})
 	}
 	for b := range envelope.BeforeFull + 1 {
@@ -55,7 +55,7 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 			all = append(all, revision{"BRIDGE_BEFORE=" + b.String(), func(o *envelope.Options) { o.Before = b }})
 		}
 	}
-	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion, or two: the two can't be matched
+	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion can't be matched with two
 		if d != now.Deletes && now.Deletes != envelope.DeletesBoth && d != envelope.DeletesBoth {
 			all = append(all, revision{"BRIDGE_DELETES=" + d.String(), func(o *envelope.Options) { o.Deletes = d }})
 		}
@@ -83,14 +83,14 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	return all
 }
 
-// attempt is settings as they may have been.
+// attempt is a guess at the former settings.
 type attempt struct {
 	names    string
 	encoder  *envelope.Encoder
 	explains map[int]bool // which of the odd records
 }
 
-// attempts returns those of one change of settings, or of two at a time.
+// attempts returns guesses with one change of settings, or with two.
 func (v *verification) attempts(ctx context.Context, s *subject, odd []verify.Record, two bool) (all []*attempt) {
 	try := func(cs ...revision) {
 		o := v.Record
@@ -103,7 +103,7 @@ func (v *verification) attempts(ctx context.Context, s *subject, odd []verify.Re
 		if o.Validate() != nil {
 			return
 		}
-		if e, err := v.EncoderOf(ctx, o); err == nil { // a schema that the registry does not have was never written with
+		if e, err := v.EncoderOf(ctx, o); err == nil { // without a schema in the registry, no record was written
 			all = append(all, &attempt{strings.Join(names, " and "), e, map[int]bool{}})
 		}
 	}
@@ -120,7 +120,7 @@ func (v *verification) attempts(ctx context.Context, s *subject, odd []verify.Re
 	return all
 }
 
-// extra returns the headers of the first odd record that are none of the bridge's.
+// extra returns the headers of the first odd record that the bridge does not write.
 func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
 	own := v.Record
 	own.ExtraHeaders, own.Headers = nil, envelope.HeadersCloudEvents
@@ -133,8 +133,7 @@ func (v *verification) extra(odd []verify.Record) (extra []envelope.Header) {
 	return extra
 }
 
-// explain judges a topic again, with older records and markers as other settings made them, if that explains what
-// differs.
+// explain judges a topic again, with older records and markers by former settings, if these explain the differences.
 func (v *verification) explain(
 	ctx context.Context, s *subject, pass *feedPass, state *progressState, before *Report,
 ) (*Report, error) {
@@ -159,20 +158,20 @@ func (v *verification) explain(
 		return before, err
 	}
 	if again.slack != nil {
-		r.note("older markers were written with BRIDGE_RESOLVED_SLACK=%s: they are compared with what that setting makes", *again.slack)
+		r.note("older markers were written with BRIDGE_RESOLVED_SLACK=%s, and are compared with that setting", *again.slack)
 	}
 	if n, until := found.feed.Before(); n > 0 {
 		var places []string
 		for _, p := range slices.Sorted(maps.Keys(until)) {
 			places = append(places, fmt.Sprintf("offset %d of partition %d", until[p], p))
 		}
-		r.note("%d records were written with %s, up to %s: they are compared with what that setting makes",
+		r.note("%d records were written with %s, up to %s, and are compared with that setting",
 			n, was.names, strings.Join(places, ", "))
 	}
 	return r, nil
 }
 
-// bad is how much is wrong, as far as settings may explain it.
+// bad counts the failures that settings may explain.
 func (s *subject) bad() int64 {
 	n := s.feed.Bad()
 	if s.checks != nil && s.checks.resolved != nil {
@@ -181,14 +180,14 @@ func (s *subject) bad() int64 {
 	return n
 }
 
-// formerSettings returns the settings that explain the most of the records that differ.
+// formerSettings returns the settings that explain most of the differing records.
 func (v *verification) formerSettings(ctx context.Context, s *subject, state *progressState) (*attempt, error) {
 	odd, best := s.feed.odd, &attempt{}
 	if len(odd) < minOdd {
 		return best, nil
 	}
 	for _, two := range []bool{false, true} {
-		if len(best.explains) == len(odd) || two && len(odd) < maxOdd { // two settings make many records differ
+		if len(best.explains) == len(odd) || two && len(odd) < maxOdd { // a change of two affects many records
 			continue
 		}
 		look := &feedPass{verification: v, odd: odd, tries: append(v.attempts(ctx, s, odd, two), best)}
@@ -204,7 +203,7 @@ func (v *verification) formerSettings(ctx context.Context, s *subject, state *pr
 	return best, nil
 }
 
-// compareOdd notes which settings explain records that differ.
+// compareOdd finds the attempts that explain differing records of an event.
 func (p *feedPass) compareOdd(c *comparison, ev *source.Event, pos source.Position, key []byte) error {
 	for i := range p.odd {
 		odd := &p.odd[i]

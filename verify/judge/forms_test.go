@@ -60,7 +60,7 @@ func forms() []form {
 		{name: "enriched", settings: "ENVELOPE=enriched"},
 		{name: "enriched, everything", settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full TOPIC_IN_VALUE=true MVCC_TIMESTAMP=true"},
 		{name: "enriched, nothing", settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline DELETES=both", unknown: []string{
-			"state:a record is doubled", "state:a record comes again at the end", "state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"}},
+			"state:a record is doubled", "state:a record is repeated at the end", "state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"}},
 		{name: "Avro", settings: "FORMAT=avro EVENTS=all"},
 		{name: "Avro, everything", settings: "FORMAT=avro DIFF=true MVCC_TIMESTAMP=true TOPIC_IN_VALUE=true DELETES=both AVRO_TIMESTAMPS=string KEY_FORMAT=string"},
 		{name: "Avro, no headers", settings: "FORMAT=avro HEADERS=none"},
@@ -69,7 +69,7 @@ func forms() []form {
 		{name: "Avro, enriched", settings: "FORMAT=avro ENVELOPE=enriched"},
 		{name: "Avro, enriched, everything", settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full TOPIC_IN_VALUE=true DELETES=both"},
 		{name: "at least once", settings: "DELIVERY=at_least_once", stateful: true, unknown: []string{
-			"a record is doubled", "a record comes again at the end", "state:an old record comes last", "a marker is missing everywhere"}},
+			"a record is doubled", "a record is repeated at the end", "state:an old record comes last", "a marker is missing everywhere"}},
 		{name: "no bundles", settings: "BUNDLE_BYTES=0"},
 		{name: "template", settings: "TOPIC={container}", topic: "photos"},
 		{name: "interval", settings: "START=2026-01-01T00:30:00Z END_TIME=2026-01-01T02:30:00Z"},

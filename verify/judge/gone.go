@@ -8,14 +8,14 @@ import (
 	"blobfeed/verify"
 )
 
-// hole is where chunks of a shard are missing before others that are there: retention removes a segment blob by blob.
+// hole is where chunks of a shard are missing before others: retention deletes a segment blob by blob.
 type hole struct {
 	segment  source.Segment
 	shard    int
-	from, to int // chunks, without to
+	from, to int // chunks, to excluded
 }
 
-// skip goes on behind a hole.
+// skip continues after a hole.
 func (p *feedPass) skip(ctx context.Context, r *source.ShardReader, at source.Position, d *source.DamageError) error {
 	loss, ok, err := r.Loss(ctx, d)
 	if err != nil {
@@ -29,7 +29,7 @@ func (p *feedPass) skip(ctx context.Context, r *source.ShardReader, at source.Po
 	return nil
 }
 
-// Note implements verify.Validator. What the feed does not hold any more can't be compared.
+// Note implements verify.Validator. Records whose events the feed has no more can't be compared.
 func (c *comparison) Note(r verify.Record) {
 	if r.Key != nil && c.pass.gone(&r) {
 		c.older++

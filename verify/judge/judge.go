@@ -15,7 +15,7 @@ type subject struct {
 	encoder *envelope.Encoder // with --feed
 	checks  *checks
 	feed    *comparison // nil: without --feed
-	fresh   bool        // the bridge met it in the segment at which it works, so no marker was due
+	fresh   bool        // new in the current segment, so that no marker is due yet
 }
 
 func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
@@ -71,7 +71,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 	for _, name := range names {
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
-		if v.Markers == envelope.MarkersTopic { // before the records of which they speak
+		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, topicname.Markers(name)); err != nil {
 				return all, err
 			}
@@ -116,7 +116,7 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, state *progressState) (*Report, error) {
 	r := &Report{Topic: s.name, Partitions: len(s.to)}
 	if s.empty() && (s.beside == nil || s.beside.empty()) && (s.feed == nil || s.feed.Required() == 0) {
-		r.Problem = fmt.Sprintf("topic %s is empty: nothing was checked", s.name)
+		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
 		return r, nil
 	}
 	s.checks = v.checks(s)
@@ -147,7 +147,7 @@ func (v *verification) judge(ctx context.Context, s *subject, pass *feedPass, st
 	}
 	for p := range int32(len(s.to)) {
 		if v.Until != (envelope.Timestamp{}) && !reached[p] {
-			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: nothing can be said up to there",
+			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: wait for it, or give an earlier time",
 				p, s.name, v.Until)
 		}
 	}

@@ -10,26 +10,27 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
+	"blobfeed/internal/topicname"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
 
-// letters are the dead letters of the bridge: what they hold of the feed is delivered there, and need not be in the topic.
+// letters are the dead letters of the bridge. Events and bytes of the feed that they hold need not be in the topic.
 type letters struct {
-	topic string              // "": there is none
-	at    map[string][]letter // by position; of one, several where it was cut into parts anew
+	topic string              // "": it does not exist
+	at    map[string][]letter // by position; several if it was cut into parts more than once
 	all   int64
 
-	events, places, bytes int64 // of the feed as it is now; places are damaged
+	events, places, bytes int64 // of the feed that are in letters; places and bytes are damaged
 }
 
-// letter is what its parts, which may be in several records, say together.
+// letter is put together from its parts, one record each.
 type letter struct {
 	content string
 	parts   []part
 }
 
-// part is a record's. Of the bytes of a chunk, of which there may be many, only the sum is kept.
+// part is the content of a record. Of the bytes of a chunk, only the sum is kept.
 type part struct {
 	offset int64
 	size   int64
@@ -37,15 +38,15 @@ type part struct {
 	event  []byte
 }
 
-// maxParts is more than any chunk takes: the number is not ours to believe.
+// maxParts is more than any chunk needs. The number comes from a header that anybody can write.
 const maxParts = 1 << 20
 
 var partSeed = maphash.MakeSeed()
 
-// letters reads the dead-letter topic. Where it is none of the settings it may be one that nobody lets us read.
+// letters reads the dead-letter topic. Without BRIDGE_ON_ERROR=dead_letter, permission to read it may be missing.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, v.DeadLetters(v.Name))
+	t, err := v.cluster.open(ctx, topicname.DeadLetters(v.Name))
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}
@@ -57,12 +58,13 @@ func (v *verification) letters(ctx context.Context) (*letters, error) {
 	return l, t.scan(ctx, func(r verify.Record) bool { l.add(&r); return true })
 }
 
-// add takes a record, which after a crash or a seek may be there already.
+// add adds a record. After a crash or a seek the topic may have it twice.
 func (l *letters) add(r *verify.Record) {
 	var n, of int
 	offset, err := strconv.ParseInt(string(r.Header("offset")), 10, 64)
-	if _, perr := fmt.Sscanf(string(r.Header("part")), "%d/%d", &n, &of); err != nil || perr != nil || n < 1 || n > of || of > maxParts {
-		return // somebody else's
+	_, perr := fmt.Sscanf(string(r.Header("part")), "%d/%d", &n, &of)
+	if err != nil || perr != nil || n < 1 || n > of || of > maxParts {
+		return // not written by the bridge
 	}
 	x := l.of(string(r.Key), string(r.Header("content")), of)
 	p := part{offset: offset, size: int64(len(r.Value)), sum: maphash.Bytes(partSeed, r.Value)}
@@ -84,7 +86,7 @@ func (l *letters) of(position, content string, parts int) *letter {
 	return &l.at[position][len(same)]
 }
 
-// event reports whether the event of the feed at a position is there.
+// event reports whether a letter has the event of the feed at a position.
 func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	if len(l.at) == 0 {
 		return false
@@ -103,7 +105,7 @@ func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	return false
 }
 
-// place reports whether the bytes that a damaged chunk loses at a position are there, every one of them.
+// place reports whether a letter has all bytes that a damaged chunk loses at a position.
 func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Position, loss source.Loss) (bool, error) {
 	for _, x := range l.at[pos.String()] {
 		at := loss.From
@@ -130,8 +132,10 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Posit
 	return false, nil
 }
 
-// pass goes on behind damage that is a dead letter, and returns any other as it is.
-func (l *letters) pass(ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError) error {
+// pass continues after damage that is in a letter, and returns other damage as an error.
+func (l *letters) pass(
+	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError,
+) error {
 	if l.topic == "" || d.Kind != source.BadBytes {
 		return d
 	}
@@ -147,7 +151,7 @@ func (l *letters) pass(ctx context.Context, feed *source.Feed, r *source.ShardRe
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%w; and topic %s has not these bytes", d, l.topic)
+		return fmt.Errorf("%w; topic %s does not have these bytes", d, l.topic)
 	}
 	r.Skip(loss)
 	return nil

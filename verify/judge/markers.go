@@ -9,18 +9,18 @@ import (
 	"blobfeed/source"
 )
 
-// segmentSlack is how far outside its segment an event may be, as the bridge has it.
+// segmentSlack is how far outside its segment an event may be.
 const segmentSlack = 15 * time.Minute
 
-// finished is a segment of the feed that is finalized, and so has a marker behind it.
+// finished is a segment that is finalized, and so has a marker after it.
 type finished struct {
 	segment source.Segment
-	end     time.Time          // less how late an event may be
-	says    envelope.Timestamp // the marker, by the segment's own times
+	end     time.Time          // less segmentSlack
+	says    envelope.Timestamp // time of the marker, by the segment's own times
 	said    envelope.Timestamp // the same, before a change of BRIDGE_RESOLVED_SLACK
 }
 
-// finish notes that a segment is over.
+// finish adds a finished segment.
 func (p *feedPass) finish(m source.Manifest) {
 	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
 	f.says = resolved.After(m, p.ResolvedSlack, envelope.Timestamp{})
@@ -33,7 +33,7 @@ func (p *feedPass) finish(m source.Manifest) {
 	}
 }
 
-// expect says which markers the feed gives reason for.
+// expect passes the validator the markers that the feed explains.
 func (c *checks) expect(feed *comparison) {
 	p := feed.pass
 	if c.resolved == nil {
@@ -52,16 +52,16 @@ func (c *checks) expect(feed *comparison) {
 	}
 }
 
-// due says which markers have to be there: those of each segment that is delivered, by the state, or, without one, by
-// what the topic itself holds.
+// due passes the validator the required markers: those of each segment that is delivered, by the state, or without a
+// state by what the topic has.
 func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 	c, v := s.feed, s.checks.resolved
-	// A segment before the start, or before the target of a seek, may have been left out.
+	// The bridge may have left out segments before its start, or before the target of a seek.
 	from := p.filter.From.Wall
 	if to := p.target.Time(); !to.IsZero() {
 		from = max(from, to.UnixNano())
 	}
-	var last, most envelope.Timestamp // that was due, and that is promised: a marker never says less than the one before
+	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
 	all, ends := true, p.End != (envelope.Timestamp{})
 	for i, f := range p.over {
 		if all = p.delivered(s, i); !all {
@@ -76,14 +76,14 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 			most = says
 		}
 		if _, one := p.Topics.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
-			continue // the topic was not there yet
+			continue // the topic did not exist yet
 		}
 		switch {
 		case former, f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && most.Compare(until) > 0:
 			continue
 		case ends && (f.end.UnixNano() > p.End.Wall || i+1 == len(p.over) ||
 			p.over[i+1].segment.Time().UnixNano() > p.End.Wall+int64(segmentSlack)):
-			continue // its marker says the end of all, if it was known by then that it is the last
+			continue // its marker has the end of all, if the bridge knew by then that it is the last
 		}
 		last = most
 		if p.Transactional { // else only the last of a run of small segments is written
@@ -100,21 +100,20 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 	}
 }
 
-// delivered reports whether a finished segment is known to be delivered, and its marker written.
+// delivered reports whether a finished segment is delivered and its marker written, as far as that is known.
 func (p *feedPass) delivered(s *subject, i int) bool {
 	c := s.feed
 	switch {
 	case p.state != nil:
 		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
-	case !p.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count says nothing
+	case !p.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
 	return c.noted >= c.ends[i]
 }
 
-// formerSlack returns the BRIDGE_RESOLVED_SLACK by which the feed gives reason for markers, if there is one. Of
-// several, which
-// differ by whole segments, it is the shortest.
+// formerSlack returns the BRIDGE_RESOLVED_SLACK with which the feed explains the markers, if there is one. Several
+// values can differ by whole segments: it returns the shortest.
 func (p *feedPass) formerSlack(markers []string) *time.Duration {
 	var at []time.Time
 	for _, text := range markers {

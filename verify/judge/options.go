@@ -27,8 +27,7 @@ type Options struct {
 	// Schema returns a schema of the registry. Nil: no record is in Avro.
 	Schema func(ctx context.Context, id int) (string, error)
 
-	ReplayName  func(topic string) string // of a replay into a topic
-	DeadLetters func(name string) string  // topic of a bridge of that name
+	ReplayName func(topic string) string // of a replay into a topic
 
 	Topic     string             // "": all that the bridge has written to
 	ReadFeed  bool               // compare the topics with the feed

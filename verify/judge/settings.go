@@ -23,11 +23,6 @@ func (o *Options) Use(c *config.Config) (err error) {
 	o.Record, _ = c.Record() // Options has reported what is wrong with it
 	o.Account = c.SourceAccount
 	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
-	o.DeadLetters = func(name string) string {
-		of := *c
-		of.Name = name
-		return of.DeadLetterTopic()
-	}
 	o.EncoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) {
 		return envelope.NewEncoder(o)
 	}

@@ -11,13 +11,13 @@ import (
 	"blobfeed/verify"
 )
 
-// sharing tells apart the bridges that write to one topic (BRIDGE_TOPIC_SHARED=true). Each is judged alone, because
+// sharing distinguishes the bridges that write to one topic (BRIDGE_TOPIC_SHARED=true). Each is judged alone, because
 // keys do not name the account, and a marker holds for the records of its own feed only.
 type sharing struct {
 	*verification
-	feed, account string // of the bridge that is judged
+	feed, account string // of the judged bridge
 	others        []offsets.Claim
-	hidden        []error // why some states can't be read, and so what their bridges write to is not known
+	hidden        []error // why some states can't be read, so that the topics of their bridges are unknown
 }
 
 // share returns nil if the settings let no other bridge write to the topics.
@@ -35,19 +35,19 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 	const why = "BRIDGE_TOPIC_SHARED=true, and %s: %s"
 	switch {
 	case s.feed == "":
-		return nil, unusable(why, "no state says which feed's records are to be judged",
+		return nil, unusable(why, "no state names the feed whose records are judged",
 			"add --feed, with BRIDGE_SOURCE_URL")
 	case s.account == "":
-		return nil, unusable(why, "feed "+s.feed+" does not say which account's records are to be judged",
+		return nil, unusable(why, "feed "+s.feed+" does not name the account whose records are judged",
 			"set BRIDGE_SOURCE_ACCOUNT")
-	case !v.tellsAccount():
-		return nil, fmt.Errorf(why, "with these settings a record does not say which account it is of",
-			"to have accounts judged, write topics with BRIDGE_HEADERS=cloudevents")
+	case !v.namesAccount():
+		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
+			"write shared topics with BRIDGE_HEADERS=cloudevents")
 	}
 	return s, s.read(ctx)
 }
 
-// fits refuses a feed of another account than the one whose records are judged.
+// fits rejects a feed of another account than the one whose records are judged.
 func (s *sharing) fits(r verify.Record) error {
 	if account := r.Account(); account != s.account {
 		return unusable("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
@@ -56,13 +56,13 @@ func (s *sharing) fits(r verify.Record) error {
 	return nil
 }
 
-// read reads which other bridges there are.
+// read reads the states of other bridges.
 func (s *sharing) read(ctx context.Context) (err error) {
 	s.others, s.hidden, err = s.cluster.claims(ctx, s.Name)
 	return err
 }
 
-// on returns the other bridges that write to a topic. A state may not name it before a segment is complete.
+// on returns the other bridges that write to a topic. Before a segment is complete, only the settings name it.
 func (s *sharing) on(topic string) (all []offsets.Claim) {
 	for _, c := range s.others {
 		template := c.Settings["BRIDGE_TOPIC"]
@@ -75,7 +75,7 @@ func (s *sharing) on(topic string) (all []offsets.Claim) {
 }
 
 // accountOf returns the account that the identity of a feed names: <account>.blob.<domain>, <host>:<port>/<account>. It
-// is "" of a directory, and of a domain of somebody's own.
+// is "" for a directory and for a custom domain.
 func accountOf(feed string) string {
 	host, path, _ := strings.Cut(feed, "/")
 	account, domain, _ := strings.Cut(host, ".")
@@ -91,8 +91,8 @@ func accountOf(feed string) string {
 	return ""
 }
 
-// tellsAccount reports whether every record says its account under these settings, also that of a deletion.
-func (v *verification) tellsAccount() bool {
+// namesAccount reports whether every record under these settings, also of a deletion, names its account.
+func (v *verification) namesAccount() bool {
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
 		if r, ok := sample(v.Record, eventType); ok && r.Account() == "" {
 			return false
@@ -101,26 +101,26 @@ func (v *verification) tellsAccount() bool {
 	return true
 }
 
-// writer is what a record says of the bridge that wrote it: the account, or, of a marker, the feed.
+// writer is how a record names the bridge that wrote it: a record its account, a marker its feed.
 type writer struct{ account, feed string }
 
-// wrote is what a writer has in a topic, and where the first of it is.
+// wrote counts what a writer has in a topic; first is where it starts.
 type wrote struct {
 	records, markers int64
 	first            verify.Failure
 }
 
-// portion is what the judged bridge has in a topic that several write to.
+// portion separates the records of the judged bridge in a topic to which several write.
 type portion struct {
 	*sharing
 	topic   string         // of the records
-	own     map[int32]bool // partitions with something of it
+	own     map[int32]bool // partitions with records or markers of the judged bridge
 	others  map[writer]*wrote
-	unnamed int64 // markers of whichever bridge
+	unnamed int64 // markers without a feed, of any of several bridges
 	sole    bool  // only this bridge can have written a marker that names no feed
 }
 
-// portion returns the portion of a topic. Before BRIDGE_TOPIC_SHARED is set, a bridge writes markers that name no feed.
+// portion returns the portion of a topic. Without BRIDGE_TOPIC_SHARED, a bridge writes markers that name no feed.
 func (s *sharing) portion(topic string) *portion {
 	sole := len(s.hidden) == 0 && !slices.ContainsFunc(s.on(topic), func(c offsets.Claim) bool {
 		return c.Settings["BRIDGE_RESOLVED_TO"] == s.Markers.String()
@@ -134,7 +134,7 @@ func (p *portion) reset() {
 	p.own, p.others, p.unnamed = map[int32]bool{}, map[writer]*wrote{}, 0
 }
 
-// takes reports whether a record is of the bridge that is judged. It counts all others.
+// takes reports whether a record is of the judged bridge. It counts all others.
 func (p *portion) takes(r *verify.Record) bool {
 	var by writer
 	feed := r.Header("feed")
@@ -166,8 +166,8 @@ func (p *portion) takes(r *verify.Record) bool {
 	return false
 }
 
-// bridgeOf returns the bridge that wrote something to the topic, or "". Maybe is one that can have, as nobody knows
-// which account its feed is of.
+// bridgeOf returns the name of the bridge that is a writer to the topic, or "". Maybe is a bridge that can be the
+// writer, because the account of its feed is unknown.
 func (p *portion) bridgeOf(by writer) (name, maybe string) {
 	for _, c := range p.on(p.topic) {
 		switch account := accountOf(c.Feed); {
@@ -180,8 +180,8 @@ func (p *portion) bridgeOf(by writer) (name, maybe string) {
 	return "", maybe
 }
 
-// emptied says which partitions have lost their begin, and have nothing of the bridge left: retention may have removed
-// its markers, and left records of others.
+// emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
+// the judged bridge wrote: only records of others are left.
 func (s *subject) emptied() {
 	t := s.topic
 	if t.beside != nil {

@@ -15,7 +15,7 @@ import (
 	"blobfeed/source"
 )
 
-// progressState is what the bridge says it has delivered.
+// progressState is the state of the bridge: what it has delivered.
 type progressState struct {
 	*offsets.State
 	topic string // where it is kept
@@ -45,7 +45,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		if name != v.Name { // a replay has a name and dead letters of its own
 			v.Name = name
 			if v.DeadLetter != "" {
-				v.DeadLetter = v.DeadLetters(name)
+				v.DeadLetter = topicname.DeadLetters(name)
 			}
 		}
 		v.pinKeys(s)
@@ -54,7 +54,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 	return nil, nil
 }
 
-// pinKeys takes over the schema ids of Avro keys: those of a replay are not the ones of its own topic's schema.
+// pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
 func (v *verification) pinKeys(s *offsets.State) {
 	encoder, encoderOf := v.Encoder, v.EncoderOf
 	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
@@ -73,7 +73,7 @@ func (v *verification) pinKeys(s *offsets.State) {
 	}
 }
 
-// interval takes over where the bridge, or the replay, was to end. Where it began is in the frontier, too.
+// interval uses the end that the bridge, or the replay, recorded. The frontier has its start, too.
 func (v *verification) interval(f *offsets.Frontier) (err error) {
 	end, recorded := f.Settings["BRIDGE_END_TIME"]
 	if !recorded {
@@ -86,7 +86,7 @@ func (v *verification) interval(f *offsets.Frontier) (err error) {
 	return err
 }
 
-// topics returns those that the bridge has written to. Of the fresh ones only cursors know.
+// topics returns the topics that the bridge has written to. The fresh ones are in cursors only.
 func (s *progressState) topics() (names []string, fresh map[string]bool) {
 	if s == nil {
 		return nil, nil
@@ -106,7 +106,7 @@ func (s *progressState) topics() (names []string, fresh map[string]bool) {
 	return slices.Sorted(maps.Keys(all)), fresh
 }
 
-// compatible refuses to judge a topic by settings, or a feed, with which it was not written.
+// compatible rejects settings, and a feed, with which the topic was not written.
 func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	if v.ReadFeed && f.Feed != v.FeedID {
 		return unusable("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
@@ -114,7 +114,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	}
 	for name, have := range f.Settings {
 		switch name {
-		case "BRIDGE_START", "BRIDGE_END_TIME": // what was recorded counts
+		case "BRIDGE_START", "BRIDGE_END_TIME": // the recorded values count
 			continue
 		case "BRIDGE_TOPIC":
 			if replay || v.Topic != "" {
@@ -129,7 +129,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	return nil
 }
 
-// named is what messages call the topic, or topics.
+// named returns how messages name the topic, or the topics of a template.
 func (v *verification) named() string {
 	if v.Topic == "" {
 		return v.Frozen["BRIDGE_TOPIC"]
@@ -137,7 +137,7 @@ func (v *verification) named() string {
 	return v.Topic
 }
 
-// covers reports whether all that is before next in a shard of a segment is committed.
+// covers reports whether everything before next in a shard of a segment is committed.
 func (s *progressState) covers(seg source.Segment, shard int, next source.ShardPosition) bool {
 	if seg.Compare(s.Frontier.Completed) <= 0 {
 		return true
@@ -150,7 +150,7 @@ func (s *progressState) covers(seg source.Segment, shard int, next source.ShardP
 	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
 }
 
-// late is how many events the bridge counted as published too late.
+// late returns how many events the service published too late, as counted by the bridge.
 func (s *progressState) late() (n int64) {
 	for _, c := range s.Cursors {
 		if c != nil {
@@ -160,8 +160,8 @@ func (s *progressState) late() (n int64) {
 	return n
 }
 
-// bounds says between which times the last marker has to be: at or above what was resolved before the topic was read,
-// and at or below what is resolved now.
+// bounds passes the validator the bounds of the last marker: at or above the time that was resolved before the topic
+// was read, and at or below the time that is resolved now.
 func (v *verification) bounds(ctx context.Context, s *subject, state *progressState) error {
 	if state == nil || v.Until != (envelope.Timestamp{}) {
 		return nil
@@ -185,13 +185,13 @@ func (v *verification) bounds(ctx context.Context, s *subject, state *progressSt
 	return nil
 }
 
-// unread says what a missing schema means to a reader.
+// unread explains a missing schema, which a reader does not register.
 func (v *verification) unread(err error, topic string) error {
 	var refused *kafka.SchemaError
 	if !errors.As(err, &refused) || !refused.Missing {
 		return err
 	}
-	return unusable("subject %s in the registry does not have the schema of records as the settings make them (%s), and verify registers none: "+
+	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
 		"use the settings, the registry and the version of bridge that topic %s was written with",
 		refused.Subject, refused.Reason, topic)
 }

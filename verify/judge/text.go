@@ -42,7 +42,7 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n", r.Topic, r.Records, r.Markers, r.Partitions)
 	if f := r.Feed; f != nil {
-		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be there", f.Read, f.Given, f.Required)
+		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be in it", f.Read, f.Given, f.Required)
 		if f.UpTo != "" {
 			fmt.Fprintf(&b, ", by %s", f.UpTo)
 		}

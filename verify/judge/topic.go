@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// endPatience is how long open transactions may keep committed records out of sight: more than BRIDGE_TXN_TIMEOUT
-	// mostly is.
+	// endPatience bounds the wait for open transactions, which hide committed records. It is longer than most
+	// BRIDGE_TXN_TIMEOUTs.
 	endPatience = time.Minute
 	endPoll     = 100 * time.Millisecond
 )
 
-// cluster is where topics are. Tests have another one: records that are changed after the bridge wrote them.
+// cluster has the topics. Tests implement it with records that they have changed after the bridge wrote them.
 type cluster interface {
 	// open returns a topic up to its end, or errNoTopic.
 	open(ctx context.Context, name string) (*topic, error)
@@ -36,11 +36,11 @@ var errNoTopic = errors.New("it does not exist")
 
 // records are those of a topic.
 type records interface {
-	// ends returns the offsets behind the last records, committed or not; committed those behind the last that can be
-	// read.
+	// ends returns the offsets after the last records, committed or not, and committed those after the last records
+	// that a read_committed consumer gets.
 	ends(ctx context.Context) (map[int32]int64, error)
 	committed(ctx context.Context) (map[int32]int64, error)
-	// read shows the records between offsets, by partition, until show has enough of one.
+	// read shows the records between offsets, by partition, until show returns false for one of the partition.
 	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
 	close()
 }
@@ -52,12 +52,12 @@ type topic struct {
 	from, to  map[int32]int64
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
-	seeks     []string                     // what the markers of partition 0 tell of them, as far as it was read
+	seeks     []string                     // that the markers of partition 0 name, as far as it was read
 
 	avro    *verify.Avro
-	portion *portion      // of the bridge that is judged; nil: it writes alone
-	beside  *topic        // of its markers, if they have one
-	aside   *verify.Aside // what that holds
+	portion *portion      // of the judged bridge; nil: no other bridge writes to the topic
+	beside  *topic        // of its markers, if they have a topic of their own
+	aside   *verify.Aside // the markers in beside
 }
 
 func (t *topic) close() {
@@ -76,7 +76,7 @@ func (t *topic) empty() bool {
 	return true
 }
 
-// settled asks until nothing is left to wait for.
+// settled polls until ask returns "", which is what it waits for.
 func settled(ctx context.Context, ask func(context.Context) (waiting string, err error)) error {
 	ctx, cancel := context.WithTimeout(ctx, endPatience)
 	defer cancel()
@@ -93,8 +93,8 @@ func settled(ctx context.Context, ask func(context.Context) (waiting string, err
 	}
 }
 
-// putBeside takes the markers from a topic of their own. It was opened before the topic of which they speak, so that
-// what they speak of is there.
+// putBeside reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
+// markers stand for.
 func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 	t.beside, t.aside = markers, verify.NewAside(t.name)
 	add := func(r verify.Record) bool { t.aside.Add(r); return true }
@@ -104,8 +104,8 @@ func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 	return markers.catchUp(ctx, add)
 }
 
-// scan shows the records of all partitions to note, until it has enough of a partition, or its end; and markers that
-// have a topic of their own at the places of which they speak.
+// scan shows note the records of each partition, until note returns false or the partition ends. Markers that have a
+// topic of their own are shown at the offsets that they name.
 func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
 	t.seeks = nil
 	if t.portion != nil {
@@ -116,7 +116,7 @@ func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) 
 	}
 	t.aside.Rewind()
 	marker := func(r verify.Record) bool { t.heed(&r); return note(r) }
-	full := map[int32]bool{} // partitions of which there is enough
+	full := map[int32]bool{} // partitions for which note has returned false
 	err := t.read(ctx, t.from, t.to, func(r verify.Record) bool {
 		more := t.aside.Show(r.Partition, r.Offset, marker) && note(r)
 		full[r.Partition] = !more
@@ -134,7 +134,7 @@ func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(ve
 	return t.records.read(ctx, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
 }
 
-// logAppendTime is the timestamp type of records whose time is the broker's, and so says nothing about ours.
+// logAppendTime is the timestamp type of records whose timestamp is the broker's clock, not the event's time.
 const logAppendTime = 1
 
 func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
@@ -153,7 +153,7 @@ func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
 	return note(v)
 }
 
-// heed keeps what a marker says.
+// heed keeps the time of a marker, and the seek that it names.
 func (t *topic) heed(r *verify.Record) {
 	if at, ok := markerTime(r); ok {
 		t.markers[r.Partition] = at
@@ -163,7 +163,7 @@ func (t *topic) heed(r *verify.Record) {
 	}
 }
 
-// markerTime returns the time of a marker, of whatever envelope.
+// markerTime returns the time of a marker, in any envelope.
 func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
 	if r.Key != nil {
 		return envelope.Timestamp{}, false
@@ -172,12 +172,12 @@ func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
 	return at, err == nil
 }
 
-// catchUp reads on where others have a newer marker. A marker goes to all partitions in one transaction, but their ends
-// were not asked for at one moment. What is between was committed before that marker, so it is in the feed as it was
-// read.
+// catchUp reads further on partitions whose last marker is older than that of another partition. A marker goes to all
+// partitions in one transaction, but their ends were not looked up at one moment. The records between were committed
+// before that marker, so the feed has their events.
 func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
 	if t.aside != nil {
-		return nil // done when they were read
+		return nil // putBeside did it
 	}
 	var newest envelope.Timestamp
 	for _, at := range t.markers {
@@ -197,7 +197,7 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 	if len(behind()) == 0 {
 		return nil
 	}
-	// One moment is enough: whoever showed a marker had it committed.
+	// Once is enough: a marker that one partition has shown is committed on all.
 	ends, err := t.records.ends(ctx)
 	if err != nil {
 		return err
@@ -206,7 +206,8 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 		if err := settled(ctx, func(ctx context.Context) (string, error) {
 			committed, err := t.records.committed(ctx)
 			if err == nil && committed[p] < ends[p] {
-				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d", p, t.name, committed[p], ends[p]), nil
+				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d",
+					p, t.name, committed[p], ends[p]), nil
 			}
 			return "", err
 		}); err != nil {
