@@ -8,8 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// balancer spreads the leases so that the shards in use are spread, too. A feed has few shards, 00 and up, so mostly only the
-// lowest leases have work; a balancer that only counts leases may give all of those to one instance.
+// balancer spreads the leases so that the shards in use are spread, too. A feed has few shards, 00 and up, so
+// mostly only the lowest leases have work; a balancer that only counts leases may give all of those to one
+// instance.
 //
 // With n instances, each n leases in a row go to n different ones. So however many of the lowest leases are in use, two
 // instances differ by one of them at most. Within that, leases stay where they are, and a lease that stays is not interrupted:

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// However many of the lowest leases are in use, members differ by one at most; what is balanced stays; and a member that
-// joins or leaves moves about its own share.
+// However many of the lowest leases are in use, members differ by one at most; what is balanced stays; and a
+// member that joins or leaves moves about its own share.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {

@@ -56,16 +56,15 @@ type Lease struct {
 // maxDocument is below the largest request that the client sends.
 const maxDocument = 64 << 20
 
-// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id,
-// or they
-// ended its transaction after TxnTimeout. It is a normal event.
+// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its
+// transactional id, or they ended its transaction after TxnTimeout. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that
-// was the
-// last one after the fence. More are options of the lease's producer.
+// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier
+// that was the last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
-	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
+	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over
+	// many topics.
 	opts := slices.Concat(cfg.Client, []kgo.Opt{kgo.ProducerBatchMaxBytes(maxDocument)}, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	l := &Lease{Partition: p, cfg: cfg, view: view}
@@ -135,8 +134,9 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	l.term = r.Offset + 1
-	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the others' views may
-	// still replay old frontiers, and acting on one would mean to work on a segment that is over, or gone.
+	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the
+	// others' views may still replay old frontiers, and acting on one would mean to work on a segment that is
+	// over, or gone.
 	if l.Partition != 0 {
 		if l.was, err = l.view.Known(ctx, l.cfg, l.cl, 0); err != nil {
 			return err
@@ -255,8 +255,8 @@ func (l *Lease) readBack(ctx context.Context, docs []*kgo.Record) error {
 	return nil
 }
 
-// Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts one that has
-// a record in each partition. See State.Torn.
+// Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts
+// one that has a record in each partition. See State.Torn.
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
@@ -348,17 +348,19 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 	return err
 }
 
-// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees whether there
-// is anything to end, and which partitions the next transaction must name to the coordinator. Up to 1.22.2 kgo enters the
-// partitions of a topic that it writes to for the first time after it has handed on the first records:
+// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees
+// whether there is anything to end, and which partitions the next transaction must name to the coordinator. Up
+// to 1.22.2 kgo enters the partitions of a topic that it writes to for the first time after it has handed on
+// the first records:
 //
 //	metadata loop    hands the records on and loses its processor
 //	drain loop       writes them; Flush returns
 //	EndTransaction   knows no partition, so does nothing, and returns nil
 //	metadata loop    enters the partitions
 //
-// The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The metadata loop holds
-// one lock over both of its steps, and AbortBufferedRecords, for which Flush has left nothing to abort, takes that lock.
+// The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The
+// metadata loop holds one lock over both of its steps, and AbortBufferedRecords, for which Flush has left
+// nothing to abort, takes that lock.
 func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
 
 // Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
@@ -390,9 +392,8 @@ func (l *Lease) Check() error {
 // abandon is how long a failed acquisition waits for the brokers to end its transaction.
 const abandon = time.Second
 
-// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and
-// what it got may
-// come late: the header epoch is for that.
+// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble,
+// and what it got may come late: the header epoch is for that.
 const answers = 5 * time.Second
 
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
@@ -405,7 +406,8 @@ func (l *Lease) Close(ctx context.Context) {
 		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
 	}
 	if !l.cfg.Transactional {
-		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's records.
+		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's
+		// records.
 		answered, cancel := context.WithTimeout(ctx, answers)
 		defer cancel()
 		_ = l.cl.AbortBufferedRecords(answered)

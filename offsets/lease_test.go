@@ -156,8 +156,9 @@ func TestAcquireReadsAfterTheFence(t *testing.T) {
 	}
 }
 
-// A transaction whose first record is the first of its topic is not taken for an empty one. What kgo does between its two steps
-// can't be held up from outside (some of 100,000 transactions meet it on a busy machine), so this looks at the order of what we do.
+// A transaction whose first record is the first of its topic is not taken for an empty one. What kgo does
+// between its two steps can't be held up from outside (some of 100,000 transactions meet it on a busy machine),
+// so this looks at the order of what we do.
 func TestSettlesBeforeItEnds(t *testing.T) {
 	cfg, ctx := cluster(t)
 	v := viewOf(t, cfg)

@@ -84,9 +84,8 @@ func crashes(t *testing.T, f func(t *testing.T, ctx context.Context, cfg *Config
 	}
 }
 
-// A start finds all of a seek or nothing, whenever the seek ends: every position of before is void under the new
-// frontier, and
-// none is under the old one. The frontier moves until the other leases are fenced.
+// A start finds all of a seek or nothing, whenever the seek ends: every position of before is void under the
+// new frontier, and none is under the old one. The frontier moves until the other leases are fenced.
 func TestSeekCrash(t *testing.T) {
 	crashes(t, func(t *testing.T, ctx context.Context, cfg *Config, s *Seized, step string) {
 		seg := segment(t, "2026/01/31/1200")

@@ -21,9 +21,8 @@ var settings = map[string]string{
 	"min.cleanable.dirty.ratio": "0.1",
 }
 
-// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable until
-// the keeper
-// of the frontier has repaired what stands behind it.
+// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable
+// until the keeper of the frontier has repaired what stands behind it.
 var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
 
 // MissingError says that there is no offsets topic, and who may create it.

@@ -88,9 +88,9 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
-			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping
-			// for, but
-			// not a connection that ends before its first answer, as with a broker that dies at that moment.
+			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
+			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
+			// dies at that moment.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
 			var first *kgo.ErrFirstReadEOF
 			if errors.As(err, &first) {
