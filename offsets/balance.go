@@ -23,7 +23,9 @@ func newBalancer() kgo.GroupBalancer { return balancer{kgo.CooperativeStickyBala
 func (balancer) ProtocolName() string { return "blobfeed-leases" }
 
 // MemberBalancer implements kgo.GroupBalancer.
-func (b balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+func (b balancer) MemberBalancer(
+	members []kmsg.JoinGroupResponseMember,
+) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
 	c, err := kgo.NewConsumerBalancer(b, members)
 	return c, c.MemberTopics(), err
 }
@@ -41,7 +43,8 @@ func (balancer) Balance(c *kgo.ConsumerBalancer, topics map[string]int32) kgo.In
 			for _, owned := range meta.OwnedPartitions {
 				for _, lease := range owned.Partitions {
 					// Who missed a rebalance may claim what another one has by now.
-					if owned.Topic == topic && lease < leases && (owners[lease] < 0 || meta.Generation > claims[lease]) {
+					if owned.Topic == topic && lease < leases &&
+						(owners[lease] < 0 || meta.Generation > claims[lease]) {
 						owners[lease], claims[lease] = n, meta.Generation
 					}
 				}

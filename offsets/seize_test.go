@@ -27,7 +27,12 @@ func standing(t *testing.T, ctx context.Context, cfg *Config) source.Segment {
 		defer l.Close(ctx)
 		var f *Frontier
 		if p == 0 {
-			f = &Frontier{Current: seg, Completed: segment(t, "2026/01/31/1100"), Resolved: "5.0000000000", Topics: map[string]int32{dataTopic: 2}}
+			f = &Frontier{
+				Current:   seg,
+				Completed: segment(t, "2026/01/31/1100"),
+				Resolved:  "5.0000000000",
+				Topics:    map[string]int32{dataTopic: 2},
+			}
 		}
 		c := &Cursor{Counts: Counts{Read: int64(10 + p)}}
 		c.Advance(seg, int(p), source.ShardPosition{Offset: 100})
@@ -103,7 +108,9 @@ func TestSeekCrash(t *testing.T) {
 			return
 		}
 		f := got.Frontier
-		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 || !f.Moving || !got.Moving {
+		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 ||
+			!f.Moving ||
+			!got.Moving {
 			t.Errorf("frontier %+v", f)
 		}
 		if got.Cursor(1).Pins["late"] != (Pin{Partitions: 3, KeySchema: 9}) {

@@ -100,7 +100,8 @@ func TestStaleDocuments(t *testing.T) {
 		t.Errorf("cursor %+v, delivery repeated after %q (%t)", s.Cursor(1), after, regressed)
 	}
 	f := s.Repair(after)
-	if f.Epoch != 1 || !f.Moving || f.Completed != after || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" {
+	if f.Epoch != 1 || !f.Moving || f.Completed != after || f.Current != (source.Segment{}) ||
+		f.Resolved != "5.0000000000" {
 		t.Errorf("repaired by %+v", f)
 	}
 	if err := keeper.Commit(ctx, nil, f); err != nil {

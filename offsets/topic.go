@@ -32,8 +32,13 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf("the offsets topic %s does not exist, and with BRIDGE_TOPIC_CREATE=off the bridge creates none. It takes cleanup.policy=compact and a "+
-		"partition for each lease (BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d", e.Topic, e.Topic, e.Partitions)
+	text := fmt.Sprintf(
+		"the offsets topic %s does not exist, and with BRIDGE_TOPIC_CREATE=off the bridge creates none. It takes cleanup.policy=compact and a "+
+			"partition for each lease (BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d",
+		e.Topic,
+		e.Topic,
+		e.Partitions,
+	)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		text += " --config " + name + "=" + settings[name]
 	}
@@ -43,7 +48,14 @@ func (e *MissingError) Error() string {
 // Ensure returns the number of partitions of the offsets topic, which is the number of leases and never changes. If the
 // topic is missing it is created, or, without create, a MissingError. Created says that it was us:
 // then there is nothing in it. Replication -1 is the broker's default.
-func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, create, transactional bool) (leases int, created bool, err error) {
+func Ensure(
+	ctx context.Context,
+	adm *kadm.Client,
+	topic string,
+	partitions int32,
+	replication int16,
+	create, transactional bool,
+) (leases int, created bool, err error) {
 	if !create {
 		counts, err := topics.Count(ctx, adm, topic)
 		var gone *topics.MissingError

@@ -113,7 +113,11 @@ func (s *State) topics(lease int32) map[string]int32 {
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
-			r := &kgo.Record{Topic: topic, Partition: p, Key: []byte("aborted")} // a compacted topic takes none without a key
+			r := &kgo.Record{
+				Topic:     topic,
+				Partition: p,
+				Key:       []byte("aborted"),
+			} // a compacted topic takes none without a key
 			if err := l.Produce(ctx, r); err != nil {
 				return err
 			}
