@@ -76,7 +76,8 @@ func TestCheck(t *testing.T) {
 		{"missing topic", nil, func(s *scene) { s.topics[0].Name, s.topics[0].create = "missing", false },
 			"topic: missing does not exist"},
 		{"missing offsets topic", nil, func(s *scene) { s.topics[1].create = false },
-			"topic: b.offsets does not exist; create it with cleanup.policy=compact and 16 partitions"},
+			"topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease " +
+				"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic b.offsets --partitions 16 --config cleanup.policy="},
 		{"a topic that is gone", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
 		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
