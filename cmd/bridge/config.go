@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
@@ -37,11 +39,11 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 
 // schemas prints what has to be registered where the bridge must not.
 func schemas(stdout io.Writer) error {
-	c, err := config.Load(false)
+	c, err := load(config.Load(false))
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
-	record, topics, _, err := output(c, "", nil)
+	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
 		return &usageError{err}
 	}
@@ -81,7 +83,7 @@ func effective(shape string, stdout io.Writer) error {
 		if asJSON {
 			err = json.NewEncoder(stdout).Encode(e)
 		} else {
-			_, err = fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, orDash(e.Value), e.From)
+			_, err = fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, cmp.Or(e.Value, "-"), e.From)
 		}
 		if err != nil {
 			return err

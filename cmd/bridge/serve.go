@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"os"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
 )
@@ -65,10 +64,4 @@ func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 		}
 	}
 	return g
-}
-
-func info(c *config.Config, o *bridge.Options, memory int64) ops.Info {
-	return ops.Info{
-		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery, Memory: memory,
-	}
 }
