@@ -116,9 +116,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Ids that are permitted one by one are looked at one by one, and the command names the literal ids: b-* would be
-// those of a
-// bridge named b-eu, too.
+// Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would permit
+// those of a bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
@@ -195,7 +194,7 @@ func TestCheckAskedTopic(t *testing.T) {
 	}
 }
 
-// Of many topics only what is wrong is told.
+// Of many topics only those with a problem are listed.
 func TestCheckManyTopics(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
 	if err != nil {
@@ -214,7 +213,7 @@ func TestCheckManyTopics(t *testing.T) {
 	}
 }
 
-// A certificate that ends is told before it does.
+// A certificate that ends soon is a warning before it ends.
 func TestCheckCertificate(t *testing.T) {
 	mine, err := pki.New("mine")
 	if err != nil {
@@ -236,7 +235,7 @@ func TestCheckCertificate(t *testing.T) {
 	}
 }
 
-// What is to be pasted into a shell means there what it means here.
+// A command can be pasted into a shell as it is printed.
 func TestQuote(t *testing.T) {
 	for word, want := range map[string]string{
 		"User:bridge": "User:bridge", "User:CN=a b": "'User:CN=a b'", "a'b;$(c)": `'a'\''b;$(c)'`, "": "''",
@@ -260,8 +259,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it
-// means.
+// Below version 2 a request that arrives late can leave a transaction open. That is a warning that says what to do.
 func TestCheckTransactionVersion(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
 	if err != nil {

@@ -174,7 +174,7 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 	problems := plan.Judge(&t.Topic, all[t.Name], replicas, ck.now)
 	for _, p := range problems {
 		status := Warning
-		if p.Failed {
+		if p.Severity >= topics.Fault {
 			status = Failed
 		}
 		ck.Add("settings", status, p.Detail(), p.Do)

@@ -105,7 +105,7 @@ func (a *Admin) judge(ctx context.Context, t *Topic) ([]Problem, error) {
 		}
 	}
 	problems := a.content(t, all[t.Name], a.Now()).problems
-	return problems, lasting(problems)
+	return problems, unfit(problems)
 }
 
 // Fit returns a Problem if topics of an earlier start can't hold what is to be written. It creates none of them: their
@@ -117,7 +117,7 @@ func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t := Topic{Kind: Records, Name: name}
-		if err := lasting(a.content(&t, all[name], a.Now()).problems); err != nil {
+		if err := unfit(a.content(&t, all[name], a.Now()).problems); err != nil {
 			return err
 		}
 	}
