@@ -116,8 +116,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would permit
-// those of a bridge named b-eu, too.
+// Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would
+// permit those of a bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
