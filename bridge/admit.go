@@ -47,7 +47,7 @@ func (w *worker) judge(ctx context.Context, topic string) error {
 	count := len(f.Topics)
 	if w.TopicLimit > 0 && count > w.TopicLimit {
 		return &RefusedTopicError{topic, fmt.Sprintf("BRIDGE_TOPIC makes more topics than BRIDGE_TOPIC_LIMIT=%d: "+
-			"raise the limit, or leave containers out with BRIDGE_CONTAINERS or BRIDGE_EXCLUDE_CONTAINERS",
+			"raise the limit, or leave containers out with BRIDGE_CONTAINERS",
 			w.TopicLimit)}
 	}
 	most, err := w.stateLimit(ctx)

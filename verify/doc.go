@@ -38,7 +38,7 @@
 // topic of
 // their own are put among the records by Aside, and then judged like others.
 //
-// A setting that may change, such as DIFF, makes other records of the same events. Replay.Or says how an event came
+// A setting that may change, such as OPTIONS, makes other records of the same events. Replay.Or says how an event came
 // before the
 // change: records like that are right in front of all others of their partition.
 //

@@ -26,7 +26,7 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	c, err := config.Load(false)
+	c, err := loadConfig(false)
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}

@@ -99,7 +99,7 @@ func kafkaNeeds(c *config.Config, f *offsets.Frontier, found *check.Findings) (*
 		maps.Copy(written, f.Topics)
 	}
 	if name, ok := topics.Constant(); !ok {
-		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.TopicPrefix+c.Topic+" names many topics; those that have no records yet are not looked at",
+		found.Add("topic", check.Warning, "BRIDGE_TOPIC="+c.Topic+" names many topics; those that have no records yet are not looked at",
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with (--resource-pattern-type prefixed)")
 	} else if len(written) == 0 {
 		written[name] = c.TopicPartitions

@@ -34,7 +34,7 @@ func checkTemplate(c *config.Config, record envelope.Options, topics *envelope.T
 	}
 	pins := map[string]offsets.Pin{}
 	for i := len(f.Topics); i < c.TopicLimit; i++ {
-		pins[fmt.Sprintf("%0*d", c.LongestTopic(), i)] = pin
+		pins[fmt.Sprintf("%0*d", longestTopic(c), i)] = pin
 	}
 	return largest, f.Size(pins)
 }

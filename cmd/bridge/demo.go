@@ -23,7 +23,7 @@ import (
 	"blobfeed/internal/plain"
 )
 
-const demoTopic = "blob-changes"
+var demoTopic = config.Defaults().Topic
 
 func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stderr, nil)
@@ -66,7 +66,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), demoTopic)
 	}
 	fmt.Fprint(stdout, "Times are those of the events; offsets have gaps, where transactions end. Ctrl-C stops the demo.\n\n")
-	record, problems := conf.Record()
+	record, problems := recordOptions(conf)
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &usageError{err}
 	}
@@ -90,7 +90,7 @@ func demo(ctx context.Context, port int, format, envelope string, stdout io.Writ
 	if err != nil {
 		return err
 	}
-	log, progress := logs(&config.Config{LogLevel: "warn", LogFormat: "text", ReportInterval: time.Hour}, io.Discard)
+	log, progress := logs(conf, io.Discard)
 	o.Log, o.Observer = log, progress
 
 	ended := make(chan error, 2)
@@ -117,14 +117,13 @@ func broker(port int) (*kfake.Cluster, error) {
 	return c, nil
 }
 
+// demoConfig returns the default settings, but for where the demo is and how fast time passes in it.
 func demoConfig(address, dir string) *config.Config {
-	return &config.Config{
-		Name: "demo", Instance: "demo", SourceURL: "file://" + dir, PollInterval: 500 * time.Millisecond, ReadSize: 1 << 20,
-		KafkaBrokers: []string{address}, KafkaCompression: "snappy", Delivery: "exactly_once", Topic: demoTopic, TopicCreate: "explicit",
-		TopicPartitions: 3, TopicReplication: 1, OffsetsLeases: 4, Events: "state", Partitioner: "murmur2", RegistryAutoRegister: true, RegistryTimeout: 5 * time.Second,
-		Headers: "cloudevents", ResolvedSlack: 15 * time.Minute, CommitInterval: 200 * time.Millisecond,
-		TxnRecords: 1000, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4, TxnTimeout: 40 * time.Second, SessionTimeout: 10 * time.Second, ShutdownTimeout: 5 * time.Second,
-	}
+	c := config.Defaults()
+	c.Name, c.Instance, c.SourceURL, c.KafkaBrokers = "demo", "demo", "file://"+dir, config.List{address}
+	c.TopicPartitions, c.TopicReplication, c.OffsetsLeases = 3, 1, 4
+	c.PollInterval, c.CommitInterval, c.Tuning.QuietInterval = 500*time.Millisecond, 200*time.Millisecond, time.Millisecond
+	return c
 }
 
 // grow appends to the feed every second, and begins a new segment every tenth time: hours pass quickly here.

@@ -11,7 +11,6 @@ import (
 	"strings"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
@@ -70,7 +69,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 
 // inFeed calls f with the feed that the settings name.
 func (d dumper) inFeed(f func(*source.Feed) error) error {
-	c, err := config.Load(false)
+	c, err := loadConfig(false)
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}

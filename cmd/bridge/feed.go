@@ -29,7 +29,8 @@ func observedFeed(c *config.Config, observe observe) (feed *source.Feed, id, acc
 	if err != nil {
 		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
 	}
-	feed = source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: blockLimits(memoryLimit(c))})
+	memory := memoryLimit()
+	feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
 	return feed, id, account, nil
 }
 
@@ -60,9 +61,11 @@ func openStore(c *config.Config, observe observe) (store source.Store, id, accou
 }
 
 func azureConfig(c *config.Config) azure.Config {
+	identity := c.Identity()
 	return azure.Config{
 		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
-		ConnectionString: string(c.SourceConnectionString), Tenant: c.SourceTenant, ClientID: c.SourceClientID,
-		ClientSecret: string(c.SourceClientSecret), TokenFile: c.SourceTokenFile, Authority: c.SourceAuthority, Timeout: c.ReadTimeout,
+		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
+		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
+		Authority: identity.Authority, Timeout: c.StorageTimeout(),
 	}
 }

@@ -16,10 +16,10 @@ import (
 
 // kafkaClient returns how to reach the brokers that the settings name. Id is the client's name in their logs.
 func kafkaClient(c *config.Config, id string, buffered int) (kafka.Client, error) {
-	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.KafkaDialTimeout}
+	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,
-			ServerName: c.KafkaTLSServerName, SkipVerify: c.KafkaTLSInsecureSkipVerify}
+			ServerName: c.KafkaTLSServerName}
 	}
 	if c.KafkaSASLMechanism == "" {
 		return k, nil
@@ -47,10 +47,10 @@ func kafkaClient(c *config.Config, id string, buffered int) (kafka.Client, error
 // kafkaToken returns where tokens for the brokers come from.
 func kafkaToken(c *config.Config) (kafka.Token, error) {
 	switch {
-	case c.KafkaSASLTokens == "file":
-		return kafka.TokenFile(c.KafkaSASLTokenFile), nil
+	case c.TokenFile() != "":
+		return kafka.TokenFile(c.TokenFile()), nil
 	case !c.EntraTokens():
-		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokenURL, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
+		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
 			fresh, err := c.Reread()
 			if err != nil {
 				return "", "", err
@@ -94,8 +94,10 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 	if e.cred != nil && e.secret == fresh.KafkaSASLClientSecret {
 		return e.cred, nil
 	}
-	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: fresh.KafkaSASLTenant, ClientID: fresh.KafkaSASLClientID,
-		ClientSecret: string(fresh.KafkaSASLClientSecret), Authority: fresh.SourceAuthority}).TokenCredential()
+	identity := fresh.KafkaIdentity()
+	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
+		ClientSecret: string(fresh.KafkaSASLClientSecret), TokenFile: identity.TokenFile, Authority: identity.Authority,
+	}).TokenCredential()
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
@@ -109,13 +110,16 @@ func help(w io.Writer) {
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
+	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
 }
 
 // flags returns a flag set whose help shows usage and, if asked, more.
 func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
+	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings
+		fs.Func("config", "YAML `file` with settings; the environment wins over it", config.UseFile)
+	}
 	fs.Usage = func() {
 		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
 		fs.PrintDefaults()

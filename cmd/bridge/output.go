@@ -19,8 +19,8 @@ type asked func(op string, status int, took time.Duration, known int)
 func output(c *config.Config, account string, asked asked) (
 	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
 ) {
-	record, problems := c.Record()
-	topics, err = c.Topics(account)
+	record, problems := recordOptions(c)
+	topics, err = envelope.NewTopics(c.Topic, account)
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return record, nil, nil, err
 	}
@@ -60,8 +60,8 @@ func registry(c *config.Config, asked asked) (*kafka.Registry, error) {
 		return nil, nil
 	}
 	r := kafka.Registry{
-		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, Observe: asked,
-		TLS: kafka.TLS{CAFile: c.RegistryCA, CertFile: c.RegistryCert, KeyFile: c.RegistryKey},
+		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.NetworkTimeout, Observe: asked,
+		TLS: kafka.TLS{CAFile: c.RegistryCaFile, CertFile: c.RegistryCertFile, KeyFile: c.RegistryKeyFile},
 		Credentials: func() (user, password, token string, err error) {
 			fresh, err := c.Reread() // secrets in files may have been replaced
 			if err != nil {

@@ -39,7 +39,7 @@ type progress struct {
 
 // logs chooses the log's form and the progress display by what stderr is.
 func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
-	p := &progress{every: c.ReportInterval, started: time.Now(), shown: time.Now()}
+	p := &progress{every: c.Tuning.ReportInterval, started: time.Now(), shown: time.Now()}
 	if f, ok := stderr.(*os.File); ok && terminal(f) {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
@@ -52,7 +52,7 @@ func logs(c *config.Config, stderr io.Writer) (*slog.Logger, *progress) {
 	if c.LogFormat == "text" || c.LogFormat == "auto" && p.line != nil {
 		h = slog.NewTextHandler(stderr, opts)
 	}
-	p.limit = logging.Limit(h, c.LogRepeat, time.Now)
+	p.limit = logging.Limit(h, c.Tuning.LogRepeat, time.Now)
 	p.log = slog.New(p.limit)
 	return p.log, p
 }

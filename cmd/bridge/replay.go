@@ -42,15 +42,15 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if strings.Contains(*topic, "{") {
 		return &usageError{fmt.Errorf("--topic %s: want the name of one topic", *topic)}
 	}
-	live, err := config.Load(!*cleanup)
+	live, err := loadConfig(!*cleanup)
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	if *cleanup {
 		return cleanUp(ctx, live.Name, cmp.Or(*name, replayName(live, *topic)), stdout)
 	}
-	c, err := live.With(func(c *config.Config) {
-		c.Name, c.Start, c.EndTime, c.TopicPrefix, c.Topic = cmp.Or(*name, replayName(live, *topic)), *from, *to, "", *topic
+	c, err := with(live, func(c *config.Config) {
+		c.Name, c.Start, c.EndTime, c.Topic = cmp.Or(*name, replayName(live, *topic)), *from, *to, *topic
 		c.HTTPAddr = "off" // the live bridge's, if it runs on this machine
 	})
 	if err != nil {
@@ -111,7 +111,7 @@ func notLive(ctx context.Context, live, replay *config.Config) error {
 	if replay.Name == live.Name {
 		return &usageError{fmt.Errorf("--name %s is the live bridge's: a replay has a state of its own", live.Name)}
 	}
-	taken := map[string]bool{live.TopicPrefix + live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true}
+	taken := map[string]bool{live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true}
 	err := inState(ctx, live, func(_ context.Context, _ *reader, s *offsets.State) error {
 		if s.Frontier != nil {
 			for topic := range s.Frontier.Topics {
@@ -135,7 +135,7 @@ func cleanUp(ctx context.Context, live, name string, stdout io.Writer) error {
 	if name == live {
 		return &usageError{fmt.Errorf("--name %s is the live bridge's: see bridge reset", live)}
 	}
-	c, err := config.LoadKafka()
+	c, err := loadKafka()
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}

@@ -28,7 +28,7 @@ func replayedKeys(ctx context.Context, live, replay *config.Config) (int, error)
 	if !ok {
 		return 0, &usageError{fmt.Errorf("with %[1]s_TOPIC=%[2]s the Avro keys of each topic have a schema id of their own, "+
 			"and in one topic they would land in other partitions: set %[1]s_KEY_FORMAT for the replay, to json_array for example",
-			config.Prefix, live.TopicPrefix+live.Topic)}
+			config.Prefix, live.Topic)}
 	}
 	id, err := keySchema(ctx, replay, replay.Topic) // of an interrupted replay; the live bridge may be gone
 	if err == nil && id == 0 {

@@ -28,7 +28,7 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	c, err := config.Load(true)
+	c, err := loadConfig(true)
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
@@ -54,11 +54,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	o.Once = once
 	pinKeys(&o, keys)
-	monitor = ops.NewMonitor(info(c, &o, limitMemory(c, &o)), c.WatchdogTimeout, nil)
+	monitor = ops.NewMonitor(info(c, &o, limitMemory(&o)), c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	observers = bridge.Observers{progress, monitor}
-	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.TopicPrefix + c.Topic}, log)
+	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic}, log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -73,7 +73,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	defer stopServing()
 	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID,
-		"topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+		"topic", c.Topic, "delivery", c.Delivery)
 	if dangers := c.Insecure(); len(dangers) > 0 {
 		starting.Warn("starting", "insecure", dangers)
 	} else {
@@ -158,7 +158,7 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	client, err := kafkaClient(c, c.Name+"-"+c.Instance, 2*c.TxnRecords)
+	client, err := kafkaClient(c, c.Name+"-"+c.Instance, 2*c.Tuning.TxnRecords)
 	if err != nil {
 		return bridge.Options{}, err
 	}
@@ -168,25 +168,27 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 	}
 	start, err := bridge.ParseStart(c.Start)
 	if err != nil {
-		return bridge.Options{}, fmt.Errorf("%s_START: %w", config.Prefix, err)
+		return bridge.Options{}, c.Problem("START", "%w", err)
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
 		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
-			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
+			return bridge.Options{}, c.Problem("END_TIME", "%w", err)
 		}
 	}
 	o := bridge.Options{
 		Start: start, End: end,
 		Filter: envelope.Filter{
-			Containers: c.Containers, ExcludeContainers: c.ExcludeContainers, Prefixes: c.Prefixes, ExcludePrefixes: c.ExcludePrefixes,
-			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
+			Containers: c.Containers.Included(), ExcludeContainers: c.Containers.Excluded(),
+			Prefixes: c.Prefixes.Included(), ExcludePrefixes: c.Prefixes.Excluded(),
+			Suffixes: c.Suffixes.Included(), ExcludeSuffixes: c.Suffixes.Excluded(),
+			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
 		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
 		Frozen: map[string]string{
-			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
+			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
 			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
 			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
 			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
@@ -196,9 +198,9 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
 		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
-		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
-		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
-		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval, Shutdown: c.ShutdownTimeout,
+		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
+		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
+		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
 	}
 	if c.OnError == "dead_letter" {
 		o.DeadLetter = c.DeadLetterTopic()

@@ -23,7 +23,7 @@ var errSilent = errors.New("the brokers did not answer in time")
 
 // state prints what the bridge that the settings name keeps in its topic.
 func (d dumper) state(ctx context.Context) error {
-	c, err := config.LoadKafka()
+	c, err := loadKafka()
 	if err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
@@ -80,7 +80,7 @@ func inState(ctx context.Context, c *config.Config, f func(context.Context, *rea
 
 // connectAny is connect with the settings of a verb that only looks at what is in Kafka.
 func connectAny() (r *reader, done func(), err error) {
-	c, err := config.LoadKafka()
+	c, err := loadKafka()
 	if err != nil {
 		return nil, nil, &usageError{fmt.Errorf("settings:\n%w", err)}
 	}

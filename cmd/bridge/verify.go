@@ -115,9 +115,9 @@ type verification struct {
 
 // settings reads the environment.
 func (v *verification) settings() (err error) {
-	load := config.LoadKafka
+	load := loadKafka
 	if v.feed {
-		load = func() (*config.Config, error) { return config.Load(true) }
+		load = func() (*config.Config, error) { return loadConfig(true) }
 	}
 	if v.config, err = load(); err != nil {
 		return &usageError{fmt.Errorf("settings:\n%w", err)}
@@ -131,7 +131,7 @@ func (v *verification) settings() (err error) {
 	if err != nil {
 		return &usageError{err}
 	}
-	v.record, _ = v.config.Record() // options has reported what is wrong with it
+	v.record, _ = recordOptions(v.config) // options has reported what is wrong with it
 	v.encoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) {
 		return envelope.NewEncoder(o)
 	}

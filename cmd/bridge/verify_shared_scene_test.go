@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 )
@@ -93,7 +92,7 @@ func (a *account) deliver(t *testing.T) {
 	t.Helper()
 	a.grow(t, 3)
 	a.use(t)
-	c, err := config.Load(true)
+	c, err := loadConfig(true)
 	if err != nil {
 		t.Fatal(err)
 	}

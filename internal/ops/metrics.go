@@ -26,7 +26,7 @@ var metrics = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
 	{"unready", gauge, []string{"reason"}, "How many leases, or 1, are unready for a reason: starting, draining, no_member, stuck.", ""},
-	{"memory_limit_bytes", gauge, nil, "MEMORY_LIMIT, or what the container allows; 0 is none.", ""},
+	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or what the container allows; 0 is none.", ""},
 	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
 
 	{"events_read_total", counter, nil, "Events of the feed that a committed cursor passed.", "Debezium TotalNumberOfEventsSeen"},
@@ -51,7 +51,7 @@ var metrics = []metric{
 	{"lease_working_seconds", gauge, []string{"lease"}, "How long a lease of this instance has had work without a commit, or could not look for more.", ""},
 	{"lease_consecutive_errors", gauge, []string{"lease"}, "Errors of a lease of this instance since its last commit.", "CockroachDB changefeed.error_retries"},
 	{"errors_total", counter, []string{"class"}, "Errors that are tried again; class is fenced, damage, gap, event, kafka, registry, network, feed or other.", "Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
-	{"watchdog_timeout_seconds", gauge, nil, "WATCHDOG_TIMEOUT: a lease that works for longer without a commit is stuck.", ""},
+	{"watchdog_timeout_seconds", gauge, nil, "A lease that works for longer without a commit is stuck.", ""},
 }
 
 // full is a metric's name in a scrape.
