@@ -1,4 +1,4 @@
--- The blobs that exist, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_UPDATED=false,
+-- The blobs that exist, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_OPTIONS=none,
 -- BRIDGE_RESOLVED_TO=topic. Deletions are null values there, and the reader needs to be told nothing else.
 CREATE TABLE blobs (
   path STRING,
