@@ -29,7 +29,8 @@ func TestSettingsFile(t *testing.T) {
 	if err := os.WriteFile(secret, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_NAME": "environment", "BRIDGE_HTTP_TOKEN": "environment"})
+	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_NAME": "environment", "BRIDGE_HTTP_TOKEN": "environment",
+		"BRIDGE_KAFKA_SASL_CLIENT_SECRET_FILE": secret})
 	path := settingsFile(t, `
 # Comments do not count.
 name: file
@@ -45,6 +46,7 @@ kafka:
   tls: {enabled: true}
   sasl_mechanism: PLAIN
   sasl_username: me
+  sasl_client_secret: file
   sasl_password_file: `+secret+`
 poll_interval: ~
 `)
@@ -58,6 +60,7 @@ poll_interval: ~
 	}
 	if c.Name != "environment" || c.HTTPToken != "environment" || c.TopicLimit != 17 || c.SourceURL != "file:///feed" ||
 		!slices.Equal(c.KafkaBrokers, List{"a:1", "b:2"}) || !c.KafkaTLSEnabled || c.KafkaSASLPassword != "hunter2" ||
+		c.KafkaSASLClientSecret != "hunter2" ||
 		!slices.Equal(c.Containers.Excluded(), []string{"logs"}) ||
 		!slices.Equal(c.Containers.Included(), []string{"photos"}) ||
 		c.CommitInterval != 2*time.Second || c.PollInterval != 15*time.Second {
@@ -166,7 +169,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 }
 
-// The file as it is printed has no secret of the environment.
+// The file as it is printed has no secret of the environment, nor what stands for one.
 func TestYAMLHidesSecrets(t *testing.T) {
 	env := map[string]string{"BRIDGE_SOURCE_URL": "https://user:hunter2@host/path?sig=hunter2"}
 	for _, name := range SecretNames() {
@@ -178,5 +181,10 @@ func TestYAMLHidesSecrets(t *testing.T) {
 	if err := c.YAML(&text); err != nil || strings.Contains(text.String(), "hunter2") ||
 		!strings.Contains(text.String(), "# key_file") {
 		t.Errorf("%v\n%s", err, &text)
+	}
+	for line := range strings.Lines(text.String()) {
+		if strings.ContainsAny(line, "()") && !strings.HasPrefix(strings.TrimSpace(line), "#") {
+			t.Errorf("a setting: %s", line)
+		}
 	}
 }

@@ -125,6 +125,8 @@ func TestRedact(t *testing.T) {
 		{"SOURCE_AUTH", "AccountName=a;AccountKey=x==", "(hidden)"},
 		{"SOURCE_ACCOUNT", "sv=1&sig=x", "(hidden)"},
 		{"KAFKA_SASL_TOKENS", "https://user:x@host/token", "https://(hidden)@host/token"},
+		{"KAFKA_SASL_TOKENS", "eyJhbGciOiJub25lIn0.e30.", "(hidden)"},
+		{"KAFKA_SASL_TOKENS", "managed_identity", "managed_identity"},
 		{"KAFKA_BROKERS", "user:x@host:9092", "(hidden)@host:9092"},
 		{"KAFKA_SASL_USERNAME", "user@domain", "user@domain"},
 		{"PREFIXES", "c/key=2024/a?b@c", "c/key=2024/a?b@c"},
