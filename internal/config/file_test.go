@@ -169,6 +169,26 @@ func TestYAMLRoundTrip(t *testing.T) {
 	}
 }
 
+// The file in the reference has settings in it, and nothing else.
+func TestExampleFile(t *testing.T) {
+	var reference bytes.Buffer
+	if err := Markdown(&reference); err != nil {
+		t.Fatal(err)
+	}
+	_, example, _ := strings.Cut(reference.String(), "```yaml\n")
+	example, _, ok := strings.Cut(example, "```")
+	set(t, map[string]string{"BRIDGE_CONFIG": ""})
+	entries, err := readEntries(settingsFile(t, example))
+	if err != nil || !ok || len(entries) < 4 {
+		t.Fatalf("%v: %v", entries, err)
+	}
+	for _, e := range entries {
+		if problem := misnamed(e.name, e.value); problem != "" || e.value == "" {
+			t.Errorf("%s: %s", e.name, problem)
+		}
+	}
+}
+
 // The file as it is printed has no secret of the environment, nor what stands for one.
 func TestYAMLHidesSecrets(t *testing.T) {
 	env := map[string]string{"BRIDGE_SOURCE_URL": "https://user:hunter2@host/path?sig=hunter2"}

@@ -51,6 +51,7 @@ Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required. Made
 func Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(preamble)
+	escaped := strings.NewReplacer("|", `\|`, "<", `\<`) // a table's column, a tag
 	for _, s := range table {
 		if s.group != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n| setting | default | meaning |\n|---|---|---|\n", s.group)
@@ -59,7 +60,7 @@ func Markdown(w io.Writer) error {
 		if s.def != "" {
 			def = "`" + s.def + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", variable(s.name), def, strings.ReplaceAll(s.desc, "|", "\\|"))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", variable(s.name), def, escaped.Replace(s.desc))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
