@@ -28,8 +28,8 @@ var demoTopic = config.Defaults().Topic
 func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stderr, nil)
 	port := fs.Int("port", 19092, "port of the embedded broker; another one if it is taken")
-	format := fs.String("format", cmp.Or(os.Getenv("BRIDGE_FORMAT"), "json"), "json, or avro with an embedded schema registry")
-	envelope := fs.String("envelope", cmp.Or(os.Getenv("BRIDGE_ENVELOPE"), "wrapped"), "wrapped, bare, row, key_only or enriched")
+	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format), "json, or avro with an embedded schema registry")
+	envelope := fs.String("envelope", cmp.Or(os.Getenv(config.Prefix+"_ENVELOPE"), config.Defaults().Envelope), "wrapped, bare, row, key_only or enriched")
 	limit := fs.Duration("for", 0, "stop by itself after so long; 0: at Ctrl-C")
 	if err := parse(fs, args); err != nil {
 		return err

@@ -21,7 +21,7 @@ import (
 
 func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nSettings, from the environment (a secret also as <NAME>_FILE):\n")
+		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // a failed write to the terminal has nobody to tell
 	})
 	once := fs.Bool("once", false, "deliver what the feed holds now, the open segment's events included, then exit")

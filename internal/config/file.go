@@ -28,7 +28,7 @@ func (c *Config) readFile(env *overlay, p *problems) {
 		if s, ok := find(table, strings.TrimSuffix(e.name, "_FILE")); ok && s.fromFile() {
 			base = s.name
 		}
-		problem := misnamed(e.name, e.value)
+		problem := misnamed(e.name, e.value, strings.ToLower)
 		switch {
 		case seen[e.name]:
 			problem = "set a second time"

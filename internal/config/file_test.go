@@ -78,9 +78,9 @@ poll_interval: ~
 func TestSettingsFileProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"nmae: x\ncommit_interval: hunter2\npoll_interval: 1ms\n": {
-			"bridge.yaml:1: nmae: unknown setting; did you mean BRIDGE_NAME?",
+			"bridge.yaml:1: nmae: unknown setting; did you mean name?",
 			"BRIDGE_COMMIT_INTERVAL (", "bridge.yaml:2): want a duration", "bridge.yaml:3): want at least 10ms"},
-		"kafka: {brokerz: a:1}\nkafka_brokers: a:1\n": {"kafka_brokerz: unknown setting; did you mean BRIDGE_KAFKA_BROKERS?"},
+		"kafka: {brokerz: a:1}\nkafka_brokers: a:1\n": {"kafka_brokerz: unknown setting; did you mean kafka_brokers?"},
 		"name: a\nname: b\n":                          {"bridge.yaml:2: name: set a second time"},
 		"source: {url: x}\nsource_url: x\n":           {"bridge.yaml:2: source_url: set a second time"},
 		"NAME: a\n":                                   {"line 1: NAME: write names in lower case"},
@@ -183,7 +183,7 @@ func TestExampleFile(t *testing.T) {
 		t.Fatalf("%v: %v", entries, err)
 	}
 	for _, e := range entries {
-		if problem := misnamed(e.name, e.value); problem != "" || e.value == "" {
+		if problem := misnamed(e.name, e.value, strings.ToLower); problem != "" || e.value == "" {
 			t.Errorf("%s: %s", e.name, problem)
 		}
 	}

@@ -6,8 +6,7 @@ import (
 	"strings"
 )
 
-// Load reads the settings and returns every problem at once, joined; with problems, the settings are only good to be
-// shown. Values are not repeated in problems: they may be secrets. Without kafka, brokers need not be named: for verbs
+// Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only. Values are not repeated in problems: they may be secrets. Without kafka, brokers need not be named: for verbs
 // that only look at the feed.
 func Load(kafka bool) (*Config, error) { return load(true, kafka) }
 
@@ -144,14 +143,14 @@ func (c *Config) unknown(p *problems) {
 		if !ours || name == file || name == debug {
 			continue
 		}
-		if problem := misnamed(name, value); problem != "" {
+		if problem := misnamed(name, value, variable); problem != "" {
 			p.add(name, "%s", problem)
 		}
 	}
 }
 
-// misnamed returns what is wrong with the name of a setting; "" if it is one.
-func misnamed(name, value string) string {
+// misnamed returns what is wrong with the name of a setting; "" if it is one. Spell writes the name of another one.
+func misnamed(name, value string, spell func(string) string) string {
 	if _, ok := find(table, name); ok {
 		return ""
 	}
@@ -169,7 +168,7 @@ func misnamed(name, value string) string {
 		names = append(names, s.name)
 	}
 	if near := nearest(name, names, 3); near != "" {
-		return "unknown setting; did you mean " + variable(near) + "?"
+		return "unknown setting; did you mean " + spell(near) + "?"
 	}
 	return "unknown setting; see bridge run --help"
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Secret is text that is never shown.
+// Secret is a value that is never shown.
 type Secret string
 
 func (s Secret) String() string {
@@ -34,7 +34,7 @@ func (s *Secret) Decode(text string) error {
 	return nil
 }
 
-// Text is what may also come from a file, and is shown.
+// Text is a value that may also come from a file. Unlike a Secret, it is shown.
 type Text string
 
 // Decode is called by envconfig.
