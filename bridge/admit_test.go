@@ -22,7 +22,7 @@ func TestTemplateOfOwnTopics(t *testing.T) {
 		{"test.offsets", "", "test.offsets"},
 	} {
 		o, _ := options(t, broker(t), realFeed)
-		o.Topics, o.DeadLetter = topics(t, c.template), c.letters
+		o.Topics, o.DeadLetter = byTemplate(t, c.template), c.letters
 		var settings *SettingsError
 		if err := runOnce(t, o); !errors.As(err, &settings) || !strings.Contains(err.Error(), "could go to "+c.meets) {
 			t.Errorf("%s: %v", c.template, err)
@@ -77,13 +77,14 @@ func created(t *testing.T, c *kfake.Cluster) (names []string) {
 // before their first record is written; today's documents stay committable, so the bridge goes on when the limit is
 // raised.
 func TestStateLimit(t *testing.T) {
+	t.Parallel()
 	for what, bundle := range map[string]int64{"bundles": 1 << 20, "leases": 0} {
 		t.Run(what, func(t *testing.T) {
 			const n = 80
 			c := broker(t)
 			smallState(t, c)
 			o, r := over(t, c, containers(n))
-			o.Topics, o.BundleBytes = topics(t, "{container}"), bundle
+			o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
 			if err := firstFailure(t, o, r); !strings.Contains(err, limitSetting+" of topic test.offsets: raise that") {
 				t.Fatal(err)
 			}
@@ -103,11 +104,12 @@ func TestStateLimit(t *testing.T) {
 // The operator raises the limit while the bridge waits at a topic that the state has no room for: it continues by
 // itself.
 func TestStateLimitIsRaised(t *testing.T) {
+	t.Parallel()
 	const n = 80
 	c := broker(t)
 	smallState(t, c)
 	o, r := over(t, c, containers(n))
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	stop := run(t, o)
 	defer stop()
 	<-r.failing
@@ -120,10 +122,11 @@ func TestStateLimitIsRaised(t *testing.T) {
 // A template makes no more topics than it may, and a warning comes before. Those that are there keep getting their
 // events.
 func TestTopicLimit(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	var log bytes.Buffer
 	o, r := over(t, c, containers(20))
-	o.Topics, o.TopicLimit, o.Log = topics(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
+	o.Topics, o.TopicLimit, o.Log = byTemplate(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
 	if err := firstFailure(t, o, r); !strings.Contains(err, "BRIDGE_TOPIC_LIMIT=10") {
 		t.Fatal(err)
 	}
@@ -142,6 +145,7 @@ func TestTopicLimit(t *testing.T) {
 
 // Without a literal prefix a container can be named like a topic of somebody else. Nothing is written there.
 func TestForeignTopic(t *testing.T) {
+	t.Parallel()
 	const name = "container-0001"
 	for _, tc := range []struct {
 		what     string
@@ -170,7 +174,7 @@ func TestForeignTopic(t *testing.T) {
 		t.Run(tc.what, func(t *testing.T) {
 			c := broker(t)
 			o, r := over(t, c, containers(3))
-			o.Topics, o.AdoptTopics = topics(t, tc.template), tc.adopt
+			o.Topics, o.AdoptTopics = byTemplate(t, tc.template), tc.adopt
 			there := strings.ReplaceAll(tc.template, "{container}", name)
 			createTopic(t, c, there, 1, nil)
 			cl, err := kgo.NewClient(append(o.Client, kgo.TransactionalID("stranger"),

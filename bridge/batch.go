@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -129,14 +130,14 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		b.whole = make([]byte, 0, recordSize*n)
 	}
 	b.buf = b.whole[:0]
-	pos := envelope.Position{Segment: m.Segment.String(), Shard: shardText(b.shard), Chunk: b.events.Chunk, Offset: b.events.Offset}
+	pos := source.Position{Segment: m.Segment, Shard: b.shard, Chunk: b.events.Chunk, Offset: b.events.Offset}
 	var out *outlet // of the event before: mostly this one's, too
 	for i := range b.events.Events {
 		pos.Index = i
 		ev := &b.events.Events[i]
 		topic, err := b.route(w, ev)
 		if err == nil && topic != "" && (out == nil || out.topic != topic) {
-			var refused *RefusedTopicError
+			var refused *topics.RejectedError
 			if out, err = w.outlet(ctx, topic); err != nil && !errors.As(err, &refused) {
 				return err // nothing is wrong with the event
 			}
@@ -193,7 +194,7 @@ func (b *batch) route(w *worker, ev *source.Event) (topic string, err error) {
 }
 
 // event encodes one event into env. Emit is false for one that makes no record.
-func (b *batch) event(w *worker, out *outlet, ev *source.Event, pos envelope.Position) (emit bool, err error) {
+func (b *batch) event(w *worker, out *outlet, ev *source.Event, pos source.Position) (emit bool, err error) {
 	if most := w.batchBytes(); b.bytes > most {
 		return false, &BlockTooLargeError{Limit: most}
 	}

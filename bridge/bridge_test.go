@@ -95,7 +95,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
 	return Options{
 		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic},
-		Topics: topics(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+		Topics: byTemplate(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
 		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
@@ -104,13 +104,13 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	}, r
 }
 
-func topics(t *testing.T, template string) *envelope.Topics {
+func byTemplate(t *testing.T, template string) *envelope.Topics {
 	t.Helper()
-	topics, err := envelope.NewTopics(template, "account")
+	all, err := envelope.NewTopics(template, "account")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topics
+	return all
 }
 
 func encoder(all envelope.Options) func(context.Context, string) (*envelope.Encoder, error) {
@@ -196,6 +196,7 @@ func promises() []verify.Validator {
 
 // Rebalances that bring no lease leave no line in the log; they only say that this instance is a member.
 func TestAssignmentsInLog(t *testing.T) {
+	t.Parallel()
 	o, _ := options(t, broker(t), realFeed)
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -210,6 +211,7 @@ func TestAssignmentsInLog(t *testing.T) {
 
 // The real feed is delivered once, and a second run adds nothing, in both modes of delivery.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
 		t.Run(name, func(t *testing.T) {
 			c := broker(t)
@@ -235,6 +237,7 @@ func TestOnce(t *testing.T) {
 
 // What would break the topic or the state is refused, with a text that names the setting.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Options)
 		policy string
@@ -242,7 +245,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"another feed":    {change: func(o *Options) { o.FeedID = "other" }, says: "BRIDGE_SOURCE_URL"},
 		"another setting": {change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} }, says: "BRIDGE_TOPIC=x"},
-		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", topics(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
+		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", byTemplate(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)
@@ -272,6 +275,7 @@ func TestRefused(t *testing.T) {
 
 // A missing topic that may not be created is named; that of the offsets with what it takes.
 func TestMissingTopic(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
 	o.TopicPartitions = 0
@@ -292,6 +296,7 @@ func TestMissingTopic(t *testing.T) {
 
 // A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
 func TestDamagedChunk(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	sink := feedsim.Dir(feed)
 	if err := feedsim.Write(ctx, sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
@@ -314,6 +319,7 @@ func TestDamagedChunk(t *testing.T) {
 
 // Two instances share a feed that grows; one leaves in the middle. Each event comes once and in order.
 func TestTwoInstances(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	complete := verify.NewComplete()
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
@@ -407,6 +413,7 @@ func (s *spread) Failures() []verify.Failure { return nil }
 
 // Partitions that are added while a segment is delivered are used from the next one on, and get markers from then on (I5).
 func TestPartitionsAdded(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200})
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
@@ -40,7 +39,7 @@ func (b *batch) addDead(topic string, d *deadLetter) {
 func (w *worker) partSize() int64 { return max(int64(w.limit)-4096, int64(w.limit)/2) }
 
 // deadEvent keeps an event that can't be encoded, or is too large, as JSON.
-func (b *batch) deadEvent(w *worker, e *EventError, ev *source.Event, pos envelope.Position) error {
+func (b *batch) deadEvent(w *worker, e *EventError, ev *source.Event, pos source.Position) error {
 	raw, err := json.Marshal(ev)
 	if err != nil {
 		return e
@@ -101,7 +100,7 @@ func (w *worker) advise(d *source.DamageError) error {
 func (s *shardPass) deadChunk(ctx context.Context, b *batch, d *source.DamageError, loss source.Loss) error {
 	size := s.partSize()
 	parts := int(max(1, (loss.To-loss.From+size-1)/size))
-	pos := envelope.Position{Segment: s.m.Segment.String(), Shard: shardText(s.shard), Chunk: loss.Chunk, Offset: loss.From}
+	pos := source.Position{Segment: s.m.Segment, Shard: s.shard, Chunk: loss.Chunk, Offset: loss.From}
 	for part := 1; part <= parts; part++ {
 		from := loss.From + int64(part-1)*size
 		if from < s.sent {

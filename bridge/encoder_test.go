@@ -14,6 +14,7 @@ import (
 // schema is
 // there nothing is missing and nothing came twice.
 func TestTopicWithoutEncoder(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{
 		0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}},
@@ -21,7 +22,7 @@ func TestTopicWithoutEncoder(t *testing.T) {
 	m.replace("log/00"+openChunk, "containers/c/", "containers/d/")
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.Topics, o.OffsetsPartitions = topics(t, "{container}"), 1
+	o.Topics, o.OffsetsPartitions = byTemplate(t, "{container}"), 1
 	var registered atomic.Bool
 	encode := o.Encoder
 	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {

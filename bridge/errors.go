@@ -41,5 +41,3 @@ type BlockTooLargeError struct{ Limit int }
 func (e *BlockTooLargeError) Error() string {
 	return fmt.Sprintf("the records of its block take more than %d bytes: raise GOMEMLIMIT, or the memory of the container", e.Limit)
 }
-
-func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

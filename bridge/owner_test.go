@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -19,7 +20,7 @@ import (
 func named(t *testing.T, c *kfake.Cluster, name, template string) (Options, *recorder) {
 	t.Helper()
 	o, r := options(t, c, realFeed)
-	o.Name, o.FeedID, o.Topics = name, "feed of "+name, topics(t, template)
+	o.Name, o.FeedID, o.Topics = name, "feed of "+name, byTemplate(t, template)
 	o.Frozen = map[string]string{"BRIDGE_TOPIC": template, "BRIDGE_RESOLVED_TO": o.Markers.String()}
 	return o, r
 }
@@ -41,6 +42,7 @@ func refused(t *testing.T, o Options, words ...string) {
 
 // A topic has one bridge. The second one writes nothing, and no state either.
 func TestTopicHasAnOwner(t *testing.T) {
+	t.Parallel()
 	for _, transactional := range []bool{true, false} {
 		c := broker(t)
 		a, r := named(t, c, "a", topic)
@@ -58,7 +60,7 @@ func TestTopicHasAnOwner(t *testing.T) {
 		inTopic := map[string]string{"BRIDGE_RESOLVED_TO": "topic"}
 		claims := []offsets.Claim{{Name: "a", Topics: []string{topic}, Settings: inTopic}}
 		must(t, b.Sole([]string{"other"}, claims))
-		for _, taken := range []string{"a.offsets", "a.dlq", topic + markersSuffix} {
+		for _, taken := range []string{"a.offsets", "a.dlq", topicname.Markers(topic)} {
 			if b.Sole([]string{taken}, claims) == nil {
 				t.Errorf("%s is not bridge a's", taken)
 			}
@@ -68,6 +70,7 @@ func TestTopicHasAnOwner(t *testing.T) {
 
 // Bridges of several feeds may share a topic if all of them say so. Their markers tell the feeds apart.
 func TestSharedTopic(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	a, _ := named(t, c, "a", topic)
 	must(t, runOnce(t, a))
@@ -135,6 +138,7 @@ func TestTwoFirstStarts(t *testing.T) {
 
 // A reset withdraws the claim: another bridge may go on with the topic, and then the first one may not.
 func TestResetWithdrawsClaim(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	a, _ := named(t, c, "a", topic)
 	must(t, runOnce(t, a))
@@ -153,6 +157,7 @@ func TestResetWithdrawsClaim(t *testing.T) {
 
 // With a template every topic has one bridge, those of the open segment too, which only cursors know.
 func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
 	must(t, live.Append(t.Context(), 100, nil))
 	c := broker(t)
@@ -182,6 +187,7 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 // only
 // cursors know with its next record.
 func TestTopicOfTemplateIsTaken(t *testing.T) {
+	t.Parallel()
 	for _, complete := range []bool{true, false} {
 		m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
 		must(t, live.Append(t.Context(), 100, nil))
@@ -190,7 +196,7 @@ func TestTopicOfTemplateIsTaken(t *testing.T) {
 		}
 		c := broker(t)
 		a, _ := over(t, c, m)
-		a.Name, a.FeedID, a.Topics = "a", "feed of a", topics(t, "{container}")
+		a.Name, a.FeedID, a.Topics = "a", "feed of a", byTemplate(t, "{container}")
 		must(t, runOnce(t, a))
 		b, _ := named(t, c, "b", "photos")
 		b.Shared = true
@@ -204,6 +210,7 @@ func TestTopicOfTemplateIsTaken(t *testing.T) {
 
 // A topic with the name of a state that no bridge wrote is no obstacle.
 func TestForeignState(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must(t, err)

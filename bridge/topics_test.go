@@ -19,6 +19,8 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -45,6 +47,7 @@ func (noted) Failures() []verify.Failure { return nil }
 // A topic per container appears with the container's first event, has only that container's events, and gets each marker
 // from then on, on every partition (I6), whichever lease found it.
 func TestTopicPerContainer(t *testing.T) {
+	t.Parallel()
 	t.Run("by leases", func(t *testing.T) { topicPerContainer(t, 0) })
 	t.Run("in bundles", func(t *testing.T) { topicPerContainer(t, 1<<20) })
 }
@@ -69,7 +72,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 		want[name]++
 	}
 	o, _ := options(t, c, feed)
-	o.Topics, o.BundleBytes = topics(t, "{container}"), bundle
+	o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
 	must(t, live.Open(ctx))
 	for segment = range 3 {
 		must(t, live.Append(ctx, []int{1, 100, 100}[segment], expect), live.Next(ctx))
@@ -101,12 +104,13 @@ func topicPerContainer(t *testing.T, bundle int64) {
 // A key stays on its partition until the marker, also if the topic is new, its partitions are added and the lease acquired
 // anew meanwhile (I5): the cursor has the pin.
 func TestNewTopicIsPinned(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200, Blobs: 20})
 	must(t, err)
 	c := broker(t)
 	o, _ := options(t, c, feed)
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	must(t, live.Open(ctx), live.Append(ctx, 100, nil), runOnce(t, o))
 	_, err = admin(t, c).CreatePartitions(ctx, 3, simTopics...)
 	must(t, err, live.Append(ctx, 100, nil), runOnce(t, o))
@@ -121,6 +125,7 @@ func TestNewTopicIsPinned(t *testing.T) {
 
 // A topic of its own for the markers says, by partition, below which offset all is that they promise.
 func TestMarkersTopic(t *testing.T) {
+	t.Parallel()
 	t.Run("by leases", func(t *testing.T) { markersTopic(t, 0) })
 	t.Run("in bundles", func(t *testing.T) { markersTopic(t, 1<<20) })
 }
@@ -145,7 +150,7 @@ func markersTopic(t *testing.T, bundle int64) {
 		}
 		data[r.Partition] = append(data[r.Partition], at{string(r.Header("updated")), r.Offset})
 	}))
-	consumeAll(t, c, []string{topic + markersSuffix}, noted(func(r verify.Record) {
+	consumeAll(t, c, []string{topicname.Markers(topic)}, noted(func(r verify.Record) {
 		var m struct {
 			Resolved  string
 			Partition int32
@@ -180,7 +185,7 @@ func TestMarkersTopicGrows(t *testing.T) {
 	must(t, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
 	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 	must(t, err, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
-	if _, markers := consumeAll(t, c, []string{topic + markersSuffix}); markers != 2*partitions+3 {
+	if _, markers := consumeAll(t, c, []string{topicname.Markers(topic)}); markers != 2*partitions+3 {
 		t.Errorf("%d markers", markers)
 	}
 }
@@ -227,7 +232,7 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	must(t, runOnce(t, o))
-	if len(seen.failed) > 0 || !strings.Contains(log.String(), "set its retention.ms to -1") {
+	if len(seen.failed) > 0 || !strings.Contains(log.String(), "--add-config retention.ms=-1") {
 		t.Errorf("%q, %s", seen.failed, log.String())
 	}
 }
@@ -261,17 +266,32 @@ func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 	}
 }
 
+// Markers have no key, which a compacted topic rejects. A topic of markers that somebody created so is refused at the
+// start: every attempt to write to it would fail.
+func TestCompactedMarkersTopic(t *testing.T) {
+	c := broker(t)
+	createTopic(t, c, topicname.Markers(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
+	o, _ := options(t, c, realFeed)
+	o.Markers = envelope.MarkersTopic
+	var settings *SettingsError
+	if err := runOnce(t, o); !errors.As(err, &settings) ||
+		!strings.Contains(err.Error(), "topic changes.resolved has cleanup.policy=compact") {
+		t.Errorf("err = %v", err)
+	}
+}
+
 // Topics are created as what they hold needs it.
 func TestCleanupPolicy(t *testing.T) {
+	t.Parallel()
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
 		o.Markers, o.Table = envelope.MarkersTopic, table
 		o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Envelope: envelope.Row, Deletes: envelope.DeletesTombstone, Markers: envelope.MarkersTopic})
 		must(t, runOnce(t, o))
-		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topic+markersSuffix)
+		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topicname.Markers(topic))
 		must(t, err)
-		for name, want := range map[string]string{topic: policy, topic + markersSuffix: "delete"} {
+		for name, want := range map[string]string{topic: policy, topicname.Markers(topic): "delete"} {
 			rc, err := configs.On(name, nil)
 			must(t, err)
 			i := slices.IndexFunc(rc.Configs, func(c kadm.Config) bool { return c.Key == "cleanup.policy" })
@@ -309,6 +329,7 @@ func TestDeletesBoth(t *testing.T) {
 
 // A topic that was deleted is named, and not created again in silence; when it is there again, the bridge goes on.
 func TestDeletedTopic(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200})
 	must(t, err)
@@ -328,7 +349,7 @@ func TestDeletedTopic(t *testing.T) {
 	}
 	stop()
 	o.Once = true
-	var gone *MissingTopicError
+	var gone *topics.MissingError
 	if err := runOnce(t, o); !errors.As(err, &gone) || gone.Topic != topic {
 		t.Errorf("err = %v", err)
 	}
@@ -360,7 +381,7 @@ func TestOneTopicInTrouble(t *testing.T) {
 	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(avro(true, shards[4]...), []byte("/containers/c/"), []byte("/containers/d/"))
 	m.segment(name, "Finalized", 60, shards)
 	o, r := over(t, c, m)
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	var up atomic.Bool
 	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		if !up.Load() && topic == "d" {
@@ -386,6 +407,7 @@ func TestOneTopicInTrouble(t *testing.T) {
 
 // Keys hold the id of their schema: with another one they would move, so it is refused (I5), before a marker and after.
 func TestKeySchemaChanged(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	for _, complete := range []bool{false, true} {
 		m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
@@ -411,12 +433,13 @@ func TestKeySchemaChanged(t *testing.T) {
 
 // A new topic that takes less than those before makes the producer's batches smaller, and loses nothing.
 func TestNewTopicTakesLess(t *testing.T) {
+	t.Parallel()
 	feed, small := t.TempDir(), "20000"
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 1000}, nil))
 	c := broker(t)
 	createTopic(t, c, "photos", partitions, map[string]*string{"max.message.bytes": &small})
 	o, r := options(t, c, feed)
-	o.Topics, o.TxnRecords = topics(t, "{container}"), 10000
+	o.Topics, o.TxnRecords = byTemplate(t, "{container}"), 10000
 	must(t, runOnce(t, o))
 	if data, _ := consumeAll(t, c, simTopics, promises()...); data != 1000 {
 		t.Errorf("%d records", data)

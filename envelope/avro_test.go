@@ -14,6 +14,7 @@ import (
 
 	"github.com/hamba/avro/v2"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -199,8 +200,8 @@ func oracles(t testing.TB) (all [][2]*Encoder) {
 func agree(t testing.TB, pair [2]*Encoder, ev *ocf.Event) {
 	t.Helper()
 	var inJSON, inAvro Record
-	_, emit, err1 := pair[0].Append(nil, &inJSON, ev, Position{Segment: "2020/05/27/1500", Shard: "00"})
-	_, _, err2 := pair[1].Append(nil, &inAvro, ev, Position{Segment: "2020/05/27/1500", Shard: "00"})
+	_, emit, err1 := pair[0].Append(nil, &inJSON, ev, source.Position{Segment: segment("2020/05/27/1500")})
+	_, _, err2 := pair[1].Append(nil, &inAvro, ev, source.Position{Segment: segment("2020/05/27/1500")})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -287,7 +288,11 @@ func normal(v any) any {
 
 func TestAvroAgrees(t *testing.T) {
 	events := append(made(), realEvents(t)[:200]...)
-	for seed := range uint64(500) {
+	seeds := uint64(500)
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
 		events = append(events, random(seed))
 	}
 	for _, pair := range oracles(t) {
@@ -319,7 +324,7 @@ func TestAvroTimestamps(t *testing.T) {
 		e := encoder(t, o)
 		var r Record
 		for _, ev := range made()[:2] {
-			if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			text := avroJSON(t, e.schemas()[0].Schema, r.Value)

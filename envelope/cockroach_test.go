@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -51,7 +52,7 @@ func theirs(t *testing.T, o Options, tab table, ids map[string]int) (*Encoder, f
 	e.setIDs(ids)
 	return e, func(ev *ocf.Event) Record {
 		var r Record
-		if _, emit, err := e.Append(nil, &r, ev, Position{}); err != nil || !emit {
+		if _, emit, err := e.Append(nil, &r, ev, source.Position{}); err != nil || !emit {
 			t.Fatal(emit, err)
 		}
 		return r

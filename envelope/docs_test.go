@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -21,13 +22,7 @@ func TestDocs(t *testing.T) {
 	}
 	sections := map[string]func(*testing.T) string{
 		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes, "schemas": docSchemas,
-		"table": func(t *testing.T) string {
-			var b strings.Builder
-			if err := Table(&b); err != nil {
-				t.Fatal(err)
-			}
-			return b.String()
-		},
+		"table": func(*testing.T) string { return optionTable() },
 	}
 	found := 0
 	section := regexp.MustCompile(`(?s)<!-- generated: (\w+) -->\n.*?<!-- end -->`)
@@ -75,7 +70,7 @@ func rare() []ocf.Event {
 	return []ocf.Event{metadata, undeleted, restore}
 }
 
-func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
+func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos source.Position) *Record {
 	t.Helper()
 	var r Record
 	if _, emit, err := e.Append(nil, &r, ev, pos); err != nil || !emit {
@@ -85,11 +80,11 @@ func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
 }
 
 // somewhere is no place in the test data.
-var somewhere = Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}
+var somewhere = source.Position{Segment: segment("2020/05/27/1500"), Offset: 1488, Index: 3}
 
 func docRecord(t *testing.T) string {
 	// It is there: the manual's test has it printed by this position.
-	pos := Position{Segment: "2020/05/29/1600", Shard: "00", Offset: 2434, Index: 8}
+	pos := source.Position{Segment: segment("2020/05/29/1600"), Offset: 2434, Index: 8}
 	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"), pos)
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -82,7 +83,7 @@ func TestGoldenEnvelopes(t *testing.T) {
 		}
 		var r Record
 		for i := range events {
-			if _, emit, err := e.Append(nil, &r, &events[i], Position{Segment: "2025/10/05/0600", Shard: "00", Offset: 1488, Index: i}); err != nil || !emit {
+			if _, emit, err := e.Append(nil, &r, &events[i], source.Position{Segment: segment("2025/10/05/0600"), Offset: 1488, Index: i}); err != nil || !emit {
 				t.Fatal(emit, err)
 			}
 			fmt.Fprintf(&b, "  %s -> %s", show(r.Key, r.Key == nil), show(r.Value, r.Value == nil))
@@ -127,7 +128,7 @@ func TestRegister(t *testing.T) {
 			t.Errorf("%s: %s", m, got)
 		}
 		var r Record
-		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil {
+		if _, _, err := e.Append(nil, &r, &made()[0], source.Position{}); err != nil {
 			t.Fatal(err)
 		}
 		marker := e.Resolved(Timestamp{1, 2})
@@ -164,7 +165,7 @@ func TestBefore(t *testing.T) {
 		c.change(&ev)
 		value := func(o Options) string {
 			var r Record
-			if _, _, err := encoder(t, o).Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := encoder(t, o).Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			return string(r.Value)
@@ -203,13 +204,13 @@ func TestDeletes(t *testing.T) {
 	} {
 		e := encoder(t, Options{Deletes: d})
 		var r Record
-		if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+		if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%s %v %v", r.Value, r.Value == nil, r.Tombstone); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
-		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil || r.Tombstone || len(r.Value) == 0 {
+		if _, _, err := e.Append(nil, &r, &made()[0], source.Position{}); err != nil || r.Tombstone || len(r.Value) == 0 {
 			t.Errorf("%s: an upsert after that: %s, %v", d, r.Value, r.Tombstone)
 		}
 	}
@@ -222,7 +223,7 @@ func TestExtraHeaders(t *testing.T) {
 		e := encoder(t, Options{Headers: m, ExtraHeaders: extra})
 		var r Record
 		for range 2 {
-			if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			if len(r.Headers) != n+2 || r.Headers[0].Key != "team" || r.Headers[1].Key != "x" {
@@ -237,11 +238,12 @@ func TestExtraHeaders(t *testing.T) {
 
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	events := append(made(), realEvents(t)[:100]...)
+	pos := source.Position{Segment: segment("2020/05/27/1500")}
 	for _, f := range forms() {
 		enc := encoder(t, f.o)
 		buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
 		for i := range events {
-			if n := testing.AllocsPerRun(5, func() { _, _, _ = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00"}) }); n > 0 {
+			if n := testing.AllocsPerRun(5, func() { _, _, _ = enc.Append(buf, &r, &events[i], pos) }); n > 0 {
 				t.Fatalf("%s: %v allocations for %s", f.name, n, events[i].EventType)
 			}
 		}
@@ -250,6 +252,7 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 
 func BenchmarkEncode(b *testing.B) {
 	blocks := realBlocks(b)
+	pos := source.Position{Segment: segment("2020/05/27/1500")}
 	for _, f := range forms() {
 		b.Run(f.name, func(b *testing.B) {
 			f.o.Events = EventsAll
@@ -267,7 +270,8 @@ func BenchmarkEncode(b *testing.B) {
 					for i := range events {
 						var emit bool
 						var err error
-						if buf, emit, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
+						pos.Index = i
+						if buf, emit, err = enc.Append(buf, &r, &events[i], pos); err != nil {
 							b.Fatal(err)
 						}
 						if emit {
@@ -316,7 +320,7 @@ type value struct {
 // encoded returns the record of ev, or emit false.
 func encoded(t *testing.T, o Options, ev ocf.Event) (r Record, v value, emit bool) {
 	t.Helper()
-	_, emit, err := encoder(t, o).Append(nil, &r, &ev, Position{Segment: "2026/01/01/0000", Shard: "00"})
+	_, emit, err := encoder(t, o).Append(nil, &r, &ev, source.Position{Segment: segment("2026/01/01/0000")})
 	if err != nil {
 		t.Fatalf("%+v: %v", ev, err)
 	}

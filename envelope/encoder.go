@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -99,7 +100,7 @@ func compile(o Options, t table) (*Encoder, error) {
 // Append appends the record of ev to buf and points r at it; r.Headers is reused. Emit is false for an event that the
 // settings leave out. An error names the event; then the record is not to be used. See Record.Tombstone for the event
 // that makes two records.
-func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (out []byte, emit bool, err error) {
+func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos source.Position) (out []byte, emit bool, err error) {
 	r.Kind = Classify(ev)
 	if !e.o.Events.Emits(r.Kind) {
 		return buf, false, nil
@@ -120,9 +121,10 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	r.Millis = wall / int64(time.Millisecond)
 	r.row = row{
 		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated,
-		hlc: r.Updated.AppendText(r.hlc[:0]), position: pos.AppendText(r.position[:0]),
+		hlc: r.Updated.AppendText(r.hlc[:0]),
 	}
-	r.position = r.row.position
+	r.position, _ = pos.AppendText(r.position[:0])
+	r.row.position = r.position
 	if r.row.account == "" {
 		r.row.account = e.o.Account
 	}

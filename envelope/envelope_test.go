@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -54,6 +54,15 @@ func realBlocks(t testing.TB) (blocks [][]ocf.Event) {
 		}
 	}
 	return blocks
+}
+
+// segment parses the name of a segment.
+func segment(name string) source.Segment {
+	s, err := source.ParseSegment(name)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }
 
 func encoder(t testing.TB, o Options) *Encoder {
@@ -126,7 +135,7 @@ func TestGolden(t *testing.T) {
 	var b bytes.Buffer
 	var r Record
 	for i := range events {
-		_, emit, err := enc.Append(nil, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i})
+		_, emit, err := enc.Append(nil, &r, &events[i], source.Position{Segment: segment("2020/05/27/1500"), Chunk: 1, Offset: 1488, Index: i})
 		if err != nil || !emit {
 			t.Fatalf("%+v: %v, %v", events[i], emit, err)
 		}
@@ -158,7 +167,7 @@ func TestValues(t *testing.T) {
 		enc := encoder(t, o)
 		var r Record
 		for _, ev := range append(made(), realEvents(t)...) {
-			buf, emit, err := enc.Append([]byte("before"), &r, &ev, Position{})
+			buf, emit, err := enc.Append([]byte("before"), &r, &ev, source.Position{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +206,7 @@ func TestKeys(t *testing.T) {
 	ev := made()[0]
 	for f, want := range map[KeyFormat]string{KeyJSONArray: `["photos/a b.jpg"]`, KeyJSONObject: `{"path": "photos/a b.jpg"}`, KeyString: `photos/a b.jpg`} {
 		var r Record
-		if _, _, err := encoder(t, Options{KeyFormat: f}).Append(nil, &r, &ev, Position{}); err != nil || string(r.Key) != want {
+		if _, _, err := encoder(t, Options{KeyFormat: f}).Append(nil, &r, &ev, source.Position{}); err != nil || string(r.Key) != want {
 			t.Errorf("%d: %s, %v", f, r.Key, err)
 		}
 	}
@@ -213,13 +222,13 @@ func TestBadEvents(t *testing.T) {
 		ev := made()[0]
 		change(&ev)
 		var r Record
-		if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err == nil || !strings.Contains(err.Error(), ev.ID) {
+		if _, _, err := encoder(t, everything).Append(nil, &r, &ev, source.Position{}); err == nil || !strings.Contains(err.Error(), ev.ID) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	control := ocf.Event{EventType: "Control", Subject: "/blobServices/default/containers//blobs/"}
 	var r Record
-	if _, emit, err := encoder(t, everything).Append(nil, &r, &control, Position{}); emit || err != nil {
+	if _, emit, err := encoder(t, everything).Append(nil, &r, &control, source.Position{}); emit || err != nil {
 		t.Errorf("Control: %v, %v", emit, err)
 	}
 }
@@ -227,7 +236,7 @@ func TestBadEvents(t *testing.T) {
 func TestUpdated(t *testing.T) {
 	ev := made()[0]
 	var r Record
-	if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err != nil {
+	if _, _, err := encoder(t, everything).Append(nil, &r, &ev, source.Position{}); err != nil {
 		t.Fatal(err)
 	}
 	// 2025-10-05T06:07:08.0000001Z, and 0x58eb1f = 5827359
@@ -288,19 +297,6 @@ func FuzzTimestamp(f *testing.F) {
 		}
 		if back, err := ParseTimestamp(ts.String()); err != nil || back != ts {
 			t.Errorf("%v: %v, %v", ts, back, err)
-		}
-	})
-}
-
-func FuzzPosition(f *testing.F) {
-	f.Add("2020/05/27/1500/00/00001/1488/3")
-	f.Fuzz(func(t *testing.T, s string) {
-		p, err := ParsePosition(s)
-		if err != nil || p.Chunk < 0 {
-			return
-		}
-		if back, err := ParsePosition(p.String()); err != nil || !reflect.DeepEqual(back, p) {
-			t.Errorf("%q: %+v, %+v, %v", s, p, back, err)
 		}
 	})
 }

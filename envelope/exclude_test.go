@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -17,7 +18,7 @@ func TestExcludeColumns(t *testing.T) {
 		f.o.Exclude = []string{"client_request_id", "request_id", "blob_tags_updated", "account"}
 		e := encoder(t, f.o)
 		var r Record
-		if _, _, err := e.Append(nil, &r, &ev, Position{Segment: "2025/10/05/0600", Shard: "00"}); err != nil {
+		if _, _, err := e.Append(nil, &r, &ev, source.Position{Segment: segment("2025/10/05/0600")}); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(r.Value, []byte("personal")) || bytes.Contains(r.Value, []byte("client_request_id")) {

@@ -11,7 +11,7 @@ import (
 	"blobfeed/source/ocf"
 )
 
-func TestChecklist36_NamesAreVerbatim(t *testing.T) {
+func TestNamesAreVerbatim(t *testing.T) {
 	for _, name := range []string{"a", "a b", "x/blobs/y", "blobs/x", "/blobs/", "/leading", "//two", "trailing/", "/", "100%25", "%2F", "%", "a+b", "a#b", "a?b=c&d", `back\slash`, `"quoted"`,
 		"../up", "tab\tnew\nline", "ünï😀", "e\u0301", "\u2028", "<&>", strings.Repeat("n", 1024), "$blobchangefeed", "containers/c/blobs/b"} {
 		ev := changed(func(e *ocf.Event) {
@@ -38,7 +38,7 @@ func TestChecklist36_NamesAreVerbatim(t *testing.T) {
 	}
 }
 
-func TestChecklist37_SpecialContainers(t *testing.T) {
+func TestSpecialContainers(t *testing.T) {
 	for _, container := range []string{"$root", "$web", "$logs", "$blobchangefeed", "a-b-c", "blobs"} {
 		ev := changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/" + container + "/blobs/index.html" })
 		r, v, emit := encoded(t, Options{KeyFormat: KeyString}, ev)
@@ -53,7 +53,7 @@ func TestChecklist37_SpecialContainers(t *testing.T) {
 	}
 }
 
-func TestChecklist38_TextsAreNotParsed(t *testing.T) {
+func TestTextsAreNotParsed(t *testing.T) {
 	for _, text := range []string{"PowerShell upload #1", "{not-a-guid}", "0", "null", ""} {
 		_, v, emit := encoded(t, Options{}, changed(func(e *ocf.Event) {
 			e.ClientRequestID, e.RequestID, e.ID, e.ETag, e.Sequencer = text, text, text, text, text
@@ -67,7 +67,7 @@ func TestChecklist38_TextsAreNotParsed(t *testing.T) {
 }
 
 // Nothing is taken from the url; without one the record has all but it.
-func TestChecklist39_URLMayBeEmpty(t *testing.T) {
+func TestURLMayBeEmpty(t *testing.T) {
 	with := changed(func(e *ocf.Event) { e.URL = "https://acct.blob.core.windows.net/x/y" })
 	r1, v1, _ := encoded(t, everything, with)
 	r2, v2, emit := encoded(t, everything, changed(func(e *ocf.Event) { e.URL = "" }))

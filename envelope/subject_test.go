@@ -5,13 +5,11 @@ import (
 	"slices"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
-// Tests with a number in their name are rows of the list of what a reader of the feed has to get right; more of them are in
-// packages source and bridge.
-
-func TestChecklist34_UnknownTypes(t *testing.T) {
+func TestUnknownTypesAreNoChange(t *testing.T) {
 	for _, unknown := range []ocf.Event{
 		changed(func(e *ocf.Event) { e.EventType = "BlobTeleported" }),
 		changed(func(e *ocf.Event) { e.EventType, e.API = "BlobRenamed", "RenameFile" }),
@@ -43,12 +41,12 @@ func TestChecklist34_UnknownTypes(t *testing.T) {
 }
 
 // The four of the real feeds, and what else may stand in a Control event, leave no record and no error.
-func TestChecklist35_Control(t *testing.T) {
+func TestControlEventsLeaveNothing(t *testing.T) {
 	for _, subject := range []string{"/blobServices/default/containers/$blobchangefeed/blobs/meta/segments.json", "/blobServices/default/containers//blobs/", "", "/other"} {
 		for _, mode := range []EventsMode{state, all} {
 			ev := ocf.Event{EventType: "Control", API: "ControlEvent", Subject: subject, EventTime: "", ETag: "0xFFFFFFFFFFFFFFF"}
 			var r Record
-			buf, emit, err := encoder(t, Options{Events: mode}).Append([]byte("before"), &r, &ev, Position{})
+			buf, emit, err := encoder(t, Options{Events: mode}).Append([]byte("before"), &r, &ev, source.Position{})
 			if emit || err != nil || string(buf) != "before" {
 				t.Errorf("%q: %v, %v, %q", subject, emit, err, buf)
 			}
@@ -61,7 +59,7 @@ func TestChecklist35_Control(t *testing.T) {
 }
 
 // What happens to a snapshot leaves the base blob as it is, whatever the type of the event says.
-func TestChecklist43_Snapshots(t *testing.T) {
+func TestSnapshotsAreNoChange(t *testing.T) {
 	for _, eventType := range []string{"BlobSnapshotCreated", "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobDeleted"} {
 		ev := changed(func(e *ocf.Event) { e.EventType, e.Snapshot = eventType, "2026-01-01T00:00:00.0000000Z" })
 		if kind := Classify(&ev); kind != Other {
@@ -80,7 +78,7 @@ func TestChecklist43_Snapshots(t *testing.T) {
 }
 
 // A tombstone is for the base blob only.
-func TestChecklist44_DeletesOfWhat(t *testing.T) {
+func TestOnlyTheBaseBlobIsDeleted(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(e *ocf.Event)
 		want   Kind
@@ -127,7 +125,7 @@ func TestChecklist44_DeletesOfWhat(t *testing.T) {
 	}
 }
 
-func TestChecklist45_AsyncIsNoChange(t *testing.T) {
+func TestAsyncOperationIsNoChange(t *testing.T) {
 	for _, api := range []string{"SetBlobTier", "CopyBlob"} {
 		ev := changed(func(e *ocf.Event) {
 			e.EventType, e.API, e.AsyncOperationInfo = "BlobAsyncOperationInitiated", api, []ocf.Pair{{Name: "WasAsyncOperation", Value: "true"}, {Name: "DestinationTier", Value: "Hot"}}
@@ -145,14 +143,14 @@ func TestChecklist45_AsyncIsNoChange(t *testing.T) {
 }
 
 // A delete has an etag of its own: nothing is matched by etags, and the next create is a new row.
-func TestChecklist46_EtagOfDeletes(t *testing.T) {
+func TestNothingIsMatchedByEtags(t *testing.T) {
 	enc := encoder(t, Options{KeyInValue: true})
 	var kinds []Kind
 	var keys []string
 	for i, eventType := range []string{"BlobCreated", "BlobDeleted", "BlobCreated", "BlobDeleted"} {
 		ev := changed(func(e *ocf.Event) { e.EventType, e.ETag = eventType, []string{"0x1", "0x9", "0x2", ""}[i] })
 		var r Record
-		if _, emit, err := enc.Append(nil, &r, &ev, Position{}); err != nil || !emit {
+		if _, emit, err := enc.Append(nil, &r, &ev, source.Position{}); err != nil || !emit {
 			t.Fatal(emit, err)
 		}
 		kinds, keys = append(kinds, r.Kind), append(keys, string(r.Key))
@@ -164,11 +162,11 @@ func TestChecklist46_EtagOfDeletes(t *testing.T) {
 
 // What is written again after a crash is, byte for byte, what was written before it; its id tells it from all others, and
 // its sequencer and "updated" order it among those of its blob, in whatever case and width the service writes them.
-func TestChecklist47_ReplaysAreTheSame(t *testing.T) {
+func TestReplaysAreTheSame(t *testing.T) {
 	ids := map[string]bool{}
 	last := map[string]ocf.Event{}
 	for i, ev := range realEvents(t) {
-		pos := Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i}
+		pos := source.Position{Segment: segment("2020/05/27/1500"), Chunk: 1, Offset: 1488, Index: i}
 		var first, again Record
 		_, emit, err := encoder(t, everything).Append(nil, &first, &ev, pos)
 		if err != nil || !emit {

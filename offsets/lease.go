@@ -203,7 +203,9 @@ func (l *Lease) Err() error {
 }
 
 // Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2) and the view holds the documents.
+// When it returns nil, records and documents are committed together (I1, I2) and the view has read the documents. That
+// brokers have acknowledged a commit is not enough: see torn.go. It costs little, since brokers take no record of the
+// next transaction before they have ended this one.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
@@ -226,18 +228,56 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
-	var err error
-	if l.cfg.Transactional {
-		err = l.view.apply(docs...) // nobody else writes between them
-	} else {
-		for _, r := range docs { // a former owner may have
-			if _, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
-				break
+	err := l.readBack(ctx, docs)
+	mutation.Crash(step, "read")
+	return err
+}
+
+// readBack returns when the view has read documents of a commit. It gives up after TxnTimeout, so that another
+// acquisition, whose owner record ends what the brokers left open, can find out.
+func (l *Lease) readBack(ctx context.Context, docs []*kgo.Record) error {
+	if len(docs) == 0 {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
+	defer cancel()
+	end := docs[len(docs)-1].Offset + 1
+	s, err := l.view.pass(within, l.cfg, l.Partition, end)
+	switch {
+	case err != nil && ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("reading a commit back from offset %d in partition %d of %s: %w", end-1, l.Partition,
+			l.cfg.Topic, err)
+	case err != nil:
+		return err
+	case s.Term(l.Partition) != l.term && l.cfg.Transactional: // another owner's record may stand where their end should
+		return ErrFenced
+	}
+	return nil
+}
+
+// Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts one that has
+// a record in each partition. See State.Torn.
+func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
+	for topic, partitions := range topics {
+		for p := range partitions {
+			r := &kgo.Record{Topic: topic, Partition: p, Key: []byte("aborted")} // a compacted topic takes none without a key
+			if err := l.Produce(ctx, r); err != nil {
+				return err
 			}
 		}
 	}
-	mutation.Crash(step, "read")
-	return err
+	err := l.Flush(ctx)
+	if err == nil {
+		err = l.settle(ctx)
+	}
+	if err == nil {
+		err = l.cl.EndTransaction(ctx, kgo.TryAbort)
+	}
+	if err != nil {
+		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
+	}
+	l.open = false
+	return nil
 }
 
 // step names a transaction by its documents, for package mutation.

@@ -29,6 +29,12 @@ func cluster(t *testing.T) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	return configOf(t, c)
+}
+
+// configOf makes the state topic.
+func configOf(t *testing.T, c *kfake.Cluster) (*Config, context.Context) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cfg := &Config{

@@ -33,9 +33,9 @@ type Seized struct {
 	after func(string) error // for tests: fails where a crash is to be tried
 }
 
-// Seize takes lease 0, which fences its owner (I3).
+// Seize takes lease 0, which fences its owner (I3). The caller closes what it returns.
 func Seize(ctx context.Context, cfg *Config, partitions int) (*Seized, error) {
-	viewing, cancel := context.WithCancel(ctx)
+	viewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until Close
 	s := &Seized{view: NewView(cfg.Topic, partitions), after: func(string) error { return nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- s.view.Run(viewing, cfg.Client...) }()

@@ -80,8 +80,8 @@ func (s *State) Repair(after source.Segment) *Frontier {
 	f := *s.Frontier
 	f.Epoch, f.Moving, f.Seen = s.Epoch, true, slices.Clone(s.next)
 	for p, c := range s.Cursors {
-		f.Epoch = max(f.Epoch, s.entered[p])
 		if c != nil {
+			f.Epoch = max(f.Epoch, s.written[p].Epoch)
 			f.Adopt(c.Pins)
 			if len(c.Resolved) > len(f.Resolved) || len(c.Resolved) == len(f.Resolved) && c.Resolved > f.Resolved {
 				f.Resolved = c.Resolved
@@ -113,5 +113,6 @@ func (s *State) Entered() bool {
 
 // EnteredBy is Entered of one lease.
 func (s *State) EnteredBy(lease int32) bool {
-	return s.Owners[lease] == "" || s.entered[lease] >= s.Epoch
+	c := s.written[lease]
+	return s.Owners[lease] == "" || c != nil && c.Epoch >= s.Epoch
 }

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/internal/kafka"
+	"blobfeed/internal/topics"
 )
 
 // settings of the topic.
@@ -57,13 +56,13 @@ func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int3
 				values[name] = &value
 			}
 		}
-		if created, err = kafka.Create(ctx, adm, topic, partitions, replication, values); err != nil {
+		if created, err = topics.Create(ctx, adm, topic, partitions, replication, values); err != nil {
 			return 0, false, err
 		}
 	}
-	topics, err := adm.ListTopics(ctx, topic)
+	listed, err := adm.ListTopics(ctx, topic)
 	if err == nil {
-		err = topics[topic].Err
+		err = listed[topic].Err
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) && !create {
 		return 0, false, &MissingError{topic, partitions}
@@ -71,18 +70,10 @@ func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int3
 	if err != nil {
 		return 0, false, fmt.Errorf("reading the metadata of %s: %w", topic, err)
 	}
-	configs, err := adm.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	rc, err := configs.On(topic, nil)
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	for _, c := range rc.Configs {
-		if c.Key == "cleanup.policy" && strings.TrimSpace(c.MaybeValue()) != "compact" {
-			return 0, false, fmt.Errorf("the offsets topic %s has cleanup.policy=%s, which deletes cursors: set it to compact", topic, c.MaybeValue())
+	if !created {
+		if err := topics.KeepsState(ctx, adm, topic); err != nil {
+			return 0, false, err
 		}
 	}
-	return len(topics[topic].Partitions), created, nil
+	return len(listed[topic].Partitions), created, nil
 }

@@ -36,7 +36,7 @@ func (b *blocking) ReadAt(ctx context.Context, _ string, _ []byte, _ int64) (int
 type switched struct{ source.Store }
 
 // Every call ends when its context does, as an error that says so; then it can be made again.
-func TestChecklist51_Cancel(t *testing.T) {
+func TestEveryCallEndsWithItsContext(t *testing.T) {
 	m := indexed("2026-01-01T00:00:00Z", "2026/01/01/0000")
 	m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":["` + shardPath + `"]}`)
 	m.blobs[shardPath+"00000.avro"] = slices.Concat(header(), block("a"), block("b"))
@@ -96,7 +96,7 @@ func TestChecklist51_Cancel(t *testing.T) {
 }
 
 // The feed alone says what may be read: nothing here looks at a clock, or knows where it is.
-func TestChecklist53_NoClock(t *testing.T) {
+func TestNothingLooksAtAClock(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"*.go", "ocf/*.go", "dir/*.go"} { // azure's paces the renewal of credentials, and no more
 		found, err := filepath.Glob(pattern)

@@ -73,7 +73,7 @@ func (r *ShardReader) current() (chunk, error) {
 }
 
 func (r *ShardReader) gone(reason string) error {
-	return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
+	return &DamageError{Blob: chunkName(r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
 }
 
 func (r *ShardReader) last(c chunk) bool { return c.index == r.chunks[len(r.chunks)-1].index }

@@ -15,7 +15,7 @@ import (
 )
 
 // A prefix without blobs: wait while the segment is open, and it is done when it is finalized.
-func TestChecklist18_NoChunksYet(t *testing.T) {
+func TestShardWithoutChunks(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{"log/00/2026/01/01/0100/00000.avro": append(header(), block("another segment's")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
 	for range 3 {
@@ -33,7 +33,7 @@ func TestChecklist18_NoChunksYet(t *testing.T) {
 }
 
 // Chunks that are only a beginning: of nothing, of a header, of a header alone.
-func TestChecklist19_BeginningsOfChunks(t *testing.T) {
+func TestChunkWithoutABlock(t *testing.T) {
 	whole := append(header(), block("a")...)
 	for name, c := range map[string]struct {
 		size     int
@@ -80,7 +80,7 @@ func TestChecklist19_BeginningsOfChunks(t *testing.T) {
 }
 
 // 00000 gets its last bytes together with its successor; and the order is that of numbers, not of texts.
-func TestChecklist22_ChunksInOrder(t *testing.T) {
+func TestChunksAreReadInTheOrderOfNumbers(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("0a")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
 	pollAndDrain(t, r, false)
@@ -99,7 +99,7 @@ func TestChecklist22_ChunksInOrder(t *testing.T) {
 }
 
 // What can't be read on is an error with the blob's name and the offset, again and again: it never becomes an end.
-func TestChecklist26_NothingIsSkipped(t *testing.T) {
+func TestDamageIsNeverAnEnd(t *testing.T) {
 	good := slices.Concat(header(), block("a"), block("b"))
 	second := int64(len(good) - len(block("b")))
 	other := slices.Concat(header()[:len(header())-16], bytes.Repeat([]byte{8}, 16), bytes.ReplaceAll(block("a"), syncMarker, bytes.Repeat([]byte{8}, 16)))
@@ -115,6 +115,10 @@ func TestChecklist26_NothingIsSkipped(t *testing.T) {
 		"chunk is gone":                {map[int][]byte{0: good}, source.ShardPosition{Chunk: 1}, chunk(1), 0},
 		"all chunks are gone":          {nil, source.ShardPosition{Offset: second}, chunk(0), second},
 		"the chunk is gone, not last":  {map[int][]byte{0: good, 2: good}, source.ShardPosition{Chunk: 1, Offset: second}, chunk(1), second},
+		"the first is gone":            {map[int][]byte{1: good}, source.ShardPosition{}, chunk(0), 0},
+		"a header of something else":   {map[int][]byte{0: []byte("<html>")}, source.ShardPosition{}, chunk(0), 0},
+		"cut off before a successor":   {map[int][]byte{0: good[:len(good)-3], 1: good}, source.ShardPosition{}, chunk(0), second},
+		"a wrong sync marker":          {map[int][]byte{0: append(slices.Clone(good[:len(good)-1]), 8)}, source.ShardPosition{}, chunk(0), second},
 		"one between is gone":          {map[int][]byte{0: good, 2: good}, source.ShardPosition{}, chunk(1), 0},
 		"inside a block":               {map[int][]byte{0: good}, source.ShardPosition{Offset: second - 3}, chunk(0), second - 3},
 		"another file's bytes":         {map[int][]byte{0: slices.Concat(good, other[len(other)-len(block("a")):])}, source.ShardPosition{}, chunk(0), int64(len(good))},
@@ -141,7 +145,7 @@ func TestChecklist26_NothingIsSkipped(t *testing.T) {
 }
 
 // All files have the same sync marker, and a blob's name may hold it: chunks are told apart by name, blocks by length.
-func TestChecklist30_SyncMarkerIsNoIdentity(t *testing.T) {
+func TestSyncMarkerIsNoIdentity(t *testing.T) {
 	evil := "x" + string(syncMarker) + "y"
 	wider := bytes.Replace(header(), []byte(`"name":"id"`), []byte(`"name":"no"`), 1) // the same marker and size, another schema
 	m := &memory{blobs: map[string][]byte{
@@ -158,7 +162,7 @@ func TestChecklist30_SyncMarkerIsNoIdentity(t *testing.T) {
 }
 
 // The account of 2020 changed from schema version 1 to 4 between segments; here both, and a made one, are in one shard.
-func TestChecklist32_SchemaChanges(t *testing.T) {
+func TestSchemaChangesBetweenChunks(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00001.avro": append(header(), block("made")...)}}
 	for i, name := range map[int]string{0: "2020/01/21/2100", 2: "2020/05/27/1500"} {
 		b, err := os.ReadFile(real2020 + "/log/00/" + name + "/00000.avro")
@@ -187,7 +191,7 @@ func TestChecklist32_SchemaChanges(t *testing.T) {
 }
 
 // Neither times nor sequencers are sorted in a chunk; the file's order is the order.
-func TestChecklist40_FileOrder(t *testing.T) {
+func TestEventsComeInFileOrder(t *testing.T) {
 	ids := []string{"c", "a", "b", "a", "z", "0"}
 	m := &memory{blobs: map[string][]byte{
 		shardPath + "00000.avro": slices.Concat(header(), block(ids[:3]...), block(ids[3])),

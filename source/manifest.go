@@ -65,7 +65,7 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 			return Manifest{}, fmt.Errorf("parsing %s: shard %.20q is out of range", name, parts[1])
 		}
 		if _, twice := m.Paths[shard]; twice {
-			return Manifest{}, fmt.Errorf("parsing %s: shard %02d is in chunkFilePaths twice", name, shard)
+			return Manifest{}, fmt.Errorf("parsing %s: shard %s is in chunkFilePaths twice", name, ShardName(shard))
 		}
 		m.Paths[shard] = path
 		m.Shards = append(m.Shards, shard)

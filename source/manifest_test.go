@@ -62,7 +62,7 @@ func FuzzManifestAgainstJSON(f *testing.F) {
 	})
 }
 
-func TestChecklist13_ManifestIsNotCached(t *testing.T) {
+func TestManifestIsReadAgain(t *testing.T) {
 	m := indexed("2026-01-01T05:00:00Z", "2026/01/01/0000")
 	feed, seg := source.New(m, source.Options{}), manifest(false).Segment
 	for _, status := range []string{"Publishing", "Not Finalized", "finalized", "Finalized"} {
@@ -74,7 +74,7 @@ func TestChecklist13_ManifestIsNotCached(t *testing.T) {
 	}
 }
 
-func TestChecklist49_JSON(t *testing.T) {
+func TestManifestIsReadOrInvalid(t *testing.T) {
 	good := map[string]string{
 		"begin": `"2026-01-01T00:00:00.000Z"`, "intervalSecs": `3600`, "status": `"Finalized"`, "chunkFilePaths": `["$blobchangefeed/` + shardPath + `"]`,
 	}
@@ -100,16 +100,19 @@ func TestChecklist49_JSON(t *testing.T) {
 		"extra fields":  text(map[string]string{"version": "7", "config": `{"numShards":9,"new":[]}`, "storageDiagnostics": `null`}),
 		"large":         text(map[string]string{"padding": `"` + strings.Repeat("x", 100_000) + `"`}),
 		"4096 bytes":    text(nil) + strings.Repeat(" ", 4096-len(text(nil))),
+		"more shards":   text(map[string]string{"chunkFilePaths": `["log/02/2026/01/01/0000/","` + shardPath + `"]`}),
 		"without a dir": text(map[string]string{"chunkFilePaths": `["` + shardPath + `"]`}),
 	} {
-		if m, err := read(s); err != nil || !m.Finalized || m.Paths[0] != shardPath || m.Interval != time.Hour {
+		if m, err := read(s); err != nil || !m.Finalized || m.Shards[0] != 0 || m.Paths[0] != shardPath || m.Interval != time.Hour {
 			t.Errorf("%s: %+v, %v", what, m, err)
 		}
 	}
 	bad := map[string]string{
 		"no status": text(map[string]string{"status": ""}), "no begin": text(map[string]string{"begin": ""}), "no paths": text(map[string]string{"chunkFilePaths": ""}),
 		"null": text(map[string]string{"chunkFilePaths": "null"}), "a number for a status": text(map[string]string{"status": "1"}),
-		"two documents": text(nil) + text(nil), "UTF-16": "\xff\xfe{\x00}\x00",
+		"two documents": text(nil) + text(nil), "UTF-16": "\xff\xfe{\x00}\x00", "an array": "[]", "an empty object": "{}",
+		"a path of something else": text(map[string]string{"chunkFilePaths": `["x"]`}), "no time": text(map[string]string{"begin": `"yesterday"`}),
+		"a shard twice": text(map[string]string{"chunkFilePaths": `["log/00/a/","log/00/b/"]`}),
 	}
 	for n := range len(text(nil)) { // a partial body, at every byte
 		bad[fmt.Sprint("cut at ", n)] = text(nil)[:n]

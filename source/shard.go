@@ -10,12 +10,6 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// ShardPosition is where to read on in a shard. Offset is 0 at the start of a chunk, else just after a block.
-type ShardPosition struct {
-	Chunk  int   `json:"chunk"`
-	Offset int64 `json:"offset"`
-}
-
 // Batch is one block of a chunk. It belongs to the caller, who may pass it to Next again.
 type Batch struct {
 	Events []Event
@@ -74,7 +68,7 @@ func (r *ShardReader) Ahead() (size int64) {
 // this call (I7): then the listing is the last, and what is cut off in it is damage.
 func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 	if r.prefix == "" {
-		return fmt.Errorf("shard %02d is not in the manifest of segment %s", r.shard, r.segment)
+		return fmt.Errorf("shard %s is not in the manifest of segment %s", ShardName(r.shard), r.segment)
 	}
 	if r.pos.Chunk < 0 || r.pos.Offset < 0 {
 		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Hint: hintPosition,

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
@@ -41,7 +40,7 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return &usageError{errors.New("--segment, --state, and a chunk or --at exclude each other")}
 	}
 	d := dumper{out: stdout, json: asJSON}
-	if position, err := envelope.ParsePosition(*at); err == nil && chunk == "" {
+	if position, err := source.ParsePosition(*at); err == nil && chunk == "" {
 		return d.inFeed(func(feed *source.Feed) error { return d.event(ctx, feed, position) })
 	}
 	offset := int64(0)
@@ -175,20 +174,12 @@ func (d dumper) feedChunk(ctx context.Context, feed *source.Feed, name string, a
 }
 
 // event prints the event at a position.
-func (d dumper) event(ctx context.Context, feed *source.Feed, p envelope.Position) error {
-	seg, err := source.ParseSegment(p.Segment)
-	if err != nil {
-		return &usageError{err}
-	}
-	shard, err := strconv.Atoi(p.Shard)
-	if err != nil {
-		return &usageError{fmt.Errorf("position %s: shard %q is no number", p, p.Shard)}
-	}
-	m, err := feed.Manifest(ctx, seg)
+func (d dumper) event(ctx context.Context, feed *source.Feed, p source.Position) error {
+	m, err := feed.Manifest(ctx, p.Segment)
 	if err != nil {
 		return err
 	}
-	r := feed.Shard(m, shard, source.ShardPosition{Chunk: p.Chunk, Offset: p.Offset})
+	r := feed.Shard(m, p.Shard, source.ShardPosition{Chunk: p.Chunk, Offset: p.Offset})
 	if err := r.Poll(ctx, m.Finalized); err != nil {
 		return err
 	}

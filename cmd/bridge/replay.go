@@ -11,6 +11,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -111,7 +112,7 @@ func notLive(ctx context.Context, live, replay *config.Config) error {
 	if replay.Name == live.Name {
 		return &usageError{fmt.Errorf("--name %s is the live bridge's: a replay has a state of its own", live.Name)}
 	}
-	taken := map[string]bool{live.Topic: true, live.Name + ".offsets": true, live.DeadLetterTopic(): true}
+	taken := map[string]bool{live.Topic: true, live.Name + ".offsets": true, topicname.DeadLetters(live.Name): true}
 	err := inState(ctx, live, func(_ context.Context, _ *reader, s *offsets.State) error {
 		if s.Frontier != nil {
 			for topic := range s.Frontier.Topics {

@@ -14,6 +14,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/topicname"
 	"blobfeed/internal/tracing"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -202,8 +203,9 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
 		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
 	}
+	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {
-		o.DeadLetter = c.DeadLetterTopic()
+		o.DeadLetter = topicname.DeadLetters(c.Name)
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState

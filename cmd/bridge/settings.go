@@ -10,6 +10,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
 )
 
 // loadConfig reads the settings and returns every problem at once, joined: those that package config finds, and those
@@ -61,7 +62,7 @@ func topicProblems(c *config.Config) (problems []error) {
 	if err != nil {
 		problems = append(problems, c.Problem("TOPIC", "%w", err))
 	} else {
-		for _, own := range []string{c.Name + ".offsets", c.DeadLetterTopic()} {
+		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
 			if topics.Meets(own) {
 				problems = append(problems, c.Problem("TOPIC",
 					"records could go to %s, a topic of the bridge's own: choose another TOPIC or NAME", own))

@@ -45,7 +45,7 @@ func (d dumper) documents(s *offsets.State) error {
 		if !cur.Over(s.Frontier) {
 			where = fmt.Sprintf("segment %s  done %-5t ", cur.Segment, cur.Done)
 			for _, name := range slices.Sorted(maps.Keys(cur.Shards)) {
-				where += fmt.Sprintf(" %s:%05d/%d", name, cur.Shards[name].Chunk, cur.Shards[name].Offset)
+				where += fmt.Sprintf(" %s:%s", name, cur.Shards[name])
 			}
 		}
 		if err := d.print(map[string]any{"key": "cursor", "lease": lease, "owner": s.Owners[lease], "value": cur}, "lease %-3d %s  events %d  by %s at %s",

@@ -395,17 +395,6 @@ func TestNoForceWithoutFence(t *testing.T) {
 	}
 }
 
-// How late something is shows in seconds while they matter.
-func TestSpan(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		28400 * time.Millisecond: "28s", 209 * time.Second: "3m29s", 3600 * time.Second: "1h0m", 77*time.Minute + 31*time.Second: "1h18m", 49 * time.Hour: "2 days",
-	} {
-		if got := span(d); got != want {
-			t.Errorf("%s: %s, want %s", d, got, want)
-		}
-	}
-}
-
 // An error stays in the report until there is another, and the report says whether the lease has gone on since.
 func TestStatusTellsOldErrors(t *testing.T) {
 	met := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
@@ -499,7 +488,7 @@ func TestCheckMissingTopic(t *testing.T) {
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to go on with what comes, or start over with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
+	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
 	if code, _, stderr := call(t, "run", "--once"); code != exitFailed || !strings.Contains(stderr, "its records are gone") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}

@@ -118,7 +118,7 @@ func statusText(s *status.Status) string {
 	for _, e := range s.Errors { // the last ones, also when they are over: what was committed since tells
 		since := ""
 		if at := s.Leases[e.Lease].Committed; at != nil {
-			since = fmt.Sprintf(", %s before its last commit", span(max(0, at.Sub(e.Time))))
+			since = fmt.Sprintf(", %s before its last commit", plain.Span(max(0, at.Sub(e.Time))))
 		}
 		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
 			plain.Line(e.Error))
@@ -177,5 +177,5 @@ func moment(t *time.Time, ago *float64) string {
 	if t == nil || ago == nil {
 		return "-"
 	}
-	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), span(time.Duration(*ago*float64(time.Second))))
+	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), plain.Span(time.Duration(*ago*float64(time.Second))))
 }

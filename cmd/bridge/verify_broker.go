@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -14,6 +13,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -90,8 +90,8 @@ func (k *kafkaTopic) close() { k.admin.Close() }
 func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
 	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errors.New("the brokers do not answer"))
 	defer cancel()
-	topics, err := k.admin.ListTopics(asking, k.name)
-	if err == nil && errors.Is(topics[k.name].Err, kerr.UnknownTopicOrPartition) {
+	listed, err := k.admin.ListTopics(asking, k.name)
+	if err == nil && errors.Is(listed[k.name].Err, kerr.UnknownTopicOrPartition) {
 		return errNoTopic
 	}
 	if err != nil {
@@ -148,23 +148,11 @@ func (k *kafkaTopic) ask(ctx context.Context, list func(context.Context, ...stri
 }
 
 func (k *kafkaTopic) policy(ctx context.Context) (compacted bool, err error) {
-	configs, err := k.admin.DescribeTopicConfigs(ctx, k.name)
+	settings, err := topics.Read(ctx, k.admin, k.name)
 	if err != nil {
 		return false, because(ctx, err)
 	}
-	rc, err := configs.On(k.name, nil)
-	if err == nil {
-		err = rc.Err
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading its settings: %w", err)
-	}
-	for _, c := range rc.Configs {
-		if c.Key == "cleanup.policy" {
-			compacted = strings.Contains(c.MaybeValue(), "compact")
-		}
-	}
-	return compacted, nil
+	return settings[k.name].Compacted(), nil
 }
 
 func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {

@@ -183,7 +183,7 @@ func (v *verification) sample(eventType string) (r verify.Record, ok bool) {
 		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
 		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
 	var rec envelope.Record
-	_, emit, err := encoder.Append(nil, &rec, &ev, envelope.Position{})
+	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
 	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
 	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: avro}
 	for _, h := range rec.Headers {

@@ -14,7 +14,7 @@ import (
 // block expects what the bridge makes of the events of a block.
 func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
-	pos := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset}
+	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
 	var buf []byte
 	var rec envelope.Record
 	for i := range b.Events {
@@ -120,7 +120,7 @@ func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
 
 // formerly says how the event came before a change of settings, or looks which change it was.
 func (p *feedPass) formerly(
-	c *comparison, ev *source.Event, pos envelope.Position, key []byte,
+	c *comparison, ev *source.Event, pos source.Position, key []byte,
 ) (was *envelope.Record, err error) {
 	if p.tries != nil {
 		return nil, p.compareOdd(c, ev, pos, key)

@@ -184,10 +184,8 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 		if r.Key == nil {
 			return true
 		}
-		pos, err := envelope.ParsePosition(string(r.Header("position")))
-		if err == nil {
-			begins[r.Partition], err = source.ParseSegment(pos.Segment)
-		}
+		pos, err := source.ParsePosition(string(r.Header("position")))
+		begins[r.Partition] = pos.Segment
 		if err != nil {
 			unknown = fmt.Errorf("partition %d of %s begins at offset %d, and its first record does not say its place in the feed: %w",
 				r.Partition, t.name, t.from[r.Partition], err)
@@ -240,7 +238,7 @@ func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) erro
 		}
 		var d *source.DamageError
 		if errors.As(err, &d) { // b has the events before it
-			at := envelope.Position{Segment: m.Segment.String(), Shard: fmt.Sprintf("%02d", shard)}
+			at := source.Position{Segment: m.Segment, Shard: shard}
 			if d.Kind == source.Gone {
 				err = p.skip(ctx, r, at, d)
 			} else {

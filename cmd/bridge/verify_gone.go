@@ -4,19 +4,19 @@ import (
 	"context"
 	"slices"
 
-	"blobfeed/envelope"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
 
 // hole is where chunks of a shard are missing before others that are there: retention removes a segment blob by blob.
 type hole struct {
-	segment, shard string
-	from, to       int // chunks, without to
+	segment  source.Segment
+	shard    int
+	from, to int // chunks, without to
 }
 
 // skip goes on behind a hole.
-func (p *feedPass) skip(ctx context.Context, r *source.ShardReader, at envelope.Position, d *source.DamageError) error {
+func (p *feedPass) skip(ctx context.Context, r *source.ShardReader, at source.Position, d *source.DamageError) error {
 	loss, ok, err := r.Loss(ctx, d)
 	if err != nil {
 		return err
@@ -46,12 +46,8 @@ func (c *comparison) Note(r verify.Record) {
 }
 
 func (p *feedPass) gone(r *verify.Record) bool {
-	pos, err := envelope.ParsePosition(string(r.Header("position")))
-	if err != nil {
-		return false
-	}
-	seg, err := source.ParseSegment(pos.Segment)
-	return err == nil && seg.Compare(p.oldest) < 0 || slices.ContainsFunc(p.holes, func(h hole) bool {
+	pos, err := source.ParsePosition(string(r.Header("position")))
+	return err == nil && (pos.Segment.Compare(p.oldest) < 0 || slices.ContainsFunc(p.holes, func(h hole) bool {
 		return h.segment == pos.Segment && h.shard == pos.Shard && h.from <= pos.Chunk && pos.Chunk < h.to
-	})
+	}))
 }

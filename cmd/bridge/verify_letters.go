@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -46,7 +46,7 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Where it is none of the settings it may be one that nobody lets us read.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, v.config.DeadLetterTopic())
+	t, err := v.cluster.open(ctx, topicname.DeadLetters(v.config.Name))
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}
@@ -86,7 +86,7 @@ func (l *letters) of(position, content string, parts int) *letter {
 }
 
 // event reports whether the event of the feed at a position is there.
-func (l *letters) event(pos envelope.Position, ev *source.Event) bool {
+func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	if len(l.at) == 0 {
 		return false
 	}
@@ -105,7 +105,7 @@ func (l *letters) event(pos envelope.Position, ev *source.Event) bool {
 }
 
 // place reports whether the bytes that a damaged chunk loses at a position are there, every one of them.
-func (l *letters) place(ctx context.Context, feed *source.Feed, pos envelope.Position, loss source.Loss) (bool, error) {
+func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Position, loss source.Loss) (bool, error) {
 	for _, x := range l.at[pos.String()] {
 		at := loss.From
 		for _, p := range x.parts {
@@ -132,7 +132,7 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos envelope.Pos
 }
 
 // pass goes on behind damage that is a dead letter, and returns any other as it is.
-func (l *letters) pass(ctx context.Context, feed *source.Feed, r *source.ShardReader, pos envelope.Position, d *source.DamageError) error {
+func (l *letters) pass(ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError) error {
 	if l.topic == "" || d.Kind != source.BadBytes {
 		return d
 	}

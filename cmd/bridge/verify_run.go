@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )
 
@@ -77,7 +77,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
 		if v.Markers == envelope.MarkersTopic { // before the records of which they speak
-			if markers, err = v.open(ctx, name+".resolved"); err != nil {
+			if markers, err = v.open(ctx, topicname.Markers(name)); err != nil {
 				return all, err
 			}
 		}
@@ -111,7 +111,7 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	if err == nil {
 		t.avro = v.avro
 		if v.sharing != nil {
-			t.portion = v.sharing.portion(strings.TrimSuffix(name, ".resolved"))
+			t.portion = v.sharing.portion(topicname.Records(name))
 		}
 	}
 	return t, err

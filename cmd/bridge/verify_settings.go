@@ -209,7 +209,7 @@ func (v *verification) formerSettings(ctx context.Context, s *subject, state *pr
 }
 
 // compareOdd notes which settings explain records that differ.
-func (p *feedPass) compareOdd(c *comparison, ev *source.Event, pos envelope.Position, key []byte) error {
+func (p *feedPass) compareOdd(c *comparison, ev *source.Event, pos source.Position, key []byte) error {
 	for i := range p.odd {
 		odd := &p.odd[i]
 		if string(odd.Key) != string(key) {

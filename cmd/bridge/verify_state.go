@@ -10,6 +10,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -31,7 +32,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		names = append(names, replayName(v.config, v.topic))
 	}
 	for _, name := range names {
-		s, err := v.cluster.state(ctx, name+".offsets")
+		s, err := v.cluster.state(ctx, topicname.State(name))
 		if err != nil {
 			return nil, err
 		}
@@ -45,11 +46,11 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 			c := *v.config
 			c.Name, v.Name, v.config = name, name, &c
 			if v.DeadLetter != "" {
-				v.DeadLetter = c.DeadLetterTopic()
+				v.DeadLetter = topicname.DeadLetters(c.Name)
 			}
 		}
 		v.pinKeys(s)
-		return &progressState{s, name + ".offsets"}, v.interval(s.Frontier)
+		return &progressState{s, topicname.State(name)}, v.interval(s.Frontier)
 	}
 	return nil, nil
 }

@@ -222,7 +222,7 @@ func encode(ctx context.Context, root, topic string) (records []kgo.Record, err 
 				var buf []byte
 				for i := range b.Events {
 					var rec envelope.Record
-					if buf, _, err = enc.Append(buf, &rec, &b.Events[i], envelope.Position{Segment: seg.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset, Index: i}); err != nil {
+					if buf, _, err = enc.Append(buf, &rec, &b.Events[i], source.Position{Segment: seg, Shard: shard, Chunk: b.Chunk, Offset: b.Offset, Index: i}); err != nil {
 						return nil, err
 					}
 					out := kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value, Partition: partitioner.Murmur2(rec.Key, partitions), Timestamp: time.UnixMilli(rec.Millis)}

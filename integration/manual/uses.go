@@ -47,6 +47,7 @@ var Uses = []Use{
 	{Page: "docs/security.md", Begins: "az ", Skip: "there is no account"},
 
 	{Page: "README.md", Begins: "make demo", Until: "  resolved  "},
+	{Page: "README.md", Begins: "make test", Skip: "these tests run beside it"},
 	{Page: "README.md", Begins: "make build", Says: []string{"transactions are available", `"msg":"stopped"`}},
 
 	{Page: "docs/consumers.md", Begins: "cd integration/consumers", Skip: "the jobs need feeds of their own: TestConsumers runs them"},

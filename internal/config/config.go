@@ -136,8 +136,5 @@ func (c *Config) QuietInterval() time.Duration {
 	return cmp.Or(c.Tuning.QuietInterval, quietPolls*c.PollInterval)
 }
 
-// DeadLetterTopic is where ON_ERROR=dead_letter sends events that cannot become records.
-func (c *Config) DeadLetterTopic() string { return c.Name + ".dlq" }
-
 // Registry reports whether records need schemas.
 func (c *Config) Registry() bool { return c.Format == "avro" || c.KeyFormat == "avro" }

@@ -147,16 +147,16 @@ func checkSummary(t *testing.T, root string, events []Expected, sum Summary) {
 func TestWriteHasEverything(t *testing.T) {
 	events, _ := writeAll(t, Dir(t.TempDir()), Spec{EventsPerSegment: 30_000, Blobs: 1000, Versions: []int{5}, Mix: everything})
 	kinds := map[string]int{}
-	names := ""
+	var names strings.Builder
 	for _, e := range events {
 		kinds[fmt.Sprintf("%s %s state=%t delete=%t snapshot=%t", e.EventType, e.API, e.State, e.Delete, e.Snapshot != "")]++
-		names += e.Key + "\n"
+		names.WriteString(e.Key + "\n")
 	}
 	if len(kinds) != int(changes) {
 		t.Errorf("%d kinds of events, want %d: %v", len(kinds), changes, kinds)
 	}
 	for _, part := range []string{" ", "%", "#", "+", "é", "😀", "/blobs/", "//leading", "/\n", `"`, `\`, "&", "<"} {
-		if !strings.Contains(names, part) {
+		if !strings.Contains(names.String(), part) {
 			t.Errorf("no name has %q", part)
 		}
 	}

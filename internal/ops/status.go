@@ -149,7 +149,7 @@ func (m *Monitor) allLeases(s *Status, state *offsets.State, now time.Time) {
 			if l.Frontier = c.Over(state.Frontier); !l.Frontier {
 				l.Segment, l.Done, l.Shards = c.Segment.String(), c.Done, map[string]string{}
 				for shard, at := range c.Shards {
-					l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+					l.Shards[shard] = at.String()
 				}
 			}
 		}

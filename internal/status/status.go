@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -144,7 +143,7 @@ func (s *Status) lease(p int32, state *offsets.State) {
 		if l.Frontier = c.Over(state.Frontier); !l.Frontier {
 			l.Segment, l.Done, l.Ahead, l.Shards = c.Segment.String(), c.Done, c.Ahead, map[string]string{}
 			for shard, at := range c.Shards {
-				l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+				l.Shards[shard] = at.String()
 			}
 		}
 		s.Totals.Add(c.Counts)

@@ -65,7 +65,6 @@ func TestRead(t *testing.T) {
 	}{
 		"range":        {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 2, n: 3, want: "234", requests: 1},
 		"to the end":   {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 7, n: 100, want: "789", requests: 1},
-		"at the end":   {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 10, n: 5, requests: 1},
 		"no blob":      {handle: func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, 404, "BlobNotFound") }, n: 5, err: source.ErrNotFound, requests: 1},
 		"no container": {handle: func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, 404, "ContainerNotFound") }, n: 5, err: source.ErrNotEnabled, requests: 1},
 		"busy": {handle: func(w http.ResponseWriter, r *http.Request, n int) {

@@ -10,7 +10,7 @@ import (
 )
 
 // The feed was never enabled: an answer of its own, from whatever is asked first.
-func TestChecklist01_NoContainer(t *testing.T) {
+func TestFeedIsNotEnabled(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
@@ -43,7 +43,7 @@ func TestChecklist01_NoContainer(t *testing.T) {
 }
 
 // The state of one account is not another's. However the account is written, it is the same.
-func TestChecklist52_Identity(t *testing.T) {
+func TestIdentityOfTheAccount(t *testing.T) {
 	id := func(endpoint string) string {
 		t.Helper()
 		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous"})
@@ -70,7 +70,7 @@ func TestChecklist52_Identity(t *testing.T) {
 }
 
 // The Data Lake endpoint can't list: requests go to the blob endpoint of the same account.
-func TestChecklist54_DataLakeEndpoint(t *testing.T) {
+func TestDataLakeEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"https://acct.dfs.core.windows.net":                  "acct.blob.core.windows.net",
 		"https://acct.dfs.core.windows.net/$blobchangefeed/": "acct.blob.core.windows.net",

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -51,9 +52,32 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 }
 
 func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
+	opt := &container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
+	pager := s.client.Load().NewListBlobsFlatPager(opt)
+	return listed(ctx, s, pager, func(p container.ListBlobsFlatResponse) ([]source.Entry, error) {
+		if p.Segment == nil {
+			return nil, errNoListing
+		}
+		return merged(nil, p.Segment.BlobItems)
+	})
+}
+
+func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
+	opt := &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
+	pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, opt)
+	return listed(ctx, s, pager, func(p container.ListBlobsHierarchyResponse) ([]source.Entry, error) {
+		if p.Segment == nil {
+			return nil, errNoListing
+		}
+		return merged(p.Segment.BlobPrefixes, p.Segment.BlobItems)
+	})
+}
+
+// listed yields the entries of every page of a listing.
+func listed[P any](
+	ctx context.Context, s *Store, pager *runtime.Pager[P], entries func(P) ([]source.Entry, error),
+) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix,
-			MaxResults: to.Ptr[int32](pageSize)})
 		for n := 0; pager.More(); n++ {
 			if n == maxPages { // I9: also of a service that always has another page
 				yield(source.Entry{}, errPages)
@@ -64,16 +88,13 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 				yield(source.Entry{}, s.failed(err))
 				return
 			}
-			if page.Segment == nil {
-				yield(source.Entry{}, errNoListing)
+			list, err := entries(page)
+			if err != nil {
+				yield(source.Entry{}, err)
 				return
 			}
-			for _, item := range page.Segment.BlobItems {
-				if item.Name == nil {
-					yield(source.Entry{}, errNoListing)
-					return
-				}
-				if !yield(entry(item), nil) {
+			for _, e := range list {
+				if !yield(e, nil) {
 					return
 				}
 			}
@@ -81,44 +102,21 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 	}
 }
 
-// hierarchy merges the prefixes and blobs of each page, which come apart and each in order.
-func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
-	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter,
-			&container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
-		for n := 0; pager.More(); n++ {
-			if n == maxPages {
-				yield(source.Entry{}, errPages)
-				return
-			}
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				yield(source.Entry{}, s.failed(err))
-				return
-			}
-			if page.Segment == nil {
-				yield(source.Entry{}, errNoListing)
-				return
-			}
-			prefixes, items := page.Segment.BlobPrefixes, page.Segment.BlobItems
-			if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
-				slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
-				yield(source.Entry{}, errNoListing)
-				return
-			}
-			for len(prefixes)+len(items) > 0 {
-				var e source.Entry
-				if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
-					e, prefixes = source.Entry{Name: *prefixes[0].Name, IsPrefix: true}, prefixes[1:]
-				} else {
-					e, items = entry(items[0]), items[1:]
-				}
-				if !yield(e, nil) {
-					return
-				}
-			}
+// merged returns the prefixes and blobs of a page, which come apart and each in order, in one order.
+func merged(prefixes []*container.BlobPrefix, items []*container.BlobItem) ([]source.Entry, error) {
+	if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
+		slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
+		return nil, errNoListing
+	}
+	list := make([]source.Entry, 0, len(prefixes)+len(items))
+	for len(prefixes)+len(items) > 0 {
+		if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
+			list, prefixes = append(list, source.Entry{Name: *prefixes[0].Name, IsPrefix: true}), prefixes[1:]
+		} else {
+			list, items = append(list, entry(items[0])), items[1:]
 		}
 	}
+	return list, nil
 }
 
 func entry(item *container.BlobItem) source.Entry {

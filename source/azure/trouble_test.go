@@ -56,7 +56,7 @@ var troubles = map[string]func(w http.ResponseWriter, r *http.Request, b *blobs)
 
 // Whatever goes wrong, with whichever request: as long as it does, the reader has an error and no event too few behind it;
 // when it is over, the reader has all events. It is never the end of the feed.
-func TestChecklist50_TroubleIsNoEnd(t *testing.T) {
+func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	b := feed()
 	var mu sync.Mutex // a connection that was reset may still be served when the next request comes
@@ -113,7 +113,7 @@ func TestChecklist50_TroubleIsNoEnd(t *testing.T) {
 }
 
 // The bytes of a range come in any portions; what is missing is asked for, and nothing but that.
-func TestChecklist50_ShortBodies(t *testing.T) {
+func TestShortBodies(t *testing.T) {
 	for _, portion := range []int{1, 3, 9} {
 		store, requests := server(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 			var from, to int
@@ -133,7 +133,7 @@ func TestChecklist50_ShortBodies(t *testing.T) {
 }
 
 // At the end of a blob there is nothing new, behind it neither: no error, and no bytes.
-func TestChecklist50_EndOfBlob(t *testing.T) {
+func TestReadAtTheEndOfABlob(t *testing.T) {
 	store, requests := server(t, func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) })
 	for _, offset := range []int64{10, 11, 1 << 40} {
 		if n, err := store.ReadAt(t.Context(), "x", make([]byte, 4), offset); n != 0 || err != nil {
@@ -192,7 +192,7 @@ func fakeTime(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, 
 	})
 }
 
-func TestChecklist50_RetryAfter(t *testing.T) {
+func TestRetryAfter(t *testing.T) {
 	for _, header := range [][2]string{{"Retry-After", "7"}, {"x-ms-retry-after-ms", "7000"}} {
 		for _, status := range []int{429, 503} {
 			fakeTime(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -215,7 +215,7 @@ func TestChecklist50_RetryAfter(t *testing.T) {
 }
 
 // A server that says nothing, or stops in the middle, is given up after a while and asked again, from where it stopped.
-func TestChecklist50_Timeouts(t *testing.T) {
+func TestTimeouts(t *testing.T) {
 	for name, hang := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"half a body": func(w http.ResponseWriter, r *http.Request) {
@@ -248,7 +248,7 @@ func TestChecklist50_Timeouts(t *testing.T) {
 }
 
 // Every request ends when its context does: before the answer, in its body, and while it waits to try again.
-func TestChecklist51_Cancel(t *testing.T) {
+func TestRequestsEndWithTheirContext(t *testing.T) {
 	for name, handle := range map[string]func(w http.ResponseWriter, r *http.Request){
 		"no answer": func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() },
 		"in the body": func(w http.ResponseWriter, r *http.Request) {

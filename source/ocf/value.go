@@ -177,21 +177,14 @@ func (r *reader) members(s *schema, depth int) ([]member, error) {
 		}
 		return list, nil
 	}
-	for {
-		n, err := r.count()
-		if err != nil || n == 0 {
-			return list, err
+	err := r.entries(func() error {
+		name, err := r.string()
+		if err != nil {
+			return err
 		}
-		for ; n > 0; n-- {
-			name, err := r.string()
-			if err != nil {
-				return nil, err
-			}
-			if err := add(name, s.items); err != nil {
-				return nil, err
-			}
-		}
-	}
+		return add(name, s.items)
+	})
+	return list, err
 }
 
 func appendQuoted(b []byte, text string) []byte {
