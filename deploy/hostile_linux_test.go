@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 )
 
@@ -121,11 +121,7 @@ func TestHostileChunks(t *testing.T) {
 // much memory it took at most.
 func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	t.Helper()
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.Command(bin, "run")

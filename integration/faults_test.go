@@ -147,7 +147,7 @@ func TestLiveFaults(t *testing.T) {
 	t.Logf("%s of the feed in %s: %v", duration, took.Round(time.Millisecond), stats)
 	sum := feed.Summary()
 	t.Logf("%d events in %d segments, %d chunks, %d blocks, %d bytes; %d records, %d markers; %d errors were logged",
-		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"trying again"`))
+		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"retrying"`))
 	for _, k := range proxy.Kinds() {
 		// A stall takes the reader's patience, and then there are few requests: with stalls only they have to come.
 		if stall := k == faults.StalledHead || k == faults.StalledBody; stats.Faults[k] == 0 && rate >= 0.05 && stall == stalls {

@@ -47,7 +47,7 @@ func TestEndpoints(t *testing.T) {
 	grow(30)
 	delivered := func(events int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events >= events })
+		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events >= events })
 	}
 	delivered(30)
 	next()
@@ -109,7 +109,7 @@ func TestIdle(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%s: ready after %s", what, took)
 		}
-		if log := p.log.String(); strings.Contains(log, "trying again") {
+		if log := p.log.String(); strings.Contains(log, "retrying") {
 			t.Errorf("%s: something went wrong:\n%s", what, log)
 		}
 		return p
@@ -129,7 +129,7 @@ func TestIdle(t *testing.T) {
 		name, topic := names(t, shared.KafkaBrokers, -1)
 		settings = []string{"NAME=" + name, "TOPIC=" + topic + ".own", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
 		p = ready(what)
-		eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == 10 })
+		eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).SinceStart.Segments == 10 })
 	}
 	// What the start and the feed took is given back when nothing was delivered for a while. Symbols make the program larger.
 	var rss float64
@@ -203,7 +203,7 @@ func TestLifecycle(t *testing.T) {
 	if err := feed.Append(t.Context(), 20, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events == 20 })
+	eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events == 20 })
 
 	if err := own.KillBroker(0); err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestPage(t *testing.T) {
 	grow(60)
 	events := func(n int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events >= n })
+		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events >= n })
 	}
 	events(180)
 	pictures := os.Getenv("SCREENSHOTS") // a directory to keep them in: docs/images

@@ -162,7 +162,7 @@ func TestNewTopics(t *testing.T) {
 		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	checked(t, settings, clean)
 	p := start(t, []string{"run", "--once"}, settings...)
-	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "trying again") || !strings.Contains(p.log.String(), "retention.ms") {
+	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "retrying") || !strings.Contains(p.log.String(), "retention.ms") {
 		t.Errorf("exit code %d:\n%s", code, p.log)
 	}
 	for _, created := range []string{topic, topic + ".resolved", name + ".dlq"} {

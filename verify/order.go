@@ -2,7 +2,7 @@ package verify
 
 // Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on one
 // partition of its topic: a later segment, or in the same segment the same shard and a later chunk, block or index. In a
-// segment a blob is in one shard, so another shard is disorder, too. So is an event that comes again, but for the tombstone
+// segment a blob is in one shard, so another shard is disorder, too. So is an event that is repeated, but for the tombstone
 // that follows its value with DELETES=both. After a seek a key begins anew. It keeps about 150 bytes a key, and the key.
 type Order struct {
 	failures

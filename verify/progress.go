@@ -47,7 +47,7 @@ func (v *Progress) Note(r Record) {
 	case pos.segment < b.segment:
 		v.add(&r, "the event at %s comes after one of segment %012d", header, b.segment)
 	case pos.inShard(b) == 0 && !last.form.follows(&r):
-		v.add(&r, "the event at %s comes again", header)
+		v.add(&r, "the event at %s is repeated", header)
 	case pos.inShard(b) < 0:
 		v.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}

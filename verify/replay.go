@@ -177,7 +177,7 @@ func (v *Replay) Note(r Record) {
 	again := want.rest&replayAgain != 0
 	switch {
 	case again && v.mode != ReplayRepeats:
-		v.add(&r, "event %s comes again", e.name(&r))
+		v.add(&r, "event %s is repeated", e.name(&r))
 	case !again && i < c.next && !v.moves:
 		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
 	}
@@ -277,7 +277,7 @@ func (v *Replay) Failures() []Failure {
 	return f.Failures()
 }
 
-// stale adds keys that end on an older event than they have to. What comes again comes in order, so behind the newest
+// stale adds keys that end on an older event than they have to. What is repeated comes in order, so behind the newest
 // of the required events there is nothing older.
 func (v *Replay) stale(f *failures) {
 	var keys []string

@@ -63,7 +63,7 @@ func (u *Unique) Note(r Record) {
 		u.again++
 		u.first[x] = spot{r.Offset, r.Partition, f, round}
 	case at.forms&f != 0 || f == asValue: // a tombstone follows its value
-		u.add(&r, "event %s comes again; first on partition %d at offset %d", text, at.partition, at.offset)
+		u.add(&r, "event %s is repeated; first on partition %d at offset %d", text, at.partition, at.offset)
 	default:
 		at.forms |= f
 		u.first[x] = at

@@ -64,9 +64,9 @@ func TestWithoutHeaders(t *testing.T) {
 		says  string
 	}{
 		"none":           {func(rs []Record) []Record { return rs }, "", ""},
-		"an event twice": {func(rs []Record) []Record { return append(rs[:2:2], rs[1:]...) }, "unique ", "comes again"},
+		"an event twice": {func(rs []Record) []Record { return append(rs[:2:2], rs[1:]...) }, "unique ", "is repeated"},
 		"a deletion twice": {func(rs []Record) []Record { return append(rs[:1:1], rs...) },
-			"unique ", "event 1590000000000000000.0000000000 comes again"},
+			"unique ", "event 1590000000000000000.0000000000 is repeated"},
 		"nothing tells": {func(rs []Record) []Record { rs[5].Value = []byte(`{"after": null}`); return rs },
 			"unique resolved ", "neither an event_id nor an updated"},
 		"an old time": {func(rs []Record) []Record {

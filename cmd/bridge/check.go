@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
 func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -24,9 +25,9 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if err != nil {
 		return err
 	}
-	c, err := loadConfig(false)
+	c, err := load(config.Load(false))
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
 	b, err := surroundings(c)
 	if err != nil {
@@ -51,23 +52,23 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 
 // surroundings returns the bridge of the settings, for checks.
 func surroundings(c *config.Config) (*check.Bridge, error) {
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		return nil, err
 	}
-	client, err := kafkaClient(c, c.Name+"-check", 1)
+	client, err := setup.Kafka(c, c.Name+"-check", 1)
 	if err != nil {
 		return nil, err
 	}
-	record, problems := recordOptions(c)
+	record, problems := setup.Record(c)
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
-	b := &check.Bridge{Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: longestTopic(c)}
+	b := &check.Bridge{Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: setup.LongestTopic(c)}
 	if !strings.HasPrefix(c.SourceURL, "file://") {
-		azure := azureConfig(c)
+		azure := setup.Azure(c)
 		b.Azure = &azure
 	}
-	b.Registry, err = registry(c, nil)
+	b.Registry, err = setup.Registry(c, setup.Observe{})
 	return b, err
 }

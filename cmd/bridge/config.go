@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
@@ -35,11 +37,11 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 
 // schemas prints the schemas to register if the bridge must not register any.
 func schemas(stdout io.Writer) error {
-	c, err := loadConfig(false)
+	c, err := load(config.Load(false))
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
-	record, topics, _, err := output(c, "", nil)
+	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
 		return &usageError{err}
 	}
@@ -71,7 +73,7 @@ func effective(shape string, stdout io.Writer) error {
 		show = func(c *config.Config) error {
 			tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
 			for _, e := range c.Effective() {
-				fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, orDash(e.Value), e.From)
+				fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, cmp.Or(e.Value, "-"), e.From)
 			}
 			return tw.Flush()
 		}
@@ -89,7 +91,7 @@ func effective(shape string, stdout io.Writer) error {
 	default:
 		return &usageError{fmt.Errorf("--output %s: want text, json or yaml", shape)}
 	}
-	c, problems := loadConfig(true)
+	c, problems := setup.Examined(config.Load(true))
 	if err := show(c); err != nil {
 		return err
 	}

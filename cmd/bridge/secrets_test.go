@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
 )
 
@@ -81,22 +82,14 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 		}
 		t.Setenv(name, value)
 	}
-	welcoming, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(welcoming.Close)
+	welcoming := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
 	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
 }
 
 // unkindBroker knows every mechanism and refuses everybody, as brokers do; kfake by itself would only hang up.
 func unkindBroker(t *testing.T) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)

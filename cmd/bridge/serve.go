@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
 )
@@ -61,10 +60,4 @@ func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 		}
 	}
 	return g
-}
-
-func info(c *config.Config, o *bridge.Options, memory int64) ops.Info {
-	return ops.Info{
-		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery, Memory: memory,
-	}
 }

@@ -69,7 +69,7 @@ func TestPortTaken(t *testing.T) {
 	}
 	stop()
 	setAll(t, map[string]string{"SOURCE_URL": "file:///feed", "HTTP_ADDR": c.HTTPAddr})
-	if c, err = loadConfig(false); err != nil {
+	if c, err = config.Load(false); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil || !strings.Contains(err.Error(), httpAddr) {
@@ -106,7 +106,7 @@ func TestServeTLS(t *testing.T) {
 	setAll(t, map[string]string{
 		"SOURCE_URL": "file://" + dir, "HTTP_ADDR": "127.0.0.1:0", "HTTP_CERT_FILE": cert, "HTTP_KEY_FILE": key, "HTTP_TOKEN_FILE": token,
 	})
-	c, err := loadConfig(false)
+	c, err := config.Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}

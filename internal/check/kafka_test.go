@@ -29,11 +29,12 @@ type scene struct {
 func look(t *testing.T, brokers []string, change func(*scene)) (found Findings) {
 	t.Helper()
 	s := &scene{
-		client:  kafka.Client{Brokers: brokers, ID: "test", Compression: "none", Buffered: 1},
-		options: bridge.Options{Name: "b", Session: 10 * time.Second, Transactional: true, TxnTimeout: time.Minute},
+		client: kafka.Client{Brokers: brokers, ID: "test", Compression: "none", Buffered: 1},
+		options: bridge.Options{Name: "b", TopicReplication: -1, Session: 10 * time.Second,
+			Transactional: true, TxnTimeout: time.Minute},
 		topics: []topic{
-			{Topic: topics.Topic{Name: "t", Keyless: true, Partitions: 6, Replication: -1}, create: true},
-			{Topic: topics.Topic{Name: "b.offsets", Kind: topics.State, Partitions: 16, Replication: -1}, create: true},
+			{Topic: topics.Topic{Name: "t", Partitions: 6}, create: true},
+			{Topic: topics.Topic{Name: "b.offsets", Kind: topics.State, Partitions: 16}, create: true},
 		},
 	}
 	change(s)
@@ -85,7 +86,7 @@ func TestCheck(t *testing.T) {
 		{"too long a session", nil, func(s *scene) { s.options.Session = time.Hour },
 			"group: the brokers permit no sessions of 1h0m0s: their group.max.session.timeout.ms is 5m0s; " +
 				"set BRIDGE_SESSION_TIMEOUT=5m0s"},
-		{"no such replication", nil, func(s *scene) { s.topics[1].Replication = 9 },
+		{"no such replication", nil, func(s *scene) { s.options.TopicReplication = 9 },
 			"topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
 		{"one broker of two is named wrong", nil, func(s *scene) {
 			s.client.Brokers = append(slices.Clone(s.client.Brokers), "127.0.0.1:1")
@@ -202,7 +203,7 @@ func TestCheckManyTopics(t *testing.T) {
 	defer fake.Close()
 	found := look(t, fake.ListenAddrs(), func(s *scene) {
 		for i := range 20 {
-			many := topics.Topic{Name: fmt.Sprint("many-", i), Partitions: 1, Replication: -1}
+			many := topics.Topic{Name: fmt.Sprint("many-", i), Partitions: 1}
 			s.topics = append(s.topics, topic{Topic: many, create: i != 7})
 		}
 	})

@@ -8,7 +8,6 @@ import (
 	"math"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -69,7 +68,7 @@ func (ck *checker) hidden(ctx context.Context, t *topic) {
 	for _, op := range t.operations() {
 		permitted := false
 		if op == kmsg.ACLOperationDescribeConfigs {
-			_, err := ck.read(ctx, t)
+			_, err := topics.Read(ctx, ck.admin(), t.Name)
 			permitted = !errors.Is(err, kerr.TopicAuthorizationFailed)
 		}
 		ck.permission(op, t, permitted)
@@ -119,7 +118,10 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.ValidateOnly = true
 	rt := kmsg.NewCreateTopicsRequestTopic()
-	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, t.Replication
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, ck.bridge.TopicReplication
+	if t.asked {
+		rt.ReplicationFactor = -1
+	}
 	req.Topics = append(req.Topics, rt)
 	resp, err := ask[*kmsg.CreateTopicsResponse](ctx, ck.cl, req)
 	message := ""
@@ -160,7 +162,7 @@ func (ck *checker) asked(t *topic) {
 
 // settings judges the settings of a topic.
 func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
-	all, err := ck.read(ctx, t)
+	all, err := topics.Read(ctx, ck.admin(), t.Name)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return // a finding already
 	}
@@ -169,7 +171,7 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 		return
 	}
 	plan := ck.bridge.TopicPlan()
-	problems := plan.Judge(&t.Topic, all, replicas, ck.now)
+	problems := plan.Judge(&t.Topic, all[t.Name], replicas, ck.now)
 	for _, p := range problems {
 		status := Warning
 		if p.Failed {
@@ -180,12 +182,4 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 	if len(problems) == 0 {
 		ck.Add("settings", OK, "topic "+t.Name+" keeps what the bridge promises", "")
 	}
-}
-
-// read reads the settings of a topic.
-func (ck *checker) read(ctx context.Context, t *topic) (topics.Settings, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errors.New("no answer in time"))
-	defer cancel()
-	all, err := topics.Read(ctx, kadm.NewClient(ck.cl), t.Name)
-	return all[t.Name], err
 }

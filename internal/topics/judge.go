@@ -32,11 +32,21 @@ func (p *Problem) Error() string { return p.Detail() + "; " + p.Do }
 // anyTool begins the commands where the brokers' address is not known.
 const anyTool = "kafka-configs.sh --bootstrap-server <broker>"
 
+// lasting returns the first problem that must stop the bridge.
+func lasting(problems []Problem) error {
+	for _, p := range problems {
+		if p.Lasting {
+			return &p
+		}
+	}
+	return nil
+}
+
 // judge collects the problems of one topic.
 type judge struct {
+	plan     *Plan
 	topic    *Topic
 	settings Settings
-	tool     string
 	problems []Problem
 }
 
@@ -54,18 +64,17 @@ func KeepsState(ctx context.Context, admin *kadm.Client, topic string) error {
 	if err != nil {
 		return err
 	}
-	j := judge{topic: &Topic{Name: topic, Kind: State}, settings: settings[topic]}
-	if j.policy(); len(j.problems) > 0 {
-		return &j.problems[0]
+	for _, p := range new(Plan).content(&Topic{Kind: State, Name: topic}, settings[topic], time.Time{}).problems {
+		return &p
 	}
 	return nil
 }
 
 // content judges what becomes of records once they are written.
 func (p *Plan) content(t *Topic, s Settings, now time.Time) *judge {
-	j := &judge{topic: t, settings: s, tool: p.Tool}
+	j := &judge{plan: p, topic: t, settings: s}
 	j.policy()
-	if t.Kind == Records {
+	if t.Kind == Records || t.Kind == Markers {
 		j.times(now)
 	}
 	return j
@@ -79,18 +88,19 @@ func (j *judge) add(problem Problem, setting, why, do string) {
 
 // alter returns the command that changes a setting.
 func (j *judge) alter(setting, value string) string {
-	return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", cmp.Or(j.tool, anyTool), j.topic.Name, setting, value)
+	return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", cmp.Or(j.plan.Tool, anyTool), j.topic.Name, setting, value)
 }
 
 // policy judges which records the brokers remove, or reject because they have no key.
 func (j *judge) policy() {
+	kind := j.topic.Kind
+	keyless := kind == Markers || kind == Records && j.plan.Inline
 	switch {
-	case j.settings[cleanupPolicy] == "":
-	case j.topic.Kind == State && j.settings.deletes():
+	case kind == State && j.settings.deletes():
 		j.add(Problem{Failed: true}, cleanupPolicy, "retention would delete progress", j.alter(cleanupPolicy, "compact"))
-	case j.topic.Keyless && j.settings.Compacted():
+	case keyless && j.settings.Compacted():
 		do := j.alter(cleanupPolicy, "delete")
-		if j.topic.Kind == Records {
+		if kind == Records {
 			do = "set BRIDGE_RESOLVED_TO=topic (or off), or run " + do
 		}
 		j.add(Problem{Failed: true, Lasting: true}, cleanupPolicy,
@@ -111,9 +121,12 @@ func (j *judge) times(now time.Time) {
 				j.alter(name, strconv.FormatInt(math.MaxInt64, 10)))
 		}
 	}
-	if age, deletes := j.settings.deletesHistory(j.topic.Oldest, now); deletes {
+	// The ends of transactions have the time of writing, but protect only what is in one file with them: brokers start a
+	// new file when times differ by segment.ms, and apply the retention before a transaction ends, too.
+	oldest := j.topic.Oldest
+	if age, deletes := j.settings.deletesAfter(); deletes && !oldest.IsZero() && now.Sub(oldest) > age {
 		j.add(Problem{}, retention, fmt.Sprintf("records have the times of their events, and the oldest is of %s: "+
-			"records older than %s may be deleted at once", j.topic.Oldest.UTC().Format(time.RFC3339), age),
+			"records older than %s may be deleted at once", oldest.UTC().Format(time.RFC3339), age),
 			"keep them until consumers have read them: "+j.alter(retention, forever))
 	}
 }

@@ -1,0 +1,42 @@
+package change
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"blobfeed/offsets"
+)
+
+// Reset removes the state.
+func Reset() Kind {
+	return Kind{
+		fill:  func(s *offsets.State, p *Plan) error { planReset(s, p); return nil },
+		apply: func(ctx context.Context, s *offsets.Seized) error { return s.Reset(ctx) },
+	}
+}
+
+func planReset(s *offsets.State, p *Plan) {
+	if f := s.Frontier; f != nil {
+		p.add("feed", f.Feed, "")
+		p.add("goes on at", place(f), "BRIDGE_START of the next start")
+		p.add("resolved", f.Resolved, "")
+		for _, name := range slices.Sorted(maps.Keys(f.Settings)) {
+			p.add("frozen "+name, f.Settings[name], "as the next start says")
+		}
+		if topics := slices.Sorted(maps.Keys(f.Topics)); len(topics) > 0 {
+			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events come again, markers begin anew, "+
+				"and with other settings keys may move. Use new topics, or delete these, where consumers rely on that.", strings.Join(topics, ", "))
+		}
+	} else {
+		p.note("There is no progress: the next start is a first start already.")
+	}
+	for lease, cur := range s.Cursors {
+		if cur != nil {
+			p.add(fmt.Sprintf("lease %d", lease), fmt.Sprintf("%s, %d events", cmp.Or(cur.Segment.String(), "-"), cur.Counts.Read), "")
+		}
+	}
+}
