@@ -195,6 +195,9 @@ func TestManual(t *testing.T) {
 		}
 		_, _, usage := call(t, v.name, "--help")
 		for _, flag := range regexp.MustCompile(`(?m)^  -([a-z]+)`).FindAllStringSubmatch(usage, -1) {
+			if flag[1] == "config" && strings.Contains(string(text), "`--config FILE`") {
+				continue // said once of all verbs
+			}
 			if !strings.Contains(section, "--"+flag[1]) {
 				t.Errorf("docs/cli.md: %s does not have --%s", v.name, flag[1])
 			}

@@ -53,7 +53,7 @@ func failuresAt(t *testing.T, address string) []status.Failure {
 func TestQuiet(t *testing.T) {
 	fake := fakebroker.New(t)
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
-		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
+		"DEBUG": "quiet_interval=50ms,report_interval=100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -108,7 +108,7 @@ func registryAdvice(err error) string {
 		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
 	}
 	if !errors.As(err, &answer) {
-		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA)"
+		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:

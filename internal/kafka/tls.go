@@ -16,12 +16,11 @@ type TLS struct {
 	CAFile            string // PEM; only these authorities are trusted. "": the system's
 	CertFile, KeyFile string // PEM, for brokers that verify clients by certificates
 	ServerName        string // the name in the brokers' certificates; "": that of the address
-	SkipVerify        bool   // trust any broker: for tests
 }
 
 // Config returns the configuration of a connection, from the files as they are now.
 func (t *TLS) Config() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.SkipVerify}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
