@@ -74,7 +74,8 @@ func (c *Config) Advice(now time.Time) (advice []string) {
 		}
 	}
 	if end, err := time.Parse(time.RFC3339, q.Get("se")); err == nil && end.Sub(now) < soon {
-		advice = append(advice, fmt.Sprintf("the signature ends at %s; replace its file in time, it is read again", end.Format(time.RFC3339)))
+		advice = append(advice, fmt.Sprintf("the signature ends at %s; replace its file in time, it is read again",
+			end.Format(time.RFC3339)))
 	}
 	return advice
 }

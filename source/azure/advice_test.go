@@ -43,17 +43,19 @@ func TestAdvice(t *testing.T) {
 		Config
 		says []string
 	}{
-		"role":            {Config{Auth: "default"}, nil},
-		"key":             {Config{Auth: "shared_key", Key: "x"}, []string{"account key"}},
-		"key in a string": {Config{Auth: "connection_string", ConnectionString: "AccountName=a;AccountKey=b"}, []string{"account key"}},
-		"enough":          {Config{Auth: "sas", SAS: "?sp=rl&se=2027-01-01T00:00:00Z&sig=x"}, nil},
+		"role": {Config{Auth: "default"}, nil},
+		"key":  {Config{Auth: "shared_key", Key: "x"}, []string{"account key"}},
+		"key in a string": {Config{Auth: "connection_string", ConnectionString: "AccountName=a;AccountKey=b"},
+			[]string{"account key"}},
+		"enough": {Config{Auth: "sas", SAS: "?sp=rl&se=2027-01-01T00:00:00Z&sig=x"}, nil},
 		"of the account": {Config{Auth: "sas", SAS: "sp=rl&ss=b&srt=co&se=2027-01-01T00:00:00Z"},
 			[]string{"all its containers"}},
 		"of a container": {Config{Auth: "sas", SAS: "sp=rl&sr=c&se=2027-01-01T00:00:00Z"}, nil},
 		"too much":       {Config{Auth: "sas", SAS: "sp=rwdl&se=2027-01-01T00:00:00Z"}, []string{"enough"}},
 		"too little":     {Config{Auth: "sas", SAS: "sp=r&se=2027-01-01T00:00:00Z"}, []string{"needed"}},
 		"ends":           {Config{Auth: "sas", SAS: "sp=rl&se=2026-05-02T00:00:00Z"}, []string{"2026-05-02"}},
-		"in a string":    {Config{Auth: "connection_string", ConnectionString: "BlobEndpoint=https://a;SharedAccessSignature=sp=rwl"}, []string{"enough"}},
+		"in a string": {Config{Auth: "connection_string",
+			ConnectionString: "BlobEndpoint=https://a;SharedAccessSignature=sp=rwl"}, []string{"enough"}},
 	} {
 		advice := c.Advice(now)
 		if len(advice) != len(c.says) {

@@ -28,7 +28,8 @@ type Config struct {
 	Key, SAS, ConnectionString     string // for the ways of these names
 	Tenant, ClientID, ClientSecret string // for those of Entra ID; "": as the environment says
 	TokenFile                      string // for workload_identity; "": as the environment says
-	Authority                      string // https://login.microsoftonline.com or that of another cloud; "": as the environment says
+	// https://login.microsoftonline.com or that of another cloud; "": as the environment says
+	Authority string
 
 	Transport policy.Transporter // nil: one that follows no redirect
 	Retry     policy.RetryOptions
@@ -36,12 +37,14 @@ type Config struct {
 	Timeout time.Duration
 	// Observe is told of every request, each try: op is list or read, status 0 where there was no answer.
 	Observe func(op string, status int, took time.Duration, received int64)
-	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil: never.
+	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil:
+	// never.
 	Renew func() (Config, error)
 }
 
 // Auths are the ways to authenticate.
-var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas", "connection_string", "anonymous"}
+var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas",
+	"connection_string", "anonymous"}
 
 // New returns the store. It asks the service nothing yet.
 func New(c Config) (*Store, error) {
@@ -56,7 +59,8 @@ func New(c Config) (*Store, error) {
 	if account == "" {
 		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
 	}
-	s := &Store{id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), account: account, config: c}
+	s := &Store{id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container),
+		account: account, config: c}
 	s.client.Store(cl)
 	return s, nil
 }
@@ -72,7 +76,8 @@ func (c *Config) transport() policy.Transporter {
 func (c *Config) client(name string) (cl *container.Client, account string, err error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
-		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
+		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond,
+			MaxRetryDelay: 20 * time.Second}
 	}
 	if c.Observe != nil {
 		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
@@ -101,7 +106,8 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		if c.SAS == "" {
 			return nil, "", errors.New("there is no shared access signature")
 		}
-		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"), options)
+		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
+			options)
 	case "shared_key":
 		cred, kerr := container.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
@@ -141,7 +147,8 @@ func private(text string) error {
 func endpoint(text string) (where, account string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", "", errors.New("want https://<account>.blob.core.windows.net") // not what it is: that may hold a secret
+		// not what it is: that may hold a secret
+		return "", "", errors.New("want https://<account>.blob.core.windows.net")
 	}
 	if u.RawQuery != "" || u.User != nil {
 		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")

@@ -19,10 +19,12 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 	}
 	switch c.Auth {
 	case "default", "":
-		cred, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: o, TenantID: c.Tenant, DisableInstanceDiscovery: other})
+		cred, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: o,
+			TenantID: c.Tenant, DisableInstanceDiscovery: other})
 	case "workload_identity":
 		cred, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-			ClientOptions: o, ClientID: c.ClientID, TenantID: c.Tenant, TokenFilePath: c.TokenFile, DisableInstanceDiscovery: other})
+			ClientOptions: o, ClientID: c.ClientID, TenantID: c.Tenant, TokenFilePath: c.TokenFile,
+			DisableInstanceDiscovery: other})
 	case "managed_identity":
 		m := azidentity.ManagedIdentityCredentialOptions{ClientOptions: o}
 		if c.ClientID != "" { // user assigned

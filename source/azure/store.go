@@ -181,7 +181,8 @@ type about struct {
 
 // read makes one request.
 func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, a about, err error) {
-	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
+	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx,
+		&blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
 		return 0, about{}, nil
 	}
@@ -258,11 +259,13 @@ func (e *quietError) Unwrap() error { return e.err }
 // renewEvery keeps a service that refuses everything from making us read the settings all the time.
 const renewEvery = 5 * time.Second
 
-// failed explains err. If the service refuses the credentials, they are read anew: a signature expires, a key is rotated,
-// and whoever runs the bridge replaces the file. The request is not made again here; the caller tries again anyway.
+// failed explains err. If the service refuses the credentials, they are read anew: a signature expires, a key is
+// rotated, and whoever runs the bridge replaces the file. The request is not made again here; the caller tries again
+// anyway.
 func (s *Store) failed(err error) error {
 	var status *azcore.ResponseError
-	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized) {
+	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden ||
+		status.StatusCode == http.StatusUnauthorized) {
 		if rerr := s.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", explain(err), rerr)
 		}
@@ -281,7 +284,8 @@ func (s *Store) renew() error {
 	if err != nil {
 		return err
 	}
-	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
+	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString &&
+		c.ClientSecret == s.config.ClientSecret {
 		return nil
 	}
 	cl, _, err := c.client(Container)

@@ -54,8 +54,8 @@ var troubles = map[string]func(w http.ResponseWriter, r *http.Request, b *blobs)
 	},
 }
 
-// Whatever goes wrong, with whichever request: as long as it does, the reader has an error and no event too few behind it;
-// when it is over, the reader has all events. It is never the end of the feed.
+// Whatever goes wrong, with whichever request: as long as it does, the reader has an error and no event too few behind
+// it; when it is over, the reader has all events. It is never the end of the feed.
 func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 	want := []string{"a", "b", "c"}
 	b := feed()
@@ -85,7 +85,8 @@ func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 		b.ServeHTTP(w, r)
 	}))
 	t.Cleanup(s.Close)
-	store, err := New(Config{Endpoint: s.URL + "/acct", Auth: "anonymous", Retry: policy.RetryOptions{MaxRetries: 2, RetryDelay: time.Microsecond, MaxRetryDelay: time.Microsecond}})
+	store, err := New(Config{Endpoint: s.URL + "/acct", Auth: "anonymous", Retry: policy.RetryOptions{MaxRetries: 2,
+		RetryDelay: time.Microsecond, MaxRetryDelay: time.Microsecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +102,8 @@ func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 					t.Errorf("it does not say what to do: %v", err)
 				}
 				trouble(1, match, f)
-				if ids, err = read(t.Context(), store); err != nil { // not all of it is tried again below; the engine does
+				// not all of it is tried again below; the engine does
+				if ids, err = read(t.Context(), store); err != nil {
 					ids, err = read(t.Context(), store)
 				}
 				if err != nil || !slices.Equal(ids, want) {
@@ -126,7 +128,8 @@ func TestShortBodies(t *testing.T) {
 		})
 		p := make([]byte, 20)
 		n, err := store.ReadAt(t.Context(), "x", p, 0)
-		if want := (len(content) + portion - 1) / portion; err != nil || string(p[:n]) != content || requests() != want {
+		if want := (len(content) + portion - 1) / portion; err != nil || string(p[:n]) != content ||
+			requests() != want {
 			t.Errorf("portions of %d: %q, %v in %d requests, want %d", portion, p[:n], err, requests(), want)
 		}
 	}
@@ -178,13 +181,15 @@ func (w waiting) Read([]byte) (int, error) {
 }
 
 // fakeTime runs f with a store, of the settings that are used in earnest, whose n-th request handle answers.
-func fakeTime(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int), f func(t *testing.T, s *Store, requests func() int)) {
+func fakeTime(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n int),
+	f func(t *testing.T, s *Store, requests func() int)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := 0
-		store, err := New(Config{Endpoint: "http://storage.invalid/acct", Auth: "anonymous", Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			n++
-			handle(w, r, n)
-		})}})
+		store, err := New(Config{Endpoint: "http://storage.invalid/acct", Auth: "anonymous",
+			Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				n++
+				handle(w, r, n)
+			})}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -206,8 +211,10 @@ func TestRetryAfter(t *testing.T) {
 				began := time.Now()
 				p := make([]byte, 10)
 				n, err := s.ReadAt(t.Context(), "x", p, 0)
-				if took := time.Since(began); err != nil || string(p[:n]) != content || requests() != 3 || took != 14*time.Second {
-					t.Errorf("%s: %s after %d: %q, %v, %d requests in %v", header[0], header[1], status, p[:n], err, requests(), took)
+				if took := time.Since(began); err != nil || string(p[:n]) != content || requests() != 3 ||
+					took != 14*time.Second {
+					t.Errorf("%s: %s after %d: %q, %v, %d requests in %v", header[0], header[1], status, p[:n], err,
+						requests(), took)
 				}
 			})
 		}
@@ -234,15 +241,18 @@ func TestTimeouts(t *testing.T) {
 				began := time.Now()
 				p := make([]byte, 10)
 				n, err := s.ReadAt(t.Context(), "x", p, 0)
-				if took := time.Since(began); err != nil || string(p[:n]) != content || requests() != 2 || took < time.Minute || took > 2*time.Minute {
+				if took := time.Since(began); err != nil || string(p[:n]) != content || requests() != 2 ||
+					took < time.Minute || took > 2*time.Minute {
 					t.Errorf("once: %q, %v, %d requests in %v", p[:n], err, requests(), took)
 				}
 			})
-			fakeTime(t, func(w http.ResponseWriter, r *http.Request, _ int) { hang(w, r) }, func(t *testing.T, s *Store, _ func() int) {
-				if n, err := s.ReadAt(t.Context(), "x", make([]byte, 10), 0); name == "no answer" && (n != 0 || err == nil) {
-					t.Errorf("always: %d, %v", n, err)
-				}
-			})
+			fakeTime(t, func(w http.ResponseWriter, r *http.Request, _ int) { hang(w, r) },
+				func(t *testing.T, s *Store, _ func() int) {
+					if n, err := s.ReadAt(t.Context(), "x", make([]byte, 10), 0); name == "no answer" && (n != 0 ||
+						err == nil) {
+						t.Errorf("always: %d, %v", n, err)
+					}
+				})
 		})
 	}
 }
@@ -279,18 +289,19 @@ func TestRequestsEndWithTheirContext(t *testing.T) {
 			if name == "in the body" && what != "ReadAt" {
 				continue // serve knows ranges only
 			}
-			fakeTime(t, func(w http.ResponseWriter, r *http.Request, _ int) { handle(w, r) }, func(t *testing.T, s *Store, requests func() int) {
-				ctx, cancel := context.WithCancel(t.Context())
-				began := time.Now()
-				done := make(chan error, 1)
-				go func() { done <- call(ctx, s) }()
-				synctest.Wait() // it hangs
-				cancel()
-				err := <-done
-				if took := time.Since(began); !errors.Is(err, context.Canceled) || took != 0 || requests() != 1 {
-					t.Errorf("%s, %s: %v after %v and %d requests", what, name, err, took, requests())
-				}
-			})
+			fakeTime(t, func(w http.ResponseWriter, r *http.Request, _ int) { handle(w, r) },
+				func(t *testing.T, s *Store, requests func() int) {
+					ctx, cancel := context.WithCancel(t.Context())
+					began := time.Now()
+					done := make(chan error, 1)
+					go func() { done <- call(ctx, s) }()
+					synctest.Wait() // it hangs
+					cancel()
+					err := <-done
+					if took := time.Since(began); !errors.Is(err, context.Canceled) || took != 0 || requests() != 1 {
+						t.Errorf("%s, %s: %v after %v and %d requests", what, name, err, took, requests())
+					}
+				})
 		}
 	}
 	store, _ := server(t, func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) })
