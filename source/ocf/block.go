@@ -102,11 +102,13 @@ func (h *Header) decode(r *reader, b Block, evs []Event) ([]Event, error) {
 	for i := range b.Count {
 		evs = evs[:i+1]
 		if err := h.Plan.decode(r, &evs[i]); err != nil {
-			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i), Err: err}
+			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i),
+				Err: err}
 		}
 	}
 	if left := len(r.rest()); left > 0 {
-		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block", left)}
+		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block",
+			left)}
 	}
 	return evs, nil
 }

@@ -43,7 +43,8 @@ type field struct {
 
 var primitives = map[string]*schema{
 	"null": {kind: kNull, empty: true}, "boolean": {kind: kBoolean}, "int": {kind: kInt}, "long": {kind: kInt},
-	"float": {kind: kFloat}, "double": {kind: kDouble}, "string": {kind: kString}, "bytes": {kind: kString, bytes: true},
+	"float": {kind: kFloat}, "double": {kind: kDouble}, "string": {kind: kString},
+	"bytes": {kind: kString, bytes: true},
 }
 
 const (
