@@ -61,7 +61,8 @@ func (r *ShardReader) current() (chunk, error) {
 	switch {
 	case found && r.pos.Offset > r.chunks[i].size:
 		c := r.chunks[i]
-		return c, &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size), Hint: hintPosition}
+		return c, &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes",
+			c.size), Hint: hintPosition}
 	case found:
 		return r.chunks[i], nil
 	case i < len(r.chunks):
@@ -73,7 +74,8 @@ func (r *ShardReader) current() (chunk, error) {
 }
 
 func (r *ShardReader) gone(reason string) error {
-	return &DamageError{Blob: chunkName(r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
+	return &DamageError{Blob: chunkName(r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason,
+		Hint: hintGone}
 }
 
 func (r *ShardReader) last(c chunk) bool { return c.index == r.chunks[len(r.chunks)-1].index }

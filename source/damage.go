@@ -54,7 +54,8 @@ func (r *ShardReader) damaged(d *DamageError) error {
 	return d
 }
 
-// Loss is what is left out where reading goes on behind damage: the bytes From to To of a chunk, none of one that is gone.
+// Loss is what is left out where reading goes on behind damage: the bytes From to To of a chunk, none of one that is
+// gone.
 type Loss struct {
 	Blob     string
 	Chunk    int

@@ -38,7 +38,8 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 	if err := f.document(ctx, name, &doc); err != nil {
 		return Manifest{}, err
 	}
-	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil, "chunkFilePaths": doc.Paths == nil} {
+	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil,
+		"chunkFilePaths": doc.Paths == nil} {
 		if missing {
 			return Manifest{}, fmt.Errorf("parsing %s: it has no %s", name, field)
 		}

@@ -23,8 +23,8 @@ type Batch struct {
 // headerRead is what is read of a chunk for its header alone: real ones are below 3 KiB.
 const headerRead = 16 << 10
 
-// ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. After an error its
-// position is where it was, and the call can be made again.
+// ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. After an error
+// its position is where it was, and the call can be made again.
 type ShardReader struct {
 	feed    *Feed
 	segment Segment
@@ -79,8 +79,8 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		return err
 	}
 	if !finalized && len(chunks) > max(1, len(r.chunks)) {
-		// A chunk with a successor is complete, but a listing is not one moment: bytes may have come to it after its line
-		// was made and before the successor's. A second listing has its final size; what is new in that one waits.
+		// A chunk with a successor is complete, but a listing is not one moment: bytes may have come to it after its
+		// line was made and before the successor's. A second listing has its final size; what is new in that one waits.
 		again, err := r.list(ctx)
 		if err != nil {
 			return err
@@ -172,7 +172,8 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 			}
 			if !errors.Is(err, ocf.ErrShort) {
 				b.Blob, b.Chunk, b.Offset = c.name, c.index, off
-				return r.damaged(&DamageError{Blob: c.name, Offset: off, Kind: BadBytes, Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
+				return r.damaged(&DamageError{Blob: c.name, Offset: off, Kind: BadBytes,
+					Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
 			}
 		}
 		more, err := r.fill(ctx, c, off, r.feed.opt.ReadSize)
@@ -200,7 +201,8 @@ func (r *ShardReader) open(ctx context.Context, c chunk) error {
 			return nil
 		}
 		if !errors.Is(err, ocf.ErrShort) {
-			return r.damaged(&DamageError{Blob: c.name, Kind: BadBytes, Reason: "the header can't be read", Err: err, Hint: hintBytes})
+			return r.damaged(&DamageError{Blob: c.name, Kind: BadBytes, Reason: "the header can't be read", Err: err,
+				Hint: hintBytes})
 		}
 		more, err := r.fill(ctx, c, 0, size)
 		if err != nil {
@@ -220,8 +222,8 @@ func (r *ShardReader) have(off int64) []byte {
 	return r.window[off-r.at:]
 }
 
-// fill reads size bytes or more behind what is here from off on, up to the listed size. more is false if there is nothing
-// to read. The window's memory is used again: events are copies.
+// fill reads size bytes or more behind what is here from off on, up to the listed size. more is false if there is
+// nothing to read. The window's memory is used again: events are copies.
 func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more bool, err error) {
 	kept := r.have(off)
 	from := off + int64(len(kept))
@@ -237,7 +239,8 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
 	}
 	if got == 0 {
-		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintPosition}
+		return false, &DamageError{Blob: c.name, Offset: from,
+			Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintPosition}
 	}
 	r.grow = int64(len(r.window))
 	return true, nil
