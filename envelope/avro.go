@@ -14,8 +14,8 @@ func appendAvroString(b []byte, s string) []byte {
 	return insertSize(appendValid(b, s), from)
 }
 
-// valid says whether s is UTF-8. Strings of the feed are mostly ASCII and longer than a word: of those it takes half the time of
-// utf8.ValidString, which looks at what is left behind the last whole word byte by byte.
+// valid says whether s is UTF-8. Strings of the feed are mostly ASCII and longer than a word: of those it takes half
+// the time of utf8.ValidString, which looks at what is left behind the last whole word byte by byte.
 func valid(s string) bool {
 	const high = 0x8080808080808080
 	var seen uint64

@@ -151,7 +151,8 @@ func (d *avroReader) read(s avro.Schema, b branches) any {
 // random returns an event made of a number: every field empty, plain or odd.
 func random(seed uint64) ocf.Event {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	texts := []string{"", "", "a", "image/png", "a b&<>\"\\\n", "é😀\u2028", "bad\xff\xfeutf8", strings.Repeat("long/", 40)}
+	texts := []string{"", "", "a", "image/png", "a b&<>\"\\\n", "é😀\u2028", "bad\xff\xfeutf8",
+		strings.Repeat("long/", 40)}
 	s := func() string { return texts[rng.IntN(len(texts))] }
 	pairs := func() (p []ocf.Pair) {
 		for range rng.IntN(4) {
@@ -160,10 +161,12 @@ func random(seed uint64) ocf.Event {
 		return p
 	}
 	ev := ocf.Event{
-		SchemaVersion: rng.Int64N(9), Topic: s(), Subject: subjectPrefix + "c" + strings.ReplaceAll(s(), "/", "") + "/blobs/b" + s(),
+		SchemaVersion: rng.Int64N(9), Topic: s(), Subject: subjectPrefix + "c" + strings.ReplaceAll(s(), "/",
+			"") + "/blobs/b" + s(),
 		EventType: []string{"BlobCreated", "BlobDeleted", "BlobTierChanged", "Brand\xffNew"}[rng.IntN(4)],
 		EventTime: time.Unix(rng.Int64N(9e9), rng.Int64N(1e9)/100*100).UTC().Format("2006-01-02T15:04:05.0000000Z"),
-		ID:        s(), API: s(), ClientRequestID: s(), RequestID: s(), ETag: s(), ContentType: s(), BlobType: s(), BlobVersion: s(),
+		ID:        s(), API: s(), ClientRequestID: s(), RequestID: s(), ETag: s(), ContentType: s(), BlobType: s(),
+		BlobVersion:      s(),
 		ContainerVersion: s(), BlobTier: s(), URL: s(), Sequencer: fmt.Sprintf("%x", rng.Uint64()), Snapshot: s(),
 		PreviousInfo: pairs(), AsyncOperationInfo: pairs(), RestorePointMarker: pairs(), Extra: pairs(),
 	}
@@ -171,7 +174,8 @@ func random(seed uint64) ocf.Event {
 		ev.ContentLength, ev.HasContentLength = rng.Int64()>>rng.IntN(64)-rng.Int64N(2)*1000, true
 	}
 	for range rng.IntN(3) {
-		ev.BlobPropertiesUpdated = append(ev.BlobPropertiesUpdated, ocf.PropertyChange{Name: s(), Current: s(), Previous: s()})
+		ev.BlobPropertiesUpdated = append(ev.BlobPropertiesUpdated, ocf.PropertyChange{Name: s(), Current: s(),
+			Previous: s()})
 		ev.BlobTagsUpdated = append(ev.BlobTagsUpdated, ocf.TagSet{Name: s(), Tags: pairs()})
 	}
 	return ev
@@ -182,7 +186,8 @@ func oracles(t testing.TB) (all [][2]*Encoder) {
 	for _, env := range []Envelope{Wrapped, Bare, Enriched} {
 		for _, diff := range []bool{false, true} {
 			o := Defaults(Avro, env)
-			o.Topic, o.Account, o.AvroTimestamps, o.Diff, o.TopicInValue = "a-topic", "acct", Text, diff && env != Bare, diff
+			o.Topic, o.Account, o.AvroTimestamps, o.Diff, o.TopicInValue = "a-topic", "acct", Text, diff &&
+				env != Bare, diff
 			o.Register = func(Subject) (int, error) { return 7, nil }
 			o.Now = func() int64 { return 1759644428999999999 }
 			if env == Wrapped {
@@ -318,9 +323,12 @@ func FuzzAvro(f *testing.F) {
 // The time of an event is a number of the unit that was asked for, and null where it is unknown.
 func TestAvroTimestamps(t *testing.T) {
 	for unit, want := range map[AvroTimestamps]string{
-		Micros: `{"long":1759644428000000}`, Millis: `{"long":1759644428000}`, Text: `{"string":"2025-10-05T06:07:08.0000001Z"}`,
+		Micros: `{"long":1759644428000000}`, Millis: `{"long":1759644428000}`,
+		Text: `{"string":"2025-10-05T06:07:08.0000001Z"}`,
 	} {
-		o := Options{Format: Avro, Topic: "t", AvroTimestamps: unit, Register: func(Subject) (int, error) { return 1, nil }, Diff: true}
+		o := Options{Format: Avro, Topic: "t", AvroTimestamps: unit, Register: func(Subject) (int, error) {
+			return 1, nil
+		}, Diff: true}
 		e := encoder(t, o)
 		var r Record
 		for _, ev := range made()[:2] {
@@ -328,7 +336,8 @@ func TestAvroTimestamps(t *testing.T) {
 				t.Fatal(err)
 			}
 			text := avroJSON(t, e.schemas()[0].Schema, r.Value)
-			if r.Kind == Upsert && !strings.Contains(text, `"event_time":`+want) || r.Kind == Delete && !strings.Contains(text, `"event_time":null`) {
+			if r.Kind == Upsert && !strings.Contains(text, `"event_time":`+want) ||
+				r.Kind == Delete && !strings.Contains(text, `"event_time":null`) {
 				t.Errorf("%s: %s", unit, text)
 			}
 		}

@@ -3,8 +3,8 @@ package envelope
 import "blobfeed/source/ocf"
 
 // blobBefore fills prev with what ev tells of the row before it, unless prev is nil, and reports whether it tells
-// anything. It never guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which is
-// the deletion's own.
+// anything. It never guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which
+// is the deletion's own.
 func blobBefore(ev, prev *ocf.Event) (told bool) {
 	if prev == nil {
 		prev = new(ocf.Event) // stays on the stack

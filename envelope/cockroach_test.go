@@ -60,7 +60,8 @@ func theirs(t *testing.T, o Options, tab table, ids map[string]int) (*Encoder, f
 }
 
 func at12(eventType string) *ocf.Event {
-	return &ocf.Event{EventType: eventType, Subject: subjectPrefix + "c/blobs/b", EventTime: "1970-01-01T00:00:00.000000001Z", Sequencer: "2"}
+	return &ocf.Event{EventType: eventType, Subject: subjectPrefix + "c/blobs/b",
+		EventTime: "1970-01-01T00:00:00.000000001Z", Sequencer: "2"}
 }
 
 // optionsOf parses the name of a case, such as "wrapped,updated,diff".
@@ -239,9 +240,11 @@ func TestCockroachEnriched(t *testing.T) {
 	fixture(t, "enriched_full_fidelity_example.json", &x)
 	fixture(t, "enriched_full_fidelity_example.json", &whole)
 	id := constant("id", x.Payload.After["id"].(string))
-	products := table{name: "products", key: []column{id}, before: func(_, _ *ocf.Event) bool { return true }, columns: []column{
-		id, constant("name", x.Payload.After["name"].(string)), {name: "price", field: decimal{text(func(*row) string { return "12.50" })}},
-	}}
+	products := table{name: "products", key: []column{id}, before: func(_, _ *ocf.Event) bool { return true },
+		columns: []column{
+			id, constant("name", x.Payload.After["name"].(string)),
+			{name: "price", field: decimal{text(func(*row) string { return "12.50" })}},
+		}}
 	for name, v := range x.Payload.Source {
 		switch v := v.(type) {
 		case string:
@@ -252,7 +255,8 @@ func TestCockroachEnriched(t *testing.T) {
 			products.source = append(products.source, column{name: name, field: list{v[0].(string)}})
 		}
 	}
-	o := Options{Envelope: Enriched, Properties: Source | Schema, Diff: true, MVCCTimestamp: true, Updated: true, KeyInValue: true}
+	o := Options{Envelope: Enriched, Properties: Source | Schema, Diff: true, MVCCTimestamp: true, Updated: true,
+		KeyInValue: true}
 	o.Now = func() int64 { n, _ := x.Payload.TSNs.Int64(); return n }
 	_, encode := theirs(t, o, products, nil)
 	ev := at12("BlobPropertiesUpdated")
@@ -289,7 +293,8 @@ func TestCockroachEnriched(t *testing.T) {
 			t.Errorf("the schema has no field %v: %v", f, got.Schema.Fields)
 		}
 	}
-	if got.Schema.Type != x.Shape.Type || got.Schema.Optional != x.Shape.Optional || !strings.HasSuffix(got.Schema.Name, ".Envelope") {
+	if got.Schema.Type != x.Shape.Type || got.Schema.Optional != x.Shape.Optional ||
+		!strings.HasSuffix(got.Schema.Name, ".Envelope") {
 		t.Errorf("%+v", got.Schema)
 	}
 }

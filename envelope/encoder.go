@@ -68,7 +68,8 @@ func NewEncoder(o Options) (*Encoder, error) {
 			return nil, fmt.Errorf("registering the schema of %s: %w", s.Name, err)
 		}
 		if id < 0 || id > math.MaxInt32 {
-			return nil, fmt.Errorf("registering the schema of %s: its id %d is no positive number of 32 bits", s.Name, id)
+			return nil, fmt.Errorf("registering the schema of %s: its id %d is no positive number of 32 bits", s.Name,
+				id)
 		}
 		ids[s.Name] = id
 	}

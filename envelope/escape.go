@@ -12,8 +12,8 @@ const maxTopic = 249
 // escaped matches what an escape looks like. In a name such text is escaped itself, so that escaping can be undone.
 var escaped = regexp.MustCompile(`_u[0-9a-fA-F]{2,8}_`)
 
-// KafkaName escapes what a topic can't be called as CockroachDB does: _u, the rune in hexadecimal, _. What is longer than
-// 249 bytes is cut.
+// KafkaName escapes what a topic can't be called as CockroachDB does: _u, the rune in hexadecimal, _. What is longer
+// than 249 bytes is cut.
 func KafkaName(s string) string {
 	if s == "." || s == ".." {
 		return strings.Repeat("_u002e_", len(s))

@@ -20,7 +20,8 @@ type row struct {
 	told                     bool   // something
 }
 
-// field is the type of a column, and where its value is found. Everything may be null; it is where the feed has nothing.
+// field is the type of a column, and where its value is found. Everything may be null; it is where the feed has
+// nothing.
 type field interface {
 	json(b []byte, r *row) []byte
 	avro(b []byte, r *row) []byte // a union of null and the type

@@ -10,7 +10,8 @@ const typePrefix = "Microsoft.Storage."
 var specVersion = []byte("1.0")
 
 // cloudEventNames are the headers of every record, in their order.
-var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated", "sequence", "position"}
+var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated",
+	"sequence", "position"}
 
 // markerNames are the headers of markers. By these consumers tell markers from records, and what markers promise.
 var markerNames = [...]string{"resolved", "seek", "gap", "feed"}

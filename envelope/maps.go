@@ -131,5 +131,6 @@ func sortEntries[T any](entries []T, name func(T) string) {
 func mapOf(values string) string { return `{"type":"map","values":` + values + `}` }
 
 func connectMap(optional bool, values string) string {
-	return `"keys": {` + connectType(false, "string") + `}, ` + connectType(optional, "map") + `, "values": {` + values + `}`
+	return `"keys": {` + connectType(false, "string") + `}, ` + connectType(optional, "map") + `, "values": {` +
+		values + `}`
 }

@@ -52,8 +52,8 @@ func (e *Encoder) setIDs(ids map[string]int) {
 	}
 }
 
-// KeyID is the id of the schema that keys are written with, 0 where they have none. It is part of the key, so another one
-// moves keys to other partitions.
+// KeyID is the id of the schema that keys are written with, 0 where they have none. It is part of the key, so another
+// one moves keys to other partitions.
 func (e *Encoder) KeyID() int {
 	if e.o.KeyFormat != KeyAvro {
 		return 0
