@@ -54,8 +54,8 @@ type run struct {
 	failures   []string
 }
 
-// Run carries out the plan of a seed and judges what came of it. The error is of the run, not of the program: then nothing is
-// known.
+// Run carries out the plan of a seed and judges what came of it. The error is of the run, not of the program: then
+// nothing is known.
 func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) {
 	own := spec
 	own.Seed = o.Seed
@@ -240,7 +240,9 @@ func (r *run) settle(ctx context.Context) error {
 			return false, err
 		}
 		whole := len(m.Brokers) == brokers
-		m.Topics.EachPartition(func(p kadm.PartitionDetail) { whole = whole && p.Err == nil && len(p.ISR) == len(p.Replicas) })
+		m.Topics.EachPartition(func(p kadm.PartitionDetail) {
+			whole = whole && p.Err == nil && len(p.ISR) == len(p.Replicas)
+		})
 		return whole, nil
 	})
 }
@@ -287,7 +289,8 @@ func (r *run) end(ctx context.Context, last time.Time) error {
 // verify has the program's own verb compare topic and feed: another reader, other code.
 func (r *run) verify() error {
 	log := filepath.Join(r.Dir, "verify.log")
-	i, err := Launch(r.Program, log, []string{"verify", "--feed"}, append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
+	i, err := Launch(r.Program, log, []string{"verify", "--feed"},
+		append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
 	if err != nil {
 		return err
 	}

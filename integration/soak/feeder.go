@@ -23,7 +23,8 @@ const (
 	burstOdds = 80 // one tick of so many
 )
 
-// run goes on until stop ends. A segment is begun at its hour, and the one before finalized a while later, as Azure does.
+// run goes on until stop ends. A segment is begun at its hour, and the one before finalized a while later, as Azure
+// does.
 func (f *feeder) run(ctx, stop context.Context) error {
 	t := time.NewTicker(tick)
 	defer t.Stop()
@@ -59,6 +60,7 @@ func (f *feeder) run(ctx, stop context.Context) error {
 const shards = 3
 
 func newFeed(sink feedsim.Sink, interval time.Duration) (*feedsim.Feed, error) {
-	return feedsim.New(sink, feedsim.Spec{Seed: uint64(time.Now().UnixNano()), Start: time.Now().Truncate(interval), Interval: interval,
-		Now: time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6}})
+	return feedsim.New(sink, feedsim.Spec{Seed: uint64(time.Now().UnixNano()), Start: time.Now().Truncate(interval),
+		Interval: interval,
+		Now:      time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6}})
 }

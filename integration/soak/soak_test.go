@@ -16,7 +16,8 @@ import (
 
 // TestSoak is described in doc.go. SOAK_DURATION=2h is the real thing; -artifacts keeps the program's log.
 func TestSoak(t *testing.T) {
-	o := Options{Duration: 4 * time.Minute, Block: 75 * time.Second, Interval: time.Minute, Limit: 256 * mib, Dir: t.ArtifactDir(), Logf: t.Logf}
+	o := Options{Duration: 4 * time.Minute, Block: 75 * time.Second, Interval: time.Minute, Limit: 256 * mib,
+		Dir: t.ArtifactDir(), Logf: t.Logf}
 	if text := os.Getenv("SOAK_DURATION"); text != "" {
 		var err error
 		if o.Duration, err = time.ParseDuration(text); err != nil || o.Duration < time.Hour {
