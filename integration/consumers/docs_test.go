@@ -38,7 +38,8 @@ func TestPage(t *testing.T) {
 			t.Fatalf("%s: %v", pattern, err)
 		}
 		for _, f := range files {
-			if name := "integration/consumers/" + f; (!strings.HasPrefix(f, "src/") || strings.Contains(read(t, f), begin)) && !shown[name] {
+			if name := "integration/consumers/" + f; (!strings.HasPrefix(f, "src/") ||
+				strings.Contains(read(t, f), begin)) && !shown[name] {
 				t.Errorf("the page does not show %s", name)
 			}
 		}
