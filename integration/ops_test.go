@@ -22,7 +22,8 @@ func growing(t *testing.T, settings ...string) (p *program, grow func(events int
 	t.Helper()
 	sink, source := azurite(t)
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 5, Shards: 3, EventsPerSegment: 200, Blobs: 50, Versions: []int{6}, Start: time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)})
+	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 5, Shards: 3, EventsPerSegment: 200, Blobs: 50,
+		Versions: []int{6}, Start: time.Now().UTC().Truncate(time.Hour).Add(-time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,10 +35,12 @@ func growing(t *testing.T, settings ...string) (p *program, grow func(events int
 		}
 	}
 	must(feed.Open(ctx))
-	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"POLL_INTERVAL=500ms", "QUIET_INTERVAL=500ms", "COMMIT_INTERVAL=100ms"), settings...)
 	p = start(t, []string{"run"}, settings...)
-	return p, func(events int) { t.Helper(); must(feed.Append(ctx, events, nil)) }, func() { t.Helper(); must(feed.Next(ctx)) }
+	return p, func(events int) { t.Helper(); must(feed.Append(ctx, events, nil)) },
+		func() { t.Helper(); must(feed.Next(ctx)) }
 }
 
 // Probes, status and metrics of a program at work tell the same, and the truth.
@@ -47,7 +50,8 @@ func TestEndpoints(t *testing.T) {
 	grow(30)
 	delivered := func(events int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events >= events })
+		eventually(t, 20*time.Second, "the events are delivered",
+			func() bool { return p.status(t).Totals.Events >= events })
 	}
 	delivered(30)
 	next()
@@ -63,7 +67,8 @@ func TestEndpoints(t *testing.T) {
 		return s.Position.Resolved != nil && s.Position.Headroom != nil
 	})
 	s := p.status(t)
-	if !s.Ready || s.Position.Current == "" || s.Position.Event == nil || s.Lag.Bridge == nil || *s.Lag.Bridge != 0 || s.Lag.Azure == nil || len(s.Leases) != 16 {
+	if !s.Ready || s.Position.Current == "" || s.Position.Event == nil || s.Lag.Bridge == nil || *s.Lag.Bridge != 0 ||
+		s.Lag.Azure == nil || len(s.Leases) != 16 {
 		t.Errorf("%+v", s)
 	}
 	p.expectMetric(t, "blobfeed_ready", 1)
@@ -71,7 +76,8 @@ func TestEndpoints(t *testing.T) {
 	p.expectMetric(t, "blobfeed_segments_completed_total", 1)
 	p.expectMetric(t, `blobfeed_records_produced_total{kind="resolved"}`, partitions)
 	p.expectMetric(t, `blobfeed_lag_seconds{part="bridge"}`, 0)
-	for _, series := range []string{`blobfeed_event_latency_seconds_count{stage="bridge"}`, `blobfeed_azure_requests_total{op="list",status="200"}`,
+	for _, series := range []string{`blobfeed_event_latency_seconds_count{stage="bridge"}`,
+		`blobfeed_azure_requests_total{op="list",status="200"}`,
 		`blobfeed_azure_requests_total{op="read",status="206"}`, `blobfeed_kafka_produce_records_total{node_id="1"}`} {
 		if n, ok := p.metric(t, series); !ok || n < 1 {
 			t.Errorf("%s = %v, %v", series, n, ok)
@@ -122,16 +128,19 @@ func TestIdle(t *testing.T) {
 		}
 	}
 	var p *program
-	for _, what := range []string{"the first bridge there", "a first start"} { // brokers make topics of their own for the first
+	// brokers make topics of their own for the first
+	for _, what := range []string{"the first bridge there", "a first start"} {
 		if p != nil {
 			stop(p)
 		}
 		name, topic := names(t, shared.KafkaBrokers, -1)
-		settings = []string{"NAME=" + name, "TOPIC=" + topic + ".own", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
+		settings = []string{"NAME=" + name, "TOPIC=" + topic + ".own",
+			"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
 		p = ready(what)
 		eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == 10 })
 	}
-	// What the start and the feed took is given back when nothing was delivered for a while. Symbols make the program larger.
+	// What the start and the feed took is given back when nothing was delivered for a while. Symbols make the program
+	// larger.
 	var rss float64
 	eventually(t, 3*time.Minute, "below 40 MB", func() bool {
 		rss, _ = p.metric(t, "process_resident_memory_bytes")
@@ -146,15 +155,18 @@ func TestIdle(t *testing.T) {
 func TestWatchdog(t *testing.T) {
 	dir := t.TempDir()
 	sink := feedsim.Dir(dir)
-	if err := feedsim.Write(t.Context(), sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
+	if err := feedsim.Write(t.Context(), sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	const chunk = "log/00/2026/01/01/0000/00000.avro"
-	if err := sink.Append(t.Context(), chunk, []byte("garbage, and quite a lot of it, so that it is a block")); err != nil {
+	if err := sink.Append(t.Context(), chunk,
+		[]byte("garbage, and quite a lot of it, so that it is a block")); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"SOURCE_URL="+fileURL(t, dir), "WATCHDOG_TIMEOUT=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
 	p.unready(t, 30*time.Second, "stuck: lease 0 has had work for ")
 	if _, body := get(p.url(t) + "/readyz"); !strings.Contains(body, chunk) {
@@ -168,8 +180,8 @@ func TestWatchdog(t *testing.T) {
 	}
 }
 
-// The program starts before its brokers, says so, and comes up with them. When they die, a stop waits for them, unready;
-// a second signal does not wait.
+// The program starts before its brokers, says so, and comes up with them. When they die, a stop waits for them,
+// unready; a second signal does not wait.
 func TestLifecycle(t *testing.T) {
 	own, err := stack.Start(t.Context(), stack.Options{Brokers: 1}, nil)
 	if err != nil {
@@ -192,8 +204,10 @@ func TestLifecycle(t *testing.T) {
 	if err := own.KillBroker(0); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
-		"POLL_INTERVAL=200ms", "QUIET_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SHUTDOWN_TIMEOUT=1m", "SESSION_TIMEOUT=2s", "WATCHDOG_TIMEOUT=1h")
+	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
+		"POLL_INTERVAL=200ms", "QUIET_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SHUTDOWN_TIMEOUT=1m",
+		"SESSION_TIMEOUT=2s", "WATCHDOG_TIMEOUT=1h")
 	p.unready(t, 20*time.Second, "starting: ")
 	if err := own.StartBroker(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -290,12 +304,13 @@ func TestPage(t *testing.T) {
 	}
 	s := p.status(t)
 	for what, ok := range map[string]bool{
-		"ready":              seen.Badge == "ready",
-		"the position":       strings.Contains(seen.Position, s.Position.Current),
-		"totals, live":       strings.Contains(seen.Totals, "220"),
-		"the lag's parts":    seen.Azure != "" && seen.Azure != "unknown" && seen.Ours != "" && seen.Ours != "unknown",
-		"the topic":          strings.Contains(seen.Topics, s.Topic) && strings.Contains(seen.Topics, "UTC"),
-		"leases":             strings.Contains(seen.Leases, s.Instance+" (here)") && strings.Contains(seen.Leases, "02: 0000"),
+		"ready":           seen.Badge == "ready",
+		"the position":    strings.Contains(seen.Position, s.Position.Current),
+		"totals, live":    strings.Contains(seen.Totals, "220"),
+		"the lag's parts": seen.Azure != "" && seen.Azure != "unknown" && seen.Ours != "" && seen.Ours != "unknown",
+		"the topic":       strings.Contains(seen.Topics, s.Topic) && strings.Contains(seen.Topics, "UTC"),
+		"leases": strings.Contains(seen.Leases, s.Instance+" (here)") && strings.Contains(seen.Leases,
+			"02: 0000"),
 		"no overflow":        len(seen.Overflow) == 2 && seen.Overflow["desk"] <= 0 && seen.Overflow["phone"] <= 0,
 		"contrast, light":    seen.Contrast["light"] >= 4.5,
 		"contrast, dark":     seen.Contrast["dark"] >= 4.5,

@@ -81,7 +81,8 @@ func start(t *testing.T, args []string, settings ...string) *program {
 		<-p.done
 		for _, s := range settings {
 			name, value, _ := strings.Cut(s, "=")
-			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(), "BRIDGE_"+secret) {
+			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(),
+				"BRIDGE_"+secret) {
 				text, err := os.ReadFile(value)
 				if err != nil {
 					t.Error(err)
