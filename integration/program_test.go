@@ -36,10 +36,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "bridge")
-	build := exec.Command("go", "build", "-o", binary, "blobfeed/cmd/bridge")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building the program:", err)
+	if err := stack.Build(binary, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	shared, err = stack.Get(context.Background(), nil)

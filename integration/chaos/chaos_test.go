@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -32,10 +31,8 @@ func begin(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	program, mutable = filepath.Join(dir, "bridge"), filepath.Join(dir, "mutable")
 	for out, tags := range map[string]string{program: "", mutable: "mutation"} {
-		build := exec.Command("go", "build", "-o", out, "-tags", tags, "blobfeed/cmd/bridge")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the program:", err)
+		if err := stack.Build(out, tags); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
-
 	"strings"
 	"sync"
 	"syscall"
@@ -227,14 +225,7 @@ func (r *run) end(ctx context.Context) (failures []string) {
 		note(r.instance.Wait(stopLimit))
 	}
 	note(chaos.Await(ctx, endLimit, "read to the end", r.judge.Drained))
-	log := filepath.Join(r.Dir, "verify.log")
-	verify, err := chaos.Launch(r.Program, log, []string{"verify", "--feed"}, r.env...)
-	if !note(err) {
-		return failures
-	}
-	verify.Name = "bridge verify"
-	note(verify.Wait(endLimit))
-	text, err := os.ReadFile(log)
+	text, err := chaos.Verify(r.Program, r.Dir, endLimit, r.env...)
 	note(err)
 	r.Logf("bridge verify --feed:\n%s", text)
 	return failures

@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -26,8 +25,8 @@ func TestSoak(t *testing.T) {
 		o.Block, o.Interval = 10*time.Minute, time.Hour
 	}
 	o.Program = filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command("go", "build", "-o", o.Program, "blobfeed/cmd/bridge").CombinedOutput(); err != nil {
-		t.Fatalf("building the program: %v\n%s", err, out)
+	if err := stack.Build(o.Program, ""); err != nil {
+		t.Fatal(err)
 	}
 	var err error
 	if o.Rules, err = filepath.Abs("../../deploy/prometheus/alerts.yaml"); err != nil {
