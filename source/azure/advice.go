@@ -14,7 +14,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 )
 
-// soon is when the end of a signature is worth a word.
+// soon is how long before the end of a signature there is a warning.
 const soon = 7 * 24 * time.Hour
 
 // elsewhere is a container that has nothing to do with the feed; it need not exist.
@@ -38,7 +38,7 @@ func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
 	return false, explain(err)
 }
 
-// Advice says what is wrong with how c gets in, although it may work: rights that reading the feed does not need, and a
+// Advice returns warnings about credentials that may still work: rights that reading the feed does not need, and a
 // signature that ends soon.
 func (c *Config) Advice(now time.Time) (advice []string) {
 	sas := c.SAS
@@ -51,8 +51,8 @@ func (c *Config) Advice(now time.Time) (advice []string) {
 	}
 	switch {
 	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
-		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on the container " + Container +
-			", or a signature of it with read and list, is enough"}
+		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on " +
+			"the container " + Container + ", or a signature of it with read and list, is enough"}
 	case c.Auth != "sas" && c.Auth != "connection_string":
 		return nil
 	}

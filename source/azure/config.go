@@ -17,7 +17,7 @@ import (
 // Container is where the service keeps the feed.
 const Container = "$blobchangefeed"
 
-// Config says where the feed is and how to get in.
+// Config says where the feed is and how to authenticate.
 type Config struct {
 	// Endpoint is the account's blob service: https://<account>.blob.core.windows.net, http://<host>:<port>/<account>.
 	// The container's name may follow. Not needed with a connection string.
@@ -33,12 +33,12 @@ type Config struct {
 
 	Transport policy.Transporter // nil: one that follows no redirect
 	Retry     policy.RetryOptions
-	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
+	// Timeout of one request. Bytes already received are kept, and the request is resumed. 0 is a minute.
 	Timeout time.Duration
-	// Observe is told of every request, each try: op is list or read, status 0 where there was no answer.
+	// Observe is called after every request, also after each retry: op is list or read, status is 0 without an answer.
 	Observe func(op string, status int, took time.Duration, received int64)
-	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil:
-	// never.
+	// Renew reads the settings again when the service rejects the credentials, which may have been replaced since. It
+	// may be nil.
 	Renew func() (Config, error)
 }
 
@@ -46,7 +46,7 @@ type Config struct {
 var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas",
 	"connection_string", "anonymous"}
 
-// New returns the store. It asks the service nothing yet.
+// New returns the store. It makes no request.
 func New(c Config) (*Store, error) {
 	cl, account, err := c.client(Container)
 	if err != nil {
@@ -85,7 +85,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {
-			return nil, "", errors.New("there is no connection string")
+			return nil, "", errors.New("the connection string is missing")
 		}
 		cl, err := container.NewClientFromConnectionString(c.ConnectionString, name, options)
 		if err != nil {
@@ -104,7 +104,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		cl, err = container.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
-			return nil, "", errors.New("there is no shared access signature")
+			return nil, "", errors.New("the shared access signature is missing")
 		}
 		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
 			options)
@@ -116,7 +116,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
 	default:
 		if strings.HasPrefix(where, "http://") {
-			return nil, "", errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
+			return nil, "", errors.New("credentials for Azure are sent over https only: use https, or another way to authenticate")
 		}
 		cred, cerr := c.TokenCredential()
 		if cerr != nil {
@@ -130,7 +130,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 	return cl, account, private(cl.URL())
 }
 
-// private refuses a signature in a URL that shows it to the network.
+// private rejects a signature in a URL that would send it unencrypted.
 func private(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -147,7 +147,7 @@ func private(text string) error {
 func endpoint(text string) (where, account string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		// not what it is: that may hold a secret
+		// without the text itself, which may hold a secret
 		return "", "", errors.New("want https://<account>.blob.core.windows.net")
 	}
 	if u.RawQuery != "" || u.User != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// TokenCredential returns a source of tokens of Entra ID, which renews them before they expire.
+// TokenCredential returns a source of Entra ID tokens that renews them before they expire.
 func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 	o := azcore.ClientOptions{Transport: c.transport()}
 	other := false
@@ -38,7 +38,7 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		cred, err = azidentity.NewClientSecretCredential(c.Tenant, c.ClientID, c.ClientSecret,
 			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: other})
 	default:
-		return nil, fmt.Errorf("%q is no way to authenticate", c.Auth)
+		return nil, fmt.Errorf("unknown way to authenticate %q", c.Auth)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding Azure credentials: %w", err)

@@ -69,7 +69,7 @@ func (p *parser) parse(raw json.RawMessage, space string, depth int) (*schema, e
 	}
 	raw = json.RawMessage(strings.TrimSpace(string(raw)))
 	if len(raw) == 0 {
-		return nil, errors.New("there is no schema")
+		return nil, errors.New("the schema is missing")
 	}
 	switch raw[0] {
 	case '"':
