@@ -9,7 +9,7 @@ type table struct {
 	columns []column
 	source  []column // of the enriched envelope, but for the times
 	upTo    []column // of markers in a topic of their own, after the time
-	// before fills prev with what ev tells of the row before it, and reports whether it tells anything.
+	// before fills prev with what ev says about the row before it, and reports whether it says anything.
 	before func(ev, prev *ocf.Event) bool
 }
 
@@ -18,7 +18,7 @@ func of(name string, get func(*ocf.Event) string) column {
 	return column{name: name, field: text(func(r *row) string { return get(r.ev) })}
 }
 
-// blobs is the table of blobs. Strings, and so times of versions and snapshots, are as the feed has them.
+// blobs is the table of blobs. Strings are as the feed has them, also the times of versions and snapshots.
 func blobs(topic string, timestamps AvroTimestamps) table {
 	name := AvroName(topic)
 	key := column{name: "path", field: path{}}

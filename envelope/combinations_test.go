@@ -187,17 +187,17 @@ func TestDefaults(t *testing.T) {
 func TestIncomplete(t *testing.T) {
 	register := func(Subject) (int, error) { return 1, nil }
 	for want, o := range map[string]Options{
-		"there is no topic":         {Format: Avro, Register: register},
-		"need a schema registry":    {Format: Avro, Topic: "t"},
-		"is that of another record": {Format: Avro, Topic: "source", Envelope: Enriched, Register: register},
-		"out of range":              {Deletes: 9},
-		"updated is a header":       {ExtraHeaders: []Header{{Key: "updated"}}},
-		"resolved is a header":      {ExtraHeaders: []Header{{Key: "resolved"}}},
-		"ce_time is a header":       {ExtraHeaders: []Header{{Key: "ce_time"}}, Headers: HeadersNone},
-		"ce_dataschema is a header": {ExtraHeaders: []Header{{Key: "ce_dataschema"}}},
-		"feed is a header":          {ExtraHeaders: []Header{{Key: "feed"}}},
-		"epoch is a header":         {ExtraHeaders: []Header{{Key: "epoch"}}},
-		"has no name":               {ExtraHeaders: []Header{{}}},
+		"the topic is missing":       {Format: Avro, Register: register},
+		"need a schema registry":     {Format: Avro, Topic: "t"},
+		"another record of the Avro": {Format: Avro, Topic: "source", Envelope: Enriched, Register: register},
+		"out of range":               {Deletes: 9},
+		"updated is a header":        {ExtraHeaders: []Header{{Key: "updated"}}},
+		"resolved is a header":       {ExtraHeaders: []Header{{Key: "resolved"}}},
+		"ce_time is a header":        {ExtraHeaders: []Header{{Key: "ce_time"}}, Headers: HeadersNone},
+		"ce_dataschema is a header":  {ExtraHeaders: []Header{{Key: "ce_dataschema"}}},
+		"feed is a header":           {ExtraHeaders: []Header{{Key: "feed"}}},
+		"epoch is a header":          {ExtraHeaders: []Header{{Key: "epoch"}}},
+		"has no name":                {ExtraHeaders: []Header{{}}},
 		"registering the schema of t-value: down": {Format: Avro, Topic: "t", Register: func(Subject) (int, error) {
 			return 0, fmt.Errorf("down")
 		}},

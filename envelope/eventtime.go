@@ -8,7 +8,7 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// EventTime returns when an event happened, to the millisecond, as records have it.
+// EventTime returns when an event happened, to the millisecond, like the timestamp of its record.
 func EventTime(ev *ocf.Event) (time.Time, error) {
 	ns, err := parseTime(ev.EventTime)
 	if err != nil {

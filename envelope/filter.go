@@ -7,8 +7,8 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// Filter selects events. An empty list selects all. Control events and events that name no blob pass: what becomes of
-// them is the encoder's to say.
+// Filter selects events. An empty list selects all. Control events and events without a blob pass: the encoder decides
+// about them.
 type Filter struct {
 	From, To Timestamp // of "updated", both inclusive; zero: no limit
 
@@ -19,7 +19,7 @@ type Filter struct {
 	BlobTypes                     []string
 }
 
-// Match reports whether ev is selected. Where its time is needed and can't be read, that is an error.
+// Match reports whether ev is selected. It fails if it needs the event's time and can't parse it.
 func (f *Filter) Match(ev *ocf.Event) (bool, error) {
 	if len(f.EventTypes) > 0 && !slices.Contains(f.EventTypes, ev.EventType) ||
 		slices.Contains(f.ExcludeEventTypes, ev.EventType) ||

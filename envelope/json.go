@@ -7,7 +7,7 @@ import (
 
 const hex = "0123456789abcdef"
 
-// plain says which bytes stand for themselves in a JSON string.
+// plain says which bytes need no escape in a JSON string.
 var plain = func() (t [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// envelopeName ends the full name of the enriched envelope's record: Debezium's transformations take no other.
+// envelopeName ends the full name of the enriched envelope's record. Debezium's transformations accept no other name.
 const envelopeName = "Envelope"
 
 // message returns the record that is the value; nil if every value is empty. Columns are in Avro's order:
-// CockroachDB's, before all what it has not.
+// CockroachDB's, then those that CockroachDB lacks.
 func (o *Options) message(t *table) *record {
 	if o.Format == JSON {
 		switch o.Envelope {
@@ -72,7 +72,8 @@ func (o *Options) part(t *table, name string, c []column, of func(*row) *row) *r
 	return f
 }
 
-// before is that of the enriched envelope. With Avro it always has all columns: readers want one type before and after.
+// before is the field of the enriched envelope. With Avro it has all columns: readers want one type for before and
+// after.
 func (o *Options) before(t *table) *record {
 	switch {
 	case o.Diff || o.Before == BeforeFull:
@@ -83,7 +84,7 @@ func (o *Options) before(t *table) *record {
 	return o.part(t, "before", t.key, existedBefore)
 }
 
-// bare is the row of the bare envelope. That of a deletion is no null, but has the key only.
+// bare is the row of the bare envelope. For a deletion it is not null, but has the key only.
 func (o *Options) bare(t *table) *record {
 	f := newRecord(t.name, t.columns, same)
 	f.deleted = newRecord(t.name, onlyKey(t.columns, t.key), same)

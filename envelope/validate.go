@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Validate returns every reason why there is no encoder for these options, but for a missing topic or function. What
-// CockroachDB refuses is refused in its words; what it would silently ignore is refused, too.
+// Validate returns every reason why these options are invalid, except a missing topic or function. It rejects what
+// CockroachDB rejects, in CockroachDB's words, and also what CockroachDB would silently ignore.
 func (o *Options) Validate() error {
 	var errs []error
 	refuse := func(when bool, format string, args ...any) {
@@ -72,11 +72,11 @@ func (o *Options) Validate() error {
 // complete reports what NewEncoder needs beyond valid options.
 func (o *Options) complete() error {
 	if o.Topic == "" && (o.registers() || o.TopicInValue || o.Properties&Schema != 0) {
-		return errors.New("there is no topic: Avro, topic_in_value and enriched_properties=schema need its name")
+		return errors.New("the topic is missing: Avro, topic_in_value and enriched_properties=schema need its name")
 	}
 	if name := AvroName(o.Topic); o.Format == Avro && o.Envelope == Enriched && (name == "source" ||
 		name == envelopeName) {
-		return fmt.Errorf("topic %s: its name is that of another record of the Avro schema; choose another", o.Topic)
+		return fmt.Errorf("topic %s: another record of the Avro schema has this name; choose another topic", o.Topic)
 	}
 	return nil
 }
