@@ -14,7 +14,7 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 	bin/bridge demo
 
 # Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
-SIDEBYSIDE := -p 4 -parallel 8
+SIDEBYSIDE := -p 3 -parallel 4
 test: ## unit tests, the longest of them shortened; nothing but Go is needed
 	$(GO) test -short $(SIDEBYSIDE) $(TESTFLAGS) ./...
 

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
@@ -76,15 +77,7 @@ func (r *recorder) Failed(lease int32, err error) {
 	poke(r.failing)
 }
 
-func broker(t *testing.T) *kfake.Cluster {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
+func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }
 
 func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	t.Helper()
@@ -250,11 +243,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)
 			if c.policy != "" {
-				cl, err := kgo.NewClient(kgo.SeedBrokers(k.ListenAddrs()...))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer cl.Close()
+				cl := fakebroker.Client(t, k)
 				if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &c.policy}, "compacted"); err != nil {
 					t.Fatal(err)
 				}

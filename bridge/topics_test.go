@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
@@ -28,15 +28,7 @@ import (
 // simTopics are those of the simulator's containers by the template {container}.
 var simTopics = []string{"_u0024_web", "backups", "photos"}
 
-func admin(t *testing.T, c *kfake.Cluster) *kadm.Client {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return kadm.NewClient(cl)
-}
+func admin(t *testing.T, c *kfake.Cluster) *kadm.Client { return fakebroker.Admin(t, c) }
 
 // noted hands every record to a function.
 type noted func(verify.Record)

@@ -31,7 +31,7 @@ func crashRun(t *testing.T, brokers []string, replication int16) (settings []str
 	}
 	name, topic := names(t, brokers, replication)
 	settings = []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir),
-		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "TXN_RECORDS=5000", "POLL_INTERVAL=500ms", "QUIET_INTERVAL=1s"}
+		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=500ms", "DEBUG=txn_records=5000,quiet_interval=1s"}
 	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
 	return settings, topic, notes
 }

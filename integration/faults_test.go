@@ -83,7 +83,7 @@ func TestLiveFaults(t *testing.T) {
 	sink, proxy, settings := misbehaving(t, o)
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=50ms", "QUIET_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "READ_SIZE=64KiB", "READ_TIMEOUT=5s", "LOG_FORMAT=json")
+		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "DEBUG=quiet_interval=50ms,read_size=64KiB", "NETWORK_TIMEOUT=1700ms", "LOG_FORMAT=json")
 	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
 	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(), verify.NewBarrier(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }

@@ -35,7 +35,7 @@ func growing(t *testing.T, settings ...string) (p *program, grow func(events int
 	}
 	must(feed.Open(ctx))
 	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=500ms", "QUIET_INTERVAL=500ms", "COMMIT_INTERVAL=100ms"), settings...)
+		"POLL_INTERVAL=500ms", "DEBUG=quiet_interval=500ms", "COMMIT_INTERVAL=100ms"), settings...)
 	p = start(t, []string{"run"}, settings...)
 	return p, func(events int) { t.Helper(); must(feed.Append(ctx, events, nil)) }, func() { t.Helper(); must(feed.Next(ctx)) }
 }
@@ -155,7 +155,7 @@ func TestWatchdog(t *testing.T) {
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"SOURCE_URL="+fileURL(t, dir), "WATCHDOG_TIMEOUT=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
+		"SOURCE_URL="+fileURL(t, dir), "DEBUG=watchdog_timeout=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
 	p.unready(t, 30*time.Second, "stuck: lease 0 has had work for ")
 	if _, body := get(p.url(t) + "/readyz"); !strings.Contains(body, chunk) {
 		t.Errorf("the reason does not name the chunk: %s", body)
@@ -193,7 +193,8 @@ func TestLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
-		"POLL_INTERVAL=200ms", "QUIET_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SHUTDOWN_TIMEOUT=1m", "SESSION_TIMEOUT=2s", "WATCHDOG_TIMEOUT=1h")
+		"POLL_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SESSION_TIMEOUT=2s",
+		"DEBUG=quiet_interval=200ms,shutdown_timeout=1m,watchdog_timeout=1h")
 	p.unready(t, 20*time.Second, "starting: ")
 	if err := own.StartBroker(t.Context(), 0); err != nil {
 		t.Fatal(err)

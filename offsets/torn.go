@@ -1,6 +1,9 @@
 package offsets
 
 import (
+	"context"
+	"fmt"
+
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -103,4 +106,33 @@ func (s *State) topics(lease int32) map[string]int32 {
 		f.Adopt(c.Pins)
 	}
 	return f.Topics
+}
+
+// Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts
+// one that has a record in each partition. See State.Torn.
+func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
+	for topic, partitions := range topics {
+		for p := range partitions {
+			r := &kgo.Record{
+				Topic:     topic,
+				Partition: p,
+				Key:       []byte("aborted"),
+			} // a compacted topic takes none without a key
+			if err := l.Produce(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	err := l.Flush(ctx)
+	if err == nil {
+		err = l.settle(ctx)
+	}
+	if err == nil {
+		err = l.cl.EndTransaction(ctx, kgo.TryAbort)
+	}
+	if err != nil {
+		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
+	}
+	l.open = false
+	return nil
 }

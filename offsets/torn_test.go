@@ -174,7 +174,8 @@ func TestDiscard(t *testing.T) {
 		t.Fatal(err)
 	}
 	for isolation, want := range map[kgo.IsolationLevel]int{kgo.ReadCommitted(): 1, kgo.ReadUncommitted(): 3} {
-		cl, err := kgo.NewClient(append(cfg.Client, kgo.ConsumeTopics(dataTopic), kgo.FetchIsolationLevel(isolation))...)
+		cl, err := kgo.NewClient(
+			append(cfg.Client, kgo.ConsumeTopics(dataTopic), kgo.FetchIsolationLevel(isolation))...)
 		if err != nil {
 			t.Fatal(err)
 		}

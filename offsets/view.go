@@ -54,7 +54,10 @@ func NewView(topic string, partitions int) *View {
 		topic: topic,
 		tails: make([]unended, partitions),
 		state: &State{
-			Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions), written: make([]*Cursor, partitions),
+			Cursors: make(
+				[]*Cursor,
+				partitions,
+			), Owners: make([]string, partitions), written: make([]*Cursor, partitions),
 			terms: make([]int64, partitions), torn: make([]*torn, partitions), next: make([]int64, partitions),
 		},
 		changed: make(chan struct{}),
@@ -68,15 +71,19 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 	for p := range v.state.next {
 		offsets[int32(p)] = kgo.NewOffset().AtStart()
 	}
-	cl, err := kgo.NewClient(append(slices.Clone(opts),
+	cl, err := kgo.NewClient(append(
+		slices.Clone(opts),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{v.topic: offsets}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		// The client takes the leader epoch of its position from the last record that it hands out. Were the ends of
 		// transactions not handed out, one written by a new leader would leave the position ahead of what the old epoch
 		// holds, and the next change of leaders would look like lost records.
 		kgo.KeepControlRecords(),
-		kgo.WithContext(ctx), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
-		kgo.FetchMaxWait(500*time.Millisecond))...)
+		kgo.WithContext(
+			ctx,
+		), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
+		kgo.FetchMaxWait(500*time.Millisecond),
+	)...)
 	if err != nil {
 		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
 	}
@@ -88,9 +95,9 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
-			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping
-			// for, but
-			// not a connection that ends before its first answer, as with a broker that dies at that moment.
+			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
+			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
+			// dies at that moment.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
 			var first *kgo.ErrFirstReadEOF
 			if errors.As(err, &first) {
@@ -100,8 +107,11 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
-					"restarts from scratch at BRIDGE_START)", err)
+				err = fmt.Errorf(
+					"%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
+						"restarts from scratch at BRIDGE_START)",
+					err,
+				)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})

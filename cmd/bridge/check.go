@@ -60,11 +60,11 @@ func surroundings(c *config.Config) (*check.Bridge, error) {
 	if err != nil {
 		return nil, err
 	}
-	record, problems := c.Record()
+	record, problems := setup.Record(c)
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
-	b := &check.Bridge{Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: c.LongestTopic()}
+	b := &check.Bridge{Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: setup.LongestTopic(c)}
 	if !strings.HasPrefix(c.SourceURL, "file://") {
 		azure := setup.Azure(c)
 		b.Azure = &azure

@@ -8,15 +8,16 @@ import (
 	"os/signal"
 	"syscall"
 
+	"blobfeed/internal/config"
 	"blobfeed/internal/demo"
 )
 
 func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stderr, nil)
 	port := fs.Int("port", 19092, "port of the embedded broker; another port if it is taken")
-	format := fs.String("format", cmp.Or(os.Getenv("BRIDGE_FORMAT"), "json"),
+	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format),
 		"json, or avro with an embedded schema registry")
-	envelope := fs.String("envelope", cmp.Or(os.Getenv("BRIDGE_ENVELOPE"), "wrapped"),
+	envelope := fs.String("envelope", cmp.Or(os.Getenv(config.Prefix+"_ENVELOPE"), config.Defaults().Envelope),
 		"wrapped, bare, row, key_only or enriched")
 	limit := fs.Duration("for", 0, "how long to run; 0: until Ctrl-C")
 	if err := parse(fs, args); err != nil {

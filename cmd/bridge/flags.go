@@ -5,8 +5,10 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
 // usageError is a mistake in the arguments or settings.
@@ -19,6 +21,9 @@ func (e *usageError) Unwrap() error { return e.err }
 func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
+	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings
+		fs.Func("config", "YAML `file` with settings; the environment wins over it", config.UseFile)
+	}
 	fs.Usage = func() {
 		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
 		fs.PrintDefaults()
@@ -56,9 +61,9 @@ func wantsJSON(output string) (bool, error) {
 	return output == "json", nil
 }
 
-// load wraps what is wrong with the settings into a usage error: load(config.Load(true)).
+// load examines settings, and wraps their problems into a usage error: load(config.Load(true)).
 func load(c *config.Config, err error) (*config.Config, error) {
-	if err != nil {
+	if c, err = setup.Examined(c, err); err != nil {
 		return nil, &usageError{fmt.Errorf("settings:\n%w", err)}
 	}
 	return c, nil

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
@@ -142,11 +141,7 @@ func TestCheck(t *testing.T) {
 		}
 	}
 	t.Setenv("BRIDGE_FORMAT", "json")
-	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer brokers.Close()
+	brokers := fakebroker.New(t)
 	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
 	empty := t.TempDir()
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
@@ -200,6 +195,9 @@ func TestManual(t *testing.T) {
 		}
 		_, _, usage := call(t, v.name, "--help")
 		for _, flag := range regexp.MustCompile(`(?m)^  -([a-z]+)`).FindAllStringSubmatch(usage, -1) {
+			if flag[1] == "config" && strings.Contains(string(text), "`--config FILE`") {
+				continue // said once of all verbs
+			}
 			if !strings.Contains(section, "--"+flag[1]) {
 				t.Errorf("docs/cli.md: %s does not have --%s", v.name, flag[1])
 			}

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/status"
 )
@@ -52,13 +51,9 @@ func failuresAt(t *testing.T, address string) []status.Failure {
 // When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the brokers go away
 // it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
-		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
+		"DEBUG": "quiet_interval=50ms,report_interval=100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -20,7 +20,7 @@ import (
 
 func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nSettings, from the environment (a secret also as <NAME>_FILE):\n")
+		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // dispatch reports a failed write
 	})
 	once := fs.Bool("once", false, "deliver what the feed holds now, the open segment's events included, then exit")
@@ -54,13 +54,13 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	o.Once = once
 	setup.PinKeys(&o, keys)
 	monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
-		Instance: c.Instance, Version: versionText(), Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter,
-		Delivery: c.Delivery, Memory: setup.LimitMemory(c, &o),
-	}, c.WatchdogTimeout, nil)
+		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
+		Delivery: c.Delivery, Memory: setup.LimitMemory(&o),
+	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	observers = bridge.Observers{shown, monitor}
-	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.TopicPrefix + c.Topic}, log)
+	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic}, log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -75,7 +75,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	defer stopServing()
 	starting := log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", o.FeedID,
-		"topic", c.TopicPrefix+c.Topic, "delivery", c.Delivery)
+		"topic", c.Topic, "delivery", c.Delivery)
 	if dangers := c.Insecure(); len(dangers) > 0 {
 		starting.Warn("starting", "insecure", dangers)
 	} else {

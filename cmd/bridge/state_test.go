@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/internal/change"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/status"
 )
 
@@ -31,11 +32,7 @@ func deliveredReal(t *testing.T) *kfake.Cluster {
 // clusterFor starts a broker, and sets what the verbs need to reach it and the real feed.
 func clusterFor(t *testing.T) *kfake.Cluster {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t)
 	for name, value := range map[string]string{
 		"NAME": "b", "SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": strings.Join(c.ListenAddrs(), ","), "TOPIC": changes, "EVENTS": "all",
 		"TOPIC_PARTITIONS": "4", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "4", "COMMIT_INTERVAL": "50ms", "POLL_INTERVAL": "50ms", "SESSION_TIMEOUT": "6s",
@@ -488,11 +485,7 @@ func TestCheckMissingTopic(t *testing.T) {
 	says(exitOK, "b.offsets does not exist; run creates it with 4 partitions")
 	t.Setenv("BRIDGE_TOPIC_CREATE", "explicit")
 	runToEnd(t)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := fakebroker.Client(t, c)
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}

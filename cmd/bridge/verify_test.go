@@ -17,6 +17,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -40,11 +41,7 @@ func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
 // deliveredTo does so with a broker of some kind, and returns its address.
 func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...string) string {
 	t.Helper()
-	cluster, err := kfake.NewCluster(append(broker, kfake.NumBrokers(1))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
+	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
 		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
@@ -184,7 +181,7 @@ func TestVerifyUnchecked(t *testing.T) {
 
 // Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
 func TestVerifySelection(t *testing.T) {
-	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EXCLUDE_EVENT_TYPES=BlobDeleted", "KEY_FORMAT=string")
+	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EVENT_TYPES=!BlobDeleted", "KEY_FORMAT=string")
 	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -13,7 +12,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"blobfeed/bridge"
-	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -25,15 +23,14 @@ const askTimeout = 15 * time.Second
 // checker checks the brokers for one bridge.
 type checker struct {
 	*Findings
-	client       *kafka.Client
-	opts         []kgo.Opt
-	cl           *kgo.Client
-	bridge       *bridge.Options
-	record       envelope.Options
-	longestTopic int
-	now          time.Time
+	of     *Bridge
+	bridge *bridge.Options // of the same
+	client *kafka.Client   // of the same
+	opts   []kgo.Opt
+	cl     *kgo.Client
+	now    time.Time
 
-	broker     topics.Settings   // settings of one; empty if they can't be read
+	broker     topics.Settings   // of one; empty if they can't be read
 	txnVersion int16             // the feature transaction.version of the brokers
 	frontier   *offsets.Frontier // of an earlier start
 	unread     error             // why the state can't be read
@@ -48,11 +45,10 @@ func newChecker(b *Bridge, now time.Time, fs *Findings) (*checker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("creating the Kafka client: %w", err)
 	}
-	return &checker{
-		Findings: fs, client: b.Kafka, opts: opts, cl: cl, bridge: b.Options, record: b.Record,
-		longestTopic: b.LongestTopic, now: now,
-	}, nil
+	return &checker{Findings: fs, of: b, bridge: b.Options, client: b.Kafka, opts: opts, cl: cl, now: now}, nil
 }
+
+func (ck *checker) admin() *kadm.Client { return kadm.NewClient(ck.cl) }
 
 // kafka tries what a bridge does with the brokers, and writes no record: reach and credentials, every permission, the
 // topics' settings, transactions.
@@ -115,7 +111,9 @@ func (ck *checker) reach(ctx context.Context) bool {
 			ck.Add("kafka", Failed, fmt.Sprintf("broker %d, which advertises %s:%d: %v", b.NodeID, b.Host, b.Port, err),
 				"the brokers' advertised.listeners must name addresses that this machine reaches; "+ck.advice(err))
 		} else if ck.broker == nil {
-			ck.broker = ck.brokerSettings(ctx, b.NodeID)
+			if all, err := ck.admin().DescribeBrokerConfigs(ctx, b.NodeID); err == nil && len(all) == 1 {
+				ck.broker = topics.SettingsOf(all[0]) // none if that is not permitted: run needs none of them
+			}
 		}
 	}
 	how := "not encrypted"
@@ -128,21 +126,6 @@ func (ck *checker) reach(ctx context.Context) bool {
 	ck.Add("kafka", OK, fmt.Sprintf("%d brokers answer (Kafka %s), credentials are accepted (%s)", len(m.Brokers),
 		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
-}
-
-// brokerSettings reads the settings of a broker; none if that is not permitted: run needs none of them.
-func (ck *checker) brokerSettings(ctx context.Context, id int32) topics.Settings {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	configs, err := kadm.NewClient(ck.cl).DescribeBrokerConfigs(ctx, id)
-	if err != nil {
-		return topics.Settings{}
-	}
-	rc, err := configs.On(strconv.Itoa(int(id)), nil)
-	if err != nil {
-		return topics.Settings{}
-	}
-	return topics.SettingsOf(rc)
 }
 
 // transactionVersion returns the version of transactions that the brokers have agreed on. From 2 on (KIP-890) every

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -28,7 +29,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	add := func(t topics.Topic, had bool) {
 		n := topic{Topic: t, create: plan.Creates() && !had, had: had}
 		if n.asked = plan.ByBroker && t.Kind != topics.State; n.asked && n.create {
-			n.Partitions, n.Replication = -1, -1 // the brokers' choice
+			n.Partitions = -1 // the brokers' choice
 		}
 		all = append(all, n)
 	}
@@ -36,7 +37,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	if f != nil {
 		maps.Copy(written, f.Topics)
 	}
-	state := plan.State(o.Name, o.OffsetsPartitions)
+	state := topics.Topic{Kind: topics.State, Name: topicname.State(o.Name), Partitions: o.OffsetsPartitions}
 	if name, one := o.Topics.Constant(); !one {
 		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Frozen["BRIDGE_TOPIC"]+" names many topics; "+
 			"those that have no records yet are not checked",
@@ -48,16 +49,16 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	}
 	oldest := ck.oldest(ctx)
 	for _, name := range slices.Sorted(maps.Keys(written)) {
-		t := plan.Records(name)
-		t.Partitions, t.Oldest = written[name], oldest
+		t := topics.Topic{Kind: topics.Records, Name: name, Partitions: written[name], Oldest: oldest}
 		add(t, f != nil)
-		if o.Markers == envelope.MarkersTopic {
-			add(plan.MarkersOf(name, written[name]), false)
+		if plan.Beside {
+			t.Kind, t.Name = topics.Markers, topicname.Markers(name)
+			add(t, false)
 		}
 	}
 	add(state, false)
 	if o.DeadLetter != "" {
-		add(plan.DeadLetters(o.DeadLetter), false)
+		add(topics.Topic{Kind: topics.DeadLetters, Name: o.DeadLetter, Partitions: 1}, false)
 	}
 	return all
 }
@@ -94,12 +95,12 @@ func (ck *checker) template(f *offsets.Frontier) (largest, grows int) {
 			"begin BRIDGE_TOPIC with a literal text, or unset BRIDGE_TOPIC_ADOPT")
 	}
 	pin := offsets.Pin{Partitions: o.TopicPartitions}
-	if ck.record.KeyFormat == envelope.KeyAvro {
+	if ck.of.Record.KeyFormat == envelope.KeyAvro {
 		pin.KeySchema = 1_000_000
 	}
 	pins := map[string]offsets.Pin{}
 	for i := len(f.Topics); i < o.TopicLimit; i++ {
-		pins[fmt.Sprintf("%0*d", ck.longestTopic, i)] = pin
+		pins[fmt.Sprintf("%0*d", ck.of.LongestTopic, i)] = pin
 	}
 	return largest, f.Size(pins)
 }

@@ -44,7 +44,8 @@ func (fs *Findings) registry(ctx context.Context, r *kafka.Registry, subjects []
 	all := r.Endpoints()
 	errs := make([]error, len(all))
 	for i := range all {
-		if errs[i] = all[i].Answers(ctx); errs[i] == nil {
+		// Every registry answers this, and it needs no right to a subject.
+		if _, errs[i] = all[i].Subjects(ctx); errs[i] == nil {
 			alive = &all[i]
 		}
 	}
@@ -69,10 +70,11 @@ func (fs *Findings) registry(ctx context.Context, r *kafka.Registry, subjects []
 
 // schema looks for one schema.
 func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Subject, lookUpOnly bool) {
-	id, err := e.Find(ctx, s.Name, s.Schema)
+	schema := sr.Schema{Schema: s.Schema, Type: sr.TypeAvro}
+	found, err := e.LookupSchema(ctx, s.Name, schema)
 	switch {
 	case err == nil:
-		fs.Add("schema", OK, fmt.Sprintf("subject %s has the schema, id %d", s.Name, id), "")
+		fs.Add("schema", OK, fmt.Sprintf("subject %s has the schema, id %d", s.Name, found.ID), "")
 		return
 	case !kafka.Missing(err):
 		fs.Add("schema", Failed, fmt.Sprintf("looking up the schema of %s: %v", s.Name, err), registryAdvice(err))
@@ -82,15 +84,15 @@ func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Su
 			"register what bridge config --format schemas prints, or set BRIDGE_REGISTRY_AUTO_REGISTER=true")
 		return
 	}
-	takes, reasons, err := e.Takes(ctx, s.Name, s.Schema)
+	fit, err := e.CheckCompatibility(ctx, s.Name, -1, schema)
 	switch {
 	case kafka.Missing(err): // a new subject takes any schema
 		fs.Add("schema", OK, fmt.Sprintf("subject %s does not exist; run registers it", s.Name), "")
 	case err != nil:
 		fs.Add("schema", Failed, fmt.Sprintf("asking whether %s takes the schema: %v", s.Name, err), registryAdvice(err))
-	case !takes:
+	case !fit.Is:
 		fs.Add("schema", Failed, fmt.Sprintf("subject %s does not take the schema: it does not fit the last one. %s",
-			s.Name, strings.Join(reasons, "; ")),
+			s.Name, strings.Join(fit.Messages, "; ")),
 			"set back what changed it, or write to another BRIDGE_TOPIC under another BRIDGE_NAME, "+
 				"or lower the subject's compatibility")
 	default:
@@ -106,7 +108,7 @@ func registryAdvice(err error) string {
 		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
 	}
 	if !errors.As(err, &answer) {
-		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA)"
+		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:

@@ -8,8 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-
 	"blobfeed/internal/status"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
@@ -26,7 +24,7 @@ func (ck *checker) readState(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
 	defer cancel()
 	name := ck.bridge.Name
-	r := status.Reader{Name: name, Topic: topicname.State(name), Admin: kadm.NewClient(ck.cl), Client: ck.opts}
+	r := status.Reader{Name: name, Topic: topicname.State(name), Admin: ck.admin(), Client: ck.opts}
 	s, err := r.State(ctx)
 	var never *status.NeverRanError
 	if errors.As(err, &never) {
@@ -59,7 +57,7 @@ func (ck *checker) state(ctx context.Context) {
 func (ck *checker) owner(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
 	defer cancel()
-	claims, hidden, err := offsets.Claims(ctx, kadm.NewClient(ck.cl), ck.bridge.Name, ck.opts...)
+	claims, hidden, err := offsets.Claims(ctx, ck.admin(), ck.bridge.Name, ck.opts...)
 	if err != nil {
 		hidden = append(hidden, err)
 	}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/topics"
+	"blobfeed/offsets"
 )
 
 // manyTopics is the number of topics above which only those are listed that are not ok.
@@ -69,7 +69,7 @@ func (ck *checker) hidden(ctx context.Context, t *topic) {
 	for _, op := range t.operations() {
 		permitted := false
 		if op == kmsg.ACLOperationDescribeConfigs {
-			_, err := ck.read(ctx, t)
+			_, err := topics.Read(ctx, ck.admin(), t.Name)
 			permitted = !errors.Is(err, kerr.TopicAuthorizationFailed)
 		}
 		ck.permission(op, t, permitted)
@@ -85,14 +85,13 @@ func (ck *checker) absent(ctx context.Context, t *topic) {
 		ck.creatable(ctx, t)
 		return
 	}
-	missing := topics.MissingError{Topic: t.Name}
+	gone := topics.MissingError{Topic: t.Name}
 	if t.had {
-		missing.Had = t.Partitions
+		gone.Had = t.Partitions
 	}
-	do := missing.Advice()
+	do := gone.Advice()
 	if t.Kind == topics.State {
-		do = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit",
-			t.Partitions)
+		do = (&offsets.MissingError{Topic: t.Name, Partitions: t.Partitions}).Advice()
 	}
 	ck.Add("topic", Failed, t.Name+" does not exist", do)
 }
@@ -119,7 +118,10 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.ValidateOnly = true
 	rt := kmsg.NewCreateTopicsRequestTopic()
-	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, t.Replication
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, ck.bridge.TopicReplication
+	if t.asked {
+		rt.ReplicationFactor = -1
+	}
 	req.Topics = append(req.Topics, rt)
 	resp, err := ask[*kmsg.CreateTopicsResponse](ctx, ck.cl, req)
 	message := ""
@@ -160,7 +162,7 @@ func (ck *checker) asked(t *topic) {
 
 // settings judges the settings of a topic.
 func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
-	all, err := ck.read(ctx, t)
+	all, err := topics.Read(ctx, ck.admin(), t.Name)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return // a finding already
 	}
@@ -169,10 +171,10 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 		return
 	}
 	plan := ck.bridge.TopicPlan()
-	problems := plan.Judge(&t.Topic, all, replicas, ck.now)
+	problems := plan.Judge(&t.Topic, all[t.Name], replicas, ck.now)
 	for _, p := range problems {
 		status := Warning
-		if p.Failed {
+		if p.Severity >= topics.Fault {
 			status = Failed
 		}
 		ck.Add("settings", status, p.Detail(), p.Do)
@@ -180,12 +182,4 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 	if len(problems) == 0 {
 		ck.Add("settings", OK, "topic "+t.Name+" keeps what the bridge promises", "")
 	}
-}
-
-// read reads the settings of a topic.
-func (ck *checker) read(ctx context.Context, t *topic) (topics.Settings, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errors.New("no answer in time"))
-	defer cancel()
-	all, err := topics.Read(ctx, kadm.NewClient(ck.cl), t.Name)
-	return all[t.Name], err
 }

@@ -24,7 +24,7 @@ import (
 	"blobfeed/internal/topicname"
 )
 
-const topic = "blob-changes"
+var topic = config.Defaults().Topic
 
 // Run runs a bridge until ctx ends. It prints what a consumer of its topic reads.
 func Run(ctx context.Context, port int, format, envelope string, stdout io.Writer) error {
@@ -49,7 +49,7 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), topic)
 	}
 	fmt.Fprint(stdout, "Times are those of the events; offsets have gaps, where transactions end. Ctrl-C stops the demo.\n\n")
-	record, problems := conf.Record()
+	record, problems := setup.Record(conf)
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &bridge.SettingsError{Problem: err.Error()}
 	}
@@ -73,7 +73,7 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 	if err != nil {
 		return err
 	}
-	log, shown := progress.New(&config.Config{LogLevel: "warn", LogFormat: "text", ReportInterval: time.Hour}, io.Discard)
+	log, shown := progress.New(conf, io.Discard)
 	o.Log, o.Observer = log, shown
 
 	ended := make(chan error, 2)
@@ -101,13 +101,11 @@ func broker(port int) (*kfake.Cluster, error) {
 }
 
 func settings(address, dir string) *config.Config {
-	return &config.Config{
-		Name: "demo", Instance: "demo", SourceURL: "file://" + dir, PollInterval: 500 * time.Millisecond, ReadSize: 1 << 20,
-		KafkaBrokers: []string{address}, KafkaCompression: "snappy", Delivery: "exactly_once", Topic: topic, TopicCreate: "explicit",
-		TopicPartitions: 3, TopicReplication: 1, OffsetsLeases: 4, Events: "state", Partitioner: "murmur2", RegistryAutoRegister: true, RegistryTimeout: 5 * time.Second,
-		Headers: "cloudevents", ResolvedSlack: 15 * time.Minute, CommitInterval: 200 * time.Millisecond,
-		TxnRecords: 1000, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4, TxnTimeout: 40 * time.Second, SessionTimeout: 10 * time.Second, ShutdownTimeout: 5 * time.Second,
-	}
+	c := config.Defaults()
+	c.Name, c.Instance, c.SourceURL, c.KafkaBrokers = "demo", "demo", "file://"+dir, config.List{address}
+	c.TopicPartitions, c.TopicReplication, c.OffsetsLeases = 3, 1, 4
+	c.PollInterval, c.CommitInterval, c.Tuning.QuietInterval = 500*time.Millisecond, 200*time.Millisecond, time.Millisecond
+	return c
 }
 
 // grow appends to the feed every second, and begins a new segment every tenth time: hours pass quickly here.

@@ -6,16 +6,14 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // Every compression makes a client that gets a record through; the defaults that cost seconds on real brokers are not
 // in force.
 func TestOptions(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := fakebroker.New(t, kfake.SeedTopics(1, "t"))
 	for _, compression := range []string{"none", "snappy", "lz4", "zstd", "gzip"} {
 		opts, err := (&Client{Brokers: c.ListenAddrs(), ID: "x", Compression: compression, Buffered: 100}).Options()
 		if err != nil {

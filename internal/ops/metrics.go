@@ -32,7 +32,7 @@ var scraped = []metric{
 	{"unready", gauge, []string{"reason"},
 		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member.",
 		""},
-	{"memory_limit_bytes", gauge, nil, "MEMORY_LIMIT, or the limit of the container; 0 is none.", ""},
+	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or the limit of the container; 0 is none.", ""},
 	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
 
 	{"events_read_total", counter, nil,
@@ -97,7 +97,7 @@ var scraped = []metric{
 		"Retried errors; class is fenced, damage, gap, event, kafka, registry, network, feed or other.",
 		"Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
 	{"watchdog_timeout_seconds", gauge, nil,
-		"WATCHDOG_TIMEOUT: a lease that has had work for longer without a commit is stuck.",
+		"A lease that has had work for longer without a commit is stuck.",
 		""},
 }
 

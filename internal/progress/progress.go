@@ -40,7 +40,7 @@ type Progress struct {
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
 func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
-	p := &Progress{every: c.ReportInterval, shown: time.Now()}
+	p := &Progress{every: c.Tuning.ReportInterval, shown: time.Now()}
 	if f, ok := stderr.(*os.File); ok && Terminal(f) {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
@@ -53,7 +53,7 @@ func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
 	if c.LogFormat == "text" || c.LogFormat == "auto" && p.line != nil {
 		h = slog.NewTextHandler(stderr, opts)
 	}
-	p.limit = logging.Limit(h, c.LogRepeat, time.Now)
+	p.limit = logging.Limit(h, c.Tuning.LogRepeat, time.Now)
 	p.log = slog.New(p.limit)
 	return p.log, p
 }

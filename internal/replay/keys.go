@@ -24,7 +24,7 @@ func (r *Replay) keys(ctx context.Context, c *config.Config) (id int, err error)
 	if !ok {
 		return 0, settings("with %[1]s_TOPIC=%[2]s the Avro keys of each topic have a schema id of their own, "+
 			"and in one topic they would land in other partitions: set %[1]s_KEY_FORMAT for the replay, "+
-			"to json_array for example", config.Prefix, r.Live.TopicPrefix+r.Live.Topic)
+			"to json_array for example", config.Prefix, r.Live.Topic)
 	}
 	s, err := state(ctx, c) // of an interrupted replay; the live bridge may be gone
 	if s != nil {

@@ -50,10 +50,10 @@ func (r *Replay) Check() error {
 
 // Prepare returns the settings of the replay, and the id of the schema that it has to write keys with, or 0.
 func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err error) {
-	c, err = r.Live.With(func(c *config.Config) {
-		c.Name, c.Start, c.EndTime, c.TopicPrefix, c.Topic = r.name(), r.From, r.To, "", r.Topic
+	c, err = setup.Examined(r.Live.With(func(c *config.Config) {
+		c.Name, c.Start, c.EndTime, c.Topic = r.name(), r.From, r.To, r.Topic
 		c.HTTPAddr = "off" // the live bridge may have it on this machine
-	})
+	}))
 	if err != nil {
 		return nil, 0, settings("the replay's settings:\n%v", err)
 	}
@@ -71,7 +71,7 @@ func (r *Replay) separate(ctx context.Context) error {
 		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name", live.Name)
 	}
 	taken := map[string]bool{
-		live.TopicPrefix + live.Topic: true, topicname.State(live.Name): true, live.DeadLetterTopic(): true,
+		live.Topic: true, topicname.State(live.Name): true, topicname.DeadLetters(live.Name): true,
 	}
 	s, err := state(ctx, live)
 	if err != nil {

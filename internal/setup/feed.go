@@ -2,7 +2,6 @@ package setup
 
 import (
 	"errors"
-	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
@@ -23,9 +22,10 @@ type Observe struct {
 func Feed(c *config.Config, observe Observe) (feed *source.Feed, id, account string, err error) {
 	store, id, account, err := openStore(c, observe)
 	if err != nil {
-		return nil, "", "", fmt.Errorf("%s_SOURCE_URL: %w", config.Prefix, err)
+		return nil, "", "", c.Problem("SOURCE_URL", "%w", err)
 	}
-	feed = source.New(store, source.Options{ReadSize: int64(c.ReadSize), Limits: blockLimits(memoryLimit(c))})
+	memory := memoryLimit()
+	feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
 	return feed, id, account, nil
 }
 
@@ -57,9 +57,11 @@ func openStore(c *config.Config, observe Observe) (store source.Store, id, accou
 
 // Azure returns the connection to the storage account that the settings name.
 func Azure(c *config.Config) azure.Config {
+	identity := c.Identity()
 	return azure.Config{
 		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
-		ConnectionString: string(c.SourceConnectionString), Tenant: c.SourceTenant, ClientID: c.SourceClientID,
-		ClientSecret: string(c.SourceClientSecret), TokenFile: c.SourceTokenFile, Authority: c.SourceAuthority, Timeout: c.ReadTimeout,
+		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
+		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
+		Authority: identity.Authority, Timeout: c.StorageTimeout(),
 	}
 }

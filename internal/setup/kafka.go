@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"sync"
 
@@ -16,10 +15,10 @@ import (
 
 // Kafka returns how to reach the brokers that the settings name. Id is the client's name in their logs.
 func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
-	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.KafkaDialTimeout}
+	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,
-			ServerName: c.KafkaTLSServerName, SkipVerify: c.KafkaTLSInsecureSkipVerify}
+			ServerName: c.KafkaTLSServerName}
 	}
 	if c.KafkaSASLMechanism == "" {
 		return k, nil
@@ -47,10 +46,10 @@ func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 // kafkaToken returns where tokens for the brokers come from.
 func kafkaToken(c *config.Config) (kafka.Token, error) {
 	switch {
-	case c.KafkaSASLTokens == "file":
-		return kafka.TokenFile(c.KafkaSASLTokenFile), nil
+	case c.TokenFile() != "":
+		return kafka.TokenFile(c.TokenFile()), nil
 	case !c.EntraTokens():
-		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokenURL, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
+		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
 			fresh, err := c.Reread()
 			if err != nil {
 				return "", "", err
@@ -60,7 +59,7 @@ func kafkaToken(c *config.Config) (kafka.Token, error) {
 	}
 	e := &entra{config: c}
 	if _, err := e.credential(); err != nil {
-		return nil, fmt.Errorf("%s_KAFKA_SASL_TOKENS=%s: %w", config.Prefix, c.KafkaSASLTokens, err)
+		return nil, c.Problem("KAFKA_SASL_TOKENS", "%w", err)
 	}
 	return e.token, nil
 }
@@ -83,7 +82,7 @@ func (e *entra) token(ctx context.Context) (string, error) {
 	return t.Token, err
 }
 
-// credential makes the credential anew when the file with the secret has been replaced.
+// credential replaces the credential when the file with the secret has been replaced.
 func (e *entra) credential() (azcore.TokenCredential, error) {
 	fresh, err := e.config.Reread()
 	if err != nil {
@@ -94,8 +93,10 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 	if e.cred != nil && e.secret == fresh.KafkaSASLClientSecret {
 		return e.cred, nil
 	}
-	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: fresh.KafkaSASLTenant, ClientID: fresh.KafkaSASLClientID,
-		ClientSecret: string(fresh.KafkaSASLClientSecret), Authority: fresh.SourceAuthority}).TokenCredential()
+	identity := fresh.KafkaIdentity()
+	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
+		ClientSecret: string(fresh.KafkaSASLClientSecret), TokenFile: identity.TokenFile, Authority: identity.Authority,
+	}).TokenCredential()
 	if err != nil {
 		return nil, err
 	}

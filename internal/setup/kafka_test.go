@@ -1,13 +1,12 @@
 package setup
 
 import (
+	"blobfeed/internal/config"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
-
-	"blobfeed/internal/config"
 )
 
 // Kafka's tokens come from where the settings say, and follow their file.
@@ -27,7 +26,7 @@ func TestKafkaTokens(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "k:9092", "KAFKA_TLS_ENABLED": "true", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-		"KAFKA_SASL_TOKEN_URL": server.URL, "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file, "KAFKA_SASL_EXTENSIONS": "logicalCluster=lkc-1,identityPoolId=pool=1"} {
+		"KAFKA_SASL_TOKENS": server.URL, "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file, "KAFKA_SASL_EXTENSIONS": "logicalCluster=lkc-1,identityPoolId=pool=1"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	c, err := config.Load(true)
@@ -53,9 +52,10 @@ func TestKafkaTokens(t *testing.T) {
 func TestEntraSecretRotates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
 	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "ns.servicebus.windows.net", "KAFKA_PRESET": "event_hubs",
-		"KAFKA_SASL_TOKENS": "client_secret", "KAFKA_SASL_TENANT": "tenant", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file} {
+		"KAFKA_SASL_TOKENS": "client_secret", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
+	t.Setenv("AZURE_TENANT_ID", "tenant")
 	rotate := func(secret string) {
 		t.Helper()
 		if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {

@@ -1,51 +1,62 @@
 package setup
 
 import (
-	"io/fs"
 	"math"
-	"os"
-	"path"
 	"runtime/debug"
-	"strconv"
-	"strings"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/source/ocf"
 )
 
-// containerShare is how much of a container's memory the process takes by itself: the kernel counts more than Go does.
+// containerShare is the part of a container's memory that the process takes: the kernel counts more than Go does.
 const containerShare = 0.9
 
 // ownPages is the program itself in memory, which Go does not count, and what lies between the heap and its limit at
 // worst.
 const ownPages = 64 << 20
 
-// LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the engine
-// holds fewer records. It returns the limit; 0 is none. The processors need nothing: Go takes those of the container.
-func LimitMemory(c *config.Config, o *bridge.Options) int64 {
-	limit := memoryLimit(c)
+// LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
+// engine holds fewer records. It returns the limit; 0 is none.
+func LimitMemory(o *bridge.Options) int64 {
+	limit := memoryLimit()
 	if limit == 0 {
 		return 0
 	}
 	debug.SetMemoryLimit(limit - min(limit/4, ownPages))
 	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and
-	// what is
-	// always there.
+	// the constant part of the program.
 	o.BufferBytes = int(max(limit/8*3, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, limit/32)
 	return limit
 }
 
-// memoryLimit returns the memory that the process may take; 0 is any.
-func memoryLimit(c *config.Config) int64 {
-	if c.MemoryLimit != 0 {
-		return int64(c.MemoryLimit)
-	}
+// memoryLimit returns the memory that the process may take: GOMEMLIMIT, or a share of the container's; 0 is any.
+func memoryLimit() int64 {
 	if set := debug.SetMemoryLimit(-1); set != math.MaxInt64 {
-		return set // GOMEMLIMIT
+		return set
 	}
-	return int64(float64(containerLimit(os.DirFS("/"))) * containerShare)
+	return containerLimit(memlimit.FromCgroup())
+}
+
+// containerLimit returns the process's share of the limit of its control group. Without a limit, or control groups,
+// there is an error, and none to keep to.
+func containerLimit(group uint64, err error) int64 {
+	if err != nil || group >= 1<<60 { // version 1 writes a number near the largest for no limit
+		return 0
+	}
+	return int64(float64(group) * containerShare)
+}
+
+// readSize returns the size of one ranged read: reading takes that much for each shard, all of them at once.
+func readSize(c *config.Config, memory int64) int64 {
+	size := int64(c.Tuning.ReadSize)
+	if memory == 0 {
+		return size
+	}
+	return min(size, max(memory/64, 64<<10))
 }
 
 // blockLimits bounds what one block of the feed may take, from the memory of the process: several shards have one at a
@@ -57,37 +68,4 @@ func blockLimits(memory int64) ocf.Limits {
 	}
 	block := int(min(max(memory/256, 1<<20), 64<<20))
 	return ocf.Limits{Header: min(block/4, 1<<20), Block: block, Decompressed: block}
-}
-
-// containerLimit returns the memory limit of the control group of this process, of version 2 or 1; 0 if there is none.
-func containerLimit(root fs.FS) int64 {
-	groups, err := fs.ReadFile(root, "proc/self/cgroup")
-	if err != nil {
-		return 0 // not Linux
-	}
-	for line := range strings.Lines(string(groups)) {
-		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
-		if len(parts) != 3 {
-			continue
-		}
-		// Inside a container the group is mounted as the root, outside it is below.
-		var files []string
-		switch {
-		case parts[1] == "":
-			files = []string{path.Join("sys/fs/cgroup", parts[2], "memory.max"), "sys/fs/cgroup/memory.max"}
-		case parts[1] == "memory":
-			files = []string{path.Join("sys/fs/cgroup/memory", parts[2], "memory.limit_in_bytes"), "sys/fs/cgroup/memory/memory.limit_in_bytes"}
-		}
-		for _, file := range files {
-			text, err := fs.ReadFile(root, file)
-			if err != nil {
-				continue
-			}
-			// "max", or what version 1 says for none: a number near the largest.
-			if n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && n > 0 && n < 1<<60 {
-				return n
-			}
-		}
-	}
-	return 0
 }

@@ -1,29 +1,37 @@
 package setup
 
 import (
+	"errors"
 	"testing"
-	"testing/fstest"
+
+	"blobfeed/internal/config"
 )
 
+// A container's limit is shared with the kernel; without a limit, or control groups, there is none to keep to.
 func TestContainerLimit(t *testing.T) {
 	for name, c := range map[string]struct {
-		files map[string]string
+		group uint64
+		err   error
 		want  int64
 	}{
-		"not Linux":              {map[string]string{}, 0},
-		"version 2, inside":      {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "268435456\n"}, 256 << 20},
-		"version 2, a unit":      {map[string]string{"proc/self/cgroup": "0::/system.slice/bridge.service\n", "sys/fs/cgroup/system.slice/bridge.service/memory.max": "1000000\n"}, 1e6},
-		"version 2, no limit":    {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "max\n"}, 0},
-		"version 1":              {map[string]string{"proc/self/cgroup": "12:cpu:/a\n5:memory:/docker/1\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000000\n"}, 5e6},
-		"version 1, no limit":    {map[string]string{"proc/self/cgroup": "5:memory:/\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
-		"version 2, not mounted": {map[string]string{"proc/self/cgroup": "0::/\n"}, 0},
+		"a limit":             {1000 << 20, nil, 900 << 20},
+		"none":                {0, errors.New("memory is not limited"), 0},
+		"none, version 1":     {9223372036854771712, nil, 0},
+		"no control groups":   {0, errors.New("cgroups is not supported on this system"), 0},
+		"an unreadable group": {12345, errors.New("permission denied"), 0},
 	} {
-		root := fstest.MapFS{}
-		for file, text := range c.files {
-			root[file] = &fstest.MapFile{Data: []byte(text)}
-		}
-		if got := containerLimit(root); got != c.want {
+		if got := containerLimit(c.group, c.err); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Reads become smaller where there is little memory, but not larger where there is much.
+func TestReadSize(t *testing.T) {
+	c := config.Defaults()
+	for memory, want := range map[int64]int64{0: 4 << 20, 8 << 30: 4 << 20, 256 << 20: 4 << 20, 128 << 20: 2 << 20, 1: 64 << 10} {
+		if got := readSize(c, memory); got != want {
+			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
 		}
 	}
 }

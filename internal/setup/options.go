@@ -1,11 +1,10 @@
 package setup
 
 import (
-	"fmt"
-
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/topicname"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )
@@ -33,7 +32,7 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	client, err := Kafka(c, c.Name+"-"+c.Instance, 2*c.TxnRecords)
+	client, err := Kafka(c, c.Name+"-"+c.Instance, 2*c.Tuning.TxnRecords)
 	if err != nil {
 		return bridge.Options{}, err
 	}
@@ -43,25 +42,27 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 	}
 	start, err := bridge.ParseStart(c.Start)
 	if err != nil {
-		return bridge.Options{}, fmt.Errorf("%s_START: %w", config.Prefix, err)
+		return bridge.Options{}, c.Problem("START", "%w", err)
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
 		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
-			return bridge.Options{}, fmt.Errorf("%s_END_TIME: %w", config.Prefix, err)
+			return bridge.Options{}, c.Problem("END_TIME", "%w", err)
 		}
 	}
 	o := bridge.Options{
 		Start: start, End: end,
 		Filter: envelope.Filter{
-			Containers: c.Containers, ExcludeContainers: c.ExcludeContainers, Prefixes: c.Prefixes, ExcludePrefixes: c.ExcludePrefixes,
-			Suffixes: c.Suffixes, ExcludeSuffixes: c.ExcludeSuffixes, EventTypes: c.EventTypes, ExcludeEventTypes: c.ExcludeEventTypes, BlobTypes: c.BlobTypes,
+			Containers: c.Containers.Included(), ExcludeContainers: c.Containers.Excluded(),
+			Prefixes: c.Prefixes.Included(), ExcludePrefixes: c.Prefixes.Excluded(),
+			Suffixes: c.Suffixes.Included(), ExcludeSuffixes: c.Suffixes.Excluded(),
+			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
 		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
 		Frozen: map[string]string{
-			"BRIDGE_TOPIC": c.TopicPrefix + c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
+			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
 			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
 			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
 			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
@@ -71,18 +72,19 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
 		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
-		CommitInterval: c.CommitInterval, TxnRecords: c.TxnRecords, TxnBytes: int(c.TxnBytes),
-		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
-		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval, Shutdown: c.ShutdownTimeout,
+		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
+		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
+		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
 	}
 	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {
-		o.DeadLetter = c.DeadLetterTopic()
+		o.DeadLetter = topicname.DeadLetters(c.Name)
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
 	if o.Table && o.Shared {
-		return bridge.Options{}, fmt.Errorf("%s_TOPIC_SHARED: compaction would keep one blob where two accounts have blobs with the same key; put {account} into %[1]s_TOPIC", config.Prefix)
+		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs with the "+
+			"same key: put {account} into TOPIC")
 	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions

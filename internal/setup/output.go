@@ -15,8 +15,8 @@ import (
 func Output(c *config.Config, account string, observe Observe) (
 	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
 ) {
-	record, problems := c.Record()
-	topics, err = c.Topics(account)
+	record, problems := Record(c)
+	topics, err = envelope.NewTopics(c.Topic, account)
 	if err := errors.Join(append(problems, err)...); err != nil {
 		return record, nil, nil, err
 	}
@@ -56,8 +56,8 @@ func Registry(c *config.Config, observe Observe) (*kafka.Registry, error) {
 		return nil, nil
 	}
 	r := kafka.Registry{
-		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.RegistryTimeout, Observe: observe.Registry,
-		TLS: kafka.TLS{CAFile: c.RegistryCA, CertFile: c.RegistryCert, KeyFile: c.RegistryKey},
+		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.NetworkTimeout, Observe: observe.Registry,
+		TLS: kafka.TLS{CAFile: c.RegistryCaFile, CertFile: c.RegistryCertFile, KeyFile: c.RegistryKeyFile},
 		Credentials: func() (user, password, token string, err error) {
 			fresh, err := c.Reread() // secrets in files may have been replaced
 			if err != nil {

@@ -97,17 +97,8 @@ func Millis(text string) (time.Duration, bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// keepsFor returns the age at which retention deletes records, if it does.
-func (s Settings) keepsFor() (age time.Duration, deletes bool) {
+// deletesAfter returns the age at which retention deletes records, if it does.
+func (s Settings) deletesAfter() (age time.Duration, deletes bool) {
 	age, bounded := Millis(s[retention])
 	return age, bounded && s.deletes()
-}
-
-// deletesHistory returns the age at which retention deletes records, if the oldest record is older. Records have the
-// times of their events. The ends of transactions have the time of writing, but protect only what is in one file with
-// them: brokers start a new file when times differ by segment.ms, and apply the retention before a transaction ends,
-// too.
-func (s Settings) deletesHistory(oldest, now time.Time) (age time.Duration, deletes bool) {
-	age, deletes = s.keepsFor()
-	return age, deletes && !oldest.IsZero() && now.Sub(oldest) > age
 }

@@ -89,7 +89,8 @@ func (r tornRules) broken(s *torn) string {
 }
 
 func (r tornRules) settled(s *torn) bool {
-	return int(s.cursor) == len(tornEvents) && s.coordinator == tornIdle && s.open == [tornParts][3]uint8{} && s.phase != tornDown
+	return int(s.cursor) == len(tornEvents) && s.coordinator == tornIdle && s.open == [tornParts][3]uint8{} &&
+		s.phase != tornDown
 }
 
 func (r tornRules) stuck(*torn) string { return deadEnd }
@@ -187,7 +188,11 @@ func (r tornRules) worker(s *torn, add addTorn) {
 		}
 		add(true, say("the next owner fences"), func(s *torn) { s.phase = tornFenced })
 	case tornFenced:
-		add(true, say("it commits its owner record"), func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading })
+		add(
+			true,
+			say("it commits its owner record"),
+			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading },
+		)
 	case tornReading:
 		if s.coordinator == tornIdle && s.last == 0 && s.before == 0 { // else the view waits at the last stable offset
 			add(true, say("it reads its owner record"), func(s *torn) {
@@ -227,7 +232,11 @@ func (r tornRules) deliver(s *torn, add addTorn) {
 	missing := tornEvents[s.pos] &^ s.written
 	for p := range uint8(tornParts) {
 		if missing&(1<<p) != 0 {
-			add(true, say("it writes event %d to partition %d", s.pos, p), func(s *torn) { s.write(p); s.open[p][s.pos]++ })
+			add(
+				true,
+				say("it writes event %d to partition %d", s.pos, p),
+				func(s *torn) { s.write(p); s.open[p][s.pos]++ },
+			)
 		}
 	}
 	if missing == 0 {

@@ -107,9 +107,11 @@ func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
 	if t.from, err = k.ask(asking, k.admin.ListStartOffsets); err != nil {
 		return err
 	}
-	if t.compacted, err = k.policy(asking); err != nil {
-		return err
+	settings, err := topics.Read(asking, k.admin, k.name)
+	if err != nil {
+		return because(asking, err)
 	}
+	t.compacted = settings[k.name].Compacted()
 	return settled(ctx, func(ctx context.Context) (string, error) {
 		t.to, err = k.committed(ctx)
 		for p, end := range high {
@@ -150,14 +152,6 @@ func (k *kafkaTopic) ask(
 	at := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
 	return at, nil
-}
-
-func (k *kafkaTopic) policy(ctx context.Context) (compacted bool, err error) {
-	settings, err := topics.Read(ctx, k.admin, k.name)
-	if err != nil {
-		return false, because(ctx, err)
-	}
-	return settings[k.name].Compacted(), nil
 }
 
 func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {

@@ -24,20 +24,24 @@ const (
 
 // revision sets some settings back.
 type revision struct {
-	names string // such as BRIDGE_DIFF=false
+	names string // such as BRIDGE_DELETES=both
 	set   func(*envelope.Options)
 }
 
 // revisions returns settings that can differ, one change each. Extra are headers that the bridge does not write.
 func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	flag := func(name string, on bool, field func(*envelope.Options) *bool) {
-		all = append(all, revision{fmt.Sprintf("BRIDGE_%s=%t", name, !on), func(o *envelope.Options) { *field(o) = !on }})
+		names := "BRIDGE_OPTIONS with " + name
+		if on {
+			names = "BRIDGE_OPTIONS without " + name
+		}
+		all = append(all, revision{names, func(o *envelope.Options) { *field(o) = !on }})
 	}
-	flag("UPDATED", now.Updated, func(o *envelope.Options) *bool { return &o.Updated })
-	flag("DIFF", now.Diff, func(o *envelope.Options) *bool { return &o.Diff })
-	flag("KEY_IN_VALUE", now.KeyInValue, func(o *envelope.Options) *bool { return &o.KeyInValue })
-	flag("TOPIC_IN_VALUE", now.TopicInValue, func(o *envelope.Options) *bool { return &o.TopicInValue })
-	flag("MVCC_TIMESTAMP", now.MVCCTimestamp, func(o *envelope.Options) *bool { return &o.MVCCTimestamp })
+	flag("updated", now.Updated, func(o *envelope.Options) *bool { return &o.Updated })
+	flag("diff", now.Diff, func(o *envelope.Options) *bool { return &o.Diff })
+	flag("key_in_value", now.KeyInValue, func(o *envelope.Options) *bool { return &o.KeyInValue })
+	flag("topic_in_value", now.TopicInValue, func(o *envelope.Options) *bool { return &o.TopicInValue })
+	flag("mvcc_timestamp", now.MVCCTimestamp, func(o *envelope.Options) *bool { return &o.MVCCTimestamp })
 	for _, p := range []envelope.Properties{0, envelope.Source, envelope.Schema, envelope.Source | envelope.Schema} {
 		if p == now.Properties {
 			continue

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
 )
@@ -42,16 +41,8 @@ func stage(t, all *testing.T, f form) *scene {
 		t.Fatal(err)
 	}
 	l.grow(t, 4)
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cluster.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cluster := fakebroker.New(t)
+	cl := fakebroker.Client(t, cluster)
 	settings := map[string]string{
 		"TOPIC": written, "EVENTS": "state", "KAFKA_BROKERS": cluster.ListenAddrs()[0], "SOURCE_URL": "file://" + dir,
 		"TOPIC_PARTITIONS": "3", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "20ms",

@@ -20,7 +20,7 @@ func (o *Options) Use(c *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	o.Record, _ = c.Record() // Options has reported what is wrong with it
+	o.Record, _ = setup.Record(c) // Options has reported what is wrong with it
 	o.Account = c.SourceAccount
 	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
 	o.EncoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) {

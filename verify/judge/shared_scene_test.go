@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 )
@@ -31,11 +31,7 @@ type sharedTopic struct {
 // shareTopic lets two bridges write, in turns. The first one shares from its first run on, or from its second.
 func shareTopic(t *testing.T, first string, settings ...string) *sharedTopic {
 	t.Helper()
-	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
+	cluster := fakebroker.New(t)
 	for _, s := range append([]string{
 		"TOPIC=" + written, "EVENTS=state", "KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "TOPIC_PARTITIONS=3",
 		"TOPIC_SHARED=" + first, "TOPIC_REPLICATION=1", "OFFSETS_LEASES=2", "COMMIT_INTERVAL=20ms",
@@ -56,11 +52,7 @@ func shareTopic(t *testing.T, first string, settings ...string) *sharedTopic {
 		a.base = bySettings(t, written)
 		a.base.FeedID = a.id
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := fakebroker.Client(t, cluster)
 	s.copied = copyAll(t, cl)
 	return s
 }

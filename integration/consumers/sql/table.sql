@@ -1,4 +1,4 @@
--- The existing blobs, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_UPDATED=false,
+-- The existing blobs, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_OPTIONS=none,
 -- BRIDGE_RESOLVED_TO=topic. Deletions are null values.
 CREATE TABLE blobs (
   path STRING,
