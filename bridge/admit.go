@@ -18,7 +18,7 @@ func (w *worker) admit(ctx context.Context, topic string) error {
 	if err := w.outlets.refusal(topic); err != nil {
 		return err
 	}
-	err := w.judge(ctx, topic)
+	err := w.admissible(ctx, topic)
 	var rejected *topics.RejectedError
 	if w.DeadLetter != "" && errors.As(err, &rejected) {
 		w.outlets.refuse(topic, err) // else each of its events would ask the brokers
@@ -26,7 +26,8 @@ func (w *worker) admit(ctx context.Context, topic string) error {
 	return err
 }
 
-func (w *worker) judge(ctx context.Context, topic string) error {
+// admissible returns a RejectedError for a topic that must not be written to.
+func (w *worker) admissible(ctx context.Context, topic string) error {
 	s, _, err := w.view.Get()
 	if err != nil {
 		return err

@@ -62,10 +62,10 @@ func (b *Bridge) openTopic(ctx context.Context, topic string) (partitions int32,
 	return partitions, asSettings(err)
 }
 
-// asSettings returns a lasting problem of a topic as an error of the settings.
+// asSettings returns a topic that must stop the bridge as an error of the settings.
 func asSettings(err error) error {
 	var problem *topics.Problem
-	if errors.As(err, &problem) && problem.Lasting {
+	if errors.As(err, &problem) && problem.Severity == topics.Unfit {
 		return &SettingsError{Problem: problem.Error()}
 	}
 	return err

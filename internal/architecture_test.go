@@ -30,7 +30,7 @@ var imports = map[string][]string{
 	"offsets/protocol": nil,
 	"resolved":         {"source", "envelope", "offsets"},
 	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved",
-		"internal/kafka", "internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
+		"internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
 	"verify":            nil,

@@ -25,20 +25,20 @@ var settings = map[string]string{
 // until the keeper of the frontier has repaired what stands behind it.
 var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
 
-// MissingError says that there is no offsets topic, and who may create it.
+// MissingError says that there is no offsets topic, and how to create it.
 type MissingError struct {
 	Topic      string
 	Partitions int32
 }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf(
-		"the offsets topic %s does not exist, and with BRIDGE_TOPIC_CREATE=off the bridge creates none. It takes cleanup.policy=compact and a "+
-			"partition for each lease (BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d",
-		e.Topic,
-		e.Topic,
-		e.Partitions,
-	)
+	return fmt.Sprintf("the offsets topic %s does not exist: %s", e.Topic, e.Advice())
+}
+
+// Advice says what to do about it.
+func (e *MissingError) Advice() string {
+	text := fmt.Sprintf("set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease "+
+		"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d", e.Topic, e.Partitions)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		text += " --config " + name + "=" + settings[name]
 	}

@@ -299,8 +299,8 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-// Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it; what
-// else is broken is still found.
+// Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it;
+// what else is broken is still found.
 func TestLatePartitions(t *testing.T) {
 	grown := func() (rs []Record) { // partition 2 is there from segment 1 on
 		for _, r := range topic() {

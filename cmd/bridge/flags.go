@@ -17,7 +17,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// flags returns a flag set whose help shows usage and, if asked, more.
+// flags returns a flag set with a help text: usage, the flags, and more if it is not nil.
 func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(stderr)
@@ -34,8 +34,8 @@ func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.Fla
 	return fs
 }
 
-// parse takes flags wherever they stand, and puts what else there is into words. A bad flag, or a word too much, is a usage
-// error; a request for help passes through.
+// parse accepts flags before and after other arguments, which it puts into words. An invalid flag or an unexpected
+// argument is a usage error; flag.ErrHelp passes through.
 func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 	for {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
@@ -47,7 +47,7 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 			return nil
 		}
 		if len(words) == 0 {
-			return &usageError{fmt.Errorf("%q is too much: bridge %s --help shows what it takes", fs.Arg(0), fs.Name())}
+			return &usageError{fmt.Errorf("unexpected argument %q; see bridge %s --help", fs.Arg(0), fs.Name())}
 		}
 		*words[0] = fs.Arg(0)
 		words, args = words[1:], fs.Args()[1:]

@@ -18,14 +18,15 @@ import (
 )
 
 const statusHelp = `
-Reads the topic <BRIDGE_NAME>.offsets and the consumer group, nothing else: it works from anywhere that reaches the brokers.
-It needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME where that is not the default, and what TLS and SASL take.
+Reads only the topic <BRIDGE_NAME>.offsets and the consumer group, so it works from anywhere that reaches the brokers.
+Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settings for TLS and SASL.
 `
 
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("status", "[--output text|json] [--watch DURATION]", stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
-	output := fs.String("output", "text", "text, or json: a document a line")
-	watch := fs.Duration("watch", 0, "print it again every so long, until stopped")
+	usage := "[--output text|json] [--watch DURATION]"
+	fs := flags("status", usage, stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	output := fs.String("output", "text", "text, or json: one document per line")
+	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
 	if err := parse(fs, args); err != nil {
 		return err
 	}

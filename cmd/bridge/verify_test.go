@@ -162,7 +162,7 @@ func TestVerifyUnchecked(t *testing.T) {
 		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
 		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
 		"verify --output xml":                                             {"", exitUsage, "xml"},
-		"verify now":                                                      {"", exitUsage, `"now" is too much`},
+		"verify now":                                                      {"", exitUsage, `unexpected argument "now"`},
 		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
 		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
 		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},

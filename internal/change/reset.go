@@ -22,21 +22,23 @@ func Reset() Kind {
 func planReset(s *offsets.State, p *Plan) {
 	if f := s.Frontier; f != nil {
 		p.add("feed", f.Feed, "")
-		p.add("goes on at", place(f), "BRIDGE_START of the next start")
+		p.add("continues at", place(f), "BRIDGE_START of the next start")
 		p.add("resolved", f.Resolved, "")
 		for _, name := range slices.Sorted(maps.Keys(f.Settings)) {
-			p.add("frozen "+name, f.Settings[name], "as the next start says")
+			p.add("frozen "+name, f.Settings[name], "setting of the next start")
 		}
 		if topics := slices.Sorted(maps.Keys(f.Topics)); len(topics) > 0 {
-			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events come again, markers begin anew, "+
-				"and with other settings keys may move. Use new topics, or delete these, where consumers rely on that.", strings.Join(topics, ", "))
+			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events are "+
+				"repeated, markers start again from the beginning, and with other settings keys may move to other "+
+				"partitions. If consumers rely on the promises, use new topics or delete these.", strings.Join(topics, ", "))
 		}
 	} else {
-		p.note("There is no progress: the next start is a first start already.")
+		p.note("There is no progress to remove: the next start is a first start anyway.")
 	}
 	for lease, cur := range s.Cursors {
 		if cur != nil {
-			p.add(fmt.Sprintf("lease %d", lease), fmt.Sprintf("%s, %d events", cmp.Or(cur.Segment.String(), "-"), cur.Counts.Read), "")
+			now := fmt.Sprintf("%s, %d events", cmp.Or(cur.Segment.String(), "-"), cur.Counts.Read)
+			p.add(fmt.Sprintf("lease %d", lease), now, "")
 		}
 	}
 }

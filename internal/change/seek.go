@@ -25,7 +25,7 @@ func Seek(to bridge.Target) Kind {
 	}
 }
 
-var errNeverStarted = errors.New("this bridge has no progress, so there is nothing to move: BRIDGE_START says where its first start begins")
+var errNeverStarted = errors.New("this bridge has no progress to move: its first start begins at BRIDGE_START")
 
 func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 	if s.Frontier == nil {
@@ -33,7 +33,7 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 	}
 	before, after := s.Frontier, *s.Frontier
 	to.Move(&after)
-	p.add("goes on at", place(before), to.String())
+	p.add("continues at", place(before), to.String())
 	p.add("events left out before", before.Start, after.Start)
 	p.add("complete up to", before.Completed.String(), after.Completed.String())
 	p.add("resolved", before.Resolved, before.Resolved)
@@ -50,20 +50,22 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 		}
 	}
 	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
-		p.note("Events that were delivered come again: those from %s up to %s.", to, until.Format(time.RFC3339Nano))
+		p.note("Delivered events are repeated: those from %s up to %s.", to, until.Format(time.RFC3339Nano))
 	}
-	// Also where nothing was delivered: a filter may have left out what the markers stand for.
-	if promised, err := envelope.ParseTimestamp(before.Resolved); err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
-		p.note("Markers have promised that nothing at or below %s follows: this breaks that promise in the topics of this bridge. That marker is "+
-			"written again in front, with the header \"seek\"; markers do not go back, and what comes at or below it is counted as late.", before.Resolved)
+	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
+	promised, err := envelope.ParseTimestamp(before.Resolved)
+	if err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
+		p.note("Markers have promised that no event at or below %s follows. The seek breaks that promise in the topics of "+
+			"this bridge. The bridge writes that marker once more before the repeated events, with the header \"seek\". "+
+			"Markers do not go back, and events at or below that time count as late.", before.Resolved)
 	}
 	if skips(s, to) {
-		p.note("Events before %s that were not delivered yet are skipped.", to)
+		p.note("Events before %s that are not delivered yet are skipped.", to)
 	}
 	return nil
 }
 
-// place says where f stands.
+// place describes the position of a frontier.
 func place(f *offsets.Frontier) string {
 	switch {
 	case f.Current != (source.Segment{}):
@@ -74,7 +76,7 @@ func place(f *offsets.Frontier) string {
 	return ""
 }
 
-// deliveredUntil returns a time after which nothing was delivered; zero if nothing was at all.
+// deliveredUntil returns a time after which no event was delivered, or zero if none was.
 func deliveredUntil(s *offsets.State) (until time.Time) {
 	for _, c := range s.Cursors {
 		if c == nil {
@@ -83,7 +85,7 @@ func deliveredUntil(s *offsets.State) (until time.Time) {
 		if c.Event.After(until) {
 			until = c.Event
 		}
-		if c.Event.IsZero() && c.Segment != (source.Segment{}) { // written before cursors told
+		if c.Event.IsZero() && c.Segment != (source.Segment{}) { // by a version that did not record it
 			if end := c.Segment.Time().Add(75 * time.Minute); end.After(until) {
 				until = end
 			}
@@ -92,8 +94,8 @@ func deliveredUntil(s *offsets.State) (until time.Time) {
 	return until
 }
 
-// skips reports whether events may be left out that were not delivered. Nothing is left before the current segment, and
-// events are in their segment, or 15 minutes off.
+// skips reports whether the seek may leave out events that are not delivered. All events before the current segment are
+// delivered, and an event can be up to 15 minutes outside its segment.
 func skips(s *offsets.State, to bridge.Target) bool {
 	at := s.Frontier.At()
 	return at == (source.Segment{}) && !to.Time().IsZero() || at != (source.Segment{}) && to.Time().After(at.Time())

@@ -76,7 +76,8 @@ func TestCheck(t *testing.T) {
 		{"missing topic", nil, func(s *scene) { s.topics[0].Name, s.topics[0].create = "missing", false },
 			"topic: missing does not exist"},
 		{"missing offsets topic", nil, func(s *scene) { s.topics[1].create = false },
-			"topic: b.offsets does not exist; create it with cleanup.policy=compact and 16 partitions"},
+			"topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease " +
+				"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic b.offsets --partitions 16 --config cleanup.policy="},
 		{"a topic that is gone", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
 		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
@@ -115,9 +116,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// Ids that are permitted one by one are looked at one by one, and the command names the literal ids: b-* would be
-// those of a
-// bridge named b-eu, too.
+// Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would
+// permit those of a bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
 	if err != nil {
@@ -194,7 +194,7 @@ func TestCheckAskedTopic(t *testing.T) {
 	}
 }
 
-// Of many topics only what is wrong is told.
+// Of many topics only those with a problem are listed.
 func TestCheckManyTopics(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
 	if err != nil {
@@ -213,7 +213,7 @@ func TestCheckManyTopics(t *testing.T) {
 	}
 }
 
-// A certificate that ends is told before it does.
+// A certificate that ends soon is a warning before it ends.
 func TestCheckCertificate(t *testing.T) {
 	mine, err := pki.New("mine")
 	if err != nil {
@@ -235,7 +235,7 @@ func TestCheckCertificate(t *testing.T) {
 	}
 }
 
-// What is to be pasted into a shell means there what it means here.
+// A command can be pasted into a shell as it is printed.
 func TestQuote(t *testing.T) {
 	for word, want := range map[string]string{
 		"User:bridge": "User:bridge", "User:CN=a b": "'User:CN=a b'", "a'b;$(c)": `'a'\''b;$(c)'`, "": "''",
@@ -259,8 +259,7 @@ func TestQuote(t *testing.T) {
 	}
 }
 
-// Below version 2 a transaction can be left open by a request that comes late. That is a warning, which says what it
-// means.
+// Below version 2 a request that arrives late can leave a transaction open. That is a warning that says what to do.
 func TestCheckTransactionVersion(t *testing.T) {
 	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
 	if err != nil {

@@ -28,7 +28,7 @@ func token(text string) func() (user, password, token string, err error) {
 	return func() (string, string, string, error) { return "", "", text, nil }
 }
 
-// Reach, credentials and schemas are told, and nothing is registered.
+// Reach, credentials and schemas are checked, and nothing is registered.
 func TestCheckRegistry(t *testing.T) {
 	for name, tc := range map[string]struct {
 		lookUp     bool

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/topics"
+	"blobfeed/offsets"
 )
 
 // manyTopics is the number of topics above which only those are listed that are not ok.
@@ -84,14 +85,13 @@ func (ck *checker) absent(ctx context.Context, t *topic) {
 		ck.creatable(ctx, t)
 		return
 	}
-	missing := topics.MissingError{Topic: t.Name}
+	gone := topics.MissingError{Topic: t.Name}
 	if t.had {
-		missing.Had = t.Partitions
+		gone.Had = t.Partitions
 	}
-	do := missing.Advice()
+	do := gone.Advice()
 	if t.Kind == topics.State {
-		do = fmt.Sprintf("create it with cleanup.policy=compact and %d partitions, or set BRIDGE_TOPIC_CREATE=explicit",
-			t.Partitions)
+		do = (&offsets.MissingError{Topic: t.Name, Partitions: t.Partitions}).Advice()
 	}
 	ck.Add("topic", Failed, t.Name+" does not exist", do)
 }
@@ -174,7 +174,7 @@ func (ck *checker) settings(ctx context.Context, t *topic, replicas int) {
 	problems := plan.Judge(&t.Topic, all[t.Name], replicas, ck.now)
 	for _, p := range problems {
 		status := Warning
-		if p.Failed {
+		if p.Severity >= topics.Fault {
 			status = Failed
 		}
 		ck.Add("settings", status, p.Detail(), p.Do)

@@ -233,7 +233,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// What is in the next segment waits until the service finalizes the current one, all of which is delivered: that is its delay.
+// What is in the next segment waits until the service finalizes the current one, all of which is delivered: that is its
+// delay.
 func TestLagBeforeTheBarrier(t *testing.T) {
 	m, engine, clock := watching(t)
 	engine.state = state(nil)

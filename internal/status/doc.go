@@ -3,5 +3,6 @@
 // when all instances are gone.
 //
 // Of makes the report of a state, and Reader reads that state from the brokers. An instance makes the same report of
-// the state that it holds, and adds what it alone knows (package ops). The names in the report are part of the interface.
+// the state that it holds, and adds what it alone knows (package ops). The names in the report are part of the
+// interface.
 package status

@@ -61,8 +61,8 @@ func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
 }
 
-// undecided is how long to wait for an open transaction before the state is read without it. Brokers acknowledge a commit
-// some moments before readers see it, and a report right after a run must include it. But the owner may be dead.
+// undecided is how long to wait for an open transaction before the state is read without it. Brokers acknowledge a
+// commit some moments before readers see it, and a report right after a run must include it. But the owner may be dead.
 const undecided = time.Second
 
 // ends returns the offset up to which each partition can be read.

@@ -46,9 +46,9 @@ type Position struct {
 type Lag struct {
 	Event    *float64 `json:"event_seconds"`    // since the latest event that was delivered
 	Resolved *float64 `json:"resolved_seconds"` // since the time that is resolved
-	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each, without later
-	// segments. Null without a current segment, as while small segments are delivered in bundles, and before the first
-	// commit in the segment: the state does not say then how much there is.
+	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each, without
+	// later segments. Null without a current segment, as while small segments are delivered in bundles, and before the
+	// first commit in the segment: the state does not say then how much there is.
 	Ahead *int64 `json:"ahead_bytes"`
 
 	// Only an instance knows these. Azure is how long the service took to publish the latest event. Bridge is how long

@@ -66,7 +66,7 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 
 // open makes sure that a topic exists and fits. It returns the partitions.
 func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error) {
-	partitions, created, err := a.ensure(ctx, &t)
+	partitions, fresh, err := a.ensure(ctx, &t)
 	if err != nil {
 		return 0, err
 	}
@@ -77,7 +77,7 @@ func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error)
 		}
 		for _, p := range problems {
 			// If this attempt ended before a new topic keeps history, the next one would find the topic and leave it.
-			if created && p.Setting == retention {
+			if fresh && p.Setting == retention {
 				if kept, err := a.keepHistory(ctx, t.Name); kept || err != nil {
 					return err
 				}
@@ -105,7 +105,7 @@ func (a *Admin) judge(ctx context.Context, t *Topic) ([]Problem, error) {
 		}
 	}
 	problems := a.content(t, all[t.Name], a.Now()).problems
-	return problems, lasting(problems)
+	return problems, unfit(problems)
 }
 
 // Fit returns a Problem if topics of an earlier start can't hold what is to be written. It creates none of them: their
@@ -117,7 +117,7 @@ func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t := Topic{Kind: Records, Name: name}
-		if err := lasting(a.content(&t, all[name], a.Now()).problems); err != nil {
+		if err := unfit(a.content(&t, all[name], a.Now()).problems); err != nil {
 			return err
 		}
 	}

@@ -27,8 +27,8 @@ func (e *MissingError) Advice() string {
 		return fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to continue with new records, %s",
 			e.Had, restart)
 	}
-	return "create it, or set BRIDGE_TOPIC_CREATE=explicit. If it was deleted, its records are gone: " +
-		"create it with as many partitions to continue with new records, " + restart
+	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
+		"records are gone: create it with as many partitions to continue with new records, " + restart
 }
 
 // withPartitions adds to the error of a missing topic what it had.
@@ -83,8 +83,9 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 	return have, created, err
 }
 
-// ensure makes sure that a topic exists. It returns the partitions, and whether this call created it.
-func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, created bool, err error) {
+// ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
+// created it: two may create it at once.
+func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh bool, err error) {
 	have, err := Count(ctx, a.admin(), t.Name)
 	var gone *MissingError
 	switch {
@@ -97,12 +98,13 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, created
 	case a.Partitions == 0:
 		return 0, false, err
 	default:
-		partitions, created, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+		fresh = true
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
 	}
 	if err == nil {
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
 	}
-	return partitions, created, err
+	return partitions, fresh, err
 }
 
 // awaited returns the partitions of a topic that was created a moment ago.
