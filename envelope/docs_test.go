@@ -66,7 +66,9 @@ func rare() []ocf.Event {
 	metadata.EventType, metadata.API = "BlobMetadataUpdated", "SetBlobMetadata"
 	undeleted.EventType, undeleted.API = "BlobPropertiesUpdated", "UndeleteBlob"
 	restore.EventType, restore.API = "RestorePointMarkerCreated", "CreateRestorePointMarker"
-	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"}, {Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
+	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"},
+		{Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"},
+		{Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
 	return []ocf.Event{metadata, undeleted, restore}
 }
 
@@ -103,9 +105,12 @@ func docTypes(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, c := range [][2]string{
-		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobMetadata"},
-		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"}, {"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
-		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"}, {"ContainerCreated", "CreateContainer"},
+		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"},
+		{"BlobPropertiesUpdated", "SetBlobMetadata"},
+		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"},
+		{"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
+		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"},
+		{"ContainerCreated", "CreateContainer"},
 	} {
 		value := appended(t, e, example(t, c[0], c[1]), somewhere).Value
 		if !bytes.Equal(value, []byte(`{"after": null}`)) {
@@ -174,7 +179,9 @@ func docSchemas(t *testing.T) string {
 		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
 	}
 	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
-	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0], somewhere).Key
+	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) {
+		return i + 1, nil
+	}}), &made()[0], somewhere).Key
 	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
 	return b.String()
 }

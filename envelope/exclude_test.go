@@ -13,7 +13,8 @@ import (
 func TestExcludeColumns(t *testing.T) {
 	ev := made()[3] // with tags
 	ev.ClientRequestID, ev.RequestID, ev.ETag = "personal-client", "personal-request", "kept-etag"
-	ev.BlobTagsUpdated = []ocf.TagSet{{Name: "current", Tags: []ocf.Pair{{Name: "personal-tag", Value: "personal-value"}}}}
+	ev.BlobTagsUpdated = []ocf.TagSet{{Name: "current",
+		Tags: []ocf.Pair{{Name: "personal-tag", Value: "personal-value"}}}}
 	for _, f := range forms() {
 		f.o.Exclude = []string{"client_request_id", "request_id", "blob_tags_updated", "account"}
 		e := encoder(t, f.o)

@@ -18,19 +18,24 @@ func says(text string) func(*Encoder) string { return func(*Encoder) string { re
 
 // settings are all options but those of keys and headers, which are free to choose.
 var settings = []setting{
-	{"none of these", func(*Options) {}, func(e *Encoder) string { return cmp.Or(code(e.value.fields("")), "no bytes") }},
+	{"none of these", func(*Options) {}, func(e *Encoder) string {
+		return cmp.Or(code(e.value.fields("")), "no bytes")
+	}},
 	{"updated", func(o *Options) { o.Updated, o.Properties = true, sourceOf(o) }, nil},
 	{"mvcc_timestamp", func(o *Options) { o.MVCCTimestamp, o.Properties = true, sourceOf(o) }, nil},
 	{"diff", func(o *Options) { o.Diff = true }, nil},
 	{"key_in_value", func(o *Options) { o.KeyInValue = true }, nil},
 	{"topic_in_value", func(o *Options) { o.TopicInValue = true }, nil},
 	{"enriched_properties=source", func(o *Options) { o.Properties |= Source }, nil},
-	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema }, says("`{\"payload\": …, \"schema\": …}`")},
+	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema },
+		says("`{\"payload\": …, \"schema\": …}`")},
 	{"before=none", func(o *Options) { o.Before = BeforeNone }, says("no `before`")},
 	{"before=full", func(o *Options) { o.Before = BeforeFull }, says("`before`: what is told, not only the key")},
 	{"deletes=envelope", func(o *Options) { o.Deletes = DeletesEnvelope }, (*Encoder).deletion},
 	{"deletes=tombstone", func(o *Options) { o.Deletes = DeletesTombstone }, says("null")},
-	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string { return e.deletion() + "; then null" }},
+	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string {
+		return e.deletion() + "; then null"
+	}},
 	{"deletes=empty", func(o *Options) { o.Deletes = DeletesEmpty }, says("no bytes")},
 	{"events=all", func(o *Options) { o.Events = EventsAll }, says("more events")},
 	{"avro_timestamps=millis", func(o *Options) { o.AvroTimestamps = Millis }, says("`event_time`: timestamp-millis")},

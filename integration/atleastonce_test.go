@@ -11,9 +11,9 @@ import (
 	"blobfeed/internal/feedsim"
 )
 
-// Without transactions, in catch-up: the program is killed three times, and paused for longer than its session while another one
-// delivers all; then it wakes up. First deliveries are in order and above every marker, markers never fall, and every key ends on
-// its newest record: bridge verify judges that.
+// Without transactions, in catch-up: the program is killed three times, and paused for longer than its session while
+// another one delivers all; then it wakes up. First deliveries are in order and above every marker, markers never fall,
+// and every key ends on its newest record: bridge verify judges that.
 func TestAtLeastOnce(t *testing.T) {
 	dir := t.TempDir()
 	// Small segments and large bundles, so that a kill meets one in the middle.

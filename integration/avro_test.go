@@ -73,7 +73,8 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 
 			want := map[string][]any{} // by position
 			wantMarkers := 0
-			of := map[bool][]string{false: {"json." + topic}, true: {"json." + topic, "json." + topic + c.markers}}[c.markers != ""]
+			of := map[bool][]string{false: {"json." + topic},
+				true: {"json." + topic, "json." + topic + c.markers}}[c.markers != ""]
 			for _, from := range of {
 				for _, r := range read(t, brokers, from) {
 					if r.Key == nil {
@@ -85,12 +86,14 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 				}
 			}
 			got, gotMarkers := map[string][]any{}, 0
-			avro := map[bool][]string{false: {"avro." + topic}, true: {"avro." + topic, "avro." + topic + c.markers}}[c.markers != ""]
+			avro := map[bool][]string{false: {"avro." + topic},
+				true: {"avro." + topic, "avro." + topic + c.markers}}[c.markers != ""]
 			for _, r := range decoded(t, avro...) {
 				if r.Key == nil {
 					gotMarkers++
 					var m struct{ Resolved string }
-					if err := json.Unmarshal(r.Value, &m); err != nil || m.Resolved != r.Headers["resolved"] || m.Resolved == "" {
+					if err := json.Unmarshal(r.Value, &m); err != nil || m.Resolved != r.Headers["resolved"] ||
+						m.Resolved == "" {
 						t.Fatalf("marker %s: %v", r.Value, err)
 					}
 					continue
@@ -99,12 +102,14 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 				if r.Null {
 					r.Value = nil
 				}
-				got[p] = append(got[p], plain(t, bytes.ReplaceAll(r.Value, []byte(`"avro.`+topic), []byte(`"json.`+topic))))
+				got[p] = append(got[p], plain(t, bytes.ReplaceAll(r.Value, []byte(`"avro.`+topic),
+					[]byte(`"json.`+topic))))
 				if _, ok := r.Key.(map[string]any)["path"].(string); !ok {
 					t.Fatalf("key %v", r.Key)
 				}
 			}
-			if len(want) < 600 || len(got) != len(want) || gotMarkers != wantMarkers || gotMarkers != realSegments*partitions {
+			if len(want) < 600 || len(got) != len(want) || gotMarkers != wantMarkers ||
+				gotMarkers != realSegments*partitions {
 				t.Errorf("Avro: %d events, %d markers; JSON: %d and %d", len(got), gotMarkers, len(want), wantMarkers)
 			}
 			for p, w := range want {
@@ -160,7 +165,8 @@ func TestSubjectsOverRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := names(t, brokers, -1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(brokers, ","),
 		"SOURCE_URL=" + fileURL(t, dir), "REGISTRY_URL=http://127.0.0.1:1," + shared.SchemaRegistryURL}
 	cl := registry(t)
 	step := func(key, value int, more ...string) {
@@ -214,7 +220,8 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	if slices.Sort(updated); markers != 6*partitions || len(updated) < 500 {
 		t.Errorf("%d records, %d markers", len(updated), markers)
 	}
-	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
+	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(),
+		verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
 	c.drain(t)
 	c.check(t)
 }

@@ -19,14 +19,18 @@ import (
 )
 
 // million is the feed of the crash tests: it takes the bridge long enough to be killed in all sorts of moments.
-var million = feedsim.Spec{Seed: 1, Segments: 20, Shards: 3, EventsPerSegment: 50_000, ChunksPerShard: 2, Blobs: 20_000, HotShare: 0.1, Versions: []int{5}}
+var million = feedsim.Spec{Seed: 1, Segments: 20, Shards: 3, EventsPerSegment: 50_000, ChunksPerShard: 2, Blobs: 20_000,
+	HotShare: 0.1, Versions: []int{5}}
 
 // crashRun writes the million-event feed and returns settings to deliver it, and what must hold afterwards.
-func crashRun(t *testing.T, brokers []string, replication int16) (settings []string, topic string, notes []verify.Validator) {
+func crashRun(t *testing.T, brokers []string, replication int16) (settings []string, topic string,
+	notes []verify.Validator) {
 	t.Helper()
 	dir := t.TempDir()
 	complete := verify.NewComplete()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), million, func(e feedsim.Event) { complete.Expect(e.ID) }); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), million, func(e feedsim.Event) {
+		complete.Expect(e.ID)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, brokers, replication)
@@ -110,7 +114,8 @@ func TestBrokerRestarts(t *testing.T) {
 		}
 	}
 	c.until(t, 3*time.Minute, "all events and markers", func() bool {
-		return c.data >= int64(million.Segments*million.EventsPerSegment) && c.marks >= int64(million.Segments*partitions)
+		return c.data >= int64(million.Segments*million.EventsPerSegment) &&
+			c.marks >= int64(million.Segments*partitions)
 	})
 	c.drain(t)
 	torn := strings.Contains(p.log.String(), "acknowledged a commit and did not complete it")

@@ -12,8 +12,8 @@ import (
 	"blobfeed/verify"
 )
 
-// Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the figures
-// are for docs/performance.md.
+// Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the
+// figures are for docs/performance.md.
 func TestHandover(t *testing.T) {
 	const (
 		tick    = 50 * time.Millisecond

@@ -66,7 +66,8 @@ const largeSegments = 10
 // writeLarge writes a feed whose events are spread evenly over 1,000 containers.
 func writeLarge(t *testing.T, events int) (dir string) {
 	t.Helper()
-	spec := feedsim.Spec{Seed: 1, Segments: largeSegments, EventsPerSegment: events / largeSegments, Shards: 8, Blobs: 50_000}
+	spec := feedsim.Spec{Seed: 1, Segments: largeSegments, EventsPerSegment: events / largeSegments, Shards: 8,
+		Blobs: 50_000}
 	for i := range 1000 {
 		spec.Containers = append(spec.Containers, fmt.Sprintf("c%03d", i))
 	}

@@ -36,10 +36,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "bridge")
-	build := exec.Command("go", "build", "-o", binary, "blobfeed/cmd/bridge")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building the program:", err)
+	if err := stack.Build(binary, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	shared, err = stack.Get(context.Background(), nil)
@@ -90,7 +88,8 @@ func start(t *testing.T, args []string, settings ...string) *program {
 		<-p.done
 		for _, s := range settings {
 			name, value, _ := strings.Cut(s, "=")
-			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(), "BRIDGE_"+secret) {
+			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(),
+				"BRIDGE_"+secret) {
 				text, err := os.ReadFile(value)
 				if err != nil {
 					t.Error(err)

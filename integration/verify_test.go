@@ -27,7 +27,8 @@ func TestVerifyForms(t *testing.T) {
 			}
 			runOnce(t, settings...)
 			for _, args := range [][]string{{"verify"}, {"verify", "--feed"}} {
-				if p := start(t, args, settings...); p.wait(t, time.Minute) != 0 || strings.Contains(p.log.String(), "BROKEN") {
+				if p := start(t, args, settings...); p.wait(t, time.Minute) != 0 ||
+					strings.Contains(p.log.String(), "BROKEN") {
 					t.Errorf("%s: %s", args, p.log)
 				}
 			}

@@ -56,7 +56,10 @@ func TestEveryCallEndsWithItsContext(t *testing.T) {
 		call func(context.Context) error
 	}{
 		{"LastConsumable", func(ctx context.Context) error { _, err := feed.LastConsumable(ctx); return err }},
-		{"Manifest", func(ctx context.Context) error { _, err := feed.Manifest(ctx, manifest(false).Segment); return err }},
+		{"Manifest", func(ctx context.Context) error {
+			_, err := feed.Manifest(ctx, manifest(false).Segment)
+			return err
+		}},
 		{"Segments", segment},
 		{"Poll", func(ctx context.Context) error { return r.Poll(ctx, false) }},
 		{"Next, header", func(ctx context.Context) error { return r.Next(ctx, &b) }},
@@ -98,7 +101,8 @@ func TestEveryCallEndsWithItsContext(t *testing.T) {
 // The feed alone says what may be read: nothing here looks at a clock, or knows where it is.
 func TestNothingLooksAtAClock(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"*.go", "ocf/*.go", "dir/*.go"} { // azure's paces the renewal of credentials, and no more
+	// azure's paces the renewal of credentials, and no more
+	for _, pattern := range []string{"*.go", "ocf/*.go", "dir/*.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +130,8 @@ func TestNothingLooksAtAClock(t *testing.T) {
 				return true
 			}
 			x, ok := s.X.(*ast.Ident)
-			if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Local", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
+			if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Local", "Sleep", "After",
+				"AfterFunc", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
 				t.Errorf("%s uses time.%s", file, s.Sel.Name)
 			}
 			if s.Sel.Name == "Local" && (!ok || x.Name != "time") {

@@ -31,7 +31,8 @@ func TestPositionFromElsewhere(t *testing.T) {
 	}
 }
 
-// A shard that the manifest does not name has no prefix. Listing without one would read other shards as if it was theirs.
+// A shard that the manifest does not name has no prefix. Listing without one would read other shards as if it was
+// theirs.
 func TestShardNotInManifest(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("a")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(true), 7, source.ShardPosition{})
@@ -42,7 +43,8 @@ func TestShardNotInManifest(t *testing.T) {
 
 // What ends in .avro is a chunk. One whose place in the order is unknown must not be left out (I8).
 func TestChunkWithoutNumber(t *testing.T) {
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": header(), shardPath + "00001-a.avro": append(header(), block("a")...)}}
+	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": header(),
+		shardPath + "00001-a.avro": append(header(), block("a")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{})
 	var damage *source.DamageError
 	if err := r.Poll(t.Context(), true); !errors.As(err, &damage) || damage.Blob != shardPath+"00001-a.avro" {
@@ -92,7 +94,8 @@ func TestResumeAtEveryBlock(t *testing.T) {
 	}
 }
 
-// A reader that has read all there is downloads nothing until more comes, also after a restart, which costs one listing.
+// A reader that has read all there is downloads nothing until more comes, also after a restart, which costs one
+// listing.
 func TestNothingNewReadsNothing(t *testing.T) {
 	name := shardPath + "00000.avro"
 	first := append(header(), block("a")...)
@@ -126,7 +129,8 @@ func TestResumeAtTheEndOfAChunk(t *testing.T) {
 			if ids := pollAndDrain(t, r, finalized); !slices.Equal(ids, want) {
 				t.Errorf("from %+v: %v", pos, ids)
 			}
-			if ids := pollAndDrain(t, r, finalized); len(ids) > 0 || r.Position() != (source.ShardPosition{Chunk: 1, Offset: size}) {
+			if ids := pollAndDrain(t, r, finalized); len(ids) > 0 ||
+				r.Position() != (source.ShardPosition{Chunk: 1, Offset: size}) {
 				t.Errorf("again: %v at %+v", ids, r.Position())
 			}
 		}
@@ -140,7 +144,8 @@ func TestEventsOutsideTheirSegmentAreRead(t *testing.T) {
 	head = append(append(append(head, schema...), 0), syncMarker...)
 	chunk := head
 	var ends []int
-	times := []string{"2025-12-31T23:46:00.0000000Z", "2026-01-01T00:30:00.0000000Z", "2026-01-01T01:14:00.0000000Z", "2025-12-31T23:50:00.0000000Z", "1999-01-01T00:00:00.0000000Z", ""}
+	times := []string{"2025-12-31T23:46:00.0000000Z", "2026-01-01T00:30:00.0000000Z", "2026-01-01T01:14:00.0000000Z",
+		"2025-12-31T23:50:00.0000000Z", "1999-01-01T00:00:00.0000000Z", ""}
 	for i, at := range times {
 		data := append([]byte{2, byte('a' + i), byte(len(at) << 1)}, at...)
 		chunk = append(append(append(chunk, 2, byte(len(data)<<1)), data...), syncMarker...)
@@ -148,11 +153,13 @@ func TestEventsOutsideTheirSegmentAreRead(t *testing.T) {
 	}
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
 	feed := source.New(m, source.Options{})
-	if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{}), true); strings.Join(ids, "") != "abcdef" {
+	if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{}), true); strings.Join(ids,
+		"") != "abcdef" {
 		t.Errorf("%v", ids)
 	}
 	for i, end := range ends {
-		if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{Offset: int64(end)}), true); strings.Join(ids, "") != "abcdef"[i+1:] {
+		if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{Offset: int64(end)}),
+			true); strings.Join(ids, "") != "abcdef"[i+1:] {
 			t.Errorf("after %d: %v", i, ids)
 		}
 	}

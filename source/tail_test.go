@@ -49,7 +49,8 @@ func TestTornBlockWaits(t *testing.T) {
 			}
 			_, err := drain(t, done)
 			var damage *source.DamageError
-			if torn := n > len(first); torn != errors.As(err, &damage) || torn && damage.Offset != at.Offset || done.Position() != at {
+			if torn := n > len(first); torn != errors.As(err, &damage) || torn && damage.Offset != at.Offset ||
+				done.Position() != at {
 				t.Fatalf("finalized with %d bytes: %v, at %+v", n, err, done.Position())
 			}
 			m.blobs[shardPath+"00000.avro"] = whole
@@ -113,19 +114,21 @@ func TestShardThatAppearsIsReadFromItsStart(t *testing.T) {
 	}
 	for _, shard := range []string{"00", "17"} {
 		for chunk := range 2 {
-			m.blobs[fmt.Sprintf("log/%s/2026/01/01/0000/%05d.avro", shard, chunk)] = append(header(), block(fmt.Sprint(shard, "-", chunk))...)
+			m.blobs[fmt.Sprintf("log/%s/2026/01/01/0000/%05d.avro", shard, chunk)] = append(header(),
+				block(fmt.Sprint(shard, "-", chunk))...)
 		}
 	}
 	if got := read(`"log/00/2026/01/01/0000/"`); !slices.Equal(got, []string{"00-0", "00-1"}) {
 		t.Error(got)
 	}
-	if got := read(`"log/17/2026/01/01/0000/","log/00/2026/01/01/0000/"`); !slices.Equal(got, []string{"00-0", "00-1", "17-0", "17-1"}) {
+	if got := read(`"log/17/2026/01/01/0000/","log/00/2026/01/01/0000/"`); !slices.Equal(got,
+		[]string{"00-0", "00-1", "17-0", "17-1"}) {
 		t.Error(got)
 	}
 }
 
-// A chunk grows by any number of bytes between polls, rolls over, and is finalized: every event comes once, and a reader
-// that starts at any position the first one had reads exactly the rest.
+// A chunk grows by any number of bytes between polls, rolls over, and is finalized: every event comes once, and a
+// reader that starts at any position the first one had reads exactly the rest.
 func TestShardGrowsAnyhow(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	var whole [3][]byte
@@ -181,7 +184,8 @@ func TestShardGrowsAnyhow(t *testing.T) {
 // Bytes come to a chunk after it was listed and before its successor was: they are not lost.
 func TestRollOverDuringListing(t *testing.T) {
 	first := append(header(), block("a")...)
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": first, shardPath + "00001.avro": append(header(), block("c")...)}}
+	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": first, shardPath + "00001.avro": append(header(),
+		block("c")...)}}
 	m.onList = func() {
 		m.blobs[shardPath+"00000.avro"] = append(bytes.Clone(first), block("b")...) // after the line was made
 	}

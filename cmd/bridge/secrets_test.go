@@ -123,10 +123,10 @@ func TestSecretsStaySecret(t *testing.T) {
 		source, kafka    string // what check says of them
 		reg, dump, start string
 	}{
-		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
 		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
-			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "says 403", "invalid_client", "who are you", "says 403", "invalid_client"},
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
 	} {
 		setAll(t, way.settings)
 		verb := func(args string, says ...string) {
@@ -208,7 +208,7 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 		counts   string // the metrics
 	}{
 		"all delivered":   {map[string]string{"SOURCE_URL": feed}, `"segments":10,`, "blobfeed_ready 1"},
-		"storage refuses": {nil, "says 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
+		"storage refuses": {nil, "answered 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
 		"brokers refuse":  {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind}, "SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
 		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token",
 			"KAFKA_SASL_CLIENT_ID": "id"}, "invalid_client", "blobfeed_ready 0"},

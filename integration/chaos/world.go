@@ -62,7 +62,8 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 	defer cl.Close()
 	// Records have the times of their events, so the brokers would remove them at once.
 	forever := "-1"
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": &forever}, w.Topic); err != nil {
+	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": &forever},
+		w.Topic); err != nil {
 		return nil, fmt.Errorf("creating the topic of a world: %w", err)
 	}
 	defer func() {
@@ -110,7 +111,8 @@ func (w *World) Start(slot int, env ...string) (*Instance, error) {
 		seeds = append(seeds, to.Address)
 	}
 	name := fmt.Sprintf("i%d-%d", slot, len(w.all))
-	settings := append(append(append([]string{}, w.env...), "BRIDGE_INSTANCE="+name, "BRIDGE_KAFKA_BROKERS="+strings.Join(seeds, ",")), env...)
+	settings := append(append(append([]string{}, w.env...), "BRIDGE_INSTANCE="+name,
+		"BRIDGE_KAFKA_BROKERS="+strings.Join(seeds, ",")), env...)
 	i, err := Launch(w.program, filepath.Join(w.dir, name+".log"), []string{"run"}, settings...)
 	if err != nil {
 		return nil, err
@@ -153,7 +155,8 @@ func (w *World) Deserters() (failures []string) {
 		select {
 		case <-i.done:
 			if !w.asked[i] {
-				failures = append(failures, fmt.Sprintf("%s ended by itself, %v:\n%s", i.Name, i.cmd.ProcessState, i.tail()))
+				failures = append(failures, fmt.Sprintf("%s ended by itself, %v:\n%s", i.Name, i.cmd.ProcessState,
+					i.tail()))
 			}
 		default:
 		}

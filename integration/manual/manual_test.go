@@ -83,7 +83,8 @@ func TestNames(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "deploy", "README.md")) {
+	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"),
+		filepath.Join(root, "deploy", "README.md")) {
 		page, err := filepath.Rel(root, file)
 		if err != nil {
 			t.Fatal(err)
@@ -136,7 +137,8 @@ var (
 	flag   = regexp.MustCompile(`--[a-z][-a-z]*`)
 )
 
-// A verb or flag that the manual names in passing is one of docs/cli.md, which a test of the program compares with the code.
+// A verb or flag that the manual names in passing is one of docs/cli.md, which a test of the program compares with the
+// code.
 func TestVerbs(t *testing.T) {
 	verbs := map[string]string{} // what cli.md says of each
 	for section := range strings.SplitSeq(read(t, "docs/cli.md"), "\n## ") {

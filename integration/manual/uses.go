@@ -28,19 +28,27 @@ const holds = "holds        replay"
 var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "make build", Says: []string{"bridge "}},
 	{Page: "docs/quickstart.md", Begins: "bridge demo", Until: "  resolved  "},
-	{Page: "docs/quickstart.md", Begins: "export KAFKA_BROKERS=", Skip: "the addresses are those of the test's own stack"},
+	{Page: "docs/quickstart.md", Begins: "export KAFKA_BROKERS=",
+		Skip: "the addresses are those of the test's own stack"},
 	{Page: "docs/quickstart.md", Begins: "make stack", Skip: "it stays up; the test runs beside what it starts"},
-	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020\n", Says: []string{"transactions are available", `"events":717,"records":713`}},
-	{Page: "docs/quickstart.md", Begins: "bridge run --once\nbridge status", Says: []string{`"events":0,"records":0`, "717 read, 713 records"}},
+	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020\n",
+		Says: []string{"transactions are available", `"events":717,"records":713`}},
+	{Page: "docs/quickstart.md", Begins: "bridge run --once\nbridge status", Says: []string{`"events":0,"records":0`,
+		"717 read, 713 records"}},
 	{Page: "docs/quickstart.md", Begins: "kcat ", Says: []string{`{"after": {"account": "seanchangefeed"`}},
-	{Page: "docs/quickstart.md", Begins: "bridge dump --at 2020/05/29/1600/00/00000/2434/8", Says: []string{"2020-05-29T16:59:41.1986109Z"}}, // the record in events.md
+	{Page: "docs/quickstart.md", Begins: "bridge dump --at 2020/05/29/1600/00/00000/2434/8",
+		Says: []string{"2020-05-29T16:59:41.1986109Z"}}, // the record in events.md
 	{Page: "docs/quickstart.md", Begins: "bridge verify --feed", Says: []string{holds}},
-	{Page: "docs/quickstart.md", Begins: "export BRIDGE_REGISTRY_URL=", Says: []string{`"events":717,"records":713`, holds, `"blob-changes-avro-value"`}},
+	{Page: "docs/quickstart.md", Begins: "export BRIDGE_REGISTRY_URL=", Says: []string{`"events":717,"records":713`,
+		holds, `"blob-changes-avro-value"`}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=killed", Says: []string{holds}},
-	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=blobfeed BRIDGE_TOPIC=blob-changes\n", Says: []string{`"ready":true`, `"msg":"stopped"`}},
+	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=blobfeed BRIDGE_TOPIC=blob-changes\n",
+		Says: []string{`"ready":true`, `"msg":"stopped"`}},
 	{Page: "docs/quickstart.md", Begins: "damaged=", Code: 1, Says: []string{"2020/05/27/1500/00000.avro, offset"}},
-	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic", "position=2020/05/27/1500/00/00000/2434/0", "1 damaged places with 1342 bytes", holds}},
-	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020 BRIDGE_NAME", Says: []string{"(TLS", `"events":0,"records":0`}},
+	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic",
+		"position=2020/05/27/1500/00/00000/2434/0", "1 damaged places with 1342 bytes", holds}},
+	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020 BRIDGE_NAME",
+		Says: []string{"(TLS", `"events":0,"records":0`}},
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=https://", Skip: "there is no account"},
 
@@ -50,8 +58,10 @@ var Uses = []Use{
 	{Page: "README.md", Begins: "make test", Skip: "these tests run beside it"},
 	{Page: "README.md", Begins: "make build", Says: []string{"transactions are available", `"msg":"stopped"`}},
 
-	{Page: "docs/consumers.md", Begins: "cd integration/consumers", Skip: "the jobs need feeds of their own: TestConsumers runs them"},
-	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS", Skip: "TestConsumers runs the jobs, with these options"},
+	{Page: "docs/consumers.md", Begins: "cd integration/consumers",
+		Skip: "the jobs need feeds of their own: TestConsumers runs them"},
+	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS",
+		Skip: "TestConsumers runs the jobs, with these options"},
 
 	{Page: "docs/delivery.md", Begins: "bridge verify --feed", Says: []string{holds}},
 

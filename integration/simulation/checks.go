@@ -140,7 +140,8 @@ func (j *judge) again() (problems []string) {
 	for l, records := range j.lanes {
 		behind := -1
 		for k := range records {
-			if seek := records[k].Header("seek"); records[k].Key == nil && strings.HasSuffix(string(seek), " "+j.target) {
+			if seek := records[k].Header("seek"); records[k].Key == nil && strings.HasSuffix(string(seek),
+				" "+j.target) {
 				behind, marked[l.topic] = k, true
 			}
 		}

@@ -93,10 +93,12 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		return bridge.Options{}, err
 	}
 	o := bridge.Options{
-		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}), FeedID: "simaccount",
+		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}),
+		FeedID: "simaccount",
 		Frozen: map[string]string{"BRIDGE_TOPIC": template}, Topics: topics, Events: envelope.EventsAll,
 		Encoder: func(_ context.Context, topic string) (*envelope.Encoder, error) {
-			e := envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true, Topic: topic, Markers: p.Markers}
+			e := envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true, Topic: topic,
+				Markers: p.Markers}
 			return envelope.NewEncoder(e)
 		},
 		Filter: envelope.Filter{Containers: p.Containers}, Client: client,

@@ -51,7 +51,8 @@ type world struct {
 }
 
 func newWorld(p *Plan, log func(string)) (*world, error) {
-	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
+	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(),
+		slots: make([]*instance, p.Instances)}
 	var ports []int
 	for i := range p.Brokers {
 		ports = append(ports, firstPort+i)

@@ -83,7 +83,7 @@ func TestOutputProblems(t *testing.T) {
 		{map[string]string{"ENVELOPE": "key_only", "OPTIONS": "updated,diff"},
 			[]string{"updated is only usable with envelope=wrapped or envelope=enriched", "diff is only usable with"}},
 		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "BEFORE": "x", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
-			[]string{`BRIDGE_ENVELOPE: "round" is none of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
 		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with", "BRIDGE_HTTP_HOSTS: want host names"}},
 		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{"BRIDGE_TOPIC_LIMIT: want 1 to 10000"}},

@@ -16,7 +16,8 @@ func TestFeedIsNotEnabled(t *testing.T) {
 		code   string
 		want   error
 	}{
-		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled}, {404, "BlobNotFound", source.ErrNotFound},
+		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled},
+		{404, "BlobNotFound", source.ErrNotFound},
 		{404, "ResourceNotFound", nil}, {404, "", nil}, // a proxy's: it must not look like lost history
 	} {
 		store, _ := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, c.status, c.code) })
@@ -53,13 +54,15 @@ func TestIdentityOfTheAccount(t *testing.T) {
 		return s.ID()
 	}
 	const want = "acct.blob.core.windows.net"
-	for _, same := range []string{"https://acct.blob.core.windows.net", "https://ACCT.Blob.Core.Windows.Net/", "https://acct.blob.core.windows.net/$blobchangefeed",
+	for _, same := range []string{"https://acct.blob.core.windows.net", "https://ACCT.Blob.Core.Windows.Net/",
+		"https://acct.blob.core.windows.net/$blobchangefeed",
 		"https://acct.blob.core.windows.net/$blobchangefeed/", "https://acct.dfs.core.windows.net"} {
 		if got := id(same); got != want {
 			t.Errorf("%s: %s", same, got)
 		}
 	}
-	for _, other := range []string{"https://acct2.blob.core.windows.net", "https://acct.blob.core.chinacloudapi.cn", "http://127.0.0.1:10000/acct", "http://127.0.0.1:10001/acct", "http://127.0.0.1:10000/Acct"} {
+	for _, other := range []string{"https://acct2.blob.core.windows.net", "https://acct.blob.core.chinacloudapi.cn",
+		"http://127.0.0.1:10000/acct", "http://127.0.0.1:10001/acct", "http://127.0.0.1:10000/Acct"} {
 		if got := id(other); got == want {
 			t.Errorf("%s: %s", other, got)
 		}
@@ -80,15 +83,17 @@ func TestDataLakeEndpoint(t *testing.T) {
 		"https://acct.privatelink.dfs.core.windows.net":      "acct.privatelink.blob.core.windows.net",
 	} {
 		var host, path string
-		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous", Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			host, path = r.URL.Host, r.URL.Path
-			serve(w, r)
-		})}})
+		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous",
+			Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				host, path = r.URL.Host, r.URL.Path
+				serve(w, r)
+			})}})
 		if err != nil {
 			t.Errorf("%s: %v", endpoint, err)
 			continue
 		}
-		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want || path != "/$blobchangefeed/meta/segments.json" {
+		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want ||
+			path != "/$blobchangefeed/meta/segments.json" {
 			t.Errorf("%s: %s%s, %v", endpoint, host, path, err)
 		}
 	}

@@ -63,8 +63,8 @@ func TestListingsInPagesOfAnySize(t *testing.T) {
 	}
 }
 
-// Whatever a server sends as a listing: no panic, and an entry for each blob of it or an error, never fewer. (The second
-// page of a body that names one is empty, so that the listing ends.)
+// Whatever a server sends as a listing: no panic, and an entry for each blob of it or an error, never fewer. (The
+// second page of a body that names one is empty, so that the listing ends.)
 func FuzzListing(f *testing.F) {
 	for _, file := range []string{"years.xml", "chunks.xml"} {
 		b, err := os.ReadFile("testdata/" + file)

@@ -40,7 +40,7 @@ var _ source.Store = (*Store)(nil)
 // ID identifies the account: host and path in lower case, without credentials.
 func (s *Store) ID() string { return s.id }
 
-// Account is the account's name, as far as the settings tell.
+// Account is the account's name, or "" if the settings do not have it.
 func (s *Store) Account() string { return s.account }
 
 // List implements source.Store.
@@ -132,15 +132,15 @@ func entry(item *container.BlobItem) source.Entry {
 	return e
 }
 
-// errNoListing is for what a captive portal or a proxy answers: 200, and not a word about blobs.
-var errNoListing = errors.New("the answer is no listing of blobs: check the endpoint, and what is between here and there")
+// errNoListing is for answers of captive portals and proxies: status 200 without a listing.
+var errNoListing = errors.New("the answer is not a listing of blobs: check the endpoint, and proxies on the way to it")
 
-// bodyAttempts is how often in a row a body may break off before its first byte; it is asked for again from where it
-// broke. The SDK's own retries end with the headers.
+// bodyAttempts is how often in a row a body may break off without a byte. Each attempt asks for the rest. The SDK
+// retries only until it has the headers.
 const bodyAttempts = 5
 
-// ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays. Other
-// blobs, the documents, are rewritten in place: what is of two versions is thrown away.
+// ReadAt implements source.Store. It does not pin the ETag of append blobs, which grow but keep their bytes. The
+// service rewrites the other blobs, the documents, in place: ReadAt discards a mixture of two versions.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	have, version := 0, ""
 	for attempt := 1; ; attempt++ {
@@ -152,7 +152,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		have += n
 		if n > 0 {
 			version = a.version
-			attempt = 0 // it gets on, so this ends
+			attempt = 0 // each such attempt brings bytes, so the loop ends
 		}
 		if err == nil && (have == len(p) || offset+int64(have) >= a.size) {
 			return have, nil
@@ -173,7 +173,7 @@ type bodyError struct{ err error }
 func (e *bodyError) Error() string { return "the body broke off: " + e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// about is what an answer says of the blob.
+// about is what an answer says about the blob.
 type about struct {
 	size    int64  // 0 says that the offset is at its end, for which Azure says 416 and Azurite sends an empty body
 	version string // the ETag of what may be rewritten; "" of append blobs
@@ -181,7 +181,8 @@ type about struct {
 
 // read makes one request.
 func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, a about, err error) {
-	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
+	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx,
+		&blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
 		return 0, about{}, nil
 	}
@@ -198,7 +199,7 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	if resp.ETag != nil && (resp.BlobType == nil || *resp.BlobType != blob.BlobTypeAppendBlob) {
 		a.version = string(*resp.ETag)
 	}
-	// Proxies may leave the range out of the request and send the blob from its begin: other bytes than asked for.
+	// A proxy may drop the range from the request and send the blob from its begin.
 	var from, to int64
 	if resp.ContentRange == nil {
 		return 0, about{}, &rangeError{offset, "none"}
@@ -212,17 +213,18 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	return n, a, err
 }
 
-// rangeError is an answer with another range than asked for.
+// rangeError is an answer with another range than requested.
 type rangeError struct {
 	offset int64
 	got    string
 }
 
 func (e *rangeError) Error() string {
-	return fmt.Sprintf("asked for the bytes from %d on, the answer has the range %.100q: check what is between here and the storage service", e.offset, e.got)
+	return fmt.Sprintf("requested the bytes from %d on, but the answer has the range %.100q: "+
+		"check proxies on the way to the storage service", e.offset, e.got)
 }
 
-// explain maps what the service says to what a source.Store says, and shortens the SDK's page-long errors.
+// explain maps errors of the service to those of source.Store, and shortens the SDK's page-long errors.
 func explain(err error) error {
 	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
 		return source.ErrNotEnabled
@@ -236,7 +238,8 @@ func explain(err error) error {
 		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
 			hint = ": the credentials need the role Storage Blob Data Reader on the container " + Container
 		}
-		return fmt.Errorf("the storage service says %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode), hint)
+		return fmt.Errorf("the storage service answered %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode),
+			hint)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
@@ -245,7 +248,7 @@ func explain(err error) error {
 	return err
 }
 
-// quietError says what err says, without the query of the URL, which may be a signature.
+// quietError is err without the query of the URL, which may be a signature.
 type quietError struct {
 	text string
 	err  error
@@ -255,14 +258,15 @@ func (e *quietError) Error() string { return e.text }
 
 func (e *quietError) Unwrap() error { return e.err }
 
-// renewEvery keeps a service that refuses everything from making us read the settings all the time.
+// renewEvery limits how often the settings are read while the service rejects every request.
 const renewEvery = 5 * time.Second
 
-// failed explains err. If the service refuses the credentials, they are read anew: a signature expires, a key is rotated,
-// and whoever runs the bridge replaces the file. The request is not made again here; the caller tries again anyway.
+// failed explains err. If the service rejects the credentials, it reads them again: signatures expire, keys are
+// rotated, and the operator replaces the file. It does not repeat the request, since the caller retries anyway.
 func (s *Store) failed(err error) error {
 	var status *azcore.ResponseError
-	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized) {
+	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden ||
+		status.StatusCode == http.StatusUnauthorized) {
 		if rerr := s.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", explain(err), rerr)
 		}
@@ -281,7 +285,8 @@ func (s *Store) renew() error {
 	if err != nil {
 		return err
 	}
-	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
+	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString &&
+		c.ClientSecret == s.config.ClientSecret {
 		return nil
 	}
 	cl, _, err := c.client(Container)

@@ -36,7 +36,7 @@ func (r *reader) pairs(s *schema, to *[]Pair) error {
 	})
 }
 
-// ignorePairs passes over a map of strings.
+// ignorePairs skips a map of strings.
 func (r *reader) ignorePairs() error {
 	for {
 		n, err := r.count()

@@ -186,8 +186,8 @@ func run(steps []step, r *reader, ev *Event) error {
 	return nil
 }
 
-// reset clears ev and keeps the capacity of its slices. What was in them goes, too: a string that nobody sees any more
-// would keep its block, and events that are filled again and again would keep a block each (I9).
+// reset clears ev and keeps the capacity of its slices. It also clears the entries behind their ends: a leftover string
+// would keep its block in memory, and a reused event could keep one block after another (I9).
 func (ev *Event) reset() {
 	previous, async, restore := emptied(ev.PreviousInfo), emptied(ev.AsyncOperationInfo), emptied(ev.RestorePointMarker)
 	properties, extra := emptied(ev.BlobPropertiesUpdated), emptied(ev.Extra)

@@ -166,8 +166,8 @@ func (r *reader) branch(of int) (int, error) {
 	return int(i), err
 }
 
-// count reads how many entries of a map or array follow; 0 is its end. The count may be a lie. That is harmless: nothing
-// is allocated by it, entries take bytes or budget, and both end.
+// count reads how many entries of a map or array follow; 0 is its end. The count may be a lie. That is harmless:
+// nothing is allocated by it, entries take bytes or budget, and both end.
 func (r *reader) count() (int64, error) {
 	n, err := r.long()
 	if err != nil || n >= 0 {

@@ -26,9 +26,11 @@ func TestOverlongVarints(t *testing.T) {
 		"minimal":  encode,
 	} {
 		data := string(write(1)) + "a" + string(write(2)) + "bc"
-		b := container("null", tiny, write(2), write(int64(len(data))), []byte(data), marker, write(1), write(2), []byte("\x02d"), marker)
+		b := container("null", tiny, write(2), write(int64(len(data))), []byte(data), marker, write(1), write(2),
+			[]byte("\x02d"), marker)
 		blocks, evs, err := read(b)
-		if err != nil || len(blocks) != 2 || len(evs) != 3 || evs[0].ID != "a" || evs[1].ID != "bc" || evs[2].ID != "d" || blocks[1].End != int64(len(b)) {
+		if err != nil || len(blocks) != 2 || len(evs) != 3 || evs[0].ID != "a" || evs[1].ID != "bc" ||
+			evs[2].ID != "d" || blocks[1].End != int64(len(b)) {
 			t.Errorf("%s: %v, %v", name, evs, err)
 		}
 	}
@@ -60,7 +62,8 @@ func TestCodecs(t *testing.T) {
 		ok    bool
 	}{
 		"null": {block(marker, 1, "\x02a"), true}, "deflate": {packed, true},
-		"snappy": {packed, false}, "zstandard": {packed, false}, "bzip2": {packed, false}, "xz": {packed, false}, "": {packed, false},
+		"snappy": {packed, false}, "zstandard": {packed, false}, "bzip2": {packed, false}, "xz": {packed, false},
+		"":        {packed, false},
 		"Deflate": {packed, false}, "NULL": {packed, false}, "brand-new": {packed, false},
 	} {
 		_, evs, err := read(container(codec, tiny, c.block))
@@ -68,11 +71,13 @@ func TestCodecs(t *testing.T) {
 		if c.ok && (err != nil || len(evs) != 1 || evs[0].ID != "a") {
 			t.Errorf("%q: %v, %v", codec, evs, err)
 		}
-		if !c.ok && (!errors.As(err, &corrupt) || !strings.Contains(err.Error(), `"`+codec+`"`) || !strings.Contains(err.Error(), "deflate")) {
+		if !c.ok && (!errors.As(err, &corrupt) || !strings.Contains(err.Error(), `"`+codec+`"`) ||
+			!strings.Contains(err.Error(), "deflate")) {
 			t.Errorf("%q: %v, want an error that names it, and what is supported", codec, err)
 		}
 	}
-	without := bytes.Replace(container("null", tiny, block(marker, 1, "\x02a")), []byte("\x04\x14avro.codec\x08null"), []byte("\x02"), 1)
+	without := bytes.Replace(container("null", tiny, block(marker, 1, "\x02a")), []byte("\x04\x14avro.codec\x08null"),
+		[]byte("\x02"), 1)
 	if _, evs, err := read(without); err != nil || len(evs) != 1 {
 		t.Errorf("without a codec: %v, %v", evs, err)
 	}
@@ -83,7 +88,8 @@ func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 	for _, v := range versions {
 		o := newOracle(t, schemaText(t, v))
 		value := random(rand.New(rand.NewPCG(1, 2)), o.schema).(map[string]any)
-		for name, want := range map[string]string{"BlobCreated": "BlobCreated", "Control": "Control", "third": map[bool]string{true: "BlobMetadataUpdated", false: "BlobPropertiesUpdated"}[v == "v1"]} {
+		for name, want := range map[string]string{"BlobCreated": "BlobCreated", "Control": "Control",
+			"third": map[bool]string{true: "BlobMetadataUpdated", false: "BlobPropertiesUpdated"}[v == "v1"]} {
 			value["eventType"] = want
 			b := o.encode(t, value)
 			var ev Event
@@ -93,7 +99,8 @@ func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 		}
 	}
 	// By index, without another writer: the third symbol of each order.
-	for symbols, want := range map[string]string{`"A","B","C","BlobMetadataUpdated","D"`: "BlobMetadataUpdated", `"A","B","C","BlobPropertiesUpdated"`: "BlobPropertiesUpdated"} {
+	for symbols, want := range map[string]string{`"A","B","C","BlobMetadataUpdated","D"`: "BlobMetadataUpdated",
+		`"A","B","C","BlobPropertiesUpdated"`: "BlobPropertiesUpdated"} {
 		plan, err := CompilePlan(`{"type":"record","name":"E","fields":[{"name":"eventType","type":{"type":"enum","name":"T","symbols":[` + symbols + `]}}]}`)
 		if err != nil {
 			t.Fatal(err)
@@ -111,21 +118,26 @@ func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 // What this program was not written for passes as it is, whatever version the record says it has.
 func TestUnknownFieldsAndSymbolsPassThrough(t *testing.T) {
 	enum := func(name, symbol string) string {
-		return `{"name":"` + name + `","type":{"type":"enum","name":"` + name + `T","symbols":["Old","` + symbol + `"]}}`
+		return `{"name":"` + name + `","type":{"type":"enum","name":"` + name + `T","symbols":["Old","` + symbol +
+			`"]}}`
 	}
-	schema := `{"type":"record","name":"E","fields":[{"name":"schemaVersion","type":"long"},` + enum("eventType", "BlobTeleported") + `,{"name":"region","type":"string"},` +
-		`{"name":"data","type":{"type":"record","name":"D","fields":[` + enum("api", "TeleportBlob") + `,` + enum("blobTier", "Lukewarm") + `,` + enum("blobType", "CloudBlob") +
+	schema := `{"type":"record","name":"E","fields":[{"name":"schemaVersion","type":"long"},` + enum("eventType",
+		"BlobTeleported") + `,{"name":"region","type":"string"},` +
+		`{"name":"data","type":{"type":"record","name":"D","fields":[` + enum("api", "TeleportBlob") + `,` +
+		enum("blobTier", "Lukewarm") + `,` + enum("blobType", "CloudBlob") +
 		`,{"name":"srcUrl","type":["null","string"]},{"name":"contentOffset","type":"long"},{"name":"flags","type":{"type":"map","values":"boolean"}},{"name":"none","type":["null","long"]}]}}]}`
 	plan, err := CompilePlan(schema)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ev Event
-	rest, err := plan.Decode(string(encode(99))+"\x02"+"\x04eu"+"\x02\x02\x02"+"\x02\x06a/b"+string(encode(-7))+"\x02\x02x\x01\x00"+"\x00", &ev)
+	rest, err := plan.Decode(string(encode(99))+"\x02"+"\x04eu"+"\x02\x02\x02"+"\x02\x06a/b"+string(encode(-7))+
+		"\x02\x02x\x01\x00"+"\x00", &ev)
 	if err != nil || rest != "" {
 		t.Fatalf("%q, %v", rest, err)
 	}
-	if ev.SchemaVersion != 99 || ev.EventType != "BlobTeleported" || ev.API != "TeleportBlob" || ev.BlobTier != "Lukewarm" || ev.BlobType != "CloudBlob" {
+	if ev.SchemaVersion != 99 || ev.EventType != "BlobTeleported" || ev.API != "TeleportBlob" ||
+		ev.BlobTier != "Lukewarm" || ev.BlobType != "CloudBlob" {
 		t.Errorf("%+v", ev)
 	}
 	want := []Pair{{"region", "eu"}, {"srcUrl", "a/b"}, {"contentOffset", "-7"}, {"flags", `{"x":true}`}}
@@ -145,7 +157,8 @@ func TestTextsAreNotParsed(t *testing.T) {
 		o := newOracle(t, schemaText(t, v))
 		value := random(rand.New(rand.NewPCG(3, 4)), o.schema).(map[string]any)
 		data := value["data"].(map[string]any)
-		for _, text := range []string{"", "PowerShell upload #1", "{not-a-guid}", "00000000-0000-0000-0000-00000000000", "ünïcode\x00", strings.Repeat("x", 5000)} {
+		for _, text := range []string{"", "PowerShell upload #1", "{not-a-guid}", "00000000-0000-0000-0000-00000000000",
+			"ünïcode\x00", strings.Repeat("x", 5000)} {
 			for _, field := range []string{"clientRequestId", "requestId", "etag", "contentType", "sequencer", "url"} {
 				data[field] = text
 			}
@@ -154,7 +167,8 @@ func TestTextsAreNotParsed(t *testing.T) {
 			if _, err := o.plan.Decode(string(o.encode(t, value)), &ev); err != nil {
 				t.Fatalf("%s: %q: %v", v, text, err)
 			}
-			for _, got := range []string{ev.ID, ev.ClientRequestID, ev.RequestID, ev.ETag, ev.ContentType, ev.Sequencer, ev.URL} {
+			for _, got := range []string{ev.ID, ev.ClientRequestID, ev.RequestID, ev.ETag, ev.ContentType, ev.Sequencer,
+				ev.URL} {
 				if got != text {
 					t.Errorf("%s: %.40q becomes %.40q", v, text, got)
 				}

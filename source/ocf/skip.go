@@ -1,6 +1,6 @@
 package ocf
 
-// skip passes over a value without allocating.
+// skip skips a value without allocating.
 func (r *reader) skip(s *schema, depth int) error {
 	if depth > maxDepth {
 		return errDeep

@@ -188,7 +188,7 @@ func (r *reader) members(s *schema, depth int) ([]member, error) {
 }
 
 func appendQuoted(b []byte, text string) []byte {
-	q, _ := json.Marshal(text) // of a string it never fails; what is no UTF-8 becomes U+FFFD
+	q, _ := json.Marshal(text) // it never fails for a string; invalid UTF-8 becomes U+FFFD
 	return append(b, q...)
 }
 
