@@ -77,7 +77,8 @@ func readEntries(path string) ([]entry, error) {
 	return flatten("", document.Content[0])
 }
 
-// flatten returns the settings of a mapping. The words of a name may be grouped: kafka: {brokers: …} is kafka_brokers.
+// flatten returns the settings of a mapping. The words of a name may be grouped: kafka: {brokers: …} is
+// kafka_brokers.
 func flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, fmt.Errorf("line %d: want settings as name: value", n.Line)
@@ -90,7 +91,7 @@ func flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
 			continue
 		}
 		name := prefix + strings.ToUpper(key.Value)
-		if value.Kind == yaml.MappingNode {
+		if value.Kind == yaml.MappingNode && !braces(value) {
 			more, err := flatten(name+"_", value)
 			entries, problems = append(entries, more...), append(problems, err)
 			continue
@@ -103,6 +104,11 @@ func flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
 		entries = append(entries, entry{name, text, key.Line})
 	}
 	return entries, errors.Join(problems...)
+}
+
+// braces reports whether a mapping was meant as a text, such as {container}.
+func braces(n *yaml.Node) bool {
+	return n.Style&yaml.FlowStyle != 0 && len(n.Content) == 2 && n.Content[1].ShortTag() == "!!null"
 }
 
 // scalar returns a value as its variable would have it: lists with commas.
@@ -127,6 +133,9 @@ func scalar(n *yaml.Node) (string, error) {
 			items = append(items, text)
 		}
 		return strings.Join(items, ","), nil
+	}
+	if n.Kind == yaml.MappingNode {
+		return "", errors.New("put text that starts with { in quotes")
 	}
 	return "", errors.New("want a value or a list; aliases are not supported")
 }

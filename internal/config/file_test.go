@@ -85,6 +85,7 @@ func TestSettingsFileProblems(t *testing.T) {
 		"source: {url: x}\nsource_url: x\n":           {"bridge.yaml:2: source_url: set a second time"},
 		"NAME: a\n":                                   {"line 1: NAME: write names in lower case"},
 		"containers:\n- !logs\n":                      {"line 2: containers: put text that starts with ! in quotes"},
+		"topic: {container}\n":                        {"line 1: topic: put text that starts with { in quotes"},
 		"containers: [[a]]\n":                         {"want a list of texts without commas"},
 		"containers: [\"a,b\"]\n":                     {"want a list of texts without commas"},
 		"name: {first: a}\n":                          {"name_first: unknown setting"},
@@ -131,7 +132,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 		{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "a:1"},
 		{"SOURCE_URL": "https://account.example", "SOURCE_AUTH": "shared_key", "SOURCE_KEY_FILE": secret,
 			"KAFKA_BROKERS": "ns.servicebus.windows.net", "KAFKA_PRESET": "event_hubs", "KAFKA_COMPRESSION": "gzip",
-			"CONTAINERS": "!logs, a, b", "PREFIXES": "null", "TOPIC": "5", "NAME": "true", "INSTANCE": "~",
+			"CONTAINERS": "!logs, a, b", "PREFIXES": "null", "TOPIC": "{container}", "SOURCE_ACCOUNT": "5", "NAME": "true", "INSTANCE": "~",
 			"OPTIONS": "updated,diff", "COMMIT_INTERVAL": "1500ms", "TXN_BYTES": "1MiB", "TOPIC_SHARED": "true",
 			"EXTRA_HEADERS": "a=b: #c,d='e'", "REGISTRY_AUTO_REGISTER": "false", "LOG_LEVEL": "warn"},
 	} {
