@@ -39,5 +39,5 @@ func (e *TooLargeError) Error() string {
 type BlockTooLargeError struct{ Limit int }
 
 func (e *BlockTooLargeError) Error() string {
-	return fmt.Sprintf("the records of its block take more than %d bytes: raise BRIDGE_MEMORY_LIMIT", e.Limit)
+	return fmt.Sprintf("the records of its block take more than %d bytes: raise GOMEMLIMIT, or the memory of the container", e.Limit)
 }

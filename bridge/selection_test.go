@@ -103,7 +103,7 @@ func TestEndEqualsLastMarker(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	all, _ := options(t, c, realFeed)
-	all.Name, all.Topics, all.Frozen = "all", topics(t, "all"), nil
+	all.Name, all.Topics, all.Frozen = "all", byTemplate(t, "all"), nil
 	must(t, runOnce(t, all))
 	last := ""
 	consumeAll(t, c, []string{"all"}, &lastMarker{&last})

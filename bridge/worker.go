@@ -132,6 +132,9 @@ func (w *worker) hold() error {
 	w.lease, w.cursor = lease, lease.Cursor()
 	w.frontier = nil // what a failed transaction promised is void
 	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
+	if err := w.discard(lease); err != nil {
+		return err
+	}
 	for w.work.Err() == nil {
 		if err := w.step(); err != nil {
 			w.traceRecords(err)

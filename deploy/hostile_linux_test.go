@@ -126,7 +126,7 @@ func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	defer cancel()
 	cmd := exec.Command(bin, "run")
 	cmd.Env = append(os.Environ(), "BRIDGE_SOURCE_URL=file://"+dir, "BRIDGE_KAFKA_BROKERS="+fake.ListenAddrs()[0],
-		"BRIDGE_MEMORY_LIMIT=256MiB",
+		"GOMEMLIMIT=256MiB",
 		"BRIDGE_ON_ERROR=dead_letter", "BRIDGE_HTTP_ADDR=127.0.0.1:0", "BRIDGE_POLL_INTERVAL=50ms",
 		"BRIDGE_OFFSETS_LEASES=3", "BRIDGE_COMMIT_INTERVAL=100ms")
 	var log bytes.Buffer

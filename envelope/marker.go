@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"blobfeed/internal/topicname"
 )
 
 // Resolved returns a marker: no record with an updated time at or below ts follows it on its partition. It is the zero
@@ -63,6 +65,6 @@ func (e *Encoder) resolvedIn() *record {
 		columns = append(columns, e.table.upTo...)
 	}
 	f := newRecord(e.table.name+"_envelope", columns, same)
-	f.connectName = e.o.Topic + ".resolved"
+	f.connectName = topicname.Markers(e.o.Topic)
 	return f
 }

@@ -1,6 +1,10 @@
 package envelope
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"blobfeed/internal/topicname"
+)
 
 // Subject is a schema, and the subject of the registry that it belongs to.
 type Subject struct {
@@ -38,7 +42,7 @@ func (e *Encoder) valueSubject() string { return e.o.Topic + "-value" }
 // markerSubject is the subject of the topic itself if markers are in it.
 func (e *Encoder) markerSubject() string {
 	if e.o.Markers == MarkersTopic {
-		return e.o.Topic + ".resolved-value"
+		return topicname.Markers(e.o.Topic) + "-value"
 	}
 	return e.valueSubject()
 }

@@ -25,7 +25,7 @@ func TestAtLeastOnce(t *testing.T) {
 	settings := []string{
 		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers,
 			","),
-		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "BUNDLE_BYTES=32MiB",
+		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "DEBUG=bundle_bytes=32MiB",
 	}
 	c := consume(t, shared.KafkaBrokers, topic)
 	progress := func(what string) {

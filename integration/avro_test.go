@@ -55,8 +55,8 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 		settings []string
 		markers  string // the topic's suffix
 	}{
-		{sr.CompatBackward, []string{"ENVELOPE=wrapped", "DIFF=true", "MVCC_TIMESTAMP=true", "TOPIC_IN_VALUE=true"},
-			""},
+		{sr.CompatBackward, []string{"ENVELOPE=wrapped",
+			"OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value"}, ""},
 		{sr.CompatFull, []string{"ENVELOPE=wrapped", "RESOLVED_TO=topic", "DELETES=both"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=enriched", "BEFORE=full", "EVENTS=state"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=bare"}, ""},
@@ -67,12 +67,12 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 			topic := fmt.Sprintf("changes-%d", time.Now().UnixNano()) // the same text in both, for topic_in_value
 			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
 				"SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
-			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC_PREFIX=avro.", "TOPIC="+topic, "FORMAT=avro",
+			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC=avro."+topic, "FORMAT=avro",
 				"AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
 			if c.settings[0] == "ENVELOPE=bare" {
-				common = append(common, "UPDATED=false") // which Avro has no place for
+				common = append(common, "OPTIONS=key_in_value") // which Avro has no place for
 			}
-			runOnce(t, append(common, "NAME="+name+"-json", "TOPIC_PREFIX=json.", "TOPIC="+topic)...)
+			runOnce(t, append(common, "NAME="+name+"-json", "TOPIC=json."+topic)...)
 
 			want := map[string][]any{} // by position
 			wantMarkers := 0
@@ -195,7 +195,7 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	step(1, 1)
 	step(1, 1)
 	step(1, 1, "REGISTRY_AUTO_REGISTER=false")
-	step(1, 2, "TOPIC_IN_VALUE=true")
+	step(1, 2, "OPTIONS=updated,key_in_value,topic_in_value")
 	step(0, 2, "AVRO_TIMESTAMPS=string")
 	step(1, 2)
 	other := topic + "-other"

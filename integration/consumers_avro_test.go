@@ -23,7 +23,7 @@ func TestAvroInJava(t *testing.T) {
 	brokers := strings.Join(shared.KafkaBrokers, ",")
 	var topics []string
 	for level, settings := range map[sr.CompatibilityLevel][]string{
-		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "DIFF=true"},
+		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "OPTIONS=updated,key_in_value,diff"},
 		sr.CompatFull:     {"ENVELOPE=enriched", "BEFORE=full", "RESOLVED_TO=inline"},
 	} {
 		compatibility(t, level)

@@ -40,7 +40,7 @@ func forms() []form {
 		{"text-avro", slices.Concat(avro, []string{"KEY_FORMAT=string"}), true},
 		{"enriched", []string{"ENVELOPE=enriched"}, false},
 		{"schema", []string{"ENVELOPE=enriched", "ENRICHED_PROPERTIES=source,schema"}, false},
-		{"table", []string{"ENVELOPE=row", "KEY_FORMAT=string", "UPDATED=false", "RESOLVED_TO=topic"}, false},
+		{"table", []string{"ENVELOPE=row", "KEY_FORMAT=string", "OPTIONS=none", "RESOLVED_TO=topic"}, false},
 	}
 }
 
@@ -76,7 +76,7 @@ func (f form) killed(t *testing.T, dir string, events []feedsim.Event) (_ string
 	settings := append([]string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers,
 		","),
 		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "TXN_BYTES=64KiB",
-		"OFFSETS_LEASES=1", "BUNDLE_BYTES=0"}, f.settings...)
+		"OFFSETS_LEASES=1", "DEBUG=bundle_bytes=0"}, f.settings...)
 	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	var seen []verify.Record

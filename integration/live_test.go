@@ -36,7 +36,7 @@ func TestLive(t *testing.T) {
 	must(feed.Append(ctx, 30, expect))
 	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
 		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=1s", "QUIET_INTERVAL=1s", "COMMIT_INTERVAL=200ms")...)
+		"POLL_INTERVAL=1s", "DEBUG=quiet_interval=1s", "COMMIT_INTERVAL=200ms")...)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	delivered := func() bool { return complete.Left() == 0 }
 	c.until(t, 30*time.Second, "the first events", delivered)

@@ -40,13 +40,12 @@ func TestMemory(t *testing.T) {
 			name, topic := names(t, shared.KafkaBrokers, -1)
 			p := start(t, []string{"run"},
 				append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
-					"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "MEMORY_LIMIT=256MiB"},
-					c.settings...)...)
+					"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "GOMEMLIMIT=256MiB"}, c.settings...)...)
 			began := time.Now()
 			eventually(t, 15*time.Minute, "the feed is delivered",
-				func() bool { return p.status(t).Totals.Segments == largeSegments })
+				func() bool { return p.status(t).SinceStart.Segments == largeSegments })
 			took := time.Since(began)
-			total := p.status(t).Totals
+			total := p.status(t).SinceStart
 			peak := p.peak(t)
 			t.Logf("%d events read, %d records: largest resident size %.0f MB, %.1f s, %.0f events/s",
 				total.Events, total.Records, float64(peak)/1e6, took.Seconds(), float64(total.Events)/took.Seconds())

@@ -35,7 +35,7 @@ func growing(t *testing.T, settings ...string) (p *program, grow func(events int
 	must(feed.Open(ctx))
 	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
 		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=500ms", "QUIET_INTERVAL=500ms", "COMMIT_INTERVAL=100ms"), settings...)
+		"POLL_INTERVAL=500ms", "DEBUG=quiet_interval=500ms", "COMMIT_INTERVAL=100ms"), settings...)
 	p = start(t, []string{"run"}, settings...)
 	return p, func(events int) { t.Helper(); must(feed.Append(ctx, events, nil)) },
 		func() { t.Helper(); must(feed.Next(ctx)) }
@@ -49,7 +49,7 @@ func TestEndpoints(t *testing.T) {
 	delivered := func(events int) {
 		t.Helper()
 		eventually(t, 20*time.Second, "the events are delivered",
-			func() bool { return p.status(t).Totals.Events >= events })
+			func() bool { return p.status(t).SinceStart.Events >= events })
 	}
 	delivered(30)
 	next()
@@ -113,7 +113,7 @@ func TestIdle(t *testing.T) {
 		if took > 5*time.Second {
 			t.Errorf("%s: ready after %s", what, took)
 		}
-		if log := p.log.String(); strings.Contains(log, "trying again") {
+		if log := p.log.String(); strings.Contains(log, "retrying") {
 			t.Errorf("%s: something went wrong:\n%s", what, log)
 		}
 		return p
@@ -135,7 +135,8 @@ func TestIdle(t *testing.T) {
 		settings = []string{"NAME=" + name, "TOPIC=" + topic + ".own",
 			"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
 		p = ready(what)
-		eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == 10 })
+		eventually(t, time.Minute, "the feed is delivered",
+			func() bool { return p.status(t).SinceStart.Segments == 10 })
 	}
 	// What the start and the feed took is given back when nothing was delivered for a while. Symbols make the program
 	// larger.
@@ -165,7 +166,7 @@ func TestWatchdog(t *testing.T) {
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
 		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"SOURCE_URL="+fileURL(t, dir), "WATCHDOG_TIMEOUT=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
+		"SOURCE_URL="+fileURL(t, dir), "DEBUG=watchdog_timeout=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
 	p.unready(t, 30*time.Second, "stuck: lease 0 has had work for ")
 	if _, body := get(p.url(t) + "/readyz"); !strings.Contains(body, chunk) {
 		t.Errorf("the reason does not name the chunk: %s", body)
@@ -204,8 +205,8 @@ func TestLifecycle(t *testing.T) {
 	}
 	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
 		"KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
-		"POLL_INTERVAL=200ms", "QUIET_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SHUTDOWN_TIMEOUT=1m",
-		"SESSION_TIMEOUT=2s", "WATCHDOG_TIMEOUT=1h")
+		"POLL_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SESSION_TIMEOUT=2s",
+		"DEBUG=quiet_interval=200ms,shutdown_timeout=1m,watchdog_timeout=1h")
 	p.unready(t, 20*time.Second, "starting: ")
 	if err := own.StartBroker(t.Context(), 0); err != nil {
 		t.Fatal(err)
@@ -214,7 +215,8 @@ func TestLifecycle(t *testing.T) {
 	if err := feed.Append(t.Context(), 20, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events == 20 })
+	eventually(t, 20*time.Second, "the events are delivered",
+		func() bool { return p.status(t).SinceStart.Events == 20 })
 
 	if err := own.KillBroker(0); err != nil {
 		t.Fatal(err)

@@ -26,7 +26,8 @@ func TestPage(t *testing.T) {
 	grow(60)
 	events := func(n int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).Totals.Events >= n })
+		eventually(t, 20*time.Second, "the events are delivered",
+			func() bool { return p.status(t).SinceStart.Events >= n })
 	}
 	events(180)
 	pictures := os.Getenv("SCREENSHOTS") // a directory to keep them in: docs/images

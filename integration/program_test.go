@@ -63,9 +63,18 @@ func start(t *testing.T, args []string, settings ...string) *program {
 	p := &program{cmd: exec.Command(binary, args...), log: new(logBuffer), done: make(chan struct{})}
 	// A port of its own for each, which the log tells.
 	p.cmd.Env = append(os.Environ(), "BRIDGE_HTTP_ADDR=127.0.0.1:0")
+	var tuning []string
 	for _, s := range settings {
-		p.cmd.Env = append(p.cmd.Env, "BRIDGE_"+s)
+		switch name, value, _ := strings.Cut(s, "="); name {
+		case "DEBUG":
+			tuning = append(tuning, value)
+		case "GOMEMLIMIT":
+			p.cmd.Env = append(p.cmd.Env, s)
+		default:
+			p.cmd.Env = append(p.cmd.Env, "BRIDGE_"+s)
+		}
 	}
+	p.cmd.Env = append(p.cmd.Env, "BRIDGE_DEBUG="+strings.Join(tuning, ","))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -41,7 +41,7 @@ func TestRequests(t *testing.T) {
 	must(feed.Append(t.Context(), 60, expect))
 	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
 		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL="+poll.String(), "QUIET_INTERVAL="+poll.String(), "COMMIT_INTERVAL=50ms")
+		"POLL_INTERVAL="+poll.String(), "DEBUG=quiet_interval="+poll.String(), "COMMIT_INTERVAL=50ms")
 	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, complete)
 	delivered := func() bool { return complete.Left() == 0 }
@@ -111,7 +111,7 @@ func TestRequests(t *testing.T) {
 	if code := p.wait(t, 15*time.Second); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	start(t, []string{"run"}, append(settings, "QUIET_INTERVAL=1h")...)
+	start(t, []string{"run"}, append(settings, "DEBUG=quiet_interval=1h")...)
 	must(feed.Append(t.Context(), 30, expect))
 	c.until(t, 30*time.Second, "the events of the second run", delivered)
 	s, n = measure("quiet", func() {})

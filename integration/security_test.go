@@ -130,7 +130,7 @@ func TestSecurity(t *testing.T) {
 		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert,
 			"KAFKA_TLS_KEY_FILE="+key),
 		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
-			"KAFKA_SASL_TOKEN_URL=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
+			"KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
 			"KAFKA_SASL_CLIENT_SECRET=client-secret"},
 	} {
 		t.Run(user, func(t *testing.T) {
@@ -172,7 +172,7 @@ func TestNewTopics(t *testing.T) {
 		"KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	checked(t, settings, clean)
 	p := start(t, []string{"run", "--once"}, settings...)
-	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "trying again") ||
+	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "retrying") ||
 		!strings.Contains(p.log.String(), "retention.ms") {
 		t.Errorf("exit code %d:\n%s", code, p.log)
 	}
@@ -257,7 +257,7 @@ func TestCheckNamesTheTrouble(t *testing.T) {
 			"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=plain",
 			"KAFKA_SASL_PASSWORD=wrong-password"), "BRIDGE_KAFKA_SASL_MECHANISM"},
 		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
-			"KAFKA_SASL_TOKEN_URL=http://127.0.0.1:1/token",
+			"KAFKA_SASL_TOKENS=http://127.0.0.1:1/token",
 			"KAFKA_SASL_CLIENT_ID=x", "KAFKA_SASL_CLIENT_SECRET=client-secret"}, "BRIDGE_KAFKA_SASL_TOKENS"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// idleAfter is how long nothing must have been delivered before memory is given back. The engine has let go of its buffers
-// after a poll; the runtime alone would collect them within two minutes, and return the pages in its own time.
+// idleAfter is how long nothing must have been delivered before memory is given back. The engine has let go of its
+// buffers after a poll; the runtime alone would collect them within two minutes, and return the pages in its own time.
 const idleAfter = 30 * time.Second
 
 // giveBack gives memory back to the system, once each time that deliveries have ceased, until ctx ends.

@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
+	"blobfeed/verify/judge"
 )
 
 // Exit codes, part of the interface.
@@ -48,12 +49,6 @@ func verbs() []verb {
 	}
 }
 
-// usageError is a mistake in the arguments or settings.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
 func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
 // execute runs a verb. What is printed holds names and texts of others: a terminal must not act on them. The log, which
@@ -85,7 +80,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
 	var settings *bridge.SettingsError
-	var broken *brokenError
+	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -109,46 +104,5 @@ func help(w io.Writer) {
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
-}
-
-// flags returns a flag set whose help shows usage and, if asked, more.
-func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
-		fs.PrintDefaults()
-		if more != nil {
-			more(stderr)
-		}
-	}
-	return fs
-}
-
-// parse takes flags wherever they stand, and puts what else there is into words. A bad flag, or a word too much, is a usage
-// error; a request for help passes through.
-func parse(fs *flag.FlagSet, args []string, words ...*string) error {
-	for {
-		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return err
-		} else if err != nil {
-			return &usageError{err}
-		}
-		if fs.NArg() == 0 {
-			return nil
-		}
-		if len(words) == 0 {
-			return &usageError{fmt.Errorf("%q is too much: bridge %s --help shows what it takes", fs.Arg(0), fs.Name())}
-		}
-		*words[0] = fs.Arg(0)
-		words, args = words[1:], fs.Args()[1:]
-	}
-}
-
-func wantsJSON(output string) (bool, error) {
-	if output != "text" && output != "json" {
-		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
-	}
-	return output == "json", nil
+	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
 }

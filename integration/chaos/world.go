@@ -36,6 +36,9 @@ type World struct {
 	seeks   int
 }
 
+// tuning are bounds of every instance.
+const tuning = "BRIDGE_DEBUG=quiet_interval=1s,shutdown_timeout=5s"
+
 // NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a
 // link for each instance.
 func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec,
@@ -50,8 +53,7 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 	w.env = append([]string{
 		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all",
 		"BRIDGE_LOG_FORMAT=json",
-		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_QUIET_INTERVAL=1s", "BRIDGE_COMMIT_INTERVAL=300ms",
-		"BRIDGE_SHUTDOWN_TIMEOUT=5s",
+		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_COMMIT_INTERVAL=300ms", tuning,
 		"BRIDGE_ON_GAP=continue",
 		fmt.Sprintf("BRIDGE_SESSION_TIMEOUT=%s", session), fmt.Sprintf("BRIDGE_TXN_TIMEOUT=%s", txnTimeout),
 	}, env...)

@@ -55,6 +55,7 @@ var Uses = []Use{
 	{Page: "docs/security.md", Begins: "az ", Skip: "there is no account"},
 
 	{Page: "README.md", Begins: "make demo", Until: "  resolved  "},
+	{Page: "README.md", Begins: "make test", Skip: "these tests run beside it"},
 	{Page: "README.md", Begins: "make build", Says: []string{"transactions are available", `"msg":"stopped"`}},
 
 	{Page: "docs/consumers.md", Begins: "cd integration/consumers",

@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )
@@ -20,12 +21,13 @@ import (
 const (
 	name           = "sim"
 	topicName      = "changes"
-	deadLetters    = name + ".dlq"
 	shutdown       = 4 * time.Second
 	commitInterval = 200 * time.Millisecond
 	pollInterval   = 300 * time.Millisecond
 	storeLatency   = 2 * time.Millisecond
 )
+
+var deadLetters = topicname.DeadLetters(name)
 
 // instance is one of the bridge.
 type instance struct {

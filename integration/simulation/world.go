@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -212,7 +213,7 @@ func (w *world) live() (all []*instance) {
 func (w *world) state() *offsets.State {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	topic := name + ".offsets"
+	topic := topicname.State(name)
 	listed, err := w.admin.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, listed.Error()); err != nil {
 		w.logf("the judge lists the ends of %s: %v", topic, err)

@@ -18,17 +18,30 @@ type Client struct {
 	TLS         *TLS          // nil: not encrypted
 	SASL        *SASL         // nil: anonymous, or known by a certificate
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
-
 }
 
-// Options returns the options, or an error that names what does not fit.
+// Tool returns the beginning of a command of Kafka's own tools. They take TLS and credentials from a file only. Without
+// that file they run out of memory on a port that needs one.
+func (c *Client) Tool(name string) string {
+	broker := "<broker>"
+	if len(c.Brokers) > 0 {
+		broker = c.Brokers[0]
+	}
+	text := name + " --bootstrap-server " + broker
+	if c.TLS != nil || c.SASL != nil {
+		text += " --command-config admin.properties"
+	}
+	return text
+}
+
+// Options returns the options, or an error that names the invalid one.
 func (c *Client) Options() ([]kgo.Opt, error) {
 	codec, ok := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(),
 		"zstd": kgo.ZstdCompression(), "gzip": kgo.GzipCompression(),
 	}[c.Compression]
 	if !ok {
-		return nil, fmt.Errorf("compression %q is none of none, snappy, lz4, zstd, gzip", c.Compression)
+		return nil, fmt.Errorf("invalid compression %q: want none, snappy, lz4, zstd or gzip", c.Compression)
 	}
 	// Not ProducerBatchCompression(codec): NewClient writes into its arguments, which several clients would share.
 	compress := kgo.ProducerBatchCompression()

@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -34,20 +33,5 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := (&Client{Compression: "brotli"}).Options(); err == nil {
 		t.Error("brotli was accepted")
-	}
-}
-
-// A topic that was created answers, and one that exists is no error.
-func TestCreate(t *testing.T) {
-	c := fakebroker.New(t)
-	cl := fakebroker.Client(t, c)
-	adm := kadm.NewClient(cl)
-	for _, first := range []bool{true, false} {
-		if created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first {
-			t.Fatalf("created %v, %v", created, err)
-		}
-	}
-	if topics, err := adm.ListTopics(t.Context(), "new"); err != nil || len(topics["new"].Partitions) != 3 {
-		t.Errorf("%v, %v", topics, err)
 	}
 }

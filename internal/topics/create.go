@@ -1,0 +1,150 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// MissingError is a topic that does not exist.
+type MissingError struct {
+	Topic string
+	Had   int32 // partitions, if records were written to it; 0: unknown
+}
+
+func (e *MissingError) Error() string { return "topic " + e.Topic + " does not exist: " + e.Advice() }
+
+// Advice says what to do about it.
+func (e *MissingError) Advice() string {
+	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+	if e.Had > 0 {
+		return fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to continue with new records, %s",
+			e.Had, restart)
+	}
+	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
+		"records are gone: create it with as many partitions to continue with new records, " + restart
+}
+
+// withPartitions adds to the error of a missing topic what it had.
+func withPartitions(err error, had map[string]int32) error {
+	var gone *MissingError
+	if errors.As(err, &gone) {
+		return &MissingError{gone.Topic, had[gone.Topic]}
+	}
+	return err
+}
+
+// Count reads how many partitions topics have. One that does not exist is a MissingError.
+func Count(ctx context.Context, admin *kadm.Client, names ...string) (map[string]int32, error) {
+	counts := map[string]int32{}
+	if len(names) == 0 {
+		return counts, nil
+	}
+	listed, err := admin.ListTopics(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of topics %s: %w", strings.Join(names, ", "), err)
+	}
+	for _, name := range names {
+		t, ok := listed[name]
+		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return nil, &MissingError{Topic: name}
+		}
+		if t.Err != nil {
+			return nil, fmt.Errorf("reading the metadata of topic %s: %w", name, t.Err)
+		}
+		counts[name] = int32(len(t.Partitions))
+	}
+	return counts, nil
+}
+
+// Create creates a topic unless it exists, and returns its partitions when the brokers answer for it. Created reports
+// whether this call created it. Replication -1 is the brokers' default.
+func Create(ctx context.Context, admin *kadm.Client, topic string, partitions int32, replication int16,
+	settings map[string]*string,
+) (have int32, created bool, err error) {
+	_, err = admin.CreateTopic(ctx, partitions, replication, settings, topic)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		// Brokers do not say that a topic exists to a client that may not create it.
+		if counts, missing := Count(ctx, admin, topic); missing == nil {
+			return counts[topic], false, nil
+		}
+	}
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return 0, false, fmt.Errorf("creating topic %s: %w", topic, err)
+	}
+	created = err == nil
+	have, err = awaited(ctx, admin, topic)
+	return have, created, err
+}
+
+// ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
+// created it: two may create it at once.
+func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh bool, err error) {
+	have, err := Count(ctx, a.admin(), t.Name)
+	var gone *MissingError
+	switch {
+	case !errors.As(err, &gone):
+		return have[t.Name], false, err
+	case a.ByBroker:
+		if err = a.request(ctx, t.Name); err == nil {
+			partitions, err = awaited(ctx, a.admin(), t.Name)
+		}
+	case a.Partitions == 0:
+		return 0, false, err
+	default:
+		fresh = true
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+	}
+	if err == nil {
+		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
+	}
+	return partitions, fresh, err
+}
+
+// awaited returns the partitions of a topic that was created a moment ago.
+func awaited(ctx context.Context, admin *kadm.Client, topic string) (int32, error) {
+	var counts map[string]int32
+	err := settled(ctx, func() (err error) { counts, err = Count(ctx, admin, topic); return err })
+	return counts[topic], err
+}
+
+const (
+	settlePoll = 50 * time.Millisecond
+	// settleTimeout is how long brokers may take to hear of a topic that another broker has created.
+	settleTimeout = 5 * time.Second
+)
+
+// settled repeats f while it meets a broker that does not know a new topic yet.
+func settled(ctx context.Context, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout)
+	defer cancel()
+	for {
+		err := f()
+		var gone *MissingError
+		if !errors.As(err, &gone) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return err
+		}
+		select {
+		case <-time.After(settlePoll):
+		case <-ctx.Done():
+			return err
+		}
+	}
+}
+
+// request asks for a topic in the way that makes brokers create it, if they do.
+func (a *Admin) request(ctx context.Context, topic string) error {
+	req := kmsg.NewPtrMetadataRequest()
+	req.AllowAutoTopicCreation = true
+	req.Topics = []kmsg.MetadataRequestTopic{{Topic: &topic}}
+	if _, err := req.RequestWith(ctx, a.Client); err != nil {
+		return fmt.Errorf("asking for topic %s: %w", topic, err)
+	}
+	return nil
+}
