@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// What a record has no place for is a failure of its own.
+// Failures of records without the needed fields.
 const (
 	noID      = "the record identifies no event: it has no headers, and its value has neither event_id nor updated"
 	noUpdated = "the record has no time: it has no headers, and its value has no updated"

@@ -14,7 +14,7 @@ type Record struct {
 	Headers    []Header
 	Millis     int64  // 0: not known
 	In         string // the topic that holds it, where that is another than the one that it speaks of
-	Avro       *Avro  // reads the value, if it is Avro's; nil: nobody does
+	Avro       *Avro  // reads a value in Avro; nil: it is not read
 
 	doc *document // of the value, where a Group shares it among its validators
 }
@@ -44,7 +44,8 @@ func (r *Record) lookup(key string) (value []byte, ok bool) {
 type Validator interface {
 	Note(Record)
 	// Failures returns what does not hold, the first of them at most, and one line that counts the rest. It may be
-	// called at any time; what is only known at the end, such as what is missing, is judged as if the topic ended here.
+	// called at any time. Failures that only the end shows, such as missing events, are judged as if the topic ended
+	// here.
 	Failures() []Failure
 }
 
@@ -63,7 +64,7 @@ var (
 	_ Validator = (*Replay)(nil)
 )
 
-// Failure is a broken promise and where it was seen. Without a topic it was not at a record.
+// Failure is a broken promise and its place. Without a topic it is not at a record.
 type Failure struct {
 	Topic     string
 	Partition int32
@@ -83,7 +84,7 @@ func (f Failure) String() string {
 	return text
 }
 
-// kept is how many failures of a validator are kept in full: of a topic that is all wrong, nobody reads more.
+// kept is how many failures of a validator are kept in full. More would not help anybody.
 const kept = 20
 
 type failures struct {

@@ -64,7 +64,9 @@ func surroundings(c *config.Config) (*check.Bridge, error) {
 	if len(problems) > 0 {
 		return nil, problems[0]
 	}
-	b := &check.Bridge{Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: setup.LongestTopic(c)}
+	b := &check.Bridge{
+		Options: &o, Record: record, Kafka: &client, Insecure: c.Insecure(), LongestTopic: setup.LongestTopic(c),
+	}
 	if !strings.HasPrefix(c.SourceURL, "file://") {
 		azure := setup.Azure(c)
 		b.Azure = &azure

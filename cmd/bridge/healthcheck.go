@@ -14,14 +14,14 @@ import (
 	"blobfeed/internal/config"
 )
 
-// healthcheckVerb asks the instance of this machine, or container, how it is. Of the settings it needs two.
+// healthcheckVerb asks the local instance whether it is ready. It needs only the settings HTTP_ADDR and HTTP_CERT_FILE.
 func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stderr, func(w io.Writer) {
-		fmt.Fprintf(w, "\nAsks the instance at HTTP_ADDR (default %s) whether it is ready. Exit code 1 if not, with the reasons.\n",
-			config.Defaults().HTTPAddr)
+		fmt.Fprintf(w, "\nAsks the instance at HTTP_ADDR (default %s) whether it is ready. "+
+			"Exit code 1 if not, with the reasons.\n", config.Defaults().HTTPAddr)
 	})
-	live := fs.Bool("live", false, "ask only whether the process is alive")
-	timeout := fs.Duration("timeout", 3*time.Second, "how long to wait for the answer")
+	live := fs.Bool("live", false, "check only whether the process is alive")
+	timeout := fs.Duration("timeout", 3*time.Second, "maximum wait for the answer")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
@@ -43,9 +43,8 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	if err != nil {
 		return &usageError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
-	// Not the default client: a proxy of the environment's does not know our loopback. The certificate has the names by
-	// which
-	// others ask, and nothing secret is sent.
+	// Not the default client, whose proxy can't reach the loopback address. The certificate is for the names that other
+	// machines use, so it is not verified; the request has no secret.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
@@ -64,14 +63,14 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	return err
 }
 
-// localURL returns where an instance that listens at addr answers on this machine.
+// localURL returns the URL on this machine of an instance that listens at addr.
 func localURL(addr string, encrypted bool) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", errors.New("want [host]:port")
 	}
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
-		host = "localhost" // resolves to what the listener has, of IPv4 and IPv6
+		host = "localhost" // resolves to IPv4 and IPv6, and the listener has one of them
 	}
 	scheme := "http://"
 	if encrypted {

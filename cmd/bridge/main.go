@@ -100,9 +100,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 }
 
 func help(w io.Writer) {
-	fmt.Fprint(w, "bridge carries every change of every blob in an Azure Storage account into Kafka.\n\nusage: bridge <verb> [flags]\n\n")
+	fmt.Fprint(w, "bridge delivers every change of every blob in an Azure Storage account to Kafka.\n\n"+
+		"usage: bridge <verb> [flags]\n\n")
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
+	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\n"+
+		"Exit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
 }

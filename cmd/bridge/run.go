@@ -35,7 +35,7 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 	return err
 }
 
-// work runs an instance to its end. Keys is the schema id of all keys, 0 for that of each topic.
+// work runs an instance until it ends. Keys is the schema id of all keys; 0: each topic has its own.
 func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Progress, error) {
 	log, shown := progress.New(c, stderr)
 	var monitor *ops.Monitor
@@ -60,7 +60,9 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	observers = bridge.Observers{shown, monitor}
-	traces, err := tracing.Start(ctx, tracing.Info{Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic}, log)
+	traces, err := tracing.Start(ctx, tracing.Info{
+		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
+	}, log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -90,8 +92,8 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	return shown, err
 }
 
-// supervise runs b until it ends or a signal comes. The first signal lets it commit and hand over, the second stops it at
-// once. Drain is called first, so that probes see that the instance stops.
+// supervise runs b until it ends or a signal comes. The first signal lets it commit and hand over, the second stops it
+// at once. Drain is called first, so that probes see that the instance stops.
 func supervise(ctx context.Context, b *bridge.Bridge, p *progress.Progress, drain func()) error {
 	hard, abort := context.WithCancel(ctx)
 	defer abort()

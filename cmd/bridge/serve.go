@@ -11,8 +11,8 @@ import (
 	"blobfeed/internal/ops"
 )
 
-// serve answers HTTP until stop is called. A port that is taken is an error where the settings name it; the default one
-// is often taken on a developer's machine, and no reason not to carry events.
+// serve answers HTTP until stop is called. A port in use is an error if the settings name it. The default port is often
+// in use on a developer's machine, so then the bridge runs without HTTP.
 func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logger) (stop func(), err error) {
 	if c.HTTPAddr == "off" {
 		return func() {}, nil
@@ -22,7 +22,7 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 		if c.From("HTTP_ADDR") != "default" {
 			return nil, c.Problem("HTTP_ADDR", "%w", err)
 		}
-		log.Warn("no status page, probes and metrics: set BRIDGE_HTTP_ADDR to a free address, or to off", "error", err)
+		log.Warn("not serving HTTP", "error", err, "hint", "set BRIDGE_HTTP_ADDR to a free address, or to off")
 		return func() {}, nil
 	}
 	log.Info("serving HTTP", "address", l.Addr().String(), "tls", c.HTTPCertFile != "", "token", c.HTTPToken != "")
@@ -40,20 +40,20 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 	go func() {
 		defer close(ended)
 		if err := ops.Serve(ctx, l, h); err != nil {
-			log.Error("no status page, probes and metrics any more", "error", err)
+			log.Error("serving HTTP failed", "error", err)
 		}
 	}()
 	return func() { cancel(); <-ended }, nil
 }
 
-// guard returns the protection of what is served.
+// guard returns the protection of the HTTP server.
 func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 	g := &ops.Guard{Hosts: c.HTTPHosts}
 	if c.HTTPToken != "" {
 		g.Token = func() string {
 			fresh, err := c.Reread()
 			if err != nil {
-				log.Warn("the token for HTTP can't be read again; the one before stays in force", "error", err)
+				log.Warn("reading the token for HTTP failed; the previous token stays valid", "error", err)
 				fresh = c
 			}
 			return string(fresh.HTTPToken)

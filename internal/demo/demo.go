@@ -39,16 +39,19 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
-	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -C -b %s -t %s -o beginning\n\n", address, address, topic)
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s. Read along in another terminal:\n\n"+
+		"    kcat -C -b %[1]s -t %[2]s -o beginning\n\n", address, topic)
 	conf := settings(address, dir)
 	conf.Format, conf.Envelope = format, envelope
 	if format == "avro" {
 		registry := srfake.New()
 		defer registry.Close()
 		conf.RegistryURL = []string{registry.URL()}
-		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), topic)
+		fmt.Fprintf(stdout, "An embedded schema registry is at %[1]s:\n\n"+
+			"    curl %[1]s/subjects/%[2]s-value/versions/latest\n\n", registry.URL(), topic)
 	}
-	fmt.Fprint(stdout, "Times are those of the events; offsets have gaps, where transactions end. Ctrl-C stops the demo.\n\n")
+	fmt.Fprint(stdout, "Times are those of the events. Offsets have gaps where transactions end. "+
+		"Ctrl-C stops the demo.\n\n")
 	record, problems := setup.Record(conf)
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &bridge.SettingsError{Problem: err.Error()}
@@ -61,7 +64,7 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 	if err != nil {
 		return err
 	}
-	for range 2 { // something to see at once
+	for range 2 { // so that there is something to see at once
 		if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 20, nil), feed.Finalize(ctx)); err != nil {
 			return err
 		}
@@ -84,7 +87,8 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 	err = bridge.New(o).Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%d events read, %d records written: snapshots and the like change no blob. From here: docs/quickstart.md\n", shown.Events(), shown.Records())
+	fmt.Fprintf(stdout, "\n%d events read, %d records written: events such as snapshots change no blob. "+
+		"Next: docs/quickstart.md\n", shown.Events(), shown.Records())
 	return err
 }
 
@@ -108,7 +112,7 @@ func settings(address, dir string) *config.Config {
 	return c
 }
 
-// grow appends to the feed every second, and begins a new segment every tenth time: hours pass quickly here.
+// grow appends to the feed every second, and starts a new segment every tenth time.
 func grow(ctx context.Context, feed *feedsim.Feed) error {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
@@ -118,7 +122,7 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 		case <-ctx.Done():
 			return nil
 		}
-		// Not ctx: a segment that is half written at the end would be of no use to anybody.
+		// Not ctx: a segment must not end half written.
 		err := feed.Append(context.Background(), 1+n%4, nil)
 		if n%10 == 0 {
 			err = errors.Join(err, feed.Next(context.Background()))
@@ -129,10 +133,11 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 	}
 }
 
-// show prints what a consumer reads: the first records whole, then a line each.
+// show prints what a consumer reads: the first records in full, then one line each.
 func show(ctx context.Context, address string, stdout io.Writer) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxWait(200*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(200*time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
 	if err != nil {
 		return fmt.Errorf("reading the demo's topic: %w", err)
 	}
@@ -144,7 +149,8 @@ func show(ctx context.Context, address string, stdout io.Writer) error {
 			return nil
 		}
 		fs.EachRecord(func(r *kgo.Record) {
-			where := fmt.Sprintf("%s partition %d offset %-4d", r.Timestamp.UTC().Format("2006-01-02 15:04:05"), r.Partition, r.Offset)
+			where := fmt.Sprintf("%s partition %d offset %-4d",
+				r.Timestamp.UTC().Format("2006-01-02 15:04:05"), r.Partition, r.Offset)
 			switch {
 			case r.Key == nil:
 				fmt.Fprintf(stdout, "%s  resolved    %s\n", where, readable(r.Value))
@@ -161,7 +167,7 @@ func show(ctx context.Context, address string, stdout io.Writer) error {
 	}
 }
 
-// readable shows what is no text as the program's own are: Avro, with the id of its schema.
+// readable returns text as it is, and describes Avro by the id of its schema.
 func readable(b []byte) string {
 	switch {
 	case b == nil:
@@ -172,7 +178,7 @@ func readable(b []byte) string {
 	return string(b)
 }
 
-// change names what happened, short: created, deleted, …
+// change returns the short name of the event type: created, deleted, …
 func change(r *kgo.Record) string {
 	for _, h := range r.Headers {
 		if h.Key == "ce_type" {

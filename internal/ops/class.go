@@ -23,7 +23,7 @@ func class(err error) string {
 		gap    *bridge.GapError
 		event  *bridge.EventError
 		broker *kerr.Error
-		answer *sr.ResponseError // of the schema registry; where it does not answer, that is the network
+		answer *sr.ResponseError // of the schema registry; without an answer, the class is network
 		netErr net.Error
 	)
 	switch {

@@ -25,7 +25,7 @@ func (d *metric) full() string { return Namespace + "_" + d.name }
 // No label has values that grow with the feed: a lease is one of OFFSETS_LEASES, a node one of the brokers, and every
 // other value is one of a fixed set. A topic is no label, because there may be one for each container.
 
-// scraped are made from a Snapshot when somebody asks.
+// scraped are made from a Snapshot at each scrape.
 var scraped = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},

@@ -12,7 +12,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// Engine is what is watched.
+// Engine is the watched bridge.
 type Engine interface {
 	// State is what all instances know of each other; nil while that is not known.
 	State() *offsets.State

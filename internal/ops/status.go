@@ -103,9 +103,9 @@ func (m *Monitor) own(s *Status, now time.Time) {
 }
 
 func (own *lease) show(l *status.Lease, now time.Time, watchdog time.Duration) {
-	l.Here, l.Errors, l.Error, l.Event = true, own.errors, own.err, known(own.last)
+	l.Here, l.Errors, l.Error, l.Event = true, own.errors, own.err, status.Known(own.last)
 	if !own.commit.IsZero() {
-		l.Committed = known(own.commit)
+		l.Committed = status.Known(own.commit)
 	}
 	switch own.activity {
 	case bridge.Waiting:
@@ -167,14 +167,6 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 	if unknown && s.Lag.Bridge != nil && *s.Lag.Bridge == 0 {
 		s.Lag.Bridge = nil
 	}
-}
-
-func known(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	t = t.UTC()
-	return &t
 }
 
 func seconds(d time.Duration) *float64 {

@@ -1,4 +1,4 @@
-// Package progress tells people how far an instance is: one live line on a terminal, a log line now and then elsewhere.
+// Package progress shows how far an instance is: one live line on a terminal, otherwise a log line now and then.
 package progress
 
 import (

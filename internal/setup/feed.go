@@ -59,7 +59,8 @@ func openStore(c *config.Config, observe Observe) (store source.Store, id, accou
 func Azure(c *config.Config) azure.Config {
 	identity := c.Identity()
 	return azure.Config{
-		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount, Key: string(c.SourceKey), SAS: string(c.SourceSAS),
+		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount,
+		Key: string(c.SourceKey), SAS: string(c.SourceSAS),
 		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
 		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
 		Authority: identity.Authority, Timeout: c.StorageTimeout(),

@@ -15,7 +15,9 @@ import (
 
 // Kafka returns how to reach the brokers that the settings name. Id is the client's name in their logs.
 func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
-	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout}
+	k := kafka.Client{
+		Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout,
+	}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,
 			ServerName: c.KafkaTLSServerName}
@@ -49,13 +51,15 @@ func kafkaToken(c *config.Config) (kafka.Token, error) {
 	case c.TokenFile() != "":
 		return kafka.TokenFile(c.TokenFile()), nil
 	case !c.EntraTokens():
-		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
+		credentials := &kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope}
+		credentials.Client = func() (id, secret string, err error) {
 			fresh, err := c.Reread()
 			if err != nil {
 				return "", "", err
 			}
 			return c.KafkaSASLClientID, string(fresh.KafkaSASLClientSecret), nil
-		}}).Token, nil
+		}
+		return credentials.Token, nil
 	}
 	e := &entra{config: c}
 	if _, err := e.credential(); err != nil {

@@ -14,8 +14,8 @@ import (
 // containerShare is the part of a container's memory that the process takes: the kernel counts more than Go does.
 const containerShare = 0.9
 
-// ownPages is the program itself in memory, which Go does not count, and what lies between the heap and its limit at
-// worst.
+// ownPages is the memory of the program itself, which Go does not count, and the most by which the heap exceeds its
+// limit.
 const ownPages = 64 << 20
 
 // LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
@@ -59,9 +59,9 @@ func readSize(c *config.Config, memory int64) int64 {
 	return min(size, max(memory/64, 64<<10))
 }
 
-// blockLimits bounds what one block of the feed may take, from the memory of the process: several shards have one at a
-// time, and measured, what is hostile takes up to forty times as much as records. A block of the service has 66 KB, and
-// its events take as much again.
+// blockLimits bounds the memory of one block of the feed, by the memory of the process. Several shards have a block at
+// a time, and hostile blocks take up to forty times as much as records (measured). A block of the service has 66 KB,
+// and its events take as much again.
 func blockLimits(memory int64) ocf.Limits {
 	if memory == 0 {
 		return ocf.Limits{}

@@ -60,36 +60,46 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 		},
 		Name: c.Name, Instance: c.Instance,
 		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
-		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
-		Frozen: map[string]string{
-			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
-			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
-			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
-			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
-			"BRIDGE_DELIVERY": c.Delivery,
-		},
-		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
-		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
-		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		Frozen: frozen(c, &record),
+		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
+		Session: c.SessionTimeout, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
+		TopicLimit: c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication,
+		BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
-		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
+		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
+		Shutdown: c.Tuning.ShutdownTimeout,
 	}
 	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {
 		o.DeadLetter = topicname.DeadLetters(c.Name)
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
-	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
+	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&
+		record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
 	if o.Table && o.Shared {
-		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs with the "+
-			"same key: put {account} into TOPIC")
+		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs with "+
+			"the same key: put {account} into TOPIC")
 	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions
 	}
 	return o, nil
+}
+
+// frozen returns the settings that must not change while records exist: those that choose the topic or the partition of
+// a key, and those that a reader must know before it can read the topic.
+func frozen(c *config.Config, record *envelope.Options) map[string]string {
+	return map[string]string{
+		"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format,
+		"BRIDGE_ENVELOPE": record.Envelope.String(), "BRIDGE_KEY_FORMAT": record.KeyFormat.String(),
+		"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
+		"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
+		"BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
+		// Without transactions nothing fences an owner: after a pause it could break the promises of transactions.
+		"BRIDGE_DELIVERY": c.Delivery,
+	}
 }
 
 // ReplayName returns the default name of a replay into a topic.

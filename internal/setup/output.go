@@ -13,7 +13,8 @@ import (
 
 // Output turns settings into the form of records, their topics, and a function that makes the encoder of a topic.
 func Output(c *config.Config, account string, observe Observe) (
-	record envelope.Options, topics *envelope.Topics, encoder func(context.Context, string) (*envelope.Encoder, error), err error,
+	record envelope.Options, topics *envelope.Topics,
+	encoder func(context.Context, string) (*envelope.Encoder, error), err error,
 ) {
 	record, problems := Record(c)
 	topics, err = envelope.NewTopics(c.Topic, account)
@@ -72,7 +73,7 @@ func Registry(c *config.Config, observe Observe) (*kafka.Registry, error) {
 	return &r, nil
 }
 
-// PinKeys makes every encoder of o write keys with a schema id, unless that is 0.
+// PinKeys makes every encoder of o write keys with a schema id, unless the id is 0.
 func PinKeys(o *bridge.Options, id int) {
 	if id == 0 {
 		return

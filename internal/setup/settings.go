@@ -65,7 +65,8 @@ func topicProblems(c *config.Config) (problems []error) {
 	return problems
 }
 
-// maxTopic leaves room for the suffix of the topic of markers, and what is longer would be cut, and be one name for two.
+// maxTopic leaves room for the suffix of the topic of markers. Longer names would be cut, so that two could be the
+// same.
 const maxTopic = 240
 
 // LongestTopic returns the length of the longest name of a topic: accounts have up to 24 characters, containers 63.
@@ -74,8 +75,8 @@ func LongestTopic(c *config.Config) int {
 	return len(name) + 24*strings.Count(c.Topic, "{account}") + 63*strings.Count(c.Topic, "{container}")
 }
 
-// Record returns the form of records, without their topic and what is made at run time. It reports every
-// setting that does not parse; Validate reports those that do not fit together.
+// Record returns the form of records, without their topic and the account. It reports every setting that does not
+// parse; Validate reports those that do not fit together.
 func Record(c *config.Config) (o envelope.Options, problems []error) {
 	parse := func(name, text string, to encoding.TextUnmarshaler) {
 		if text == "" {

@@ -45,7 +45,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	return Of(r.Name, state, group, r.Now()), nil
 }
 
-// State reads what is committed to the topic.
+// State reads the committed state from the topic.
 func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 	ends, err := r.ends(ctx)
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {

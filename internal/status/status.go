@@ -142,7 +142,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
-		p.Resolved = known(time.Unix(0, ts.Wall))
+		p.Resolved = Known(time.Unix(0, ts.Wall))
 	}
 	s.Lag.Resolved = since(now, p.Resolved)
 	if f.Ended {
@@ -168,7 +168,7 @@ func (s *Status) lease(p int32, state *offsets.State) {
 		}
 	}
 	if c := state.Cursors[p]; c != nil {
-		l.Events, l.Event, l.Committed, l.Error = c.Counts.Read, known(c.Event), known(c.Time), c.Error
+		l.Events, l.Event, l.Committed, l.Error = c.Counts.Read, Known(c.Event), Known(c.Time), c.Error
 		if l.Frontier = c.Over(state.Frontier); !l.Frontier {
 			l.Segment, l.Done, l.Ahead, l.Shards = c.Segment.String(), c.Done, c.Ahead, map[string]string{}
 			for shard, at := range c.Shards {
@@ -200,7 +200,8 @@ func since(now time.Time, t *time.Time) *float64 {
 	return &seconds
 }
 
-func known(t time.Time) *time.Time {
+// Known returns t in UTC, or nil if it is zero.
+func Known(t time.Time) *time.Time {
 	if t.IsZero() {
 		return nil
 	}
