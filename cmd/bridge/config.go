@@ -19,7 +19,7 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 			"With --output yaml, prints them as a settings file for --config.\n"+
 			"With --format, prints the reference of all settings instead, or the Avro schemas of the records.\n")
 	})
-	format := fs.String("format", "", "print the reference as markdown; or schemas: the Avro schemas, one JSON document a line")
+	format := fs.String("format", "", "markdown: print the reference; schemas: the Avro schemas, one JSON document a line")
 	shape := fs.String("output", "text", "text; json: one document a line; yaml: a settings file")
 	if err := parse(fs, args); err != nil {
 		return err
