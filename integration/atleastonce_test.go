@@ -23,7 +23,8 @@ func TestAtLeastOnce(t *testing.T) {
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings := []string{
-		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
+		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers,
+			","),
 		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "DEBUG=bundle_bytes=32MiB",
 	}
 	c := consume(t, shared.KafkaBrokers, topic)

@@ -55,7 +55,8 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 		settings []string
 		markers  string // the topic's suffix
 	}{
-		{sr.CompatBackward, []string{"ENVELOPE=wrapped", "OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value"}, ""},
+		{sr.CompatBackward, []string{"ENVELOPE=wrapped",
+			"OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value"}, ""},
 		{sr.CompatFull, []string{"ENVELOPE=wrapped", "RESOLVED_TO=topic", "DELETES=both"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=enriched", "BEFORE=full", "EVENTS=state"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=bare"}, ""},
@@ -64,8 +65,10 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 			compatibility(t, c.level)
 			name, _ := names(t, brokers, -1)
 			topic := fmt.Sprintf("changes-%d", time.Now().UnixNano()) // the same text in both, for topic_in_value
-			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
-			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC=avro."+topic, "FORMAT=avro", "AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
+			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+				"SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
+			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC=avro."+topic, "FORMAT=avro",
+				"AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
 			if c.settings[0] == "ENVELOPE=bare" {
 				common = append(common, "OPTIONS=key_in_value") // which Avro has no place for
 			}

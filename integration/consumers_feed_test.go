@@ -73,8 +73,10 @@ func (f form) killed(t *testing.T, dir string, events []feedsim.Event) (_ string
 		configure(t, shared.KafkaBrokers, topic, "retention.ms", "-1")
 	}
 	// Without bundles, and in small transactions, one after the other: it takes long enough to be killed on the way.
-	settings := append([]string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
-		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "TXN_BYTES=64KiB", "OFFSETS_LEASES=1", "DEBUG=bundle_bytes=0"}, f.settings...)
+	settings := append([]string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers,
+		","),
+		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "TXN_BYTES=64KiB",
+		"OFFSETS_LEASES=1", "DEBUG=bundle_bytes=0"}, f.settings...)
 	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	var seen []verify.Record

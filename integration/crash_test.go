@@ -34,9 +34,12 @@ func crashRun(t *testing.T, brokers []string, replication int16) (settings []str
 		t.Fatal(err)
 	}
 	name, topic := names(t, brokers, replication)
-	settings = []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir),
-		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=500ms", "DEBUG=txn_records=5000,quiet_interval=1s"}
-	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
+	settings = []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+		"SOURCE_URL=" + fileURL(t, dir),
+		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=500ms",
+		"DEBUG=txn_records=5000,quiet_interval=1s"}
+	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(),
+		verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
 	return settings, topic, notes
 }
 

@@ -34,8 +34,10 @@ func TestEnvelopes(t *testing.T) {
 		{[]string{"ENVELOPE=bare"}, `{"__crdb__": {"key"`, `{"__crdb__": {"key"`, `{"__crdb__":{"resolved":"`, "delete",
 			"", false},
 		{[]string{"ENVELOPE=row"}, `{"__crdb__": {"updated"`, null, `{"__crdb__":{"resolved":"`, "delete", "", false},
-		{[]string{"ENVELOPE=row", "OPTIONS=none", "KEY_FORMAT=string", "RESOLVED_TO=topic"}, `{"account"`, null, `{"resolved":"`, "compact", ".resolved", false},
-		{[]string{"ENVELOPE=deprecated_row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty, `{"__crdb__":{"resolved":"`, "delete", "", false},
+		{[]string{"ENVELOPE=row", "OPTIONS=none", "KEY_FORMAT=string", "RESOLVED_TO=topic"}, `{"account"`, null,
+			`{"resolved":"`, "compact", ".resolved", false},
+		{[]string{"ENVELOPE=deprecated_row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty,
+			`{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=key_only"}, empty, empty, `{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=enriched"}, `{"after": {"account"`, `{"after": null, "before": {"path"`, `{"resolved":"`,
 			"delete", ".resolved", false},
@@ -138,7 +140,8 @@ func TestTopicPerContainer(t *testing.T) {
 			want[name+"-"+envelope.KafkaName(e.Container)]++
 		}
 	}
-	settings := []string{"NAME=" + name, "TOPIC=" + name + "-{container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir)}
+	settings := []string{"NAME=" + name, "TOPIC=" + name + "-{container}", "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir)}
 	for _, n := range []int{1, 50, 150} {
 		if err := live.Append(ctx, n, expect); err != nil {
 			t.Fatal(err)

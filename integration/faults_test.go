@@ -84,8 +84,10 @@ func TestLiveFaults(t *testing.T) {
 	}}
 	sink, proxy, settings := misbehaving(t, o)
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "DEBUG=quiet_interval=50ms,read_size=64KiB", "NETWORK_TIMEOUT=1700ms", "LOG_FORMAT=json")
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "DEBUG=quiet_interval=50ms,read_size=64KiB",
+		"NETWORK_TIMEOUT=1700ms", "LOG_FORMAT=json")
 	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
 	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(),
 		verify.NewBarrier(), resolved}
@@ -153,7 +155,8 @@ func TestLiveFaults(t *testing.T) {
 	t.Logf("%s of the feed in %s: %v", duration, took.Round(time.Millisecond), stats)
 	sum := feed.Summary()
 	t.Logf("%d events in %d segments, %d chunks, %d blocks, %d bytes; %d records, %d markers; %d errors were logged",
-		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"retrying"`))
+		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks,
+		strings.Count(p.log.String(), `"msg":"retrying"`))
 	for _, k := range proxy.Kinds() {
 		// A stall takes the reader's patience, and then there are few requests: with stalls only they have to come.
 		if stall := k == faults.StalledHead || k == faults.StalledBody; stats.Faults[k] == 0 && rate >= 0.05 &&

@@ -34,7 +34,8 @@ func TestLive(t *testing.T) {
 	}
 	must(feed.Open(ctx))
 	must(feed.Append(ctx, 30, expect))
-	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"POLL_INTERVAL=1s", "DEBUG=quiet_interval=1s", "COMMIT_INTERVAL=200ms")...)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	delivered := func() bool { return complete.Left() == 0 }

@@ -38,10 +38,12 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			name, topic := names(t, shared.KafkaBrokers, -1)
-			p := start(t, []string{"run"}, append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
-				"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "GOMEMLIMIT=256MiB"}, c.settings...)...)
+			p := start(t, []string{"run"},
+				append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
+					"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "GOMEMLIMIT=256MiB"}, c.settings...)...)
 			began := time.Now()
-			eventually(t, 15*time.Minute, "the feed is delivered", func() bool { return p.status(t).SinceStart.Segments == largeSegments })
+			eventually(t, 15*time.Minute, "the feed is delivered",
+				func() bool { return p.status(t).SinceStart.Segments == largeSegments })
 			took := time.Since(began)
 			total := p.status(t).SinceStart
 			peak := p.peak(t)

@@ -33,7 +33,8 @@ func growing(t *testing.T, settings ...string) (p *program, grow func(events int
 		}
 	}
 	must(feed.Open(ctx))
-	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	settings = append(append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"POLL_INTERVAL=500ms", "DEBUG=quiet_interval=500ms", "COMMIT_INTERVAL=100ms"), settings...)
 	p = start(t, []string{"run"}, settings...)
 	return p, func(events int) { t.Helper(); must(feed.Append(ctx, events, nil)) },
@@ -47,7 +48,8 @@ func TestEndpoints(t *testing.T) {
 	grow(30)
 	delivered := func(events int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events >= events })
+		eventually(t, 20*time.Second, "the events are delivered",
+			func() bool { return p.status(t).SinceStart.Events >= events })
 	}
 	delivered(30)
 	next()
@@ -133,7 +135,8 @@ func TestIdle(t *testing.T) {
 		settings = []string{"NAME=" + name, "TOPIC=" + topic + ".own",
 			"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
 		p = ready(what)
-		eventually(t, time.Minute, "the feed is delivered", func() bool { return p.status(t).SinceStart.Segments == 10 })
+		eventually(t, time.Minute, "the feed is delivered",
+			func() bool { return p.status(t).SinceStart.Segments == 10 })
 	}
 	// What the start and the feed took is given back when nothing was delivered for a while. Symbols make the program
 	// larger.
@@ -161,7 +164,8 @@ func TestWatchdog(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"SOURCE_URL="+fileURL(t, dir), "DEBUG=watchdog_timeout=2s", "POLL_INTERVAL=500ms", "COMMIT_INTERVAL=100ms")
 	p.unready(t, 30*time.Second, "stuck: lease 0 has had work for ")
 	if _, body := get(p.url(t) + "/readyz"); !strings.Contains(body, chunk) {
@@ -199,7 +203,8 @@ func TestLifecycle(t *testing.T) {
 	if err := own.KillBroker(0); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
+	p := start(t, []string{"run"}, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(own.KafkaBrokers, ","), "SOURCE_URL="+fileURL(t, dir),
 		"POLL_INTERVAL=200ms", "COMMIT_INTERVAL=100ms", "SESSION_TIMEOUT=2s",
 		"DEBUG=quiet_interval=200ms,shutdown_timeout=1m,watchdog_timeout=1h")
 	p.unready(t, 20*time.Second, "starting: ")
@@ -210,7 +215,8 @@ func TestLifecycle(t *testing.T) {
 	if err := feed.Append(t.Context(), 20, nil); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events == 20 })
+	eventually(t, 20*time.Second, "the events are delivered",
+		func() bool { return p.status(t).SinceStart.Events == 20 })
 
 	if err := own.KillBroker(0); err != nil {
 		t.Fatal(err)

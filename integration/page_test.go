@@ -26,7 +26,8 @@ func TestPage(t *testing.T) {
 	grow(60)
 	events := func(n int) {
 		t.Helper()
-		eventually(t, 20*time.Second, "the events are delivered", func() bool { return p.status(t).SinceStart.Events >= n })
+		eventually(t, 20*time.Second, "the events are delivered",
+			func() bool { return p.status(t).SinceStart.Events >= n })
 	}
 	events(180)
 	pictures := os.Getenv("SCREENSHOTS") // a directory to keep them in: docs/images
@@ -76,12 +77,13 @@ func TestPage(t *testing.T) {
 	}
 	s := p.status(t)
 	for what, ok := range map[string]bool{
-		"ready":              seen.Badge == "ready",
-		"the position":       strings.Contains(seen.Position, s.Position.Current),
-		"totals, live":       strings.Contains(seen.Totals, "220"),
-		"the lag's parts":    seen.Azure != "" && seen.Azure != "unknown" && seen.Ours != "" && seen.Ours != "unknown",
-		"the topic":          strings.Contains(seen.Topics, s.Topic) && strings.Contains(seen.Topics, "UTC"),
-		"leases":             strings.Contains(seen.Leases, s.Instance+" (here)") && strings.Contains(seen.Leases, "02: 0000"),
+		"ready":           seen.Badge == "ready",
+		"the position":    strings.Contains(seen.Position, s.Position.Current),
+		"totals, live":    strings.Contains(seen.Totals, "220"),
+		"the lag's parts": seen.Azure != "" && seen.Azure != "unknown" && seen.Ours != "" && seen.Ours != "unknown",
+		"the topic":       strings.Contains(seen.Topics, s.Topic) && strings.Contains(seen.Topics, "UTC"),
+		"leases": strings.Contains(seen.Leases, s.Instance+" (here)") && strings.Contains(seen.Leases,
+			"02: 0000"),
 		"no overflow":        len(seen.Overflow) == 2 && seen.Overflow["desk"] <= 0 && seen.Overflow["phone"] <= 0,
 		"contrast, light":    seen.Contrast["light"] >= 4.5,
 		"contrast, dark":     seen.Contrast["dark"] >= 4.5,

@@ -39,7 +39,8 @@ func TestRequests(t *testing.T) {
 	must(err)
 	must(feed.Open(t.Context()))
 	must(feed.Append(t.Context(), 60, expect))
-	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"POLL_INTERVAL="+poll.String(), "DEBUG=quiet_interval="+poll.String(), "COMMIT_INTERVAL=50ms")
 	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, complete)

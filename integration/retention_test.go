@@ -30,7 +30,7 @@ func TestOldHistoryIsKept(t *testing.T) {
 		p := start(t, []string{"run", "--once"}, "NAME=bridge-"+topic, "TOPIC="+topic, "EVENTS=all",
 			"RESOLVED_TO=topic", "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))
 		if code := p.wait(t, time.Minute); code != 0 ||
-			strings.Contains(p.log.String(), "may delete history") != (topic == "default") {
+			strings.Contains(p.log.String(), "may be deleted at once") != (topic == "default") {
 			t.Fatalf("topic %s: exit code %d:\n%s", topic, code, p.log)
 		}
 	}

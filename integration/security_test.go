@@ -127,8 +127,10 @@ func TestSecurity(t *testing.T) {
 		"scram512": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Scram[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
 			"KAFKA_SASL_USERNAME=scram512",
 			"KAFKA_SASL_PASSWORD="+password),
-		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert, "KAFKA_TLS_KEY_FILE="+key),
-		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
+		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert,
+			"KAFKA_TLS_KEY_FILE="+key),
+		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
+			"KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
 			"KAFKA_SASL_CLIENT_SECRET=client-secret"},
 	} {
 		t.Run(user, func(t *testing.T) {
@@ -170,7 +172,8 @@ func TestNewTopics(t *testing.T) {
 		"KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	checked(t, settings, clean)
 	p := start(t, []string{"run", "--once"}, settings...)
-	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "retrying") || !strings.Contains(p.log.String(), "retention.ms") {
+	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "retrying") ||
+		!strings.Contains(p.log.String(), "retention.ms") {
 		t.Errorf("exit code %d:\n%s", code, p.log)
 	}
 	for _, created := range []string{topic, topic + ".resolved", name + ".dlq"} {
@@ -253,7 +256,8 @@ func TestCheckNamesTheTrouble(t *testing.T) {
 		"another mechanism": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0],
 			"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=plain",
 			"KAFKA_SASL_PASSWORD=wrong-password"), "BRIDGE_KAFKA_SASL_MECHANISM"},
-		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKENS=http://127.0.0.1:1/token",
+		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
+			"KAFKA_SASL_TOKENS=http://127.0.0.1:1/token",
 			"KAFKA_SASL_CLIENT_ID=x", "KAFKA_SASL_CLIENT_SECRET=client-secret"}, "BRIDGE_KAFKA_SASL_TOKENS"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -59,7 +59,8 @@ func TestVerbs(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, dir),
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, dir),
 		"TOPIC_PARTITIONS=6", "POLL_INTERVAL=500ms", "DEBUG=bundle_bytes=0"}
 	runOnce(t, settings...)
 	first := collect(t, topic)

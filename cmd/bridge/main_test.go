@@ -37,7 +37,7 @@ func TestExitCodes(t *testing.T) {
 		"":                        {exitUsage, "usage"},
 		"help":                    {exitOK, "demo"},
 		"version":                 {exitOK, "bridge "},
-		"fly":                     {exitUsage, `no verb "fly"`},
+		"fly":                     {exitUsage, `unknown verb "fly"`},
 		"run --fast":              {exitUsage, "-fast"},
 		"run --help":              {exitOK, "BRIDGE_SOURCE_URL"},
 		"run":                     {exitUsage, "BRIDGE_KAFKA_BROKERS: required"},

@@ -90,8 +90,8 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	return shown, err
 }
 
-// supervise runs b until it ends or a signal comes: the first lets it commit and hand over, the second does not.
-// Drain is called first of all, so that nobody counts on the instance any more.
+// supervise runs b until it ends or a signal comes. The first signal lets it commit and hand over, the second stops it at
+// once. Drain is called first, so that probes see that the instance stops.
 func supervise(ctx context.Context, b *bridge.Bridge, p *progress.Progress, drain func()) error {
 	hard, abort := context.WithCancel(ctx)
 	defer abort()
@@ -109,18 +109,18 @@ func supervise(ctx context.Context, b *bridge.Bridge, p *progress.Progress, drai
 	select {
 	case err = <-ended:
 	case <-hard.Done():
-		// Nothing is worth waiting for now, and brokers that are away would keep us waiting.
-		err = errors.New("stopped by a second signal: open transactions are aborted, the next start repeats them")
+		// Do not wait: brokers that are away would block.
+		err = errors.New("stopped by a second signal: open transactions are aborted, and the next start repeats them")
 	}
 	p.Finish()
 	return err
 }
 
-// echo is how long after a signal one of its kind is the same: timeout(1), and whoever forwards what the terminal has sent to
-// all, send it twice.
+// echo is the time within which a second signal of the same kind counts as the first: timeout(1), and programs that
+// forward the signals of a terminal, send a signal twice.
 const echo = 100 * time.Millisecond
 
-// obey calls first at the first signal and second at the second, unless ctx ends before.
+// obey calls first at the first signal and second at the second, until ctx ends.
 func obey(ctx context.Context, signals <-chan os.Signal, first, second func()) {
 	var heard os.Signal
 	var at time.Time

@@ -39,9 +39,10 @@ type World struct {
 // tuning are bounds of every instance.
 const tuning = "BRIDGE_DEBUG=quiet_interval=1s,shutdown_timeout=5s"
 
-// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a link for
-// each instance.
-func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec, env ...string) (_ *World, err error) {
+// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a
+// link for each instance.
+func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec,
+	env ...string) (_ *World, err error) {
 	w := &World{
 		Topic: name + ".changes", stack: s, program: program, dir: dir, root: feed,
 		current: map[int]*Instance{}, asked: map[*Instance]bool{},
@@ -50,7 +51,8 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 		return nil, err
 	}
 	w.env = append([]string{
-		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all", "BRIDGE_LOG_FORMAT=json",
+		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all",
+		"BRIDGE_LOG_FORMAT=json",
 		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_COMMIT_INTERVAL=300ms", tuning,
 		"BRIDGE_ON_GAP=continue",
 		fmt.Sprintf("BRIDGE_SESSION_TIMEOUT=%s", session), fmt.Sprintf("BRIDGE_TXN_TIMEOUT=%s", txnTimeout),

@@ -16,7 +16,8 @@ const (
 // fence is a block of code, with the comment before it that names the file it is from.
 var fence = regexp.MustCompile("(?ms)^(?:<!-- (\\S+) -->\n)?```(\\w*)\n(.*?)^```$")
 
-// The page shows what the tests run: every block of code is in its file, and the page shows or links every file that users copy.
+// The page shows what the tests run: every block of code is in its file, and the page shows or links every file that
+// users copy.
 func TestPage(t *testing.T) {
 	text := read(t, page)
 	shown := map[string]bool{}

@@ -125,7 +125,8 @@ func (r *run) start(ctx context.Context, name string) (address string, err error
 		"BRIDGE_SOURCE_URL=" + u, "BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount,
 		"BRIDGE_SOURCE_KEY=" + stack.AzuriteKey}
 	if r.instance, err = chaos.Launch(r.Program, filepath.Join(r.Dir, "bridge.log"), []string{"run"},
-		append([]string{"BRIDGE_HTTP_ADDR=" + address, fmt.Sprintf("GOMEMLIMIT=%.0f", r.Limit)}, r.env...)...); err != nil {
+		append([]string{"BRIDGE_HTTP_ADDR=" + address, fmt.Sprintf("GOMEMLIMIT=%.0f", r.Limit)},
+			r.env...)...); err != nil {
 		return "", err
 	}
 	r.instance.Name = name

@@ -186,6 +186,17 @@ func TestGapsAreNotToldBeforeTheyAreKnown(t *testing.T) {
 	}
 }
 
+// A total without labels is 0 before anything happens, so that a rate sees the first increase.
+func TestTotalsStartAtZero(t *testing.T) {
+	m, _, _ := watching(t)
+	_, body, _ := get(t, Handler(m, NewMetrics(m)), "/metrics")
+	for _, line := range []string{"transaction_duration_seconds_count 0", "azure_received_bytes_total 0", "transactions_total 0"} {
+		if !strings.Contains(body, "\nblobfeed_"+line+"\n") {
+			t.Errorf("there is no %s", line)
+		}
+	}
+}
+
 // The server answers until its context ends, and finishes what was asked before.
 func TestServe(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")

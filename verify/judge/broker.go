@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -55,7 +56,7 @@ func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) 
 		return err
 	}
 	defer cl.Close()
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
 	defer cancel()
 	if err := f(asking, kadm.NewClient(cl)); err != nil {
 		return because(asking, err)
@@ -90,7 +91,7 @@ func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, err
 func (k *kafkaTopic) close() { k.admin.Close() }
 
 func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, errSilent)
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
 	defer cancel()
 	listed, err := k.admin.ListTopics(asking, k.name)
 	if err == nil && errors.Is(listed[k.name].Err, kerr.UnknownTopicOrPartition) {

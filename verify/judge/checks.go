@@ -1,11 +1,9 @@
 package judge
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"blobfeed/envelope"
-	"blobfeed/source"
 	"blobfeed/verify"
 )
 
@@ -80,7 +78,7 @@ func when(is bool, reason string) string {
 // checks returns the validators that apply to the topic under the settings, and why the others do not apply.
 func (v *verification) checks(t *subject) *checks {
 	c := &checks{first: true}
-	saysEvent, saysTime := v.says()
+	saysEvent, saysTime := says(v.Record)
 	repeats := "BRIDGE_DELIVERY=at_least_once: events may be repeated"
 	unnamed := when(!saysEvent, "with these settings a record does not identify its event")
 	again := "" // why repeats can't be distinguished from first records
@@ -123,7 +121,7 @@ func (v *verification) checks(t *subject) *checks {
 	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write only the key of it"),
 		again, when(v.Bounded, "--bounded: it needs the columns of each key")).optional = true
 	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
-		when(!t.compacted, "the topic is not compacted"), when(!v.writesRows(), "the values are not rows"))
+		when(!t.compacted, "the topic is not compacted"), when(!writesRows(v.Record), "the values are not rows"))
 	c.add("replay", replayPromise, nil, "without --feed")
 	return c
 }
@@ -167,46 +165,4 @@ func (c *checks) validators() (all []verify.Validator) {
 		}
 	}
 	return all
-}
-
-// sample returns the record of an event of a type, as the options make it.
-func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
-	schemas := map[int]string{}
-	o.Topic, o.Register = "sample", func(s envelope.Subject) (int, error) {
-		schemas[len(schemas)] = s.Schema
-		return len(schemas) - 1, nil
-	}
-	encoder, err := envelope.NewEncoder(o)
-	if err != nil {
-		return r, false
-	}
-	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
-		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
-		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
-	var rec envelope.Record
-	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
-	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
-	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: avro}
-	for _, h := range rec.Headers {
-		r.Headers = append(r.Headers, verify.Header(h))
-	}
-	return r, emit && err == nil
-}
-
-// writesRows reports whether the values under these settings are rows.
-func (v *verification) writesRows() bool {
-	r, ok := sample(v.Record, "BlobCreated")
-	var row struct{ Path *string }
-	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
-}
-
-// says reports whether every record under these settings, also of a deletion, identifies its event and has its time.
-func (v *verification) says() (event, time bool) {
-	event, time = true, true
-	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		r, ok := sample(v.Record, eventType)
-		e, t := r.Says()
-		event, time = event && (e || !ok), time && (t || !ok)
-	}
-	return event, time
 }

@@ -37,8 +37,8 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
-		if emit && p.sharing != nil {
-			err = p.sharing.fits(p.expected(&rec))
+		if emit && p.v.sharing != nil {
+			err = p.v.sharing.fits(p.expected(&rec))
 		}
 		if emit && err == nil {
 			var was *envelope.Record
@@ -55,15 +55,15 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 
 // at returns the comparison for the topic of an event, or nil if that topic is not judged.
 func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
-	if p.only != nil || !p.Events.Emits(envelope.Classify(ev)) {
+	if p.only != nil || !p.v.Events.Emits(envelope.Classify(ev)) {
 		return p.only, nil // the encoder leaves out events that are not emitted
 	}
-	topic, err := p.Topics.Of(ev)
+	topic, err := p.v.Topics.Of(ev)
 	if err != nil {
 		return nil, err
 	}
 	c := p.of[topic]
-	if c == nil && covered && p.Topic == "" {
+	if c == nil && covered && p.v.Topic == "" {
 		p.stray[topic]++
 	}
 	return c, nil
@@ -82,7 +82,7 @@ func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, requir
 		c.sought++
 	}
 	for _, n := range c.counts {
-		if begin, cut := c.begins[c.pass.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+		if begin, cut := c.begins[c.pass.v.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
 			required = false
 			c.before++
 			break
@@ -103,7 +103,7 @@ func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, requir
 
 // expected returns the record of an event.
 func (p *feedPass) expected(rec *envelope.Record) verify.Record {
-	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Avro: p.avro}
+	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Avro: p.v.avro}
 	r.Headers = make([]verify.Header, len(rec.Headers))
 	for i, h := range rec.Headers {
 		r.Headers[i] = verify.Header(h)

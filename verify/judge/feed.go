@@ -17,7 +17,7 @@ import (
 
 // feedPass is one reading of the feed, for all judged topics.
 type feedPass struct {
-	*verification
+	v      *verification
 	state  *progressState
 	filter envelope.Filter
 	dead   *letters
@@ -105,15 +105,15 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	switch {
 	case s.compacted:
 		mode = verify.ReplayLatest
-	case !p.Transactional:
+	case !p.v.Transactional:
 		mode = verify.ReplayRepeats
 	}
-	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.Until}
-	c.counts = append([]int{len(s.to)}, p.GrownFrom...)
-	if p.Record.Envelope == envelope.Enriched {
+	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.v.Until}
+	c.counts = append([]int{len(s.to)}, p.v.GrownFrom...)
+	if p.v.Record.Envelope == envelope.Enriched {
 		c.Made()
 	}
-	if len(p.GrownFrom) > 0 {
+	if len(p.v.GrownFrom) > 0 {
 		c.Moves()
 	}
 	if c.begins, err = s.begins(ctx); err != nil {
@@ -214,7 +214,7 @@ func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err err
 
 // segment compares the events of a segment, shard by shard: a blob is in one shard.
 func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
-	m, err := p.Feed.Manifest(ctx, seg)
+	m, err := p.v.Feed.Manifest(ctx, seg)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
 
 func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) error {
 	var b source.Batch
-	r := p.Feed.Shard(m, shard, source.ShardPosition{})
+	r := p.v.Feed.Shard(m, shard, source.ShardPosition{})
 	if err := r.Poll(ctx, m.Finalized); err != nil {
 		return err
 	}
@@ -246,7 +246,7 @@ func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) erro
 			if d.Kind == source.Gone {
 				err = p.skip(ctx, r, at, d)
 			} else {
-				err = p.dead.pass(ctx, p.Feed, r, at, d)
+				err = p.dead.pass(ctx, p.v.Feed, r, at, d)
 			}
 			b.Next = r.Position()
 		}

@@ -35,7 +35,7 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 		Promise: "each record and marker is of a known bridge", Checked: r.Records + r.Markers}
 	for _, p := range parts {
 		if slices.ContainsFunc(p.writers(), p.unknown) { // a bridge may have started since the states were read
-			if err := p.read(ctx); err != nil {
+			if err := p.of.read(ctx); err != nil {
 				return err
 			}
 		}
@@ -55,7 +55,7 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 		}
 	}
 	r.Checks = append(r.Checks, foreign)
-	if hidden := t.portion.hidden; foreign.Status == Broken && len(hidden) > 0 {
+	if hidden := t.portion.of.hidden; foreign.Status == Broken && len(hidden) > 0 {
 		r.doubt(foreign.Name, fmt.Sprintf("their bridge may be one whose state can't be read: %v", hidden[0]))
 	}
 	return nil

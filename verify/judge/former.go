@@ -145,7 +145,7 @@ func (v *verification) explain(
 	if err != nil {
 		return nil, err
 	}
-	again := &feedPass{verification: v, was: was.encoder}
+	again := &feedPass{v: v, was: was.encoder}
 	bad := s.bad()
 	if s.checks != nil && s.checks.resolved != nil && len(s.checks.resolved.Unexpected()) > 0 {
 		again.slack = pass.formerSlack(s.checks.resolved.Unexpected())
@@ -194,7 +194,7 @@ func (v *verification) formerSettings(ctx context.Context, s *subject, state *pr
 		if len(best.explains) == len(odd) || two && len(odd) < maxOdd { // a change of two affects many records
 			continue
 		}
-		look := &feedPass{verification: v, odd: odd, tries: append(v.attempts(ctx, s, odd, two), best)}
+		look := &feedPass{v: v, odd: odd, tries: append(v.attempts(ctx, s, odd, two), best)}
 		found := *s
 		if err := v.walk(ctx, look, []*subject{&found}, state); err != nil {
 			return nil, err

@@ -35,7 +35,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	}
 	var pass *feedPass
 	if v.ReadFeed {
-		pass = &feedPass{verification: v}
+		pass = &feedPass{v: v}
 		if err := v.walk(ctx, pass, subjects, state); err != nil {
 			return nil, err
 		}

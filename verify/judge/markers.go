@@ -23,7 +23,7 @@ type finished struct {
 // finish adds a finished segment.
 func (p *feedPass) finish(m source.Manifest) {
 	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
-	f.says = resolved.After(m, p.ResolvedSlack, envelope.Timestamp{})
+	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
 	if p.slack != nil {
 		f.said = resolved.After(m, *p.slack, envelope.Timestamp{})
 	}
@@ -40,15 +40,15 @@ func (c *checks) expect(feed *comparison) {
 		return
 	}
 	for _, f := range p.over {
-		if p.End == (envelope.Timestamp{}) || f.says.Compare(p.End) <= 0 {
+		if p.v.End == (envelope.Timestamp{}) || f.says.Compare(p.v.End) <= 0 {
 			c.resolved.Expect(f.says.String())
 		}
 		if p.slack != nil {
 			c.resolved.Former(f.said.String())
 		}
 	}
-	if p.End != (envelope.Timestamp{}) {
-		c.resolved.Expect(p.End.String())
+	if p.v.End != (envelope.Timestamp{}) {
+		c.resolved.Expect(p.v.End.String())
 	}
 }
 
@@ -62,7 +62,7 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 		from = max(from, to.UnixNano())
 	}
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
-	all, ends := true, p.End != (envelope.Timestamp{})
+	all, ends := true, p.v.End != (envelope.Timestamp{})
 	for i, f := range p.over {
 		if all = p.delivered(s, i); !all {
 			break
@@ -75,25 +75,25 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 		if says.Compare(most) > 0 {
 			most = says
 		}
-		if _, one := p.Topics.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
+		if _, one := p.v.Topics.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
 			continue // the topic did not exist yet
 		}
 		switch {
 		case former, f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && most.Compare(until) > 0:
 			continue
-		case ends && (f.end.UnixNano() > p.End.Wall || i+1 == len(p.over) ||
-			p.over[i+1].segment.Time().UnixNano() > p.End.Wall+int64(segmentSlack)):
+		case ends && (f.end.UnixNano() > p.v.End.Wall || i+1 == len(p.over) ||
+			p.over[i+1].segment.Time().UnixNano() > p.v.End.Wall+int64(segmentSlack)):
 			continue // its marker has the end of all, if the bridge knew by then that it is the last
 		}
 		last = most
-		if p.Transactional { // else only the last of a run of small segments is written
+		if p.v.Transactional { // else only the last of a run of small segments is written
 			v.Due(last.String())
 		}
 	}
 	switch n := len(p.over); {
 	case !ends:
-	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.End) > 0:
-		last = p.End
+	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
+		last = p.v.End
 	}
 	if last != (envelope.Timestamp{}) {
 		v.Due(last.String())
@@ -106,7 +106,7 @@ func (p *feedPass) delivered(s *subject, i int) bool {
 	switch {
 	case p.state != nil:
 		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
-	case !p.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
+	case !p.v.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
 	return c.noted >= c.ends[i]

@@ -9,7 +9,6 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"blobfeed/bridge"
@@ -61,6 +60,3 @@ func newVerification(o Options) *verification {
 func unusable(format string, args ...any) error {
 	return &bridge.SettingsError{Problem: fmt.Sprintf(format, args...)}
 }
-
-// errSilent is the cause of a context that ended while brokers were asked.
-var errSilent = errors.New("the brokers did not answer in time")

@@ -14,7 +14,9 @@ import (
 // sharing distinguishes the bridges that write to one topic (BRIDGE_TOPIC_SHARED=true). Each is judged alone, because
 // keys do not name the account, and a marker holds for the records of its own feed only.
 type sharing struct {
-	*verification
+	cluster       cluster
+	name          string // of the judged bridge
+	markers       string // its BRIDGE_RESOLVED_TO
 	feed, account string // of the judged bridge
 	others        []offsets.Claim
 	hidden        []error // why some states can't be read, so that the topics of their bridges are unknown
@@ -25,7 +27,7 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 	if !v.Shared {
 		return nil, nil
 	}
-	s := &sharing{verification: v, feed: v.FeedID}
+	s := &sharing{cluster: v.cluster, name: v.Name, markers: v.Markers.String(), feed: v.FeedID}
 	if state != nil {
 		s.feed = state.Frontier.Feed
 	}
@@ -40,7 +42,7 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 	case s.account == "":
 		return nil, unusable(why, "feed "+s.feed+" does not name the account whose records are judged",
 			"set BRIDGE_SOURCE_ACCOUNT")
-	case !v.namesAccount():
+	case !namesAccount(v.Record):
 		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
 			"write shared topics with BRIDGE_HEADERS=cloudevents")
 	}
@@ -58,7 +60,7 @@ func (s *sharing) fits(r verify.Record) error {
 
 // read reads the states of other bridges.
 func (s *sharing) read(ctx context.Context) (err error) {
-	s.others, s.hidden, err = s.cluster.claims(ctx, s.Name)
+	s.others, s.hidden, err = s.cluster.claims(ctx, s.name)
 	return err
 }
 
@@ -91,16 +93,6 @@ func accountOf(feed string) string {
 	return ""
 }
 
-// namesAccount reports whether every record under these settings, also of a deletion, names its account.
-func (v *verification) namesAccount() bool {
-	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		if r, ok := sample(v.Record, eventType); ok && r.Account() == "" {
-			return false
-		}
-	}
-	return true
-}
-
 // writer is how a record names the bridge that wrote it: a record its account, a marker its feed.
 type writer struct{ account, feed string }
 
@@ -112,7 +104,7 @@ type wrote struct {
 
 // portion separates the records of the judged bridge in a topic to which several write.
 type portion struct {
-	*sharing
+	of      *sharing
 	topic   string         // of the records
 	own     map[int32]bool // partitions with records or markers of the judged bridge
 	others  map[writer]*wrote
@@ -123,9 +115,9 @@ type portion struct {
 // portion returns the portion of a topic. Without BRIDGE_TOPIC_SHARED, a bridge writes markers that name no feed.
 func (s *sharing) portion(topic string) *portion {
 	sole := len(s.hidden) == 0 && !slices.ContainsFunc(s.on(topic), func(c offsets.Claim) bool {
-		return c.Settings["BRIDGE_RESOLVED_TO"] == s.Markers.String()
+		return c.Settings["BRIDGE_RESOLVED_TO"] == s.markers
 	})
-	p := &portion{sharing: s, topic: topic, sole: sole}
+	p := &portion{of: s, topic: topic, sole: sole}
 	p.reset()
 	return p
 }
@@ -144,12 +136,12 @@ func (p *portion) takes(r *verify.Record) bool {
 	case feed != nil:
 		by.feed = string(feed)
 	case r.MarkerTime() != "" && p.sole:
-		by.feed = p.feed
+		by.feed = p.of.feed
 	case r.MarkerTime() != "":
 		p.unnamed++
 		return false
 	}
-	if r.Key != nil && by.account == p.account || by.feed == p.feed {
+	if r.Key != nil && by.account == p.of.account || by.feed == p.of.feed {
 		p.own[r.Partition] = true
 		return true
 	}
@@ -169,7 +161,7 @@ func (p *portion) takes(r *verify.Record) bool {
 // bridgeOf returns the name of the bridge that is a writer to the topic, or "". Maybe is a bridge that can be the
 // writer, because the account of its feed is unknown.
 func (p *portion) bridgeOf(by writer) (name, maybe string) {
-	for _, c := range p.on(p.topic) {
+	for _, c := range p.of.on(p.topic) {
 		switch account := accountOf(c.Feed); {
 		case by.feed != "" && by.feed == c.Feed, by.account != "" && by.account == account:
 			return c.Name, ""
