@@ -36,8 +36,8 @@
 // A marker has its time in its value, which Flink reads, and in its header; both count. Aside inserts markers from a
 // topic of their own among the records, so that they are judged like others.
 //
-// A setting that may change, such as OPTIONS, makes different records of the same events. Replay.Or sets how an event was
-// written before the change: such records come before all others of their partition.
+// A setting that may change, such as OPTIONS, makes different records of the same events. Replay.Or sets how an event
+// was written before the change: such records come before all others of their partition.
 //
 // A marker with a header seek says that the bridge was moved on purpose. After it, on its partition, events may be
 // repeated, in the feed's order and once, also at or below the last marker. Unique counts them.

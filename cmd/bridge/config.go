@@ -47,7 +47,7 @@ func schemas(stdout io.Writer) error {
 	}
 	name, ok := topics.Constant()
 	if !ok {
-		return &usageError{c.Problem("TOPIC", "many topics: set it to the name of one of them")}
+		return &usageError{c.Problem("TOPIC", "it makes many topics: set it to the name of one of them")}
 	}
 	record.Topic = name
 	subjects, err := envelope.Schemas(record)
