@@ -63,7 +63,7 @@ var imports = map[string][]string{
 	"internal/fakebroker":       nil,
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},
-	"internal/config":           {"internal/topicname"},
+	"internal/config":           nil,
 	"internal/topicname":        nil,
 	"internal/topics":           {"internal/topicname"},
 

@@ -20,7 +20,7 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 			"With --format, prints the reference of all settings instead, or the Avro schemas of the records.\n")
 	})
 	format := fs.String("format", "",
-		"print the reference as markdown; or schemas: the Avro schemas, one JSON document per line")
+		"markdown: print the reference; schemas: the Avro schemas, one JSON document per line")
 	shape := fs.String("output", "text", "text; json: one document per line; yaml: a settings file")
 	if err := parse(fs, args); err != nil {
 		return err
@@ -48,7 +48,7 @@ func schemas(stdout io.Writer) error {
 	}
 	name, ok := topics.Constant()
 	if !ok {
-		return &usageError{c.Problem("TOPIC", "many topics: set it to the name of one of them")}
+		return &usageError{c.Problem("TOPIC", "it makes many topics: set it to the name of one of them")}
 	}
 	record.Topic = name
 	subjects, err := envelope.Schemas(record)

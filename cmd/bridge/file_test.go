@@ -29,6 +29,15 @@ func TestSettingsFromFile(t *testing.T) {
 	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK || !strings.Contains(log, `"name":"file"`) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
+	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitUsage ||
+		!strings.Contains(stderr, "no instance can answer") {
+		t.Errorf("healthcheck: exit code %d: %s", code, stderr)
+	}
+	missing := file + ".old"
+	if code, _, stderr := call(t, "healthcheck", "--config", missing); code != exitUsage ||
+		!strings.Contains(stderr, "reading "+missing) {
+		t.Errorf("healthcheck without its file: exit code %d: %s", code, stderr)
+	}
 	code, printed, stderr := call(t, "config", "--output", "yaml", "--config", file)
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s", code, stderr)

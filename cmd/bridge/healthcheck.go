@@ -25,7 +25,11 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	c, _ := config.Load(false) // the two settings that count are checked here
+	c, err := config.Load(false) // of other problems only a missing file counts: the two settings are checked here
+	var unread *config.FileError
+	if errors.As(err, &unread) {
+		return &usageError{unread}
+	}
 	if c.HTTPAddr == "off" {
 		return &usageError{c.Problem("HTTP_ADDR", "it is off, so no instance can answer")}
 	}

@@ -12,6 +12,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
+// FileError is a settings file that cannot be read. Its settings are then missing.
+type FileError struct {
+	Path string
+	Err  error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
+func (e *FileError) Unwrap() error { return e.Err }
+
 // readFile adds the settings of the file that BRIDGE_CONFIG names to the environment; what is there wins.
 func (c *Config) readFile(env *overlay, p *problems) {
 	path := os.Getenv(variable(file))
@@ -20,7 +29,7 @@ func (c *Config) readFile(env *overlay, p *problems) {
 	}
 	entries, err := readEntries(path)
 	if err != nil {
-		p.add(file, "reading %s: %w", path, err)
+		p.add(file, "%w", &FileError{path, err})
 	}
 	seen, origins := map[string]bool{}, map[string]string{}
 	for _, e := range entries {

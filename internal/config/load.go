@@ -6,11 +6,12 @@ import (
 	"strings"
 )
 
-// Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only. Values are not repeated in problems: they may be secrets. Without kafka, brokers need not be named: for verbs
-// that only look at the feed.
+// Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only.
+// Problems do not repeat values, which may be secrets. Without kafka, brokers need not be named: for verbs that only
+// read the feed.
 func Load(kafka bool) (*Config, error) { return load(true, kafka) }
 
-// LoadKafka is Load for verbs that only look at what is in Kafka: the feed need not be named.
+// LoadKafka is Load for verbs that only read Kafka: the feed need not be named.
 func LoadKafka() (*Config, error) { return load(false, true) }
 
 // With returns the settings with changes, and every problem of them, joined.

@@ -11,8 +11,8 @@ var pasted = regexp.MustCompile(`(?i)(^|[;?&])\s*(AccountKey|SharedAccessKey|Sha
 
 const hidden = "(hidden)"
 
-// redact hides what was pasted into a setting that is shown, and no part of it: a connection string, the query of a URL,
-// the user in front of a host. Most of these values are rejected, but config shows them with their problems.
+// redact hides what was pasted into a setting that is shown, and is no part of it: a connection string, the query of a
+// URL, the user in front of a host. Most of these values are rejected, but config shows them with their problems.
 func redact(name, text string) string {
 	if strings.HasPrefix(text, "file:///") {
 		return text

@@ -16,14 +16,16 @@ func Usage(w io.Writer) error {
 		}
 		fmt.Fprintf(tw, "  %s\t%s\t%s\n", variable(s.name), s.def, s.desc)
 	}
-	fmt.Fprint(tw, "\nThe standard OTEL_* variables turn traces on: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
+	fmt.Fprint(tw, "\nThe standard OTEL_* variables turn traces on: "+
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
 	return tw.Flush()
 }
 
 const preamble = `# Configuration
 
-Settings are environment variables, or entries of a YAML file: ` + "`bridge run --config bridge.yaml`" + `, or ` + "`BRIDGE_CONFIG=bridge.yaml`" + `.
-The environment wins over the file. ` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
+Settings are environment variables, or entries of a YAML file: ` + "`bridge run --config bridge.yaml`" + `, or
+` + "`BRIDGE_CONFIG=bridge.yaml`" + `. The environment wins over the file.
+` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
 
 ` + "```yaml" + `
 name: photos
@@ -35,12 +37,14 @@ kafka:
   sasl_password_file: /etc/bridge/password
 ` + "```" + `
 
-Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; words of a name can be grouped. Unknown names are errors.
+Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `. Words of a name can be grouped.
+Unknown names are errors.
 A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
 In variables, commas separate the items of a list; spaces around items do not count.
 The program reports every problem at once, and then exits with 2.
-Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces). ` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as
-` + "`GOMEMLIMIT=256MiB`" + `: the bridge then holds fewer records and collects garbage more often. Default: nine tenths of the container's memory.
+Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
+` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as ` + "`GOMEMLIMIT=256MiB`" + `: the bridge then holds fewer
+records and collects garbage more often. Default: nine tenths of the container's memory.
 
 *frozen*: cannot change while records exist. The bridge then does not start, and says what to do.
 

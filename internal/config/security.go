@@ -100,8 +100,8 @@ func (c *Config) Insecure() (dangers []string) {
 		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, "+
 			"and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
 	case remote:
-		dangers = append(dangers, "Kafka is reached unencrypted: anybody on the network path can read and change everything; "+
-			"set BRIDGE_KAFKA_TLS_ENABLED=true")
+		dangers = append(dangers, "Kafka is reached unencrypted: anybody on the network path can read and change "+
+			"everything; set BRIDGE_KAFKA_TLS_ENABLED=true")
 	}
 	if len(c.clearRegistries()) > 0 {
 		dangers = append(dangers,

@@ -104,6 +104,7 @@ func broker(port int) (*kfake.Cluster, error) {
 	return c, nil
 }
 
+// settings returns the defaults, but for where the demo is and how fast time passes in it.
 func settings(address, dir string) *config.Config {
 	c := config.Defaults()
 	c.Name, c.Instance, c.SourceURL, c.KafkaBrokers = "demo", "demo", "file://"+dir, config.List{address}

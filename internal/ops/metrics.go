@@ -32,7 +32,7 @@ var scraped = []metric{
 	{"unready", gauge, []string{"reason"},
 		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member.",
 		""},
-	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or the limit of the container; 0 is none.", ""},
+	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or nine tenths of the container's limit; 0 is none.", ""},
 	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
 
 	{"events_read_total", counter, nil,

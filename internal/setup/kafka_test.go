@@ -1,12 +1,13 @@
 package setup
 
 import (
-	"blobfeed/internal/config"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"blobfeed/internal/config"
 )
 
 // Kafka's tokens come from where the settings say, and follow their file.

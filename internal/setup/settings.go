@@ -65,8 +65,7 @@ func topicProblems(c *config.Config) (problems []error) {
 	return problems
 }
 
-// maxTopic leaves room for the suffix of the topic of markers. Longer names would be cut, so that two could be the
-// same.
+// maxTopic leaves room for the suffix of the topic of markers. Longer names would be cut, and two could become one.
 const maxTopic = 240
 
 // LongestTopic returns the length of the longest name of a topic: accounts have up to 24 characters, containers 63.
