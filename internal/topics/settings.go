@@ -1,0 +1,106 @@
+package topics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+)
+
+// The settings of topics that matter here.
+const (
+	cleanupPolicy = "cleanup.policy"
+	retention     = "retention.ms"
+	minInSync     = "min.insync.replicas"
+	unclean       = "unclean.leader.election.enable"
+	maxMessage    = "max.message.bytes"
+	timestamps    = "message.timestamp.type"
+
+	forever = "-1" // of retention
+)
+
+const (
+	defaultLimit = 1_000_012 // Kafka's default of max.message.bytes, less what its client reserves
+	maxRequest   = 64 << 20  // larger requests no client sends
+)
+
+// Settings are those of a topic, by Kafka's names.
+type Settings map[string]string
+
+// Read reads the settings of topics. A topic that does not exist is a MissingError.
+func Read(ctx context.Context, admin *kadm.Client, names ...string) (map[string]Settings, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	configs, err := admin.DescribeTopicConfigs(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the settings of topics %s: %w", strings.Join(names, ", "), err)
+	}
+	all := map[string]Settings{}
+	for _, name := range names {
+		rc, err := configs.On(name, nil)
+		if err == nil {
+			err = rc.Err
+		}
+		if errors.Is(err, kerr.UnknownTopicOrPartition) {
+			return nil, &MissingError{Topic: name}
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading the settings of topic %s: %w", name, err)
+		}
+		all[name] = Settings{}
+		for _, c := range rc.Configs {
+			all[name][c.Key] = c.MaybeValue()
+		}
+	}
+	return all, nil
+}
+
+// MaxMessage returns the largest batch that the topic takes, in bytes.
+func (s Settings) MaxMessage() int32 {
+	bytes, err := strconv.ParseInt(s[maxMessage], 10, 32)
+	if err != nil {
+		return defaultLimit
+	}
+	return int32(bytes)
+}
+
+// Compacted reports whether compaction removes records.
+func (s Settings) Compacted() bool { return slices.Contains(s.policies(), "compact") }
+
+// deletes reports whether retention removes records.
+func (s Settings) deletes() bool { return slices.Contains(s.policies(), "delete") }
+
+func (s Settings) policies() []string {
+	return strings.Split(strings.ReplaceAll(s[cleanupPolicy], " ", ""), ",")
+}
+
+// Millis parses a setting in milliseconds. A negative value, or one longer than a duration, is no bound.
+func Millis(text string) (time.Duration, bool) {
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms < 0 || ms > math.MaxInt64/int64(time.Millisecond) {
+		return 0, false
+	}
+	return time.Duration(ms) * time.Millisecond, true
+}
+
+// keepsFor returns the age at which retention deletes records, if it does.
+func (s Settings) keepsFor() (age time.Duration, deletes bool) {
+	age, bounded := Millis(s[retention])
+	return age, bounded && s.deletes()
+}
+
+// deletesHistory returns the age at which retention deletes records if that is younger than the oldest one. Records have the
+// times of their events. The ends of transactions have the time of writing, but protect only what is in one file with
+// them: brokers start a new file when times differ by segment.ms, and apply the retention before a transaction ends, too.
+func (s Settings) deletesHistory(oldest, now time.Time) (age time.Duration, deletes bool) {
+	age, deletes = s.keepsFor()
+	return age, deletes && !oldest.IsZero() && now.Sub(oldest) > age
+}
