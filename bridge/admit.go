@@ -3,17 +3,11 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
-
-// RefusedTopicError is a topic that the template makes of a container, and that gets no records. The container is at
-// fault, not the event, but what becomes of the event is the same: ON_ERROR says it.
-type RefusedTopicError struct{ Topic, Problem string }
-
-func (e *RefusedTopicError) Error() string { return fmt.Sprintf("topic %s: %s", e.Topic, e.Problem) }
 
 // admit decides about a topic that the frontier and the cursor do not know. A client that may create containers
 // chooses these names, and how many there are.
@@ -25,8 +19,8 @@ func (w *worker) admit(ctx context.Context, topic string) error {
 		return err
 	}
 	err := w.judge(ctx, topic)
-	var refused *RefusedTopicError
-	if w.DeadLetter != "" && errors.As(err, &refused) {
+	var rejected *topics.RejectedError
+	if w.DeadLetter != "" && errors.As(err, &rejected) {
 		w.outlets.refuse(topic, err) // else each of its events would ask the brokers
 	}
 	return err
@@ -45,10 +39,8 @@ func (w *worker) judge(ctx context.Context, topic string) error {
 	f := *w.frontier
 	f.Adopt(pins)
 	count := len(f.Topics)
-	if w.TopicLimit > 0 && count > w.TopicLimit {
-		return &RefusedTopicError{topic, fmt.Sprintf("BRIDGE_TOPIC makes more topics than BRIDGE_TOPIC_LIMIT=%d: "+
-			"raise the limit, or leave containers out with BRIDGE_CONTAINERS or BRIDGE_EXCLUDE_CONTAINERS",
-			w.TopicLimit)}
+	if err := w.topics.WithinLimit(topic, count); err != nil {
+		return err
 	}
 	most, err := w.stateLimit(ctx)
 	if err != nil {
@@ -57,20 +49,45 @@ func (w *worker) judge(ctx context.Context, topic string) error {
 	if most != w.most {
 		return errLimitChanged
 	}
-	// Half is for the rest of the documents, and for what other instances admit before this one sees it.
-	if size := f.Size(pins); 2*size > int(most) {
-		return &RefusedTopicError{topic, fmt.Sprintf("the state of %d topics takes %d bytes, more than half of the %d "+
-			"of max.message.bytes of topic %s: raise that, or use another BRIDGE_NAME for some of the containers",
-			count, size, most, w.offsetsTopic())}
-	}
-	if err := w.foreign(ctx, topic); err != nil {
+	if err := topics.FitsState(topic, w.offsetsTopic(), count, f.Size(pins), most); err != nil {
 		return err
 	}
-	if w.TopicLimit > 0 && 5*count >= 4*w.TopicLimit {
-		w.Log.Warn("the number of topics is near its limit", "topics", count, "limit", w.TopicLimit,
-			"hint", "raise BRIDGE_TOPIC_LIMIT, or leave containers out with BRIDGE_CONTAINERS")
+	foreign, err := w.foreign(ctx, topic)
+	if err != nil {
+		return err
+	}
+	if foreign {
+		return topics.Foreign(topic)
+	}
+	if near, do := w.topics.NearLimit(count); near {
+		w.Log.Warn("the number of topics is near its limit", "topics", count, "limit", w.TopicLimit, "hint", do)
 	}
 	return nil
+}
+
+// foreign reports whether a topic holds records that this bridge did not write. With a literal prefix the operator has
+// said which topics are the bridge's. Without transactions, records of an owner that crashed before its first cursor
+// look like somebody else's, too: the operator decides.
+func (w *worker) foreign(ctx context.Context, topic string) (bool, error) {
+	if w.AdoptTopics || w.Topics.Prefixed() {
+		return false, nil
+	}
+	if used, err := w.topics.Used(ctx, topic, w.Client); !used || err != nil {
+		return false, err
+	}
+	// Another instance may have found the topic, and committed its first records, since the view was read.
+	ends, err := w.topics.Ends(ctx, w.offsetsTopic())
+	if err != nil {
+		return false, err
+	}
+	s, err := w.view.Await(ctx, func(s *offsets.State) bool { return s.Reached(ends) })
+	if err != nil {
+		return false, err
+	}
+	if _, ok := w.pinned(s)[topic]; ok {
+		return false, nil
+	}
+	return s.Frontier == nil || s.Frontier.Topics[topic] == 0, nil
 }
 
 // pinned returns the pins of all topics that leases have found: of other instances those that are committed, of this

@@ -22,7 +22,7 @@ func TestTemplateOfOwnTopics(t *testing.T) {
 		{"test.offsets", "", "test.offsets"},
 	} {
 		o, _ := options(t, broker(t), realFeed)
-		o.Topics, o.DeadLetter = topics(t, c.template), c.letters
+		o.Topics, o.DeadLetter = byTemplate(t, c.template), c.letters
 		var settings *SettingsError
 		if err := runOnce(t, o); !errors.As(err, &settings) || !strings.Contains(err.Error(), "could go to "+c.meets) {
 			t.Errorf("%s: %v", c.template, err)
@@ -83,7 +83,7 @@ func TestStateLimit(t *testing.T) {
 			c := broker(t)
 			smallState(t, c)
 			o, r := over(t, c, containers(n))
-			o.Topics, o.BundleBytes = topics(t, "{container}"), bundle
+			o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
 			if err := firstFailure(t, o, r); !strings.Contains(err, limitSetting+" of topic test.offsets: raise that") {
 				t.Fatal(err)
 			}
@@ -107,7 +107,7 @@ func TestStateLimitIsRaised(t *testing.T) {
 	c := broker(t)
 	smallState(t, c)
 	o, r := over(t, c, containers(n))
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	stop := run(t, o)
 	defer stop()
 	<-r.failing
@@ -123,7 +123,7 @@ func TestTopicLimit(t *testing.T) {
 	c := broker(t)
 	var log bytes.Buffer
 	o, r := over(t, c, containers(20))
-	o.Topics, o.TopicLimit, o.Log = topics(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
+	o.Topics, o.TopicLimit, o.Log = byTemplate(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
 	if err := firstFailure(t, o, r); !strings.Contains(err, "BRIDGE_TOPIC_LIMIT=10") {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func TestForeignTopic(t *testing.T) {
 		t.Run(tc.what, func(t *testing.T) {
 			c := broker(t)
 			o, r := over(t, c, containers(3))
-			o.Topics, o.AdoptTopics = topics(t, tc.template), tc.adopt
+			o.Topics, o.AdoptTopics = byTemplate(t, tc.template), tc.adopt
 			there := strings.ReplaceAll(tc.template, "{container}", name)
 			createTopic(t, c, there, 1, nil)
 			cl, err := kgo.NewClient(append(o.Client, kgo.TransactionalID("stranger"),

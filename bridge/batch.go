@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -136,7 +137,7 @@ func (b *batch) encode(ctx context.Context, w *worker, m source.Manifest) error 
 		ev := &b.events.Events[i]
 		topic, err := b.route(w, ev)
 		if err == nil && topic != "" && (out == nil || out.topic != topic) {
-			var refused *RefusedTopicError
+			var refused *topics.RejectedError
 			if out, err = w.outlet(ctx, topic); err != nil && !errors.As(err, &refused) {
 				return err // nothing is wrong with the event
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/mutation"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -26,6 +27,7 @@ type Bridge struct {
 	start     int64 // end of partition 0 of the offsets topic when this instance started
 	client    *kgo.Client
 	admin     *kadm.Client
+	topics    *topics.Admin
 	encoders  encoders
 	rivals    rivals
 
@@ -76,7 +78,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
 	defer cl.Close()
-	b.client, b.admin = cl, kadm.NewClient(cl)
+	b.client, b.admin, b.topics = cl, kadm.NewClient(cl), b.topicAdmin(cl)
 	if err := b.retry(stop, -1, b.prepare); err != nil {
 		return ended(stop, err)
 	}

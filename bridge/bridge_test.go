@@ -95,7 +95,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
 	return Options{
 		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic},
-		Topics: topics(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+		Topics: byTemplate(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
 		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
@@ -104,13 +104,13 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	}, r
 }
 
-func topics(t *testing.T, template string) *envelope.Topics {
+func byTemplate(t *testing.T, template string) *envelope.Topics {
 	t.Helper()
-	topics, err := envelope.NewTopics(template, "account")
+	all, err := envelope.NewTopics(template, "account")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topics
+	return all
 }
 
 func encoder(all envelope.Options) func(context.Context, string) (*envelope.Encoder, error) {
@@ -242,7 +242,7 @@ func TestRefused(t *testing.T) {
 	}{
 		"another feed":    {change: func(o *Options) { o.FeedID = "other" }, says: "BRIDGE_SOURCE_URL"},
 		"another setting": {change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} }, says: "BRIDGE_TOPIC=x"},
-		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", topics(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
+		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", byTemplate(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)

@@ -169,7 +169,7 @@ func TestDeadLetterOnce(t *testing.T) {
 	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}})
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, topics(t, "t-{container}")
+	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, byTemplate(t, "t-{container}")
 	var err error
 	o.Start, err = ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
 	must(t, err)

@@ -21,7 +21,7 @@ func TestTopicWithoutEncoder(t *testing.T) {
 	m.replace("log/00"+openChunk, "containers/c/", "containers/d/")
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.Topics, o.OffsetsPartitions = topics(t, "{container}"), 1
+	o.Topics, o.OffsetsPartitions = byTemplate(t, "{container}"), 1
 	var registered atomic.Bool
 	encode := o.Encoder
 	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {

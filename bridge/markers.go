@@ -11,12 +11,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 )
-
-// markersSuffix is that of the topic of markers, where they are not among the records.
-const markersSuffix = ".resolved"
 
 // mark writes a marker to each partition of each topic of f, with the gap that is to be told.
 func (w *worker) mark(f *offsets.Frontier, ts envelope.Timestamp) (markers int, _ error) {
@@ -87,7 +85,7 @@ func (w *worker) markers(f *offsets.Frontier, ts envelope.Timestamp) ([]*kgo.Rec
 	for _, r := range records {
 		r.Headers = append(r.Headers, w.epochHeader...)
 		if w.Markers == envelope.MarkersTopic {
-			r.Topic += markersSuffix
+			r.Topic = topicname.Markers(r.Topic)
 		}
 	}
 	return records, nil

@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -59,6 +60,8 @@ type Options struct {
 	QuietInterval  time.Duration // how often the shards of an open segment are listed whose time is over; 0: as often
 	Shutdown       time.Duration // how long a lease may take to commit when it has to go
 
+	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker
+
 	DeadLetter string // topic of what can't become a record; "": the shard stays at it, and says so
 	SkipGaps   bool   // go on at the oldest segment where retention has removed what was to be read
 	Once       bool   // deliver what the feed holds now, then return
@@ -78,7 +81,7 @@ const headroomInterval = 10 * time.Minute
 // newestPolls is how many polls there are between two looks at the newest segment: one small read.
 const newestPolls = 4
 
-func (o *Options) offsetsTopic() string { return o.Name + ".offsets" }
+func (o *Options) offsetsTopic() string { return topicname.State(o.Name) }
 
 func (o *Options) lease() *offsets.Config {
 	var session *offsets.Session

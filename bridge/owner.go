@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -28,7 +29,7 @@ type rivals struct {
 // markers of one speak for the other's records, and with one feed every event comes twice.
 func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 	for _, c := range claims {
-		for _, own := range []string{c.Name + ".offsets", c.Name + ".dlq"} {
+		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
 			if slices.Contains(topics, own) {
 				return &SettingsError{Problem: fmt.Sprintf("topic %s is the state or the dead letters of bridge %s: "+
 					"set another BRIDGE_TOPIC", own, c.Name)}
@@ -56,7 +57,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	add := func(topic string) {
 		theirs[topic] = true
 		if c.Settings["BRIDGE_RESOLVED_TO"] == envelope.MarkersTopic.String() {
-			theirs[topic+markersSuffix] = true
+			theirs[topicname.Markers(topic)] = true
 		}
 	}
 	for _, topic := range c.Topics {
@@ -67,7 +68,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 		add(envelope.KafkaName(template)) // it had no record yet
 	}
 	for _, topic := range topics {
-		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[topic+markersSuffix] {
+		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[topicname.Markers(topic)] {
 			return topic, true
 		}
 	}

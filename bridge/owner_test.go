@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -19,7 +20,7 @@ import (
 func named(t *testing.T, c *kfake.Cluster, name, template string) (Options, *recorder) {
 	t.Helper()
 	o, r := options(t, c, realFeed)
-	o.Name, o.FeedID, o.Topics = name, "feed of "+name, topics(t, template)
+	o.Name, o.FeedID, o.Topics = name, "feed of "+name, byTemplate(t, template)
 	o.Frozen = map[string]string{"BRIDGE_TOPIC": template, "BRIDGE_RESOLVED_TO": o.Markers.String()}
 	return o, r
 }
@@ -58,7 +59,7 @@ func TestTopicHasAnOwner(t *testing.T) {
 		inTopic := map[string]string{"BRIDGE_RESOLVED_TO": "topic"}
 		claims := []offsets.Claim{{Name: "a", Topics: []string{topic}, Settings: inTopic}}
 		must(t, b.Sole([]string{"other"}, claims))
-		for _, taken := range []string{"a.offsets", "a.dlq", topic + markersSuffix} {
+		for _, taken := range []string{"a.offsets", "a.dlq", topicname.Markers(topic)} {
 			if b.Sole([]string{taken}, claims) == nil {
 				t.Errorf("%s is not bridge a's", taken)
 			}
@@ -190,7 +191,7 @@ func TestTopicOfTemplateIsTaken(t *testing.T) {
 		}
 		c := broker(t)
 		a, _ := over(t, c, m)
-		a.Name, a.FeedID, a.Topics = "a", "feed of a", topics(t, "{container}")
+		a.Name, a.FeedID, a.Topics = "a", "feed of a", byTemplate(t, "{container}")
 		must(t, runOnce(t, a))
 		b, _ := named(t, c, "b", "photos")
 		b.Shared = true

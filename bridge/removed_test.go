@@ -118,7 +118,7 @@ func TestGapKeepsFoundTopics(t *testing.T) {
 	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.Topics = topics(t, "t-{container}")
+	o.Topics = byTemplate(t, "t-{container}")
 	must(t, runOnce(t, o))
 	m.segment("2026/01/01/0100", "Finalized", 60, map[int][]happened{0: nil})
 	m.segment("2026/01/01/0200", "Publishing", 60, map[int][]happened{0: nil})

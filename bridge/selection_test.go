@@ -101,7 +101,7 @@ func TestEndIsInclusive(t *testing.T) {
 func TestEndEqualsLastMarker(t *testing.T) {
 	c := broker(t)
 	all, _ := options(t, c, realFeed)
-	all.Name, all.Topics, all.Frozen = "all", topics(t, "all"), nil
+	all.Name, all.Topics, all.Frozen = "all", byTemplate(t, "all"), nil
 	must(t, runOnce(t, all))
 	last := ""
 	consumeAll(t, c, []string{"all"}, &lastMarker{&last})

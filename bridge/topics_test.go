@@ -19,6 +19,8 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -69,7 +71,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 		want[name]++
 	}
 	o, _ := options(t, c, feed)
-	o.Topics, o.BundleBytes = topics(t, "{container}"), bundle
+	o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
 	must(t, live.Open(ctx))
 	for segment = range 3 {
 		must(t, live.Append(ctx, []int{1, 100, 100}[segment], expect), live.Next(ctx))
@@ -106,7 +108,7 @@ func TestNewTopicIsPinned(t *testing.T) {
 	must(t, err)
 	c := broker(t)
 	o, _ := options(t, c, feed)
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	must(t, live.Open(ctx), live.Append(ctx, 100, nil), runOnce(t, o))
 	_, err = admin(t, c).CreatePartitions(ctx, 3, simTopics...)
 	must(t, err, live.Append(ctx, 100, nil), runOnce(t, o))
@@ -145,7 +147,7 @@ func markersTopic(t *testing.T, bundle int64) {
 		}
 		data[r.Partition] = append(data[r.Partition], at{string(r.Header("updated")), r.Offset})
 	}))
-	consumeAll(t, c, []string{topic + markersSuffix}, noted(func(r verify.Record) {
+	consumeAll(t, c, []string{topicname.Markers(topic)}, noted(func(r verify.Record) {
 		var m struct {
 			Resolved  string
 			Partition int32
@@ -180,7 +182,7 @@ func TestMarkersTopicGrows(t *testing.T) {
 	must(t, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
 	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 	must(t, err, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
-	if _, markers := consumeAll(t, c, []string{topic + markersSuffix}); markers != 2*partitions+3 {
+	if _, markers := consumeAll(t, c, []string{topicname.Markers(topic)}); markers != 2*partitions+3 {
 		t.Errorf("%d markers", markers)
 	}
 }
@@ -227,7 +229,7 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	must(t, runOnce(t, o))
-	if len(seen.failed) > 0 || !strings.Contains(log.String(), "set its retention.ms to -1") {
+	if len(seen.failed) > 0 || !strings.Contains(log.String(), "--add-config retention.ms=-1") {
 		t.Errorf("%q, %s", seen.failed, log.String())
 	}
 }
@@ -261,6 +263,20 @@ func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 	}
 }
 
+// Markers have no key, which a compacted topic rejects. A topic of markers that somebody created so is refused at the
+// start: every attempt to write to it would fail.
+func TestCompactedMarkersTopic(t *testing.T) {
+	c := broker(t)
+	createTopic(t, c, topicname.Markers(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
+	o, _ := options(t, c, realFeed)
+	o.Markers = envelope.MarkersTopic
+	var settings *SettingsError
+	if err := runOnce(t, o); !errors.As(err, &settings) ||
+		!strings.Contains(err.Error(), "topic changes.resolved has cleanup.policy=compact") {
+		t.Errorf("err = %v", err)
+	}
+}
+
 // Topics are created as what they hold needs it.
 func TestCleanupPolicy(t *testing.T) {
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {
@@ -269,9 +285,9 @@ func TestCleanupPolicy(t *testing.T) {
 		o.Markers, o.Table = envelope.MarkersTopic, table
 		o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Envelope: envelope.Row, Deletes: envelope.DeletesTombstone, Markers: envelope.MarkersTopic})
 		must(t, runOnce(t, o))
-		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topic+markersSuffix)
+		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topicname.Markers(topic))
 		must(t, err)
-		for name, want := range map[string]string{topic: policy, topic + markersSuffix: "delete"} {
+		for name, want := range map[string]string{topic: policy, topicname.Markers(topic): "delete"} {
 			rc, err := configs.On(name, nil)
 			must(t, err)
 			i := slices.IndexFunc(rc.Configs, func(c kadm.Config) bool { return c.Key == "cleanup.policy" })
@@ -328,7 +344,7 @@ func TestDeletedTopic(t *testing.T) {
 	}
 	stop()
 	o.Once = true
-	var gone *MissingTopicError
+	var gone *topics.MissingError
 	if err := runOnce(t, o); !errors.As(err, &gone) || gone.Topic != topic {
 		t.Errorf("err = %v", err)
 	}
@@ -360,7 +376,7 @@ func TestOneTopicInTrouble(t *testing.T) {
 	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(avro(true, shards[4]...), []byte("/containers/c/"), []byte("/containers/d/"))
 	m.segment(name, "Finalized", 60, shards)
 	o, r := over(t, c, m)
-	o.Topics = topics(t, "{container}")
+	o.Topics = byTemplate(t, "{container}")
 	var up atomic.Bool
 	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		if !up.Load() && topic == "d" {
@@ -416,7 +432,7 @@ func TestNewTopicTakesLess(t *testing.T) {
 	c := broker(t)
 	createTopic(t, c, "photos", partitions, map[string]*string{"max.message.bytes": &small})
 	o, r := options(t, c, feed)
-	o.Topics, o.TxnRecords = topics(t, "{container}"), 10000
+	o.Topics, o.TxnRecords = byTemplate(t, "{container}"), 10000
 	must(t, runOnce(t, o))
 	if data, _ := consumeAll(t, c, simTopics, promises()...); data != 1000 {
 		t.Errorf("%d records", data)

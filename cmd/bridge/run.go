@@ -200,6 +200,7 @@ func optionsFor(c *config.Config, feed *source.Feed, id, account string, observe
 		BundleBytes: int64(c.BundleBytes), BundleReaders: c.BundleReaders,
 		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval, Shutdown: c.ShutdownTimeout,
 	}
+	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {
 		o.DeadLetter = c.DeadLetterTopic()
 	}

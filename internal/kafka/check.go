@@ -285,7 +285,7 @@ func (ck *checker) grant(operation, resource string, names ...string) string {
 			who = user
 		}
 	}
-	words := []string{ck.tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + who), "--operation", operation}
+	words := []string{ck.client.Tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + who), "--operation", operation}
 	for _, name := range names {
 		words = append(words, resource, quote(name))
 	}
@@ -293,16 +293,6 @@ func (ck *checker) grant(operation, resource string, names ...string) string {
 		words = append(words, resource)
 	}
 	return strings.Join(words, " ")
-}
-
-// tool returns the beginning of a command of Kafka's own tools. They know TLS and credentials from a file only, and where the
-// brokers want those, without it they run out of memory instead of saying so.
-func (ck *checker) tool(name string) string {
-	begin := name + " --bootstrap-server " + ck.client.Brokers[0]
-	if ck.client.TLS != nil || ck.client.SASL != nil {
-		begin += " --command-config admin.properties"
-	}
-	return begin
 }
 
 // quote quotes a word for a shell, if it must be.

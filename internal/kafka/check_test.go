@@ -245,7 +245,7 @@ func TestQuote(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	ck.client.SASL = nil
-	if got, want := ck.tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
+	if got, want := ck.client.Tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

@@ -181,7 +181,7 @@ func (ck *checker) configs(ctx context.Context, t *Topic, replicas int) {
 	case err != nil:
 		ck.Add("settings", check.Failed, fmt.Sprintf("reading the settings of topic %s: %v", t.Name, err), ck.advice(err))
 	default:
-		judge(t, values, replicas, ck.tool("kafka-configs.sh"), ck.Findings)
+		judge(t, values, replicas, ck.client.Tool("kafka-configs.sh"), ck.Findings)
 	}
 }
 

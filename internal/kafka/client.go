@@ -18,7 +18,20 @@ type Client struct {
 	TLS         *TLS          // nil: not encrypted
 	SASL        *SASL         // nil: anonymous, or known by a certificate
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
+}
 
+// Tool returns the begin of a command of Kafka's own tools. They know TLS and credentials from a file only. Without that
+// file they run out of memory on a port that needs it.
+func (c *Client) Tool(name string) string {
+	broker := "<broker>"
+	if len(c.Brokers) > 0 {
+		broker = c.Brokers[0]
+	}
+	text := name + " --bootstrap-server " + broker
+	if c.TLS != nil || c.SASL != nil {
+		text += " --command-config admin.properties"
+	}
+	return text
 }
 
 // Options returns the options, or an error that names what does not fit.
