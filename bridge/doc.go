@@ -24,8 +24,8 @@
 // # Topics
 //
 // A topic is opened when its first record is to be written: created if it may, its partitions and the id of its key's
-// schema pinned. The frontier has the pins; what it does not know yet is in the cursor of the lease that found it, until
-// the segment is complete (type outlets says why I5 and I6 hold).
+// schema pinned. The frontier has the pins; what it does not know yet is in the cursor of the lease that found it,
+// until the segment is complete (type outlets says why I5 and I6 hold).
 //
 // # Stopping
 //

@@ -1,45 +1,9 @@
 package bridge
 
-import (
-	"errors"
-	"fmt"
+import "blobfeed/bridge/pipeline"
+
+// The errors of the pipeline that an Observer can get.
+type (
+	EventError    = pipeline.EventError
+	TooLargeError = pipeline.TooLargeError
 )
-
-// EventError is an event that can't be carried: where it is, and why.
-type EventError struct {
-	Blob   string
-	Offset int64 // of its block
-	Index  int   // in the block
-	Err    error
-}
-
-func (e *EventError) Error() string {
-	s := fmt.Sprintf("encoding event %d of the block at %s:%d: %v", e.Index, e.Blob, e.Offset, e.Err)
-	var large *TooLargeError
-	if !errors.As(e.Err, &large) { // which says what to do itself
-		s += fmt.Sprintf(" (bridge dump --at %d %s shows it; BRIDGE_ON_ERROR=dead_letter puts it into the dead-letter topic and goes on; "+
-			"runbook: BridgeEventRefused in docs/operations.md)", e.Offset, e.Blob)
-	}
-	return s
-}
-
-func (e *EventError) Unwrap() error { return e.Err }
-
-// TooLargeError is a record that the topics do not all take: one producer writes to all, with one limit.
-type TooLargeError struct {
-	Topic       string
-	Size, Limit int // bytes, as a batch of one record
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("its record for topic %s has %d bytes, and the smallest max.message.bytes of the topics in use is %d: raise it, or set BRIDGE_ON_ERROR=dead_letter", e.Topic, e.Size, e.Limit)
-}
-
-// BlockTooLargeError is an event of a block whose other records take all the memory that a block may have.
-type BlockTooLargeError struct{ Limit int }
-
-func (e *BlockTooLargeError) Error() string {
-	return fmt.Sprintf("the records of its block take more than %d bytes: raise BRIDGE_MEMORY_LIMIT", e.Limit)
-}
-
-func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

@@ -3,6 +3,7 @@ package bridge
 import (
 	"time"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/source"
 )
@@ -120,4 +121,27 @@ func (os Observers) Active(lease int32, a Activity) {
 	for _, o := range os {
 		o.Active(lease, a)
 	}
+}
+
+// Tracer observes when the steps of each transaction were. It is called from many goroutines and must not block.
+// Without one, no times are taken.
+type Tracer interface {
+	Ended(Transaction)
+}
+
+// Step is a part of the work on a transaction.
+type Step = pipeline.Step
+
+// Transaction is one that ended: a lease's, of records, or that of markers alone, which lease 0 writes behind a
+// segment.
+type Transaction struct {
+	Commit
+	// Err is nil if it is committed. Else it was given up, and the next acquisition of the lease finds out its outcome.
+	Err      error
+	Cursor   string // how far the lease is, shard=chunk/offset
+	Blocks   int    // of chunks
+	Segments int    // that it completed
+	Markers  int    // which it holds
+	// Reading and encoding are done ahead, by all shards side by side. A step that there was not is zero.
+	Reading, Encoding, Publishing, Committing Step
 }

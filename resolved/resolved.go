@@ -1,16 +1,15 @@
 package resolved
 
 import (
-	"maps"
-	"slices"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
+
+// Slack is how far outside its segment's interval an event may be.
+const Slack = 15 * time.Minute
 
 // Complete reports whether every shard of a finalized segment is delivered: the lease of each says that it is done.
 // The cursors are committed ones, so a later owner of the lease can't take that back.
@@ -29,26 +28,32 @@ func Complete(m source.Manifest, s *offsets.State) bool {
 
 // After returns the time that may be promised when the segment of m is complete, and before was promised earlier.
 func After(m source.Manifest, slack time.Duration, before envelope.Timestamp) envelope.Timestamp {
-	ts := envelope.Timestamp{Wall: m.Begin.Add(m.Interval - slack).UnixNano()}
 	// I6: a short segment after a long one ends less than the slack later; the promise does not fall.
-	if ts.Compare(before) < 0 {
-		return before
-	}
-	return ts
+	return Later(before, envelope.Timestamp{Wall: m.Begin.Add(m.Interval - slack).UnixNano()})
 }
 
-// Markers returns the marker of each partition of each topic, topics in order of their names.
-func Markers(topics map[string]int32, of func(topic string, partition int32) envelope.Record) []*kgo.Record {
-	var records []*kgo.Record
-	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		for p := range topics[topic] {
-			marker := of(topic, p)
-			r := &kgo.Record{Topic: topic, Partition: p, Key: marker.Key, Value: marker.Value, Timestamp: time.UnixMilli(marker.Millis)}
-			for _, h := range marker.Headers {
-				r.Headers = append(r.Headers, kgo.RecordHeader(h))
-			}
-			records = append(records, r)
-		}
+// Later returns the later of two promises: markers do not fall (I6).
+func Later(a, b envelope.Timestamp) envelope.Timestamp {
+	if a.Compare(b) > 0 {
+		return a
 	}
-	return records
+	return b
+}
+
+// End is the last time that is delivered; the zero End is none.
+type End envelope.Timestamp
+
+// IsZero reports whether there is no end.
+func (e End) IsZero() bool { return e == End{} }
+
+// Reached reports whether the segments up to a moment hold every event up to the end: events lie less than the slack
+// outside their segment, which is what their markers promise as well (I6). So an end that equals the last marker is
+// reached. An idle account publishes no later segment to wait for.
+func (e End) Reached(moment time.Time) bool {
+	return !e.IsZero() && moment.Add(-Slack).UnixNano() >= e.Wall
+}
+
+// Within reports whether the segment of m may be the last before the end.
+func (e End) Within(m source.Manifest) bool {
+	return !e.IsZero() && m.Begin.Add(m.Interval+Slack+time.Second).UnixNano() > e.Wall
 }

@@ -1,0 +1,98 @@
+package bridge
+
+import (
+	"maps"
+	"sync"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/offsets"
+)
+
+// openTopics are those of a lease. A topic that the frontier does not know, since a container's first event made it,
+// is pinned by the cursor, in the transaction of the first record; when the segment is complete the frontier takes it
+// over, and it gets that marker. So a key stays where it is until then (I5: its shard, and so its lease, is the same
+// for all of a segment), also over a crash, and no marker misses a topic that has records (I6).
+type openTopics struct {
+	mu       sync.Mutex
+	open     map[string]*pipeline.Topic
+	pins     map[string]offsets.Pin // of the cursor
+	rejected map[string]error       // of topics whose events become dead letters until the next segment
+}
+
+// reset forgets what belongs to another frontier or another hold of the lease.
+func (t *openTopics) reset(c *offsets.Cursor, f *offsets.Frontier) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open, t.pins, t.rejected = map[string]*pipeline.Topic{}, nil, map[string]error{}
+	if f != nil && c.Segment == f.Current {
+		t.pins = maps.Clone(c.Pins)
+	}
+}
+
+func (t *openTopics) get(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool, rejection error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pin, pinned = t.pins[name]
+	return t.open[name], pin, pinned, t.rejected[name]
+}
+
+// all returns the pins of the topics that the lease writes to.
+func (t *openTopics) all() map[string]offsets.Pin {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pins := map[string]offsets.Pin{}
+	for name, topic := range t.open {
+		pins[name] = pinOf(topic)
+	}
+	return pins
+}
+
+func (t *openTopics) reject(name string, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.rejected[name] = err
+}
+
+// put returns the topic that another shard opened meanwhile, if any: all have the same pin.
+func (t *openTopics) put(topic *pipeline.Topic) *pipeline.Topic {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.open[topic.Name]; have != nil {
+		return have
+	}
+	t.open[topic.Name] = topic
+	return topic
+}
+
+// pinOf returns what must not change while records of a topic exist (I5).
+func pinOf(t *pipeline.Topic) offsets.Pin {
+	return offsets.Pin{Partitions: t.Partitions, KeySchema: t.Encoder.KeyID()}
+}
+
+// pinsOf returns the pins of new topics.
+func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
+	if len(all) == 0 {
+		return nil
+	}
+	pins := map[string]offsets.Pin{}
+	for _, t := range all {
+		pins[t.Name] = pinOf(t)
+	}
+	return pins
+}
+
+// openedTopics are the topics that this instance has opened.
+type openedTopics struct {
+	mu    sync.Mutex
+	names map[string]bool
+}
+
+// add remembers topics, and returns all.
+func (o *openedTopics) add(names ...string) map[string]bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, name := range names {
+		o.names[name] = true
+	}
+	return maps.Clone(o.names)
+}
