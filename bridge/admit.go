@@ -18,7 +18,7 @@ func (b *basis) admit(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	pins := b.pinned(s)
+	pins := b.allPins(s)
 	if _, ok := pins[topic]; ok {
 		return nil // another lease was here before
 	}
@@ -72,17 +72,17 @@ func (b *basis) foreign(ctx context.Context, topic string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, ok := b.pinned(s)[topic]; ok {
+	if _, ok := b.allPins(s)[topic]; ok {
 		return false, nil
 	}
 	return s.Frontier == nil || s.Frontier.Topics[topic] == 0, nil
 }
 
-// pinned returns the pins of all topics that leases have found: of other instances those that are committed, of this
+// allPins returns the pins of all topics that leases have found: of other instances those that are committed, of this
 // one also those that are not.
-func (b *basis) pinned(s *offsets.State) map[string]offsets.Pin {
+func (b *basis) allPins(s *offsets.State) map[string]offsets.Pin {
 	pins := map[string]offsets.Pin{}
-	for topic := range b.h.shared.opened.add() {
+	for topic := range b.h.shared.opened.names() {
 		pins[topic] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
 	}
 	for _, c := range s.Cursors {
@@ -90,6 +90,6 @@ func (b *basis) pinned(s *offsets.State) map[string]offsets.Pin {
 			maps.Copy(pins, c.Pins)
 		}
 	}
-	maps.Copy(pins, b.topics.all())
+	maps.Copy(pins, b.topics.pinned())
 	return pins
 }

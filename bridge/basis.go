@@ -50,12 +50,12 @@ func (b *basis) adopt(f *offsets.Frontier) error {
 		b.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
 	}
 	b.frontier = f
-	b.topics.reset(b.h.cursor, f)
+	b.topics.renew(b.h.cursor, f)
 	return nil
 }
 
-// pass describes the work on a segment to the pipeline.
-func (b *basis) pass(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
+// describe describes the work on a segment to the pipeline.
+func (b *basis) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{
 		Lease: b.h.p, Manifest: m, Filter: b.filter, Promised: b.promised, Limit: b.h.limit, Headers: b.epochHeader,
 		Backlog: backlog, Host: b,

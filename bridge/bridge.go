@@ -34,7 +34,7 @@ func New(o Options) *Bridge {
 	}
 	sh := &shared{
 		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
-		opened:   &openedTopics{names: map[string]bool{}},
+		opened:   &openedTopics{all: map[string]bool{}},
 		encoders: &encoders{make: o.Encoder, of: map[string]*lazyEncoder{}},
 		rivals:   &rivals{opts: &o, turn: newTurn()},
 		pipe: pipeline.New(pipeline.Settings{

@@ -110,7 +110,7 @@ func TestIdleGivesBuffersBack(t *testing.T) {
 func TestTransactionLetsBatchesGo(t *testing.T) {
 	var x txn
 	for range 3 {
-		x.add(&pipeline.Block{})
+		x.include(&pipeline.Block{})
 	}
 	x.reset(source.Segment{})
 	for i, b := range x.blocks[:3] {

@@ -69,7 +69,7 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 			txn.full(opts.TxnRecords, min(opts.TxnBytes, h.shared.pipe.BlockBytes()), math.MaxInt64) {
 			break
 		}
-		if h.shared.pipe.EncodeWhole(h.work, k.basis.pass(s.Manifest, nil), s) != nil {
+		if h.shared.pipe.EncodeWhole(h.work, k.basis.describe(s.Manifest, nil), s) != nil {
 			break // the leases meet it again, and report it
 		}
 		ahead.Take()
@@ -105,7 +105,7 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 
 // commitBundle commits the records of the segments that are done, with f behind them.
 func (k *keeper) commitBundle(f *offsets.Frontier, done []Completion) error {
-	k.w.txn.count(k.h.cursor)
+	k.w.txn.countInto(k.h.cursor)
 	k.h.cursor.Ahead = 0
 	if err := k.commitPromise(k.h.cursor, f, nothing); err != nil {
 		return err

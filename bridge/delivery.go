@@ -35,7 +35,7 @@ func (d *delivery) deliver() error {
 			}
 		}
 		read := d.h.cursor.Counts.Read
-		stays, err := d.pass(ctx)
+		stays, err := d.runPass(ctx)
 		if err != nil || d.m.Finalized {
 			return err
 		}
@@ -82,12 +82,12 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 	}
 }
 
-// pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays
+// runPass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays
 // reports that a shard of an open segment stays where it is.
-func (d *delivery) pass(ctx context.Context) (stays bool, _ error) {
+func (d *delivery) runPass(ctx context.Context) (stays bool, _ error) {
 	h, opts, txn := d.h, d.h.opts, &d.w.txn
 	failed := func(err error) { opts.Observer.Failed(h.p, err) }
-	run := h.shared.pipe.Start(ctx, d.basis.pass(d.m, &d.w.backlog), d.shards, d.readers, failed)
+	run := h.shared.pipe.Start(ctx, d.basis.describe(d.m, &d.w.backlog), d.shards, d.readers, failed)
 	defer run.Close() // the readers must be gone before the lease is
 	txn.reset(d.m.Segment)
 	due := time.NewTimer(0)
@@ -102,7 +102,7 @@ func (d *delivery) pass(ctx context.Context) (stays bool, _ error) {
 			if txn.began.IsZero() {
 				due.Reset(opts.CommitInterval)
 			}
-			if err := d.w.add(b); err != nil {
+			if err := d.w.addBlock(b); err != nil {
 				return false, err
 			}
 			if txn.full(opts.TxnRecords, opts.TxnBytes, h.shared.pipe.TxnMemory(opts.TxnBytes)) {

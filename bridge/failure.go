@@ -11,9 +11,9 @@ import (
 	"blobfeed/source"
 )
 
-// retry is that of the instance, and remembers the last failure for the cursor. An error by which a shard or the hold
+// retryOpen is the retry of the instance. A transaction may be open, which takes the failure with it: it remembers the last failure for the cursor. An error by which a shard or the hold
 // ends is returned at once.
-func (h *hold) retry(ctx context.Context, f func(context.Context) error) error {
+func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) error {
 	var ends error
 	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
 		err := f(ctx)
@@ -31,7 +31,7 @@ func (h *hold) retry(ctx context.Context, f func(context.Context) error) error {
 	return err
 }
 
-// retryIdle is retry for requests between two transactions: no commit follows that would take the failure with it, so
+// retryIdle is retryOpen for requests between two transactions: no commit follows that would take the failure with it, so
 // it commits the failure itself.
 func (h *hold) retryIdle(ctx context.Context, f func(context.Context) error) error {
 	return h.shared.retry(ctx, h.p, func(ctx context.Context) error {
@@ -55,7 +55,7 @@ func (h *hold) commitFailure() error {
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.
 func (h *hold) manifest(ctx context.Context, seg source.Segment) (m source.Manifest, err error) {
 	err = h.retryIdle(ctx, func(ctx context.Context) error {
-		if m, err = h.shared.history.manifest(ctx, seg, time.Time{}); err != nil {
+		if m, err = h.shared.history.readManifest(ctx, seg, time.Time{}); err != nil {
 			return h.shared.history.lost(ctx, seg, err)
 		}
 		return nil
@@ -79,7 +79,7 @@ func (h *hold) current(s *offsets.State) (m source.Manifest, gap *GapError, err 
 // nextSegment returns the segment after seg.
 func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
 	err = h.retryIdle(h.work, func(ctx context.Context) error {
-		next, ok, err = h.shared.history.next(ctx, seg)
+		next, ok, err = h.shared.history.segmentAfter(ctx, seg)
 		return err
 	})
 	return next, ok, err
@@ -89,7 +89,7 @@ func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, er
 // and a listing before that moment proves nothing.
 func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
 	err = h.retryIdle(h.work, func(ctx context.Context) error {
-		_, err := h.shared.history.manifest(ctx, seg, moment)
+		_, err := h.shared.history.readManifest(ctx, seg, moment)
 		if there = err == nil; errors.Is(err, source.ErrNotFound) {
 			return nil
 		}

@@ -81,7 +81,7 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 		return false, err
 	}
 	if k.h.opts.end().Reached(next.Time()) {
-		return true, k.end(f)
+		return true, k.endFeed(f)
 	}
 	if err := k.lostSince(&f); err != nil {
 		return false, err
@@ -95,14 +95,14 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 			return moved, err
 		}
 	}
-	if err := k.name(&f, next); err != nil {
+	if err := k.nameSegment(&f, next); err != nil {
 		return false, err
 	}
 	return true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
-// name makes next the current segment. If retention has removed it meanwhile, there is none: the next step looks again.
-func (k *keeper) name(f *offsets.Frontier, next source.Segment) error {
+// nameSegment makes next the current segment. If retention has removed it meanwhile, there is none: the next step looks again.
+func (k *keeper) nameSegment(f *offsets.Frontier, next source.Segment) error {
 	m, err := k.h.manifest(k.h.work, next)
 	var gap *GapError
 	if errors.As(err, &gap) {
@@ -156,13 +156,13 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 		err = k.commitPromise(nil, &f, func() error {
 			f.Ended = ends
 			if names {
-				return k.name(&f, next)
+				return k.nameSegment(&f, next)
 			}
 			return nil
 		})
 	}
 	t := Transaction{Commit: Commit{Lease: h.p, Segment: m.Segment}, Segments: 1, Markers: done.Markers}
-	h.trace(t, began, err)
+	h.traceEnd(t, began, err)
 	if err != nil {
 		return err
 	}
@@ -171,8 +171,8 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	return nil
 }
 
-// end commits the last frontier, and a marker for the end time to every partition.
-func (k *keeper) end(f offsets.Frontier) error {
+// endFeed commits the last frontier, and a marker for the end time to every partition.
+func (k *keeper) endFeed(f offsets.Frontier) error {
 	opts := k.h.opts
 	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 {
 		f.Resolved = opts.End.String()

@@ -42,7 +42,7 @@ func (k *keeper) lostSince(f *offsets.Frontier) error {
 		f.Version > 1 && f.Ends.IsZero() {
 		return nil // not a segment of the feed, but where to begin
 	}
-	err := k.h.retry(k.h.work, func(ctx context.Context) error {
+	err := k.h.retryOpen(k.h.work, func(ctx context.Context) error {
 		if _, err := k.h.opts.Feed.Manifest(ctx, f.Completed); err != nil {
 			return k.h.shared.history.lost(ctx, f.Completed, err)
 		}

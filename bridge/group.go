@@ -86,11 +86,11 @@ func (b *Bridge) Refused(err error) {
 	}
 }
 
-// held returns the leases that have a worker.
-func (b *Bridge) held() []int32 {
+// leasesHeld returns the leases that have a worker.
+func (b *Bridge) leasesHeld() []int32 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Collect(maps.Keys(b.workers))
 }
 
-func (b *Bridge) keepsFrontier() bool { return slices.Contains(b.held(), 0) }
+func (b *Bridge) keepsFrontier() bool { return slices.Contains(b.leasesHeld(), 0) }

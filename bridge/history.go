@@ -25,9 +25,9 @@ func newHistory(feed *source.Feed, poll time.Duration) *history {
 	return &history{feed: feed, poll: poll, turn: newTurn()}
 }
 
-// manifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same one;
+// readManifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same one;
 // the reader may have time, and one that waits may have to go.
-func (h *history) manifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
+func (h *history) readManifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
 	if err := h.turn.take(ctx); err != nil {
 		return source.Manifest{}, err
 	}
@@ -45,8 +45,8 @@ func (h *history) manifest(ctx context.Context, seg source.Segment, after time.T
 	return m, nil
 }
 
-// next returns the segment after seg, the oldest for the zero segment.
-func (h *history) next(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
+// segmentAfter returns the segment after seg, the oldest for the zero segment.
+func (h *history) segmentAfter(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
 	for next, err := range h.feed.Segments(ctx, seg) {
 		return next, err == nil, err
 	}
@@ -76,7 +76,7 @@ func (h *history) lost(ctx context.Context, seg source.Segment, err error) error
 	if !errors.Is(err, source.ErrNotFound) {
 		return err
 	}
-	oldest, ok, lerr := h.next(ctx, source.Segment{})
+	oldest, ok, lerr := h.segmentAfter(ctx, source.Segment{})
 	if lerr != nil || !ok || oldest.Compare(seg) <= 0 {
 		return errors.Join(err, lerr)
 	}

@@ -63,7 +63,7 @@ func (h *hold) acquire(soft, hard context.Context) (err error) {
 		return err
 	}
 	h.lease, h.cursor, h.epoch = lease, lease.Cursor(), lease.State().Epoch
-	held, cancel := h.until(hard, h.over)
+	held, cancel := h.until(hard, h.endedBy)
 	work, stop := context.WithCancelCause(held)
 	unhook := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
 	h.held, h.work = held, work
@@ -83,15 +83,15 @@ func (h *hold) release(hard context.Context) {
 
 // check returns why the hold may not write any more.
 func (h *hold) check(s *offsets.State) error {
-	if err := h.over(s); err != nil {
+	if err := h.endedBy(s); err != nil {
 		return err
 	}
 	return h.lease.Check()
 }
 
-// over returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
+// endedBy returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
 // otherwise: an idle account's segment stays open for days.
-func (h *hold) over(s *offsets.State) error {
+func (h *hold) endedBy(s *offsets.State) error {
 	switch {
 	case s.Term(h.p) != h.lease.Term():
 		return offsets.ErrFenced
@@ -106,8 +106,8 @@ func (h *hold) until(parent context.Context, over func(*offsets.State) error) (c
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		var cause error
-		ended := func(s *offsets.State) bool { cause = over(s); return cause != nil }
-		if _, err := h.shared.view.Await(ctx, ended); err != nil {
+		isOver := func(s *offsets.State) bool { cause = over(s); return cause != nil }
+		if _, err := h.shared.view.Await(ctx, isOver); err != nil {
 			cause = err
 		}
 		cancel(cause)
@@ -128,29 +128,29 @@ func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) 
 	})
 }
 
-// next is what a worker does after it has looked at a state.
-type next int
+// todo is what a worker does after it has looked at a state.
+type todo int
 
 const (
-	lookAgain next = iota // something was done, so the state may be another
-	wait                  // until the state changes, or it is time to look at the feed again
-	finish
+	todoAgain todo = iota // something was done, so the state may be another
+	todoWait              // until the state changes, or it is time to look at the feed again
+	todoEnd
 )
 
-// loop calls f with the state until f returns finish or an error, or until the work of the hold ends. It is the one
+// loop calls f with the state until f returns todoEnd or an error, or until the work of the hold ends. It is the one
 // loop in which a worker waits for the state: it ends on a stop, a fence and another epoch.
-func (h *hold) loop(f func(*offsets.State) (next, error)) error {
+func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
 	for h.work.Err() == nil {
 		s, changed, err := h.shared.view.Get()
 		if err != nil {
 			return err
 		}
-		switch todo, err := f(s); {
+		switch do, err := f(s); {
 		case err != nil:
 			return err
-		case todo == finish:
+		case do == todoEnd:
 			return nil
-		case todo == wait:
+		case do == todoWait:
 			h.wait(changed)
 		}
 	}

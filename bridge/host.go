@@ -14,13 +14,13 @@ import (
 
 // Topic returns where the records of a topic go. A topic that is new is created, if it may, before its first record.
 func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
-	topic, pin, pinned, rejection := b.topics.get(name)
+	topic, pin, pinned, rejection := b.topics.lookUp(name)
 	if topic != nil {
 		return topic, nil
 	}
 	partitions, known := b.frontier.Topics[name]
 	if !known {
-		if err := b.h.shared.rivals.reject(ctx, name); err != nil {
+		if err := b.h.shared.rivals.rejectTaken(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -29,7 +29,7 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 			return nil, &pipeline.RefusedError{Err: rejection}
 		}
 		var err error
-		if partitions, err = b.openTopic(ctx, name); err != nil {
+		if partitions, err = b.openNewTopic(ctx, name); err != nil {
 			return nil, err
 		}
 	}
@@ -49,19 +49,19 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 			"registry, or restart from scratch with another BRIDGE_NAME and BRIDGE_TOPIC",
 			enc.KeyID(), name, pin.KeySchema)}
 	}
-	return b.topics.put(&pipeline.Topic{
+	return b.topics.keep(&pipeline.Topic{
 		Name: name, Encoder: enc, Partitions: pin.Partitions,
 		New: !known || b.frontier.KeySchemas[name] != pin.KeySchema,
 	}), nil
 }
 
-// openTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
-func (b *basis) openTopic(ctx context.Context, name string) (partitions int32, err error) {
+// openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
+func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
 	err = b.admit(ctx, name)
 	var rejected *topics.RejectedError
 	if errors.As(err, &rejected) {
 		if b.h.opts.DeadLetter != "" {
-			b.topics.reject(name, err) // else each of its events would ask the brokers
+			b.topics.keepRejected(name, err) // else each of its events would ask the brokers
 		}
 		err = &pipeline.RefusedError{Err: err}
 	}
@@ -79,7 +79,7 @@ func (b *basis) openTopic(ctx context.Context, name string) (partitions int32, e
 
 // Retry is retry, for the goroutines of shards.
 func (b *basis) Retry(ctx context.Context, f func(context.Context) error) error {
-	return b.h.retry(ctx, f)
+	return b.h.retryOpen(ctx, f)
 }
 
 // TooLarge returns errLimitChanged in place of err if the topics take larger records by now.
@@ -92,7 +92,7 @@ func (b *basis) TooLarge(ctx context.Context, err error) error {
 
 // Lost returns the loss of a chunk that was to be read.
 func (b *basis) Lost(ctx context.Context, seg source.Segment, chunk string) error {
-	oldest, _, err := b.h.shared.history.next(ctx, source.Segment{})
+	oldest, _, err := b.h.shared.history.segmentAfter(ctx, source.Segment{})
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
 			had[topic] = 0
 		}
 	}
-	return k.h.retry(k.h.work, func(ctx context.Context) error {
+	return k.h.retryOpen(k.h.work, func(ctx context.Context) error {
 		counts, err := k.h.shared.topics.Recount(ctx, had)
 		if err == nil {
 			f.Topics = counts

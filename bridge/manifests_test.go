@@ -24,13 +24,13 @@ func TestManifestWaitIsCancelled(t *testing.T) {
 	shared := newHistory(source.New(m, source.Options{}), time.Second)
 	first := make(chan error, 1)
 	go func() {
-		_, err := shared.manifest(t.Context(), seg, time.Time{})
+		_, err := shared.readManifest(t.Context(), seg, time.Time{})
 		first <- err
 	}()
 	<-asked
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := shared.manifest(gone, seg, time.Time{}); !errors.Is(err, context.Canceled) {
+	if _, err := shared.readManifest(gone, seg, time.Time{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 	close(answer)

@@ -62,13 +62,13 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 			return false, err
 		}
 	}
-	_, more, err := sh.history.next(ctx, f.At())
+	_, more, err := sh.history.segmentAfter(ctx, f.At())
 	return !more, err
 }
 
 // drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.
 func (sh *shared) drained(ctx context.Context, s *offsets.State) (bool, error) {
-	m, err := sh.history.manifest(ctx, s.Frontier.Current, time.Time{})
+	m, err := sh.history.readManifest(ctx, s.Frontier.Current, time.Time{})
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil // the workers report what that means
 	}

@@ -19,8 +19,8 @@ type openTopics struct {
 	rejected map[string]error       // of topics whose events become dead letters until the next segment
 }
 
-// reset forgets what belongs to another frontier or another hold of the lease.
-func (t *openTopics) reset(c *offsets.Cursor, f *offsets.Frontier) {
+// renew forgets what belongs to another frontier or another hold of the lease.
+func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open, t.pins, t.rejected = map[string]*pipeline.Topic{}, nil, map[string]error{}
@@ -29,7 +29,7 @@ func (t *openTopics) reset(c *offsets.Cursor, f *offsets.Frontier) {
 	}
 }
 
-func (t *openTopics) get(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool, rejection error) {
+func (t *openTopics) lookUp(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool, rejection error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pin, pinned = t.pins[name]
@@ -37,7 +37,7 @@ func (t *openTopics) get(name string) (topic *pipeline.Topic, pin offsets.Pin, p
 }
 
 // all returns the pins of the topics that the lease writes to.
-func (t *openTopics) all() map[string]offsets.Pin {
+func (t *openTopics) pinned() map[string]offsets.Pin {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pins := map[string]offsets.Pin{}
@@ -47,14 +47,14 @@ func (t *openTopics) all() map[string]offsets.Pin {
 	return pins
 }
 
-func (t *openTopics) reject(name string, err error) {
+func (t *openTopics) keepRejected(name string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.rejected[name] = err
 }
 
-// put returns the topic that another shard opened meanwhile, if any: all have the same pin.
-func (t *openTopics) put(topic *pipeline.Topic) *pipeline.Topic {
+// keep returns the topic that another shard opened meanwhile, if any: all have the same pin.
+func (t *openTopics) keep(topic *pipeline.Topic) *pipeline.Topic {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if have := t.open[topic.Name]; have != nil {
@@ -83,16 +83,16 @@ func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
 
 // openedTopics are the topics that this instance has opened.
 type openedTopics struct {
-	mu    sync.Mutex
-	names map[string]bool
+	mu  sync.Mutex
+	all map[string]bool
 }
 
-// add remembers topics, and returns all.
-func (o *openedTopics) add(names ...string) map[string]bool {
+// names remembers more topics, and returns all.
+func (o *openedTopics) names(more ...string) map[string]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, name := range names {
-		o.names[name] = true
+	for _, name := range more {
+		o.all[name] = true
 	}
-	return maps.Clone(o.names)
+	return maps.Clone(o.all)
 }

@@ -58,7 +58,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 			return topic, true
 		}
 	}
-	// The same template for the same feed gives the same topics. Others may never meet: rivals.reject looks at each
+	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at each
 	// topic.
 	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
 }

@@ -58,7 +58,7 @@ func (k *keeper) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func
 	}
 	s, _, err := h.shared.view.Get() // which has read that frontier
 	if err == nil {
-		err = h.over(s)
+		err = h.endedBy(s)
 	}
 	if err != nil {
 		return err
@@ -105,14 +105,14 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 		}
 	}
 	encoders := map[string]*envelope.Encoder{}
-	err := k.h.retry(k.h.work, func(ctx context.Context) (err error) {
+	err := k.h.retryOpen(k.h.work, func(ctx context.Context) (err error) {
 		for topic := range f.Topics {
 			if encoders[topic], err = k.h.shared.encoders.get(ctx, topic); err != nil {
 				return err
 			}
 		}
 		if opts.Markers == envelope.MarkersTopic {
-			marker.End, err = k.ends(ctx, slices.Collect(maps.Keys(f.Topics)))
+			marker.End, err = k.endOffsets(ctx, slices.Collect(maps.Keys(f.Topics)))
 		}
 		return err
 	})
@@ -128,8 +128,8 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 	return nil
 }
 
-// ends reads where the partitions of topics end.
-func (k *keeper) ends(ctx context.Context, topics []string) (func(topic string, partition int32) int64, error) {
+// endOffsets reads where the partitions of topics end.
+func (k *keeper) endOffsets(ctx context.Context, topics []string) (func(topic string, partition int32) int64, error) {
 	var ends kadm.ListedOffsets
 	if len(topics) > 0 { // else the request is for all
 		var err error

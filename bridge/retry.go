@@ -20,10 +20,10 @@ const (
 // retryFunc calls f until it succeeds, or gives up.
 type retryFunc func(ctx context.Context, f func(context.Context) error) error
 
-// retry calls f until it succeeds, and calls failed after every failure that it retries. It gives up when ctx ends,
+// attempt calls f until it succeeds, and calls failed after every failure that it retries. It gives up when ctx ends,
 // when another attempt cannot help, and, with once, after onceAttempts.
-func retry(ctx context.Context, once bool, failed func(error), f func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
+func attempt(ctx context.Context, once bool, failed func(error), f func(context.Context) error) error {
+	for n := 1; ; n++ {
 		began := time.Now()
 		err := f(ctx)
 		if err == nil {
@@ -35,14 +35,14 @@ func retry(ctx context.Context, once bool, failed func(error), f func(context.Co
 		if permanent(err) {
 			return err
 		}
-		if once && attempt >= onceAttempts {
+		if once && n >= onceAttempts {
 			return &givenUpError{err}
 		}
 		failed(err)
 		if time.Since(began) > maxDelay {
-			attempt = 1 // it worked for a while: a new failure, not the old one
+			n = 1 // it worked for a while: a new failure, not the old one
 		}
-		if err := sleep(ctx, delay(attempt)); err != nil {
+		if err := sleep(ctx, delay(n)); err != nil {
 			return err
 		}
 	}

@@ -89,9 +89,9 @@ func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Fron
 	})
 }
 
-// reject rejects a topic of a template that belongs to another bridge. Two bridges with different templates that meet
+// rejectTaken rejects a topic of a template that belongs to another bridge. Two bridges with different templates that meet
 // the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
-func (r *rivals) reject(ctx context.Context, topic string) error {
+func (r *rivals) rejectTaken(ctx context.Context, topic string) error {
 	if err := r.turn.take(ctx); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	defer cl.Close()
 	sh.client, sh.rivals.client, sh.topics = cl, cl, sh.topicAdmin(cl)
 	if err := sh.retry(stop, -1, sh.prepare); err != nil {
-		return ended(stop, err)
+		return stopReason(stop, err)
 	}
 	b.view.Store(sh.view)
 	var wg sync.WaitGroup
@@ -59,9 +59,9 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	leaving, left := context.WithTimeout(context.Background(), b.opts.Shutdown+leaveTimeout)
 	defer left()
 	leave(leaving) // revokes every lease, so the workers commit and end
-	b.Revoked(b.held(), false)
+	b.Revoked(b.leasesHeld(), false)
 	mutation.Crash("leave", "done")
-	return ended(stop, nil)
+	return stopReason(stop, nil)
 }
 
 // finishWhen stops the instance when f returns: its work is done, or cannot be.
@@ -88,8 +88,8 @@ func (sh *shared) awaitEnd(ctx context.Context) error {
 // fatalError is the cause of a stop that nobody asked for.
 type fatalError struct{ error }
 
-// ended returns a fatal error, and nil after a stop that was asked for.
-func ended(stop context.Context, err error) error {
+// stopReason returns a fatal error, and nil after a stop that was asked for.
+func stopReason(stop context.Context, err error) error {
 	var fatal *fatalError
 	if errors.As(context.Cause(stop), &fatal) {
 		return fatal.error

@@ -112,19 +112,19 @@ func TestChecklist13_OpenManifestIsReadAgain(t *testing.T) {
 	must(t, err)
 	cache := newHistory(source.New(m, source.Options{}), 0)
 	for i := range 3 {
-		if man, err := cache.manifest(t.Context(), seg, time.Time{}); err != nil || man.Finalized || len(m.reads) != i+1 {
+		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || man.Finalized || len(m.reads) != i+1 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	m.segment("2026/01/01/0000", "Finalized", 60, nil)
 	for range 3 {
-		if man, err := cache.manifest(t.Context(), seg, time.Time{}); err != nil || !man.Finalized || len(m.reads) != 4 {
+		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || !man.Finalized || len(m.reads) != 4 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	next, err := source.ParseSegment("2026/01/01/0100")
 	must(t, err)
-	if man, err := cache.manifest(t.Context(), next, time.Time{}); err != nil || man.Finalized || man.Segment != next {
+	if man, err := cache.readManifest(t.Context(), next, time.Time{}); err != nil || man.Finalized || man.Segment != next {
 		t.Errorf("of another segment: %+v, %v", man, err)
 	}
 }

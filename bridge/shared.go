@@ -46,15 +46,7 @@ func (sh *shared) shardsOf(lease int32, m source.Manifest) []int {
 // retry calls f until it succeeds, and reports every failure. It gives up when ctx ends, when another attempt cannot
 // help, and, with Once, after onceAttempts. Lease is -1 where it concerns the instance.
 func (sh *shared) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
-	return retry(ctx, sh.opts.Once, func(err error) { sh.opts.Observer.Failed(lease, err) }, f)
-}
-
-// poke makes a channel of capacity 1 full.
-func poke(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
+	return attempt(ctx, sh.opts.Once, func(err error) { sh.opts.Observer.Failed(lease, err) }, f)
 }
 
 // explain adds to a fence of lease p what is known of its reason.

@@ -61,7 +61,7 @@ func asSettings(err error) error {
 // oldest returns the time of the first event that a first start would read.
 func (sh *shared) oldest(ctx context.Context) (at time.Time, ok bool, err error) {
 	start, after := sh.opts.Start.resolve(sh.opts.Now())
-	seg, ok, err := sh.history.next(ctx, after)
+	seg, ok, err := sh.history.segmentAfter(ctx, after)
 	if err != nil || !ok {
 		return time.Time{}, false, err
 	}
@@ -72,7 +72,7 @@ func (sh *shared) oldest(ctx context.Context) (at time.Time, ok bool, err error)
 // messageLimit returns how large a batch all topics take that are written to, and those given: the next producer must
 // not be made for larger records than they take.
 func (sh *shared) messageLimit(ctx context.Context, more ...string) (int32, error) {
-	names := sh.opened.add(more...)
+	names := sh.opened.names(more...)
 	for _, topic := range sh.opts.constant() {
 		names[topic] = true
 	}

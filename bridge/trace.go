@@ -11,8 +11,8 @@ import (
 	"blobfeed/offsets"
 )
 
-// trace reports a transaction whose first record was written at began, and that ends now.
-func (h *hold) trace(t Transaction, began time.Time, err error) {
+// traceEnd reports a transaction whose first record was written at began, and that ends now.
+func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
 	if h.opts.Tracer == nil {
 		return
 	}
@@ -24,7 +24,7 @@ func (h *hold) trace(t Transaction, began time.Time, err error) {
 	h.opts.Tracer.Ended(t)
 }
 
-func place(c *offsets.Cursor) string {
+func cursorText(c *offsets.Cursor) string {
 	var s strings.Builder
 	for i, shard := range slices.Sorted(maps.Keys(c.Shards)) {
 		if i > 0 {

@@ -34,7 +34,7 @@ func (t *txn) start() {
 	}
 }
 
-func (t *txn) add(b *pipeline.Block) {
+func (t *txn) include(b *pipeline.Block) {
 	t.start()
 	t.blocks = append(t.blocks, b)
 	if t.counts.Dead == 0 {
@@ -52,7 +52,7 @@ func (t *txn) removeLast(b *pipeline.Block) {
 	t.blocks = t.blocks[:len(t.blocks)-1]
 }
 
-func (t *txn) commit(lease int32) Commit {
+func (t *txn) summary(lease int32) Commit {
 	c := &t.counts
 	return Commit{
 		Lease: lease, Segment: t.segment, Read: c.Read, Emitted: c.Emitted, Filtered: c.Filtered, Dead: c.Dead,
@@ -61,8 +61,8 @@ func (t *txn) commit(lease int32) Commit {
 	}
 }
 
-// count adds what is in the transaction to a cursor.
-func (t *txn) count(c *offsets.Cursor) {
+// countInto adds what is in the transaction to a cursor.
+func (t *txn) countInto(c *offsets.Cursor) {
 	c.Counts.Add(offsets.Counts{
 		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted), Filtered: int64(t.counts.Filtered),
 		Late: int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),

@@ -55,7 +55,7 @@ func (sh *shared) reportHistory(ctx context.Context, oldest *source.Segment, bac
 	}
 	at := s.Frontier.At()
 	if back {
-		if *oldest, _, err = sh.history.next(ctx, source.Segment{}); err != nil {
+		if *oldest, _, err = sh.history.segmentAfter(ctx, source.Segment{}); err != nil {
 			return false, fmt.Errorf("looking for the oldest segment: %w", err)
 		}
 	}

@@ -53,9 +53,9 @@ func (w *worker) stop(now bool) {
 // only a new acquisition, which fences the old producer and then reads the cursor, shows it.
 func (w *worker) run() error {
 	err := w.shared.retry(w.soft, w.p, func(context.Context) error {
-		err := w.hold()
+		err := w.holdOnce()
 		for errors.Is(err, errReacquire) && w.soft.Err() == nil {
-			err = w.hold()
+			err = w.holdOnce()
 		}
 		w.fenced = errors.Is(err, offsets.ErrFenced)
 		err = w.shared.explain(w.p, err)
@@ -73,15 +73,15 @@ func (w *worker) run() error {
 	return err
 }
 
-// hold acquires the lease when there is work for it, and works until the stop or an error.
-func (w *worker) hold() error {
+// holdOnce acquires the lease when there is work for it, and works until the stop or an error.
+func (w *worker) holdOnce() error {
 	h := &hold{
 		shared: w.shared, opts: w.shared.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings,
 	}
 	if err := w.giveWay(h); err != nil {
 		return err
 	}
-	if err := h.loop(func(s *offsets.State) (next, error) { return w.awaitWork(h, s) }); err != nil {
+	if err := h.loop(func(s *offsets.State) (todo, error) { return w.awaitWork(h, s) }); err != nil {
 		return err
 	}
 	if err := h.acquire(w.soft, w.hard); err != nil {
@@ -97,21 +97,21 @@ func (w *worker) hold() error {
 		w.shared.pipe.DropBuffers()
 	}()
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
-	err := h.loop(func(s *offsets.State) (next, error) {
+	err := h.loop(func(s *offsets.State) (todo, error) {
 		if err := h.check(s); err != nil {
-			return wait, err
+			return todoWait, err
 		}
 		if err := basis.adopt(s.Frontier); err != nil {
-			return wait, err
+			return todoWait, err
 		}
 		if w.p == 0 {
 			if moved, err := keeper.moveFrontier(s); moved || err != nil {
-				return lookAgain, err
+				return todoAgain, err
 			}
 		}
 		return w.work(out, s)
 	})
-	out.trace(err)
+	out.traceOpen(err)
 	if h.held.Err() != nil {
 		return context.Cause(h.held)
 	}
@@ -139,31 +139,31 @@ func (w *worker) giveWay(h *hold) error {
 	return nil
 }
 
-// awaitWork returns finish when the current segment has shards of this lease. Lease 0 always has work: the frontier. A
+// awaitWork returns todoEnd when the current segment has shards of this lease. Lease 0 always has work: the frontier. A
 // producer for each lease that never gets a shard would cost the brokers something and bring nothing.
 //
 // Nothing is decided here but whether to acquire: what the view shows may be old, and what is gone may be delivered by
 // another owner by now.
-func (w *worker) awaitWork(h *hold, s *offsets.State) (next, error) {
+func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
 	f := s.Frontier
 	switch {
 	case w.p == 0:
-		return finish, nil
+		return todoEnd, nil
 	case !w.shared.caughtUp(s):
-		return wait, nil
+		return todoWait, nil
 	case w.mustEnter(s):
-		return finish, nil
+		return todoEnd, nil
 	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current):
-		return wait, nil
+		return todoWait, nil
 	}
 	m, _, err := h.current(s)
 	if errors.Is(err, errPast) {
-		return lookAgain, nil
+		return todoAgain, nil
 	}
 	if err != nil || len(w.shared.shardsOf(w.p, m)) == 0 {
-		return wait, err
+		return todoWait, err
 	}
-	return finish, nil
+	return todoEnd, nil
 }
 
 // mustEnter reports whether the lease owes a cursor of the new epoch to a move, in place of a fence.
@@ -172,33 +172,33 @@ func (w *worker) mustEnter(s *offsets.State) bool {
 }
 
 // work delivers the lease's part of the current segment, if there is one.
-func (w *worker) work(out *writer, s *offsets.State) (next, error) {
+func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
 	h, f := out.h, s.Frontier
 	switch {
 	case w.mustEnter(s): // what comes after it is of the new epoch
-		return lookAgain, h.lease.Commit(h.held, h.cursor, nil)
+		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
 	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
-		return wait, nil // I4: only the current segment
+		return todoWait, nil // I4: only the current segment
 	}
 	m, gap, err := h.current(s) // I7: the status first
 	if errors.Is(err, errPast) {
-		return lookAgain, nil
+		return todoAgain, nil
 	}
 	if err != nil {
-		return wait, err
+		return todoWait, err
 	}
 	d := &delivery{h: h, basis: out.basis, w: out, m: m, shards: w.shared.shardsOf(w.p, m)}
 	if len(d.shards) == 0 {
-		return wait, nil
+		return todoWait, nil
 	}
 	if gap == nil {
 		err = d.deliver()
 		if errors.Is(err, errPast) {
-			return wait, errMoved
+			return todoWait, errMoved
 		}
 		if !errors.As(err, &gap) {
-			return lookAgain, err
+			return todoAgain, err
 		}
 	}
-	return lookAgain, d.lose(gap)
+	return todoAgain, d.lose(gap)
 }

@@ -11,9 +11,9 @@ type writer struct {
 	backlog pipeline.Backlog // guards itself: shards set it
 }
 
-// add puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
+// addBlock puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
 // committed covers exactly the records of its transaction (I1).
-func (w *writer) add(b *pipeline.Block) error {
+func (w *writer) addBlock(b *pipeline.Block) error {
 	if err := w.produce(b); err != nil {
 		return err
 	}
@@ -30,7 +30,7 @@ func (w *writer) add(b *pipeline.Block) error {
 
 // produce puts the records of a block into the open transaction.
 func (w *writer) produce(b *pipeline.Block) error {
-	w.txn.add(b)
+	w.txn.include(b)
 	for i := range b.Records {
 		if err := w.h.lease.Produce(w.h.held, &b.Records[i]); err != nil {
 			return err
@@ -45,7 +45,7 @@ func (w *writer) commit() error {
 		return nil
 	}
 	h := w.h
-	w.txn.count(h.cursor)
+	w.txn.countInto(h.cursor)
 	h.findings.putInto(h.cursor)
 	h.cursor.Ahead = w.backlog.Total()
 	if !h.opts.Transactional {
@@ -69,8 +69,8 @@ func (w *writer) committed() {
 		h.opts.Log.Warn("events came after the marker for their time",
 			"lease", h.p, "events", t.counts.Late, "segment", t.segment)
 	}
-	h.opts.Observer.Committed(t.commit(h.p))
-	w.trace(nil)
+	h.opts.Observer.Committed(t.summary(h.p))
+	w.traceOpen(nil)
 	h.shared.pipe.Reuse(t.blocks...) // their records are acknowledged
 	t.reset(t.segment)
 }
@@ -81,13 +81,13 @@ func (w *writer) abandon() {
 	w.txn = txn{}
 }
 
-// trace reports the transaction that is open, if one is.
-func (w *writer) trace(err error) {
+// traceOpen reports the transaction that is open, if one is.
+func (w *writer) traceOpen(err error) {
 	if w.h.opts.Tracer == nil || w.txn.began.IsZero() {
 		return
 	}
-	w.h.trace(Transaction{
-		Commit: w.txn.commit(w.h.p), Cursor: place(w.h.cursor), Blocks: len(w.txn.blocks), Segments: w.txn.segments,
+	w.h.traceEnd(Transaction{
+		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks), Segments: w.txn.segments,
 		Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
 	}, w.txn.began, err)
 }
