@@ -22,7 +22,7 @@ import (
 
 // ahead returns what is read ahead of the segment after one.
 func (k *keeper) ahead(after source.Segment) *pipeline.Lookahead {
-	if k.lookahead != nil && k.lookahead.After() != after {
+	if k.lookahead != nil && k.lookahead.After != after {
 		k.stopReading()
 	}
 	if k.lookahead == nil {

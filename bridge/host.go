@@ -14,7 +14,7 @@ import (
 
 // Topic returns where the records of a topic go. A topic that is new is created, if it may, before its first record.
 func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
-	topic, pin, pinned, rejection := b.topics.lookUp(name)
+	topic, pin, pinned := b.topics.lookUp(name)
 	if topic != nil {
 		return topic, nil
 	}
@@ -25,11 +25,17 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 		}
 	}
 	if !known && !pinned {
-		if rejection != nil {
-			return nil, &pipeline.RefusedError{Err: rejection}
-		}
 		var err error
-		if partitions, err = b.openNewTopic(ctx, name); err != nil {
+		partitions, err = b.openNewTopic(ctx, name)
+		var rejected *topics.RejectedError
+		if errors.As(err, &rejected) {
+			topic = &pipeline.Topic{Name: name, Rejected: err}
+			if b.h.opts.DeadLetter != "" {
+				b.topics.keep(topic) // else each of its events would ask the brokers
+			}
+			return topic, nil
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
@@ -38,10 +44,7 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 		return nil, &pipeline.EncoderError{Err: err}
 	}
 	if !pinned {
-		pin = offsets.Pin{Partitions: partitions, KeySchema: enc.KeyID()}
-		if id := b.frontier.KeySchemas[name]; id != 0 {
-			pin.KeySchema = id
-		}
+		pin = offsets.Pin{Partitions: partitions, KeySchema: cmp.Or(b.frontier.KeySchemas[name], enc.KeyID())}
 	}
 	if pin.KeySchema != enc.KeyID() { // I5: the id is in the key's bytes, by which its partition is chosen
 		return nil, &SettingsError{Problem: fmt.Sprintf("the registry gives schema %d for the keys of topic %s, "+
@@ -57,24 +60,17 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 
 // openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
 func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
-	err = b.admit(ctx, name)
-	var rejected *topics.RejectedError
-	if errors.As(err, &rejected) {
-		if b.h.opts.DeadLetter != "" {
-			b.topics.keepRejected(name, err) // else each of its events would ask the brokers
-		}
-		err = &pipeline.RefusedError{Err: err}
-	}
-	if err != nil {
+	if err := b.admit(ctx, name); err != nil {
 		return 0, err
 	}
 	if partitions, err = b.h.shared.openTopic(ctx, name); err != nil {
 		return 0, err
 	}
-	if limit, err := b.h.shared.messageLimit(ctx, name); err != nil || limit < b.h.limit {
-		return 0, cmp.Or(err, errLimitChanged)
+	limit, err := b.h.shared.messageLimit(ctx, name)
+	if err == nil && limit < b.h.limit {
+		err = errLimitChanged
 	}
-	return partitions, nil
+	return partitions, err
 }
 
 // Retry is retry, for the goroutines of shards.

@@ -87,41 +87,20 @@ func (NoObserver) Active(int32, Activity)      {}
 // Observers is several in one.
 type Observers []Observer
 
-func (os Observers) Committed(c Commit) {
+func (os Observers) each(f func(Observer)) {
 	for _, o := range os {
-		o.Committed(c)
+		f(o)
 	}
 }
 
-func (os Observers) Completed(c Completion) {
-	for _, o := range os {
-		o.Completed(c)
-	}
-}
-
-func (os Observers) History(h History) {
-	for _, o := range os {
-		o.History(h)
-	}
-}
-
+func (os Observers) Committed(c Commit)     { os.each(func(o Observer) { o.Committed(c) }) }
+func (os Observers) Completed(c Completion) { os.each(func(o Observer) { o.Completed(c) }) }
+func (os Observers) History(h History)      { os.each(func(o Observer) { o.History(h) }) }
 func (os Observers) Failed(lease int32, err error) {
-	for _, o := range os {
-		o.Failed(lease, err)
-	}
+	os.each(func(o Observer) { o.Failed(lease, err) })
 }
-
-func (os Observers) Leased(c LeaseChange, leases []int32) {
-	for _, o := range os {
-		o.Leased(c, leases)
-	}
-}
-
-func (os Observers) Active(lease int32, a Activity) {
-	for _, o := range os {
-		o.Active(lease, a)
-	}
-}
+func (os Observers) Leased(c LeaseChange, ls []int32) { os.each(func(o Observer) { o.Leased(c, ls) }) }
+func (os Observers) Active(lease int32, a Activity)   { os.each(func(o Observer) { o.Active(lease, a) }) }
 
 // Tracer observes when the steps of each transaction were. It is called from many goroutines and must not block.
 // Without one, no times are taken.
@@ -145,3 +124,9 @@ type Transaction struct {
 	// Reading and encoding are done ahead, by all shards side by side. A step that there was not is zero.
 	Reading, Encoding, Publishing, Committing Step
 }
+
+// The errors of the pipeline that an Observer can get.
+type (
+	EventError    = pipeline.EventError
+	TooLargeError = pipeline.TooLargeError
+)

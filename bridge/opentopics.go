@@ -1,10 +1,12 @@
 package bridge
 
 import (
+	"context"
 	"maps"
 	"sync"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
 	"blobfeed/offsets"
 )
 
@@ -13,27 +15,26 @@ import (
 // over, and it gets that marker. So a key stays where it is until then (I5: its shard, and so its lease, is the same
 // for all of a segment), also over a crash, and no marker misses a topic that has records (I6).
 type openTopics struct {
-	mu       sync.Mutex
-	open     map[string]*pipeline.Topic
-	pins     map[string]offsets.Pin // of the cursor
-	rejected map[string]error       // of topics whose events become dead letters until the next segment
+	mu   sync.Mutex
+	open map[string]*pipeline.Topic
+	pins map[string]offsets.Pin // of the cursor
 }
 
 // renew forgets what belongs to another frontier or another hold of the lease.
 func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open, t.pins, t.rejected = map[string]*pipeline.Topic{}, nil, map[string]error{}
+	t.open, t.pins = map[string]*pipeline.Topic{}, nil
 	if f != nil && c.Segment == f.Current {
 		t.pins = maps.Clone(c.Pins)
 	}
 }
 
-func (t *openTopics) lookUp(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool, rejection error) {
+func (t *openTopics) lookUp(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	pin, pinned = t.pins[name]
-	return t.open[name], pin, pinned, t.rejected[name]
+	return t.open[name], pin, pinned
 }
 
 // all returns the pins of the topics that the lease writes to.
@@ -42,15 +43,11 @@ func (t *openTopics) pinned() map[string]offsets.Pin {
 	defer t.mu.Unlock()
 	pins := map[string]offsets.Pin{}
 	for name, topic := range t.open {
-		pins[name] = pinOf(topic)
+		if topic.Rejected == nil {
+			pins[name] = pinOf(topic)
+		}
 	}
 	return pins
-}
-
-func (t *openTopics) keepRejected(name string, err error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.rejected[name] = err
 }
 
 // keep returns the topic that another shard opened meanwhile, if any: all have the same pin.
@@ -95,4 +92,40 @@ func (o *openedTopics) names(more ...string) map[string]bool {
 		o.all[name] = true
 	}
 	return maps.Clone(o.all)
+}
+
+// encoders makes the encoder of a topic when the topic is first written to: with Avro that takes the registry, which
+// may be down, and then only stops what needs it.
+type encoders struct {
+	make func(ctx context.Context, topic string) (*envelope.Encoder, error)
+
+	mu sync.Mutex
+	of map[string]*lazyEncoder
+}
+
+type lazyEncoder struct {
+	turn    turn
+	encoder *envelope.Encoder // guarded by turn
+}
+
+func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	e.mu.Lock()
+	lazy := e.of[topic]
+	if lazy == nil {
+		lazy = &lazyEncoder{turn: newTurn()}
+		e.of[topic] = lazy
+	}
+	e.mu.Unlock()
+	if err := lazy.turn.take(ctx); err != nil { // those that wait want the same
+		return nil, err
+	}
+	defer lazy.turn.leave()
+	if lazy.encoder == nil {
+		encoder, err := e.make(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		lazy.encoder = encoder
+	}
+	return lazy.encoder, nil
 }

@@ -1,9 +1,15 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
@@ -61,4 +67,96 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at each
 	// topic.
 	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
+}
+
+// claimsAge is how old the claims of other bridges may be for a new topic of a template. To read them for each topic
+// would make the first start on an account with thousands of containers take hours.
+const claimsAge = time.Minute
+
+// rivals are the claims of the other bridges as they were read last.
+type rivals struct {
+	opts   *Options    // immutable
+	client *kgo.Client // immutable
+
+	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
+	turn   turn
+	claims []offsets.Claim
+	read   time.Time
+	first  bool // there was no frontier yet at the start: see stillSole
+}
+
+// readClaims reads the claims of the other bridges. With an error it has those that could be read.
+func (r *rivals) readClaims(ctx context.Context) (hidden []error, err error) {
+	claims, hidden, err := offsets.Claims(ctx, kadm.NewClient(r.client), r.opts.Name, r.opts.Client...)
+	r.claims = claims
+	if err == nil {
+		r.read = time.Now()
+	}
+	return hidden, err
+}
+
+// atStart rejects a start on a topic of another bridge, before anything is created. Unread is for behind.
+func (r *rivals) atStart(ctx context.Context) (unread, _ error) {
+	if err := r.turn.take(ctx); err != nil {
+		return nil, err
+	}
+	defer r.turn.leave()
+	hidden, unread := r.readClaims(ctx)
+	for _, err := range hidden {
+		r.opts.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
+	}
+	return unread, r.opts.Sole(r.opts.constant(), r.claims)
+}
+
+// behind rejects the topics of the frontier of an earlier start. Without a frontier nothing of this bridge is in the
+// topics, so the start waits until the claims can be read. With one, an earlier start has read them.
+func (r *rivals) behind(ctx context.Context, f *offsets.Frontier, unread error) error {
+	if err := r.turn.take(ctx); err != nil {
+		return err
+	}
+	defer r.turn.leave()
+	if r.first = f == nil; r.first {
+		return unread
+	}
+	if unread != nil {
+		r.opts.Log.Warn("claims of other bridges can't be read for now; their topics are unknown", "error", unread)
+	}
+	return r.opts.Sole(slices.Sorted(maps.Keys(f.Topics)), r.claims)
+}
+
+// stillSole reads the claims again behind the first frontier, before that names a segment: offsets.Claim shows two
+// first starts at a time. An instance that has read a frontier at its start has read the claims behind it.
+func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Frontier) error {
+	if err := r.turn.take(ctx); err != nil {
+		return err
+	}
+	defer r.turn.leave()
+	if !r.first {
+		return nil
+	}
+	return retry(ctx, func(ctx context.Context) error {
+		if _, err := r.readClaims(ctx); err != nil {
+			return err
+		}
+		if err := r.opts.Sole(append(slices.Sorted(maps.Keys(f.Topics)), r.opts.constant()...), r.claims); err != nil {
+			return err
+		}
+		r.first = false
+		return nil
+	})
+}
+
+// rejectTaken rejects a topic of a template that belongs to another bridge. Two bridges with different templates that meet
+// the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
+func (r *rivals) rejectTaken(ctx context.Context, topic string) error {
+	if err := r.turn.take(ctx); err != nil {
+		return err
+	}
+	defer r.turn.leave()
+	if time.Since(r.read) > claimsAge {
+		if _, err := r.readClaims(ctx); err != nil {
+			return err
+		}
+	}
+	return r.opts.Sole([]string{topic}, r.claims)
 }

@@ -1,6 +1,15 @@
 package bridge
 
-import "blobfeed/bridge/pipeline"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/offsets"
+)
 
 // writer puts the blocks of a hold, and the cursor behind them, into transactions. It belongs to the worker's
 // goroutine.
@@ -90,4 +99,28 @@ func (w *writer) traceOpen(err error) {
 		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks), Segments: w.txn.segments,
 		Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
 	}, w.txn.began, err)
+}
+
+// traceEnd reports a transaction whose first record was written at began, and that ends now.
+func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
+	if h.opts.Tracer == nil {
+		return
+	}
+	now := time.Now()
+	t.Err, t.Publishing = err, pipeline.Between(began, now)
+	if acked := h.lease.Flushed(); acked.After(began) {
+		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
+	}
+	h.opts.Tracer.Ended(t)
+}
+
+func cursorText(c *offsets.Cursor) string {
+	var s strings.Builder
+	for i, shard := range slices.Sorted(maps.Keys(c.Shards)) {
+		if i > 0 {
+			s.WriteByte(' ')
+		}
+		fmt.Fprintf(&s, "%s=%05d/%d", shard, c.Shards[shard].Chunk, c.Shards[shard].Offset)
+	}
+	return s.String()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,6 +19,8 @@ type encoding struct {
 	set  *Settings
 	most int // bytes that the records of the block may take
 	b    *Block
+
+	topic *Topic // of the event before: mostly this one's, too
 }
 
 // encode fills the records of b from its events, and from what could not become one.
@@ -28,27 +31,16 @@ func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 	pos := envelope.Position{
 		Segment: d.Manifest.Segment.String(), Shard: shardText(b.Shard), Chunk: b.events.Chunk, Offset: b.events.Offset,
 	}
-	var topic *Topic // of the event before: mostly this one's, too
 	for i := range b.events.Events {
 		pos.Index = i
 		ev := &b.events.Events[i]
-		next, emit, err := e.event(ctx, ev, pos, topic)
-		if next != nil {
-			topic = next
+		err := e.event(ctx, ev, pos)
+		var fault *EventError
+		if errors.As(err, &fault) && p.set.DeadLetter != "" {
+			err = b.keepEvent(fault, ev, pos, d.partSize())
 		}
-		var refused *EventError
-		switch {
-		case errors.As(err, &refused):
-			if p.set.DeadLetter == "" {
-				return err
-			}
-			if err := b.keepEvent(refused, ev, pos, d.partSize()); err != nil {
-				return err
-			}
-		case err != nil:
-			return err // nothing is wrong with the event
-		case emit:
-			e.add(topic)
+		if err != nil {
+			return err
 		}
 	}
 	b.finish(p.set.DeadLetter)
@@ -86,31 +78,27 @@ func (b *Block) finish(deadLetter string) {
 	}
 }
 
-// event encodes one event into b.env. Emit is false for an event that makes no record. An error is an EventError if the
-// event is at fault.
-func (e *encoding) event(
-	ctx context.Context, ev *source.Event, pos envelope.Position, last *Topic,
-) (topic *Topic, emit bool, err error) {
+// event appends the record of one event, if it makes one. An EventError says that the event is at fault.
+func (e *encoding) event(ctx context.Context, ev *source.Event, pos envelope.Position) error {
 	name, err := e.route(ev)
 	if err == nil && name == "" {
-		return nil, false, nil
+		return nil
 	}
 	if err == nil {
-		if topic = last; topic == nil || topic.Name != name {
-			topic, err = e.Host.Topic(ctx, name)
+		if e.topic == nil || e.topic.Name != name {
+			if e.topic, err = e.Host.Topic(ctx, name); err != nil {
+				e.topic = nil
+				return err
+			}
 		}
-		var refused *RefusedError
-		if err != nil && !errors.As(err, &refused) {
-			return nil, false, err
+		if err = e.topic.Rejected; err == nil {
+			err = e.append(ev, pos)
 		}
-	}
-	if err == nil {
-		emit, err = e.append(topic, ev, pos)
 	}
 	if err != nil {
-		return topic, false, &EventError{Blob: e.b.events.Blob, Offset: e.b.events.Offset, Index: pos.Index, Err: err}
+		return &EventError{Blob: e.b.events.Blob, Offset: e.b.events.Offset, Index: pos.Index, Err: err}
 	}
-	return topic, emit, nil
+	return nil
 }
 
 // route returns the topic of an event, "" for an event that makes no record: it must not create a topic.
@@ -129,25 +117,26 @@ func (e *encoding) route(ev *source.Event) (topic string, err error) {
 }
 
 // append encodes an event behind those before it.
-func (e *encoding) append(topic *Topic, ev *source.Event, pos envelope.Position) (emit bool, err error) {
+func (e *encoding) append(ev *source.Event, pos envelope.Position) error {
 	b := e.b
 	if b.Counts.Bytes > e.most {
-		return false, &BlockTooLargeError{Limit: e.most}
+		return &BlockTooLargeError{Limit: e.most}
 	}
 	// Records before this one keep their array, so it must not grow: they would keep all that it was, five times that.
 	if cap(b.buf)-len(b.buf) < recordSize {
 		b.buf = make([]byte, 0, 64*recordSize)
 	}
-	buf, emit, err := topic.Encoder.Append(b.buf[len(b.buf):], &b.env, ev, pos)
+	buf, emit, err := e.topic.Encoder.Append(b.buf[len(b.buf):], &b.env, ev, pos)
 	if err != nil || !emit {
-		return false, err
+		return err
 	}
 	if size := sizeOf(&b.env); size > int(e.Limit) {
 		b.env.Key, b.env.Value = nil, nil // it is another array
-		return false, &TooLargeError{Topic: topic.Name, Size: size, Limit: int(e.Limit)}
+		return &TooLargeError{Topic: e.topic.Name, Size: size, Limit: int(e.Limit)}
 	}
 	b.buf = buf
-	return true, nil
+	e.add()
+	return nil
 }
 
 // sizeOf is how large a batch of just this record is, at most.
@@ -161,9 +150,9 @@ func sizeOf(r *envelope.Record) int {
 }
 
 // add appends the record in b.env.
-func (e *encoding) add(topic *Topic) {
-	b := e.b
-	if topic.New && !b.hasNew(topic) {
+func (e *encoding) add() {
+	b, topic := e.b, e.topic
+	if topic.New && !slices.Contains(b.New, topic) {
 		b.New = append(b.New, topic)
 	}
 	first := len(b.headers)
@@ -192,15 +181,6 @@ func (e *encoding) add(topic *Topic) {
 		null.Value = nil
 		b.Records = append(b.Records, null)
 	}
-}
-
-func (b *Block) hasNew(topic *Topic) bool {
-	for _, t := range b.New {
-		if t == topic {
-			return true
-		}
-	}
-	return false
 }
 
 func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

@@ -49,12 +49,6 @@ type EncoderError struct{ Err error }
 func (e *EncoderError) Error() string { return e.Err.Error() }
 func (e *EncoderError) Unwrap() error { return e.Err }
 
-// RefusedError is a topic that gets no records. The event is not at fault, but is treated as if it were.
-type RefusedError struct{ Err error }
-
-func (e *RefusedError) Error() string { return e.Err.Error() }
-func (e *RefusedError) Unwrap() error { return e.Err }
-
 // StayError ends the run of a shard of an open segment whose failure nothing can be done about yet: damage, or a topic
 // without an encoder. The shard stays where it is until the next pass.
 type StayError struct{ Err error }

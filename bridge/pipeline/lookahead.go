@@ -17,11 +17,11 @@ import (
 // the first that is open, large or unreadable: that one is left to the passes, which know how to report it.
 type Lookahead struct {
 	p      *Pipeline
-	after  source.Segment // the next one is the segment after this
+	After  source.Segment // the next one is the segment after this
+	Stop   context.CancelFunc
 	out    chan *Small
 	first  *Small              // taken from out, to be looked at
 	memory *semaphore.Weighted // I9: of a bundle, and of the next, which is read while that one is committed
-	cancel context.CancelFunc
 }
 
 // Small is a finalized segment that is read whole.
@@ -42,7 +42,7 @@ var errNotSmall = errors.New("the segment is open or large")
 func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &Lookahead{
-		p: p, after: after, out: make(chan *Small, p.set.BundleReaders), cancel: cancel,
+		p: p, After: after, Stop: cancel, out: make(chan *Small, p.set.BundleReaders),
 		memory: semaphore.NewWeighted(2 * p.set.BundleBytes),
 	}
 	listing := make(chan *Small, p.set.BundleReaders)
@@ -58,7 +58,7 @@ func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahe
 // walk lists the segments, several at a time.
 func (a *Lookahead) walk(ctx context.Context, listing chan<- *Small) {
 	defer close(listing)
-	for seg, err := range a.p.set.Feed.Segments(ctx, a.after) {
+	for seg, err := range a.p.set.Feed.Segments(ctx, a.After) {
 		if err != nil {
 			return
 		}
@@ -156,9 +156,6 @@ func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 	}
 }
 
-// After returns the segment that the next one comes after.
-func (a *Lookahead) After() source.Segment { return a.after }
-
 // Peek returns the next segment, read, or nil if there is none. Done ends the wait.
 func (a *Lookahead) Peek(done <-chan struct{}) *Small {
 	if a.first == nil {
@@ -185,15 +182,12 @@ func (a *Lookahead) Peek(done <-chan struct{}) *Small {
 
 // Take removes the segment that Peek has returned. Its memory is free again after Release.
 func (a *Lookahead) Take() {
-	a.after = a.first.Manifest.Segment
+	a.After = a.first.Manifest.Segment
 	a.first = nil
 }
 
 // Release gives back the memory of a segment that was taken.
 func (a *Lookahead) Release(s *Small) { a.memory.Release(s.Size) }
-
-// Stop ends the reading.
-func (a *Lookahead) Stop() { a.cancel() }
 
 // EncodeWhole makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or
 // not at all.

@@ -69,4 +69,5 @@ type Topic struct {
 	Encoder    *envelope.Encoder
 	Partitions int32 // I5: the pinned number, not the broker's of this moment
 	New        bool  // the frontier does not have all of it yet, so the cursor has to hold its pin
+	Rejected   error // why it gets no records; its events are treated as if they were at fault
 }
