@@ -82,8 +82,8 @@ func (b *basis) foreign(ctx context.Context, topic string) (bool, error) {
 // one also those that are not.
 func (b *basis) allPins(s *offsets.State) map[string]offsets.Pin {
 	pins := map[string]offsets.Pin{}
-	for topic := range b.h.shared.opened.names() {
-		pins[topic] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
+	for topic := range b.h.shared.opened.Range {
+		pins[topic.(string)] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
 	}
 	for _, c := range s.Cursors {
 		if c != nil {

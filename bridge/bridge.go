@@ -40,13 +40,12 @@ func New(o Options) *Bridge {
 	}
 	sh := &shared{
 		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
-		opened:   &openedTopics{all: map[string]bool{}},
 		encoders: &encoders{make: o.Encoder, of: map[string]*lazyEncoder{}},
 		rivals:   &rivals{opts: &o, turn: newTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, BundleBytes: o.BundleBytes,
-			BundleReaders: o.BundleReaders, Timed: o.Tracer != nil, Log: o.Log,
+			BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
 		poke: make(chan struct{}, 1),
 	}

@@ -58,7 +58,7 @@ func TestBufferBytes(t *testing.T) {
 			if l.bytes == 0 || l.bytes > limit {
 				t.Errorf("a transaction of %d bytes", l.bytes)
 			}
-			if b.shared.pipe.Use().Held {
+			if held, _, _ := b.shared.pipe.Use(); held {
 				t.Error("some of the memory was not given back")
 			}
 			if data, _ := consume(t, c, promises()...); test.commits < 0 && data != events {
@@ -82,7 +82,7 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 			o.CommitInterval, o.BundleBytes, o.BufferBytes, o.TxnRecords = time.Hour, 0, 1<<20, events
 			b := New(o)
 			must(t, b.Run(t.Context(), t.Context()))
-			if made := b.shared.pipe.Use().Made; r.Read != events || made > 80 {
+			if _, made, _ := b.shared.pipe.Use(); r.Read != events || made > 80 {
 				t.Errorf("%d events in %d batches", r.Read, made)
 			}
 		})
@@ -95,14 +95,16 @@ func TestIdleGivesBuffersBack(t *testing.T) {
 	h := &hold{opts: opts, shared: &shared{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
 	h.shared.pipe.Reuse(&pipeline.Block{})
-	if h.wait(changed); h.shared.pipe.Use().Free != 0 {
-		t.Errorf("idle: %d buffers", h.shared.pipe.Use().Free)
+	h.wait(changed)
+	if _, _, free := h.shared.pipe.Use(); free != 0 {
+		t.Errorf("idle: %d buffers", free)
 	}
 	opts.PollInterval = time.Hour
 	h.shared.pipe.Reuse(&pipeline.Block{})
 	close(changed)
-	if h.wait(changed); h.shared.pipe.Use().Free != 1 {
-		t.Errorf("between two segments: %d buffers", h.shared.pipe.Use().Free)
+	h.wait(changed)
+	if _, _, free := h.shared.pipe.Use(); free != 1 {
+		t.Errorf("between two segments: %d buffers", free)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"blobfeed/source"
 )
 
-// retryOpen is the retry of the instance. A transaction may be open, which takes the failure with it: it remembers the last failure for the cursor. An error by which a shard or the hold
-// ends is returned at once.
+// retryOpen is the retry of the instance. A transaction may be open, which takes the failure with it: it remembers the
+// last failure for the cursor. An error by which a shard or the hold ends is returned at once.
 func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) error {
 	var ends error
 	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
@@ -31,8 +31,8 @@ func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) err
 	return err
 }
 
-// retryIdle is retryOpen for requests between two transactions: no commit follows that would take the failure with it, so
-// it commits the failure itself.
+// retryIdle is retryOpen for requests between two transactions: no commit follows that would take the failure with it,
+// so it commits the failure itself.
 func (h *hold) retryIdle(ctx context.Context, f func(context.Context) error) error {
 	return h.shared.retry(ctx, h.p, func(ctx context.Context) error {
 		err := f(ctx)

@@ -19,8 +19,10 @@ func (k *keeper) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
 		return k.firstFrontier(s)
 	}
-	if after, ok := s.Regressed(); ok {
-		return true, k.repair(s, after)
+	if after, ok := s.Regressed(); ok { // without transactions only: a former owner has written behind newer records
+		k.h.opts.Log.Warn("a paused instance has written old records behind newer ones; delivering again from there",
+			"after_segment", after, "at", s.Frontier.At())
+		return true, k.h.lease.Commit(k.h.held, nil, s.Repair(after))
 	}
 	f := *s.Frontier
 	if err := k.h.shared.rivals.stillSole(k.h.work, k.h.retryIdle, &f); err != nil {
@@ -101,7 +103,8 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 	return true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
-// nameSegment makes next the current segment. If retention has removed it meanwhile, there is none: the next step looks again.
+// nameSegment makes next the current segment. If retention has removed it meanwhile, there is none: the next step
+// looks again.
 func (k *keeper) nameSegment(f *offsets.Frontier, next source.Segment) error {
 	m, err := k.h.manifest(k.h.work, next)
 	var gap *GapError

@@ -25,8 +25,8 @@ func newHistory(feed *source.Feed, poll time.Duration) *history {
 	return &history{feed: feed, poll: poll, turn: newTurn()}
 }
 
-// readManifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same one;
-// the reader may have time, and one that waits may have to go.
+// readManifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same
+// one; the reader may have time, and one that waits may have to go.
 func (h *history) readManifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
 	if err := h.turn.take(ctx); err != nil {
 		return source.Manifest{}, err

@@ -83,14 +83,6 @@ func (h *hold) release(hard context.Context) {
 	h.lease.Close(hard)
 }
 
-// check returns why the hold may not write any more.
-func (h *hold) check(s *offsets.State) error {
-	if err := h.endedBy(s); err != nil {
-		return err
-	}
-	return h.lease.Check()
-}
-
 // endedBy returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
 // otherwise: an idle account's segment stays open for days.
 func (h *hold) endedBy(s *offsets.State) error {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
@@ -148,7 +149,7 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 			}
 		}
 		if opts.Markers == envelope.MarkersTopic {
-			marker.End, err = k.endOffsets(ctx, slices.Collect(maps.Keys(f.Topics)))
+			marker.End, err = endOffsets(ctx, k.h.shared.client, slices.Collect(maps.Keys(f.Topics)))
 		}
 		return err
 	})
@@ -165,11 +166,13 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 }
 
 // endOffsets reads where the partitions of topics end.
-func (k *keeper) endOffsets(ctx context.Context, topics []string) (func(topic string, partition int32) int64, error) {
+func endOffsets(
+	ctx context.Context, cl *kgo.Client, topics []string,
+) (func(topic string, partition int32) int64, error) {
 	var ends kadm.ListedOffsets
 	if len(topics) > 0 { // else the request is for all
 		var err error
-		if ends, err = kadm.NewClient(k.h.shared.client).ListEndOffsets(ctx, topics...); err == nil {
+		if ends, err = kadm.NewClient(cl).ListEndOffsets(ctx, topics...); err == nil {
 			err = ends.Error()
 		}
 		if err != nil {

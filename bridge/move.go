@@ -6,7 +6,6 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
-	"blobfeed/source"
 )
 
 // endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the
@@ -48,14 +47,6 @@ func (k *keeper) endMove(f offsets.Frontier) (moved bool, err error) {
 	}
 	f.Moving = false
 	return true, h.lease.Commit(h.held, nil, &f)
-}
-
-// repair begins a move that delivers everything after a segment once more, since a former owner has written old records
-// behind newer ones. It happens only without transactions.
-func (k *keeper) repair(s *offsets.State, after source.Segment) error {
-	k.h.opts.Log.Warn("a paused instance has written old records behind newer ones; delivering again from there",
-		"after_segment", after, "at", s.Frontier.At())
-	return k.h.lease.Commit(k.h.held, nil, s.Repair(after))
 }
 
 // fencers is how many leases are fenced at a time: each takes a producer.

@@ -78,22 +78,6 @@ func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
 	return pins
 }
 
-// openedTopics are the topics that this instance has opened.
-type openedTopics struct {
-	mu  sync.Mutex
-	all map[string]bool
-}
-
-// names remembers more topics, and returns all.
-func (o *openedTopics) names(more ...string) map[string]bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, name := range more {
-		o.all[name] = true
-	}
-	return maps.Clone(o.all)
-}
-
 // encoders makes the encoder of a topic when the topic is first written to: with Avro that takes the registry, which
 // may be down, and then only stops what needs it.
 type encoders struct {

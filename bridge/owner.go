@@ -64,8 +64,8 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 			return topic, true
 		}
 	}
-	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at each
-	// topic.
+	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at
+	// each topic.
 	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
 }
 
@@ -146,8 +146,8 @@ func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Fron
 	})
 }
 
-// rejectTaken rejects a topic of a template that belongs to another bridge. Two bridges with different templates that meet
-// the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
+// rejectTaken rejects a topic of a template that belongs to another bridge. Two bridges with different templates that
+// meet the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
 func (r *rivals) rejectTaken(ctx context.Context, topic string) error {
 	if err := r.turn.take(ctx); err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -21,7 +22,7 @@ type shared struct {
 	cfg      *offsets.Config
 	client   *kgo.Client
 	topics   *topics.Admin
-	opened   *openedTopics
+	opened   sync.Map // set of the topics that this instance has opened
 	encoders *encoders
 	rivals   *rivals
 	history  *history

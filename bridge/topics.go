@@ -72,19 +72,21 @@ func (sh *shared) oldest(ctx context.Context) (at time.Time, ok bool, err error)
 // messageLimit returns how large a batch all topics take that are written to, and those given: the next producer must
 // not be made for larger records than they take.
 func (sh *shared) messageLimit(ctx context.Context, more ...string) (int32, error) {
-	names := sh.opened.names(more...)
-	for _, topic := range sh.opts.constant() {
-		names[topic] = true
+	for _, topic := range more {
+		sh.opened.Store(topic, true)
 	}
+	names := sh.opts.constant()
 	if sh.opts.DeadLetter != "" {
-		names[sh.opts.DeadLetter] = true
+		names = append(names, sh.opts.DeadLetter)
+	}
+	for topic := range sh.opened.Range {
+		names = append(names, topic.(string))
 	}
 	if s, _, err := sh.view.Get(); err == nil && s.Frontier != nil {
-		for topic := range s.Frontier.Topics {
-			names[topic] = true
-		}
+		names = slices.AppendSeq(names, maps.Keys(s.Frontier.Topics))
 	}
-	return sh.topics.MaxMessage(ctx, slices.Sorted(maps.Keys(names))...)
+	slices.Sort(names)
+	return sh.topics.MaxMessage(ctx, slices.Compact(names)...)
 }
 
 // stateLimit returns how large a document of the state may be.

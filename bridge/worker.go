@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -98,7 +99,7 @@ func (w *worker) holdOnce() error {
 	}()
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
 	err := h.loop(func(s *offsets.State) (todo, error) {
-		if err := h.check(s); err != nil {
+		if err := cmp.Or(h.endedBy(s), h.lease.Check()); err != nil {
 			return todoWait, err
 		}
 		if err := basis.adopt(s.Frontier); err != nil {

@@ -96,8 +96,8 @@ func (w *writer) traceOpen(err error) {
 		return
 	}
 	w.h.traceEnd(Transaction{
-		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks), Segments: w.txn.segments,
-		Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
+		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks),
+		Segments: w.txn.segments, Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
 	}, w.txn.began, err)
 }
 

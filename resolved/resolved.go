@@ -28,32 +28,25 @@ func Complete(m source.Manifest, s *offsets.State) bool {
 
 // After returns the time that may be promised when the segment of m is complete, and before was promised earlier.
 func After(m source.Manifest, slack time.Duration, before envelope.Timestamp) envelope.Timestamp {
+	ts := envelope.Timestamp{Wall: m.Begin.Add(m.Interval - slack).UnixNano()}
 	// I6: a short segment after a long one ends less than the slack later; the promise does not fall.
-	return Later(before, envelope.Timestamp{Wall: m.Begin.Add(m.Interval - slack).UnixNano()})
-}
-
-// Later returns the later of two promises: markers do not fall (I6).
-func Later(a, b envelope.Timestamp) envelope.Timestamp {
-	if a.Compare(b) > 0 {
-		return a
+	if ts.Compare(before) < 0 {
+		return before
 	}
-	return b
+	return ts
 }
 
 // End is the last time that is delivered; the zero End is none.
 type End envelope.Timestamp
 
-// IsZero reports whether there is no end.
-func (e End) IsZero() bool { return e == End{} }
-
 // Reached reports whether the segments up to a moment hold every event up to the end: events lie less than the slack
 // outside their segment, which is what their markers promise as well (I6). So an end that equals the last marker is
 // reached. An idle account publishes no later segment to wait for.
 func (e End) Reached(moment time.Time) bool {
-	return !e.IsZero() && moment.Add(-Slack).UnixNano() >= e.Wall
+	return e != (End{}) && moment.Add(-Slack).UnixNano() >= e.Wall
 }
 
 // Within reports whether the segment of m may be the last before the end.
 func (e End) Within(m source.Manifest) bool {
-	return !e.IsZero() && m.Begin.Add(m.Interval+Slack+time.Second).UnixNano() > e.Wall
+	return e != (End{}) && m.Begin.Add(m.Interval+Slack+time.Second).UnixNano() > e.Wall
 }

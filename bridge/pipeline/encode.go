@@ -15,7 +15,7 @@ import (
 
 // encoding is the work on one block.
 type encoding struct {
-	*Pass
+	pass *Pass
 	set  *Settings
 	most int // bytes that the records of the block may take
 	b    *Block
@@ -25,9 +25,9 @@ type encoding struct {
 
 // encode fills the records of b from its events, and from what could not become one.
 func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
-	began := p.begin()
+	began := time.Now()
 	b.reset()
-	e := &encoding{Pass: d, set: &p.set, most: p.BlockBytes(), b: b}
+	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b}
 	pos := envelope.Position{
 		Segment: d.Manifest.Segment.String(), Shard: shardText(b.Shard), Chunk: b.events.Chunk, Offset: b.events.Offset,
 	}
@@ -44,7 +44,7 @@ func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 		}
 	}
 	b.finish(p.set.DeadLetter)
-	b.Encoding = since(began)
+	b.Encoding = Between(began, time.Now())
 	return nil
 }
 
@@ -86,7 +86,7 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos envelope.Pos
 	}
 	if err == nil {
 		if e.topic == nil || e.topic.Name != name {
-			if e.topic, err = e.Host.Topic(ctx, name); err != nil {
+			if e.topic, err = e.pass.Host.Topic(ctx, name); err != nil {
 				e.topic = nil
 				return err
 			}
@@ -104,8 +104,8 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos envelope.Pos
 // route returns the topic of an event, "" for an event that makes no record: it must not create a topic.
 func (e *encoding) route(ev *source.Event) (topic string, err error) {
 	match := true
-	if e.Filter.Active() {
-		if match, err = e.Filter.Match(ev); err != nil {
+	if e.pass.Filter.Active() {
+		if match, err = e.pass.Filter.Match(ev); err != nil {
 			return "", err
 		}
 	}
@@ -130,9 +130,9 @@ func (e *encoding) append(ev *source.Event, pos envelope.Position) error {
 	if err != nil || !emit {
 		return err
 	}
-	if size := sizeOf(&b.env); size > int(e.Limit) {
+	if size := sizeOf(&b.env); size > int(e.pass.Limit) {
 		b.env.Key, b.env.Value = nil, nil // it is another array
-		return &TooLargeError{Topic: e.topic.Name, Size: size, Limit: int(e.Limit)}
+		return &TooLargeError{Topic: e.topic.Name, Size: size, Limit: int(e.pass.Limit)}
 	}
 	b.buf = buf
 	e.add()
@@ -161,13 +161,13 @@ func (e *encoding) add() {
 		b.headers = append(b.headers, kgo.RecordHeader(h))
 		size += len(h.Key) + len(h.Value)
 	}
-	b.headers = append(b.headers, e.Headers...)
+	b.headers = append(b.headers, e.pass.Headers...)
 	at := time.UnixMilli(b.env.Millis)
 	if at.After(b.Counts.Last) {
 		b.Counts.Last = at
 	}
 	b.Counts.Bytes += size
-	if b.env.Updated.Compare(e.Promised) <= 0 {
+	if b.env.Updated.Compare(e.pass.Promised) <= 0 {
 		b.Counts.Late++
 	}
 	b.Records = append(b.Records, kgo.Record{

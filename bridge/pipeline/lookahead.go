@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -132,7 +133,7 @@ func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 	for i, r := range s.readers {
 		g.Go(func() error {
 			for {
-				began := a.p.begin()
+				began := time.Now()
 				b := a.p.pool.get(s.Manifest.Shards[i])
 				err := r.Next(ctx, &b.events)
 				if errors.Is(err, io.EOF) {
@@ -145,7 +146,7 @@ func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 				if memory.Add(int64(b.events.Memory)) > 4*s.Size+smallMemory {
 					return errNotSmall
 				}
-				b.Reading = since(began)
+				b.Reading = Between(began, time.Now())
 				shards[i] = append(shards[i], b)
 			}
 		})

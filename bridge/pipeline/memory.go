@@ -65,22 +65,14 @@ func (m *memory) release(blocks ...*Block) {
 	}
 }
 
-// Use is what a pipeline has at the moment.
-type Use struct {
-	Held bool // memory of blocks that were not given back
-	Made int  // blocks since the start
-	Free int  // blocks in the pool
-}
-
-// Use returns what the pipeline has at the moment.
-func (p *Pipeline) Use() Use {
-	idle := p.memory.free.TryAcquire(p.memory.limit)
-	if idle {
+// Use returns whether memory of blocks is held, and how many blocks were made and are free.
+func (p *Pipeline) Use() (held bool, made, free int) {
+	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
 		p.memory.free.Release(p.memory.limit)
 	}
 	p.pool.mu.Lock()
 	defer p.pool.mu.Unlock()
-	return Use{Held: !idle, Made: p.pool.made, Free: len(p.pool.free)}
+	return held, p.pool.made, len(p.pool.free)
 }
 
 // TxnMemory returns how much memory the blocks of a transaction may hold: the transactions of all leases fit, and as

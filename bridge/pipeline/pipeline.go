@@ -24,7 +24,6 @@ type Settings struct {
 	MemoryBytes   int   // of all blocks that are read and not given back; 0: no bound
 	BundleBytes   int64 // size of the chunks of a bundle
 	BundleReaders int   // segments that a Lookahead lists ahead
-	Timed         bool  // measure steps
 
 	Log *slog.Logger
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"blobfeed/source"
 )
@@ -30,7 +31,7 @@ const maxAttempts = 3
 // run sends the blocks of the shard, in order. Failures are retried without end: the position is unchanged, so nothing
 // is skipped (I8), and the other shards continue.
 func (s *shard) run(ctx context.Context) error {
-	began := s.p.begin()
+	began := time.Now()
 	err := s.pass.Host.Retry(ctx, func(ctx context.Context) error {
 		return s.reader.Poll(ctx, s.pass.Manifest.Finalized)
 	})
@@ -44,14 +45,14 @@ func (s *shard) run(ctx context.Context) error {
 		if err != nil || end {
 			return err
 		}
-		b.Reading = since(began)
+		b.Reading = Between(began, time.Now())
 		if err := s.encode(ctx, b); err != nil {
 			return err
 		}
 		if err := s.send(ctx, b); err != nil {
 			return err
 		}
-		began = s.p.begin()
+		began = time.Now()
 	}
 }
 

@@ -26,18 +26,3 @@ func (s *Step) Add(o Step) {
 func Between(began, ended time.Time) Step {
 	return Step{Began: began, Ended: ended, Busy: ended.Sub(began)}
 }
-
-// begin returns the begin of a step, zero if steps are not measured.
-func (p *Pipeline) begin() time.Time {
-	if !p.set.Timed {
-		return time.Time{}
-	}
-	return time.Now()
-}
-
-func since(began time.Time) Step {
-	if began.IsZero() {
-		return Step{}
-	}
-	return Between(began, time.Now())
-}
