@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -142,9 +143,12 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 
 // A run that is given up in the middle leaves no goroutine and no memory.
 func TestCloseGivesBack(t *testing.T) {
-	p, d := simulated(t, 50_000, &lender{})
+	p, d := simulated(t, 10<<20, &lender{})
 	run := p.start(t, d)
 	b := <-run.Blocks
+	for len(run.Blocks) == 0 { // until there is one that nobody receives
+		runtime.Gosched()
+	}
 	run.Close()
 	p.Abandon(b)
 	if held, _, _ := p.Use(); held || run.Err() == nil {
