@@ -54,7 +54,7 @@ func (b *basis) adopt(f *offsets.Frontier) error {
 	return nil
 }
 
-// describe describes the work on a segment to the pipeline.
+// describe returns the pass over a segment, for the pipeline.
 func (b *basis) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{
 		Lease: b.h.p, Manifest: m, Filter: b.filter, Promised: b.promised, Limit: b.h.limit, Headers: b.epochHeader,

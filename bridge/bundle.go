@@ -17,7 +17,7 @@ import (
 // transaction.
 //
 // Meanwhile the frontier names no current segment, so no other lease writes (I4): what it wrote before is of a segment
-// that was complete, by its committed cursor. A crash leaves nothing behind; the next owner begins at the frontier
+// that was complete, by its committed cursor. A crash leaves nothing behind; the next owner starts at the frontier
 // again. The cursors of the leases stay where they are: they belong to segments that are over.
 
 // ahead returns what is read ahead of the segment after one.
@@ -39,7 +39,7 @@ func (k *keeper) stopReading() {
 	}
 }
 
-// bundles reports whether a bundle begins after the segment.
+// bundles reports whether a bundle starts after the segment.
 func (k *keeper) bundles(after source.Segment) bool {
 	if k.h.opts.BundleBytes == 0 {
 		return false
@@ -122,7 +122,7 @@ func (k *keeper) commitBundle(f *offsets.Frontier, done []Completion) error {
 	return nil
 }
 
-// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It
+// followed reports whether retention has removed nothing around a bundle that starts with first, behind f (I8). It
 // begins with what is oldest, so while first is there, no listing behind it missed anything. And while the completed
 // segment is there, nothing between the two was removed before the reading ahead listed what comes next. Otherwise the
 // records are given up, and the next hold finds what is lost.

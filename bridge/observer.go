@@ -8,12 +8,12 @@ import (
 	"blobfeed/source"
 )
 
-// Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
-// must not block.
+// Observer is called for what the engine does: metrics and the progress line implement it. Calls come from many
+// goroutines and must not block.
 type Observer interface {
 	Committed(Commit)
 	Completed(Completion)
-	// History reports, now and then, what the feed holds.
+	// History reports from time to time what the feed holds.
 	History(History)
 	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
 	Failed(lease int32, err error)
@@ -60,8 +60,8 @@ type Commit struct {
 
 // History is how far the feed reaches.
 type History struct {
-	// Headroom is how much of it is older than what is to be read next. When the account's retention has eaten it, what
-	// it removes next was not delivered.
+	// Headroom is how much of it is older than what is to be read next. When the account's retention has used it up,
+	// retention removes what was not delivered.
 	Headroom time.Duration
 	Newest   time.Time // begin of the newest segment
 }
@@ -74,7 +74,7 @@ type Completion struct {
 	Last     bool               // the feed has no later segment yet
 }
 
-// NoObserver hears nothing. Observers that need not hear all embed it.
+// NoObserver does nothing. Observers that need only some calls embed it.
 type NoObserver struct{}
 
 func (NoObserver) Committed(Commit)            {}

@@ -37,7 +37,7 @@ func (t *openTopics) lookUp(name string) (topic *pipeline.Topic, pin offsets.Pin
 	return t.open[name], pin, pinned
 }
 
-// all returns the pins of the topics that the lease writes to.
+// pinned returns the pins of the topics that the lease writes to.
 func (t *openTopics) pinned() map[string]offsets.Pin {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -34,7 +34,7 @@ func ParseTarget(s string) (Target, error) {
 
 func (t Target) String() string { return t.text }
 
-// Time returns where the target begins; the zero time for the earliest.
+// Time returns where the target starts; the zero time for the earliest.
 func (t Target) Time() time.Time {
 	switch {
 	case t.at != (envelope.Timestamp{}):
@@ -53,7 +53,7 @@ func (t Target) After(seg source.Segment, at envelope.Timestamp) bool {
 	return seg.Compare(t.segment) < 0
 }
 
-// Move changes f so that delivery goes on at the target. Resolved stays: a marker that was written is not taken back
+// Move changes f so that delivery continues at the target. Resolved stays: a marker that was written is not taken back
 // (I6).
 func (t Target) Move(f *offsets.Frontier) {
 	from := f.At()

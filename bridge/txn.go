@@ -78,7 +78,7 @@ func (t *txn) full(records, bytes int, memory int64) bool {
 		t.counts.Emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
-// reset begins the account of the next transaction. The array of blocks is kept, but not the blocks: a large
+// reset starts the account of the next transaction. The array of blocks is kept, but not the blocks: a large
 // transaction would hold its memory until there is a larger one.
 func (t *txn) reset(seg source.Segment) {
 	clear(t.blocks)

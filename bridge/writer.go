@@ -67,7 +67,7 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// committed reports a transaction, and begins the account of the next.
+// committed reports a transaction, and starts the account of the next.
 func (w *writer) committed() {
 	t, h := &w.txn, w.h
 	if t.counts.Dead > 0 {

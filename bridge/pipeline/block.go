@@ -129,7 +129,7 @@ type Backlog struct {
 	bytes map[int]int64
 }
 
-// Reset begins another segment, or another hold.
+// Reset starts another segment, or another hold.
 func (b *Backlog) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -39,7 +39,7 @@ type Small struct {
 
 var errNotSmall = errors.New("the segment is open or large")
 
-// Lookahead begins to read the segments after one, until ctx ends or Stop is called.
+// Lookahead starts reading the segments after one, until ctx ends or Stop is called.
 func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &Lookahead{
