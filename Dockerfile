@@ -4,10 +4,10 @@
 # A release names the digest too; CONTRIBUTING.md says where it comes from.
 ARG GO_IMAGE=golang:1.26
 
-# Built on the machine's own platform for the image's: Go cross-compiles faster than an emulator runs.
+# Build on the machine's own platform and cross-compile, which is faster than an emulator.
 FROM --platform=$BUILDPLATFORM $GO_IMAGE AS build
 WORKDIR /src
-# The modules have a layer of their own, which stays while only the code changes.
+# Modules have their own layer, which stays cached while only code changes.
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
@@ -27,14 +27,14 @@ LABEL org.opencontainers.image.title="bridge" \
       org.opencontainers.image.version="$VERSION" \
       org.opencontainers.image.revision="$REVISION" \
       org.opencontainers.image.created="$CREATED"
-# For Azure, and for brokers with certificates of public authorities.
+# Certificate authorities, for Azure and for brokers with public certificates.
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 COPY --from=build /bridge /bridge
 COPY LICENSE THIRD_PARTY_NOTICES /licenses/
-# A number, so that Kubernetes can tell that it is not root.
+# A number, so that Kubernetes can verify that it is not root.
 USER 65532:65532
 EXPOSE 8080
-# Kubernetes has probes of its own; this is for Docker and Compose. There is no shell to ask with.
+# For Docker and Compose; Kubernetes uses its own probes. The image has no shell.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/bridge", "healthcheck"]
 ENTRYPOINT ["/bridge"]
 CMD ["run"]

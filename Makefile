@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test fuzz sim integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -13,8 +13,13 @@ build: ## the program, static, in bin/
 demo: build ## the main job on an embedded broker and a sample feed that grows; Ctrl-C stops it
 	bin/bridge demo
 
-test: ## unit tests, and a little fuzzing; nothing but Go is needed
-	$(GO) test $(TESTFLAGS) ./...
+# Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
+SIDEBYSIDE := -p 3 -parallel 4
+test: ## unit tests, the longest of them shortened; nothing but Go is needed
+	$(GO) test -short $(SIDEBYSIDE) $(TESTFLAGS) ./...
+
+thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
+	$(GO) test $(SIDEBYSIDE) $(TESTFLAGS) ./...
 	$(GO) test ./offsets/protocol # not built with -race
 	$(MAKE) fuzz
 
@@ -104,7 +109,7 @@ outdated: ## newer versions of what is required directly; CONTRIBUTING.md says w
 alerts: ## checks and tests the alert rules with promtool
 	deploy/check.sh
 
-verify: lint fresh alerts deployment test integration
+verify: lint fresh alerts deployment thorough integration
 
 clean:
 	rm -rf bin

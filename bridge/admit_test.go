@@ -77,6 +77,7 @@ func created(t *testing.T, c *kfake.Cluster) (names []string) {
 // before their first record is written; today's documents stay committable, so the bridge goes on when the limit is
 // raised.
 func TestStateLimit(t *testing.T) {
+	t.Parallel()
 	for what, bundle := range map[string]int64{"bundles": 1 << 20, "leases": 0} {
 		t.Run(what, func(t *testing.T) {
 			const n = 80
@@ -103,6 +104,7 @@ func TestStateLimit(t *testing.T) {
 // The operator raises the limit while the bridge waits at a topic that the state has no room for: it continues by
 // itself.
 func TestStateLimitIsRaised(t *testing.T) {
+	t.Parallel()
 	const n = 80
 	c := broker(t)
 	smallState(t, c)
@@ -120,6 +122,7 @@ func TestStateLimitIsRaised(t *testing.T) {
 // A template makes no more topics than it may, and a warning comes before. Those that are there keep getting their
 // events.
 func TestTopicLimit(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	var log bytes.Buffer
 	o, r := over(t, c, containers(20))
@@ -142,6 +145,7 @@ func TestTopicLimit(t *testing.T) {
 
 // Without a literal prefix a container can be named like a topic of somebody else. Nothing is written there.
 func TestForeignTopic(t *testing.T) {
+	t.Parallel()
 	const name = "container-0001"
 	for _, tc := range []struct {
 		what     string

@@ -11,6 +11,7 @@ import (
 
 // What is ahead of a lease is that of all its shards, also of one that has listed its chunks and read nothing yet.
 func TestAheadOfAllShards(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{
 		0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}},

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
@@ -76,15 +77,7 @@ func (r *recorder) Failed(lease int32, err error) {
 	poke(r.failing)
 }
 
-func broker(t *testing.T) *kfake.Cluster {
-	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	return c
-}
+func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }
 
 func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	t.Helper()
@@ -196,6 +189,7 @@ func promises() []verify.Validator {
 
 // Rebalances that bring no lease leave no line in the log; they only say that this instance is a member.
 func TestAssignmentsInLog(t *testing.T) {
+	t.Parallel()
 	o, _ := options(t, broker(t), realFeed)
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
@@ -210,6 +204,7 @@ func TestAssignmentsInLog(t *testing.T) {
 
 // The real feed is delivered once, and a second run adds nothing, in both modes of delivery.
 func TestOnce(t *testing.T) {
+	t.Parallel()
 	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
 		t.Run(name, func(t *testing.T) {
 			c := broker(t)
@@ -235,6 +230,7 @@ func TestOnce(t *testing.T) {
 
 // What would break the topic or the state is refused, with a text that names the setting.
 func TestRefused(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		change func(*Options)
 		policy string
@@ -247,11 +243,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)
 			if c.policy != "" {
-				cl, err := kgo.NewClient(kgo.SeedBrokers(k.ListenAddrs()...))
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer cl.Close()
+				cl := fakebroker.Client(t, k)
 				if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &c.policy}, "compacted"); err != nil {
 					t.Fatal(err)
 				}
@@ -272,6 +264,7 @@ func TestRefused(t *testing.T) {
 
 // A missing topic that may not be created is named; that of the offsets with what it takes.
 func TestMissingTopic(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
 	o.TopicPartitions = 0
@@ -292,6 +285,7 @@ func TestMissingTopic(t *testing.T) {
 
 // A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
 func TestDamagedChunk(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	sink := feedsim.Dir(feed)
 	if err := feedsim.Write(ctx, sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
@@ -314,6 +308,7 @@ func TestDamagedChunk(t *testing.T) {
 
 // Two instances share a feed that grows; one leaves in the middle. Each event comes once and in order.
 func TestTwoInstances(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	complete := verify.NewComplete()
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
@@ -407,6 +402,7 @@ func (s *spread) Failures() []verify.Failure { return nil }
 
 // Partitions that are added while a segment is delivered are used from the next one on, and get markers from then on (I5).
 func TestPartitionsAdded(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200})
 	if err != nil {

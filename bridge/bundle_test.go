@@ -44,6 +44,7 @@ func transactions(c *kfake.Cluster) *atomic.Int64 {
 
 // Segments in bundles become the same records as one by one, in the same order, with the same markers, in few transactions.
 func TestBundles(t *testing.T) {
+	t.Parallel()
 	const segments = 50
 	var want []string
 	for _, bytes := range []int64{0, 1, 200_000, 1 << 20} {
@@ -98,6 +99,7 @@ func (p *partitioned) sorted() (all []string) {
 // What a transaction promised that did not come to be is void: the marker after the first segment of the next one says no
 // more than that segment allows (I6).
 func TestBundleFails(t *testing.T) {
+	t.Parallel()
 	m, _, complete := smallSegments(t, 30)
 	c := broker(t)
 	var failed atomic.Bool
@@ -123,6 +125,7 @@ func TestBundleFails(t *testing.T) {
 
 // A crash in the middle of a bundle leaves nothing of it behind.
 func TestBundleCrash(t *testing.T) {
+	t.Parallel()
 	m, _, complete := smallSegments(t, 30)
 	c := broker(t)
 	for _, at := range []int64{15, 30, 130, 170} {
@@ -148,6 +151,7 @@ func TestBundleCrash(t *testing.T) {
 
 // A bundle ends before a segment that is large, damaged, or the last before the end time: the leases deliver that.
 func TestBundleEnds(t *testing.T) {
+	t.Parallel()
 	m, live, complete := smallSegments(t, 10)
 	must(t, live.Append(t.Context(), 2000, func(e feedsim.Event) { complete.Expect(e.ID) }))
 	for range 10 {

@@ -12,7 +12,8 @@ import (
 
 // A crash in the middle, at any commit: with transactions nothing comes twice; without, ids tell what does, and what comes
 // for the first time is in order.
-func TestChecklist47_ReplayAfterACrash(t *testing.T) {
+func TestReplayAfterACrash(t *testing.T) {
+	t.Parallel()
 	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()

@@ -15,6 +15,7 @@ const openChunk = "/2026/01/01/0000/00000.avro"
 // A chunk of an open segment whose header is damaged: whether more of it comes is not known until the segment is finalized.
 // Then it goes to the dead-letter topic.
 func TestDamageUntilFinalized(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	shards := map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}}
 	m.segment("2026/01/01/0000", "Publishing", 60, shards)
@@ -29,6 +30,7 @@ func TestDamageUntilFinalized(t *testing.T) {
 
 // Two shards of one lease in an open segment: one is damaged and stays, the other grows, and is read on.
 func TestDamageBesideAGrowingShard(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
@@ -44,6 +46,7 @@ func TestDamageBesideAGrowingShard(t *testing.T) {
 // One shard of a lease is damaged and tries again for ever; what another meets meanwhile, which only a new hold of the lease
 // can mend, is done.
 func TestTroubleBesideDamage(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", strings.Repeat("b", 900)}}})
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))

@@ -50,6 +50,7 @@ func damagedFeed(t *testing.T, garbage []byte) (dir, chunk string, at int) {
 
 // Damage goes to the dead-letter topic, byte for byte, and everything around it is delivered, once.
 func TestDeadLetter(t *testing.T) {
+	t.Parallel()
 	for name, limit := range map[string]string{"whole": "", "in parts": "9000"} {
 		t.Run(name, func(t *testing.T) {
 			garbage := bytes.Repeat([]byte("\xffgarbage"), 2500)
@@ -99,6 +100,7 @@ func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, 
 
 // A record that the topic does not take stops its shard, naming the setting; or it becomes a dead letter, as JSON.
 func TestTooLarge(t *testing.T) {
+	t.Parallel()
 	const events = 50
 	feed, limit := t.TempDir(), "1600" // between what a deletion takes and what a creation takes
 	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10}, nil); err != nil {
@@ -136,6 +138,7 @@ func TestTooLarge(t *testing.T) {
 
 // The operator raises the limit of the topic: the shard that waits goes on by itself.
 func TestLimitRaised(t *testing.T) {
+	t.Parallel()
 	feed, low, high := t.TempDir(), "1500", "1000000"
 	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 50}, nil); err != nil {
 		t.Fatal(err)

@@ -14,6 +14,7 @@ import (
 // schema is
 // there nothing is missing and nothing came twice.
 func TestTopicWithoutEncoder(t *testing.T) {
+	t.Parallel()
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{
 		0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}},

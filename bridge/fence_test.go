@@ -12,6 +12,7 @@ import (
 // Another instance takes a lease that we think is ours. We let it work for the time of a session; when the group still says
 // nothing else then, the lease is ours.
 func TestGiveWay(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 20, nil))
 	c := broker(t)

@@ -68,6 +68,7 @@ func told(gaps *[]string) noted {
 // Retention removes the segment that was being read. That stops the bridge, which names both ends; or it goes on at the
 // oldest segment, as it is told, and the next marker tells consumers.
 func TestHistoryLost(t *testing.T) {
+	t.Parallel()
 	ctx, a := t.Context(), delivered(t, 50)
 	// The bridge is away for a long time.
 	must(t, a.Next(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil), a.Finalize(ctx))
@@ -83,6 +84,7 @@ func TestHistoryLost(t *testing.T) {
 
 // Everything was delivered, and while nobody looked, retention removed the segment after that, unread.
 func TestHistoryLostAfterTheLast(t *testing.T) {
+	t.Parallel()
 	ctx, a := t.Context(), delivered(t, 50)
 	must(t, a.Finalize(ctx), runOnce(t, a.Options))
 	must(t, a.Open(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil))
@@ -95,6 +97,7 @@ func TestHistoryLostAfterTheLast(t *testing.T) {
 
 // Retention removes a chunk that was not read: that is lost history, too, also if the manifest is still there.
 func TestChunkLost(t *testing.T) {
+	t.Parallel()
 	ctx, a := t.Context(), delivered(t, 20)
 	a.Roll()
 	must(t, a.Append(ctx, 30, nil), a.Finalize(ctx))
@@ -124,7 +127,8 @@ func TestHeadroom(t *testing.T) {
 }
 
 // What retention has removed is a gap only if it was to be read.
-func TestChecklist27_Gap(t *testing.T) {
+func TestGapIsWhatWasToBeRead(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	for name, c := range map[string]struct {
 		remove []string // before the second run

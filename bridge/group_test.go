@@ -13,6 +13,7 @@ import (
 
 // A broker that does not answer any more does not hold up a stop.
 func TestStopWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
 	o.Once, o.Shutdown = false, 100*time.Millisecond
@@ -36,6 +37,7 @@ func TestStopWithoutAnAnswer(t *testing.T) {
 
 // Who may not join the group is told so, also by a run that nobody looks after.
 func TestGroupRefuses(t *testing.T) {
+	t.Parallel()
 	for _, refusal := range []*kerr.Error{kerr.GroupAuthorizationFailed, kerr.InvalidSessionTimeout} {
 		t.Run(refusal.Message, func(t *testing.T) {
 			c := broker(t)

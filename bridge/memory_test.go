@@ -16,9 +16,6 @@ import (
 	"blobfeed/source"
 )
 
-// Tests with a number in their name are rows of the list of what a reader of the feed has to get right; more of them are in
-// package source.
-
 // memory is a feed in memory, for feedsim to write and the engine to read. Hooks are called before a call is answered, and
 // may change the feed; an error of theirs is the answer.
 type memory struct {

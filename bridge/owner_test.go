@@ -42,6 +42,7 @@ func refused(t *testing.T, o Options, words ...string) {
 
 // A topic has one bridge. The second one writes nothing, and no state either.
 func TestTopicHasAnOwner(t *testing.T) {
+	t.Parallel()
 	for _, transactional := range []bool{true, false} {
 		c := broker(t)
 		a, r := named(t, c, "a", topic)
@@ -69,6 +70,7 @@ func TestTopicHasAnOwner(t *testing.T) {
 
 // Bridges of several feeds may share a topic if all of them say so. Their markers tell the feeds apart.
 func TestSharedTopic(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	a, _ := named(t, c, "a", topic)
 	must(t, runOnce(t, a))
@@ -136,6 +138,7 @@ func TestTwoFirstStarts(t *testing.T) {
 
 // A reset withdraws the claim: another bridge may go on with the topic, and then the first one may not.
 func TestResetWithdrawsClaim(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	a, _ := named(t, c, "a", topic)
 	must(t, runOnce(t, a))
@@ -154,6 +157,7 @@ func TestResetWithdrawsClaim(t *testing.T) {
 
 // With a template every topic has one bridge, those of the open segment too, which only cursors know.
 func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
 	must(t, live.Append(t.Context(), 100, nil))
 	c := broker(t)
@@ -183,6 +187,7 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 // only
 // cursors know with its next record.
 func TestTopicOfTemplateIsTaken(t *testing.T) {
+	t.Parallel()
 	for _, complete := range []bool{true, false} {
 		m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
 		must(t, live.Append(t.Context(), 100, nil))
@@ -205,6 +210,7 @@ func TestTopicOfTemplateIsTaken(t *testing.T) {
 
 // A topic with the name of a state that no bridge wrote is no obstacle.
 func TestForeignState(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must(t, err)

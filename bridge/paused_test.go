@@ -18,6 +18,7 @@ import (
 // deliver again from
 // there, so that every key ends on its newest record. Markers do not fall.
 func TestPausedOwnerWrites(t *testing.T) {
+	t.Parallel()
 	hour := func(m *memory, name, status, a, b string) {
 		at := "2026-01-01T" + name[11:13] + ":10:00Z"
 		m.segment(name, status, 60, map[int][]happened{0: {{a, at, "a"}}, 1: {{b, at, "b"}}})

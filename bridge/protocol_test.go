@@ -24,6 +24,7 @@ import (
 // At a start the view replays frontiers of the past, one by one: their segments are gone, and none of them says what
 // to do (I10).
 func TestStartReplaysOldFrontiers(t *testing.T) {
+	t.Parallel()
 	const segments = 30
 	m := newMemory()
 	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -55,6 +56,7 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 // delivers them,
 // and the frontier waits for that (I4, I11).
 func TestGapWaitsForOtherLeases(t *testing.T) {
+	t.Parallel()
 	m := threeHours()
 	m.replace("idx/segments/2026/01/01/0000/meta.json", "Finalized", "Publishing") // so that it is read again
 	removed, looked := make(chan struct{}), make(chan struct{})
@@ -96,6 +98,7 @@ func TestGapWaitsForOtherLeases(t *testing.T) {
 
 // Retention removes a chunk between its listing and its reading. A new listing says so; then it is lost history.
 func TestChunkRemovedBeforeReading(t *testing.T) {
+	t.Parallel()
 	for name, skip := range map[string]bool{"fail": false, "continue": true} {
 		t.Run(name, func(t *testing.T) {
 			m := newMemory()
@@ -132,6 +135,7 @@ func TestChunkRemovedBeforeReading(t *testing.T) {
 
 // A seek past damage that nothing can be done about arrives: the lease that reads it again and again hears of the move.
 func TestSeekPastDamage(t *testing.T) {
+	t.Parallel()
 	feed, _, _ := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
 	c := broker(t)
 	o, r := options(t, c, feed)
@@ -174,6 +178,7 @@ func TestBundleRefusedWithMarkersApart(t *testing.T) {
 // Partitions are added to the offsets topic: shards would change their leases. That is refused, while the bridge is
 // away and while it runs.
 func TestLeasesAdded(t *testing.T) {
+	t.Parallel()
 	grow := func(t *testing.T, c *kfake.Cluster, o Options) {
 		cl, err := kgo.NewClient(o.Client...)
 		must(t, err)
@@ -278,6 +283,7 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 // Without transactions, what a broker refuses stops everything behind it: events are delivered for the first time in
 // their order.
 func TestRefusedBatchKeepsOrder(t *testing.T) {
+	t.Parallel()
 	feed := t.TempDir()
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6}, nil))
 	for at := int32(3); at < 12; at++ {
@@ -302,6 +308,7 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 // A crash in catch-up without transactions: what comes again is not below a marker for the first time, and markers do
 // not fall.
 func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
+	t.Parallel()
 	feed := t.TempDir()
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5}, nil))
 	c, small := broker(t), "4096"

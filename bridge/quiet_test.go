@@ -51,6 +51,7 @@ func (c *counting) count() int {
 // The last segment of an idle account stays open for days. When its time is over its shards are not listed at each poll;
 // its end is seen at once all the same. Before that, each poll lists each shard once.
 func TestQuiet(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	const shards = 3
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

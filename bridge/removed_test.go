@@ -32,6 +32,7 @@ func retention(m *memory) {
 // Retention removes segments while they are delivered, and their manifests were read before. Whatever the bridge was about,
 // the loss is told of, once.
 func TestRemovedMeanwhile(t *testing.T) {
+	t.Parallel()
 	const first = "/2026/01/01/0000"
 	for name, c := range map[string]struct {
 		held string // what is asked for just before the removal, and first refused

@@ -67,6 +67,7 @@ func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) 
 // After a seek to the segment that the leases have just finished, every lease of a live instance delivers it again, also
 // those that have nothing to write that would tell them that they were fenced.
 func TestSeekUnderLiveInstance(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3}, nil); err != nil {
@@ -108,6 +109,7 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 
 // An idle account: everything is delivered, and its last segment is open. A seek is obeyed without another event.
 func TestSeekWhileIdle(t *testing.T) {
+	t.Parallel()
 	m, f := simulated(t, feedsim.Spec{Shards: 3})
 	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
 	o, r := over(t, broker(t), m)
@@ -125,6 +127,7 @@ func TestSeekWhileIdle(t *testing.T) {
 // A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and holds a cursor of
 // the epoch before. What it writes under that would be void.
 func TestSeekOverAHeldLease(t *testing.T) {
+	t.Parallel()
 	m, f := simulated(t, feedsim.Spec{Shards: 3})
 	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
 	c := broker(t)
@@ -163,6 +166,7 @@ func TestSeekOverAHeldLease(t *testing.T) {
 
 // What is wrong shows in the cursor, once, though nothing else is committed; so does how much is left to read.
 func TestCursorTellsTrouble(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	dir, chunk, at := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
 	o, r := options(t, c, dir)
@@ -208,6 +212,7 @@ func endOf(t *testing.T, c *kfake.Cluster, o Options) int64 {
 // A lease whose cursor is of a later epoch than the frontier that its view has waits for the newer one: it must not deliver
 // what belongs to the older.
 func TestStaleFrontier(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2}, nil); err != nil {

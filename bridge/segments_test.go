@@ -14,7 +14,8 @@ import (
 
 // The last segment of an idle account stays open for months: all its events are delivered, at once and once, it is never
 // done, and to look again costs no download.
-func TestChecklist10_IdleAccount(t *testing.T) {
+func TestIdleAccount(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{Shards: 3})
 	c := broker(t)
 	total := 0
@@ -38,7 +39,8 @@ func TestChecklist10_IdleAccount(t *testing.T) {
 }
 
 // For a minute two segments are open. The second has to wait, however often the first is looked at.
-func TestChecklist11_NextExistsWhileOpen(t *testing.T) {
+func TestNextSegmentWaitsForTheOpenOne(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{Shards: 2})
 	must(t, live.Append(ctx, 30, nil), live.Next(ctx), live.Append(ctx, 20, nil))
@@ -72,7 +74,7 @@ func TestChecklist11_NextExistsWhileOpen(t *testing.T) {
 
 // The service appends for the last time, and finalizes, between any two calls of ours: here just before the manifest is
 // read, and says so. Status, then list, then read (I7).
-func TestChecklist12_FinalizedIsRelisted(t *testing.T) {
+func TestFinalizedSegmentIsListedAgain(t *testing.T) {
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(ctx, 10, nil))
@@ -104,7 +106,7 @@ func TestChecklist12_FinalizedIsRelisted(t *testing.T) {
 }
 
 // An open manifest is read again, at the latest after half a poll; a finalized one stays true.
-func TestChecklist13_OpenManifestIsReadAgain(t *testing.T) {
+func TestOpenManifestIsReadAgain(t *testing.T) {
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Publishing", 60, nil)
 	m.segment("2026/01/01/0100", "Publishing", 60, nil) // lastConsumable is above it
@@ -130,12 +132,12 @@ func TestChecklist13_OpenManifestIsReadAgain(t *testing.T) {
 }
 
 // Segments that list no shards, and shards that never get a blob, are done when they are finalized, and promise their time.
-func TestChecklist17_SegmentsWithoutShards(t *testing.T) {
+func TestSegmentsWithoutShards(t *testing.T) {
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"a", "2026-01-01T00:10:00Z", "a"}}})
 	m.segment("2026/01/01/0100", "Finalized", 60, nil)
 	m.segment("2026/01/01/0200", "Finalized", 60, map[int][]happened{0: nil, 5: nil})
-	delete(m.blobs, "log/05/2026/01/01/0200/00000.avro") // row 18: not even an empty chunk
+	delete(m.blobs, "log/05/2026/01/01/0200/00000.avro") // not even an empty chunk
 	m.segment("2026/01/01/0300", "Publishing", 60, nil)
 	c := broker(t)
 	o, r := over(t, c, m)
@@ -151,7 +153,7 @@ func TestChecklist17_SegmentsWithoutShards(t *testing.T) {
 }
 
 // A resumed segment delivers events whose times are outside it, too.
-func TestChecklist28_NoFilterBySegmentTime(t *testing.T) {
+func TestEventsOutsideTheirSegment(t *testing.T) {
 	m := newMemory()
 	const seg = "2026/01/01/1000"
 	m.segment(seg, "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T10:30:00Z", "a"}}})

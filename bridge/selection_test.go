@@ -69,6 +69,7 @@ func TestStartAndEnd(t *testing.T) {
 
 // An end that is a time includes the events of just that time; the text of an "updated" is an end within it.
 func TestEndIsInclusive(t *testing.T) {
+	t.Parallel()
 	const at, before = "2020-05-27T16:34:05.4549959Z", "2020-05-27T16:34:05.4549958Z" // of one event
 	wall, err := ParseTime(at)
 	if err != nil {
@@ -99,6 +100,7 @@ func TestEndIsInclusive(t *testing.T) {
 // segment
 // to wait for.
 func TestEndEqualsLastMarker(t *testing.T) {
+	t.Parallel()
 	c := broker(t)
 	all, _ := options(t, c, realFeed)
 	all.Name, all.Topics, all.Frozen = "all", byTemplate(t, "all"), nil
@@ -170,7 +172,7 @@ func TestParseStart(t *testing.T) {
 }
 
 // One container of several: its events alone are written, all are read, and none twice.
-func TestChecklist48_FilterByContainer(t *testing.T) {
+func TestFilterByContainer(t *testing.T) {
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{Shards: 2})
 	want := 0

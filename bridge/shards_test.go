@@ -11,7 +11,7 @@ import (
 )
 
 // Shards come to the manifest of an open segment: to a lease that is at work, and to one that had nothing to do.
-func TestChecklist23_ShardsThatAppear(t *testing.T) {
+func TestShardsThatAppear(t *testing.T) {
 	m := newMemory()
 	const seg = "2026/01/01/0000"
 	shards := map[int][]happened{0: {{"0", "2026-01-01T00:10:00Z", "a"}}}
@@ -35,7 +35,7 @@ func TestChecklist23_ShardsThatAppear(t *testing.T) {
 }
 
 // A shard that is at its end stays in every later cursor, whoever else grows, and over restarts.
-func TestChecklist24_ExhaustedShardStaysInTheCursor(t *testing.T) {
+func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 	m := newMemory()
 	const seg = "2026/01/01/0000"
 	m.segment(seg, "Publishing", 60, map[int][]happened{0: {{"quiet", "2026-01-01T00:10:00Z", "a"}}, 1: {{"busy 0", "2026-01-01T00:10:00Z", "b"}}})
@@ -61,7 +61,7 @@ func TestChecklist24_ExhaustedShardStaysInTheCursor(t *testing.T) {
 }
 
 // Control events leave no record, and are passed: also where there is nothing else.
-func TestChecklist35_ControlMovesTheCursor(t *testing.T) {
+func TestControlMovesTheCursor(t *testing.T) {
 	for name, mix := range map[string]feedsim.Mix{"mixed": {Control: 1, Created: 1}, "alone": {Control: 1}} {
 		t.Run(name, func(t *testing.T) {
 			m, live := simulated(t, feedsim.Spec{Mix: mix})
@@ -81,7 +81,7 @@ func TestChecklist35_ControlMovesTheCursor(t *testing.T) {
 }
 
 // Many events of one blob, in blocks and over transactions, shards and segments: one partition, in order.
-func TestChecklist41_OneBlobInOrder(t *testing.T) {
+func TestOneBlobInOrder(t *testing.T) {
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{Blobs: 1, BlockEvents: 7, ShardsOf: func(n int) int { return 1 + n%3 }})
 	var want []string
@@ -101,7 +101,7 @@ func TestChecklist41_OneBlobInOrder(t *testing.T) {
 }
 
 // The number of shards changes with each segment, and with it the shard of a blob, and the lease: all of N before any of N+1.
-func TestChecklist42_ShardCountsChange(t *testing.T) {
+func TestShardCountsChange(t *testing.T) {
 	ctx := t.Context()
 	complete := verify.NewComplete()
 	m, live := simulated(t, feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }})

@@ -12,7 +12,8 @@ import (
 )
 
 // The feed is not enabled yet: that is said, and tried again, until it is.
-func TestChecklist01_NotEnabledYet(t *testing.T) {
+func TestFeedIsNotEnabledYet(t *testing.T) {
+	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 10, nil), live.Finalize(t.Context()))
 	var asked atomic.Int32
@@ -31,7 +32,7 @@ func TestChecklist01_NotEnabledYet(t *testing.T) {
 }
 
 // Without meta/segments.json there is nothing to read, and nothing wrong.
-func TestChecklist02_NoWatermarkYet(t *testing.T) {
+func TestNoWatermarkYet(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 10, nil))
 	watermark := m.blobs["meta/segments.json"]
@@ -52,7 +53,8 @@ func TestChecklist02_NoWatermarkYet(t *testing.T) {
 }
 
 // An event may be in the segment before the one that encloses its time, or after; the start is a matter of events.
-func TestChecklist06_StartInsideASegment(t *testing.T) {
+func TestStartInsideASegment(t *testing.T) {
+	t.Parallel()
 	for start, want := range map[string]string{
 		"2026-01-01T10:05:00Z": "09-late 10-b 10-c 11-a 11-early",
 		"2026-01-01T10:00:00Z": "09-late 10-a 10-b 10-c 11-a 11-early",
@@ -80,7 +82,7 @@ func TestChecklist06_StartInsideASegment(t *testing.T) {
 }
 
 // The segment behind the end may hold events of its last minutes. Behind that one nothing is read.
-func TestChecklist07_EndTime(t *testing.T) {
+func TestEndTime(t *testing.T) {
 	m := newMemory()
 	m.segment("2026/01/01/1000", "Finalized", 15, map[int][]happened{0: {{"a", "2026-01-01T10:04:00Z", "a"}, {"too late", "2026-01-01T10:05:00.0000001Z", "a"}}})
 	m.segment("2026/01/01/1015", "Finalized", 15, map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}})
@@ -106,7 +108,7 @@ func TestChecklist07_EndTime(t *testing.T) {
 }
 
 // The state of one account is of no use to another: it is refused before anything is written, and stays as it was.
-func TestChecklist52_StateOfAnotherAccount(t *testing.T) {
+func TestStateOfAnotherAccount(t *testing.T) {
 	ctx := t.Context()
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(ctx, 10, nil))

@@ -16,7 +16,10 @@ import (
 
 // topicAdmin returns what looks after the topics.
 func (sh *shared) topicAdmin(cl *kgo.Client) *topics.Admin {
-	return &topics.Admin{Plan: sh.opts.TopicPlan(), Client: cl, Oldest: sh.oldest, Now: sh.opts.Now, Log: sh.opts.Log}
+	return &topics.Admin{
+		Plan: sh.opts.TopicPlan(), Client: cl, Now: sh.opts.Now, Log: sh.opts.Log,
+		Oldest: func(ctx context.Context) (time.Time, bool, error) { return sh.opts.Oldest(ctx, sh.opts.Now()) },
+	}
 }
 
 // prepareTopics creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
@@ -49,24 +52,26 @@ func (sh *shared) openTopic(ctx context.Context, topic string) (partitions int32
 	return partitions, asSettings(err)
 }
 
-// asSettings returns a lasting problem of a topic as an error of the settings.
+// asSettings returns a topic that must stop the bridge as an error of the settings.
 func asSettings(err error) error {
 	var problem *topics.Problem
-	if errors.As(err, &problem) {
+	if errors.As(err, &problem) && problem.Severity == topics.Unfit {
 		return &SettingsError{Problem: problem.Error()}
 	}
 	return err
 }
 
-// oldest returns the time of the first event that a first start would read.
-func (sh *shared) oldest(ctx context.Context) (at time.Time, ok bool, err error) {
-	start, after := sh.opts.Start.resolve(sh.opts.Now())
-	seg, ok, err := sh.history.segmentAfter(ctx, after)
-	if err != nil || !ok {
-		return time.Time{}, false, err
+// Oldest returns the time of the first event that a first start would read.
+func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok bool, err error) {
+	start, after := o.Start.resolve(now)
+	for seg, err := range o.Feed.Segments(ctx, after) {
+		if err != nil {
+			return time.Time{}, false, err
+		}
+		ts, err := parseTime(start)
+		return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), err == nil, err
 	}
-	ts, err := parseTime(start)
-	return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), true, err
+	return time.Time{}, false, nil
 }
 
 // messageLimit returns how large a batch all topics take that are written to, and those given: the next producer must

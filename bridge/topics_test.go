@@ -14,10 +14,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
@@ -28,15 +28,7 @@ import (
 // simTopics are those of the simulator's containers by the template {container}.
 var simTopics = []string{"_u0024_web", "backups", "photos"}
 
-func admin(t *testing.T, c *kfake.Cluster) *kadm.Client {
-	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
-	return kadm.NewClient(cl)
-}
+func admin(t *testing.T, c *kfake.Cluster) *kadm.Client { return fakebroker.Admin(t, c) }
 
 // noted hands every record to a function.
 type noted func(verify.Record)
@@ -47,6 +39,7 @@ func (noted) Failures() []verify.Failure { return nil }
 // A topic per container appears with the container's first event, has only that container's events, and gets each marker
 // from then on, on every partition (I6), whichever lease found it.
 func TestTopicPerContainer(t *testing.T) {
+	t.Parallel()
 	t.Run("by leases", func(t *testing.T) { topicPerContainer(t, 0) })
 	t.Run("in bundles", func(t *testing.T) { topicPerContainer(t, 1<<20) })
 }
@@ -103,6 +96,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 // A key stays on its partition until the marker, also if the topic is new, its partitions are added and the lease acquired
 // anew meanwhile (I5): the cursor has the pin.
 func TestNewTopicIsPinned(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200, Blobs: 20})
 	must(t, err)
@@ -123,6 +117,7 @@ func TestNewTopicIsPinned(t *testing.T) {
 
 // A topic of its own for the markers says, by partition, below which offset all is that they promise.
 func TestMarkersTopic(t *testing.T) {
+	t.Parallel()
 	t.Run("by leases", func(t *testing.T) { markersTopic(t, 0) })
 	t.Run("in bundles", func(t *testing.T) { markersTopic(t, 1<<20) })
 }
@@ -279,6 +274,7 @@ func TestCompactedMarkersTopic(t *testing.T) {
 
 // Topics are created as what they hold needs it.
 func TestCleanupPolicy(t *testing.T) {
+	t.Parallel()
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
@@ -325,6 +321,7 @@ func TestDeletesBoth(t *testing.T) {
 
 // A topic that was deleted is named, and not created again in silence; when it is there again, the bridge goes on.
 func TestDeletedTopic(t *testing.T) {
+	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 200})
 	must(t, err)
@@ -402,6 +399,7 @@ func TestOneTopicInTrouble(t *testing.T) {
 
 // Keys hold the id of their schema: with another one they would move, so it is refused (I5), before a marker and after.
 func TestKeySchemaChanged(t *testing.T) {
+	t.Parallel()
 	ctx := t.Context()
 	for _, complete := range []bool{false, true} {
 		m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
@@ -427,6 +425,7 @@ func TestKeySchemaChanged(t *testing.T) {
 
 // A new topic that takes less than those before makes the producer's batches smaller, and loses nothing.
 func TestNewTopicTakesLess(t *testing.T) {
+	t.Parallel()
 	feed, small := t.TempDir(), "20000"
 	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 1000}, nil))
 	c := broker(t)

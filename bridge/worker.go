@@ -98,6 +98,9 @@ func (w *worker) holdOnce() error {
 		w.shared.pipe.DropBuffers()
 	}()
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
+	if err := h.discard(); err != nil {
+		return err
+	}
 	err := h.loop(func(s *offsets.State) (todo, error) {
 		if err := cmp.Or(h.endedBy(s), h.lease.Check()); err != nil {
 			return todoWait, err

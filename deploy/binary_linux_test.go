@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
+	"blobfeed/internal/fakebroker"
 )
 
 // build makes the program as the Dockerfile does.
@@ -80,11 +80,7 @@ func TestBinary(t *testing.T) {
 // The program does its work in a root of its own where nothing is but itself and a feed, which it can't write, as the
 // user of the image: no shell, no library, no time zones, no /tmp, no /etc.
 func TestReadOnlyRoot(t *testing.T) {
-	brokers, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer brokers.Close()
+	brokers := fakebroker.New(t)
 	root := t.TempDir()
 	content, err := os.ReadFile(build(t))
 	if err != nil {

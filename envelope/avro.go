@@ -14,8 +14,8 @@ func appendAvroString(b []byte, s string) []byte {
 	return insertSize(appendValid(b, s), from)
 }
 
-// valid says whether s is UTF-8. Strings of the feed are mostly ASCII and longer than a word: of those it takes half the time of
-// utf8.ValidString, which looks at what is left behind the last whole word byte by byte.
+// valid reports whether s is UTF-8. Strings of the feed are mostly ASCII and longer than a word. For those it takes
+// half the time of utf8.ValidString, which reads the bytes after the last whole word one by one.
 func valid(s string) bool {
 	const high = 0x8080808080808080
 	var seen uint64
@@ -36,7 +36,7 @@ func appendSize(b []byte, n int) []byte {
 	return binary.AppendVarint(b, int64(n))
 }
 
-// appendValid appends s with U+FFFD for each byte that is no UTF-8, as in JSON: readers fail on it.
+// appendValid appends s with U+FFFD for each byte that is not UTF-8, as in JSON. Readers fail on such bytes.
 func appendValid(b []byte, s string) []byte {
 	if valid(s) {
 		return append(b, s...)

@@ -2,7 +2,6 @@ package envelope
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -10,147 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"github.com/hamba/avro/v2"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
-
-// avroJSON returns a message as Avro's JSON, and fails if anything is left of it. It reads the bytes by itself, since
-// hamba takes truncated ones and those that are too long.
-func avroJSON(t testing.TB, schema string, message []byte) string {
-	t.Helper()
-	s := parsed(t, schema)
-	if len(message) < 5 || message[0] != 0 {
-		t.Fatalf("message %x is not Confluent's", message)
-	}
-	d := &avroReader{t: t, b: message[5:]}
-	text, err := json.Marshal(d.read(s, allBranches))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(d.b) > 0 {
-		t.Fatalf("%d bytes are left of %x", len(d.b), message)
-	}
-	return string(text)
-}
-
-var parsedSchemas = map[string]avro.Schema{} // parsing takes longer than all else
-
-func parsed(t testing.TB, schema string) avro.Schema {
-	t.Helper()
-	if parsedSchemas[schema] == nil {
-		s, err := avro.ParseWithCache(schema, "", &avro.SchemaCache{}) // a cache of its own: names are defined in it
-		if err != nil {
-			t.Fatalf("%s: %v", schema, err)
-		}
-		parsedSchemas[schema] = s
-	}
-	return parsedSchemas[schema]
-}
-
-// avroReader decodes by a schema.
-type avroReader struct {
-	t testing.TB
-	b []byte
-}
-
-func (d *avroReader) long() int64 {
-	v, n := binary.Varint(d.b)
-	if n <= 0 {
-		d.t.Fatalf("no number at %x", d.b)
-	}
-	d.b = d.b[n:]
-	return v
-}
-
-func (d *avroReader) text() string {
-	n := d.long()
-	if n < 0 || n > int64(len(d.b)) {
-		d.t.Fatalf("a string of %d bytes of %d", n, len(d.b))
-	}
-	s := string(d.b[:n])
-	d.b = d.b[n:]
-	if !utf8.ValidString(s) {
-		d.t.Errorf("%q is no UTF-8", s)
-	}
-	return s
-}
-
-// branches says which branches of unions are named in what is read.
-type branches uint8
-
-const (
-	noBranches    branches = iota
-	hambaBranches          // of the types that hamba names
-	allBranches            // as in Avro's JSON
-)
-
-// read returns a value.
-func (d *avroReader) read(s avro.Schema, b branches) any {
-	switch s := s.(type) {
-	case *avro.RefSchema:
-		return d.read(s.Schema(), b)
-	case *avro.UnionSchema:
-		i := d.long()
-		if i < 0 || int(i) >= len(s.Types()) {
-			d.t.Fatalf("branch %d of %s", i, s)
-		}
-		branch := s.Types()[i]
-		v := d.read(branch, b)
-		primitive := branch.Type() == avro.Long || branch.Type() == avro.String
-		if v == nil || b == noBranches || b == hambaBranches && primitive {
-			return v
-		}
-		name := string(branch.Type())
-		if named, ok := branch.(avro.NamedSchema); ok {
-			name = named.FullName()
-		}
-		return map[string]any{name: v}
-	case *avro.RecordSchema:
-		m := map[string]any{}
-		for _, f := range s.Fields() {
-			m[f.Name()] = d.read(f.Type(), b)
-		}
-		return m
-	case *avro.MapSchema:
-		m := map[string]any{}
-		for n := d.long(); n != 0; n = d.long() {
-			for range n {
-				name := d.text()
-				if _, ok := m[name]; ok && !strings.Contains(name, "\ufffd") { // that may stand for different bytes
-					d.t.Errorf("%s is twice in a map", name)
-				}
-				m[name] = d.read(s.Values(), b)
-			}
-		}
-		return m
-	case *avro.ArraySchema:
-		a := []any{}
-		for n := d.long(); n != 0; n = d.long() {
-			for range n {
-				a = append(a, d.read(s.Items(), b))
-			}
-		}
-		return a
-	}
-	switch s.Type() {
-	case avro.Null:
-		return nil
-	case avro.Long:
-		return json.Number(fmt.Sprint(d.long()))
-	case avro.String:
-		return d.text()
-	}
-	d.t.Fatalf("type %s is not expected", s.Type())
-	return nil
-}
 
 // random returns an event made of a number: every field empty, plain or odd.
 func random(seed uint64) ocf.Event {
 	rng := rand.New(rand.NewPCG(seed, 1))
-	texts := []string{"", "", "a", "image/png", "a b&<>\"\\\n", "é😀\u2028", "bad\xff\xfeutf8", strings.Repeat("long/", 40)}
+	texts := []string{"", "", "a", "image/png", "a b&<>\"\\\n", "é😀\u2028", "bad\xff\xfeutf8",
+		strings.Repeat("long/", 40)}
 	s := func() string { return texts[rng.IntN(len(texts))] }
 	pairs := func() (p []ocf.Pair) {
 		for range rng.IntN(4) {
@@ -159,10 +29,12 @@ func random(seed uint64) ocf.Event {
 		return p
 	}
 	ev := ocf.Event{
-		SchemaVersion: rng.Int64N(9), Topic: s(), Subject: subjectPrefix + "c" + strings.ReplaceAll(s(), "/", "") + "/blobs/b" + s(),
+		SchemaVersion: rng.Int64N(9), Topic: s(), Subject: subjectPrefix + "c" + strings.ReplaceAll(s(), "/",
+			"") + "/blobs/b" + s(),
 		EventType: []string{"BlobCreated", "BlobDeleted", "BlobTierChanged", "Brand\xffNew"}[rng.IntN(4)],
 		EventTime: time.Unix(rng.Int64N(9e9), rng.Int64N(1e9)/100*100).UTC().Format("2006-01-02T15:04:05.0000000Z"),
-		ID:        s(), API: s(), ClientRequestID: s(), RequestID: s(), ETag: s(), ContentType: s(), BlobType: s(), BlobVersion: s(),
+		ID:        s(), API: s(), ClientRequestID: s(), RequestID: s(), ETag: s(), ContentType: s(), BlobType: s(),
+		BlobVersion:      s(),
 		ContainerVersion: s(), BlobTier: s(), URL: s(), Sequencer: fmt.Sprintf("%x", rng.Uint64()), Snapshot: s(),
 		PreviousInfo: pairs(), AsyncOperationInfo: pairs(), RestorePointMarker: pairs(), Extra: pairs(),
 	}
@@ -170,7 +42,8 @@ func random(seed uint64) ocf.Event {
 		ev.ContentLength, ev.HasContentLength = rng.Int64()>>rng.IntN(64)-rng.Int64N(2)*1000, true
 	}
 	for range rng.IntN(3) {
-		ev.BlobPropertiesUpdated = append(ev.BlobPropertiesUpdated, ocf.PropertyChange{Name: s(), Current: s(), Previous: s()})
+		ev.BlobPropertiesUpdated = append(ev.BlobPropertiesUpdated, ocf.PropertyChange{Name: s(), Current: s(),
+			Previous: s()})
 		ev.BlobTagsUpdated = append(ev.BlobTagsUpdated, ocf.TagSet{Name: s(), Tags: pairs()})
 	}
 	return ev
@@ -181,7 +54,8 @@ func oracles(t testing.TB) (all [][2]*Encoder) {
 	for _, env := range []Envelope{Wrapped, Bare, Enriched} {
 		for _, diff := range []bool{false, true} {
 			o := Defaults(Avro, env)
-			o.Topic, o.Account, o.AvroTimestamps, o.Diff, o.TopicInValue = "a-topic", "acct", Text, diff && env != Bare, diff
+			o.Topic, o.Account, o.AvroTimestamps, o.Diff, o.TopicInValue = "a-topic", "acct", Text, diff &&
+				env != Bare, diff
 			o.Register = func(Subject) (int, error) { return 7, nil }
 			o.Now = func() int64 { return 1759644428999999999 }
 			if env == Wrapped {
@@ -199,8 +73,8 @@ func oracles(t testing.TB) (all [][2]*Encoder) {
 func agree(t testing.TB, pair [2]*Encoder, ev *ocf.Event) {
 	t.Helper()
 	var inJSON, inAvro Record
-	_, emit, err1 := pair[0].Append(nil, &inJSON, ev, Position{Segment: "2020/05/27/1500", Shard: "00"})
-	_, _, err2 := pair[1].Append(nil, &inAvro, ev, Position{Segment: "2020/05/27/1500", Shard: "00"})
+	_, emit, err1 := pair[0].Append(nil, &inJSON, ev, source.Position{Segment: segment("2020/05/27/1500")})
+	_, _, err2 := pair[1].Append(nil, &inAvro, ev, source.Position{Segment: segment("2020/05/27/1500")})
 	if err1 != nil || err2 != nil {
 		t.Fatal(err1, err2)
 	}
@@ -287,7 +161,11 @@ func normal(v any) any {
 
 func TestAvroAgrees(t *testing.T) {
 	events := append(made(), realEvents(t)[:200]...)
-	for seed := range uint64(500) {
+	seeds := uint64(500)
+	if testing.Short() {
+		seeds = 50
+	}
+	for seed := range seeds {
 		events = append(events, random(seed))
 	}
 	for _, pair := range oracles(t) {
@@ -313,17 +191,21 @@ func FuzzAvro(f *testing.F) {
 // The time of an event is a number of the unit that was asked for, and null where it is unknown.
 func TestAvroTimestamps(t *testing.T) {
 	for unit, want := range map[AvroTimestamps]string{
-		Micros: `{"long":1759644428000000}`, Millis: `{"long":1759644428000}`, Text: `{"string":"2025-10-05T06:07:08.0000001Z"}`,
+		Micros: `{"long":1759644428000000}`, Millis: `{"long":1759644428000}`,
+		Text: `{"string":"2025-10-05T06:07:08.0000001Z"}`,
 	} {
-		o := Options{Format: Avro, Topic: "t", AvroTimestamps: unit, Register: func(Subject) (int, error) { return 1, nil }, Diff: true}
+		o := Options{Format: Avro, Topic: "t", AvroTimestamps: unit, Register: func(Subject) (int, error) {
+			return 1, nil
+		}, Diff: true}
 		e := encoder(t, o)
 		var r Record
 		for _, ev := range made()[:2] {
-			if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			text := avroJSON(t, e.schemas()[0].Schema, r.Value)
-			if r.Kind == Upsert && !strings.Contains(text, `"event_time":`+want) || r.Kind == Delete && !strings.Contains(text, `"event_time":null`) {
+			if r.Kind == Upsert && !strings.Contains(text, `"event_time":`+want) ||
+				r.Kind == Delete && !strings.Contains(text, `"event_time":null`) {
 				t.Errorf("%s: %s", unit, text)
 			}
 		}

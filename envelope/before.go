@@ -2,9 +2,9 @@ package envelope
 
 import "blobfeed/source/ocf"
 
-// blobBefore fills prev with what ev tells of the row before it, unless prev is nil, and reports whether it tells
-// anything. It never guesses: of a deletion the blob's properties, which the service repeats, but not its etag, which is
-// the deletion's own.
+// blobBefore fills prev, unless it is nil, with what ev says about the row before it, and reports whether ev says
+// anything. It never guesses: from a deletion it takes the blob's properties, which the service repeats, but not the
+// etag, which is the deletion's own.
 func blobBefore(ev, prev *ocf.Event) (told bool) {
 	if prev == nil {
 		prev = new(ocf.Event) // stays on the stack
@@ -31,8 +31,8 @@ func blobBefore(ev, prev *ocf.Event) (told bool) {
 	return told
 }
 
-// op is Debezium's name of what an event does. The feed does not tell a first write from a later one, unless it says
-// something of the row before; readers with a primary key take a "c" of a row they have for an update.
+// op is Debezium's name for what an event does. The feed does not distinguish a first write from a later one unless it
+// says something about the row before. Readers with a primary key treat a "c" of a known row as an update.
 func op(r *row) string {
 	switch {
 	case r.kind == Delete:

@@ -9,7 +9,7 @@ type table struct {
 	columns []column
 	source  []column // of the enriched envelope, but for the times
 	upTo    []column // of markers in a topic of their own, after the time
-	// before fills prev with what ev tells of the row before it, and reports whether it tells anything.
+	// before fills prev with what ev says about the row before it, and reports whether it says anything.
 	before func(ev, prev *ocf.Event) bool
 }
 
@@ -18,15 +18,17 @@ func of(name string, get func(*ocf.Event) string) column {
 	return column{name: name, field: text(func(r *row) string { return get(r.ev) })}
 }
 
-// blobs is the table of blobs. Strings, and so times of versions and snapshots, are as the feed has them.
+// blobs is the table of blobs. Strings are as the feed has them, also the times of versions and snapshots.
 func blobs(topic string, timestamps AvroTimestamps) table {
 	name := AvroName(topic)
 	key := column{name: "path", field: path{}}
 	eventTime := column{name: "event_time", field: text(func(r *row) string { return r.ev.EventTime })}
 	if timestamps != Text {
-		eventTime.field = instant{eventTime.field.(text), [...]int64{Micros: 1e3, Millis: 1e6}[timestamps], timestamps.String()}
+		eventTime.field = instant{eventTime.field.(text), [...]int64{Micros: 1e3, Millis: 1e6}[timestamps],
+			timestamps.String()}
 	}
-	change := newRecord(name+"_property", []column{{name: "current", field: never}, {name: "previous", field: never}}, same)
+	change := newRecord(name+"_property", []column{{name: "current", field: never}, {name: "previous", field: never}},
+		same)
 	change.connectName = topic + ".property"
 	account := column{name: "account", field: text(func(r *row) string { return r.account })}
 	container := column{name: "container", field: text(func(r *row) string { return r.container })}
@@ -50,7 +52,9 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			of("client_request_id", func(e *ocf.Event) string { return e.ClientRequestID }),
 			container,
 			of("container_version", func(e *ocf.Event) string { return e.ContainerVersion }),
-			{name: "content_length", field: integer(func(r *row) (int64, bool) { return r.ev.ContentLength, r.ev.HasContentLength })},
+			{name: "content_length", field: integer(func(r *row) (int64, bool) {
+				return r.ev.ContentLength, r.ev.HasContentLength
+			})},
 			of("content_type", func(e *ocf.Event) string { return e.ContentType }),
 			of("etag", func(e *ocf.Event) string { return e.ETag }),
 			eventID,
@@ -61,7 +65,9 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			{name: "previous_info", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.PreviousInfo })},
 			of("request_id", func(e *ocf.Event) string { return e.RequestID }),
 			{name: "restore_point_marker", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.RestorePointMarker })},
-			{name: "schema_version", field: integer(func(r *row) (int64, bool) { return r.ev.SchemaVersion, r.ev.SchemaVersion != 0 })},
+			{name: "schema_version", field: integer(func(r *row) (int64, bool) {
+				return r.ev.SchemaVersion, r.ev.SchemaVersion != 0
+			})},
 			sequencer,
 			of("snapshot", func(e *ocf.Event) string { return e.Snapshot }),
 			of("url", func(e *ocf.Event) string { return e.URL }),

@@ -16,8 +16,8 @@
 //
 // # Bytes
 //
-// Rows are written as CockroachDB writes JSON: keys sorted, ": " and ", " between, no HTML escapes, \u00XX in lower case
-// for control characters, \ufffd for bytes that are no UTF-8. Markers are written compactly, as it does.
+// Rows are written as CockroachDB writes JSON: keys sorted, ": " and ", " between, no HTML escapes, \u00XX in lower
+// case for control characters, \ufffd for bytes that are no UTF-8. Markers are written compactly, as it does.
 //
 // An Encoder is immutable and safe for concurrent use. Append does not allocate once the buffers have grown.
 package envelope

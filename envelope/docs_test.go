@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -21,13 +22,7 @@ func TestDocs(t *testing.T) {
 	}
 	sections := map[string]func(*testing.T) string{
 		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes, "schemas": docSchemas,
-		"table": func(t *testing.T) string {
-			var b strings.Builder
-			if err := Table(&b); err != nil {
-				t.Fatal(err)
-			}
-			return b.String()
-		},
+		"table": func(*testing.T) string { return optionTable() },
 	}
 	found := 0
 	section := regexp.MustCompile(`(?s)<!-- generated: (\w+) -->\n.*?<!-- end -->`)
@@ -71,11 +66,13 @@ func rare() []ocf.Event {
 	metadata.EventType, metadata.API = "BlobMetadataUpdated", "SetBlobMetadata"
 	undeleted.EventType, undeleted.API = "BlobPropertiesUpdated", "UndeleteBlob"
 	restore.EventType, restore.API = "RestorePointMarkerCreated", "CreateRestorePointMarker"
-	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"}, {Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
+	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"},
+		{Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"},
+		{Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
 	return []ocf.Event{metadata, undeleted, restore}
 }
 
-func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
+func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos source.Position) *Record {
 	t.Helper()
 	var r Record
 	if _, emit, err := e.Append(nil, &r, ev, pos); err != nil || !emit {
@@ -85,11 +82,11 @@ func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos Position) *Record {
 }
 
 // somewhere is no place in the test data.
-var somewhere = Position{Segment: "2020/05/27/1500", Shard: "00", Offset: 1488, Index: 3}
+var somewhere = source.Position{Segment: segment("2020/05/27/1500"), Offset: 1488, Index: 3}
 
 func docRecord(t *testing.T) string {
 	// It is there: the manual's test has it printed by this position.
-	pos := Position{Segment: "2020/05/29/1600", Shard: "00", Offset: 2434, Index: 8}
+	pos := source.Position{Segment: segment("2020/05/29/1600"), Offset: 2434, Index: 8}
 	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"), pos)
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)
@@ -108,9 +105,12 @@ func docTypes(t *testing.T) string {
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, c := range [][2]string{
-		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobMetadata"},
-		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"}, {"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
-		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"}, {"ContainerCreated", "CreateContainer"},
+		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"},
+		{"BlobPropertiesUpdated", "SetBlobMetadata"},
+		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"},
+		{"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
+		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"},
+		{"ContainerCreated", "CreateContainer"},
 	} {
 		value := appended(t, e, example(t, c[0], c[1]), somewhere).Value
 		if !bytes.Equal(value, []byte(`{"after": null}`)) {
@@ -179,7 +179,9 @@ func docSchemas(t *testing.T) string {
 		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
 	}
 	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
-	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) { return i + 1, nil }}), &made()[0], somewhere).Key
+	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) {
+		return i + 1, nil
+	}}), &made()[0], somewhere).Key
 	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
 	return b.String()
 }

@@ -4,10 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -27,7 +27,8 @@ func forms() (all []form) {
 				full.Properties, full.Before, full.KeyFormat = Source, BeforeFull, KeyJSONObject
 			}
 			for _, option := range []func(*Options){
-				func(o *Options) { o.MVCCTimestamp = true }, func(o *Options) { o.TopicInValue = true }, func(o *Options) { o.Diff = true },
+				func(o *Options) { o.MVCCTimestamp = true }, func(o *Options) { o.TopicInValue = true },
+				func(o *Options) { o.Diff = true },
 				func(o *Options) { o.Deletes = DeletesBoth }, func(o *Options) { o.Properties |= Schema },
 				func(o *Options) { o.AvroTimestamps = Millis },
 			} {
@@ -47,93 +48,29 @@ type form struct {
 	o    Options
 }
 
-func golden(t *testing.T, file string, got []byte) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(file, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s differs from what is written now; go test -update shows how", file)
-	}
-}
-
-// Our row in every envelope: a create, a change of properties, one of the tier, a deletion, a marker.
-func TestGoldenEnvelopes(t *testing.T) {
-	events := made()
-	events = []ocf.Event{events[0], events[3], events[4], events[1]}
-	var b bytes.Buffer
-	for _, f := range forms() {
-		e := encoder(t, f.o)
-		fmt.Fprintf(&b, "%s\n", f.name)
-		show := func(v []byte, null bool) string {
-			switch {
-			case null:
-				return "null"
-			case len(v) > 0 && v[0] == 0:
-				return fmt.Sprintf("%x", v)
-			}
-			return fmt.Sprintf("%q", v)[1 : len(fmt.Sprintf("%q", v))-1]
-		}
-		var r Record
-		for i := range events {
-			if _, emit, err := e.Append(nil, &r, &events[i], Position{Segment: "2025/10/05/0600", Shard: "00", Offset: 1488, Index: i}); err != nil || !emit {
-				t.Fatal(emit, err)
-			}
-			fmt.Fprintf(&b, "  %s -> %s", show(r.Key, r.Key == nil), show(r.Value, r.Value == nil))
-			if r.Tombstone {
-				b.WriteString(", then null")
-			}
-			b.WriteByte('\n')
-		}
-		m := e.Resolved(Timestamp{Wall: 1759644000000000000})
-		fmt.Fprintf(&b, "  %s -> %s\n", show(m.Key, m.Key == nil), show(m.Value, m.Value == nil))
-	}
-	golden(t, "testdata/envelopes.golden", bytes.ReplaceAll(b.Bytes(), []byte(`\"`), []byte(`"`)))
-}
-
-// Schemas are a contract: a registry keeps them, and a change of the text may make a new version of each.
-func TestGoldenSchemas(t *testing.T) {
-	var b bytes.Buffer
-	for _, f := range forms() {
-		f.o.Register = nil
-		subjects, err := Schemas(f.o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range subjects {
-			parsed(t, s.Schema)
-			fmt.Fprintf(&b, "%s\n  %s\n  %s\n", f.name, s.Name, s.Schema)
-		}
-	}
-	golden(t, "testdata/schemas.golden", b.Bytes())
-}
-
 // Schemas are registered when the encoder is made, and their ids are in front of what is written by them.
 func TestRegister(t *testing.T) {
 	ids := map[string]int{"t-key": 0x01020304, "t-value": 5, "t.resolved-value": 6}
-	for m, subjects := range map[Markers]string{MarkersInline: "t-key t-value", MarkersTopic: "t-key t-value t.resolved-value", MarkersOff: "t-key t-value"} {
+	for m, subjects := range map[Markers]string{MarkersInline: "t-key t-value",
+		MarkersTopic: "t-key t-value t.resolved-value", MarkersOff: "t-key t-value"} {
 		var registered []string
-		e := encoder(t, Options{Format: Avro, KeyFormat: KeyAvro, Topic: "t", Markers: m, Register: func(s Subject) (int, error) {
-			registered = append(registered, s.Name)
-			return ids[s.Name], nil
-		}})
+		e := encoder(t, Options{Format: Avro, KeyFormat: KeyAvro, Topic: "t", Markers: m,
+			Register: func(s Subject) (int, error) {
+				registered = append(registered, s.Name)
+				return ids[s.Name], nil
+			}})
 		if got := strings.Join(registered, " "); got != subjects {
 			t.Errorf("%s: %s", m, got)
 		}
 		var r Record
-		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil {
+		if _, _, err := e.Append(nil, &r, &made()[0], source.Position{}); err != nil {
 			t.Fatal(err)
 		}
 		marker := e.Resolved(Timestamp{1, 2})
 		id := map[Markers]byte{MarkersInline: 5, MarkersTopic: 6}[m]
 		if !bytes.HasPrefix(r.Key, []byte{0, 1, 2, 3, 4}) || !bytes.HasPrefix(r.Value, []byte{0, 0, 0, 0, 5}) ||
-			m != MarkersOff && !bytes.HasPrefix(marker.Value, []byte{0, 0, 0, 0, id}) || m == MarkersOff && (marker.Value != nil || marker.Headers != nil) {
+			m != MarkersOff && !bytes.HasPrefix(marker.Value, []byte{0, 0, 0, 0, id}) ||
+			m == MarkersOff && (marker.Value != nil || marker.Headers != nil) {
 			t.Errorf("%s: %x, %x, %x", m, r.Key, r.Value, marker.Value)
 		}
 	}
@@ -148,28 +85,33 @@ func TestBefore(t *testing.T) {
 		op     string
 		before string // what is in it besides the identity
 	}{
-		"create":    {func(*ocf.Event) {}, false, "c", ""},
-		"overwrite": {func(e *ocf.Event) { e.PreviousInfo = []ocf.Pair{{Name: "LastVersion", Value: "v1"}} }, true, "u", `"blob_version": "v1"`},
-		"undelete":  {func(e *ocf.Event) { e.EventType, e.API = "BlobPropertiesUpdated", "UndeleteBlob" }, false, "c", ""},
-		"metadata":  {func(e *ocf.Event) { e.EventType = "BlobMetadataUpdated" }, false, "u", ""},
+		"create": {func(*ocf.Event) {}, false, "c", ""},
+		"overwrite": {func(e *ocf.Event) { e.PreviousInfo = []ocf.Pair{{Name: "LastVersion", Value: "v1"}} }, true, "u",
+			`"blob_version": "v1"`},
+		"undelete": {func(e *ocf.Event) { e.EventType, e.API = "BlobPropertiesUpdated", "UndeleteBlob" }, false, "c",
+			""},
+		"metadata": {func(e *ocf.Event) { e.EventType = "BlobMetadataUpdated" }, false, "u", ""},
 		"tier": {func(e *ocf.Event) {
 			e.EventType, e.PreviousInfo = "BlobTierChanged", []ocf.Pair{{Name: "PreviousTier", Value: "Hot"}}
 		}, true, "u", `"blob_tier": "Hot"`},
 		"content type": {func(e *ocf.Event) {
-			e.EventType, e.BlobPropertiesUpdated = "BlobPropertiesUpdated", []ocf.PropertyChange{{Name: "ContentType", Previous: "a/b", Current: "c/d"}}
+			e.EventType, e.BlobPropertiesUpdated = "BlobPropertiesUpdated", []ocf.PropertyChange{{Name: "ContentType",
+				Previous: "a/b", Current: "c/d"}}
 		}, true, "u", `"content_type": "a/b"`},
-		"delete": {func(e *ocf.Event) { e.EventType = "BlobDeleted" }, true, "d", `"blob_type": "BlockBlob", "content_length": 5`},
+		"delete": {func(e *ocf.Event) { e.EventType = "BlobDeleted" }, true, "d",
+			`"blob_type": "BlockBlob", "content_length": 5`},
 	} {
 		ev := base
 		c.change(&ev)
 		value := func(o Options) string {
 			var r Record
-			if _, _, err := encoder(t, o).Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := encoder(t, o).Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			return string(r.Value)
 		}
-		identity := []string{`"account": "simacct"`, `"blob": "a b.jpg"`, `"container": "photos"`, `"path": "photos/a b.jpg"`}
+		identity := []string{`"account": "simacct"`, `"blob": "a b.jpg"`, `"container": "photos"`,
+			`"path": "photos/a b.jpg"`}
 		row := func(value string) string { // its columns that are not null, but the identity
 			_, before, _ := strings.Cut(value, `"before": {`)
 			before, _, _ = strings.Cut(before, "}")
@@ -186,11 +128,13 @@ func TestBefore(t *testing.T) {
 			t.Errorf("%s: %s", name, wrapped)
 		}
 		full := value(Options{Envelope: Enriched, Before: BeforeFull})
-		if strings.Contains(full, `"before": null`) != (c.op == "c") || row(full) != c.before || !strings.Contains(full, `"op": "`+c.op+`"`) {
+		if strings.Contains(full, `"before": null`) != (c.op == "c") || row(full) != c.before ||
+			!strings.Contains(full, `"op": "`+c.op+`"`) {
 			t.Errorf("%s: %s", name, full)
 		}
 		key := value(Options{Envelope: Enriched})
-		if want := map[bool]string{true: "null", false: `{"path": "photos/a b.jpg"}`}[c.op == "c"]; !strings.Contains(key, `"before": `+want) {
+		if want := map[bool]string{true: "null",
+			false: `{"path": "photos/a b.jpg"}`}[c.op == "c"]; !strings.Contains(key, `"before": `+want) {
 			t.Errorf("%s: %s", name, key)
 		}
 	}
@@ -199,17 +143,19 @@ func TestBefore(t *testing.T) {
 func TestDeletes(t *testing.T) {
 	ev := made()[1]
 	for d, want := range map[Deletes]string{
-		DeletesEnvelope: `{"after": null} false false`, DeletesTombstone: ` true false`, DeletesBoth: `{"after": null} false true`, DeletesEmpty: ` false false`,
+		DeletesEnvelope: `{"after": null} false false`, DeletesTombstone: ` true false`,
+		DeletesBoth: `{"after": null} false true`, DeletesEmpty: ` false false`,
 	} {
 		e := encoder(t, Options{Deletes: d})
 		var r Record
-		if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+		if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := fmt.Sprintf("%s %v %v", r.Value, r.Value == nil, r.Tombstone); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
-		if _, _, err := e.Append(nil, &r, &made()[0], Position{}); err != nil || r.Tombstone || len(r.Value) == 0 {
+		if _, _, err := e.Append(nil, &r, &made()[0], source.Position{}); err != nil || r.Tombstone ||
+			len(r.Value) == 0 {
 			t.Errorf("%s: an upsert after that: %s, %v", d, r.Value, r.Tombstone)
 		}
 	}
@@ -222,7 +168,7 @@ func TestExtraHeaders(t *testing.T) {
 		e := encoder(t, Options{Headers: m, ExtraHeaders: extra})
 		var r Record
 		for range 2 {
-			if _, _, err := e.Append(nil, &r, &ev, Position{}); err != nil {
+			if _, _, err := e.Append(nil, &r, &ev, source.Position{}); err != nil {
 				t.Fatal(err)
 			}
 			if len(r.Headers) != n+2 || r.Headers[0].Key != "team" || r.Headers[1].Key != "x" {
@@ -237,11 +183,12 @@ func TestExtraHeaders(t *testing.T) {
 
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	events := append(made(), realEvents(t)[:100]...)
+	pos := source.Position{Segment: segment("2020/05/27/1500")}
 	for _, f := range forms() {
 		enc := encoder(t, f.o)
 		buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
 		for i := range events {
-			if n := testing.AllocsPerRun(5, func() { _, _, _ = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00"}) }); n > 0 {
+			if n := testing.AllocsPerRun(5, func() { _, _, _ = enc.Append(buf, &r, &events[i], pos) }); n > 0 {
 				t.Fatalf("%s: %v allocations for %s", f.name, n, events[i].EventType)
 			}
 		}
@@ -250,6 +197,7 @@ func TestEncodeDoesNotAllocate(t *testing.T) {
 
 func BenchmarkEncode(b *testing.B) {
 	blocks := realBlocks(b)
+	pos := source.Position{Segment: segment("2020/05/27/1500")}
 	for _, f := range forms() {
 		b.Run(f.name, func(b *testing.B) {
 			f.o.Events = EventsAll
@@ -267,7 +215,8 @@ func BenchmarkEncode(b *testing.B) {
 					for i := range events {
 						var emit bool
 						var err error
-						if buf, emit, err = enc.Append(buf, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Index: i}); err != nil {
+						pos.Index = i
+						if buf, emit, err = enc.Append(buf, &r, &events[i], pos); err != nil {
 							b.Fatal(err)
 						}
 						if emit {
@@ -316,7 +265,7 @@ type value struct {
 // encoded returns the record of ev, or emit false.
 func encoded(t *testing.T, o Options, ev ocf.Event) (r Record, v value, emit bool) {
 	t.Helper()
-	_, emit, err := encoder(t, o).Append(nil, &r, &ev, Position{Segment: "2026/01/01/0000", Shard: "00"})
+	_, emit, err := encoder(t, o).Append(nil, &r, &ev, source.Position{Segment: segment("2026/01/01/0000")})
 	if err != nil {
 		t.Fatalf("%+v: %v", ev, err)
 	}

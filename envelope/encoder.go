@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -27,7 +28,7 @@ type Record struct {
 	// Tombstone asks for a second record right after this one: with the same key, headers and time, and a nil value.
 	Tombstone bool
 
-	// What is encoded is kept here, since on the stack it would be allocated for each event.
+	// The encoder keeps its buffers here; local ones would be allocated for each event.
 	row, before row
 	prev        ocf.Event
 	hlc         [32]byte
@@ -44,8 +45,8 @@ type Encoder struct {
 
 	value      *record // nil: empty
 	head, tail []byte  // what is around the value
-	tells      bool    // it matters if there was a row before
-	full       bool    // and what was in it
+	tells      bool    // the value depends on whether there was a row before
+	full       bool    // and on what was in it
 
 	markerHead []byte // what precedes a marker in Avro
 }
@@ -67,7 +68,9 @@ func NewEncoder(o Options) (*Encoder, error) {
 			return nil, fmt.Errorf("registering the schema of %s: %w", s.Name, err)
 		}
 		if id < 0 || id > math.MaxInt32 {
-			return nil, fmt.Errorf("registering the schema of %s: its id %d is no positive number of 32 bits", s.Name, id)
+			return nil, fmt.Errorf("registering the schema of %s: its id %d is not a positive number of 32 bits",
+				s.Name,
+				id)
 		}
 		ids[s.Name] = id
 	}
@@ -97,20 +100,20 @@ func compile(o Options, t table) (*Encoder, error) {
 }
 
 // Append appends the record of ev to buf and points r at it; r.Headers is reused. Emit is false for an event that the
-// settings leave out. An error names the event; then the record is not to be used. See Record.Tombstone for the event
-// that makes two records.
-func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (out []byte, emit bool, err error) {
+// settings leave out. An error names the event, and leaves the record undefined. See Record.Tombstone for events that
+// make two records.
+func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos source.Position) (out []byte, emit bool, err error) {
 	r.Kind = Classify(ev)
 	if !e.o.Events.Emits(r.Kind) {
 		return buf, false, nil
 	}
 	container, blob, ok := subject(ev.Subject)
 	if !ok {
-		return buf, false, eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
+		return buf, false, eventError(ev, fmt.Errorf("subject %.200q does not name a blob", ev.Subject))
 	}
 	if len(ev.Subject) > maxSubject {
 		return buf, false, eventError(ev,
-			fmt.Errorf("its subject has %d bytes, and names of blobs have 1,024 characters at most", len(ev.Subject)))
+			fmt.Errorf("its subject has %d bytes; names of blobs have at most 1,024 characters", len(ev.Subject)))
 	}
 	wall, err := parseTime(ev.EventTime)
 	if err != nil {
@@ -120,9 +123,10 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	r.Millis = wall / int64(time.Millisecond)
 	r.row = row{
 		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated,
-		hlc: r.Updated.AppendText(r.hlc[:0]), position: pos.AppendText(r.position[:0]),
+		hlc: r.Updated.AppendText(r.hlc[:0]),
 	}
-	r.position = r.row.position
+	r.position, _ = pos.AppendText(r.position[:0])
+	r.row.position = r.position
 	if r.row.account == "" {
 		r.row.account = e.o.Account
 	}
@@ -153,15 +157,15 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos Position) (ou
 	return buf, true, nil
 }
 
-// maxSubject bounds what a record holds six times, escaped: names of blobs have 1,024 characters at most.
+// maxSubject bounds a text that a record holds up to six times, escaped. Names of blobs have at most 1,024 characters.
 const maxSubject = 8 << 10
 
-// eventError names the event. Its texts are as long as their block at most, so they are clipped.
+// eventError names the event. Its texts may be as long as their block, so they are clipped.
 func eventError(ev *ocf.Event, err error) error {
 	return fmt.Errorf("event %.100s of type %.100s: %w", ev.ID, ev.EventType, err)
 }
 
-// tell fills in what the event says of the row before, and the time.
+// tell fills in what the event says about the row before, and the time.
 func (e *Encoder) tell(r *Record) {
 	if e.o.Envelope == Enriched {
 		r.row.now = e.o.Now()

@@ -3,115 +3,15 @@ package envelope
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
-
-// realEvents decodes the real feed.
-func realEvents(t testing.TB) []ocf.Event {
-	t.Helper()
-	return slices.Concat(realBlocks(t)...)
-}
-
-// realBlocks are its events, block for block as the engine encodes them.
-func realBlocks(t testing.TB) (blocks [][]ocf.Event) {
-	t.Helper()
-	files, err := filepath.Glob("../testdata/real-2020/log/*/*/*/*/*/*.avro")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no chunks: %v", err)
-	}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := ocf.ParseHeader(b, ocf.Limits{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for off := h.Size; off < int64(len(b)); {
-			blk, err := h.ReadBlock(b[off:], off)
-			if err != nil {
-				t.Fatal(err)
-			}
-			evs, err := h.Events(blk, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			blocks = append(blocks, evs)
-			off = blk.End
-		}
-	}
-	return blocks
-}
-
-func encoder(t testing.TB, o Options) *Encoder {
-	t.Helper()
-	e, err := NewEncoder(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
-var everything = Options{Account: "acct", Events: EventsAll, Updated: true, KeyInValue: true}
-
-// made are events of types and with fields that the real feed of 2020 has not.
-func made() []ocf.Event {
-	base := ocf.Event{
-		SchemaVersion: 6, Topic: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/simacct",
-		Subject: "/blobServices/default/containers/photos/blobs/a b.jpg", EventType: "BlobCreated", API: "PutBlob", EventTime: "2025-10-05T06:07:08.0000001Z",
-		ID: "id-1", ETag: "0x8D", ContentLength: 5, HasContentLength: true, BlobType: "BlockBlob", Sequencer: "00000000000000000000000000000293000000000058eb1f",
-	}
-	with := func(change func(*ocf.Event)) ocf.Event {
-		e := base
-		change(&e)
-		return e
-	}
-	named := func(name string) ocf.Event {
-		return with(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/$web/blobs/" + name })
-	}
-	return []ocf.Event{
-		base,
-		with(func(e *ocf.Event) { e.EventType, e.API = "BlobDeleted", "DeleteBlob" }),
-		with(func(e *ocf.Event) {
-			e.EventType, e.API, e.Snapshot = "BlobDeleted", "DeleteBlob", "2025-10-05T06:00:00.0000000Z"
-		}),
-		with(func(e *ocf.Event) {
-			e.EventType, e.API = "BlobPropertiesUpdated", "SetBlobTags"
-			e.BlobTagsUpdated = []ocf.TagSet{{Name: "previous", Tags: []ocf.Pair{{Name: "k", Value: "1"}, {Name: "a", Value: "&<>"}}}, {Name: "current"}}
-			e.BlobPropertiesUpdated = []ocf.PropertyChange{{Name: "ContentType", Current: "a/b", Previous: ""}, {Name: "CacheControl", Current: "x", Previous: "y"}}
-		}),
-		with(func(e *ocf.Event) {
-			e.EventType, e.API, e.BlobTier = "BlobTierChanged", "SetBlobTier", "Cold"
-			e.PreviousInfo = []ocf.Pair{{Name: "PreviousTier", Value: "Hot"}}
-		}),
-		with(func(e *ocf.Event) {
-			e.EventType, e.API = "BlobAsyncOperationInitiated", "SetBlobTier"
-			e.AsyncOperationInfo = []ocf.Pair{{Name: "WasAsyncOperation", Value: "true"}, {Name: "DestinationTier", Value: "Hot"}}
-		}),
-		with(func(e *ocf.Event) { e.EventType, e.API = "BlobSomething", "UndeleteBlob" }),
-		with(func(e *ocf.Event) {
-			e.EventType, e.API, e.Subject, e.HasContentLength = "ContainerCreated", "CreateContainer", "/blobServices/default/containers/new", false
-		}),
-		with(func(e *ocf.Event) {
-			e.EventType = "BlobBrandNew"
-			e.Extra = []ocf.Pair{{Name: "z", Value: "1"}, {Name: "contentOffset", Value: "12"}}
-		}),
-		named("x/blobs/y"), named("/leading/"), named("100%25 #+?é😀\u2028"), named("q\"b\\t\tn\nr\rb\bf\f\x01\x7f"), named("bad\xff\xfeutf8"),
-	}
-}
 
 func TestGolden(t *testing.T) {
 	events := made()
@@ -126,7 +26,8 @@ func TestGolden(t *testing.T) {
 	var b bytes.Buffer
 	var r Record
 	for i := range events {
-		_, emit, err := enc.Append(nil, &r, &events[i], Position{Segment: "2020/05/27/1500", Shard: "00", Chunk: 1, Offset: 1488, Index: i})
+		_, emit, err := enc.Append(nil, &r, &events[i], source.Position{Segment: segment("2020/05/27/1500"), Chunk: 1,
+			Offset: 1488, Index: i})
 		if err != nil || !emit {
 			t.Fatalf("%+v: %v, %v", events[i], emit, err)
 		}
@@ -154,11 +55,12 @@ func TestGolden(t *testing.T) {
 
 // Every value is JSON that says what the event says, columns sorted, and the classification decides what is emitted.
 func TestValues(t *testing.T) {
-	for _, o := range []Options{everything, {Updated: true}, {KeyInValue: true, KeyFormat: KeyString, Events: EventsAll}, {KeyFormat: KeyJSONObject, Headers: HeadersNone, Events: EventsAll}} {
+	for _, o := range []Options{everything, {Updated: true}, {KeyInValue: true, KeyFormat: KeyString,
+		Events: EventsAll}, {KeyFormat: KeyJSONObject, Headers: HeadersNone, Events: EventsAll}} {
 		enc := encoder(t, o)
 		var r Record
 		for _, ev := range append(made(), realEvents(t)...) {
-			buf, emit, err := enc.Append([]byte("before"), &r, &ev, Position{})
+			buf, emit, err := enc.Append([]byte("before"), &r, &ev, source.Position{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -180,7 +82,8 @@ func TestValues(t *testing.T) {
 			if err := json.Unmarshal(r.Value, &v); err != nil {
 				t.Fatalf("%s: %v", r.Value, err)
 			}
-			if (v.After == nil) != (kind == Delete) || (v.Updated != "") != o.Updated || (v.Key != nil) != o.KeyInValue {
+			if (v.After == nil) != (kind == Delete) || (v.Updated != "") != o.Updated ||
+				(v.Key != nil) != o.KeyInValue {
 				t.Errorf("%+v: %s", o, r.Value)
 			}
 			if v.After != nil && (len(v.After) != 27 || v.After["event_id"] != ev.ID) {
@@ -195,9 +98,11 @@ func TestValues(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	ev := made()[0]
-	for f, want := range map[KeyFormat]string{KeyJSONArray: `["photos/a b.jpg"]`, KeyJSONObject: `{"path": "photos/a b.jpg"}`, KeyString: `photos/a b.jpg`} {
+	for f, want := range map[KeyFormat]string{KeyJSONArray: `["photos/a b.jpg"]`,
+		KeyJSONObject: `{"path": "photos/a b.jpg"}`, KeyString: `photos/a b.jpg`} {
 		var r Record
-		if _, _, err := encoder(t, Options{KeyFormat: f}).Append(nil, &r, &ev, Position{}); err != nil || string(r.Key) != want {
+		if _, _, err := encoder(t, Options{KeyFormat: f}).Append(nil, &r, &ev, source.Position{}); err != nil ||
+			string(r.Key) != want {
 			t.Errorf("%d: %s, %v", f, r.Key, err)
 		}
 	}
@@ -213,13 +118,14 @@ func TestBadEvents(t *testing.T) {
 		ev := made()[0]
 		change(&ev)
 		var r Record
-		if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err == nil || !strings.Contains(err.Error(), ev.ID) {
+		if _, _, err := encoder(t, everything).Append(nil, &r, &ev, source.Position{}); err == nil ||
+			!strings.Contains(err.Error(), ev.ID) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	control := ocf.Event{EventType: "Control", Subject: "/blobServices/default/containers//blobs/"}
 	var r Record
-	if _, emit, err := encoder(t, everything).Append(nil, &r, &control, Position{}); emit || err != nil {
+	if _, emit, err := encoder(t, everything).Append(nil, &r, &control, source.Position{}); emit || err != nil {
 		t.Errorf("Control: %v, %v", emit, err)
 	}
 }
@@ -227,7 +133,7 @@ func TestBadEvents(t *testing.T) {
 func TestUpdated(t *testing.T) {
 	ev := made()[0]
 	var r Record
-	if _, _, err := encoder(t, everything).Append(nil, &r, &ev, Position{}); err != nil {
+	if _, _, err := encoder(t, everything).Append(nil, &r, &ev, source.Position{}); err != nil {
 		t.Fatal(err)
 	}
 	// 2025-10-05T06:07:08.0000001Z, and 0x58eb1f = 5827359
@@ -292,19 +198,6 @@ func FuzzTimestamp(f *testing.F) {
 	})
 }
 
-func FuzzPosition(f *testing.F) {
-	f.Add("2020/05/27/1500/00/00001/1488/3")
-	f.Fuzz(func(t *testing.T, s string) {
-		p, err := ParsePosition(s)
-		if err != nil || p.Chunk < 0 {
-			return
-		}
-		if back, err := ParsePosition(p.String()); err != nil || !reflect.DeepEqual(back, p) {
-			t.Errorf("%q: %+v, %+v, %v", s, p, back, err)
-		}
-	})
-}
-
 // encoding/json writes the same values, without key and headers.
 func BenchmarkEncodingJSON(b *testing.B) {
 	type value struct {
@@ -323,11 +216,14 @@ func BenchmarkEncodingJSON(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
-			if _, err := json.Marshal(value{Key: []string{path}, Updated: Timestamp{wall, logical(e.Sequencer)}.String(), Row: wholeRow{
-				Account: account(e.Topic), API: e.API, Blob: blob, BlobType: e.BlobType, ClientRequestID: e.ClientRequestID, Container: container,
-				ContentLength: e.ContentLength, ContentType: e.ContentType, ETag: e.ETag, EventID: e.ID, EventTime: e.EventTime, EventType: e.EventType,
-				Path: path, RequestID: e.RequestID, SchemaVersion: e.SchemaVersion, Sequencer: e.Sequencer,
-			}}); err != nil {
+			if _, err := json.Marshal(value{Key: []string{path},
+				Updated: Timestamp{wall, logical(e.Sequencer)}.String(), Row: wholeRow{
+					Account: account(e.Topic), API: e.API, Blob: blob, BlobType: e.BlobType,
+					ClientRequestID: e.ClientRequestID, Container: container,
+					ContentLength: e.ContentLength, ContentType: e.ContentType, ETag: e.ETag, EventID: e.ID,
+					EventTime: e.EventTime, EventType: e.EventType,
+					Path: path, RequestID: e.RequestID, SchemaVersion: e.SchemaVersion, Sequencer: e.Sequencer,
+				}}); err != nil {
 				b.Fatal(err)
 			}
 		}

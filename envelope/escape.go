@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxTopic is the length of a topic's name at most, in bytes.
+// maxTopic is the maximum length of a topic's name, in bytes.
 const maxTopic = 249
 
-// escaped matches what an escape looks like. In a name such text is escaped itself, so that escaping can be undone.
+// escaped matches an escape. Such text in a name is itself escaped, so that escaping can be undone.
 var escaped = regexp.MustCompile(`_u[0-9a-fA-F]{2,8}_`)
 
-// KafkaName escapes what a topic can't be called as CockroachDB does: _u, the rune in hexadecimal, _. What is longer than
-// 249 bytes is cut.
+// KafkaName escapes the characters that a topic's name can't have, as CockroachDB does: _u, the rune in hexadecimal, _.
+// It cuts the result at 249 bytes.
 func KafkaName(s string) string {
 	if s == "." || s == ".." {
 		return strings.Repeat("_u002e_", len(s))
@@ -27,7 +27,7 @@ func escapeTopic(s string) string {
 	return escapeName(s, func(r rune) bool { return alphanumeric(r) || r == '_' || r == '.' || r == '-' })
 }
 
-// AvroName escapes what a name in Avro can't hold as CockroachDB does.
+// AvroName escapes the characters that a name in Avro can't have, as CockroachDB does.
 func AvroName(s string) string {
 	s = escapeName(s, func(r rune) bool { return alphanumeric(r) || r == '_' })
 	if s != "" && s[0] >= '0' && s[0] <= '9' {

@@ -8,7 +8,7 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// EventTime returns when an event happened, to the millisecond, as records have it.
+// EventTime returns when an event happened, to the millisecond, like the timestamp of its record.
 func EventTime(ev *ocf.Event) (time.Time, error) {
 	ns, err := parseTime(ev.EventTime)
 	if err != nil {
@@ -20,7 +20,8 @@ func EventTime(ev *ocf.Event) (time.Time, error) {
 // parseTime parses an event's time. The service writes 2006-01-02T15:04:05.0000000Z always, which is read without
 // time.Parse; anything else goes through it.
 func parseTime(s string) (ns int64, err error) {
-	if len(s) == len("2006-01-02T15:04:05.0000000Z") && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' && s[16] == ':' && s[19] == '.' && s[27] == 'Z' {
+	if len(s) == len("2006-01-02T15:04:05.0000000Z") && s[4] == '-' && s[7] == '-' && s[10] == 'T' && s[13] == ':' &&
+		s[16] == ':' && s[19] == '.' && s[27] == 'Z' {
 		year, ok1 := digits(s[0:4])
 		month, ok2 := digits(s[5:7])
 		day, ok3 := digits(s[8:10])

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
 
@@ -12,12 +13,13 @@ import (
 func TestExcludeColumns(t *testing.T) {
 	ev := made()[3] // with tags
 	ev.ClientRequestID, ev.RequestID, ev.ETag = "personal-client", "personal-request", "kept-etag"
-	ev.BlobTagsUpdated = []ocf.TagSet{{Name: "current", Tags: []ocf.Pair{{Name: "personal-tag", Value: "personal-value"}}}}
+	ev.BlobTagsUpdated = []ocf.TagSet{{Name: "current",
+		Tags: []ocf.Pair{{Name: "personal-tag", Value: "personal-value"}}}}
 	for _, f := range forms() {
 		f.o.Exclude = []string{"client_request_id", "request_id", "blob_tags_updated", "account"}
 		e := encoder(t, f.o)
 		var r Record
-		if _, _, err := e.Append(nil, &r, &ev, Position{Segment: "2025/10/05/0600", Shard: "00"}); err != nil {
+		if _, _, err := e.Append(nil, &r, &ev, source.Position{Segment: segment("2025/10/05/0600")}); err != nil {
 			t.Fatal(err)
 		}
 		if bytes.Contains(r.Value, []byte("personal")) || bytes.Contains(r.Value, []byte("client_request_id")) {

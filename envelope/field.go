@@ -8,7 +8,7 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// row is what columns take their values from: an event, and what was found in it.
+// row is the source of the values of columns: an event, and what was parsed from it.
 type row struct {
 	ev                       *ocf.Event
 	account, container, blob string
@@ -20,7 +20,7 @@ type row struct {
 	told                     bool   // something
 }
 
-// field is the type of a column, and where its value is found. Everything may be null; it is where the feed has nothing.
+// field is the type of a column, and the way to its value. Every value may be null, and is where the feed has none.
 type field interface {
 	json(b []byte, r *row) []byte
 	avro(b []byte, r *row) []byte // a union of null and the type
@@ -32,7 +32,7 @@ type field interface {
 type column struct {
 	name string
 	field
-	required bool // never null: only Kafka Connect's schema tells
+	required bool // never null; only Kafka Connect's schema says so
 }
 
 // names are the names of the records that a schema has defined.

@@ -7,8 +7,8 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// Filter selects events. An empty list selects all. Control events and events that name no blob pass: what becomes of
-// them is the encoder's to say.
+// Filter selects events. An empty list selects all. Control events and events without a blob pass: the encoder decides
+// about them.
 type Filter struct {
 	From, To Timestamp // of "updated", both inclusive; zero: no limit
 
@@ -19,9 +19,10 @@ type Filter struct {
 	BlobTypes                     []string
 }
 
-// Match reports whether ev is selected. Where its time is needed and can't be read, that is an error.
+// Match reports whether ev is selected. It fails if it needs the event's time and can't parse it.
 func (f *Filter) Match(ev *ocf.Event) (bool, error) {
-	if len(f.EventTypes) > 0 && !slices.Contains(f.EventTypes, ev.EventType) || slices.Contains(f.ExcludeEventTypes, ev.EventType) ||
+	if len(f.EventTypes) > 0 && !slices.Contains(f.EventTypes, ev.EventType) ||
+		slices.Contains(f.ExcludeEventTypes, ev.EventType) ||
 		len(f.BlobTypes) > 0 && !slices.Contains(f.BlobTypes, ev.BlobType) {
 		return false, nil
 	}
@@ -43,7 +44,8 @@ func (f *Filter) Match(ev *ocf.Event) (bool, error) {
 }
 
 func (f *Filter) path(container, blob string) bool {
-	if len(f.Containers) > 0 && !slices.Contains(f.Containers, container) || slices.Contains(f.ExcludeContainers, container) {
+	if len(f.Containers) > 0 && !slices.Contains(f.Containers, container) ||
+		slices.Contains(f.ExcludeContainers, container) {
 		return false
 	}
 	begins := func(p string) bool { // "container/blob" begins with p, without making it
@@ -53,12 +55,14 @@ func (f *Filter) path(container, blob string) bool {
 		return strings.HasPrefix(container, p)
 	}
 	ends := func(s string) bool { return strings.HasSuffix(blob, s) }
-	return (len(f.Prefixes) == 0 || slices.ContainsFunc(f.Prefixes, begins)) && !slices.ContainsFunc(f.ExcludePrefixes, begins) &&
+	return (len(f.Prefixes) == 0 || slices.ContainsFunc(f.Prefixes, begins)) && !slices.ContainsFunc(f.ExcludePrefixes,
+		begins) &&
 		(len(f.Suffixes) == 0 || slices.ContainsFunc(f.Suffixes, ends)) && !slices.ContainsFunc(f.ExcludeSuffixes, ends)
 }
 
 // Active reports whether the filter may leave anything out.
 func (f *Filter) Active() bool {
-	return f.From != (Timestamp{}) || f.To != (Timestamp{}) || len(f.Containers)+len(f.ExcludeContainers)+len(f.Prefixes)+len(f.ExcludePrefixes)+
-		len(f.Suffixes)+len(f.ExcludeSuffixes)+len(f.EventTypes)+len(f.ExcludeEventTypes)+len(f.BlobTypes) > 0
+	return f.From != (Timestamp{}) || f.To != (Timestamp{}) ||
+		len(f.Containers)+len(f.ExcludeContainers)+len(f.Prefixes)+len(f.ExcludePrefixes)+
+			len(f.Suffixes)+len(f.ExcludeSuffixes)+len(f.EventTypes)+len(f.ExcludeEventTypes)+len(f.BlobTypes) > 0
 }

@@ -8,7 +8,8 @@ import (
 
 func TestFilter(t *testing.T) {
 	ev := ocf.Event{
-		Subject: "/blobServices/default/containers/photos/blobs/2026/a b.jpg", EventType: "BlobCreated", BlobType: "BlockBlob",
+		Subject: "/blobServices/default/containers/photos/blobs/2026/a b.jpg", EventType: "BlobCreated",
+		BlobType:  "BlockBlob",
 		EventTime: "2026-01-01T00:00:00.0000001Z", Sequencer: "05",
 	}
 	at := Timestamp{Wall: 1767225600000000100, Logical: 5}

@@ -10,13 +10,13 @@ const typePrefix = "Microsoft.Storage."
 var specVersion = []byte("1.0")
 
 // cloudEventNames are the headers of every record, in their order.
-var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated", "sequence", "position"}
+var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated",
+	"sequence", "position"}
 
-// markerNames are the headers of markers. By these consumers tell markers from records, and what markers promise.
+// markerNames are the headers of markers. Consumers recognize markers by them, and read what a marker promises.
 var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
 
-// reserved reports whether a header is the bridge's: one that it writes, or may write as a later version of CloudEvents
-// or of this program.
+// reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
 func reserved(name string) bool {
 	return strings.HasPrefix(name, "ce_") || name == "epoch" ||
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)

@@ -7,7 +7,7 @@ import (
 
 const hex = "0123456789abcdef"
 
-// plain says which bytes stand for themselves in a JSON string.
+// plain says which bytes need no escape in a JSON string.
 var plain = func() (t [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
@@ -15,9 +15,9 @@ var plain = func() (t [256]bool) {
 	return t
 }()
 
-// allPlain says whether the eight bytes of x all stand for themselves. In one of the terms a byte's highest bit is set by
-// what is not plain; above ASCII it is set in one of the last two. A byte borrows from the next only if it is not plain
-// itself.
+// allPlain says whether the eight bytes of x all stand for themselves. In one of the terms a byte's highest bit is set
+// by what is not plain; above ASCII it is set in one of the last two. A byte borrows from the next only if it is not
+// plain itself.
 func allPlain(x uint64) bool {
 	const each, high = 0x0101010101010101, 0x8080808080808080
 	quote, backslash := x^each*'"', x^each*'\\'

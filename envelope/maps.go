@@ -61,7 +61,7 @@ func avroProperty(b []byte, c ocf.PropertyChange) []byte {
 	return appendAvroString(append(b, present), c.Previous)
 }
 
-// No tags are an empty map: all were removed, which null would not say.
+// No tags are an empty map, which says that all were removed. Null would not.
 
 func jsonTags(b []byte, s ocf.TagSet) []byte {
 	if len(s.Tags) == 0 {
@@ -77,9 +77,9 @@ func avroTags(b []byte, s ocf.TagSet) []byte {
 	return appendBlocks(b, s.Tags, pairName, avroPair)
 }
 
-// appendObject appends a map as an object, its keys sorted; null if it is empty. Of a key that is there twice the last
-// one counts, as in Avro maps. The entries are sorted in place: the event is the encoder's while it encodes, and order
-// means nothing in a map.
+// appendObject appends a map as an object with sorted keys, or null if it is empty. The last one of equal keys counts,
+// as in Avro maps. It sorts the entries in place: the event belongs to the encoder while it encodes, and a map has no
+// order.
 func appendObject[T any](b []byte, entries []T, name func(T) string, value func([]byte, T) []byte) []byte {
 	if len(entries) == 0 {
 		return append(b, null...)
@@ -131,5 +131,6 @@ func sortEntries[T any](entries []T, name func(T) string) {
 func mapOf(values string) string { return `{"type":"map","values":` + values + `}` }
 
 func connectMap(optional bool, values string) string {
-	return `"keys": {` + connectType(false, "string") + `}, ` + connectType(optional, "map") + `, "values": {` + values + `}`
+	return `"keys": {` + connectType(false, "string") + `}, ` + connectType(optional, "map") + `, "values": {` +
+		values + `}`
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"time"
+
+	"blobfeed/internal/topicname"
 )
 
 // Resolved returns a marker: no record with an updated time at or below ts follows it on its partition. It is the zero
@@ -17,16 +19,17 @@ func (e *Encoder) Resolved(ts Timestamp) Record {
 		value := e.resolvedIn().marker(e.markerHead[:len(e.markerHead):len(e.markerHead)], string(text))
 		return e.marker(ts, text, value)
 	case e.tail != nil: // Kafka Connect takes no value without a schema where it takes one with
-		return e.marker(ts, text, fmt.Appendf(nil, `{"payload": {"resolved":"%s"}, "schema": {%s}}`, text, e.resolvedIn().connect(false)))
+		return e.marker(ts, text, fmt.Appendf(nil, `{"payload": {"resolved":"%s"}, "schema": {%s}}`, text,
+			e.resolvedIn().connect(false)))
 	case e.o.Envelope == Wrapped || e.o.Envelope == Enriched || e.o.Markers == MarkersTopic:
 		return e.marker(ts, text, fmt.Appendf(nil, `{"resolved":"%s"}`, text))
 	}
 	return e.marker(ts, text, fmt.Appendf(nil, `{"__crdb__":{"resolved":"%s"}}`, text))
 }
 
-// ResolvedUpTo returns the marker of a partition for the topic of markers: the records of the data topic's partition with
-// an updated time at or below ts have offsets below end. Who reads two topics can't tell otherwise how far it has to be
-// in the one.
+// ResolvedUpTo returns the marker of a partition for the topic of markers: the records of the data topic's partition
+// with an updated time at or below ts have offsets below end. A consumer of both topics needs that offset to know how
+// far to read the data topic.
 func (e *Encoder) ResolvedUpTo(ts Timestamp, partition int32, end int64) Record {
 	r := e.Resolved(ts)
 	if e.o.Format == Avro { // behind the time, and null in Resolved
@@ -51,8 +54,8 @@ func (e *Encoder) marker(ts Timestamp, text, value []byte) Record {
 	return r
 }
 
-// resolvedIn is the record that markers are. Those among the data are like it, with one schema for both: of two in one
-// subject, readers that ask for the latest would get either.
+// resolvedIn is the record of markers. Markers among the data share the schema of the data: with two schemas in one
+// subject, a reader that asks for the latest one could get either.
 func (e *Encoder) resolvedIn() *record {
 	if e.o.Markers == MarkersInline && e.o.Format == Avro {
 		return e.value
@@ -62,6 +65,6 @@ func (e *Encoder) resolvedIn() *record {
 		columns = append(columns, e.table.upTo...)
 	}
 	f := newRecord(e.table.name+"_envelope", columns, same)
-	f.connectName = e.o.Topic + ".resolved"
+	f.connectName = topicname.Markers(e.o.Topic)
 	return f
 }

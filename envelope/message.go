@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// envelopeName ends the full name of the enriched envelope's record: Debezium's transformations take no other.
+// envelopeName ends the full name of the enriched envelope's record. Debezium's transformations accept no other name.
 const envelopeName = "Envelope"
 
-// message returns the record that is the value; nil if every value is empty. Columns are in Avro's order: CockroachDB's,
-// before all what it has not.
+// message returns the record that is the value; nil if every value is empty. Columns are in Avro's order:
+// CockroachDB's, then those that CockroachDB lacks.
 func (o *Options) message(t *table) *record {
 	if o.Format == JSON {
 		switch o.Envelope {
@@ -35,8 +35,11 @@ func (o *Options) message(t *table) *record {
 	m.add(o.Envelope == Bare, "record", o.bare(t))
 	if o.Envelope == Enriched {
 		m.add(o.Properties&Source != 0, "source", o.source(t))
-		m = append(m, column{name: "ts_ns", field: integer(madeAt), required: true}, column{name: "op", field: text(op), required: true},
-			column{name: "ts_ms", field: integer(func(r *row) (int64, bool) { return r.now / int64(time.Millisecond), true }), required: true})
+		m = append(m, column{name: "ts_ns", field: integer(madeAt), required: true},
+			column{name: "op", field: text(op), required: true},
+			column{name: "ts_ms", field: integer(func(r *row) (int64, bool) {
+				return r.now / int64(time.Millisecond), true
+			}), required: true})
 	}
 	m.add(o.KeyInValue, "key", o.key(t))
 	m.add(o.TopicInValue, "topic", text(func(*row) string { return o.Topic }))
@@ -69,7 +72,8 @@ func (o *Options) part(t *table, name string, c []column, of func(*row) *row) *r
 	return f
 }
 
-// before is that of the enriched envelope. With Avro it always has all columns: readers want one type before and after.
+// before is the field of the enriched envelope. With Avro it has all columns: readers want one type for before and
+// after.
 func (o *Options) before(t *table) *record {
 	switch {
 	case o.Diff || o.Before == BeforeFull:
@@ -80,7 +84,7 @@ func (o *Options) before(t *table) *record {
 	return o.part(t, "before", t.key, existedBefore)
 }
 
-// bare is the row of the bare envelope. That of a deletion is no null, but has the key only.
+// bare is the row of the bare envelope. For a deletion it is not null, but has the key only.
 func (o *Options) bare(t *table) *record {
 	f := newRecord(t.name, t.columns, same)
 	f.deleted = newRecord(t.name, onlyKey(t.columns, t.key), same)
@@ -116,7 +120,9 @@ func (o *Options) key(t *table) field {
 func (o *Options) source(t *table) *record {
 	c := columns(slices.Clone(t.source))
 	c.add(o.Updated, "ts_hlc", ascii(hlc))
-	c.add(o.Updated, "ts_ms", integer(func(r *row) (int64, bool) { return r.updated.Wall / int64(time.Millisecond), true }))
+	c.add(o.Updated, "ts_ms", integer(func(r *row) (int64, bool) {
+		return r.updated.Wall / int64(time.Millisecond), true
+	}))
 	c.add(o.Updated, "ts_ns", integer(func(r *row) (int64, bool) { return r.updated.Wall, true }))
 	c.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(hlc))
 	slices.SortFunc(c, func(a, b column) int { return cmp.Compare(a.name, b.name) })

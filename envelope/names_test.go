@@ -11,15 +11,19 @@ import (
 	"blobfeed/source/ocf"
 )
 
-func TestChecklist36_NamesAreVerbatim(t *testing.T) {
-	for _, name := range []string{"a", "a b", "x/blobs/y", "blobs/x", "/blobs/", "/leading", "//two", "trailing/", "/", "100%25", "%2F", "%", "a+b", "a#b", "a?b=c&d", `back\slash`, `"quoted"`,
-		"../up", "tab\tnew\nline", "ünï😀", "e\u0301", "\u2028", "<&>", strings.Repeat("n", 1024), "$blobchangefeed", "containers/c/blobs/b"} {
+func TestNamesAreVerbatim(t *testing.T) {
+	for _, name := range []string{"a", "a b", "x/blobs/y", "blobs/x", "/blobs/", "/leading", "//two", "trailing/", "/",
+		"100%25", "%2F", "%", "a+b", "a#b", "a?b=c&d", `back\slash`, `"quoted"`,
+		"../up", "tab\tnew\nline", "ünï😀", "e\u0301", "\u2028", "<&>", strings.Repeat("n", 1024), "$blobchangefeed",
+		"containers/c/blobs/b"} {
 		ev := changed(func(e *ocf.Event) {
-			e.Subject, e.URL = "/blobServices/default/containers/photos/blobs/"+name, "https://acct.blob.core.windows.net/photos/other%20name"
+			e.Subject, e.URL = "/blobServices/default/containers/photos/blobs/"+
+				name, "https://acct.blob.core.windows.net/photos/other%20name"
 		})
 		for _, format := range []KeyFormat{KeyJSONArray, KeyJSONObject, KeyString} {
 			r, v, emit := encoded(t, Options{Events: state, KeyInValue: true, KeyFormat: format}, ev)
-			if !emit || v.After["blob"] != name || v.After["container"] != "photos" || v.After["path"] != "photos/"+name || !slices.Equal(v.Key, []string{"photos/" + name}) {
+			if !emit || v.After["blob"] != name || v.After["container"] != "photos" ||
+				v.After["path"] != "photos/"+name || !slices.Equal(v.Key, []string{"photos/" + name}) {
 				t.Errorf("%q: %v, %v", name, v.Key, v.After)
 			}
 			var array []string
@@ -33,19 +37,24 @@ func TestChecklist36_NamesAreVerbatim(t *testing.T) {
 		}
 	}
 	// Bytes that are no text: no error, and in a string key they are as they were.
-	if r, _, emit := encoded(t, Options{KeyFormat: KeyString}, changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/c/blobs/\xff\xfe" })); !emit || string(r.Key) != "c/\xff\xfe" {
+	if r, _, emit := encoded(t, Options{KeyFormat: KeyString},
+		changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/c/blobs/\xff\xfe" })); !emit ||
+		string(r.Key) != "c/\xff\xfe" {
 		t.Errorf("%v, %q", emit, r.Key)
 	}
 }
 
-func TestChecklist37_SpecialContainers(t *testing.T) {
+func TestSpecialContainers(t *testing.T) {
 	for _, container := range []string{"$root", "$web", "$logs", "$blobchangefeed", "a-b-c", "blobs"} {
-		ev := changed(func(e *ocf.Event) { e.Subject = "/blobServices/default/containers/" + container + "/blobs/index.html" })
+		ev := changed(func(e *ocf.Event) {
+			e.Subject = "/blobServices/default/containers/" + container + "/blobs/index.html"
+		})
 		r, v, emit := encoded(t, Options{KeyFormat: KeyString}, ev)
 		if !emit || string(r.Key) != container+"/index.html" || v.After["container"] != container {
 			t.Errorf("%s: %v, %s", container, emit, r.Key)
 		}
-		for filter, want := range map[*Filter]bool{{Containers: []string{container}}: true, {ExcludeContainers: []string{container}}: false, {Containers: []string{"web"}}: false} {
+		for filter, want := range map[*Filter]bool{{Containers: []string{container}}: true,
+			{ExcludeContainers: []string{container}}: false, {Containers: []string{"web"}}: false} {
 			if match, err := filter.Match(&ev); err != nil || match != want {
 				t.Errorf("%s by %+v: %v, %v", container, filter, match, err)
 			}
@@ -53,7 +62,7 @@ func TestChecklist37_SpecialContainers(t *testing.T) {
 	}
 }
 
-func TestChecklist38_TextsAreNotParsed(t *testing.T) {
+func TestTextsAreNotParsed(t *testing.T) {
 	for _, text := range []string{"PowerShell upload #1", "{not-a-guid}", "0", "null", ""} {
 		_, v, emit := encoded(t, Options{}, changed(func(e *ocf.Event) {
 			e.ClientRequestID, e.RequestID, e.ID, e.ETag, e.Sequencer = text, text, text, text, text
@@ -67,11 +76,12 @@ func TestChecklist38_TextsAreNotParsed(t *testing.T) {
 }
 
 // Nothing is taken from the url; without one the record has all but it.
-func TestChecklist39_URLMayBeEmpty(t *testing.T) {
+func TestURLMayBeEmpty(t *testing.T) {
 	with := changed(func(e *ocf.Event) { e.URL = "https://acct.blob.core.windows.net/x/y" })
 	r1, v1, _ := encoded(t, everything, with)
 	r2, v2, emit := encoded(t, everything, changed(func(e *ocf.Event) { e.URL = "" }))
-	if !emit || !bytes.Equal(r1.Key, r2.Key) || v2.After["url"] != nil || v1.After["url"] != with.URL || v2.After["account"] != "simacct" || v2.After["path"] != "photos/a b.jpg" {
+	if !emit || !bytes.Equal(r1.Key, r2.Key) || v2.After["url"] != nil || v1.After["url"] != with.URL ||
+		v2.After["account"] != "simacct" || v2.After["path"] != "photos/a b.jpg" {
 		t.Errorf("%v, %s", emit, r2.Value)
 	}
 	v1.After["url"] = nil

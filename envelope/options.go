@@ -15,13 +15,13 @@ const (
 	Avro        // Confluent's: a zero byte, the schema's id, the body
 )
 
-// Envelope is what is around the row.
+// Envelope is the form of values around the row.
 type Envelope uint8
 
 // The envelopes.
 const (
 	Wrapped  Envelope = iota // {"after": row, …}
-	Bare                     // the row with "__crdb__" in it; of a deletion the row with nothing but its identity
+	Bare                     // the row with "__crdb__" in it; for a deletion only the identity of the row
 	Row                      // the row with "__crdb__" in it
 	KeyOnly                  // an empty value
 	Enriched                 // Debezium's: before, after, op, source
@@ -68,14 +68,14 @@ const (
 	Schema                        // Kafka Connect's schema, in every value
 )
 
-// Before is what the enriched envelope tells of the row before an update or a deletion. Debezium's readers want it.
+// Before is what the enriched envelope says about the row before an update or a deletion, as Debezium's readers want.
 type Before uint8
 
 // The forms.
 const (
 	BeforeKey  Before = iota // its key
 	BeforeNone               // nothing, there is no such field
-	BeforeFull               // what the event tells of it
+	BeforeFull               // what the event says about it
 )
 
 // Deletes is the value of a deletion.
@@ -139,14 +139,14 @@ type Options struct {
 	Now func() int64
 }
 
-// Defaults returns what is on where nothing is said. It is valid, but for a topic and functions.
+// Defaults returns the default options. They are valid except that the topic and the functions are missing.
 func Defaults(f Format, e Envelope) Options {
 	o := Options{Format: f, Envelope: e}
 	o.Updated = e == Wrapped || e == Enriched || f == JSON && e != KeyOnly
 	o.KeyInValue = e == Wrapped || e == Enriched || e == Bare
 	switch e {
 	case Row:
-		o.Deletes = DeletesTombstone // it has no other form but the empty value, which readers take for an update
+		o.Deletes = DeletesTombstone // its only other form is the empty value, which readers take for an update
 	case Enriched:
 		o.Properties = Source
 		o.Markers = MarkersTopic // readers of Debezium's messages fail on others
@@ -180,7 +180,7 @@ func name[T ~uint8](names []string, v T) string {
 func parse[T ~uint8](names []string, text []byte, v *T) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {
-		return fmt.Errorf("%q is none of %s", text, strings.Join(names, ", "))
+		return fmt.Errorf("invalid value %q: want one of %s", text, strings.Join(names, ", "))
 	}
 	*v = T(i)
 	return nil

@@ -12,8 +12,8 @@ type record struct {
 	name, namespace string // in Avro
 	connectName     string
 	columns         []column        // in Avro's order
-	of              func(*row) *row // whose columns they are; nil: the record is null
-	deleted         *record         // what to write of a deletion; nil: the same
+	of              func(*row) *row // the row of the columns; nil: the record is null
+	deleted         *record         // what to write for a deletion; nil: the same
 
 	sorted []column // in JSON's order
 	leads  []string // what comes before their values

@@ -1,6 +1,10 @@
 package envelope
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"blobfeed/internal/topicname"
+)
 
 // Subject is a schema, and the subject of the registry that it belongs to.
 type Subject struct {
@@ -35,15 +39,15 @@ func (e *Encoder) schemas() (s []Subject) {
 func (e *Encoder) keySubject() string   { return e.o.Topic + "-key" }
 func (e *Encoder) valueSubject() string { return e.o.Topic + "-value" }
 
-// markerSubject is the topic's own where markers are in it.
+// markerSubject is the subject of the topic itself if markers are in it.
 func (e *Encoder) markerSubject() string {
 	if e.o.Markers == MarkersTopic {
-		return e.o.Topic + ".resolved-value"
+		return topicname.Markers(e.o.Topic) + "-value"
 	}
 	return e.valueSubject()
 }
 
-// setIDs puts the ids of the schemas in front of what is written with them.
+// setIDs puts the id of its schema in front of each value.
 func (e *Encoder) setIDs(ids map[string]int) {
 	e.keyHead = confluent(ids[e.keySubject()])
 	if e.o.Format == Avro {
@@ -52,8 +56,8 @@ func (e *Encoder) setIDs(ids map[string]int) {
 	}
 }
 
-// KeyID is the id of the schema that keys are written with, 0 where they have none. It is part of the key, so another one
-// moves keys to other partitions.
+// KeyID is the id of the schema of keys, or 0 if they have none. It is part of the key, so another id moves keys to
+// other partitions.
 func (e *Encoder) KeyID() int {
 	if e.o.KeyFormat != KeyAvro {
 		return 0

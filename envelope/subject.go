@@ -48,7 +48,7 @@ const (
 	Control
 )
 
-// Classify tells what an event does. A type it does not know is Other: it must not change a row.
+// Classify returns what an event does. An unknown type is Other: it must not change a row.
 func Classify(ev *ocf.Event) Kind {
 	if ev.EventType == "Control" {
 		return Control
@@ -57,7 +57,7 @@ func Classify(ev *ocf.Event) Kind {
 		return Other
 	}
 	if ev.API == "UndeleteBlob" {
-		return Upsert // under whatever type: that is nowhere documented
+		return Upsert // with any type, since the documentation does not say which
 	}
 	switch ev.EventType {
 	case "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobTagsUpdated":
@@ -71,9 +71,8 @@ func Classify(ev *ocf.Event) Kind {
 	return Other
 }
 
-// ofOldVersion reports whether a deletion says that it is of a version that was not the current one: it names a later
-// one. Versions are the times of their writes. Without a later one it can't be known, and the deletion counts as the
-// blob's.
+// ofOldVersion reports whether a deletion is of a version that was not the current one: the event names a later
+// version. Versions are the times of their writes. If the event names no later one, the deletion counts as the blob's.
 func ofOldVersion(ev *ocf.Event) bool {
 	if ev.BlobVersion == "" {
 		return false // the account keeps no versions

@@ -9,7 +9,7 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// Topics gives each event its topic. It is safe for concurrent use.
+// Topics chooses the topic of each event. It is safe for concurrent use.
 type Topics struct {
 	template               string
 	account                string
@@ -26,9 +26,9 @@ type Topics struct {
 // origin is what the template is filled with, but for what it does not name.
 type origin struct{ account, container string }
 
-// fills matches the names that Azure allows for accounts and containers. Only these fill a template. They hold no
-// dot, so no
-// container has a topic that is another one's topic of markers, and no underscore, which Kafka's own topics begin with.
+// fills matches the names that Azure allows for accounts and containers. Only these fill a template. They have no dot,
+// so no container's topic is the topic of markers of another one. They have no underscore, which Kafka's internal
+// topics begin with.
 var fills = regexp.MustCompile(`^\$?[A-Za-z0-9-]+$`)
 
 // filled matches such a name in the name of a topic, where a dollar sign is escaped.
@@ -39,7 +39,7 @@ const filled = `(_u0024_)?[A-Za-z0-9-]+`
 func NewTopics(template, account string) (*Topics, error) {
 	rest := strings.NewReplacer("{account}", "", "{container}", "").Replace(template)
 	if template == "" || strings.ContainsAny(rest, "{}") {
-		return nil, fmt.Errorf("topic %q: want a name, in which {account} and {container} may stand", template)
+		return nil, fmt.Errorf("topic %q: want a name, which may contain {account} and {container}", template)
 	}
 	t := &Topics{template: template, account: account, names: map[origin]string{}, owner: map[string]origin{}}
 	t.byAccount, t.byContainer = strings.Contains(template, "{account}"), strings.Contains(template, "{container}")
@@ -58,8 +58,8 @@ func NewTopics(template, account string) (*Topics, error) {
 	return t, nil
 }
 
-// Meets reports whether the events of some account and container go to the topic of that name. Where the template names
-// one of them twice it may err, and then says yes.
+// Meets reports whether the events of some account and container go to the topic of that name. For a template that
+// repeats a field it may wrongly say yes.
 func (t *Topics) Meets(name string) bool {
 	return t.constant == name || t.constant == "" && t.shape.MatchString(name)
 }
@@ -71,14 +71,15 @@ func (t *Topics) Prefixed() bool { return t.literal != "" }
 // Constant returns the topic if it is the same for all events.
 func (t *Topics) Constant() (name string, ok bool) { return t.constant, t.constant != "" }
 
-// Of returns the topic of an event. It is an error if the event names no container where one is needed, or Name fails.
+// Of returns the topic of an event. It fails if the template needs a container and the event has none, or if Name
+// fails.
 func (t *Topics) Of(ev *ocf.Event) (string, error) {
 	if t.constant != "" {
 		return t.constant, nil
 	}
 	container, _, ok := subject(ev.Subject)
 	if !ok {
-		return "", eventError(ev, fmt.Errorf("subject %.200q names no blob", ev.Subject))
+		return "", eventError(ev, fmt.Errorf("subject %.200q does not name a blob", ev.Subject))
 	}
 	name := account(ev.Topic)
 	if name == "" {
@@ -87,10 +88,8 @@ func (t *Topics) Of(ev *ocf.Event) (string, error) {
 	return t.Name(name, container)
 }
 
-// Name returns the topic of the events of a container. It is an error if Azure allows no such name, or if that is the
-// topic of other events, too, that the template means to keep apart: names are cut at 249 bytes, and what is left may
-// be
-// the same.
+// Name returns the topic of the events of a container. It fails if Azure does not allow the container's name, or if
+// another container that the template keeps apart has the same topic: names are cut at 249 bytes.
 func (t *Topics) Name(account, container string) (string, error) {
 	o := origin{account, container}
 	if !t.byAccount {
@@ -106,20 +105,20 @@ func (t *Topics) Name(account, container string) (string, error) {
 		return name, nil
 	}
 	if len(account)+len(container) > maxTopic { // Azure's have 24 and 63 bytes
-		return "", fmt.Errorf("account %.100q and container %.100q are too long for names of Azure's", account,
+		return "", fmt.Errorf("account %.100q and container %.100q are too long for Azure", account,
 			container)
 	}
 	o = origin{strings.Clone(o.account), strings.Clone(o.container)} // a part of an event keeps its block in memory
 	for what, part := range map[string]string{"account": o.account, "container": o.container} {
 		if part != "" && !fills.MatchString(part) {
-			return "", fmt.Errorf("%s %q: Azure allows no such name, so it names no topic", what, part)
+			return "", fmt.Errorf("%s %q: Azure does not allow this name", what, part)
 		}
 	}
 	name = KafkaName(strings.NewReplacer("{account}", o.account, "{container}", o.container).Replace(t.template))
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if other, taken := t.owner[name]; taken && other != o {
-		return "", fmt.Errorf("topic %s: both %s and %s go there by %q", name, other, o, t.template)
+		return "", fmt.Errorf("topic %s: both %s and %s would go there with %q", name, other, o, t.template)
 	}
 	t.names[o], t.owner[name] = name, o
 	return name, nil

@@ -115,7 +115,8 @@ func TestTopicCollisions(t *testing.T) {
 		if err != nil || len(first) > maxTopic {
 			t.Errorf("%s: %s, %v", c.template, first, err)
 		}
-		if _, err := topics.Name(c.b[0], c.b[1]); (err != nil) != c.collide || err != nil && !strings.Contains(err.Error(), first) {
+		if _, err := topics.Name(c.b[0], c.b[1]); (err != nil) != c.collide ||
+			err != nil && !strings.Contains(err.Error(), first) {
 			t.Errorf("%s: %v", c.template, err)
 		}
 		if again, err := topics.Name(c.a[0], c.a[1]); again != first || err != nil {

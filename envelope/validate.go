@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Validate returns every reason why there is no encoder for these options, but for a missing topic or function. What
-// CockroachDB refuses is refused in its words; what it would silently ignore is refused, too.
+// Validate returns every reason why these options are invalid, except a missing topic or function. It rejects what
+// CockroachDB rejects, in CockroachDB's words, and also what CockroachDB would silently ignore.
 func (o *Options) Validate() error {
 	var errs []error
 	refuse := func(when bool, format string, args ...any) {
@@ -15,8 +15,10 @@ func (o *Options) Validate() error {
 			errs = append(errs, fmt.Errorf(format, args...))
 		}
 	}
-	refuse(o.Format > Avro || o.Envelope > Enriched || o.Events > EventsAll || o.KeyFormat > KeyAvro || o.Headers > HeadersNone ||
-		o.Properties > Source|Schema || o.Before > BeforeFull || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text || o.Markers > MarkersOff,
+	refuse(o.Format > Avro || o.Envelope > Enriched || o.Events > EventsAll || o.KeyFormat > KeyAvro ||
+		o.Headers > HeadersNone ||
+		o.Properties > Source|Schema || o.Before > BeforeFull || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text ||
+		o.Markers > MarkersOff,
 		"options %+v are out of range", *o)
 
 	avro, env := o.Format == Avro, o.Envelope
@@ -38,14 +40,18 @@ func (o *Options) Validate() error {
 		{"topic_in_value", o.TopicInValue, nested || env == Bare, "envelope=wrapped"},
 		{"enriched_properties", o.Properties != 0, env == Enriched, "envelope=enriched"},
 		{"before", o.Before != BeforeKey, env == Enriched, "envelope=enriched"},
-		{"avro_timestamps", o.AvroTimestamps != Micros, avro && env != KeyOnly, "format=avro and an envelope that holds rows"},
+		{"avro_timestamps", o.AvroTimestamps != Micros, avro && env != KeyOnly,
+			"format=avro and an envelope that holds rows"},
 	} {
 		refuse(option.on && !option.ok, "%s is only usable with %s", option.name, option.where)
 	}
 	if env == Enriched {
-		refuse(o.Updated && o.Properties&Source == 0, "updated is only usable with enriched_properties=source when envelope=enriched")
-		refuse(o.MVCCTimestamp && o.Properties&Source == 0, "mvcc_timestamp is only usable with enriched_properties=source when envelope=enriched")
-		refuse(o.Properties&Schema != 0 && avro, "enriched_properties=schema is only usable with format=json: the registry has Avro's")
+		refuse(o.Updated && o.Properties&Source == 0,
+			"updated is only usable with enriched_properties=source when envelope=enriched")
+		refuse(o.MVCCTimestamp && o.Properties&Source == 0,
+			"mvcc_timestamp is only usable with enriched_properties=source when envelope=enriched")
+		refuse(o.Properties&Schema != 0 && avro,
+			"enriched_properties=schema is only usable with format=json: the registry has Avro's")
 		refuse(o.Diff && o.Before == BeforeNone, "diff is not usable with before=none")
 		refuse(o.Events == EventsAll, "events=all is not usable with envelope=enriched: an event that changes no row has no op")
 	}
@@ -66,10 +72,11 @@ func (o *Options) Validate() error {
 // complete reports what NewEncoder needs beyond valid options.
 func (o *Options) complete() error {
 	if o.Topic == "" && (o.registers() || o.TopicInValue || o.Properties&Schema != 0) {
-		return errors.New("there is no topic: Avro, topic_in_value and enriched_properties=schema need its name")
+		return errors.New("the topic is missing: Avro, topic_in_value and enriched_properties=schema need its name")
 	}
-	if name := AvroName(o.Topic); o.Format == Avro && o.Envelope == Enriched && (name == "source" || name == envelopeName) {
-		return fmt.Errorf("topic %s: its name is that of another record of the Avro schema; choose another", o.Topic)
+	if name := AvroName(o.Topic); o.Format == Avro && o.Envelope == Enriched && (name == "source" ||
+		name == envelopeName) {
+		return fmt.Errorf("topic %s: another record of the Avro schema has this name; choose another topic", o.Topic)
 	}
 	return nil
 }

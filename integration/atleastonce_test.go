@@ -11,9 +11,9 @@ import (
 	"blobfeed/internal/feedsim"
 )
 
-// Without transactions, in catch-up: the program is killed three times, and paused for longer than its session while another one
-// delivers all; then it wakes up. First deliveries are in order and above every marker, markers never fall, and every key ends on
-// its newest record: bridge verify judges that.
+// Without transactions, in catch-up: the program is killed three times, and paused for longer than its session while
+// another one delivers all; then it wakes up. First deliveries are in order and above every marker, markers never fall,
+// and every key ends on its newest record: bridge verify judges that.
 func TestAtLeastOnce(t *testing.T) {
 	dir := t.TempDir()
 	// Small segments and large bundles, so that a kill meets one in the middle.
@@ -23,8 +23,9 @@ func TestAtLeastOnce(t *testing.T) {
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings := []string{
-		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
-		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "BUNDLE_BYTES=32MiB",
+		"NAME=" + name, "TOPIC=" + topic, "DELIVERY=at_least_once", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers,
+			","),
+		"SOURCE_URL=" + fileURL(t, dir), "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=2s", "DEBUG=bundle_bytes=32MiB",
 	}
 	c := consume(t, shared.KafkaBrokers, topic)
 	progress := func(what string) {

@@ -55,7 +55,8 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 		settings []string
 		markers  string // the topic's suffix
 	}{
-		{sr.CompatBackward, []string{"ENVELOPE=wrapped", "DIFF=true", "MVCC_TIMESTAMP=true", "TOPIC_IN_VALUE=true"}, ""},
+		{sr.CompatBackward, []string{"ENVELOPE=wrapped",
+			"OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value"}, ""},
 		{sr.CompatFull, []string{"ENVELOPE=wrapped", "RESOLVED_TO=topic", "DELETES=both"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=enriched", "BEFORE=full", "EVENTS=state"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=bare"}, ""},
@@ -64,16 +65,19 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 			compatibility(t, c.level)
 			name, _ := names(t, brokers, -1)
 			topic := fmt.Sprintf("changes-%d", time.Now().UnixNano()) // the same text in both, for topic_in_value
-			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
-			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC_PREFIX=avro.", "TOPIC="+topic, "FORMAT=avro", "AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
+			common := append([]string{"EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+				"SOURCE_URL=" + fileURL(t, realFeed)}, c.settings...)
+			runOnce(t, append(common, "NAME="+name+"-avro", "TOPIC=avro."+topic, "FORMAT=avro",
+				"AVRO_TIMESTAMPS=string", "REGISTRY_URL="+shared.SchemaRegistryURL)...)
 			if c.settings[0] == "ENVELOPE=bare" {
-				common = append(common, "UPDATED=false") // which Avro has no place for
+				common = append(common, "OPTIONS=key_in_value") // which Avro has no place for
 			}
-			runOnce(t, append(common, "NAME="+name+"-json", "TOPIC_PREFIX=json.", "TOPIC="+topic)...)
+			runOnce(t, append(common, "NAME="+name+"-json", "TOPIC=json."+topic)...)
 
 			want := map[string][]any{} // by position
 			wantMarkers := 0
-			of := map[bool][]string{false: {"json." + topic}, true: {"json." + topic, "json." + topic + c.markers}}[c.markers != ""]
+			of := map[bool][]string{false: {"json." + topic},
+				true: {"json." + topic, "json." + topic + c.markers}}[c.markers != ""]
 			for _, from := range of {
 				for _, r := range read(t, brokers, from) {
 					if r.Key == nil {
@@ -85,12 +89,14 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 				}
 			}
 			got, gotMarkers := map[string][]any{}, 0
-			avro := map[bool][]string{false: {"avro." + topic}, true: {"avro." + topic, "avro." + topic + c.markers}}[c.markers != ""]
+			avro := map[bool][]string{false: {"avro." + topic},
+				true: {"avro." + topic, "avro." + topic + c.markers}}[c.markers != ""]
 			for _, r := range decoded(t, avro...) {
 				if r.Key == nil {
 					gotMarkers++
 					var m struct{ Resolved string }
-					if err := json.Unmarshal(r.Value, &m); err != nil || m.Resolved != r.Headers["resolved"] || m.Resolved == "" {
+					if err := json.Unmarshal(r.Value, &m); err != nil || m.Resolved != r.Headers["resolved"] ||
+						m.Resolved == "" {
 						t.Fatalf("marker %s: %v", r.Value, err)
 					}
 					continue
@@ -99,12 +105,14 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 				if r.Null {
 					r.Value = nil
 				}
-				got[p] = append(got[p], plain(t, bytes.ReplaceAll(r.Value, []byte(`"avro.`+topic), []byte(`"json.`+topic))))
+				got[p] = append(got[p], plain(t, bytes.ReplaceAll(r.Value, []byte(`"avro.`+topic),
+					[]byte(`"json.`+topic))))
 				if _, ok := r.Key.(map[string]any)["path"].(string); !ok {
 					t.Fatalf("key %v", r.Key)
 				}
 			}
-			if len(want) < 600 || len(got) != len(want) || gotMarkers != wantMarkers || gotMarkers != realSegments*partitions {
+			if len(want) < 600 || len(got) != len(want) || gotMarkers != wantMarkers ||
+				gotMarkers != realSegments*partitions {
 				t.Errorf("Avro: %d events, %d markers; JSON: %d and %d", len(got), gotMarkers, len(want), wantMarkers)
 			}
 			for p, w := range want {
@@ -160,7 +168,8 @@ func TestSubjectsOverRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	name, topic := names(t, brokers, -1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(brokers, ","),
 		"SOURCE_URL=" + fileURL(t, dir), "REGISTRY_URL=http://127.0.0.1:1," + shared.SchemaRegistryURL}
 	cl := registry(t)
 	step := func(key, value int, more ...string) {
@@ -186,7 +195,7 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	step(1, 1)
 	step(1, 1)
 	step(1, 1, "REGISTRY_AUTO_REGISTER=false")
-	step(1, 2, "TOPIC_IN_VALUE=true")
+	step(1, 2, "OPTIONS=updated,key_in_value,topic_in_value")
 	step(0, 2, "AVRO_TIMESTAMPS=string")
 	step(1, 2)
 	other := topic + "-other"
@@ -214,7 +223,8 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	if slices.Sort(updated); markers != 6*partitions || len(updated) < 500 {
 		t.Errorf("%d records, %d markers", len(updated), markers)
 	}
-	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
+	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(),
+		verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
 	c.drain(t)
 	c.check(t)
 }

@@ -37,7 +37,8 @@ func azurite(t *testing.T) (sink feedsim.Sink, settings []string) {
 		t.Fatal(err)
 	}
 	endpoint := fmt.Sprintf("%s://%s/%s", u.Scheme, u.Host, stack.AzuriteAccount)
-	return sink, []string{"SOURCE_URL=" + endpoint, "SOURCE_AUTH=shared_key", "SOURCE_ACCOUNT=" + stack.AzuriteAccount, "SOURCE_KEY=" + stack.AzuriteKey}
+	return sink, []string{"SOURCE_URL=" + endpoint, "SOURCE_AUTH=shared_key", "SOURCE_ACCOUNT=" + stack.AzuriteAccount,
+		"SOURCE_KEY=" + stack.AzuriteKey}
 }
 
 // uploadFeed copies a feed from a directory and returns the settings with which the bridge reads it.

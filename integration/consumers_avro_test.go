@@ -13,7 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 )
 
-// Java reads of the real feed in Avro what Python reads, keys and values of every record, each with nothing but the registry.
+// Java reads of the real feed in Avro what Python reads, keys and values of every record, each with nothing but the
+// registry.
 func TestAvroInJava(t *testing.T) {
 	if err := buildJobs(t.Context()); err != nil {
 		t.Fatal(err)
@@ -22,13 +23,14 @@ func TestAvroInJava(t *testing.T) {
 	brokers := strings.Join(shared.KafkaBrokers, ",")
 	var topics []string
 	for level, settings := range map[sr.CompatibilityLevel][]string{
-		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "DIFF=true"},
+		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "OPTIONS=updated,key_in_value,diff"},
 		sr.CompatFull:     {"ENVELOPE=enriched", "BEFORE=full", "RESOLVED_TO=inline"},
 	} {
 		compatibility(t, level)
 		topic := fmt.Sprintf("changes-%s-%d", level, time.Now().UnixNano())
 		topics = append(topics, topic)
-		runOnce(t, append(settings, "NAME="+name+level.String(), "TOPIC="+topic, "FORMAT=avro", "AVRO_TIMESTAMPS=string", "KAFKA_BROKERS="+brokers,
+		runOnce(t, append(settings, "NAME="+name+level.String(), "TOPIC="+topic, "FORMAT=avro",
+			"AVRO_TIMESTAMPS=string", "KAFKA_BROKERS="+brokers,
 			"REGISTRY_URL="+shared.SchemaRegistryURL, "SOURCE_URL="+fileURL(t, realFeed))...)
 	}
 	type record struct {

@@ -41,8 +41,10 @@ func runJob[T any](t *testing.T, stdin, main string, args ...string) []T {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	java := []string{"-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8",
-		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp", filepath.Join("target", "classes") + string(os.PathListSeparator) + string(classpath)}
+	java := []string{"-Xmx512m", "-XX:ActiveProcessorCount=2", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
+		"-Dfile.encoding=UTF-8",
+		"-Dorg.slf4j.simpleLogger.defaultLogLevel=warn", "-cp",
+		filepath.Join("target", "classes") + string(os.PathListSeparator) + string(classpath)}
 	cmd := exec.CommandContext(ctx, "java", slices.Concat(java, []string{main}, args)...)
 	cmd.Dir = jobs
 	cmd.Env = append(os.Environ(), "JDK_JAVA_OPTIONS="+opens)

@@ -17,9 +17,9 @@ import (
 	"blobfeed/verify"
 )
 
-// Consumers read what the bridge writes, in each form, as docs/consumers.md shows it: the bridge is killed on the way, and the
-// topics hold a foreign transaction that was aborted. Every job finds what the feed holds, and gives out nothing that depends
-// on completeness before a marker says so.
+// Consumers read what the bridge writes, in each form, as docs/consumers.md shows it: the bridge is killed on the way,
+// and the topics hold a foreign transaction that was aborted. Every job finds what the feed holds, and gives out
+// nothing that depends on completeness before a marker says so.
 func TestConsumers(t *testing.T) {
 	build := make(chan error, 1)
 	go func() { build <- buildJobs(t.Context()) }()
@@ -63,8 +63,10 @@ func TestConsumers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		args := []string{"localhost:9092=" + brokers, "http://localhost:8081=" + shared.SchemaRegistryURL, "'downloads'='" + downloads + "'"}
-		for of, shown := range map[string]string{"json": "blob-changes", "avro": "blob-avro", "enriched": "blob-enriched", "table": "blob-table"} {
+		args := []string{"localhost:9092=" + brokers, "http://localhost:8081=" + shared.SchemaRegistryURL,
+			"'downloads'='" + downloads + "'"}
+		for of, shown := range map[string]string{"json": "blob-changes", "avro": "blob-avro",
+			"enriched": "blob-enriched", "table": "blob-table"} {
 			args = append(args, fmt.Sprintf("'%s'='%s'", shown, topic[of]))
 		}
 		for i := range scripts {
@@ -92,7 +94,8 @@ func TestConsumers(t *testing.T) {
 		}
 	})
 
-	for _, format := range []struct{ name, plain, text string }{{"json", "json", "json"}, {"avro", "avro", "text-avro"}} {
+	for _, format := range []struct{ name, plain, text string }{{"json", "json", "json"},
+		{"avro", "avro", "text-avro"}} {
 		var registry []string // the last argument of jobs that read Avro
 		if format.name == "avro" {
 			registry = []string{shared.SchemaRegistryURL}
@@ -119,7 +122,8 @@ func TestConsumers(t *testing.T) {
 			for _, row := range runJob[struct {
 				Path, Owner string
 				EventID     string `json:"event_id"`
-			}](t, "", "LatestState", append([]string{brokers, topic + ".latest-state", topic, owners}, registry...)...) {
+			}](t, "", "LatestState", append([]string{brokers, topic + ".latest-state", topic, owners},
+				registry...)...) {
 				got[row.Path] = row.EventID + " of " + row.Owner
 			}
 			equal(t, got, want)
@@ -130,7 +134,9 @@ func TestConsumers(t *testing.T) {
 			topic := topic[format.plain]
 			complete := topic + ".hours"
 			createTopic(t, complete, 1)
-			runJob[struct{}](t, "", "CompleteHours", append([]string{brokers, topic + ".complete-hours", topic, fmt.Sprint(partitions), complete}, registry...)...)
+			runJob[struct{}](t, "", "CompleteHours",
+				append([]string{brokers, topic + ".complete-hours", topic, fmt.Sprint(partitions), complete},
+					registry...)...)
 			got, want := map[string]released{}, map[string]released{}
 			for _, r := range read(t, shared.KafkaBrokers, complete) {
 				var hour struct{ Begin, Changes, Resolved int64 }
@@ -164,7 +170,8 @@ func TestConsumers(t *testing.T) {
 				Container              string
 				From                   time.Time
 				Count, Watermark, Late int64
-			}](t, "", "Windows", append([]string{brokers, topic[format.plain], fmt.Sprint(width.Minutes())}, registry...)...) {
+			}](t, "", "Windows", append([]string{brokers, topic[format.plain], fmt.Sprint(width.Minutes())},
+				registry...)...) {
 				if l.Late > 0 {
 					late++
 					continue

@@ -15,8 +15,8 @@ import (
 // released is the count of a window, and the watermark that released it.
 type released struct{ count, watermark int64 }
 
-// coveredBy returns the watermark that releases a window with this end, which is a millisecond below the first marker at or
-// past it. There is none if the feed does not get there.
+// coveredBy returns the watermark that releases a window with this end, which is a millisecond below the first marker
+// at or past it. There is none if the feed does not get there.
 func coveredBy(end time.Time) (watermark int64, complete bool) {
 	for i := range jobFeed.Segments - 1 { // the last one is open
 		mark := jobFeed.Start.Add(time.Duration(i+1)*time.Hour - 15*time.Minute)

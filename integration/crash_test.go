@@ -19,20 +19,27 @@ import (
 )
 
 // million is the feed of the crash tests: it takes the bridge long enough to be killed in all sorts of moments.
-var million = feedsim.Spec{Seed: 1, Segments: 20, Shards: 3, EventsPerSegment: 50_000, ChunksPerShard: 2, Blobs: 20_000, HotShare: 0.1, Versions: []int{5}}
+var million = feedsim.Spec{Seed: 1, Segments: 20, Shards: 3, EventsPerSegment: 50_000, ChunksPerShard: 2, Blobs: 20_000,
+	HotShare: 0.1, Versions: []int{5}}
 
 // crashRun writes the million-event feed and returns settings to deliver it, and what must hold afterwards.
-func crashRun(t *testing.T, brokers []string, replication int16) (settings []string, topic string, notes []verify.Validator) {
+func crashRun(t *testing.T, brokers []string, replication int16) (settings []string, topic string,
+	notes []verify.Validator) {
 	t.Helper()
 	dir := t.TempDir()
 	complete := verify.NewComplete()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), million, func(e feedsim.Event) { complete.Expect(e.ID) }); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), million, func(e feedsim.Event) {
+		complete.Expect(e.ID)
+	}); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, brokers, replication)
-	settings = []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir),
-		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "TXN_RECORDS=5000", "POLL_INTERVAL=500ms", "QUIET_INTERVAL=1s"}
-	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
+	settings = []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+		"SOURCE_URL=" + fileURL(t, dir),
+		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=500ms",
+		"DEBUG=txn_records=5000,quiet_interval=1s"}
+	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(),
+		verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
 	return settings, topic, notes
 }
 
@@ -81,7 +88,9 @@ func TestKill(t *testing.T) {
 	finish(t, c, settings)
 }
 
-// The broker is killed and started again three times under a running bridge.
+// The broker is killed and started again three times under a running bridge. A single broker may then leave out the end
+// of a transaction whose commit it has acknowledged (see offsets/torn.go): the bridge says so, and may double records,
+// but loses none.
 func TestBrokerRestarts(t *testing.T) {
 	rng := seed(t)
 	own, err := stack.Start(t.Context(), stack.Options{Brokers: 1}, nil)
@@ -95,7 +104,7 @@ func TestBrokerRestarts(t *testing.T) {
 	})
 	settings, topic, notes := crashRun(t, own.KafkaBrokers, 1)
 	c := consume(t, own.KafkaBrokers, topic, notes...)
-	start(t, []string{"run"}, settings...)
+	p := start(t, []string{"run"}, settings...)
 	for i := range 3 {
 		before := c.data
 		c.until(t, time.Minute, fmt.Sprintf("progress before restart %d", i+1), func() bool { return c.data > before })
@@ -108,8 +117,22 @@ func TestBrokerRestarts(t *testing.T) {
 		}
 	}
 	c.until(t, 3*time.Minute, "all events and markers", func() bool {
-		return c.data >= int64(million.Segments*million.EventsPerSegment) && c.marks >= int64(million.Segments*partitions)
+		return c.data >= int64(million.Segments*million.EventsPerSegment) &&
+			c.marks >= int64(million.Segments*partitions)
 	})
 	c.drain(t)
-	c.check(t)
+	torn := strings.Contains(p.log.String(), "acknowledged a commit and did not complete it")
+	for _, n := range c.notes {
+		failed := t.Errorf
+		switch n.(type) {
+		case *verify.Unique, *verify.Order, *verify.Barrier:
+			if torn {
+				failed = t.Logf
+			}
+		}
+		for _, f := range n.Failures() {
+			failed("%T: %v", n, f)
+		}
+	}
+	t.Logf("the broker left out the end of a transaction: %t", torn)
 }

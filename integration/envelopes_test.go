@@ -15,8 +15,8 @@ import (
 	"blobfeed/verify"
 )
 
-// Each envelope, as its defaults are, through real Kafka: the promises hold, values have their form, and a null is not an
-// empty value.
+// Each envelope, as its defaults are, through real Kafka: the promises hold, values have their form, and a null is not
+// an empty value.
 func TestEnvelopes(t *testing.T) {
 	brokers := shared.KafkaBrokers
 	const empty, null = "(empty)", "(null)"
@@ -27,19 +27,26 @@ func TestEnvelopes(t *testing.T) {
 		markers                  string // suffix of their topic
 		tombstones               bool   // besides deletions
 	}{
-		{[]string{"ENVELOPE=wrapped"}, `{"after": {"account"`, `{"after": null, "key"`, `{"resolved":"`, "delete", "", false},
-		{[]string{"ENVELOPE=wrapped", "DELETES=both"}, `{"after": {"account"`, `{"after": null, "key"`, `{"resolved":"`, "delete", "", true},
-		{[]string{"ENVELOPE=bare"}, `{"__crdb__": {"key"`, `{"__crdb__": {"key"`, `{"__crdb__":{"resolved":"`, "delete", "", false},
+		{[]string{"ENVELOPE=wrapped"}, `{"after": {"account"`, `{"after": null, "key"`, `{"resolved":"`, "delete", "",
+			false},
+		{[]string{"ENVELOPE=wrapped", "DELETES=both"}, `{"after": {"account"`, `{"after": null, "key"`, `{"resolved":"`,
+			"delete", "", true},
+		{[]string{"ENVELOPE=bare"}, `{"__crdb__": {"key"`, `{"__crdb__": {"key"`, `{"__crdb__":{"resolved":"`, "delete",
+			"", false},
 		{[]string{"ENVELOPE=row"}, `{"__crdb__": {"updated"`, null, `{"__crdb__":{"resolved":"`, "delete", "", false},
-		{[]string{"ENVELOPE=row", "UPDATED=false", "KEY_FORMAT=string", "RESOLVED_TO=topic"}, `{"account"`, null, `{"resolved":"`, "compact", ".resolved", false},
-		{[]string{"ENVELOPE=deprecated_row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty, `{"__crdb__":{"resolved":"`, "delete", "", false},
+		{[]string{"ENVELOPE=row", "OPTIONS=none", "KEY_FORMAT=string", "RESOLVED_TO=topic"}, `{"account"`, null,
+			`{"resolved":"`, "compact", ".resolved", false},
+		{[]string{"ENVELOPE=deprecated_row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty,
+			`{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=key_only"}, empty, empty, `{"__crdb__":{"resolved":"`, "delete", "", false},
-		{[]string{"ENVELOPE=enriched"}, `{"after": {"account"`, `{"after": null, "before": {"path"`, `{"resolved":"`, "delete", ".resolved", false},
+		{[]string{"ENVELOPE=enriched"}, `{"after": {"account"`, `{"after": null, "before": {"path"`, `{"resolved":"`,
+			"delete", ".resolved", false},
 	} {
 		t.Run(strings.Join(c.settings, ","), func(t *testing.T) {
 			name, _ := names(t, brokers, -1)
 			topic := name + ".out" // which the bridge creates
-			runOnce(t, append(c.settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))...)
+			runOnce(t, append(c.settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(brokers, ","),
+				"SOURCE_URL="+fileURL(t, realFeed))...)
 			data, deletions, nulls, markers := 0, 0, 0, 0
 			expect := func(r verify.Record, begin string) {
 				t.Helper()
@@ -80,14 +87,17 @@ func TestEnvelopes(t *testing.T) {
 					markers++
 				}
 			}
-			if data < 600 || deletions == 0 || c.tombstones && nulls != deletions || markers != realSegments*partitions {
+			if data < 600 || deletions == 0 || c.tombstones && nulls != deletions ||
+				markers != realSegments*partitions {
 				t.Errorf("%d upserts, %d deletions, %d nulls, %d markers", data, deletions, nulls, markers)
 			}
 			if policy := setting(t, brokers, topic, "cleanup.policy"); policy != c.policy {
 				t.Errorf("cleanup.policy=%s, want %s", policy, c.policy)
 			}
-			runOnce(t, append(c.settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))...)
-			if again := read(t, brokers, topic); len(again) > len(records) || c.policy == "delete" && len(again) < len(records) {
+			runOnce(t, append(c.settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(brokers, ","),
+				"SOURCE_URL="+fileURL(t, realFeed))...)
+			if again := read(t, brokers, topic); len(again) > len(records) ||
+				c.policy == "delete" && len(again) < len(records) {
 				t.Errorf("there were %d records, and %d after the second run", len(records), len(again))
 			}
 		})
@@ -130,7 +140,8 @@ func TestTopicPerContainer(t *testing.T) {
 			want[name+"-"+envelope.KafkaName(e.Container)]++
 		}
 	}
-	settings := []string{"NAME=" + name, "TOPIC_PREFIX=" + name + "-", "TOPIC={container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir)}
+	settings := []string{"NAME=" + name, "TOPIC=" + name + "-{container}", "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir)}
 	for _, n := range []int{1, 50, 150} {
 		if err := live.Append(ctx, n, expect); err != nil {
 			t.Fatal(err)
@@ -148,7 +159,8 @@ func TestTopicPerContainer(t *testing.T) {
 		t.Fatalf("topics %v", want)
 	}
 	for topic, n := range want {
-		c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2))
+		c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(),
+			verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2))
 		c.drain(t)
 		c.check(t)
 		if c.data != n || c.marks < partitions || c.marks%partitions != 0 {
@@ -159,10 +171,12 @@ func TestTopicPerContainer(t *testing.T) {
 
 // A topic that nobody creates is named, with what to do.
 func TestMissingTopics(t *testing.T) {
-	for create, says := range map[string]string{"off": "the offsets topic ", "broker": ".none does not exist"} { // brokers of the stack create none
+	// brokers of the stack create none
+	for create, says := range map[string]string{"off": "the offsets topic ", "broker": ".none does not exist"} {
 		brokers := shared.KafkaBrokers
 		name, _ := names(t, brokers, -1)
-		p := start(t, []string{"run", "--once"}, "NAME="+name, "TOPIC="+name+".none", "TOPIC_CREATE="+create, "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))
+		p := start(t, []string{"run", "--once"}, "NAME="+name, "TOPIC="+name+".none", "TOPIC_CREATE="+create,
+			"KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))
 		if code := p.wait(t, time.Minute); code != 1 || !strings.Contains(p.log.String(), says) {
 			t.Errorf("TOPIC_CREATE=%s: exit code %d:\n%s", create, code, p.log)
 		}

@@ -62,10 +62,10 @@ const (
 	segmentTicks = 20                     // of a segment, on average
 )
 
-// The service misbehaves while the feed grows, torn at random bytes, with new chunks, late shards, other numbers of shards and
-// segments that are finalized while they are read: the bridge delivers what is in the feed, once, and goes on.
-// FAULTS_DURATION is the feed's time, FAULTS_SEED repeats a run's choices, FAULTS_RATE is the share of requests that fail,
-// FAULTS_STALLS adds answers that never come or end.
+// The service misbehaves while the feed grows, torn at random bytes, with new chunks, late shards, other numbers of
+// shards and segments that are finalized while they are read: the bridge delivers what is in the feed, once, and goes
+// on. FAULTS_DURATION is the feed's time, FAULTS_SEED repeats a run's choices, FAULTS_RATE is the share of requests
+// that fail, FAULTS_STALLS adds answers that never come or end.
 func TestLiveFaults(t *testing.T) {
 	duration := fromEnv(t, "FAULTS_DURATION", time.ParseDuration, 3*time.Minute)
 	seed := fromEnv(t, "FAULTS_SEED", parseSeed, uint64(time.Now().UnixNano()))
@@ -74,25 +74,31 @@ func TestLiveFaults(t *testing.T) {
 	t.Logf("FAULTS_SEED=%d", seed)
 
 	var open atomic.Pointer[string] // the segment whose listings may be stale
-	// Azure's listings are consistent: one that is made after a segment was finalized has all of it, and what a bridge reads then
-	// is the end (I7). So no stale one of a finalized segment; of an open one, and of the index, they do come.
+	// Azure's listings are consistent: one that is made after a segment was finalized has all of it, and what a bridge
+	// reads then is the end (I7). So no stale one of a finalized segment; of an open one, and of the index, they do
+	// come.
 	o := faults.Options{Seed: seed, Rate: rate, Stalls: stalls, Spare: func(k faults.Kind, r *http.Request) bool {
 		prefix := r.URL.Query().Get("prefix")
-		return k == faults.StaleListing && strings.HasPrefix(prefix, "log/") && (open.Load() == nil || !strings.HasSuffix(prefix, *open.Load()+"/"))
+		return k == faults.StaleListing && strings.HasPrefix(prefix, "log/") && (open.Load() == nil ||
+			!strings.HasSuffix(prefix, *open.Load()+"/"))
 	}}
 	sink, proxy, settings := misbehaving(t, o)
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=50ms", "QUIET_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "READ_SIZE=64KiB", "READ_TIMEOUT=5s", "LOG_FORMAT=json")
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "DEBUG=quiet_interval=50ms,read_size=64KiB",
+		"NETWORK_TIMEOUT=1700ms", "LOG_FORMAT=json")
 	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
-	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(), verify.NewBarrier(), resolved}
+	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(),
+		verify.NewBarrier(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
 
 	ctx, rng := t.Context(), rand.New(rand.NewPCG(seed, 5))
 	tear := feedsim.NewTear(sink, seed)
 	feed, err := feedsim.New(tear, feedsim.Spec{
-		Seed: seed, EventsPerSegment: 4000, BlockEvents: 20, Blobs: 300, HotShare: 0.2, Versions: []int{6, 5}, LateShards: 1,
-		ShardsOf: func(segment int) int { return [...]int{3, 3, 4, 2, 5}[segment%5] },
+		Seed: seed, EventsPerSegment: 4000, BlockEvents: 20, Blobs: 300, HotShare: 0.2, Versions: []int{6, 5},
+		LateShards: 1,
+		ShardsOf:   func(segment int) int { return [...]int{3, 3, 4, 2, 5}[segment%5] },
 	})
 	must := func(err error) {
 		t.Helper()
@@ -111,7 +117,8 @@ func TestLiveFaults(t *testing.T) {
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	began := time.Now()
 	for tick := range int(duration / time.Second) {
-		// Waiting for the consumer is the clock: it returns when there are records, so the rest of the second is read, too.
+		// Waiting for the consumer is the clock: it returns when there are records, so the rest of the second is read,
+		// too.
 		for due := began.Add(time.Duration(tick+1) * second); time.Now().Before(due); {
 			c.poll(ctx, time.Until(due))
 		}
@@ -138,7 +145,8 @@ func TestLiveFaults(t *testing.T) {
 	for complete.Left() > 0 || c.marks < int64(finished*partitions) {
 		ended(t, p)
 		if time.Now().After(limit) {
-			t.Errorf("%d events and %d of %d markers are missing", complete.Left(), int64(finished*partitions)-c.marks, finished*partitions)
+			t.Errorf("%d events and %d of %d markers are missing", complete.Left(), int64(finished*partitions)-c.marks,
+				finished*partitions)
 			break
 		}
 		c.poll(ctx, 500*time.Millisecond)
@@ -147,10 +155,12 @@ func TestLiveFaults(t *testing.T) {
 	t.Logf("%s of the feed in %s: %v", duration, took.Round(time.Millisecond), stats)
 	sum := feed.Summary()
 	t.Logf("%d events in %d segments, %d chunks, %d blocks, %d bytes; %d records, %d markers; %d errors were logged",
-		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks, strings.Count(p.log.String(), `"msg":"trying again"`))
+		sum.Events, sum.Segments, sum.Chunks, sum.Blocks, sum.Bytes, c.data, c.marks,
+		strings.Count(p.log.String(), `"msg":"retrying"`))
 	for _, k := range proxy.Kinds() {
 		// A stall takes the reader's patience, and then there are few requests: with stalls only they have to come.
-		if stall := k == faults.StalledHead || k == faults.StalledBody; stats.Faults[k] == 0 && rate >= 0.05 && stall == stalls {
+		if stall := k == faults.StalledHead || k == faults.StalledBody; stats.Faults[k] == 0 && rate >= 0.05 &&
+			stall == stalls {
 			t.Errorf("no request was hit by %s", k)
 		}
 	}

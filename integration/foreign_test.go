@@ -42,7 +42,8 @@ func TestForeignTopics(t *testing.T) {
 		t.Fatal(err)
 	}
 	settings := []string{
-		"TOPIC={container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, dir),
+		"TOPIC={container}", "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","),
+		"SOURCE_URL=" + fileURL(t, dir),
 	}
 	runOnce(t, append(settings, "NAME="+name)...)
 	// Without a state that claims them, nobody knows whose records they are.
@@ -51,7 +52,8 @@ func TestForeignTopics(t *testing.T) {
 	}
 	other := append(settings, "NAME="+name+"-other")
 	p := start(t, []string{"run", "--once"}, other...)
-	if code := p.wait(t, time.Minute); code != 1 || !strings.Contains(p.log.String(), "it holds records, and not of this bridge") {
+	if code := p.wait(t, time.Minute); code != 1 ||
+		!strings.Contains(p.log.String(), "it holds records, and not of this bridge") {
 		t.Errorf("exit code %d:\n%s", code, p.log)
 	}
 	runOnce(t, append(other, "TOPIC_ADOPT=true")...)

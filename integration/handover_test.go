@@ -12,8 +12,8 @@ import (
 	"blobfeed/verify"
 )
 
-// Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the figures
-// are for docs/performance.md.
+// Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the
+// figures are for docs/performance.md.
 func TestHandover(t *testing.T) {
 	const (
 		tick    = 50 * time.Millisecond
@@ -21,8 +21,10 @@ func TestHandover(t *testing.T) {
 	)
 	ctx, root := t.Context(), t.TempDir()
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	settings := []string{"SOURCE_URL=file://" + root, "NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=" + tick.String(), "QUIET_INTERVAL=" + tick.String(), "COMMIT_INTERVAL=" + tick.String(), "SESSION_TIMEOUT=" + session.String()}
+	settings := []string{"SOURCE_URL=file://" + root, "NAME=" + name, "TOPIC=" + topic, "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL=" + tick.String(), "DEBUG=quiet_interval=" + tick.String(), "COMMIT_INTERVAL=" + tick.String(),
+		"SESSION_TIMEOUT=" + session.String()}
 	feed, err := feedsim.New(feedsim.Dir(root), feedsim.Spec{Seed: 5, Shards: 8, Blobs: 200, Versions: []int{6}})
 	must := func(err error) {
 		t.Helper()

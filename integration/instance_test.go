@@ -93,7 +93,8 @@ func (p *program) expectMetric(t *testing.T, series string, want float64) {
 func (p *program) ready(t *testing.T) time.Duration {
 	t.Helper()
 	began := time.Now()
-	eventually(t, 30*time.Second, "the program is ready", func() bool { code, _ := get(p.url(t) + "/readyz"); return code == 200 })
+	eventually(t, 30*time.Second, "the program is ready",
+		func() bool { code, _ := get(p.url(t) + "/readyz"); return code == 200 })
 	return time.Since(began)
 }
 

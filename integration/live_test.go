@@ -21,7 +21,8 @@ func TestLive(t *testing.T) {
 	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
 	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
-	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 7, Shards: 3, EventsPerSegment: 200, Blobs: 50, Versions: []int{6}})
+	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 7, Shards: 3, EventsPerSegment: 200, Blobs: 50,
+		Versions: []int{6}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,8 +34,9 @@ func TestLive(t *testing.T) {
 	}
 	must(feed.Open(ctx))
 	must(feed.Append(ctx, 30, expect))
-	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL=1s", "QUIET_INTERVAL=1s", "COMMIT_INTERVAL=200ms")...)
+	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL=1s", "DEBUG=quiet_interval=1s", "COMMIT_INTERVAL=200ms")...)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	delivered := func() bool { return complete.Left() == 0 }
 	c.until(t, 30*time.Second, "the first events", delivered)
@@ -50,14 +52,16 @@ func TestLive(t *testing.T) {
 	}
 	must(feed.Next(ctx))
 	must(feed.Append(ctx, 20, expect))
-	c.until(t, 10*time.Second, "the marker of the finalized segment, and events of the next", func() bool { return delivered() && c.marks == partitions })
+	c.until(t, 10*time.Second, "the marker of the finalized segment, and events of the next",
+		func() bool { return delivered() && c.marks == partitions })
 	p.signal(syscall.SIGTERM)
 	if code := p.wait(t, 15*time.Second); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 	// The program is gone. What comes meanwhile is delivered by --once, the open segment's events included.
 	must(feed.Append(ctx, 20, expect))
-	runOnce(t, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))...)
+	runOnce(t, append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))...)
 	c.drain(t)
 	c.check(t)
 }

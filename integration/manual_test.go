@@ -45,7 +45,8 @@ func TestManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, second := freeAddress(t), freeAddress(t)
-	r.replace = strings.NewReplacer("localhost:9092", s.KafkaBrokers[0], "kafka.example.org:9093", s.Security.Scram[0], "/etc/bridge/ca.crt", s.Security.CAFile,
+	r.replace = strings.NewReplacer("localhost:9092", s.KafkaBrokers[0], "kafka.example.org:9093", s.Security.Scram[0],
+		"/etc/bridge/ca.crt", s.Security.CAFile,
 		"/etc/bridge/password", secret, "localhost:8081", second, "=:8081", "="+second)
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "BRIDGE_") {
@@ -74,7 +75,9 @@ func TestManual(t *testing.T) {
 	for _, b := range blocks {
 		if settings := b.Settings(); settings != nil {
 			t.Run(b.String(), func(t *testing.T) {
-				p := start(t, []string{"config"}, append([]string{"SOURCE_URL=file:///feed", "KAFKA_BROKERS=localhost:9092"}, trimmed(settings)...)...)
+				p := start(t, []string{"config"},
+					append([]string{"SOURCE_URL=file:///feed", "KAFKA_BROKERS=localhost:9092"},
+						trimmed(settings)...)...)
 				if code := p.wait(t, time.Minute); code != 0 {
 					t.Errorf("exit code %d\n%s", code, p.log)
 				}
@@ -102,7 +105,8 @@ func (r *reader) run(t *testing.T, b manual.Block, use manual.Use) {
 	t.Helper()
 	// A page's environment goes from block to block; the others begin where the quickstart's fourth step does.
 	state := filepath.Join(r.dir, strings.ReplaceAll(b.Page, "/", "-"))
-	script := fmt.Sprintf("state='%s'\n[ -f $state ] && . $state\ntrap 'export -p > $state' EXIT\nset -e\n%s", state, r.replace.Replace(b.Commands()))
+	script := fmt.Sprintf("state='%s'\n[ -f $state ] && . $state\ntrap 'export -p > $state' EXIT\nset -e\n%s", state,
+		r.replace.Replace(b.Commands()))
 	cmd := exec.Command("bash", "-c", script)
 	cmd.Dir, cmd.Env, cmd.SysProcAttr = "..", r.env, &syscall.SysProcAttr{Setpgid: true}
 	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], r.settings(b.Page)...)
@@ -147,7 +151,8 @@ func (r *reader) settings(page string) []string {
 	env := []string{"PATH=" + filepath.Join(root, "bin") + ":" + os.Getenv("PATH")}
 	for _, e := range r.env {
 		if brokers, ok := strings.CutPrefix(e, "KAFKA_BROKERS="); ok {
-			env = append(env, "BRIDGE_KAFKA_BROKERS="+brokers, "BRIDGE_SOURCE_URL=file://"+filepath.Join(root, "testdata", "real-2020"))
+			env = append(env, "BRIDGE_KAFKA_BROKERS="+brokers, "BRIDGE_SOURCE_URL=file://"+filepath.Join(root,
+				"testdata", "real-2020"))
 		}
 	}
 	return env

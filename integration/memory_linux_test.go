@@ -38,12 +38,14 @@ func TestMemory(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			name, topic := names(t, shared.KafkaBrokers, -1)
-			p := start(t, []string{"run"}, append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
-				"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "MEMORY_LIMIT=256MiB"}, c.settings...)...)
+			p := start(t, []string{"run"},
+				append([]string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, c.feed),
+					"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "GOMEMLIMIT=256MiB"}, c.settings...)...)
 			began := time.Now()
-			eventually(t, 15*time.Minute, "the feed is delivered", func() bool { return p.status(t).Totals.Segments == largeSegments })
+			eventually(t, 15*time.Minute, "the feed is delivered",
+				func() bool { return p.status(t).SinceStart.Segments == largeSegments })
 			took := time.Since(began)
-			total := p.status(t).Totals
+			total := p.status(t).SinceStart
 			peak := p.peak(t)
 			t.Logf("%d events read, %d records: largest resident size %.0f MB, %.1f s, %.0f events/s",
 				total.Events, total.Records, float64(peak)/1e6, took.Seconds(), float64(total.Events)/took.Seconds())
@@ -66,7 +68,8 @@ const largeSegments = 10
 // writeLarge writes a feed whose events are spread evenly over 1,000 containers.
 func writeLarge(t *testing.T, events int) (dir string) {
 	t.Helper()
-	spec := feedsim.Spec{Seed: 1, Segments: largeSegments, EventsPerSegment: events / largeSegments, Shards: 8, Blobs: 50_000}
+	spec := feedsim.Spec{Seed: 1, Segments: largeSegments, EventsPerSegment: events / largeSegments, Shards: 8,
+		Blobs: 50_000}
 	for i := range 1000 {
 		spec.Containers = append(spec.Containers, fmt.Sprintf("c%03d", i))
 	}

@@ -36,10 +36,8 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	binary = filepath.Join(dir, "bridge")
-	build := exec.Command("go", "build", "-o", binary, "blobfeed/cmd/bridge")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "building the program:", err)
+	if err := stack.Build(binary, ""); err != nil {
+		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
 	shared, err = stack.Get(context.Background(), nil)
@@ -65,9 +63,18 @@ func start(t *testing.T, args []string, settings ...string) *program {
 	p := &program{cmd: exec.Command(binary, args...), log: new(logBuffer), done: make(chan struct{})}
 	// A port of its own for each, which the log tells.
 	p.cmd.Env = append(os.Environ(), "BRIDGE_HTTP_ADDR=127.0.0.1:0")
+	var tuning []string
 	for _, s := range settings {
-		p.cmd.Env = append(p.cmd.Env, "BRIDGE_"+s)
+		switch name, value, _ := strings.Cut(s, "="); name {
+		case "DEBUG":
+			tuning = append(tuning, value)
+		case "GOMEMLIMIT":
+			p.cmd.Env = append(p.cmd.Env, s)
+		default:
+			p.cmd.Env = append(p.cmd.Env, "BRIDGE_"+s)
+		}
 	}
+	p.cmd.Env = append(p.cmd.Env, "BRIDGE_DEBUG="+strings.Join(tuning, ","))
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -81,7 +88,8 @@ func start(t *testing.T, args []string, settings ...string) *program {
 		<-p.done
 		for _, s := range settings {
 			name, value, _ := strings.Cut(s, "=")
-			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(), "BRIDGE_"+secret) {
+			if secret, ok := strings.CutSuffix(name, "_FILE"); ok && slices.Contains(config.SecretNames(),
+				"BRIDGE_"+secret) {
 				text, err := os.ReadFile(value)
 				if err != nil {
 					t.Error(err)

@@ -29,12 +29,14 @@ type pythonRecord struct {
 	Headers   map[string]string
 }
 
-// decoded reads topics to their ends with Confluent's Python client, which knows the brokers and the registry, and nothing
-// of the bridge.
+// decoded reads topics to their ends with Confluent's Python client, which knows the brokers and the registry, and
+// nothing of the bridge.
 func decoded(t *testing.T, topics ...string) (records []pythonRecord) {
 	t.Helper()
 	settle(t, shared.KafkaBrokers, topics...)
-	cmd := exec.CommandContext(t.Context(), python(t), append([]string{"python/decode.py", strings.Join(shared.KafkaBrokers, ","), shared.SchemaRegistryURL}, topics...)...)
+	cmd := exec.CommandContext(t.Context(), python(t),
+		append([]string{"python/decode.py", strings.Join(shared.KafkaBrokers, ","), shared.SchemaRegistryURL},
+			topics...)...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
@@ -53,12 +55,13 @@ func decoded(t *testing.T, topics ...string) (records []pythonRecord) {
 	return records
 }
 
-// settle returns when no transaction is open on the topics, which the end of one is for some moments after its commit: the
-// client takes what comes before for the end of the topic.
+// settle returns when no transaction is open on the topics, which the end of one is for some moments after its commit:
+// the client takes what comes before for the end of the topic.
 func settle(t *testing.T, brokers []string, topics ...string) {
 	t.Helper()
 	admin := kadm.NewClient(client(t, brokers))
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) { // a condition of the broker's
+	// a condition of the broker's
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		stable, err := admin.ListCommittedOffsets(t.Context(), topics...)
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +102,8 @@ func python(t *testing.T) string {
 	}
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", "--clear", venv},
-		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "python/requirements.txt"},
+		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
+			"python/requirements.txt"},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)

@@ -24,7 +24,8 @@ func TestRealFeed(t *testing.T) {
 	ids, byBlob := realIDs(t)
 	fromDir := func(t *testing.T) []verify.Record {
 		name, topic := names(t, brokers, -1)
-		settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers, ","), "SOURCE_URL=" + fileURL(t, realFeed)}
+		settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(brokers,
+			","), "SOURCE_URL=" + fileURL(t, realFeed)}
 		runOnce(t, settings...)
 		records := read(t, brokers, topic)
 		runOnce(t, settings...)
@@ -71,14 +72,18 @@ func TestRealFeed(t *testing.T) {
 	t.Run("azurite", func(t *testing.T) {
 		source := uploadFeed(t, realFeed)
 		name, topic := names(t, brokers, -1)
-		runOnce(t, append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(brokers, ","))...)
+		runOnce(t, append(source, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+			"KAFKA_BROKERS="+strings.Join(brokers, ","))...)
 		fromBlobs := read(t, brokers, topic)
 		if len(fromBlobs) != len(fromDir) {
 			t.Fatalf("%d records, from the directory %d", len(fromBlobs), len(fromDir))
 		}
 		for i, r := range fromBlobs {
-			if d := fromDir[i]; !bytes.Equal(r.Key, d.Key) || !bytes.Equal(r.Value, d.Value) || r.Partition != d.Partition || r.Millis != d.Millis ||
-				!slices.EqualFunc(r.Headers, d.Headers, func(a, b verify.Header) bool { return a.Key == b.Key && bytes.Equal(a.Value, b.Value) }) {
+			if d := fromDir[i]; !bytes.Equal(r.Key, d.Key) || !bytes.Equal(r.Value, d.Value) ||
+				r.Partition != d.Partition || r.Millis != d.Millis ||
+				!slices.EqualFunc(r.Headers, d.Headers, func(a, b verify.Header) bool {
+					return a.Key == b.Key && bytes.Equal(a.Value, b.Value)
+				}) {
 				t.Fatalf("record %d differs:\n%+v\n%+v", i, r, d)
 			}
 		}

@@ -13,15 +13,16 @@ import (
 	"blobfeed/verify"
 )
 
-// What a bridge asks of the storage service while it follows an open segment: requests are what a quiet account pays for.
-// Azure appends each minute, and the default is to look each 15 s, so there is an append each fourth poll.
+// What a bridge asks of the storage service while it follows an open segment: requests are what a quiet account pays
+// for. Azure appends each minute, and the default is to look each 15 s, so there is an append each fourth poll.
 func TestRequests(t *testing.T) {
 	const (
 		shards                  = 3
 		poll                    = 250 * time.Millisecond
 		polls                   = 20
 		appendEach, defaultPoll = 4, 15 * time.Second
-		// Each ten minutes, and so once here, the bridge looks how far back the feed reaches, and at every fourth poll how far forth.
+		// Each ten minutes, and so once here, the bridge looks how far back the feed reaches, and at every fourth poll
+		// how far forth.
 		reachListings, reachWatermarks, forthEach = 4, 2, 4
 	)
 	sink, proxy, settings := misbehaving(t, faults.Options{})
@@ -38,14 +39,16 @@ func TestRequests(t *testing.T) {
 	must(err)
 	must(feed.Open(t.Context()))
 	must(feed.Append(t.Context(), 60, expect))
-	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all", "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
-		"POLL_INTERVAL="+poll.String(), "QUIET_INTERVAL="+poll.String(), "COMMIT_INTERVAL=50ms")
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "EVENTS=all",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"POLL_INTERVAL="+poll.String(), "DEBUG=quiet_interval="+poll.String(), "COMMIT_INTERVAL=50ms")
 	p := start(t, []string{"run"}, settings...)
 	c := consume(t, shared.KafkaBrokers, topic, complete)
 	delivered := func() bool { return complete.Left() == 0 }
 	c.until(t, 30*time.Second, "the first events", delivered)
 
-	// measure lets time pass while the bridge does what step asks for, and returns what it asked for, and in how many polls.
+	// measure lets time pass while the bridge does what step asks for, and returns what it asked for, and in how many
+	// polls.
 	measure := func(what string, step func()) (faults.Stats, float64) {
 		t.Helper()
 		before, began := proxy.Stats(), time.Now()
@@ -61,7 +64,8 @@ func TestRequests(t *testing.T) {
 		n, s := float64(time.Since(began))/float64(poll), proxy.Stats().Since(before)
 		for class, r := range s.Requests {
 			if r > 0 {
-				t.Logf("%s: %s: %d in %.1f polls, %.2f each, %.0f an hour at %s; %d bytes", what, faults.Class(class), r, n, float64(r)/n,
+				t.Logf("%s: %s: %d in %.1f polls, %.2f each, %.0f an hour at %s; %d bytes", what, faults.Class(class),
+					r, n, float64(r)/n,
 					float64(r)/n*float64(time.Hour/defaultPoll), defaultPoll, s.Bytes[class])
 			}
 		}
@@ -101,12 +105,13 @@ func TestRequests(t *testing.T) {
 		t.Errorf("busy: %d bytes were read, %d are new", s.Bytes[faults.Chunk], want)
 	}
 
-	// The simulated segment lies in the past, so its time is over: what an idle account's last segment costs by default.
+	// The simulated segment lies in the past, so its time is over: what an idle account's last segment costs by
+	// default.
 	p.signal(syscall.SIGTERM)
 	if code := p.wait(t, 15*time.Second); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	start(t, []string{"run"}, append(settings, "QUIET_INTERVAL=1h")...)
+	start(t, []string{"run"}, append(settings, "DEBUG=quiet_interval=1h")...)
 	must(feed.Append(t.Context(), 30, expect))
 	c.until(t, 30*time.Second, "the events of the second run", delivered)
 	s, n = measure("quiet", func() {})

@@ -12,8 +12,8 @@ import (
 	"blobfeed/integration/stack"
 )
 
-// History of 2020, which is older than Kafka's default retention: a topic that the bridge creates keeps it; one that was there
-// with the defaults loses records when the broker looks, of which the bridge has warned.
+// History of 2020, which is older than Kafka's default retention: a topic that the bridge creates keeps it; one that
+// was there with the defaults loses records when the broker looks, of which the bridge has warned.
 func TestOldHistoryIsKept(t *testing.T) {
 	s, err := stack.Start(t.Context(), stack.Options{Brokers: 1, KafkaProperties: map[string]string{
 		"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500",
@@ -27,8 +27,10 @@ func TestOldHistoryIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, topic := range []string{"created", "default"} {
-		p := start(t, []string{"run", "--once"}, "NAME=bridge-"+topic, "TOPIC="+topic, "EVENTS=all", "RESOLVED_TO=topic", "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))
-		if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "may delete history") != (topic == "default") {
+		p := start(t, []string{"run", "--once"}, "NAME=bridge-"+topic, "TOPIC="+topic, "EVENTS=all",
+			"RESOLVED_TO=topic", "KAFKA_BROKERS="+strings.Join(brokers, ","), "SOURCE_URL="+fileURL(t, realFeed))
+		if code := p.wait(t, time.Minute); code != 0 ||
+			strings.Contains(p.log.String(), "may be deleted at once") != (topic == "default") {
 			t.Fatalf("topic %s: exit code %d:\n%s", topic, code, p.log)
 		}
 	}
@@ -40,7 +42,8 @@ func TestOldHistoryIsKept(t *testing.T) {
 		offsets.Each(func(o kadm.ListedOffset) { n += o.Offset })
 		return n
 	}
-	for deadline := time.Now().Add(time.Minute); lost("default") == 0; time.Sleep(100 * time.Millisecond) { // until the broker has looked
+	// until the broker has looked
+	for deadline := time.Now().Add(time.Minute); lost("default") == 0; time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the broker deletes nothing: is there nothing to be warned of?")
 		}

@@ -3,14 +3,11 @@
 package integration
 
 import (
-	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -46,7 +43,8 @@ func aclsOf(t *testing.T, user, name, topic string) (acls []string) {
 	replace := strings.NewReplacer("<topic>", topic, "<name>", name, "`", "")
 	for line := range strings.Lines(string(text)) {
 		if cells := strings.Split(strings.TrimSpace(line), "|"); len(cells) == 6 && strings.HasPrefix(cells[2], " `") {
-			acls = append(acls, strings.Join(append([]string{"User:" + user}, strings.Fields(replace.Replace(cells[1]+cells[2]+cells[3]))...), " "))
+			acls = append(acls, strings.Join(append([]string{"User:" + user},
+				strings.Fields(replace.Replace(cells[1]+cells[2]+cells[3]))...), " "))
 		}
 	}
 	if len(acls) < 5 {
@@ -83,10 +81,12 @@ func clean(code int, found check.Findings) bool { return code == 0 && found.Coun
 func deliver(t *testing.T, s *stack.Stack, name, topic string, security ...string) (settings []string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, Blobs: 20, Segments: 1}, nil); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 100, Blobs: 20, Segments: 1},
+		nil); err != nil {
 		t.Fatal(err)
 	}
-	settings = append([]string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "SOURCE_URL=" + fileURL(t, dir)}, security...)
+	settings = append([]string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "SOURCE_URL=" + fileURL(t, dir)},
+		security...)
 	checked(t, settings, clean)
 	runOnce(t, settings...)
 	if n := len(read(t, s.KafkaBrokers, topic)); n != 100+partitions {
@@ -119,13 +119,18 @@ func TestSecurity(t *testing.T) {
 	defer tokens.Close()
 	encrypted := []string{"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + sec.CAFile}
 	for user, settings := range map[string][]string{
-		"plain": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0], "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD="+sec.PlainPassword),
-		"scram256": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Scram[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-256", "KAFKA_SASL_USERNAME=scram256",
+		"plain": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0], "KAFKA_SASL_MECHANISM=PLAIN",
+			"KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD="+sec.PlainPassword),
+		"scram256": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Scram[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-256",
+			"KAFKA_SASL_USERNAME=scram256",
 			"KAFKA_SASL_PASSWORD="+password),
-		"scram512": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Scram[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=scram512",
+		"scram512": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Scram[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-512",
+			"KAFKA_SASL_USERNAME=scram512",
 			"KAFKA_SASL_PASSWORD="+password),
-		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert, "KAFKA_TLS_KEY_FILE="+key),
-		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKEN_URL=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
+		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert,
+			"KAFKA_TLS_KEY_FILE="+key),
+		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
+			"KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
 			"KAFKA_SASL_CLIENT_SECRET=client-secret"},
 	} {
 		t.Run(user, func(t *testing.T) {
@@ -141,7 +146,10 @@ func TestSecurity(t *testing.T) {
 			}
 			all := deliver(t, s, name, topic, settings...)
 			// Now that the topics exist, nobody need be allowed to create them.
-			if err := s.Disallow(t.Context(), slices.DeleteFunc(acls, func(acl string) bool { return !strings.Contains(acl, " Create ") })...); err != nil {
+			if err := s.Disallow(t.Context(),
+				slices.DeleteFunc(acls, func(acl string) bool {
+					return !strings.Contains(acl, " Create ")
+				})...); err != nil {
 				t.Fatal(err)
 			}
 			checked(t, all, clean)
@@ -158,11 +166,14 @@ func TestNewTopics(t *testing.T) {
 	if err := s.Allow(t.Context(), aclsOf(t, "plain", name, topic)...); err != nil {
 		t.Fatal(err)
 	}
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, realFeed), "EVENTS=all", "RESOLVED_TO=topic", "ON_ERROR=dead_letter", "KAFKA_BROKERS=" + s.Security.Plain[0],
-		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, realFeed), "EVENTS=all",
+		"RESOLVED_TO=topic", "ON_ERROR=dead_letter", "KAFKA_BROKERS=" + s.Security.Plain[0],
+		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN",
+		"KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	checked(t, settings, clean)
 	p := start(t, []string{"run", "--once"}, settings...)
-	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "trying again") || !strings.Contains(p.log.String(), "retention.ms") {
+	if code := p.wait(t, time.Minute); code != 0 || strings.Contains(p.log.String(), "retrying") ||
+		!strings.Contains(p.log.String(), "retention.ms") {
 		t.Errorf("exit code %d:\n%s", code, p.log)
 	}
 	for _, created := range []string{topic, topic + ".resolved", name + ".dlq"} {
@@ -174,15 +185,20 @@ func TestNewTopics(t *testing.T) {
 func TestMissingACLs(t *testing.T) {
 	s := secureStack(t)
 	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 10, Blobs: 2, Segments: 1}, nil); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 10, Blobs: 2, Segments: 1},
+		nil); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, s.KafkaBrokers, 1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, dir), "ON_ERROR=dead_letter", "RESOLVED_TO=topic", "KAFKA_BROKERS=" + s.Security.Plain[0],
-		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "SOURCE_URL=" + fileURL(t, dir), "ON_ERROR=dead_letter",
+		"RESOLVED_TO=topic", "KAFKA_BROKERS=" + s.Security.Plain[0],
+		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=PLAIN",
+		"KAFKA_SASL_USERNAME=plain", "KAFKA_SASL_PASSWORD=" + s.Security.PlainPassword}
 	acls := aclsOf(t, "plain", name, topic)
 	// None is there, and brokers do not even tell whether the topics exist: all are named.
-	checked(t, settings, func(code int, found check.Findings) bool { return code == 1 && found.Count(check.Failed) == len(acls) })
+	checked(t, settings, func(code int, found check.Findings) bool {
+		return code == 1 && found.Count(check.Failed) == len(acls)
+	})
 	if err := s.Allow(t.Context(), acls...); err != nil {
 		t.Fatal(err)
 	}
@@ -196,9 +212,13 @@ func TestMissingACLs(t *testing.T) {
 			t.Fatal(err)
 		}
 		missing := func(f check.Finding) bool {
-			return f.Status == check.Failed && strings.Contains(f.Do, "--allow-principal User:plain --operation "+words[1]+" --"+words[2]+" "+strings.TrimSuffix(words[3], "*"))
+			return f.Status == check.Failed && strings.Contains(f.Do,
+				"--allow-principal User:plain --operation "+words[1]+" --"+words[2]+" "+strings.TrimSuffix(words[3],
+					"*"))
 		}
-		found := checked(t, settings, func(code int, found check.Findings) bool { return code == 1 && slices.ContainsFunc(found, missing) })
+		found := checked(t, settings, func(code int, found check.Findings) bool {
+			return code == 1 && slices.ContainsFunc(found, missing)
+		})
 		if n := found.Count(check.Failed); n != 1 {
 			t.Errorf("without %q %d checks failed: %v", acl, n, found)
 		}
@@ -218,85 +238,36 @@ func TestCheckNamesTheTrouble(t *testing.T) {
 		settings []string
 		says     string
 	}{
-		"nobody listens":        {[]string{"KAFKA_BROKERS=127.0.0.1:1"}, "BRIDGE_KAFKA_BROKERS"},
-		"no encryption":         {[]string{"KAFKA_BROKERS=" + sec.MTLS[0]}, "BRIDGE_KAFKA_TLS_ENABLED=true"},
-		"too much encryption":   {append(slices.Clone(encrypted), "KAFKA_BROKERS="+s.KafkaBrokers[0]), "BRIDGE_KAFKA_TLS_ENABLED=false"},
-		"unknown authority":     {[]string{"KAFKA_BROKERS=" + sec.MTLS[0], "KAFKA_TLS_ENABLED=true"}, "BRIDGE_KAFKA_TLS_CA_FILE"},
-		"another name":          {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_SERVER_NAME=x.example"), "BRIDGE_KAFKA_TLS_SERVER_NAME"},
-		"no client certificate": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0]), "BRIDGE_KAFKA_TLS_CERT_FILE"},
-		"no credentials":        {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0]), "BRIDGE_KAFKA_SASL_MECHANISM"},
-		"wrong password": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0], "KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=plain",
+		"nobody listens": {[]string{"KAFKA_BROKERS=127.0.0.1:1"}, "BRIDGE_KAFKA_BROKERS"},
+		"no encryption":  {[]string{"KAFKA_BROKERS=" + sec.MTLS[0]}, "BRIDGE_KAFKA_TLS_ENABLED=true"},
+		"too much encryption": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+s.KafkaBrokers[0]),
+			"BRIDGE_KAFKA_TLS_ENABLED=false"},
+		"unknown authority": {[]string{"KAFKA_BROKERS=" + sec.MTLS[0], "KAFKA_TLS_ENABLED=true"},
+			"BRIDGE_KAFKA_TLS_CA_FILE"},
+		"another name": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0],
+			"KAFKA_TLS_SERVER_NAME=x.example"), "BRIDGE_KAFKA_TLS_SERVER_NAME"},
+		"no client certificate": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0]),
+			"BRIDGE_KAFKA_TLS_CERT_FILE"},
+		"no credentials": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0]),
+			"BRIDGE_KAFKA_SASL_MECHANISM"},
+		"wrong password": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0], "KAFKA_SASL_MECHANISM=PLAIN",
+			"KAFKA_SASL_USERNAME=plain",
 			"KAFKA_SASL_PASSWORD=wrong-password"), "BRIDGE_KAFKA_SASL_PASSWORD"},
-		"another mechanism": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0], "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=plain",
+		"another mechanism": {append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.Plain[0],
+			"KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=plain",
 			"KAFKA_SASL_PASSWORD=wrong-password"), "BRIDGE_KAFKA_SASL_MECHANISM"},
-		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKEN_URL=http://127.0.0.1:1/token",
+		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
+			"KAFKA_SASL_TOKENS=http://127.0.0.1:1/token",
 			"KAFKA_SASL_CLIENT_ID=x", "KAFKA_SASL_CLIENT_SECRET=client-secret"}, "BRIDGE_KAFKA_SASL_TOKENS"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := checked(t, append(tc.settings, "SOURCE_URL="+fileURL(t, realFeed)), func(int, check.Findings) bool { return true })
-			if !slices.ContainsFunc(found, func(f check.Finding) bool { return f.Status == check.Failed && strings.Contains(f.Do, tc.says) }) {
+			found := checked(t, append(tc.settings, "SOURCE_URL="+fileURL(t, realFeed)),
+				func(int, check.Findings) bool { return true })
+			if !slices.ContainsFunc(found, func(f check.Finding) bool {
+				return f.Status == check.Failed && strings.Contains(f.Do, tc.says)
+			}) {
 				t.Errorf("%v", found)
 			}
 		})
 	}
-}
-
-// The password is replaced under a running bridge, first at the brokers and later in its file: it goes on.
-func TestRotation(t *testing.T) {
-	s := secureStack(t)
-	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dir, file := t.TempDir(), filepath.Join(t.TempDir(), "password")
-	name, topic := names(t, s.KafkaBrokers, 1)
-	must(os.WriteFile(file, []byte("first-password\n"), 0o600))
-	must(s.SetPassword(ctx, "bridge", "first-password"))
-	must(s.Allow(ctx, aclsOf(t, "bridge", name, topic)...))
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "SOURCE_URL=" + fileURL(t, dir), "POLL_INTERVAL=500ms", "KAFKA_BROKERS=" + s.Security.Scram[0],
-		"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + s.Security.CAFile, "KAFKA_SASL_MECHANISM=SCRAM-SHA-512", "KAFKA_SASL_USERNAME=bridge", "KAFKA_SASL_PASSWORD_FILE=" + file}
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 200, Blobs: 50})
-	must(err)
-	must(feed.Open(ctx))
-	must(feed.Append(ctx, 20, nil))
-	checked(t, settings, clean)
-	p := start(t, []string{"run"}, settings...)
-	c := consume(t, s.KafkaBrokers, topic)
-	c.until(t, 30*time.Second, "the first events", func() bool { return c.data == 20 })
-	must(s.SetPassword(ctx, "bridge", "second-password"))
-	// Connections that are open stay good. A broker that comes back asks again.
-	must(s.StopBroker(0))
-	must(s.StartBroker(ctx, 0))
-	must(feed.Append(ctx, 20, nil))
-	within(t, 30*time.Second, "the bridge says that its password is wrong", func() bool { return strings.Contains(p.log.String(), "SASL_AUTHENTICATION_FAILED") })
-	must(os.WriteFile(file, []byte("second-password\n"), 0o600))
-	c.until(t, time.Minute, "the other events", func() bool { return c.data == 40 })
-}
-
-// within polls until cond holds.
-func within(t *testing.T, limit time.Duration, what string, cond func() bool) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	for tick := time.NewTicker(50 * time.Millisecond); !cond(); {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("after %s still not: %s", limit, what)
-		}
-	}
-}
-
-// unsigned returns a token that brokers for tests believe.
-func unsigned(t *testing.T, subject string) string {
-	t.Helper()
-	now := time.Now().Unix()
-	claims, err := json.Marshal(map[string]any{"sub": subject, "iat": now, "exp": now + 3600, "scope": "kafka"})
-	if err != nil {
-		t.Error(err)
-	}
-	return base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"none"}`)) + "." + base64.RawURLEncoding.EncodeToString(claims) + "."
 }

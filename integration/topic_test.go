@@ -30,7 +30,8 @@ func names(t *testing.T, brokers []string, replication int16) (name, topic strin
 	topic = name + ".changes"
 	cl := client(t, brokers)
 	forever := "-1" // the real feed is older than the default retention, and a test may run when that is looked at
-	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, replication, map[string]*string{"retention.ms": &forever}, topic); err != nil {
+	if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), partitions, replication,
+		map[string]*string{"retention.ms": &forever}, topic); err != nil {
 		t.Fatal(err)
 	}
 	return name, topic
@@ -69,9 +70,10 @@ type consumer struct {
 
 func consume(t *testing.T, brokers []string, topic string, notes ...verify.Validator) *consumer {
 	t.Helper()
-	return &consumer{topic: topic, notes: notes, next: map[int32]int64{}, cl: client(t, brokers, kgo.ConsumeTopics(topic),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.KeepControlRecords())}
+	return &consumer{topic: topic, notes: notes, next: map[int32]int64{},
+		cl: client(t, brokers, kgo.ConsumeTopics(topic),
+			kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+			kgo.KeepControlRecords())}
 }
 
 // poll reads what is there within wait.
@@ -83,7 +85,8 @@ func (c *consumer) poll(ctx context.Context, wait time.Duration) {
 		if r.Attrs.IsControl() {
 			return
 		}
-		v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Millis: r.Timestamp.UnixMilli()}
+		v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value,
+			Millis: r.Timestamp.UnixMilli()}
 		for _, h := range r.Headers {
 			v.Headers = append(v.Headers, verify.Header(h))
 		}

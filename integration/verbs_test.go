@@ -50,16 +50,18 @@ func collect(t *testing.T, topic string) collected {
 	return got
 }
 
-// The verbs that look at the state and change it, on real brokers: after a seek exactly the events from there on come again,
-// and a replay into another topic brings the records of the original.
+// The verbs that look at the state and change it, on real brokers: after a seek exactly the events from there on come
+// again, and a replay into another topic brings the records of the original.
 func TestVerbs(t *testing.T) {
 	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Seed: 7, Segments: 5, Shards: 3, EventsPerSegment: 400, Blobs: 100, Versions: []int{6}}, nil); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Seed: 7, Segments: 5, Shards: 3,
+		EventsPerSegment: 400, Blobs: 100, Versions: []int{6}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all", "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, dir),
-		"TOPIC_PARTITIONS=6", "POLL_INTERVAL=500ms", "BUNDLE_BYTES=0"}
+	settings := []string{"NAME=" + name, "TOPIC=" + topic, "EVENTS=all",
+		"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "SOURCE_URL=" + fileURL(t, dir),
+		"TOPIC_PARTITIONS=6", "POLL_INTERVAL=500ms", "DEBUG=bundle_bytes=0"}
 	runOnce(t, settings...)
 	first := collect(t, topic)
 
@@ -67,7 +69,8 @@ func TestVerbs(t *testing.T) {
 	if err := json.Unmarshal([]byte(verb(t, "status --output json", settings)), &s); err != nil {
 		t.Fatal(err)
 	}
-	if int(s.Totals.Emitted) != len(first.times) || s.Position.Resolved == nil || s.Position.Event == nil || len(s.Group.Members) != 0 || s.Leases[2].State != status.Free || len(s.Errors) != 0 {
+	if int(s.Totals.Emitted) != len(first.times) || s.Position.Resolved == nil || s.Position.Event == nil ||
+		len(s.Group.Members) != 0 || s.Leases[2].State != status.Free || len(s.Errors) != 0 {
 		t.Errorf("%+v", s)
 	}
 
@@ -85,7 +88,8 @@ func TestVerbs(t *testing.T) {
 		}
 	}
 	if !maps.Equal(again.times, want) || again.told != partitions {
-		t.Errorf("%d events, %d markers tell of the seek; want each event from %s on twice, and the others once", len(again.times), again.told, segment)
+		t.Errorf("%d events, %d markers tell of the seek; want each event from %s on twice, and the others once",
+			len(again.times), again.told, segment)
 	}
 
 	// What was delivered between the times, records and partitions, and nothing else.
@@ -99,7 +103,8 @@ func TestVerbs(t *testing.T) {
 			continue
 		}
 		originals++
-		if p := replayed.records[position]; replayed.times[position] != 1 || string(p.Key) != string(r.Key) || string(p.Value) != string(r.Value) || p.Partition != r.Partition {
+		if p := replayed.records[position]; replayed.times[position] != 1 || string(p.Key) != string(r.Key) ||
+			string(p.Value) != string(r.Value) || p.Partition != r.Partition {
 			t.Errorf("%s came %d times, as %s", position, replayed.times[position], p.Value)
 		}
 	}

@@ -12,11 +12,14 @@ import (
 // formats.
 func TestVerifyForms(t *testing.T) {
 	for _, form := range []string{
-		"ENVELOPE=wrapped EVENTS=all", "ENVELOPE=wrapped DIFF=true DELETES=both", "ENVELOPE=bare", "ENVELOPE=row",
-		"ENVELOPE=row RESOLVED_TO=topic UPDATED=false KEY_FORMAT=string", "ENVELOPE=key_only", "ENVELOPE=enriched",
+		"ENVELOPE=wrapped EVENTS=all", "ENVELOPE=wrapped OPTIONS=updated,key_in_value,diff DELETES=both",
+		"ENVELOPE=bare", "ENVELOPE=row",
+		"ENVELOPE=row RESOLVED_TO=topic OPTIONS=none KEY_FORMAT=string", "ENVELOPE=key_only", "ENVELOPE=enriched",
 		"ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full",
-		"FORMAT=avro ENVELOPE=wrapped DIFF=true", "FORMAT=avro ENVELOPE=bare RESOLVED_TO=topic", "FORMAT=avro ENVELOPE=key_only HEADERS=none",
-		"FORMAT=avro ENVELOPE=enriched", "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline DELETES=both", "DELIVERY=at_least_once",
+		"FORMAT=avro ENVELOPE=wrapped OPTIONS=updated,key_in_value,diff", "FORMAT=avro ENVELOPE=bare RESOLVED_TO=topic",
+		"FORMAT=avro ENVELOPE=key_only HEADERS=none",
+		"FORMAT=avro ENVELOPE=enriched", "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline DELETES=both",
+		"DELIVERY=at_least_once",
 	} {
 		t.Run(form, func(t *testing.T) {
 			name, _ := names(t, shared.KafkaBrokers, -1)
@@ -27,7 +30,8 @@ func TestVerifyForms(t *testing.T) {
 			}
 			runOnce(t, settings...)
 			for _, args := range [][]string{{"verify"}, {"verify", "--feed"}} {
-				if p := start(t, args, settings...); p.wait(t, time.Minute) != 0 || strings.Contains(p.log.String(), "BROKEN") {
+				if p := start(t, args, settings...); p.wait(t, time.Minute) != 0 ||
+					strings.Contains(p.log.String(), "BROKEN") {
 					t.Errorf("%s: %s", args, p.log)
 				}
 			}

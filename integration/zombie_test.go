@@ -13,7 +13,7 @@ import (
 // over; the first one wakes up and goes on. It may not make a record visible that the other has delivered (I2, I3).
 func TestZombie(t *testing.T) {
 	settings, topic, notes := crashRun(t, shared.KafkaBrokers, -1)
-	settings = append(settings, "COMMIT_INTERVAL=1s", "TXN_RECORDS=20000") // mostly in a transaction
+	settings = append(settings, "COMMIT_INTERVAL=1s", "DEBUG=txn_records=20000") // mostly in a transaction
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
 	running := start(t, []string{"run"}, settings...)
 	for i := range 4 {

@@ -8,8 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// balancer spreads the leases so that the shards in use are spread, too. A feed has few shards, 00 and up, so mostly only the
-// lowest leases have work; a balancer that only counts leases may give all of those to one instance.
+// balancer spreads the leases so that the shards in use are spread, too. A feed has few shards, 00 and up, so
+// mostly only the lowest leases have work; a balancer that only counts leases may give all of those to one
+// instance.
 //
 // With n instances, each n leases in a row go to n different ones. So however many of the lowest leases are in use, two
 // instances differ by one of them at most. Within that, leases stay where they are, and a lease that stays is not interrupted:
@@ -22,7 +23,9 @@ func newBalancer() kgo.GroupBalancer { return balancer{kgo.CooperativeStickyBala
 func (balancer) ProtocolName() string { return "blobfeed-leases" }
 
 // MemberBalancer implements kgo.GroupBalancer.
-func (b balancer) MemberBalancer(members []kmsg.JoinGroupResponseMember) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
+func (b balancer) MemberBalancer(
+	members []kmsg.JoinGroupResponseMember,
+) (kgo.GroupMemberBalancer, map[string]struct{}, error) {
 	c, err := kgo.NewConsumerBalancer(b, members)
 	return c, c.MemberTopics(), err
 }
@@ -40,7 +43,8 @@ func (balancer) Balance(c *kgo.ConsumerBalancer, topics map[string]int32) kgo.In
 			for _, owned := range meta.OwnedPartitions {
 				for _, lease := range owned.Partitions {
 					// Who missed a rebalance may claim what another one has by now.
-					if owned.Topic == topic && lease < leases && (owners[lease] < 0 || meta.Generation > claims[lease]) {
+					if owned.Topic == topic && lease < leases &&
+						(owners[lease] < 0 || meta.Generation > claims[lease]) {
 						owners[lease], claims[lease] = n, meta.Generation
 					}
 				}

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// However many of the lowest leases are in use, members differ by one at most; what is balanced stays; and a member that
-// joins or leaves moves about its own share.
+// However many of the lowest leases are in use, members differ by one at most; what is balanced stays; and a
+// member that joins or leaves moves about its own share.
 func TestSpread(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 500 {
@@ -29,7 +29,8 @@ func TestSpread(t *testing.T) {
 			if again := spread(next, n); !slices.Equal(again, next) {
 				t.Fatalf("%d members: %v becomes %v", n, next, again)
 			}
-			if joined := n; step > 0 && slices.Max(owners) == joined-2 && !slices.Contains(owners, -1) { // the last one joined
+			if joined := n; step > 0 && slices.Max(owners) == joined-2 &&
+				!slices.Contains(owners, -1) { // the last one joined
 				moved := 0
 				for lease := range next {
 					if owners[lease] != next[lease] {

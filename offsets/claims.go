@@ -14,10 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
-)
 
-// suffix ends the name of every offsets topic.
-const suffix = ".offsets"
+	"blobfeed/internal/topicname"
+)
 
 // Claim is what the state of a bridge says about the topics that the bridge writes to.
 //
@@ -55,7 +54,7 @@ func Claims(ctx context.Context, adm *kadm.Client, own string, opts ...kgo.Opt) 
 	}
 	var names []string
 	for topic := range topics {
-		if strings.HasSuffix(topic, suffix) && topic != own+suffix {
+		if name, ok := topicname.Bridge(topic); ok && name != own {
 			names = append(names, topic)
 		}
 	}
@@ -161,8 +160,9 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 			}
 		}
 	}
+	name, _ := topicname.Bridge(topic)
 	return &Claim{
-		Name: strings.TrimSuffix(topic, suffix), Feed: f.Feed,
+		Name: name, Feed: f.Feed,
 		Settings: f.Settings, Topics: slices.Sorted(maps.Keys(f.Topics)),
 	}, nil
 }

@@ -6,9 +6,9 @@
 //	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen settings
 //	owner     who holds the lease; the record that ends an acquisition
 //
-// Who may hold a lease is decided twice. The consumer group (Group) gives liveness: it hands the leases of a dead or
-// leaving instance to the others. Transactions give safety: a lease is held through a transactional producer whose id is
-// <name>-<p>, and Acquire fences the one before it.
+// Who may hold a lease is decided twice. The consumer group (Group) gives liveness: it hands the leases of a
+// dead or leaving instance to the others. Transactions give safety: a lease is held through a transactional
+// producer whose id is <name>-<p>, and Acquire fences the one before it.
 //
 // # Fence, then read (I3)
 //
@@ -32,9 +32,8 @@
 //
 // # Without transactions
 //
-// There is no fence. A document names the acquisition that it was written under, and one of a former owner does not
-// count
-// (type mark); a lease ends with its Session; a round keeps batches in order.
+// There is no fence. A document names the acquisition that it was written under, and one of a former owner does
+// not count (type mark); a lease ends with its Session; a round keeps batches in order.
 //
 // # Concurrency
 //

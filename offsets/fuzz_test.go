@@ -10,8 +10,8 @@ import (
 	"blobfeed/source"
 )
 
-// Whatever the offsets topic holds, it is read or refused: no panic, no half of a document in the state, and what was read
-// says the same when it is written again.
+// Whatever the offsets topic holds, it is read or refused: no panic, no half of a document in the state, and
+// what was read says the same when it is written again.
 func FuzzState(f *testing.F) {
 	for _, key := range []string{keyCursor, keyFrontier, keyOwner} {
 		f.Add(key, []byte(nil))

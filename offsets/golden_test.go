@@ -45,8 +45,8 @@ func documentsOf(t *testing.T) map[string]any {
 	}
 }
 
-// What is stored keeps its form: a change here is a change of the public contract, and of other versions it is a new Version,
-// with golden files of its own beside those that stay.
+// What is stored keeps its form: a change here is a change of the public contract, and of other versions it is
+// a new Version, with golden files of its own beside those that stay.
 func TestGolden(t *testing.T) {
 	for key, want := range documentsOf(t) {
 		t.Run(key, func(t *testing.T) {

@@ -30,9 +30,9 @@ func (f refused) OnGroupManageError(err error) {
 // heartbeat is how soon a member hears that leases are free: what an instance gives up when it stops waits for so long.
 const heartbeat = 300 * time.Millisecond
 
-// Join makes this instance a member of the group until the returned function is called, which hands over every lease
-// first. It does not wait for brokers that do not answer when its context ends: they notice after a session. Nothing is fetched
-// from the topic: membership alone decides who holds what.
+// Join makes this instance a member of the group until the returned function is called, which hands over every
+// lease first. It does not wait for brokers that do not answer when its context ends: they notice after a
+// session. Nothing is fetched from the topic: membership alone decides who holds what.
 func Join(cfg *Config, group string, session time.Duration, h Holder) (leave func(context.Context), err error) {
 	told := func(f func([]int32)) func(context.Context, *kgo.Client, map[string][]int32) {
 		return func(_ context.Context, _ *kgo.Client, m map[string][]int32) {

@@ -25,9 +25,8 @@ func EndOf(ctx context.Context, cl *kgo.Client, topic string, p int32) (int64, e
 	return 0, fmt.Errorf("reading the end of partition %d of %s: %w", p, topic, err)
 }
 
-// Known returns a state that holds everything that partition p had when it was called (I10). What an open transaction
-// of
-// another producer holds there has to be decided first.
+// Known returns a state that holds everything that partition p had when it was called (I10). What an open
+// transaction of another producer holds there has to be decided first.
 func (v *View) Known(ctx context.Context, cfg *Config, cl *kgo.Client, p int32) (*State, error) {
 	end, err := EndOf(ctx, cl, cfg.Topic, p)
 	if err != nil {
@@ -36,9 +35,9 @@ func (v *View) Known(ctx context.Context, cfg *Config, cl *kgo.Client, p int32) 
 	return v.pass(ctx, cfg, p, end)
 }
 
-// pass returns a state that has passed an offset of partition p, and reports a wait that is longer than a transaction
-// may be
-// open: then a broker has not ended one, and read_committed consumers of the topics wait as well.
+// pass returns a state that has passed an offset of partition p, and reports a wait that is longer than a
+// transaction may be open: then a broker has not ended one, and read_committed consumers of the topics wait as
+// well.
 func (v *View) pass(ctx context.Context, cfg *Config, p int32, offset int64) (*State, error) {
 	if cfg.Waiting != nil {
 		slow := time.AfterFunc(cfg.TxnTimeout, func() {
@@ -53,9 +52,9 @@ func (v *View) pass(ctx context.Context, cfg *Config, p int32, offset int64) (*S
 	return v.Await(ctx, func(s *State) bool { return s.Passed(p, offset) })
 }
 
-// Fence ends what the owner of lease p has open, and lets it commit nothing more. It returns once the view holds what
-// that
-// owner committed before. The owner is free to acquire the lease again: then it sees the frontier of after the fence.
+// Fence ends what the owner of lease p has open, and lets it commit nothing more. It returns once the view
+// holds what that owner committed before. The owner is free to acquire the lease again: then it sees the
+// frontier of after the fence.
 func Fence(ctx context.Context, cfg *Config, view *View, p int32) error {
 	cl, err := kgo.NewClient(append(append([]kgo.Opt{}, cfg.Client...), cfg.transactional(p)...)...)
 	if err != nil {

@@ -2,7 +2,6 @@ package offsets
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,16 +55,15 @@ type Lease struct {
 // maxDocument is below the largest request that the client sends.
 const maxDocument = 64 << 20
 
-// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its transactional id,
-// or they
-// ended its transaction after TxnTimeout. It is a normal event.
+// ErrFenced says that the brokers take nothing more from the lease's producer: another one has its
+// transactional id, or they ended its transaction after TxnTimeout. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
 
-// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier that
-// was the
-// last one after the fence. More are options of the lease's producer.
+// Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier
+// that was the last one after the fence. More are options of the lease's producer.
 func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.Opt) (*Lease, error) {
-	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over many topics.
+	// The broker decides how large a document may be: the client's own limit of 1 MB would stop a seek over
+	// many topics.
 	opts := slices.Concat(cfg.Client, []kgo.Opt{kgo.ProducerBatchMaxBytes(maxDocument)}, more)
 	opts = append(opts, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	l := &Lease{Partition: p, cfg: cfg, view: view}
@@ -135,8 +133,9 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	l.term = r.Offset + 1
-	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the others' views may
-	// still replay old frontiers, and acting on one would mean to work on a segment that is over, or gone.
+	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the
+	// others' views may still replay old frontiers, and acting on one would mean to work on a segment that is
+	// over, or gone.
 	if l.Partition != 0 {
 		if l.was, err = l.view.Known(ctx, l.cfg, l.cl, 0); err != nil {
 			return err
@@ -191,7 +190,13 @@ func (l *Lease) produced(r *kgo.Record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic, classify(err))
+		l.failed = fmt.Errorf(
+			"writing key %q to partition %d of topic %s: %w",
+			r.Key,
+			r.Partition,
+			r.Topic,
+			classify(err),
+		)
 	}
 }
 
@@ -200,143 +205,6 @@ func (l *Lease) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.failed
-}
-
-// Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2) and the view holds the documents.
-func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
-	var docs []*kgo.Record
-	if c != nil {
-		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
-		r, err := l.document(keyCursor, c)
-		if err != nil {
-			return err
-		}
-		docs = append(docs, r)
-	}
-	if f != nil {
-		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
-		r, err := l.document(keyFrontier, f)
-		if err != nil {
-			return err
-		}
-		docs = append(docs, r)
-	}
-	step := l.step(c, f)
-	if err := l.end(ctx, step, docs...); err != nil {
-		return fmt.Errorf("committing: %w", classify(err))
-	}
-	var err error
-	if l.cfg.Transactional {
-		err = l.view.apply(docs...) // nobody else writes between them
-	} else {
-		for _, r := range docs { // a former owner may have
-			if _, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
-				break
-			}
-		}
-	}
-	mutation.Crash(step, "read")
-	return err
-}
-
-// step names a transaction by its documents, for package mutation.
-func (l *Lease) step(c *Cursor, f *Frontier) string {
-	switch {
-	case f != nil && f.Moving:
-		return "intent"
-	case f != nil && l.view.moving():
-		return "move"
-	case f != nil && c != nil:
-		return "bundle"
-	case f != nil:
-		return "frontier"
-	case c != nil && c.Gap:
-		return "gap"
-	}
-	return "cursor"
-}
-
-// Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
-func (l *Lease) Term() int64 { return l.term }
-
-// stored is the term in documents: only without transactions does anybody judge by it.
-func (l *Lease) stored() int64 {
-	if l.cfg.Transactional {
-		return 0
-	}
-	return l.term
-}
-
-func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
-	b, err := json.Marshal(doc)
-	if err != nil {
-		return nil, fmt.Errorf("encoding the %s: %w", key, err)
-	}
-	return &kgo.Record{Topic: l.cfg.Topic, Partition: l.Partition, Key: []byte(key), Value: b}, nil
-}
-
-// end adds docs and commits. Without transactions the records before them must be safe first (I1): a cursor in the log
-// whose records are not there would lose them.
-func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error {
-	mutation.Crash(step, "records")
-	if !l.cfg.Transactional {
-		if err := l.Flush(ctx); err != nil {
-			return err
-		}
-		l.flushed = time.Now()
-	}
-	for _, r := range docs {
-		if err := l.Produce(ctx, r); err != nil {
-			return err
-		}
-	}
-	if err := l.Flush(ctx); err != nil {
-		return err
-	}
-	l.open = false
-	mutation.Crash(step, "flushed")
-	if !l.cfg.Transactional {
-		return nil
-	}
-	l.flushed = time.Now()
-	if err := l.settle(ctx); err != nil {
-		return err
-	}
-	err := l.cl.EndTransaction(ctx, kgo.TryCommit)
-	mutation.Crash(step, "ended")
-	return err
-}
-
-// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees whether there
-// is anything to end, and which partitions the next transaction must name to the coordinator. Up to 1.22.2 kgo enters the
-// partitions of a topic that it writes to for the first time after it has handed on the first records:
-//
-//	metadata loop    hands the records on and loses its processor
-//	drain loop       writes them; Flush returns
-//	EndTransaction   knows no partition, so does nothing, and returns nil
-//	metadata loop    enters the partitions
-//
-// The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The metadata loop holds
-// one lock over both of its steps, and AbortBufferedRecords, for which Flush has left nothing to abort, takes that lock.
-func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
-
-// Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
-func (l *Lease) Flushed() time.Time { return l.flushed }
-
-// Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
-// here: committing the cursor without it would lose the event (I1).
-func (l *Lease) Flush(ctx context.Context) error {
-	if err := l.Check(); err != nil {
-		return err
-	}
-	if err := l.cl.Flush(ctx); err != nil {
-		return err
-	}
-	if l.round != nil {
-		l.round.reset()
-	}
-	return l.Err()
 }
 
 // Check returns why the lease may not write any more; with transactions the brokers say so.
@@ -350,9 +218,8 @@ func (l *Lease) Check() error {
 // abandon is how long a failed acquisition waits for the brokers to end its transaction.
 const abandon = time.Second
 
-// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble, and
-// what it got may
-// come late: the header epoch is for that.
+// answers is how long Close waits for the brokers, without transactions. One that takes longer is in trouble,
+// and what it got may come late: the header epoch is for that.
 const answers = 5 * time.Second
 
 // Close gives the producer up. An open transaction is aborted if ctx allows; if not, the next owner's fence or the
@@ -365,7 +232,8 @@ func (l *Lease) Close(ctx context.Context) {
 		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
 	}
 	if !l.cfg.Transactional {
-		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's records.
+		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's
+		// records.
 		answered, cancel := context.WithTimeout(ctx, answers)
 		defer cancel()
 		_ = l.cl.AbortBufferedRecords(answered)

@@ -29,6 +29,12 @@ func cluster(t *testing.T) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	return configOf(t, c)
+}
+
+// configOf makes the state topic.
+func configOf(t *testing.T, c *kfake.Cluster) (*Config, context.Context) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cfg := &Config{
@@ -40,7 +46,8 @@ func cluster(t *testing.T) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if n, created, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil || n != 4 || !created {
+	if n, created, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil || n != 4 ||
+		!created {
 		t.Fatalf("Ensure = %d, %v, %v", n, created, err)
 	}
 	return cfg, ctx
@@ -96,8 +103,9 @@ func produce(t *testing.T, ctx context.Context, l *Lease, value string) {
 // committed reads the data topic as a consumer does.
 func committed(t *testing.T, ctx context.Context, cfg *Config, want int) []string {
 	t.Helper()
-	cl, err := kgo.NewClient(append(cfg.Client, kgo.ConsumeTopics(dataTopic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+	cl, err := kgo.NewClient(
+		append(cfg.Client, kgo.ConsumeTopics(dataTopic), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+			kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +158,9 @@ func TestAcquireReadsAfterTheFence(t *testing.T) {
 	}
 }
 
-// A transaction whose first record is the first of its topic is not taken for an empty one. What kgo does between its two steps
-// can't be held up from outside (some of 100,000 transactions meet it on a busy machine), so this looks at the order of what we do.
+// A transaction whose first record is the first of its topic is not taken for an empty one. What kgo does
+// between its two steps can't be held up from outside (some of 100,000 transactions meet it on a busy machine),
+// so this looks at the order of what we do.
 func TestSettlesBeforeItEnds(t *testing.T) {
 	cfg, ctx := cluster(t)
 	v := viewOf(t, cfg)
@@ -186,7 +195,9 @@ func (s *kgoSteps) Log(_ kgo.LogLevel, msg string, _ ...any) {
 func (s *kgoSteps) only(some ...string) []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Compact(slices.DeleteFunc(slices.Clone(s.messages), func(m string) bool { return !slices.Contains(some, m) }))
+	return slices.Compact(
+		slices.DeleteFunc(slices.Clone(s.messages), func(m string) bool { return !slices.Contains(some, m) }),
+	)
 }
 
 // A paused owner that wakes up after a takeover can't commit, and what it had open is never seen.

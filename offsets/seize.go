@@ -9,17 +9,14 @@ import (
 
 // Seized is lease 0 of a bridge, taken to move the frontier outside the barrier: a seek or a reset.
 //
-// A move has two phases (R2f). The first is here and is one record, the intent: a frontier of the next epoch that
-// names no
-// segment and says Moving. A cursor of an earlier epoch has no position, for every reader. The second phase is for
-// the owner
-// of lease 0, now or at the next start: it fences every other lease, and only then writes a frontier that does not
-// move, from
-// which segments are named again.
+// A move has two phases (R2f). The first is here and is one record, the intent: a frontier of the next epoch
+// that names no segment and says Moving. A cursor of an earlier epoch has no position, for every reader. The
+// second phase is for the owner of lease 0, now or at the next start: it fences every other lease, and only
+// then writes a frontier that does not move, from which segments are named again.
 //
-// The order matters. A fence before the intent would not hold: the owner takes its lease back under the old frontier,
-// and
-// commits an event behind the first record of the new place. After the intent every acquisition sees it (I10).
+// The order matters. A fence before the intent would not hold: the owner takes its lease back under the old
+// frontier, and commits an event behind the first record of the new place. After the intent every acquisition
+// sees it (I10).
 //
 //	crash after      the next start
 //	the fence        continues where it was
@@ -33,9 +30,9 @@ type Seized struct {
 	after func(string) error // for tests: fails where a crash is to be tried
 }
 
-// Seize takes lease 0, which fences its owner (I3).
+// Seize takes lease 0, which fences its owner (I3). The caller closes what it returns.
 func Seize(ctx context.Context, cfg *Config, partitions int) (*Seized, error) {
-	viewing, cancel := context.WithCancel(ctx)
+	viewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until Close
 	s := &Seized{view: NewView(cfg.Topic, partitions), after: func(string) error { return nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- s.view.Run(viewing, cfg.Client...) }()

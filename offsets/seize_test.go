@@ -27,7 +27,12 @@ func standing(t *testing.T, ctx context.Context, cfg *Config) source.Segment {
 		defer l.Close(ctx)
 		var f *Frontier
 		if p == 0 {
-			f = &Frontier{Current: seg, Completed: segment(t, "2026/01/31/1100"), Resolved: "5.0000000000", Topics: map[string]int32{dataTopic: 2}}
+			f = &Frontier{
+				Current:   seg,
+				Completed: segment(t, "2026/01/31/1100"),
+				Resolved:  "5.0000000000",
+				Topics:    map[string]int32{dataTopic: 2},
+			}
 		}
 		c := &Cursor{Counts: Counts{Read: int64(10 + p)}}
 		c.Advance(seg, int(p), source.ShardPosition{Offset: 100})
@@ -84,9 +89,8 @@ func crashes(t *testing.T, f func(t *testing.T, ctx context.Context, cfg *Config
 	}
 }
 
-// A start finds all of a seek or nothing, whenever the seek ends: every position of before is void under the new
-// frontier, and
-// none is under the old one. The frontier moves until the other leases are fenced.
+// A start finds all of a seek or nothing, whenever the seek ends: every position of before is void under the
+// new frontier, and none is under the old one. The frontier moves until the other leases are fenced.
 func TestSeekCrash(t *testing.T) {
 	crashes(t, func(t *testing.T, ctx context.Context, cfg *Config, s *Seized, step string) {
 		seg := segment(t, "2026/01/31/1200")
@@ -104,7 +108,9 @@ func TestSeekCrash(t *testing.T) {
 			return
 		}
 		f := got.Frontier
-		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 || !f.Moving || !got.Moving {
+		if f.Completed != to || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" || f.Epoch != 1 ||
+			!f.Moving ||
+			!got.Moving {
 			t.Errorf("frontier %+v", f)
 		}
 		if got.Cursor(1).Pins["late"] != (Pin{Partitions: 3, KeySchema: 9}) {

@@ -16,11 +16,9 @@ import (
 // brokers would
 // take whatever a paused process sends when it wakes up, while another instance works on.
 //
-// The coordinator counts a session from the last request that it got, so it is counted here from when that request
-// was sent.
-// A lapse is a time between two of them that was longer than a session. What was acquired before a lapse is void,
-// whatever the
-// coordinator says after it.
+// The coordinator counts a session from the last request that it got, so it is counted here from when that
+// request was sent. A lapse is a time between two of them that was longer than a session. What was acquired
+// before a lapse is void, whatever the coordinator says after it.
 type Session struct {
 	timeout time.Duration
 

@@ -13,9 +13,8 @@ import (
 	"blobfeed/source"
 )
 
-// A process sleeps for longer than its session, with records in its producer. When it wakes up and the group confirms
-// it again,
-// nothing of the hold of before is sent, by no connection; a new acquisition writes.
+// A process sleeps for longer than its session, with records in its producer. When it wakes up and the group
+// confirms it again, nothing of the hold of before is sent, by no connection; a new acquisition writes.
 func TestLapsedLeaseSendsNothing(t *testing.T) {
 	cfg, ctx := cluster(t)
 	cfg.Transactional, cfg.Session = false, NewSession(10*time.Second)
@@ -101,7 +100,8 @@ func TestStaleDocuments(t *testing.T) {
 		t.Errorf("cursor %+v, delivery repeated after %q (%t)", s.Cursor(1), after, regressed)
 	}
 	f := s.Repair(after)
-	if f.Epoch != 1 || !f.Moving || f.Completed != after || f.Current != (source.Segment{}) || f.Resolved != "5.0000000000" {
+	if f.Epoch != 1 || !f.Moving || f.Completed != after || f.Current != (source.Segment{}) ||
+		f.Resolved != "5.0000000000" {
 		t.Errorf("repaired by %+v", f)
 	}
 	if err := keeper.Commit(ctx, nil, f); err != nil {
@@ -123,9 +123,8 @@ func TestStaleDocuments(t *testing.T) {
 	}
 }
 
-// An acquisition waits for a transaction that is open in partition 0, and says so when it takes longer than one may
-// be open. Then it
-// holds the frontier of that transaction.
+// An acquisition waits for a transaction that is open in partition 0, and says so when it takes longer than one
+// may be open. Then it holds the frontier of that transaction.
 func TestAcquireSaysWhatItWaitsFor(t *testing.T) {
 	cfg, ctx := cluster(t)
 	v := viewOf(t, cfg)

@@ -8,14 +8,10 @@ import (
 )
 
 // Without transactions nothing fences a former owner: one that was paused may write, behind the records of its
-// successor, what
-// it had in memory, and then its document. That document is stale: an owner record with a higher offset stands before
-// it. It
-// never counts, but it says that old records stand behind newer ones in the topics of records, so the keys of these
-// must be
-// delivered once more. The mark it leaves is the same for every reader of the topic, and stays until a move of the
-// frontier
-// has settled it.
+// successor, what it had in memory, and then its document. That document is stale: an owner record with a
+// higher offset stands before it. It never counts, but it says that old records stand behind newer ones in the
+// topics of records, so the keys of these must be delivered once more. The mark it leaves is the same for every
+// reader of the topic, and stays until a move of the frontier has settled it.
 type mark struct {
 	lease  int32
 	offset int64
@@ -57,8 +53,7 @@ func (s *State) settle(seen []int64) {
 func (s *State) settled(m mark) bool { return int(m.lease) < len(s.seen) && m.offset < s.seen[m.lease] }
 
 // Regressed reports whether a former owner has written late, and the segment after which everything has to be
-// delivered once
-// more, so that every key ends on its newest record.
+// delivered once more, so that every key ends on its newest record.
 func (s *State) Regressed() (after source.Segment, ok bool) {
 	for _, m := range s.marks {
 		if !ok || m.after.Compare(after) < 0 {
@@ -80,8 +75,8 @@ func (s *State) Repair(after source.Segment) *Frontier {
 	f := *s.Frontier
 	f.Epoch, f.Moving, f.Seen = s.Epoch, true, slices.Clone(s.next)
 	for p, c := range s.Cursors {
-		f.Epoch = max(f.Epoch, s.entered[p])
 		if c != nil {
+			f.Epoch = max(f.Epoch, s.written[p].Epoch)
 			f.Adopt(c.Pins)
 			if len(c.Resolved) > len(f.Resolved) || len(c.Resolved) == len(f.Resolved) && c.Resolved > f.Resolved {
 				f.Resolved = c.Resolved
@@ -99,9 +94,9 @@ func (s *State) Repair(after source.Segment) *Frontier {
 	return &f
 }
 
-// Entered reports whether the owners of all leases that were ever acquired have written a cursor in the epoch of the
-// frontier.
-// Without transactions that takes the place of a fence: what an owner writes after it is of the new epoch.
+// Entered reports whether the owners of all leases that were ever acquired have written a cursor in the epoch
+// of the frontier. Without transactions that takes the place of a fence: what an owner writes after it is of
+// the new epoch.
 func (s *State) Entered() bool {
 	for p := range s.Owners {
 		if p != 0 && !s.EnteredBy(int32(p)) {
@@ -113,5 +108,6 @@ func (s *State) Entered() bool {
 
 // EnteredBy is Entered of one lease.
 func (s *State) EnteredBy(lease int32) bool {
-	return s.Owners[lease] == "" || s.entered[lease] >= s.Epoch
+	c := s.written[lease]
+	return s.Owners[lease] == "" || c != nil && c.Epoch >= s.Epoch
 }

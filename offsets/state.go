@@ -109,19 +109,18 @@ func (c *Cursor) Finish(seg source.Segment) {
 // Finished reports whether the cursor says that all of seg is delivered.
 func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && c.Done }
 
-// Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave cursors behind.
+// Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave
+// cursors behind.
 func (c *Cursor) Over(f *Frontier) bool { return f != nil && c.Segment.Compare(f.Completed) <= 0 }
 
-// Beyond reports whether the cursor is ahead of f. With transactions it never is for the lease's owner (R1); without
-// them f
-// may be the record of a former owner that was paused.
+// Beyond reports whether the cursor is ahead of f. With transactions it never is for the lease's owner (R1);
+// without them f may be the record of a former owner that was paused.
 func (c *Cursor) Beyond(f *Frontier) bool {
 	return c.Epoch > f.Epoch || c.Epoch == f.Epoch && c.Segment.Compare(f.At()) > 0
 }
 
-// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics that
-// the
-// frontier may not know yet (I5, I6).
+// void returns what is left of the cursor in a later epoch: no position, but its counts, and the pins of topics
+// that the frontier may not know yet (I5, I6).
 func (c *Cursor) void(epoch int64) *Cursor {
 	return &Cursor{
 		Version: c.Version, Owner: c.Owner, Time: c.Time, Epoch: epoch, Pins: c.Pins, Resolved: c.Resolved,
@@ -155,15 +154,13 @@ type Frontier struct {
 	Leases    int            `json:"leases,omitempty"`
 	Completed source.Segment `json:"completed"` // every event up to and with this segment is delivered
 	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
-	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the manifest
-	// before
-	// the segment is complete. After it is complete, Ends is that of Completed.
+	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the
+	// manifest before the segment is complete. After it is complete, Ends is that of Completed.
 	Shards   []int     `json:"shards,omitempty"`
 	Ends     time.Time `json:"ends,omitzero"`
 	Resolved string    `json:"resolved"` // the last marker, "<ns>.<10 digits>", or "" before the first
-	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them they are in
-	// the
-	// frontier's own transaction.
+	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them
+	// they are in the frontier's own transaction.
 	Owed  bool   `json:"owed,omitempty"`
 	Feed  string `json:"feed"`            // identity of the account or directory
 	Start string `json:"start,omitempty"` // events before it are left out, "<ns>.<10 digits>"; "" is none
@@ -175,7 +172,8 @@ type Frontier struct {
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
 	Topics map[string]int32 `json:"topics"`
-	// KeySchemas holds the ids of the schemas that keys are written with: they are in the keys, and so choose the partition.
+	// KeySchemas holds the ids of the schemas that keys are written with: they are in the keys, and so choose
+	// the partition.
 	KeySchemas map[string]int `json:"key_schemas,omitempty"`
 }
 
@@ -187,9 +185,9 @@ func (f *Frontier) At() source.Segment {
 	return f.Current
 }
 
-// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions a
-// former
-// owner of lease 0 that was paused can write an old frontier behind the newer ones, and compaction then removes those.
+// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions
+// a former owner of lease 0 that was paused can write an old frontier behind the newer ones, and compaction
+// then removes those.
 func (f *Frontier) Behind(cursors []*Cursor) bool {
 	for _, c := range cursors {
 		if c != nil && c.Beyond(f) {
@@ -199,7 +197,8 @@ func (f *Frontier) Behind(cursors []*Cursor) bool {
 	return false
 }
 
-// Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another frontier, and stay.
+// Adopt takes over the pins of topics that the frontier does not know. Its maps may be those of another
+// frontier, and stay.
 func (f *Frontier) Adopt(pins map[string]Pin) {
 	if len(pins) == 0 {
 		return

@@ -6,12 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/internal/kafka"
+	"blobfeed/internal/topics"
 )
 
 // settings of the topic.
@@ -23,20 +21,24 @@ var settings = map[string]string{
 	"min.cleanable.dirty.ratio": "0.1",
 }
 
-// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable until
-// the keeper
-// of the frontier has repaired what stands behind it.
+// untransacted are further settings without transactions: what a paused owner wrote late has to stay readable
+// until the keeper of the frontier has repaired what stands behind it.
 var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
 
-// MissingError says that there is no offsets topic, and who may create it.
+// MissingError says that there is no offsets topic, and how to create it.
 type MissingError struct {
 	Topic      string
 	Partitions int32
 }
 
 func (e *MissingError) Error() string {
-	text := fmt.Sprintf("the offsets topic %s does not exist, and with BRIDGE_TOPIC_CREATE=off the bridge creates none. It takes cleanup.policy=compact and a "+
-		"partition for each lease (BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d", e.Topic, e.Topic, e.Partitions)
+	return fmt.Sprintf("the offsets topic %s does not exist: %s", e.Topic, e.Advice())
+}
+
+// Advice says what to do about it.
+func (e *MissingError) Advice() string {
+	text := fmt.Sprintf("set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease "+
+		"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic %s --partitions %d", e.Topic, e.Partitions)
 	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		text += " --config " + name + "=" + settings[name]
 	}
@@ -46,43 +48,37 @@ func (e *MissingError) Error() string {
 // Ensure returns the number of partitions of the offsets topic, which is the number of leases and never changes. If the
 // topic is missing it is created, or, without create, a MissingError. Created says that it was us:
 // then there is nothing in it. Replication -1 is the broker's default.
-func Ensure(ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16, create, transactional bool) (leases int, created bool, err error) {
-	if create {
-		values := map[string]*string{}
-		for name, value := range settings {
-			values[name] = &value
+func Ensure(
+	ctx context.Context,
+	adm *kadm.Client,
+	topic string,
+	partitions int32,
+	replication int16,
+	create, transactional bool,
+) (leases int, created bool, err error) {
+	if !create {
+		counts, err := topics.Count(ctx, adm, topic)
+		var gone *topics.MissingError
+		if errors.As(err, &gone) {
+			return 0, false, &MissingError{topic, partitions}
 		}
-		if !transactional {
-			for name, value := range untransacted {
-				values[name] = &value
-			}
-		}
-		if created, err = kafka.Create(ctx, adm, topic, partitions, replication, values); err != nil {
+		if err != nil {
 			return 0, false, err
 		}
+		return int(counts[topic]), false, topics.KeepsState(ctx, adm, topic)
 	}
-	topics, err := adm.ListTopics(ctx, topic)
-	if err == nil {
-		err = topics[topic].Err
+	values := map[string]*string{}
+	for name, value := range settings {
+		values[name] = &value
 	}
-	if errors.Is(err, kerr.UnknownTopicOrPartition) && !create {
-		return 0, false, &MissingError{topic, partitions}
-	}
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the metadata of %s: %w", topic, err)
-	}
-	configs, err := adm.DescribeTopicConfigs(ctx, topic)
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	rc, err := configs.On(topic, nil)
-	if err != nil {
-		return 0, false, fmt.Errorf("reading the settings of %s: %w", topic, err)
-	}
-	for _, c := range rc.Configs {
-		if c.Key == "cleanup.policy" && strings.TrimSpace(c.MaybeValue()) != "compact" {
-			return 0, false, fmt.Errorf("the offsets topic %s has cleanup.policy=%s, which deletes cursors: set it to compact", topic, c.MaybeValue())
+	if !transactional {
+		for name, value := range untransacted {
+			values[name] = &value
 		}
 	}
-	return len(topics[topic].Partitions), created, nil
+	have, created, err := topics.Create(ctx, adm, topic, partitions, replication, values)
+	if err == nil && !created { // one that was just created is not known to all brokers yet
+		err = topics.KeepsState(ctx, adm, topic)
+	}
+	return int(have), created, err
 }

@@ -21,10 +21,11 @@ type State struct {
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
 	born     int64     // cursors of an earlier epoch do not count
-	entered  []int64   // by lease: the epoch that the cursor was written in
+	written  []*Cursor // by lease: as it stands in the topic, also where it does not count
 	terms    []int64   // by lease: of the last owner record
 	marks    []mark    // of stale documents
 	seen     []int64   // the frontier's
+	torn     []*torn   // by lease: the last transaction, if the brokers left it without an end
 	next     []int64   // by lease: every record below this offset is in the state
 }
 
@@ -42,6 +43,7 @@ type View struct {
 
 	mu      sync.Mutex
 	state   *State
+	tails   []unended // by lease
 	err     error
 	changed chan struct{} // closed and replaced with every change
 }
@@ -50,9 +52,13 @@ type View struct {
 func NewView(topic string, partitions int) *View {
 	return &View{
 		topic: topic,
+		tails: make([]unended, partitions),
 		state: &State{
-			Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions),
-			entered: make([]int64, partitions), terms: make([]int64, partitions), next: make([]int64, partitions),
+			Cursors: make(
+				[]*Cursor,
+				partitions,
+			), Owners: make([]string, partitions), written: make([]*Cursor, partitions),
+			terms: make([]int64, partitions), torn: make([]*torn, partitions), next: make([]int64, partitions),
 		},
 		changed: make(chan struct{}),
 	}
@@ -65,15 +71,19 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 	for p := range v.state.next {
 		offsets[int32(p)] = kgo.NewOffset().AtStart()
 	}
-	cl, err := kgo.NewClient(append(slices.Clone(opts),
+	cl, err := kgo.NewClient(append(
+		slices.Clone(opts),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{v.topic: offsets}),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		// The client takes the leader epoch of its position from the last record that it hands out. Were the ends of
 		// transactions not handed out, one written by a new leader would leave the position ahead of what the old epoch
 		// holds, and the next change of leaders would look like lost records.
 		kgo.KeepControlRecords(),
-		kgo.WithContext(ctx), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
-		kgo.FetchMaxWait(500*time.Millisecond))...)
+		kgo.WithContext(
+			ctx,
+		), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
+		kgo.FetchMaxWait(500*time.Millisecond),
+	)...)
 	if err != nil {
 		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
 	}
@@ -85,9 +95,9 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		}
 		var fetchErr error
 		fs.EachError(func(_ string, p int32, err error) {
-			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is worth stopping
-			// for, but
-			// not a connection that ends before its first answer, as with a broker that dies at that moment.
+			// Most errors that kgo repeats by itself never get here. What does (authorization, data loss) is
+			// worth stopping for, but not a connection that ends before its first answer, as with a broker that
+			// dies at that moment.
 			err = fmt.Errorf("reading partition %d of %s: %w", p, v.topic, err)
 			var first *kgo.ErrFirstReadEOF
 			if errors.As(err, &first) {
@@ -97,8 +107,11 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
-					"restarts from scratch at BRIDGE_START)", err)
+				err = fmt.Errorf(
+					"%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
+						"restarts from scratch at BRIDGE_START)",
+					err,
+				)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})
@@ -125,30 +138,31 @@ func (v *View) fail(err error) error {
 	return err
 }
 
-// apply takes committed records of one partition, in offset order. A lease applies its own commits at once; they come
-// again through Run, and are known by their offset.
+// apply takes committed records of one partition, in offset order.
 func (v *View) apply(records ...*kgo.Record) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := *v.state
 	s.Cursors, s.Owners, s.next = slices.Clone(s.Cursors), slices.Clone(s.Owners), slices.Clone(s.next)
-	s.entered, s.terms = slices.Clone(s.entered), slices.Clone(s.terms)
+	s.written, s.terms, s.torn = slices.Clone(s.written), slices.Clone(s.terms), slices.Clone(s.torn)
 	for _, r := range records {
 		if r.Offset < s.next[r.Partition] {
 			continue
 		}
+		v.tails[r.Partition].follow(&s, r)
 		if err := s.apply(r); err != nil {
 			return fmt.Errorf("partition %d, offset %d: %w", r.Partition, r.Offset, err)
 		}
 		s.next[r.Partition] = r.Offset + 1
 	}
-	for p, c := range s.Cursors {
+	for p, c := range s.written {
 		switch {
-		case c == nil:
-		case c.Epoch < s.born:
+		case c == nil || c.Epoch < s.born:
 			s.Cursors[p] = nil
 		case c.Epoch < s.Epoch:
 			s.Cursors[p] = c.void(s.Epoch)
+		default:
+			s.Cursors[p] = c
 		}
 	}
 	v.state = &s
@@ -162,8 +176,9 @@ func (s *State) apply(r *kgo.Record) error {
 	}
 	switch string(r.Key) {
 	case keyCursor:
+		s.torn[r.Partition] = nil
 		if r.Value == nil {
-			s.Cursors[r.Partition] = nil
+			s.written[r.Partition] = nil
 			return nil
 		}
 		c := new(Cursor)
@@ -173,8 +188,9 @@ func (s *State) apply(r *kgo.Record) error {
 		if s.staleCursor(c, r.Partition, r.Offset) {
 			return nil
 		}
-		s.Cursors[r.Partition], s.entered[r.Partition] = c, c.Epoch
+		s.written[r.Partition] = c
 	case keyFrontier:
+		s.torn[r.Partition] = nil
 		if r.Value == nil {
 			s.Frontier, s.Epoch, s.Moving, s.born = nil, 0, false, 0
 			return nil

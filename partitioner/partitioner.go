@@ -15,7 +15,7 @@ func ByName(name string) (Func, error) {
 	case "fnv-1a":
 		return FNV1a, nil
 	}
-	return nil, fmt.Errorf("partitioner %q is none of murmur2, fnv-1a", name)
+	return nil, fmt.Errorf("unknown partitioner %q: want murmur2 or fnv-1a", name)
 }
 
 // Murmur2 is the default of Kafka's Java producer, for keys that are not null.
@@ -52,7 +52,7 @@ func murmur2(b []byte) uint32 {
 	return h ^ h>>15
 }
 
-// FNV1a is CockroachDB's default, which it has from sarama: the hash is signed, and made positive after the division.
+// FNV1a is CockroachDB's default, that of sarama: the hash is signed, and made positive after the division.
 func FNV1a(key []byte, partitions int) int32 {
 	h := uint32(2166136261)
 	for _, c := range key {

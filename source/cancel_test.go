@@ -36,7 +36,7 @@ func (b *blocking) ReadAt(ctx context.Context, _ string, _ []byte, _ int64) (int
 type switched struct{ source.Store }
 
 // Every call ends when its context does, as an error that says so; then it can be made again.
-func TestChecklist51_Cancel(t *testing.T) {
+func TestEveryCallEndsWithItsContext(t *testing.T) {
 	m := indexed("2026-01-01T00:00:00Z", "2026/01/01/0000")
 	m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":["` + shardPath + `"]}`)
 	m.blobs[shardPath+"00000.avro"] = slices.Concat(header(), block("a"), block("b"))
@@ -56,7 +56,10 @@ func TestChecklist51_Cancel(t *testing.T) {
 		call func(context.Context) error
 	}{
 		{"LastConsumable", func(ctx context.Context) error { _, err := feed.LastConsumable(ctx); return err }},
-		{"Manifest", func(ctx context.Context) error { _, err := feed.Manifest(ctx, manifest(false).Segment); return err }},
+		{"Manifest", func(ctx context.Context) error {
+			_, err := feed.Manifest(ctx, manifest(false).Segment)
+			return err
+		}},
 		{"Segments", segment},
 		{"Poll", func(ctx context.Context) error { return r.Poll(ctx, false) }},
 		{"Next, header", func(ctx context.Context) error { return r.Next(ctx, &b) }},
@@ -96,9 +99,10 @@ func TestChecklist51_Cancel(t *testing.T) {
 }
 
 // The feed alone says what may be read: nothing here looks at a clock, or knows where it is.
-func TestChecklist53_NoClock(t *testing.T) {
+func TestNothingLooksAtAClock(t *testing.T) {
 	var files []string
-	for _, pattern := range []string{"*.go", "ocf/*.go", "dir/*.go"} { // azure's paces the renewal of credentials, and no more
+	// azure's paces the renewal of credentials, and no more
+	for _, pattern := range []string{"*.go", "ocf/*.go", "dir/*.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -126,7 +130,8 @@ func TestChecklist53_NoClock(t *testing.T) {
 				return true
 			}
 			x, ok := s.X.(*ast.Ident)
-			if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Local", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
+			if ok && x.Name == "time" && slices.Contains([]string{"Now", "Since", "Until", "Local", "Sleep", "After",
+				"AfterFunc", "Tick", "NewTimer", "NewTicker"}, s.Sel.Name) {
 				t.Errorf("%s uses time.%s", file, s.Sel.Name)
 			}
 			if s.Sel.Name == "Local" && (!ok || x.Name != "time") {

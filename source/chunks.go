@@ -19,7 +19,7 @@ type chunk struct {
 	modified time.Time
 }
 
-// maxChunks bounds the listing of a shard (I9). A chunk takes 50,000 appends, and a segment has 60.
+// maxChunks bounds the listing of a shard (I9). A chunk takes 50,000 appends, and a segment gets 60 of them.
 const maxChunks = 10_000
 
 // list returns the chunks in order of their numbers.
@@ -34,14 +34,14 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 			continue
 		}
 		if !digits(number) { // its place in the order is unknown, and without it events may be missing (I8)
-			return nil, &DamageError{Blob: e.Name, Reason: "the name of this chunk is no number", Hint: hintName}
+			return nil, &DamageError{Blob: e.Name, Reason: "the name of this chunk is not a number", Hint: hintName}
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil {
 			return nil, fmt.Errorf("listing %s: the number of chunk %.100q is out of range", r.prefix, e.Name)
 		}
 		if len(chunks) == maxChunks {
-			return nil, fmt.Errorf("listing %s: there are more than %d chunks: check what wrote them", r.prefix,
+			return nil, fmt.Errorf("listing %s: more than %d chunks: check which program wrote them", r.prefix,
 				maxChunks)
 		}
 		chunks = append(chunks, chunk{index, e.Name, e.Size, e.Modified})
@@ -55,31 +55,34 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 	return chunks, nil
 }
 
-// current returns the chunk at the position, io.EOF if the shard has no more, or what is wrong with the position (I8).
+// current returns the chunk at the position, io.EOF at the end of the shard, or a DamageError if the position is
+// invalid (I8).
 func (r *ShardReader) current() (chunk, error) {
 	i, found := slices.BinarySearchFunc(r.chunks, r.pos.Chunk, func(c chunk, index int) int { return c.index - index })
 	switch {
 	case found && r.pos.Offset > r.chunks[i].size:
 		c := r.chunks[i]
-		return c, &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes", c.size), Hint: hintPosition}
+		return c, &DamageError{Blob: c.name, Offset: r.pos.Offset, Reason: fmt.Sprintf("the chunk has only %d bytes",
+			c.size), Hint: hintPosition}
 	case found:
 		return r.chunks[i], nil
 	case i < len(r.chunks):
 		return chunk{}, r.gone(fmt.Sprintf("the chunk is missing, %s is there", r.chunks[i].name))
-	case r.pos != (ShardPosition{}): // reading goes on to another chunk only when that is listed
+	case r.pos != (ShardPosition{}): // the reader only moves on to a chunk that is listed
 		return chunk{}, r.gone("the chunk that was being read is gone")
 	}
 	return chunk{}, io.EOF
 }
 
 func (r *ShardReader) gone(reason string) error {
-	return &DamageError{Blob: fmt.Sprintf("%s%05d.avro", r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason, Hint: hintGone}
+	return &DamageError{Blob: chunkName(r.prefix, r.pos.Chunk), Offset: r.pos.Offset, Kind: Gone, Reason: reason,
+		Hint: hintGone}
 }
 
 func (r *ShardReader) last(c chunk) bool { return c.index == r.chunks[len(r.chunks)-1].index }
 
-// Modified is when the last chunk of the last listing grew: the time by which the feed had published what is in it.
-// Zero if the store does not say.
+// Modified returns when the last listed chunk last grew: by that time the feed had published its contents. It is zero
+// if the store does not say.
 func (r *ShardReader) Modified() time.Time {
 	if len(r.chunks) == 0 {
 		return time.Time{}
@@ -87,5 +90,5 @@ func (r *ShardReader) Modified() time.Time {
 	return r.chunks[len(r.chunks)-1].modified
 }
 
-// complete reports whether nothing is appended to c any more: another chunk follows it, or the segment is finalized.
+// complete reports whether c no longer grows: another chunk follows it, or the segment is finalized.
 func (r *ShardReader) complete(c chunk) bool { return r.finalized || !r.last(c) }

@@ -15,15 +15,17 @@ import (
 )
 
 // A prefix without blobs: wait while the segment is open, and it is done when it is finalized.
-func TestChecklist18_NoChunksYet(t *testing.T) {
-	m := &memory{blobs: map[string][]byte{"log/00/2026/01/01/0100/00000.avro": append(header(), block("another segment's")...)}}
+func TestShardWithoutChunks(t *testing.T) {
+	m := &memory{blobs: map[string][]byte{"log/00/2026/01/01/0100/00000.avro": append(header(),
+		block("another segment's")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
 	for range 3 {
 		if ids := pollAndDrain(t, r, false); len(ids) > 0 || r.Position() != (source.ShardPosition{}) {
 			t.Fatalf("%v, at %+v", ids, r.Position())
 		}
 	}
-	if ids := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}), true); len(ids) > 0 {
+	if ids := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}),
+		true); len(ids) > 0 {
 		t.Errorf("finalized: %v", ids)
 	}
 	m.blobs[shardPath+"00000.avro"] = append(header(), block("a")...)
@@ -33,7 +35,7 @@ func TestChecklist18_NoChunksYet(t *testing.T) {
 }
 
 // Chunks that are only a beginning: of nothing, of a header, of a header alone.
-func TestChecklist19_BeginningsOfChunks(t *testing.T) {
+func TestChunkWithoutABlock(t *testing.T) {
 	whole := append(header(), block("a")...)
 	for name, c := range map[string]struct {
 		size     int
@@ -59,7 +61,8 @@ func TestChecklist19_BeginningsOfChunks(t *testing.T) {
 			}
 			_, err := drain(t, done)
 			var damage *source.DamageError
-			if c.terminal != (err == nil) || err != nil && (!errors.As(err, &damage) || damage.Blob != chunk || damage.Offset != 0) {
+			if c.terminal != (err == nil) || err != nil && (!errors.As(err, &damage) || damage.Blob != chunk ||
+				damage.Offset != 0) {
 				t.Errorf("finalized: %v", err)
 			}
 			m.blobs[chunk] = whole
@@ -68,7 +71,8 @@ func TestChecklist19_BeginningsOfChunks(t *testing.T) {
 			}
 		})
 	}
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": nil}} // the blob is created before its header is appended
+	// the blob is created before its header is appended
+	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": nil}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
 	if ids := pollAndDrain(t, r, false); len(ids) > 0 || m.reads > 0 {
 		t.Errorf("no bytes: %v in %d reads", ids, m.reads)
@@ -80,7 +84,7 @@ func TestChecklist19_BeginningsOfChunks(t *testing.T) {
 }
 
 // 00000 gets its last bytes together with its successor; and the order is that of numbers, not of texts.
-func TestChecklist22_ChunksInOrder(t *testing.T) {
+func TestChunksAreReadInTheOrderOfNumbers(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("0a")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
 	pollAndDrain(t, r, false)
@@ -93,16 +97,18 @@ func TestChecklist22_ChunksInOrder(t *testing.T) {
 	for i := range 12 {
 		m.blobs[fmt.Sprint(shardPath, i, ".avro")] = append(header(), block(numbers(i, i+1)...)...)
 	}
-	if ids := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}), true); !slices.Equal(ids, numbers(0, 12)) {
+	if ids := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}),
+		true); !slices.Equal(ids, numbers(0, 12)) {
 		t.Errorf("in the order of texts: %v", ids)
 	}
 }
 
 // What can't be read on is an error with the blob's name and the offset, again and again: it never becomes an end.
-func TestChecklist26_NothingIsSkipped(t *testing.T) {
+func TestDamageIsNeverAnEnd(t *testing.T) {
 	good := slices.Concat(header(), block("a"), block("b"))
 	second := int64(len(good) - len(block("b")))
-	other := slices.Concat(header()[:len(header())-16], bytes.Repeat([]byte{8}, 16), bytes.ReplaceAll(block("a"), syncMarker, bytes.Repeat([]byte{8}, 16)))
+	other := slices.Concat(header()[:len(header())-16], bytes.Repeat([]byte{8}, 16),
+		bytes.ReplaceAll(block("a"), syncMarker, bytes.Repeat([]byte{8}, 16)))
 	chunk := func(i int) string { return fmt.Sprintf("%s%05d.avro", shardPath, i) }
 	for name, c := range map[string]struct {
 		blobs map[int][]byte
@@ -110,15 +116,27 @@ func TestChecklist26_NothingIsSkipped(t *testing.T) {
 		blob  string
 		at    int64
 	}{
-		"offset behind the end":        {map[int][]byte{0: good}, source.ShardPosition{Offset: int64(len(good)) + 1}, chunk(0), int64(len(good)) + 1},
-		"offset in a chunk of nothing": {map[int][]byte{0: nil}, source.ShardPosition{Offset: second}, chunk(0), second},
-		"chunk is gone":                {map[int][]byte{0: good}, source.ShardPosition{Chunk: 1}, chunk(1), 0},
-		"all chunks are gone":          {nil, source.ShardPosition{Offset: second}, chunk(0), second},
-		"the chunk is gone, not last":  {map[int][]byte{0: good, 2: good}, source.ShardPosition{Chunk: 1, Offset: second}, chunk(1), second},
-		"one between is gone":          {map[int][]byte{0: good, 2: good}, source.ShardPosition{}, chunk(1), 0},
-		"inside a block":               {map[int][]byte{0: good}, source.ShardPosition{Offset: second - 3}, chunk(0), second - 3},
-		"another file's bytes":         {map[int][]byte{0: slices.Concat(good, other[len(other)-len(block("a")):])}, source.ShardPosition{}, chunk(0), int64(len(good))},
-		"zeros at the end":             {map[int][]byte{0: slices.Concat(good, make([]byte, 64))}, source.ShardPosition{}, chunk(0), int64(len(good))},
+		"offset behind the end": {map[int][]byte{0: good}, source.ShardPosition{Offset: int64(len(good)) + 1},
+			chunk(0), int64(len(good)) + 1},
+		"offset in a chunk of nothing": {map[int][]byte{0: nil}, source.ShardPosition{Offset: second}, chunk(0),
+			second},
+		"chunk is gone":       {map[int][]byte{0: good}, source.ShardPosition{Chunk: 1}, chunk(1), 0},
+		"all chunks are gone": {nil, source.ShardPosition{Offset: second}, chunk(0), second},
+		"the chunk is gone, not last": {map[int][]byte{0: good, 2: good},
+			source.ShardPosition{Chunk: 1, Offset: second}, chunk(1), second},
+		"the first is gone":          {map[int][]byte{1: good}, source.ShardPosition{}, chunk(0), 0},
+		"a header of something else": {map[int][]byte{0: []byte("<html>")}, source.ShardPosition{}, chunk(0), 0},
+		"cut off before a successor": {map[int][]byte{0: good[:len(good)-3], 1: good}, source.ShardPosition{}, chunk(0),
+			second},
+		"a wrong sync marker": {map[int][]byte{0: append(slices.Clone(good[:len(good)-1]), 8)}, source.ShardPosition{},
+			chunk(0), second},
+		"one between is gone": {map[int][]byte{0: good, 2: good}, source.ShardPosition{}, chunk(1), 0},
+		"inside a block": {map[int][]byte{0: good}, source.ShardPosition{Offset: second - 3}, chunk(0),
+			second - 3},
+		"another file's bytes": {map[int][]byte{0: slices.Concat(good, other[len(other)-len(block("a")):])},
+			source.ShardPosition{}, chunk(0), int64(len(good))},
+		"zeros at the end": {map[int][]byte{0: slices.Concat(good, make([]byte, 64))}, source.ShardPosition{}, chunk(0),
+			int64(len(good))},
 	} {
 		for _, finalized := range []bool{false, true} {
 			m := &memory{blobs: map[string][]byte{}}
@@ -132,7 +150,8 @@ func TestChecklist26_NothingIsSkipped(t *testing.T) {
 					_, err = drain(t, r)
 				}
 				var damage *source.DamageError
-				if !errors.As(err, &damage) || damage.Blob != c.blob || damage.Offset != c.at || !strings.Contains(err.Error(), fmt.Sprint("offset ", c.at)) {
+				if !errors.As(err, &damage) || damage.Blob != c.blob || damage.Offset != c.at ||
+					!strings.Contains(err.Error(), fmt.Sprint("offset ", c.at)) {
 					t.Errorf("%s (finalized: %v): %v", name, finalized, err)
 				}
 			}
@@ -141,9 +160,10 @@ func TestChecklist26_NothingIsSkipped(t *testing.T) {
 }
 
 // All files have the same sync marker, and a blob's name may hold it: chunks are told apart by name, blocks by length.
-func TestChecklist30_SyncMarkerIsNoIdentity(t *testing.T) {
+func TestSyncMarkerIsNoIdentity(t *testing.T) {
 	evil := "x" + string(syncMarker) + "y"
-	wider := bytes.Replace(header(), []byte(`"name":"id"`), []byte(`"name":"no"`), 1) // the same marker and size, another schema
+	// the same marker and size, another schema
+	wider := bytes.Replace(header(), []byte(`"name":"id"`), []byte(`"name":"no"`), 1)
 	m := &memory{blobs: map[string][]byte{
 		shardPath + "00000.avro": slices.Concat(header(), block(evil, "a"), block(string(syncMarker))),
 		shardPath + "00001.avro": slices.Concat(wider, block("not an id")),
@@ -158,7 +178,7 @@ func TestChecklist30_SyncMarkerIsNoIdentity(t *testing.T) {
 }
 
 // The account of 2020 changed from schema version 1 to 4 between segments; here both, and a made one, are in one shard.
-func TestChecklist32_SchemaChanges(t *testing.T) {
+func TestSchemaChangesBetweenChunks(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00001.avro": append(header(), block("made")...)}}
 	for i, name := range map[int]string{0: "2020/01/21/2100", 2: "2020/05/27/1500"} {
 		b, err := os.ReadFile(real2020 + "/log/00/" + name + "/00000.avro")
@@ -187,26 +207,28 @@ func TestChecklist32_SchemaChanges(t *testing.T) {
 }
 
 // Neither times nor sequencers are sorted in a chunk; the file's order is the order.
-func TestChecklist40_FileOrder(t *testing.T) {
+func TestEventsComeInFileOrder(t *testing.T) {
 	ids := []string{"c", "a", "b", "a", "z", "0"}
 	m := &memory{blobs: map[string][]byte{
 		shardPath + "00000.avro": slices.Concat(header(), block(ids[:3]...), block(ids[3])),
 		shardPath + "00001.avro": slices.Concat(header(), block(ids[4:]...)),
 	}}
-	if got := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}), true); !slices.Equal(got, ids) {
+	if got := pollAndDrain(t, source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{}),
+		true); !slices.Equal(got, ids) {
 		t.Errorf("made: %v", got)
 	}
 	root := t.TempDir()
 	var want []string
 	backwards := 0
 	var before feedsim.Expected
-	if err := feedsim.Write(t.Context(), feedsim.Dir(root), feedsim.Spec{EventsPerSegment: 500, ChunksPerShard: 3}, func(e feedsim.Expected) {
-		if e.EventTime < before.EventTime && e.Sequencer < before.Sequencer {
-			backwards++
-		}
-		before = e
-		want = append(want, e.ID)
-	}); err != nil {
+	if err := feedsim.Write(t.Context(), feedsim.Dir(root), feedsim.Spec{EventsPerSegment: 500, ChunksPerShard: 3},
+		func(e feedsim.Expected) {
+			if e.EventTime < before.EventTime && e.Sequencer < before.Sequencer {
+				backwards++
+			}
+			before = e
+			want = append(want, e.ID)
+		}); err != nil {
 		t.Fatal(err)
 	}
 	store, err := dir.New(root)

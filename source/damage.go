@@ -7,32 +7,33 @@ import (
 	"slices"
 )
 
-// DamageError is a chunk that can't be read on: what the feed promised is not there. Trying again is harmless, and
-// helps where the damage was in the copy.
+// DamageError says that a chunk can't be read further: it does not hold what the feed promises. A retry is harmless,
+// and helps if the bytes were damaged on their way.
 type DamageError struct {
 	Blob   string
 	Offset int64
 	Kind   DamageKind
 	Reason string
 	Err    error  // may be nil
-	Hint   string // what to do about it
+	Hint   string // the remedy
 }
 
-// DamageKind tells what can be done about damage.
+// DamageKind says what can be done about damage.
 type DamageKind uint8
 
 // The kinds of damage.
 const (
-	Elsewhere DamageKind = iota // not in the bytes: a position or a name that makes no sense. Nothing can be left out
-	BadBytes                    // a header or block that can't be decoded: Loss tells how far that reaches
-	Gone                        // a chunk that is not there any more
+	Elsewhere DamageKind = iota // not in the bytes: an invalid position or name. Nothing can be left out
+	BadBytes                    // a header or block that can't be decoded: Loss says how much is lost
+	Gone                        // a chunk that no longer exists
 )
 
 const (
-	hintPosition = "the position is not one of this feed's: check that it belongs to this account and segment, else start again at the segment's begin"
-	hintGone     = "if the account's retention has removed it, the events up to the next chunk that is left are lost"
-	hintName     = "find out what wrote it: the service's names are 00000.avro and so on"
-	hintBytes    = "compare the blob with the service's copy; if that is damaged too, these bytes can only be left out"
+	hintPosition = "the position is not one of this feed: check that it belongs to this account and segment, " +
+		"or restart at the begin of the segment"
+	hintGone  = "if the account's retention has deleted it, the events up to the next chunk are lost"
+	hintName  = "check which program wrote it: the service names chunks 00000.avro, 00001.avro and so on"
+	hintBytes = "compare the blob with the service's copy; if the copy is damaged too, these bytes are lost"
 )
 
 func (e *DamageError) Error() string {
@@ -48,13 +49,14 @@ func (e *DamageError) Error() string {
 
 func (e *DamageError) Unwrap() error { return e.Err }
 
-// damaged drops what is here of the chunk, so that the next attempt reads it anew, and returns d.
+// damaged returns d, and drops the buffered bytes so that the next attempt reads them again.
 func (r *ShardReader) damaged(d *DamageError) error {
 	r.window, r.at, r.grow, r.of = nil, 0, 0, -1
 	return d
 }
 
-// Loss is what is left out where reading goes on behind damage: the bytes From to To of a chunk, none of one that is gone.
+// Loss is what a reader leaves out to resume after damage: the bytes From to To of a chunk, or no bytes of a chunk that
+// is gone.
 type Loss struct {
 	Blob     string
 	Chunk    int
@@ -62,8 +64,8 @@ type Loss struct {
 	next     ShardPosition
 }
 
-// Loss tells what Skip would leave out after the damage that Next has just reported. Ok is false if nothing can be left
-// out: the damage is elsewhere, or the chunk still grows and where its next block begins is not written yet.
+// Loss returns what Skip would leave out after the damage that Next has just reported. Ok is false if nothing can be
+// left out: the damage is elsewhere, or the chunk still grows and its next block is not written yet.
 func (r *ShardReader) Loss(ctx context.Context, d *DamageError) (loss Loss, ok bool, err error) {
 	loss = Loss{Blob: d.Blob, Chunk: r.pos.Chunk, From: max(r.pos.Offset, d.Offset)}
 	if d.Kind == Gone {
@@ -81,7 +83,7 @@ func (r *ShardReader) Loss(ctx context.Context, d *DamageError) (loss Loss, ok b
 	}
 	end, known := c.size, r.complete(c)
 	if d.Offset > 0 && r.header != nil {
-		// Every block ends with the file's sync marker: behind the next one reading can go on.
+		// Every block ends with the file's sync marker, so a block starts after the next marker.
 		at, err := r.find(ctx, c, r.header.Sync[:], loss.From)
 		if err != nil {
 			return Loss{}, false, err
@@ -116,7 +118,7 @@ func (r *ShardReader) find(ctx context.Context, c chunk, text []byte, from int64
 	return -1, nil
 }
 
-// Skip goes on behind a loss; its bytes are not read again.
+// Skip moves the position behind a loss.
 func (r *ShardReader) Skip(loss Loss) { r.pos = loss.next }
 
 // ReadAt reads bytes of a chunk as they are; see Store.ReadAt.

@@ -12,8 +12,8 @@ import (
 	"blobfeed/source"
 )
 
-// salvage reads to the end of the listing, and leaves out what can't be read. It returns the events and what was left out,
-// as "chunk from-to".
+// salvage reads to the end of the listing, and leaves out what can't be read. It returns the events and what was left
+// out, as "chunk from-to".
 func salvage(t *testing.T, r *source.ShardReader) (ids, lost []string, err error) {
 	t.Helper()
 	var b source.Batch
@@ -67,19 +67,26 @@ func TestDamageIsLeftOut(t *testing.T) {
 		lost    string
 		remains bool // and can't be left out
 	}{
-		"count":            {chunks: map[string][]byte{"00000": chunk(with(0, 0xfe))}, ids: "a a c", lost: middle},
-		"record":           {chunks: map[string][]byte{"00000": chunk(with(3+2*1, 60))}, ids: "a a b c", lost: middle},
-		"size":             {chunks: map[string][]byte{"00000": chunk(with(1, 0xfe))}, ids: "a a c", lost: middle},
-		"sync marker":      {chunks: map[string][]byte{"00000": chunk(with(len(bad)-1, 0))}, ids: "a a", lost: fmt.Sprintf("0 %d-%d", at, after+int64(len(c)))},
-		"cut off":          {chunks: map[string][]byte{"00000": chunk(nil)[:at+3]}, ids: "a a", lost: fmt.Sprintf("0 %d-%d", at, at+3)},
-		"cut off, open":    {chunks: map[string][]byte{"00000": chunk(nil)[:at+3]}, open: true, ids: "a a"},
-		"count, open":      {chunks: map[string][]byte{"00000": chunk(with(0, 0xfe))}, open: true, ids: "a a c", lost: middle},
-		"count, cut off":   {chunks: map[string][]byte{"00000": chunk(with(0, 0xff))[:after-1]}, open: true, ids: "a a", remains: true},
-		"no header":        {chunks: map[string][]byte{"00000": []byte("<html></html>"), "00001": chunk(nil)}, ids: "a a c", lost: whole(13)},
-		"no header, last":  {chunks: map[string][]byte{"00000": []byte("<html></html>")}, lost: whole(13)},
-		"no header, open":  {chunks: map[string][]byte{"00000": []byte("<html></html>")}, open: true, remains: true},
-		"codec":            {chunks: map[string][]byte{"00000": bytes.Replace(chunk(nil), []byte("record"), []byte("rekord"), 1)}, lost: whole(len(chunk(nil)))},
-		"missing":          {chunks: map[string][]byte{"00000": chunk(nil), "00003": chunk(nil)}, ids: "a a c a a c", lost: "1 0-0"},
+		"count":  {chunks: map[string][]byte{"00000": chunk(with(0, 0xfe))}, ids: "a a c", lost: middle},
+		"record": {chunks: map[string][]byte{"00000": chunk(with(3+2*1, 60))}, ids: "a a b c", lost: middle},
+		"size":   {chunks: map[string][]byte{"00000": chunk(with(1, 0xfe))}, ids: "a a c", lost: middle},
+		"sync marker": {chunks: map[string][]byte{"00000": chunk(with(len(bad)-1, 0))}, ids: "a a",
+			lost: fmt.Sprintf("0 %d-%d", at, after+int64(len(c)))},
+		"cut off": {chunks: map[string][]byte{"00000": chunk(nil)[:at+3]}, ids: "a a",
+			lost: fmt.Sprintf("0 %d-%d", at, at+3)},
+		"cut off, open": {chunks: map[string][]byte{"00000": chunk(nil)[:at+3]}, open: true, ids: "a a"},
+		"count, open": {chunks: map[string][]byte{"00000": chunk(with(0, 0xfe))}, open: true, ids: "a a c",
+			lost: middle},
+		"count, cut off": {chunks: map[string][]byte{"00000": chunk(with(0, 0xff))[:after-1]}, open: true, ids: "a a",
+			remains: true},
+		"no header": {chunks: map[string][]byte{"00000": []byte("<html></html>"), "00001": chunk(nil)},
+			ids: "a a c", lost: whole(13)},
+		"no header, last": {chunks: map[string][]byte{"00000": []byte("<html></html>")}, lost: whole(13)},
+		"no header, open": {chunks: map[string][]byte{"00000": []byte("<html></html>")}, open: true, remains: true},
+		"codec": {chunks: map[string][]byte{"00000": bytes.Replace(chunk(nil), []byte("record"),
+			[]byte("rekord"), 1)}, lost: whole(len(chunk(nil)))},
+		"missing": {chunks: map[string][]byte{"00000": chunk(nil), "00003": chunk(nil)}, ids: "a a c a a c",
+			lost: "1 0-0"},
 		"first is missing": {chunks: map[string][]byte{"00001": chunk(nil)}, ids: "a a c", lost: "0 0-0"},
 	} {
 		m := &memory{blobs: map[string][]byte{}}
@@ -148,7 +155,8 @@ func TestPositionIsNotLeftOut(t *testing.T) {
 	}
 }
 
-// An old listing that comes once more, from wherever it was kept, does not stop the reader: the next attempt lists anew.
+// An old listing that comes once more, from wherever it was kept, does not stop the reader: the next attempt lists
+// anew.
 func TestOldListing(t *testing.T) {
 	chunk, whole := shardPath+"00000.avro", slices.Concat(header(), block("a"), block("b"))
 	old, next := whole[:len(whole)-len(block("b"))], slices.Concat(header(), block("c"))
@@ -176,7 +184,8 @@ func TestOldListing(t *testing.T) {
 	}
 }
 
-// The chunk that was being read is gone, and nothing follows it: going on leaves it out, and stands at the end of what is left.
+// The chunk that was being read is gone, and nothing follows it: going on leaves it out, and stands at the end of what
+// is left.
 func TestLastChunkIsGone(t *testing.T) {
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("a")...)}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{Chunk: 1, Offset: 57})

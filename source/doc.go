@@ -6,12 +6,12 @@
 // segment come after those of the segments before it, and within a shard the file order is the order. Event times and
 // sequence numbers are not sorted in a chunk.
 //
-// A segment is "Publishing", then "Finalized". Its last events may be appended just before it turns, so to read all of it,
-// in this order: read the manifest, list the shard (ShardReader.Poll), read to the end of that listing (ShardReader.Next
-// until io.EOF). If the manifest said Finalized, that was all (I7).
+// A segment is "Publishing", then "Finalized". Its last events may be appended just before it turns, so to read all of
+// it, in this order: read the manifest, list the shard (ShardReader.Poll), read to the end of that listing
+// (ShardReader.Next until io.EOF). If the manifest said Finalized, that was all (I7).
 //
-// ShardReader.Position is where to go on after a restart; it is always just after a whole block. A missing chunk, a damaged
+// ShardReader.Position is where to resume after a restart, always just after a whole block. A missing chunk, a damaged
 // block or a truncated file is an error that names blob and offset. Nothing is skipped (I8).
 //
-// The package reads no clock: what may be read is what the feed says (LastConsumable).
+// The package reads no clock. The feed itself says how far it may be read (LastConsumable).
 package source

@@ -44,26 +44,26 @@ const (
 	maxDocument   = 1 << 20 // bytes of a JSON document: 20,000 shards
 )
 
-// LastConsumable returns the begin of the newest segment that may be read: zero if the feed does not say yet.
+// LastConsumable returns the begin of the newest segment that may be read. It is zero until the feed says so.
 func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	var doc struct {
 		LastConsumable *time.Time `json:"lastConsumable"`
 	}
 	err := f.document(ctx, watermarkName, &doc)
 	if errors.Is(err, ErrNotFound) {
-		return time.Time{}, nil // the container is there some time before this blob
+		return time.Time{}, nil // the service creates the container some time before this blob
 	}
 	if err != nil {
 		return time.Time{}, err
 	}
 	if doc.LastConsumable == nil {
-		// As "not yet" it would stop the feed for ever, and nobody would know (I8).
-		return time.Time{}, fmt.Errorf("parsing %s: it has no lastConsumable", watermarkName)
+		// Treating this as "not yet" would stop the feed silently (I8).
+		return time.Time{}, fmt.Errorf("parsing %s: lastConsumable is missing", watermarkName)
 	}
 	return *doc.LastConsumable, nil
 }
 
-// document reads a small JSON blob whole, with one read: between two it may be rewritten.
+// document reads a small JSON blob with one read, since the service may rewrite it between two.
 func (f *Feed) document(ctx context.Context, name string, doc any) error {
 	text := make([]byte, 4<<10) // real ones are below 1 KiB
 	for {
@@ -76,9 +76,9 @@ func (f *Feed) document(ctx context.Context, name string, doc any) error {
 			break
 		}
 		if n > maxDocument {
-			return fmt.Errorf("reading %s: it is above the limit of %d bytes", name, maxDocument)
+			return fmt.Errorf("reading %s: it exceeds the limit of %d bytes", name, maxDocument)
 		}
-		text = make([]byte, min(4*n, maxDocument+1)) // one byte more tells that it is above
+		text = make([]byte, min(4*n, maxDocument+1)) // one byte more shows that it exceeds the limit
 	}
 	if err := json.Unmarshal(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")), doc); err != nil {
 		return fmt.Errorf("parsing %s: %w", name, err)
@@ -86,9 +86,9 @@ func (f *Feed) document(ctx context.Context, name string, doc any) error {
 	return nil
 }
 
-// Segments yields the segments after one, oldest first, up to the newest that may be read. It lists a year, a month and
-// a day at a time, beginning with the day of after, and only as far as the caller goes on: to ask for the next segment
-// mostly costs one listing, and none if the feed has nothing newer.
+// Segments yields the segments after a given one, oldest first, up to the newest that may be read. It lists a year, a
+// month and a day at a time, from the day of after, and only as far as the caller reads. Asking for the next segment
+// usually costs one listing, and none if the feed has nothing newer.
 func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		last, err := f.LastConsumable(ctx)
@@ -109,7 +109,7 @@ func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, e
 				}
 			}
 			if strings.HasPrefix(bound.String(), prefix) {
-				return // whatever is outside is after the bound
+				return // everything outside the prefix is after the bound
 			}
 		}
 	}
@@ -127,8 +127,8 @@ func enclosing(seg Segment) []string {
 // depthOf a prefix below segmentsRoot: year, month, day, then the time of day.
 const timeDepth = 3
 
-// walk yields the segments below prefix, a path of whole components, that are after one and not after bound. It leaves
-// out the component of after itself: Segments has been there.
+// walk yields the segments below prefix, a path of whole components, that are after after and not after bound. It skips
+// the component that after is in, which Segments has walked already.
 func (f *Feed) walk(ctx context.Context, prefix string, after, bound Segment) iter.Seq2[Segment, error] {
 	return func(yield func(Segment, error) bool) {
 		depth := strings.Count(prefix, "/")
@@ -139,11 +139,11 @@ func (f *Feed) walk(ctx context.Context, prefix string, after, bound Segment) it
 			}
 			path := strings.TrimPrefix(e.Name, segmentsRoot)
 			name, ok := strings.CutSuffix(path, "/")
-			// The year 1601 is an empty segment of the service's own. What has no digits is none of ours.
+			// The service keeps an empty segment in the year 1601. A name without digits is not a segment.
 			if !e.IsPrefix || !ok || !digits(name[len(prefix):]) || strings.HasPrefix(name, "1601") {
 				continue
 			}
-			// Names sort as times do.
+			// Names sort like times.
 			if a := after.String(); len(a) >= len(name) && name <= a[:len(name)] {
 				continue
 			}

@@ -38,9 +38,10 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 	if err := f.document(ctx, name, &doc); err != nil {
 		return Manifest{}, err
 	}
-	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil, "chunkFilePaths": doc.Paths == nil} {
+	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil,
+		"chunkFilePaths": doc.Paths == nil} {
 		if missing {
-			return Manifest{}, fmt.Errorf("parsing %s: it has no %s", name, field)
+			return Manifest{}, fmt.Errorf("parsing %s: %s is missing", name, field)
 		}
 	}
 	if doc.Interval < 0 || doc.Interval > 366*24*3600 {
@@ -51,7 +52,7 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 		Finalized: *doc.Status == "Finalized", Paths: map[int]string{},
 	}
 	if n := len(*doc.Paths); n > maxShards {
-		return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %d entries, the limit is %d", name, n, maxShards)
+		return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %d entries; the limit is %d", name, n, maxShards)
 	}
 	for _, path := range *doc.Paths {
 		path = strings.TrimPrefix(path, container)
@@ -65,7 +66,7 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 			return Manifest{}, fmt.Errorf("parsing %s: shard %.20q is out of range", name, parts[1])
 		}
 		if _, twice := m.Paths[shard]; twice {
-			return Manifest{}, fmt.Errorf("parsing %s: shard %02d is in chunkFilePaths twice", name, shard)
+			return Manifest{}, fmt.Errorf("parsing %s: shard %s is in chunkFilePaths twice", name, ShardName(shard))
 		}
 		m.Paths[shard] = path
 		m.Shards = append(m.Shards, shard)

@@ -1,117 +1,85 @@
 package source_test
 
 import (
-	"errors"
 	"slices"
-	"strings"
 	"testing"
 
 	"blobfeed/source"
 )
 
-// A position that no reader ever returned, as from a damaged checkpoint, is an error: not a panic, and not the end of
-// the shard, which would skip all of it (I8).
-func TestPositionFromElsewhere(t *testing.T) {
-	onlyHeader := map[string][]byte{shardPath + "00000.avro": header()}
-	for name, from := range map[string]source.ShardPosition{
-		"negative chunk":    {Chunk: -1},
-		"negative offset":   {Offset: -5},
-		"inside the header": {Offset: 10},
+// The text of a position is in headers, dead letters and checkpoints: it must never change.
+func TestPositionHasOneText(t *testing.T) {
+	for text, want := range map[string]source.Position{
+		"2020/05/27/1500/00/00000/1488/3": {Segment: segmentOf(t, "2020/05/27/1500"), Offset: 1488,
+			Index: 3},
+		"2026/12/31/2345/11/100000/5000000000/12": {Segment: segmentOf(t, "2026/12/31/2345"), Shard: 11,
+			Chunk: 100000, Offset: 5000000000, Index: 12},
+		"1601/01/01/0000/100/00042/0/0": {Segment: segmentOf(t, "1601/01/01/0000"), Shard: 100,
+			Chunk: 42},
+		"9999/12/31/2359/09/99999/9223372036854775807/1": {Segment: segmentOf(t, "9999/12/31/2359"), Shard: 9,
+			Chunk: 99999, Offset: 1<<63 - 1, Index: 1},
 	} {
-		r := source.New(&memory{blobs: onlyHeader}, source.Options{}).Shard(manifest(true), 0, from)
-		err := r.Poll(t.Context(), true)
-		if err == nil {
-			_, err = drain(t, r)
-		}
-		var damage *source.DamageError
-		if !errors.As(err, &damage) || damage.Offset != from.Offset || damage.Hint == "" {
-			t.Errorf("%s: %v", name, err)
+		if got, err := source.ParsePosition(text); err != nil || got != want || want.String() != text {
+			t.Errorf("%s: %+v, %v; written %s", text, got, err, want)
 		}
 	}
-}
-
-// A shard that the manifest does not name has no prefix. Listing without one would read other shards as if it was theirs.
-func TestShardNotInManifest(t *testing.T) {
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": append(header(), block("a")...)}}
-	r := source.New(m, source.Options{}).Shard(manifest(true), 7, source.ShardPosition{})
-	if err := r.Poll(t.Context(), true); err == nil || m.lists != 0 {
-		t.Errorf("%v after %d listings", err, m.lists)
+	for _, text := range []string{
+		"", "x", "2026/12/31/2345", "2026/12/31/2345/", "2026/12/31/2345/11/1/1", "2026/12/31/2345/11/1/1/",
+		"2026/12/31/2345/11/1/1/1/1",
+		"2026/12/31/2345/11/1/1/-1", "2026/12/31/2345/11/+1/1/1", "2026/12/31/2345//1/1/1",
+		"2026/12/31/2345/11/1/9223372036854775808/1",
+		"2026/13/31/2345/11/1/1/1", "2026/12/31/2360/11/1/1/1", "2026-12-31-2345/11/1/1/1", "/00/00000/0/0",
+	} {
+		if p, err := source.ParsePosition(text); err == nil {
+			t.Errorf("%q is %+v", text, p)
+		}
+	}
+	if at := (source.ShardPosition{Chunk: 7, Offset: 1488}).String(); at != "00007/1488" ||
+		source.ShardName(7) != "07" {
+		t.Error(at, source.ShardName(7))
 	}
 }
 
-// What ends in .avro is a chunk. One whose place in the order is unknown must not be left out (I8).
-func TestChunkWithoutNumber(t *testing.T) {
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": header(), shardPath + "00001-a.avro": append(header(), block("a")...)}}
-	r := source.New(m, source.Options{}).Shard(manifest(true), 0, source.ShardPosition{})
-	var damage *source.DamageError
-	if err := r.Poll(t.Context(), true); !errors.As(err, &damage) || damage.Blob != shardPath+"00001-a.avro" {
-		t.Errorf("%v", err)
+// Numbers compare as numbers, also where their texts do not: chunk 100000 comes after chunk 99999.
+func TestPositionsCompare(t *testing.T) {
+	texts := []string{
+		"2020/05/27/1500/01/99999/9000/9", "2020/05/27/1600/00/00000/0/0", "2020/05/27/1600/00/00000/9/12",
+		"2020/05/27/1600/00/00000/10/0",
+		"2020/05/27/1600/00/00000/10/2", "2020/05/27/1600/00/00000/10/10", "2020/05/27/1600/00/99999/10/0",
+		"2020/05/27/1600/00/100000/10/0",
+		"2020/05/27/1600/09/00000/0/0", "2020/05/27/1600/100/00000/0/0", "2021/01/01/0000/00/00000/0/0",
 	}
-	delete(m.blobs, shardPath+"00001-a.avro")
-	m.blobs[shardPath+"00001.avro.tmp"] = []byte("no chunk")
-	m.blobs[shardPath+"notes"] = nil
-	if err := r.Poll(t.Context(), true); err != nil {
-		t.Errorf("with other files: %v", err)
-	}
-}
-
-// A reader that resumes at the end of a shard downloads nothing until it grows: a restart costs one listing per shard.
-func TestResumeAtTheEndReadsNothing(t *testing.T) {
-	name := shardPath + "00000.avro"
-	m := &memory{blobs: map[string][]byte{name: append(header(), block("a")...)}}
-	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{Offset: int64(len(m.blobs[name]))})
-	for range 3 {
-		if err := r.Poll(t.Context(), false); err != nil {
+	var all []source.Position
+	for _, text := range texts {
+		p, err := source.ParsePosition(text)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if ids, err := drain(t, r); err != nil || len(ids) > 0 {
-			t.Fatal(ids, err)
+		all = append(all, p)
+	}
+	for i, a := range all {
+		for j, b := range all {
+			if got, want := a.Compare(b), min(max(i-j, -1), 1); got != want {
+				t.Errorf("%s and %s: %d, want %d", a, b, got, want)
+			}
 		}
 	}
-	if m.reads != 0 {
-		t.Errorf("%d reads", m.reads)
-	}
-	m.blobs[name] = append(slices.Clone(m.blobs[name]), block("b")...)
-	if err := r.Poll(t.Context(), true); err != nil {
-		t.Fatal(err)
-	}
-	if ids, err := drain(t, r); err != nil || strings.Join(ids, " ") != "b" {
-		t.Errorf("%v, %v", ids, err)
+	slices.Reverse(all)
+	slices.SortFunc(all, source.Position.Compare)
+	if all[0].String() != texts[0] {
+		t.Error(all)
 	}
 }
 
-// From every block's end, for every size of reads, what follows is the rest; also over the end of a chunk.
-func TestResumeAtEveryBlock(t *testing.T) {
-	m := &memory{blobs: map[string][]byte{}}
-	for c, name := range []string{"00000", "00001", "00002", "00003"} {
-		b := header() // 00002 has no block
-		if c != 2 {
-			for i := range 4 {
-				b = append(b, block(numbers(c*8+i*2, c*8+i*2+2)...)...)
-			}
+func FuzzPosition(f *testing.F) {
+	f.Add("2020/05/27/1500/00/00001/1488/3")
+	f.Fuzz(func(t *testing.T, s string) {
+		p, err := source.ParsePosition(s)
+		if err != nil {
+			return
 		}
-		m.blobs[shardPath+name+".avro"] = b
-	}
-	want := append(numbers(0, 16), numbers(24, 32)...)
-	for _, size := range []int64{1, 7, 64, 150, 1 << 20} {
-		feed := source.New(m, source.Options{ReadSize: size})
-		all := feed.Shard(manifest(true), 0, source.ShardPosition{})
-		if err := all.Poll(t.Context(), true); err != nil {
-			t.Fatal(err)
+		if back, err := source.ParsePosition(p.String()); err != nil || back != p {
+			t.Errorf("%q: %+v, %+v, %v", s, p, back, err)
 		}
-		var b source.Batch
-		for read := 0; read < len(want); {
-			if err := all.Next(t.Context(), &b); err != nil {
-				t.Fatal(err)
-			}
-			read += len(b.Events)
-			r := feed.Shard(manifest(true), 0, b.Next)
-			if err := r.Poll(t.Context(), true); err != nil {
-				t.Fatal(err)
-			}
-			if ids, err := drain(t, r); err != nil || !slices.Equal(ids, want[read:]) {
-				t.Fatalf("reads of %d, from %+v: %v, %v", size, b.Next, ids, err)
-			}
-		}
-	}
+	})
 }

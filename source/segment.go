@@ -40,12 +40,25 @@ func Before(seg Segment) Segment {
 	return Segment{seg.minute - 1}
 }
 
-// String returns YYYY/MM/DD/HHMM, as in the feed's paths, or "" for the zero value.
-func (s Segment) String() string {
+// AppendText appends YYYY/MM/DD/HHMM, as in the feed's paths, or nothing for the zero value.
+func (s Segment) AppendText(b []byte) ([]byte, error) {
 	if s == (Segment{}) {
-		return ""
+		return b, nil
 	}
-	return s.Time().Format(segmentLayout)
+	t := s.Time()
+	year, month, day := t.Date()
+	b = append(appendTwo(appendTwo(b, year/100), year%100), '/')
+	b = append(appendTwo(b, int(month)), '/')
+	b = append(appendTwo(b, day), '/')
+	return appendTwo(appendTwo(b, t.Hour()), t.Minute()), nil
+}
+
+func appendTwo(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
+
+// String returns what AppendText appends.
+func (s Segment) String() string {
+	b, _ := s.AppendText(nil)
+	return string(b)
 }
 
 // Compare orders segments by time.

@@ -8,39 +8,7 @@ import (
 	"blobfeed/source"
 )
 
-// Tests with a number in their name are rows of the list of what a reader of the feed has to get right; more of them are in
-// packages ocf, azure, envelope and bridge.
-
-// segments returns those that the feed in m yields after one, by their names.
-func segments(t *testing.T, m *memory, after string) string {
-	t.Helper()
-	seg, err := source.ParseSegment(after)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []string
-	for s, err := range source.New(m, source.Options{}).Segments(t.Context(), seg) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, s.String())
-	}
-	return strings.Join(all, " ")
-}
-
-// indexed returns a feed with those segments, which may be read up to last.
-func indexed(last string, names ...string) *memory {
-	m := &memory{blobs: map[string][]byte{}}
-	for _, name := range names {
-		m.blobs["idx/segments/"+name+"/meta.json"] = []byte(`{}`)
-	}
-	if last != "" {
-		m.blobs["meta/segments.json"] = []byte(`{"version":0,"lastConsumable":"` + last + `"}`)
-	}
-	return m
-}
-
-func TestChecklist02_NoWatermarkYet(t *testing.T) {
+func TestNoSegmentsBeforeTheFirstWatermark(t *testing.T) {
 	m := indexed("", "1601/01/01/0000", "2020/05/27/1500")
 	feed := source.New(m, source.Options{})
 	for range 2 { // keep polling
@@ -57,115 +25,67 @@ func TestChecklist02_NoWatermarkYet(t *testing.T) {
 	}
 }
 
-// The year counts, not the text: there are a minute, a day and years with the same digits.
-func TestChecklist03_Year1601IsSkipped(t *testing.T) {
-	m := indexed("2030-01-01T00:00:00Z", "1601/01/01/0000", "1601/01/01/0100", "2016/01/01/1601", "2016/01/16/0100", "2020/05/27/1601")
-	if got := segments(t, m, ""); got != "2016/01/01/1601 2016/01/16/0100 2020/05/27/1601" {
-		t.Error(got)
-	}
-	if got := segments(t, m, "2016/01/01/1601"); got != "2016/01/16/0100 2020/05/27/1601" {
-		t.Error(got)
-	}
-}
-
-func TestChecklist04_NothingAtOrAfterStart(t *testing.T) {
-	for name, c := range map[string]struct {
-		m     *memory
+// Segments come oldest first, after the one that is named, up to the newest that may be read, and without the service's
+// own one of the year 1601.
+func TestSegmentsBetweenPositionAndWatermark(t *testing.T) {
+	minutes := []string{"2020/07/30/0800", "2020/07/30/0815", "2020/07/30/0830", "2020/07/30/0900", "2020/07/30/1810",
+		"2020/07/30/1815"}
+	gaps := []string{"2020/05/27/1500", "2020/05/31/2300", "2020/09/01/0000", "2022/02/28/2300"}
+	newYear := []string{"2020/12/31/2200", "2020/12/31/2300", "2021/01/01/0000", "2021/01/01/0100", "2022/01/01/0000"}
+	hours := []string{"2020/05/27/1500", "2020/05/27/1600", "2020/05/27/1700", "2020/05/28/0000", "2020/06/01/0000",
+		"2021/01/01/0000"}
+	digits := []string{"1601/01/01/0000", "1601/01/01/0100", "2016/01/01/1601", "2016/01/16/0100", "2020/05/27/1601"}
+	epoch := []string{"1601/01/01/0000"}
+	for _, c := range []struct {
+		what  string
+		names []string
+		last  string
 		after string
+		want  []string
 	}{
-		"only 1601":              {indexed("2020-05-27T15:00:00Z", "1601/01/01/0000"), ""},
-		"only 1601, resumed":     {indexed("2020-05-27T15:00:00Z", "1601/01/01/0000"), "2020/05/27/1400"},
-		"watermark at the epoch": {indexed("1601-01-01T00:00:00Z", "1601/01/01/0000"), ""},
-		"start after the newest": {indexed("2020-05-27T15:00:00Z", "2020/05/27/1400", "2020/05/27/1500"), "2020/05/27/1500"},
-		"start in the future":    {indexed("2020-05-27T15:00:00Z", "2020/05/27/1500"), "2031/01/01/0000"},
+		{"below an hour", minutes, "2020-07-30T18:10:00Z", "", minutes[:5]},
+		{"below an hour, after one", minutes, "2020-07-30T18:10:00Z", "2020/07/30/0815", minutes[2:5]},
+		{"below an hour, after none", minutes, "2020-07-30T18:10:00Z", "2020/07/30/0829", minutes[2:5]},
+		{"a gap of days", gaps, "2022-03-01T00:00:00Z", "2020/05/27/1500", gaps[1:]},
+		{"a gap of months", gaps, "2022-03-01T00:00:00Z", "2020/05/31/2300", gaps[2:]},
+		{"in a gap", gaps, "2022-03-01T00:00:00Z", "2020/06/15/0815", gaps[2:]},
+		{"a gap of years", gaps, "2022-03-01T00:00:00Z", "2020/09/01/0000", gaps[3:]},
+		{"after the last", gaps, "2022-03-01T00:00:00Z", "2022/02/28/2300", nil},
+		{"up to the year's end", newYear, "2020-12-31T23:00:00Z", "2020/12/31/2200", newYear[1:2]},
+		{"past the year's end", newYear, "2021-01-01T00:00:00Z", "2020/12/31/2300", newYear[2:3]},
+		{"past the year's end, after none", newYear, "2021-01-01T00:00:00Z", "2020/12/31/2330", newYear[2:3]},
+		{"watermark before the first", hours, "2020-05-27T14:59:59.999Z", "", nil},
+		{"watermark in a segment", hours, "2020-05-27T15:59:00.000Z", "", hours[:1]},
+		{"watermark at a begin", hours, "2020-05-27T16:00:00.000Z", "", hours[:2]},
+		{"watermark in a gap", hours, "2020-05-27T18:00:00.000Z", "", hours[:3]},
+		{"watermark of another zone", hours, "2020-05-28T02:00:00+02:00", "", hours[:4]},
+		// The year counts, not the text: a minute, a day and years have the same digits.
+		{"without 1601", digits, "2030-01-01T00:00:00Z", "", digits[2:]},
+		{"without 1601, after one", digits, "2030-01-01T00:00:00Z", "2016/01/01/1601", digits[3:]},
+		{"only 1601", epoch, "2020-05-27T15:00:00Z", "", nil},
+		{"only 1601, resumed", epoch, "2020-05-27T15:00:00Z", "2020/05/27/1400", nil},
+		{"watermark of 1601", epoch, "1601-01-01T00:00:00Z", "", nil},
+		{"after the watermark", hours, "2020-05-27T15:00:00Z", "2020/05/27/1500", nil},
+		{"in the future", hours, "2020-05-27T15:00:00Z", "2031/01/01/0000", nil},
 	} {
-		if got := segments(t, c.m, c.after); got != "" {
-			t.Errorf("%s: %s", name, got)
-		}
-	}
-	// The position is still good when there is something.
-	if got := segments(t, indexed("2020-05-27T16:00:00Z", "1601/01/01/0000", "2020/05/27/1600"), "2020/05/27/1500"); got != "2020/05/27/1600" {
-		t.Error(got)
-	}
-}
-
-func TestChecklist05_SegmentsBelowAnHour(t *testing.T) {
-	m := indexed("2020-07-30T18:10:00Z", "2020/07/30/0800", "2020/07/30/0815", "2020/07/30/0830", "2020/07/30/0900", "2020/07/30/1030", "2020/07/30/1810", "2020/07/30/1815")
-	for after, want := range map[string]string{
-		"":                "2020/07/30/0800 2020/07/30/0815 2020/07/30/0830 2020/07/30/0900 2020/07/30/1030 2020/07/30/1810",
-		"2020/07/30/0815": "2020/07/30/0830 2020/07/30/0900 2020/07/30/1030 2020/07/30/1810",
-		"2020/07/30/0829": "2020/07/30/0830 2020/07/30/0900 2020/07/30/1030 2020/07/30/1810",
-	} {
-		if got := segments(t, m, after); got != want {
-			t.Errorf("after %q: %s", after, got)
-		}
-	}
-	if seg, err := source.ParseSegment("2020/07/30/1810"); err != nil || !seg.Time().Equal(time.Date(2020, 7, 30, 18, 10, 0, 0, time.UTC)) {
-		t.Errorf("%s, %v", seg.Time(), err)
-	}
-}
-
-func TestChecklist08_NotAfterLastConsumable(t *testing.T) {
-	m := indexed("", "2020/05/27/1500", "2020/05/27/1600", "2020/05/27/1700", "2020/05/28/0000", "2020/06/01/0000", "2021/01/01/0000")
-	for last, want := range map[string]string{
-		"2020-05-27T14:59:59.999Z":  "",
-		"2020-05-27T15:59:00.000Z":  "2020/05/27/1500",
-		"2020-05-27T16:00:00.000Z":  "2020/05/27/1500 2020/05/27/1600",
-		"2020-05-27T18:00:00.000Z":  "2020/05/27/1500 2020/05/27/1600 2020/05/27/1700",
-		"2020-05-28T02:00:00+02:00": "2020/05/27/1500 2020/05/27/1600 2020/05/27/1700 2020/05/28/0000",
-	} {
-		m.blobs["meta/segments.json"] = []byte(`{"lastConsumable":"` + last + `"}`)
-		if got := segments(t, m, ""); got != want {
-			t.Errorf("up to %s: %s, want %s", last, got, want)
+		if got, want := segments(t, indexed(c.last, c.names...), c.after), strings.Join(c.want, " "); got != want {
+			t.Errorf("%s: %s, want %s", c.what, got, want)
 		}
 	}
 }
 
-func TestChecklist14_GapOfDays(t *testing.T) {
-	m := indexed("2022-03-01T00:00:00Z", "2020/05/27/1500", "2020/05/31/2300", "2020/09/01/0000", "2022/02/28/2300")
-	for after, want := range map[string]string{
-		"2020/05/27/1500": "2020/05/31/2300", "2020/05/31/2300": "2020/09/01/0000", "2020/09/01/0000": "2022/02/28/2300", "2022/02/28/2300": "",
-	} {
-		if got, _, _ := strings.Cut(segments(t, m, after), " "); got != want {
-			t.Errorf("after %s: %q, want %q", after, got, want)
-		}
+func TestSegmentNamesItsMinute(t *testing.T) {
+	if at := segmentOf(t, "2020/07/30/1810").Time(); !at.Equal(time.Date(2020, 7, 30, 18, 10, 0, 0, time.UTC)) {
+		t.Error(at)
 	}
 }
 
-func TestChecklist15_BoundHoldsInTheNextYear(t *testing.T) {
-	m := indexed("2020-12-31T23:00:00Z", "2020/12/31/2200", "2020/12/31/2300", "2021/01/01/0000", "2021/01/01/0100", "2022/01/01/0000")
-	if got := segments(t, m, "2020/12/31/2200"); got != "2020/12/31/2300" {
-		t.Errorf("before the year's end: %s", got)
-	}
-	m.blobs["meta/segments.json"] = []byte(`{"lastConsumable":"2021-01-01T00:00:00Z"}`)
-	for _, after := range []string{"2020/12/31/2300", "2020/12/31/2330"} {
-		if got := segments(t, m, after); got != "2021/01/01/0000" {
-			t.Errorf("after %s: %s", after, got)
+func FuzzParseSegment(f *testing.F) {
+	f.Add("2020/05/27/1500")
+	f.Add("")
+	f.Fuzz(func(t *testing.T, s string) {
+		if seg, err := source.ParseSegment(s); err == nil && seg.String() != s {
+			t.Errorf("%q becomes %q", s, seg)
 		}
-	}
-}
-
-// Segment times are exact to 15 minutes only: a reader, resumed or not, gives all events whatever their times.
-func TestChecklist28_NoFilterBySegmentTime(t *testing.T) {
-	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"eventTime","type":"string"}]}`
-	head := append([]byte("Obj\x01\x02\x16avro.schema"), byte(len(schema)<<1&0x7f|0x80), byte(len(schema)>>6))
-	head = append(append(append(head, schema...), 0), syncMarker...)
-	chunk := head
-	var ends []int
-	times := []string{"2025-12-31T23:46:00.0000000Z", "2026-01-01T00:30:00.0000000Z", "2026-01-01T01:14:00.0000000Z", "2025-12-31T23:50:00.0000000Z", "1999-01-01T00:00:00.0000000Z", ""}
-	for i, at := range times {
-		data := append([]byte{2, byte('a' + i), byte(len(at) << 1)}, at...)
-		chunk = append(append(append(chunk, 2, byte(len(data)<<1)), data...), syncMarker...)
-		ends = append(ends, len(chunk))
-	}
-	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
-	feed := source.New(m, source.Options{})
-	if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{}), true); strings.Join(ids, "") != "abcdef" {
-		t.Errorf("%v", ids)
-	}
-	for i, end := range ends {
-		if ids := pollAndDrain(t, feed.Shard(manifest(true), 0, source.ShardPosition{Offset: int64(end)}), true); strings.Join(ids, "") != "abcdef"[i+1:] {
-			t.Errorf("after %d: %v", i, ids)
-		}
-	}
+	})
 }

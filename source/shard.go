@@ -10,27 +10,21 @@ import (
 	"blobfeed/source/ocf"
 )
 
-// ShardPosition is where to read on in a shard. Offset is 0 at the start of a chunk, else just after a block.
-type ShardPosition struct {
-	Chunk  int   `json:"chunk"`
-	Offset int64 `json:"offset"`
-}
-
-// Batch is one block of a chunk. It belongs to the caller, who may pass it to Next again.
+// Batch is one block of a chunk. It belongs to the caller, which may pass it to Next again.
 type Batch struct {
 	Events []Event
 	Blob   string // name of the chunk
 	Chunk  int
 	Offset int64         // of the block
-	Memory int           // bytes that the block and its events take, about
+	Memory int           // approximate bytes of memory of the block and its events
 	Next   ShardPosition // behind it
 }
 
-// headerRead is what is read of a chunk for its header alone: real ones are below 3 KiB.
+// headerRead is the size of a read for a header alone. Real headers are below 3 KiB.
 const headerRead = 16 << 10
 
-// ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. After an error its
-// position is where it was, and the call can be made again.
+// ShardReader reads one shard of one segment, and follows it while it grows. It is for one goroutine. An error leaves
+// the position as it was, so the call can be repeated.
 type ShardReader struct {
 	feed    *Feed
 	segment Segment
@@ -40,7 +34,7 @@ type ShardReader struct {
 
 	chunks    []chunk // of the last Poll
 	finalized bool    // as the last Poll was told
-	doubted   bool    // what was read does not fit the listing
+	doubted   bool    // the bytes read do not fit the listing
 
 	header *ocf.Header // of chunk of
 	of     int
@@ -49,15 +43,15 @@ type ShardReader struct {
 	grow   int64 // bytes to read at least: doubles while one block is larger than what is here
 }
 
-// Shard returns a reader of a shard of m, from a position on.
+// Shard returns a reader of a shard of m that starts at a position.
 func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
 	return &ShardReader{feed: f, segment: m.Segment, shard: shard, prefix: m.Paths[shard], pos: from, of: -1}
 }
 
-// Position returns where to go on: behind everything that Next has returned.
+// Position returns where to resume: after everything that Next has returned.
 func (r *ShardReader) Position() ShardPosition { return r.pos }
 
-// Ahead returns how many bytes of the last listing are behind the position.
+// Ahead returns how many bytes of the last listing are still to be read.
 func (r *ShardReader) Ahead() (size int64) {
 	for _, c := range r.chunks {
 		if c.index >= r.pos.Chunk {
@@ -70,11 +64,12 @@ func (r *ShardReader) Ahead() (size int64) {
 	return max(size, 0)
 }
 
-// Poll lists the chunks. Next then reads to the end of that listing. Finalized is what the manifest said, read before
-// this call (I7): then the listing is the last, and what is cut off in it is damage.
+// Poll lists the chunks. Next then reads to the end of that listing. Finalized is what the manifest said; the caller
+// must have read the manifest before this call (I7). If it is true, the listing is the last one, and a torn block in it
+// is damage.
 func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 	if r.prefix == "" {
-		return fmt.Errorf("shard %02d is not in the manifest of segment %s", r.shard, r.segment)
+		return fmt.Errorf("shard %s is not in the manifest of segment %s", ShardName(r.shard), r.segment)
 	}
 	if r.pos.Chunk < 0 || r.pos.Offset < 0 {
 		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Hint: hintPosition,
@@ -85,8 +80,9 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		return err
 	}
 	if !finalized && len(chunks) > max(1, len(r.chunks)) {
-		// A chunk with a successor is complete, but a listing is not one moment: bytes may have come to it after its line
-		// was made and before the successor's. A second listing has its final size; what is new in that one waits.
+		// A chunk with a successor is complete, but a listing is not a snapshot: the service may have appended to the
+		// chunk after it listed the chunk and before it listed the successor. A second listing has the final size.
+		// Chunks that only the second listing has wait for the next poll.
 		again, err := r.list(ctx)
 		if err != nil {
 			return err
@@ -99,9 +95,8 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 }
 
 // Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to continue. With a
-// DamageError, b has the block's events before the damage. The call after that, and after an ErrNotFound, lists and
-// reads
-// again: damage may also be in what is between here and the service, and retention may have removed what was listed.
+// DamageError, b has the block's events before the damage. The call after a DamageError or an ErrNotFound lists and
+// reads again: the bytes may have been damaged on their way, and retention may have removed a listed chunk.
 func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	b.Events = b.Events[:0]
 	if r.doubted {
@@ -144,7 +139,7 @@ func (r *ShardReader) next(ctx context.Context, b *Batch) error {
 	}
 }
 
-// block reads the block at the position. io.EOF says that the listed bytes hold no whole block there.
+// block reads the block at the position. It returns io.EOF if the listed bytes hold no whole block there.
 func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 	off := r.pos.Offset
 	if off > 0 && off >= c.size {
@@ -178,7 +173,8 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 			}
 			if !errors.Is(err, ocf.ErrShort) {
 				b.Blob, b.Chunk, b.Offset = c.name, c.index, off
-				return r.damaged(&DamageError{Blob: c.name, Offset: off, Kind: BadBytes, Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
+				return r.damaged(&DamageError{Blob: c.name, Offset: off, Kind: BadBytes,
+					Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
 			}
 		}
 		more, err := r.fill(ctx, c, off, r.feed.opt.ReadSize)
@@ -191,13 +187,13 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 	}
 }
 
-// open reads the header of c: from offset 0, also when reading goes on in the middle.
+// open reads the header of c, which is needed also to resume in the middle of the chunk.
 func (r *ShardReader) open(ctx context.Context, c chunk) error {
 	r.window, r.at, r.grow = r.window[:0], 0, 0
 	r.of = -1
 	size := r.feed.opt.ReadSize
 	if r.pos.Offset > 0 {
-		size = headerRead // what follows the header is of no use
+		size = headerRead // the bytes after the header are not needed
 	}
 	for {
 		h, err := ocf.ParseHeader(r.have(0), r.feed.opt.Limits)
@@ -206,7 +202,8 @@ func (r *ShardReader) open(ctx context.Context, c chunk) error {
 			return nil
 		}
 		if !errors.Is(err, ocf.ErrShort) {
-			return r.damaged(&DamageError{Blob: c.name, Kind: BadBytes, Reason: "the header can't be read", Err: err, Hint: hintBytes})
+			return r.damaged(&DamageError{Blob: c.name, Kind: BadBytes, Reason: "the header can't be read", Err: err,
+				Hint: hintBytes})
 		}
 		more, err := r.fill(ctx, c, 0, size)
 		if err != nil {
@@ -218,7 +215,7 @@ func (r *ShardReader) open(ctx context.Context, c chunk) error {
 	}
 }
 
-// have returns the bytes that are here from off on.
+// have returns the buffered bytes from off on.
 func (r *ShardReader) have(off int64) []byte {
 	if off < r.at || off >= r.at+int64(len(r.window)) {
 		return nil
@@ -226,8 +223,8 @@ func (r *ShardReader) have(off int64) []byte {
 	return r.window[off-r.at:]
 }
 
-// fill reads size bytes or more behind what is here from off on, up to the listed size. more is false if there is nothing
-// to read. The window's memory is used again: events are copies.
+// fill reads at least size bytes after the buffered ones, up to the listed size of the chunk, and drops those before
+// off. more is false if nothing is left to read. It reuses the window's memory, since events are copies.
 func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more bool, err error) {
 	kept := r.have(off)
 	from := off + int64(len(kept))
@@ -243,7 +240,8 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)
 	}
 	if got == 0 {
-		return false, &DamageError{Blob: c.name, Offset: from, Reason: fmt.Sprintf("it was listed with %d bytes and has fewer", c.size), Hint: hintPosition}
+		return false, &DamageError{Blob: c.name, Offset: from,
+			Reason: fmt.Sprintf("it was listed with %d bytes but has fewer", c.size), Hint: hintPosition}
 	}
 	r.grow = int64(len(r.window))
 	return true, nil

@@ -26,8 +26,9 @@ type Entry struct {
 }
 
 var (
-	// ErrNotFound is what a Store says of a blob that does not exist.
+	// ErrNotFound is the error of a Store for a blob that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrNotEnabled is what a Store says of a container that does not exist: the change feed was never enabled.
-	ErrNotEnabled = errors.New("there is no change feed: enable it for the storage account (its container appears some minutes later)")
+	// ErrNotEnabled is the error of a Store for a container that does not exist: the change feed was never enabled.
+	ErrNotEnabled = errors.New("there is no change feed: enable it for the storage account " +
+		"(its container appears some minutes later)")
 )

@@ -97,7 +97,8 @@ func TestSegmentsAgreeHoweverAsked(t *testing.T) {
 	}
 }
 
-// A watermark that can't be understood is an error. Taken as "none yet" the feed would stand still, and nobody would know.
+// A watermark that can't be understood is an error. Taken as "none yet" the feed would stand still, and nobody would
+// know.
 func TestWatermark(t *testing.T) {
 	for text, ok := range map[string]bool{
 		"":                        false,
@@ -105,13 +106,15 @@ func TestWatermark(t *testing.T) {
 		`{}`:                      false,
 		`{"version":0}`:           false,
 		`{"lastConsumable":null}`: false,
-		`{"lastConsumable":"2021-01-01T00:15:00.000Z"`:                                            false, // a partial body
+		// a partial body
+		`{"lastConsumable":"2021-01-01T00:15:00.000Z"`:                                            false,
 		`{"lastConsumable":"yesterday"}`:                                                          false,
 		`{"lastConsumable":"2021-01-01T00:15:00.000Z","storageDiagnostics":{"version":0}}`:        true,
 		"\xef\xbb\xbf" + `{"lastConsumable":"2021-01-01T00:15:00Z"}`:                              true,
 		strings.Repeat(" ", 4096-44) + `{"lastConsumable":"2021-01-01T00:15:00.000Z"}` + "\r\n\n": true,
 	} {
-		at, err := source.New(&memory{blobs: map[string][]byte{"meta/segments.json": []byte(text)}}, source.Options{}).LastConsumable(t.Context())
+		at, err := source.New(&memory{blobs: map[string][]byte{"meta/segments.json": []byte(text)}},
+			source.Options{}).LastConsumable(t.Context())
 		switch {
 		case ok && (err != nil || !at.Equal(time.Date(2021, 1, 1, 0, 15, 0, 0, time.UTC))):
 			t.Errorf("%.60q: %v, %v", text, at, err)
@@ -123,12 +126,14 @@ func TestWatermark(t *testing.T) {
 
 // Whatever the watermark says, listing up to it does not panic, and yields nothing that is after it.
 func FuzzWatermark(f *testing.F) {
-	for _, s := range []string{"2021-01-01T00:15:00.000Z", "1600-01-01T00:00:00Z", "0001-01-01T00:00:01Z", "0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"} {
+	for _, s := range []string{"2021-01-01T00:15:00.000Z", "1600-01-01T00:00:00Z", "0001-01-01T00:00:01Z",
+		"0000-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59"} {
 		f.Add(`{"lastConsumable":"` + s + `"}`)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		m := &memory{blobs: map[string][]byte{"meta/segments.json": []byte(s)}}
-		for _, seg := range []string{"1601/01/01/0000", "2020/12/31/2300", "2021/01/01/0015", "2021/01/01/0030", "9999/12/31/2359"} {
+		for _, seg := range []string{"1601/01/01/0000", "2020/12/31/2300", "2021/01/01/0015", "2021/01/01/0030",
+			"9999/12/31/2359"} {
 			m.blobs["idx/segments/"+seg+"/meta.json"] = nil
 		}
 		feed := source.New(m, source.Options{})

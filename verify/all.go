@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Group is several validators as one.
+// Group combines several validators.
 type Group struct {
 	validators []Validator
 	data, mark int64
@@ -15,9 +15,10 @@ type Group struct {
 
 var _ Validator = (*Group)(nil)
 
-// All returns a Group that shows each record to all of the validators.
+// All returns a Group that shows each record to all validators.
 func All(validators ...Validator) *Group {
-	return &Group{validators: validators, topics: byTopic[map[int32]bool]{fresh: func() *map[int32]bool { return &map[int32]bool{} }}}
+	fresh := func() *map[int32]bool { return &map[int32]bool{} }
+	return &Group{validators: validators, topics: byTopic[map[int32]bool]{fresh: fresh}}
 }
 
 // Note implements Validator.
@@ -37,7 +38,7 @@ func (g *Group) Note(r Record) {
 	}
 }
 
-// Failures implements Validator: those of all, each with the name of its validator in front.
+// Failures implements Validator. It prefixes the failures of each validator with its name.
 func (g *Group) Failures() []Failure {
 	var all []Failure
 	for _, v := range g.validators {
@@ -49,7 +50,7 @@ func (g *Group) Failures() []Failure {
 	return all
 }
 
-// Summary is what a Group saw. A check that saw nothing proves nothing, so it counts, too.
+// Summary counts what a Group has judged. A check that has judged nothing proves nothing.
 type Summary struct {
 	Topics, Partitions int // that had records
 	Data, Markers      int64
@@ -59,7 +60,7 @@ type Summary struct {
 // Check is the result of one validator.
 type Check struct {
 	Name     string
-	Checked  int64 // records judged, or markers; of a validator that does not count them, all data
+	Checked  int64 // judged records, or markers; all data if the validator does not count
 	Failures []Failure
 }
 
@@ -82,8 +83,8 @@ func (g *Group) Summary() Summary {
 	return s
 }
 
-// OK reports whether there was data, and every check ran and did not fail. So a validator that does not apply, such as
-// Before where no record has one, is to be left out.
+// OK reports whether there was data, and every check has judged something and not failed. So leave out a validator that
+// does not apply, such as Before if no record has a before.
 func (s Summary) OK() bool {
 	for _, c := range s.Checks {
 		if !c.OK() {

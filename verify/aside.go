@@ -1,8 +1,7 @@
 package verify
 
-// Aside puts markers that have a topic of their own (RESOLVED_TO=topic) among the records of which they speak: in front
-// of the record at the offset that a marker names, so that what comes behind it is judged as if it were in the topic
-// itself. It keeps the markers.
+// Aside inserts markers from a topic of their own (RESOLVED_TO=topic) among the records: before the record at the
+// offset that a marker names. So they are judged as if they were in the topic of records. Aside keeps the markers.
 type Aside struct {
 	topic   string // of the records
 	markers map[int32][]aside
@@ -19,8 +18,8 @@ func NewAside(topic string) *Aside {
 	return &Aside{topic: topic, markers: map[int32][]aside{}, next: map[int32]int{}}
 }
 
-// Add adds a marker, in the order of its topic. One that names no place, or falls back, is shown behind the one before
-// it.
+// Add adds a marker, in the order of its topic. A marker without an offset, or with a lower one, is shown after the one
+// before it.
 func (a *Aside) Add(r Record) {
 	r.In, r.Topic, r.doc = r.Topic, a.topic, nil
 	x := aside{marker: r}
@@ -34,7 +33,7 @@ func (a *Aside) Add(r Record) {
 	a.markers[r.Partition] = append(lane, x)
 }
 
-// Rewind lets all markers be shown again.
+// Rewind starts again with the first marker.
 func (a *Aside) Rewind() { clear(a.next) }
 
 // Show shows the markers of a partition that belong in front of the record at an offset, until there is enough of them.

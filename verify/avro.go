@@ -11,31 +11,31 @@ import (
 )
 
 // Avro reads values in Confluent's framing: a zero byte, the id of a schema, the body. It knows the types that the
-// bridge writes, and asks for each schema once.
+// bridge writes, and looks up each schema once.
 type Avro struct {
 	schema func(id int) (text string, err error)
 	known  map[int]*avroType
 	failed error
 }
 
-// NewAvro returns an Avro that finds schemas as a reader does. An empty text says that there is no such schema.
+// NewAvro returns an Avro that looks up schemas with a function. The function returns "" for an unknown id.
 func NewAvro(schema func(id int) (text string, err error)) *Avro {
 	return &Avro{schema: schema, known: map[int]*avroType{}}
 }
 
-// Err returns the first error of finding a schema. Values of that schema were not read, so nothing is proved.
+// Err returns the first error of a look-up. Values of that schema were not read, so nothing is proved.
 func (a *Avro) Err() error { return a.failed }
 
-// framed reports whether a value may be Avro's.
+// framed reports whether a value may be in Avro.
 func framed(value []byte) bool { return len(value) >= 5 && value[0] == 0 }
 
-// JSON returns a value as JSON, null members left out, or nil if it is none of a known schema.
+// JSON returns a value as JSON without null members, or nil if its schema is unknown.
 func (a *Avro) JSON(value []byte) []byte {
 	text, _ := a.read(value)
 	return text
 }
 
-// read also returns where the members of the top level stand in the value.
+// read also returns the spans of the members of the top level.
 func (a *Avro) read(value []byte) (text []byte, members map[string]span) {
 	if a == nil || !framed(value) {
 		return nil, nil
@@ -137,7 +137,7 @@ func parseAvro(text []byte, named map[string]*avroType) (*avroType, error) {
 	return t, nil
 }
 
-// span is where something stands.
+// span is a part of a value.
 type span struct{ from, to int }
 
 type avroReader struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blobfeed/envelope"
+	"blobfeed/source"
 	"blobfeed/source/ocf"
 	"blobfeed/verify"
 )
@@ -40,7 +41,7 @@ func TestAvro(t *testing.T) {
 				t.Fatal(err)
 			}
 			var r envelope.Record
-			if _, emit, err := e.Append(nil, &r, ev, envelope.Position{Segment: "2026/01/01/0000", Shard: "00"}); err != nil || !emit {
+			if _, emit, err := e.Append(nil, &r, ev, source.Position{}); err != nil || !emit {
 				t.Fatal(err)
 			}
 			a := verify.NewAvro(known.find)

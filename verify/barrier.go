@@ -1,7 +1,7 @@
 package verify
 
-// Barrier checks that no event of a segment comes after one of a later segment on its partition, by the header position (I4).
-// It keeps a number a partition.
+// Barrier checks that on a partition no event comes after an event of a later segment (I4), by the header position.
+// It keeps one number per partition.
 type Barrier struct {
 	failures
 	bare   bareFirst

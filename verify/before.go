@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Before checks that what an event says was before is what the event before it of the key left: each column that is not
-// null in both, but for the ignored ones. An event whose before, or whose predecessor's after, is null is not judged. It
-// keeps about 30 bytes a key and column that is not null, and the key.
+// Before checks that the before of an event is the row that the previous event of the key left. It compares the columns
+// that are not null in both, except the ignored ones. An event is not judged if its before, or the after of the
+// previous event, is null. Before keeps the key, and about 30 bytes per key and column that is not null.
 type Before struct {
 	failures
 	ignored []string
@@ -17,7 +17,7 @@ type Before struct {
 	topics  byTopic[byKey[left]]
 }
 
-// left is what an event left of a key's row.
+// left is the row of a key after an event.
 type left struct {
 	columns []column
 	round   uint16
@@ -29,11 +29,14 @@ type column struct {
 	sum  uint64
 }
 
-// AboutEvent are the columns that tell of the event, not of the blob: they differ from event to event.
-var AboutEvent = []string{"api", "async_operation_info", "blob_properties_updated", "blob_tags_updated", "client_request_id", "event_id", "event_time",
-	"event_type", "extra", "previous_info", "request_id", "restore_point_marker", "schema_version", "sequencer", "snapshot"}
+// AboutEvent are the columns that describe the event, not the blob: they differ from event to event.
+var AboutEvent = []string{
+	"api", "async_operation_info", "blob_properties_updated", "blob_tags_updated", "client_request_id", "event_id",
+	"event_time", "event_type", "extra", "previous_info", "request_id", "restore_point_marker", "schema_version",
+	"sequencer", "snapshot",
+}
 
-// Unseen are the columns that writes change of which the feed has no event: appends to append blobs, and of pages.
+// Unseen are the columns that change without an event in the feed: by appends to append blobs, and writes of pages.
 var Unseen = []string{"content_length", "etag", "blob_version", "container_version"}
 
 // NewBefore returns a Before that does not compare the columns named.
@@ -54,17 +57,17 @@ func (v *Before) Note(r Record) {
 		for _, was := range v.columns(d.before) {
 			i := slices.IndexFunc(last.columns, func(c column) bool { return c.name == was.name })
 			if i >= 0 && last.columns[i].sum != was.sum {
-				v.add(&r, "before has another %s than the event before left", was.name)
+				v.add(&r, "before has another %s than the previous event left", was.name)
 			}
 		}
 	}
 	*last = left{v.columns(d.after), round}
 }
 
-// seed is the same for all, so that two validators agree.
+// seed is shared, so that two validators agree.
 var seed = maphash.MakeSeed()
 
-// columns returns those of a row that count, in order of their names, so that failures are told in an order.
+// columns returns the compared columns of a row, sorted by name, so that failures have a fixed order.
 func (v *Before) columns(row json.RawMessage) []column {
 	var values map[string]json.RawMessage
 	if len(row) == 0 || json.Unmarshal(row, &values) != nil {

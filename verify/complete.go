@@ -1,7 +1,7 @@
 package verify
 
-// Complete checks that exactly the expected events come, each at least once, by the header ce_id. It keeps some 40 bytes an
-// event. Replay checks their bytes and their order, too.
+// Complete checks that exactly the expected events come, each at least once, by the header ce_id. Replay checks their
+// bytes and their order, too. Complete keeps about 40 bytes per event.
 type Complete struct {
 	failures
 	index  map[id]int32 // of states: to note an event is one lookup
@@ -13,13 +13,13 @@ type state uint8
 
 const (
 	seen  state = 1 << iota
-	named       // the id is a UUID, and so can be told
+	named       // the id is a UUID, so that a failure can name it
 )
 
 // NewComplete returns a Complete that expects nothing yet.
 func NewComplete() *Complete { return &Complete{index: map[id]int32{}} }
 
-// Expect adds an event, before it can come: one that comes unexpected stays a failure. To add it again changes nothing.
+// Expect adds an event. Call it before the event is shown: an unexpected event stays a failure.
 func (c *Complete) Expect(eventID string) {
 	text := []byte(eventID)
 	x, s := idOf(text), state(0)
@@ -34,7 +34,7 @@ func (c *Complete) Expect(eventID string) {
 	c.left++
 }
 
-// Left is how many expected events have not come yet.
+// Left returns how many expected events have not come yet.
 func (c *Complete) Left() int { return c.left }
 
 // Note implements Validator.
@@ -54,14 +54,14 @@ func (c *Complete) Note(r Record) {
 	}
 }
 
-// examples is how many missing events are told by name.
+// examples is how many missing events a failure names.
 const examples = 5
 
-// Failures implements Validator. It also tells what is missing.
+// Failures implements Validator. It includes the missing events.
 func (c *Complete) Failures() []Failure {
 	f := c.copy()
 	if c.left > 0 {
-		// In front, since it is one line, and a topic with many unexpected events must not hide it.
+		// At the front: many unexpected events must not hide this line.
 		f = &failures{}
 		f.end("%d of %d expected events are missing%s", c.left, len(c.index), c.missing())
 		f.first = append(f.first, c.first...)

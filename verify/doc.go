@@ -1,55 +1,52 @@
-// Package verify holds validators that any consumer or test can run over a topic of the bridge. It knows neither a Kafka
-// client nor the rest of the project: a record is a plain struct, and what the bridge writes is parsed anew.
+// Package verify has validators that any consumer or test can run over a topic of the bridge. It knows neither a Kafka
+// client nor the rest of the project: a record is a plain struct, and the package parses what the bridge writes on its
+// own, so that it can't share a mistake with the bridge. Package judge runs the validators for the verb verify.
 //
-//	Unique     no event comes twice
+//	Unique     no event is repeated
 //	Complete   exactly the expected events come
 //	Replay     exactly the expected records come: events, bytes, order per key
 //	Order      per key, the events come in the feed's order, and the key stays on one partition
 //	Progress   per partition and shard, the events come in the feed's order, each once
-//	Sequence   per key, the sequencers of the service never fall
-//	Partition  each key is on the partition that a function says, or else on one
+//	Sequence   per key, the sequencers of the service never decrease
+//	Partition  each key is on the partition that a function returns, or stays on one
 //	Barrier    per partition, no segment comes after a later one
 //	Time       each record has the timestamp of its event
-//	Resolved   after a marker R on a partition nothing with updated <= R comes; R never falls; every partition gets every R
-//	Before     what an event says was before is what the event before it of the key left
+//	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and reaches every partition
+//	Before     the before of an event is the row that the previous event of the key left
 //	Table      each record is its key's row, or a tombstone; there are no markers
 //	All        several of them, with a summary
 //
-// Records are shown in the order in which a read_committed consumer gets them: per partition by offset, partitions in any
-// order. A record with a nil key is a marker; only Resolved looks at it, and Table refuses it. Each topic is judged by
-// itself, but for Unique, Complete and Replay, which hold over all topics.
+// Show records in the order in which a read_committed consumer gets them: per partition by offset, partitions in any
+// order. A record with a nil key is a marker; only Resolved judges it, and Table rejects it. Each topic is judged by
+// itself, but Unique, Complete and Replay hold over all topics.
 //
 // # What is read
 //
-// The headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), whatever the envelope and the format.
-// Where a record has none of them (HEADERS=none), the value is asked, in JSON, or in Avro if Record.Avro finds
-// schemas: for
-// event_id and sequencer of the row, for updated and resolved. The position is nowhere else, so Order, Progress and
-// Barrier
-// can't be used then. A record that identifies nothing is a failure, not a pass.
+// The validators read the headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), in every
+// envelope and format. If a record has none of them (HEADERS=none), they read the value, in JSON, or in Avro if
+// Record.Avro finds schemas: event_id and sequencer of the row, updated and resolved. The position is only in the
+// header, so Order, Progress and Barrier can't be used with HEADERS=none. A record that identifies nothing is a
+// failure.
 //
-// The promises are those of DELIVERY=exactly_once. With at_least_once, events may come again: then show the other
-// validators
-// only what Seen has not seen, leave Unique out, and Replay wants ReplayRepeats. With DELETES=both a tombstone may
-// follow its
-// deletion. In a compacted topic (ReplayLatest) events are missing by design, and so are markers.
+// The promises are those of DELIVERY=exactly_once. With at_least_once, events may be repeated: then show the other
+// validators only the records for which Seen.First is true, leave Unique out, and use Replay with ReplayRepeats. With
+// DELETES=both a tombstone may follow its deletion. In a compacted topic (ReplayLatest) events and markers are missing
+// by design.
 //
-// A marker says its time in its value, which is what Flink reads, and in its header; both count. Markers that have a
-// topic of
-// their own are put among the records by Aside, and then judged like others.
+// A marker has its time in its value, which Flink reads, and in its header; both count. Aside inserts markers from a
+// topic of their own among the records, so that they are judged like others.
 //
-// A setting that may change, such as DIFF, makes other records of the same events. Replay.Or says how an event came
-// before the
-// change: records like that are right in front of all others of their partition.
+// A setting that may change, such as OPTIONS, makes different records of the same events. Replay.Or sets how an event was
+// written before the change: such records come before all others of their partition.
 //
-// A marker with a header seek says that the bridge was moved on purpose: behind it, on its partition, events may come again,
-// in the feed's order and once, and at or below the last marker. Unique counts them.
+// A marker with a header seek says that the bridge was moved on purpose. After it, on its partition, events may be
+// repeated, in the feed's order and once, also at or below the last marker. Unique counts them.
 //
 // # What is kept
 //
-// A validator is for one goroutine, and keeps nothing of the records it is shown. What it remembers is measured by
-// BenchmarkMemory: Progress, Barrier, Partition with a function and Table keep nothing that grows with the topic, Resolved
-// 16 bytes a marker and partition, Order, Sequence and Before some hundred bytes a key, Replay 32 to 45 bytes an event,
-// Complete and Unique 40 to 85, as their maps have just grown or not. Over a long topic, Progress and Partition together
-// say what Unique and Order say.
+// A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory measures what it
+// remembers: Progress, Barrier, Partition with a function and Table keep nothing that grows with the topic, Resolved 16
+// bytes per marker and partition, Order, Sequence and Before some hundred bytes per key, Replay 32 to 45 bytes per
+// event, and Complete and Unique 40 to 85, depending on the growth of their maps. On a long topic, Progress and
+// Partition together prove what Unique and Order prove.
 package verify

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// What is known of the markers of a topic beyond the topic itself: from the feed, and from the state of the bridge.
+// The feed and the state of the bridge say which markers a topic must have.
 
-// Expect says that a segment of the feed ends with this marker, before any record is shown. A marker that is not
-// expected then fails, unless it is from before all of them: the feed may have lost its begin.
+// Expect adds the marker of a segment of the feed. Call it before any record is shown. Then an unexpected marker is a
+// failure, unless it is below all expected ones: the feed may have lost its start.
 func (v *Resolved) Expect(resolved string) {
 	at, ok := parseClock([]byte(resolved))
 	if !ok {
@@ -25,8 +25,8 @@ func (v *Resolved) Expect(resolved string) {
 	}
 }
 
-// Former says how the marker of a segment was before a change of settings: right in front of all that are as expected
-// now.
+// Former adds the marker of a segment by the settings before a change. Such markers come before all markers by the
+// settings of now.
 func (v *Resolved) Former(resolved string) {
 	at, ok := parseClock([]byte(resolved))
 	if !ok {
@@ -38,7 +38,7 @@ func (v *Resolved) Former(resolved string) {
 	v.former[at] = true
 }
 
-// Unexpected returns the first markers that no segment gives reason for.
+// Unexpected returns the first markers that no segment explains.
 func (v *Resolved) Unexpected() []string { return v.unexpected }
 
 // Came reports whether a partition has a marker.
@@ -54,26 +54,26 @@ func (v *Resolved) Came(resolved string) bool {
 	return false
 }
 
-// Due says, at any time, that an expected marker has to be there. Those at or below the marker of a seek need not be.
+// Due makes an expected marker required, at any time, unless it is at or below the marker of a seek.
 func (v *Resolved) Due(resolved string) {
 	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
 		v.expected[at] = true
 	}
 }
 
-// Last says between which times the last marker is, by the bridge's own state. An empty text says nothing.
+// Last sets the bounds of the last marker, by the state of the bridge. An empty text is no bound.
 func (v *Resolved) Last(least, most string) {
 	v.least, _ = parseClock([]byte(least))
 	v.most, _ = parseClock([]byte(most))
 }
 
-// Timeless says that records say no time (HEADERS=none, and no updated in the value): only the markers are judged.
+// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
 func (v *Resolved) Timeless() { v.timeless = true }
 
-// Ends says where the partitions end, of which markers in a topic of their own speak.
+// Ends sets the ends of the partitions that markers in a topic of their own name.
 func (v *Resolved) Ends(ends map[int32]int64) { v.ends = ends }
 
-// wanted returns the markers that each partition has to have: what one of them has, and what is due.
+// wanted returns the markers that each partition must have: those of any partition, and those that are due.
 func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
 	all := map[clock]bool{}
 	var seek clock

@@ -9,12 +9,12 @@ import (
 
 // What a record has no place for is a failure of its own.
 const (
-	noID      = "nothing tells the event: there are no headers, and the value has neither an event_id nor an updated"
-	noUpdated = "nothing tells the time: there are no headers, and the value has no updated"
+	noID      = "the record identifies no event: it has no headers, and its value has neither event_id nor updated"
+	noUpdated = "the record has no time: it has no headers, and its value has no updated"
 )
 
-// bare reports whether a record has none of the bridge's headers (HEADERS=none; others may be there). Only then is the
-// value asked: where headers are written, one that is missing is a fault.
+// bare reports whether a record has none of the bridge's headers (HEADERS=none; it may have others). Only then the
+// value is read instead: if headers are written, a missing one is a failure.
 func (r *Record) bare() bool {
 	for i := range r.Headers {
 		switch r.Headers[i].Key {
@@ -59,14 +59,14 @@ func (r *Record) Account() string {
 	return strings.ToLower(r.document().account)
 }
 
-// Says reports whether a record says which event it is of, and when that was: by headers, or by the value.
+// Says reports whether a record identifies its event, and whether it has its time, in headers or in the value.
 func (r *Record) Says() (event, time bool) {
 	_, _, event = r.identity()
 	_, time = parseClock(r.updated())
 	return event, time
 }
 
-// identity returns what tells an event from others: its id, or else its key and its time; and that as text.
+// identity returns what identifies an event, also as text: its id, or else its key and its time.
 func (r *Record) identity() (x id, text []byte, ok bool) {
 	if text = r.eventID(); len(text) > 0 {
 		return idOf(text), text, true
@@ -77,7 +77,7 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 	return id{}, nil, false
 }
 
-// document is what is read of a value in JSON, of whatever envelope, or in Avro, where somebody finds its schemas.
+// document is the content of a value of any envelope, in JSON, or in Avro if its schemas are available.
 type document struct {
 	parsed                          bool
 	id, updated, sequence, resolved []byte
@@ -103,7 +103,7 @@ func (r *Record) document() *document {
 	return r.doc
 }
 
-// columns are those of the row that tell the event.
+// columns are those of the row that identify the event.
 type columns struct {
 	EventID   string `json:"event_id"`
 	Sequencer string `json:"sequencer"`
@@ -111,14 +111,14 @@ type columns struct {
 	Account   string `json:"account"`
 }
 
-// upTo is the place in the topic of records of which a marker in a topic of its own speaks.
+// upTo is the offset in the topic of records that a marker in a topic of its own names.
 type upTo struct {
 	Partition *int32 `json:"partition"`
 	Offset    *int64 `json:"offset"`
 }
 
-// members are those of every envelope: wrapped, enriched (also inside a payload), and row and bare, where the value is the
-// row and the rest is in __crdb__.
+// members are those of all envelopes: wrapped, enriched (also inside a payload), and row and bare, where the value is
+// the row and the other members are in __crdb__.
 type members struct {
 	columns
 	Payload  json.RawMessage `json:"payload"`

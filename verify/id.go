@@ -5,8 +5,8 @@ import (
 	"hash/maphash"
 )
 
-// id is an event's id in 16 bytes: a UUID in lower case as it is, anything else as two hashes. Two ids have the same only by
-// chance, which for a million ids is about 10^-26.
+// id is an event's id in 16 bytes: the UUID if it is one in lower case, else two hashes. The probability of a collision
+// among a million ids is about 10^-26.
 type id [16]byte
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
@@ -29,7 +29,7 @@ func hashed(text []byte) (x id) {
 	return x
 }
 
-// parseUUID takes only what uuid gives back, so that different texts stay different.
+// parseUUID accepts only texts that uuid returns, so that different texts stay different.
 func parseUUID(text []byte) (x id, ok bool) {
 	if len(text) != 36 {
 		return x, false

@@ -2,8 +2,8 @@ package verify
 
 import "bytes"
 
-// The enriched envelope says when its record was made, which no replay can repeat. These members at the top, ts_ms and
-// ts_ns, are all that may differ between two deliveries of an event.
+// The enriched envelope has the time at which the record was made, which differs between two deliveries of an event.
+// Only its members ts_ms and ts_ns at the top may differ.
 
 // withoutMade returns a value without the digits of these members, or the value itself if it has none.
 func (r *Record) withoutMade() []byte {

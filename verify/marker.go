@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// place checks where a marker in a topic of its own says that its records end.
+// place checks the offset that a marker in a topic of its own names.
 func (v *Resolved) place(r *Record, l *lane) {
 	at := r.document().upTo
 	if at == nil {
-		v.add(r, "the marker says no partition and offset: %.100q", r.Value)
+		v.add(r, "the marker names no partition and offset: %.100q", r.Value)
 		return
 	}
 	end, known := v.ends[r.Partition]
 	switch {
 	case *at.Partition != r.Partition:
-		v.add(r, "the marker speaks of partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
+		v.add(r, "the marker names partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
 	case *at.Offset < l.upTo:
-		v.add(r, "the marker speaks of offset %d, the one before of %d", *at.Offset, l.upTo)
+		v.add(r, "the marker names offset %d, the one before it offset %d", *at.Offset, l.upTo)
 	case known && *at.Offset > end:
-		v.add(r, "the marker speaks of offset %d, and the partition ends at %d", *at.Offset, end)
+		v.add(r, "the marker names offset %d, and the partition ends at %d", *at.Offset, end)
 	}
 	l.upTo = *at.Offset
 }
 
-// MarkerTime returns the time of a marker, "" of what is none: that of the value, or else of the header.
+// MarkerTime returns the time of a marker from its value, or else from its header. It returns "" for other records.
 func (r *Record) MarkerTime() string {
 	if r.Key != nil {
 		return ""
@@ -37,8 +37,9 @@ func (r *Record) MarkerTime() string {
 	return ""
 }
 
-// marker returns the time of a marker, the zero time if it is none, and what is wrong with it. Readers such as Flink
-// read the value, others the header: both count. Only a value in Avro that nobody reads is taken on the header's word.
+// marker returns the time of a marker, or the zero time for other records, and what is wrong with it. Readers such as
+// Flink use the value, others the header, so both count. Only if a value in Avro can't be read, the header alone
+// counts.
 func marker(r *Record) (clock, error) {
 	header, hasHeader := r.lookup("resolved")
 	value := r.document().resolved

@@ -28,15 +28,15 @@ func TestResolvedIsExpected(t *testing.T) {
 	}{
 		"nothing is known":    {func(*verify.Resolved) {}, []int{1, 2}, ""},
 		"all are expected":    {expect(1, 2), []int{1, 2}, ""},
-		"one is not expected": {expect(1, 3), []int{1, 2, 3}, "no segment of the feed ends so"},
+		"one is not expected": {expect(1, 3), []int{1, 2, 3}, "no segment of the feed explains"},
 		"from before all":     {expect(2, 3), []int{1, 2, 3}, ""},
 		"expected, not due":   {expect(1, 2, 3), []int{1, 2}, ""},
 		"due":                 {due(1, 2, 3), []int{1, 2}, "partition 0 lacks 1 of 3 markers; the first is " + stamp(3)},
 		"due, in the middle":  {due(1, 2, 3), []int{1, 3}, "the first is " + stamp(2)},
 		"due, none came":      {due(1), nil, "lacks 1 of 1 markers"},
 		"by the state":        {func(v *verify.Resolved) { v.Last(stamp(2), stamp(2)) }, []int{1, 2}, ""},
-		"less":                {func(v *verify.Resolved) { v.Last(stamp(2), stamp(3)) }, []int{1}, "the state says that there is one for " + stamp(2)},
-		"more":                {func(v *verify.Resolved) { v.Last(stamp(1), stamp(2)) }, []int{1, 3}, "nothing is resolved above " + stamp(2)},
+		"less":                {func(v *verify.Resolved) { v.Last(stamp(2), stamp(3)) }, []int{1}, "by the state there is one for " + stamp(2)},
+		"more":                {func(v *verify.Resolved) { v.Last(stamp(1), stamp(2)) }, []int{1, 3}, "by the state nothing above " + stamp(2)},
 		"none":                {func(v *verify.Resolved) { v.Last(stamp(1), "") }, nil, "has no marker"},
 	} {
 		t.Run(name, func(t *testing.T) {

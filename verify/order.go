@@ -1,9 +1,10 @@
 package verify
 
 // Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on one
-// partition of its topic: a later segment, or in the same segment the same shard and a later chunk, block or index. In a
-// segment a blob is in one shard, so another shard is disorder, too. So is an event that comes again, but for the tombstone
-// that follows its value with DELETES=both. After a seek a key begins anew. It keeps about 150 bytes a key, and the key.
+// partition of its topic. The next event is in a later segment, or in the same segment and shard in a later chunk,
+// block or index. In a segment a blob is in one shard, so a change of the shard is a failure. A repeated event is a
+// failure, except the tombstone that follows its value with DELETES=both. After a seek a key starts again. Order keeps
+// the key and about 150 bytes per key.
 type Order struct {
 	failures
 	bare   bareFirst
@@ -22,8 +23,8 @@ type place struct {
 // NewOrder returns an Order.
 func NewOrder() *Order { return &Order{} }
 
-// Moves says that keys may move between partitions, since partitions were added. Then only what comes one after the other on
-// one partition is compared: nobody knows in which order records of two partitions came.
+// Moves allows keys to move between partitions, because partitions were added. Then only events on the same partition
+// are compared: the order of records on two partitions is unknown.
 func (o *Order) Moves() *Order {
 	o.moves = true
 	return o
@@ -66,17 +67,18 @@ func (o *Order) Note(r Record) {
 	*last = place{r.Partition, formOf(&r), round, pos}
 }
 
-// Sequence checks that the sequencers of a key never fall, by the header sequence, or the value where there are no headers.
-// They are compared as the service asks: without case, padded to equal length. Where Order trusts the feed's order, this
-// does not; it fails if the service itself wrote a blob's events out of order. A record with an empty sequence, as rows of an
-// initial scan have, is passed over, and so is a deletion without headers. It keeps about 120 bytes a key, and the key.
+// Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without headers.
+// Sequencers are compared as the service documents: without case, padded to equal length. Order trusts the feed's
+// order; Sequence fails if the service wrote a blob's events out of order. Records with an empty sequence, such as rows
+// of an initial scan, are skipped, and so are deletions without headers. Sequence keeps the key and about 120 bytes per
+// key.
 type Sequence struct {
 	failures
 	rounds rounds
 	topics byTopic[byKey[reached]]
 }
 
-// reached is where a key is.
+// reached is the last position of a key.
 type reached struct {
 	sequence sequence
 	round    uint16

@@ -2,7 +2,7 @@ package verify
 
 import "cmp"
 
-// position is where an event stands in the feed: the header position, as numbers that compare.
+// position is the position of an event in the feed, from the header position, as comparable numbers.
 type position struct {
 	segment uint64 // YYYYMMDDHHMM
 	shard   uint64

@@ -1,7 +1,7 @@
 package verify
 
-// Partition checks that each key is on the partition that a function says. Without a function it checks that each key stays
-// on the partition where it came first. It keeps nothing; without a function, about 60 bytes a key, and the key.
+// Partition checks that each key is on the partition that a function returns. Without a function it checks that each
+// key stays on its first partition, and keeps the key and about 60 bytes per key.
 type Partition struct {
 	failures
 	counts []int
@@ -9,13 +9,13 @@ type Partition struct {
 	topics byTopic[byKey[int32]] // where keys are, without a function
 }
 
-// NewPartition returns a Partition for a topic with so many partitions. Of may be nil.
+// NewPartition returns a Partition for a topic with that number of partitions. Of may be nil.
 func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Partition {
 	return &Partition{counts: []int{partitions}, of: of}
 }
 
-// GrownFrom says that the topic had fewer partitions once, or in turn: a key may also be where that count puts it. When
-// it moved is not checked.
+// GrownFrom sets former numbers of partitions: a key may also be where one of these puts it. Partition does not check
+// when a key moved.
 func (p *Partition) GrownFrom(partitions ...int) *Partition {
 	p.counts = append(p.counts, partitions...)
 	return p

@@ -1,10 +1,10 @@
 package verify
 
-// Progress checks that on a partition the events of a shard come in the feed's order, each once, by the header position. A
-// shard has one reader at a time, which writes in the order it reads (I1, I4), so this holds of every topic of the bridge.
-// Where keys are on their partitions (Partition with a function), no event comes twice on the topic then, and each key's
-// events are in order: what Unique and Order say, without a memory that grows with events or keys. It keeps about 100 bytes
-// a partition and shard.
+// Progress checks that on a partition the events of a shard come in the feed's order, each once, by the header
+// position. A shard has one reader at a time, which writes in the order in which it reads (I1, I4), so this holds for
+// every topic of the bridge. If keys are also on their partitions (Partition with a function), then no event is
+// repeated on the topic and each key's events are in order. That is what Unique and Order prove, without memory that
+// grows with events or keys. Progress keeps about 100 bytes per partition and shard.
 type Progress struct {
 	failures
 	bare   bareFirst
@@ -12,7 +12,7 @@ type Progress struct {
 	topics byTopic[map[lot]place]
 }
 
-// lot is what a shard has on a partition.
+// lot is the progress of a shard on a partition.
 type lot struct {
 	partition int32
 	shard     uint64
@@ -47,7 +47,7 @@ func (v *Progress) Note(r Record) {
 	case pos.segment < b.segment:
 		v.add(&r, "the event at %s comes after one of segment %012d", header, b.segment)
 	case pos.inShard(b) == 0 && !last.form.follows(&r):
-		v.add(&r, "the event at %s comes again", header)
+		v.add(&r, "the event at %s is repeated", header)
 	case pos.inShard(b) < 0:
 		v.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}

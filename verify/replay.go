@@ -5,42 +5,41 @@ import (
 	"slices"
 )
 
-// Replay checks that a topic holds what the feed, or another topic, gives: the same events, with the same bytes, in the
-// same order per key. Show it what is expected first, each key's events in their order. Partitions and topics are not
-// compared.
+// Replay checks that a topic has the events of the feed, or of another topic, with the same bytes, in the same order
+// per key. First add the expected records with Expect, each key's in order. Partitions and topics are not compared.
 //
-// An event is known by its id, or by its key and updated, or, if it has neither, by its bytes. It keeps 32 bytes an
-// event (and up to a quarter more while it grows), and about 130 a key and the key.
+// An event is identified by its id, or by its key and updated, or if it has neither, by its bytes. Replay keeps 32
+// bytes per event (up to a quarter more while it grows), and the key and about 130 bytes per key.
 type Replay struct {
 	failures
 	mode     ReplayMode
 	rounds   rounds
 	moves    bool
 	keys     byKey[chain]
-	made     bool // values say when they were made
+	made     bool // values have the time at which they were made
 	latest   event
 	was      *was // nil: no setting has changed
 	required int64
 }
 
-// ReplayMode says what else is right.
+// ReplayMode is what a topic may hold instead of each event once.
 type ReplayMode uint8
 
 // The modes.
 const (
 	ReplayExact   ReplayMode = iota // each event once
-	ReplayRepeats                   // events may come again, but each key ends on its newest (DELIVERY=at_least_once)
-	ReplayLatest                    // of a key only the latest event has to be there (a compacted topic)
+	ReplayRepeats                   // events may be repeated, but each key ends on its newest (DELIVERY=at_least_once)
+	ReplayLatest                    // only the latest event of a key is required (a compacted topic)
 )
 
-// Moves says that keys may move between partitions, as in Order. Then nobody knows in which order records of two
-// partitions came, and order is not checked.
+// Moves allows keys to move between partitions, as in Order. The order of records on two partitions is unknown, so the
+// order is not checked.
 func (v *Replay) Moves() *Replay {
 	v.moves = true
 	return v
 }
 
-// Made says that values are of the enriched envelope: ts_ms and ts_ns at the top may differ.
+// Made declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
 func (v *Replay) Made() *Replay {
 	v.made = true
 	return v
@@ -56,7 +55,7 @@ type chain struct {
 	twice  bool         // an event is expected more than once; known with index
 }
 
-// event is one that is expected. Rest is 32 bits of its headers, 24 of its time, and 8 flags.
+// event is an expected event. Rest has 32 bits of its headers, 24 of its time, and 8 flags.
 type event struct {
 	id    id
 	value uint64
@@ -69,7 +68,7 @@ const (
 	replayRequired
 	replayTombstone
 	replayTimed
-	replayNamed // the id is a UUID, and so can be told
+	replayNamed // the id is a UUID, so that a failure can name it
 
 	timeBits   = 0xffffff << 8
 	headerBits = 0xffffffff << 32
@@ -78,7 +77,7 @@ const (
 // NewReplay returns a Replay that expects nothing yet.
 func NewReplay(mode ReplayMode) *Replay { return &Replay{mode: mode} }
 
-// Expect adds an event. One that is not required may be missing: the topic may not have it yet, or no longer.
+// Expect adds an event. If it is not required, it may be missing, because the topic does not have it yet or no longer.
 func (v *Replay) Expect(r Record, required bool) {
 	if r.Key == nil {
 		return
@@ -96,7 +95,7 @@ func (v *Replay) Expect(r Record, required bool) {
 	v.latest = e
 }
 
-// Required is how many of the expected events have to be there. Where it is 0, nothing says that none is lost.
+// Required returns how many of the expected events are required. If it is 0, no loss can be found.
 func (v *Replay) Required() int64 { return v.required }
 
 func (v *Replay) eventOf(r *Record) event {
@@ -136,7 +135,7 @@ func (v *Replay) eventOf(r *Record) event {
 // same reports whether two are the same event in the same form.
 func (e *event) same(o *event) bool { return e.id == o.id && (e.rest^o.rest)&replayTombstone == 0 }
 
-// differs names what is not the same in two records of an event, or "".
+// differs names the difference between two records of an event, or returns "".
 func (e *event) differs(o *event) string {
 	switch {
 	case e.value != o.value:
@@ -177,7 +176,7 @@ func (v *Replay) Note(r Record) {
 	again := want.rest&replayAgain != 0
 	switch {
 	case again && v.mode != ReplayRepeats:
-		v.add(&r, "event %s comes again", e.name(&r))
+		v.add(&r, "event %s is repeated", e.name(&r))
 	case !again && i < c.next && !v.moves:
 		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
 	}
@@ -189,7 +188,7 @@ func (v *Replay) Note(r Record) {
 	c.last = i
 }
 
-// begin lets all events come again, after a seek.
+// begin allows all events to be repeated, after a seek.
 func (c *chain) begin(round uint16) {
 	c.round, c.next = round, 0
 	for i := range c.events {
@@ -197,7 +196,7 @@ func (c *chain) begin(round uint16) {
 	}
 }
 
-// find returns the place of an event: the first that has not come in this round, or else one that has, or -1.
+// find returns the index of an event: the first that has not come in this round, or else one that has, or -1.
 func (c *chain) find(e *event) int {
 	if c.next < len(c.events) && c.events[c.next].same(e) {
 		return c.next
@@ -230,7 +229,7 @@ func (c *chain) find(e *event) int {
 	return last
 }
 
-// name is how a failure calls an event.
+// name returns how a failure names an event.
 func (e *event) name(r *Record) string {
 	if _, text, ok := r.identity(); ok {
 		return string(text)
@@ -238,7 +237,7 @@ func (e *event) name(r *Record) string {
 	return "without an id"
 }
 
-// Failures implements Validator. It also tells what is missing.
+// Failures implements Validator. It includes the missing events.
 func (v *Replay) Failures() []Failure {
 	var missing int64
 	lacking := []string{} // keys
@@ -277,8 +276,8 @@ func (v *Replay) Failures() []Failure {
 	return f.Failures()
 }
 
-// stale adds keys that end on an older event than they have to. What comes again comes in order, so behind the newest
-// of the required events there is nothing older.
+// stale adds keys that end on an older event than required. Repeated events come in order, so no older event comes
+// after the newest required one.
 func (v *Replay) stale(f *failures) {
 	var keys []string
 	for key, c := range v.keys {
@@ -288,7 +287,7 @@ func (v *Replay) stale(f *failures) {
 	}
 	slices.Sort(keys)
 	if len(keys) > 0 {
-		f.end("the last event of a key is not its newest, with %d of %d keys", len(keys), len(v.keys))
+		f.end("%d of %d keys do not end on their newest event", len(keys), len(v.keys))
 	}
 	for _, key := range keys[:min(examples, len(keys))] {
 		c := v.keys[key]
@@ -307,7 +306,7 @@ func (c *chain) newest() int {
 	return -1
 }
 
-// missing counts the required events that did not come, and shows them.
+// missing counts and names the required events that did not come.
 func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
 	if show == nil {
 		show = func(*event, int) {}

@@ -74,9 +74,9 @@ func TestReplay(t *testing.T) {
 			return slices.DeleteFunc(rs, func(r Record) bool { return string(r.Key) == string(rs[3].Key) })
 		}, [3]string{"15 of 120", "15 of 120", "1 of 120"}},
 		"twice": {func(rs []Record) []Record { return slices.Insert(rs, 12, rs[4]) },
-			[3]string{"event 00007bbc-901e-007a-4eb5-cc621f000004 comes again", keep, "comes again"}},
+			[3]string{"event 00007bbc-901e-007a-4eb5-cc621f000004 is repeated", keep, "is repeated"}},
 		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
-			[3]string{"comes again", keep, "comes again"}},
+			[3]string{"is repeated", keep, "is repeated"}},
 		"swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
 			[3]string{"event 0000f778-901e-007a-4eb5-cc621f000008 comes after a later one of its key", "comes after a later one", "comes after a later one"}},
 		"another key": {func(rs []Record) []Record { return append(rs, data(1000, 99, 2)) },
@@ -187,7 +187,7 @@ func TestReplayOfRepeatedEvent(t *testing.T) {
 		t.Error(text(got))
 	}
 	v.Note(rs[0])
-	if got := text(v.Failures()); !strings.Contains(got, "comes again") {
+	if got := text(v.Failures()); !strings.Contains(got, "is repeated") {
 		t.Error(got)
 	}
 }
@@ -201,7 +201,7 @@ func TestReplayMissingIsBounded(t *testing.T) {
 	}
 }
 
-// With repeats, what comes again may be behind anything, but not behind the newest event of its key that has to be
+// With repeats, what is repeated may be behind anything, but not behind the newest event of its key that has to be
 // there.
 func TestReplayEndsOnNewest(t *testing.T) {
 	event := func(i int) Record {

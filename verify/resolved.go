@@ -6,28 +6,28 @@ import (
 	"slices"
 )
 
-// Resolved checks the markers (I6): on a partition, no data comes after a marker R with updated <= R, and R never
-// falls. At the end it compares the partitions of each topic: they have to have the same markers. So it takes readers
-// to the end of all partitions. What the markers say beyond that can be known from the feed (Expect, Due) and from the
-// bridge's state (Last). Data that the service published too late, which the bridge counts and logs as late, fails
-// here. After a seek the last marker promises nothing, until there is a later one.
+// Resolved checks the markers (I6): on a partition, no record with updated <= R comes after a marker R, and R never
+// decreases. At the end it compares the partitions of each topic, which must have the same markers, so all partitions
+// have to be read to the end. The right times of markers come from the feed (Expect, Due) and from the bridge's state
+// (Last). Records that the service published too late, which the bridge counts and logs as late, fail here. After a
+// seek the last marker promises nothing until there is a later one.
 //
-// A marker's time is that of its value, and of its header resolved if it has one; they must agree, and so must the
-// record's timestamp. Data is judged by the header updated, or, without headers, by the value. It keeps 16 bytes a
-// marker and partition.
+// The time of a marker is in its value, and in its header resolved if it has one. They must agree with each other and
+// with the record's timestamp. Records are judged by the header updated, or without headers by the value. Resolved
+// keeps 16 bytes per marker and partition.
 type Resolved struct {
 	failures
 	partitions int
-	late       map[int32]bool // partitions that begin later; true: with nothing
+	late       map[int32]bool // partitions that start later; true: empty ones
 	topics     byTopic[map[int32]*lane]
 
 	expected    map[clock]bool // of the feed; true: due
 	former      map[clock]bool // of the feed, before a change of settings
 	unexpected  []string
 	earliest    clock // of the expected
-	timeless    bool  // records say no time
+	timeless    bool  // records have no time
 	ends        map[int32]int64
-	least, most clock // the last marker is between them; zero: not known
+	least, most clock // bounds of the last marker; zero: unknown
 }
 
 // lane is a partition.
@@ -35,18 +35,18 @@ type lane struct {
 	last    clock
 	markers []clock // rising, each once
 	since   bool    // a marker was as it is expected now, and not before a change
-	sought  bool    // by a seek, and there was no newer marker since: what the last one promised is taken back
+	sought  bool    // a seek has taken the last promise back, and no newer marker has come since
 	seek    clock   // the marker of the last seek
 	upTo    int64   // of markers in a topic of their own
 }
 
-// NewResolved returns a Resolved for topics with so many partitions.
+// NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
 	return &Resolved{partitions: partitions, late: map[int32]bool{},
 		topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
 }
 
-// Markers is how many different markers partition 0 has, of each topic together.
+// Markers returns how many different markers partition 0 of each topic has, all topics together.
 func (v *Resolved) Markers() int {
 	n := 0
 	for _, lanes := range v.topics.all {
@@ -73,11 +73,11 @@ func (v *Resolved) Newest() string {
 	return newest.String()
 }
 
-// Late says that a partition begins later than others: it was added, or retention has removed its begin. It may lack
-// the markers before its first one, but not the last; or, if retention has left it nothing, all.
+// Late declares a partition that starts later than others, because it was added or retention deleted its start. It may
+// lack the markers before its first one, but not the last one. If retention has left it empty, it may lack all.
 func (v *Resolved) Late(partition int32, nothing bool) { v.late[partition] = nothing }
 
-// Checked is how many markers came, on all partitions. Without one nothing was promised, so nothing can be checked.
+// Checked returns the number of markers on all partitions. Without a marker nothing is promised, so nothing is checked.
 func (v *Resolved) Checked() int64 { return v.checked }
 
 // Note implements Validator.
@@ -119,7 +119,7 @@ func (v *Resolved) Note(r Record) {
 		if len(v.unexpected) < kept {
 			v.unexpected = append(v.unexpected, at.String())
 		}
-		v.add(&r, "the marker says %s, and with these settings no segment of the feed ends so", at)
+		v.add(&r, "the marker has time %s, which with these settings no segment of the feed explains", at)
 	}
 	if r.seeks() {
 		l.seek = at
@@ -142,13 +142,13 @@ func (v *Resolved) Note(r Record) {
 func (v *Resolved) Failures() []Failure {
 	f := v.copy()
 	if len(v.topics.all) == 0 && v.least != (clock{}) {
-		f.end("there is no marker, and the state says that there is one for %s", v.least)
+		f.end("there is no marker, but by the state there is one for %s", v.least)
 	}
 	for _, topic := range slices.Sorted(maps.Keys(v.topics.all)) {
 		lanes := *v.topics.all[topic]
 		for _, p := range slices.Sorted(maps.Keys(lanes)) {
 			if p < 0 || int(p) >= v.partitions {
-				f.end("%s has a partition %d, expected are %d partitions", topic, p, v.partitions)
+				f.end("%s has a partition %d, but %d partitions are expected", topic, p, v.partitions)
 			}
 		}
 		sorted := v.wanted(lanes)
@@ -161,11 +161,11 @@ func (v *Resolved) Failures() []Failure {
 		switch {
 		case last == (clock{}) && len(v.late) == v.partitions: // retention has removed them all
 		case last.compare(v.least) < 0 && last == (clock{}):
-			f.end("%s has no marker, and the state says that there is one for %s", topic, v.least)
+			f.end("%s has no marker, but by the state there is one for %s", topic, v.least)
 		case last.compare(v.least) < 0:
-			f.end("the last marker of %s is %s, and the state says that there is one for %s", topic, last, v.least)
+			f.end("the last marker of %s is %s, but by the state there is one for %s", topic, last, v.least)
 		case v.most != (clock{}) && last.compare(v.most) > 0:
-			f.end("the last marker of %s is %s, and the state says that nothing is resolved above %s", topic, last, v.most)
+			f.end("the last marker of %s is %s, but by the state nothing above %s is resolved", topic, last, v.most)
 		}
 		if len(sorted) == 0 {
 			continue
@@ -186,7 +186,8 @@ func (v *Resolved) Failures() []Failure {
 				want = sorted[len(sorted)-1:]
 			}
 			if missing := len(want) - len(have); missing > 0 {
-				f.end("%s, partition %d lacks %d of %d markers; the first is %s", topic, p, missing, len(want), firstMissing(want, have))
+				f.end("%s, partition %d lacks %d of %d markers; the first is %s",
+					topic, p, missing, len(want), firstMissing(want, have))
 			}
 		}
 	}

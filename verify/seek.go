@@ -1,7 +1,7 @@
 package verify
 
-// seeks reports whether r is the marker that bridge seek leaves where it has moved the bridge: behind it, on its partition,
-// events may come again, and at or below markers.
+// seeks reports whether r is the marker of a seek. After it, on its partition, events may be repeated, also at or below
+// markers.
 func (r *Record) seeks() bool {
 	if r.Key != nil {
 		return false
@@ -10,10 +10,10 @@ func (r *Record) seeks() bool {
 	return ok
 }
 
-// bareFirst knows partitions whose records had no headers at first (HEADERS=none), as before a change of that setting.
+// bareFirst finds partitions whose first records have no headers (HEADERS=none), because that setting has changed.
 type bareFirst struct{ headed map[stretch]bool }
 
-// over reports whether a record is one of those, of which nothing can be said.
+// over reports whether a record is one of those first ones, which can't be judged.
 func (b *bareFirst) over(r *Record) bool {
 	lane := stretch{r.Topic, r.Partition}
 	if b.headed[lane] {

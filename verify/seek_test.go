@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// soughtTopic is a right topic after whose three segments the bridge was moved back to the second, and then carried a fourth,
-// too. At is where the second round begins.
+// soughtTopic is a right topic after whose three segments the bridge was moved back to the second, and then carried a
+// fourth, too. At is where the second round begins.
 func soughtTopic() (rs []Record, at int) {
 	rs = topic()
 	again := slices.DeleteFunc(slices.Clone(rs[43:]), isMarker) // segments 1 and 2

@@ -1,14 +1,14 @@
 package verify
 
-// Seen knows which events came already. What DELIVERY=at_least_once promises of the order of events and of markers, it
-// promises of events that come for the first time. It keeps some 40 to 60 bytes an event.
+// Seen remembers events. With DELIVERY=at_least_once, the promises about the order of events and about markers hold for
+// the first record of each event. Seen keeps 40 to 60 bytes per event.
 type Seen struct{ forms map[id]form }
 
-// NewSeen returns a Seen that knows of none.
+// NewSeen returns a Seen without events.
 func NewSeen() *Seen { return &Seen{forms: map[id]form{}} }
 
-// First reports whether an event comes for the first time: as a value, or as the tombstone behind that. So does a
-// marker, and what does not say which event it is of.
+// First reports whether a record is the first of its event, as a value or as the tombstone after it. It also returns
+// true for markers, and for records that do not identify an event.
 func (s *Seen) First(r *Record) bool {
 	if r.Key == nil {
 		return true

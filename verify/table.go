@@ -2,9 +2,9 @@ package verify
 
 import "encoding/json"
 
-// Table checks the form of a table topic: each record has a key, and is that key's row, or a tombstone. There are no
-// markers, which a compacted topic refuses, and no empty values, which readers take for a row of nothing but nulls. Whether
-// the table says the right thing is Replay's, with ReplayLatest. It keeps nothing. A value that is not JSON is taken for a row.
+// Table checks the form of a table topic: each record has a key, and is that key's row or a tombstone. There are no
+// markers, which compacted topics reject, and no empty values, which readers take for a row of nulls. Replay with
+// ReplayLatest checks the content. A value that is not JSON counts as a row. Table keeps nothing.
 type Table struct{ failures }
 
 // NewTable returns a Table.
@@ -18,21 +18,21 @@ func (v *Table) Note(r Record) {
 	v.checked++
 	switch {
 	case r.Key == nil:
-		v.add(&r, "it has no key: a marker does not belong into a table")
+		v.add(&r, "the record has no key: a table has no markers")
 	case r.Value == nil:
 	case len(r.Value) == 0:
-		v.add(&r, "the value is empty, not null: readers take it for an update")
+		v.add(&r, "the value is empty instead of null: readers take it for an update")
 	case r.Value[0] != '{':
 	case !r.document().row:
-		v.add(&r, "the value is no row: %.100s", r.Value)
+		v.add(&r, "the value is not a row: %.100s", r.Value)
 	default:
 		if path := r.document().path; path != keyPath(r.Key) {
-			v.add(&r, "the row is that of %q", path)
+			v.add(&r, "the row is of another path: %q", path)
 		}
 	}
 }
 
-// keyPath returns the path that a key says, in any of its formats: no path begins like JSON, since no container's name does.
+// keyPath returns the path in a key of any format. No path starts like JSON, because no container's name does.
 func keyPath(key []byte) string {
 	var array []string
 	var object struct{ Path string }

@@ -1,7 +1,7 @@
 package verify
 
-// Time checks that the timestamp of each record is that of its event: the header updated, or, without headers, the
-// value. Where the broker sets the timestamps, or neither says a time, there is nothing to check. It keeps nothing.
+// Time checks that the timestamp of each record is the time of its event, from the header updated, or without headers
+// from the value. If the broker sets the timestamps, or the event has no time, nothing is checked. Time keeps nothing.
 type Time struct{ failures }
 
 // NewTime returns a Time.
@@ -18,6 +18,6 @@ func (v *Time) Note(r Record) {
 	}
 	v.checked++
 	if uint64(r.Millis) != updated.wall/1e6 {
-		v.add(&r, "the record's timestamp is %d, that of its event %d", r.Millis, updated.wall/1e6)
+		v.add(&r, "the record has timestamp %d, but its event %d", r.Millis, updated.wall/1e6)
 	}
 }

@@ -1,8 +1,8 @@
 package verify
 
-// Unique checks that no event comes twice, on whatever topic, partition or key. An event is known by its id; where a record
-// has none (HEADERS=none and a deletion), by its key and updated. With DELETES=both an event may come as a value and, after
-// that, as a tombstone; and after a seek all may come again. It keeps 40 to 85 bytes an event; Progress keeps none.
+// Unique checks that no event is repeated, on any topic, partition or key. An event is identified by its id, or without
+// one (a deletion with HEADERS=none) by its key and updated. With DELETES=both an event may come as a value and then as
+// a tombstone. After a seek all events may be repeated. Unique keeps 40 to 85 bytes per event; Progress keeps none.
 type Unique struct {
 	failures
 	rounds rounds
@@ -10,7 +10,7 @@ type Unique struct {
 	again  int64
 }
 
-// spot is where an event came first. Without it a duplicate tells little.
+// spot is where the first record of an event is, for the failure of a repeated one.
 type spot struct {
 	offset    int64
 	partition int32
@@ -36,7 +36,7 @@ func formOf(r *Record) form {
 // NewUnique returns a Unique.
 func NewUnique() *Unique { return &Unique{first: map[id]spot{}} }
 
-// Again is how many events came again after a seek.
+// Again returns how many events are repeated after a seek.
 func (u *Unique) Again() int64 { return u.again }
 
 // Note implements Validator.
@@ -50,7 +50,7 @@ func (u *Unique) Note(r Record) {
 		if r.bare() {
 			u.add(&r, "%s", noID)
 		} else {
-			u.add(&r, "no header ce_id")
+			u.add(&r, "the record has no header ce_id")
 		}
 		return
 	}
@@ -63,7 +63,7 @@ func (u *Unique) Note(r Record) {
 		u.again++
 		u.first[x] = spot{r.Offset, r.Partition, f, round}
 	case at.forms&f != 0 || f == asValue: // a tombstone follows its value
-		u.add(&r, "event %s comes again; first on partition %d at offset %d", text, at.partition, at.offset)
+		u.add(&r, "event %s is repeated; first on partition %d at offset %d", text, at.partition, at.offset)
 	default:
 		at.forms |= f
 		u.first[x] = at

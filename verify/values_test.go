@@ -64,11 +64,11 @@ func TestWithoutHeaders(t *testing.T) {
 		says  string
 	}{
 		"none":           {func(rs []Record) []Record { return rs }, "", ""},
-		"an event twice": {func(rs []Record) []Record { return append(rs[:2:2], rs[1:]...) }, "unique ", "comes again"},
+		"an event twice": {func(rs []Record) []Record { return append(rs[:2:2], rs[1:]...) }, "unique ", "is repeated"},
 		"a deletion twice": {func(rs []Record) []Record { return append(rs[:1:1], rs...) },
-			"unique ", "event 1590000000000000000.0000000000 comes again"},
+			"unique ", "event 1590000000000000000.0000000000 is repeated"},
 		"nothing tells": {func(rs []Record) []Record { rs[5].Value = []byte(`{"after": null}`); return rs },
-			"unique resolved ", "neither an event_id nor an updated"},
+			"unique resolved ", "neither event_id nor updated"},
 		"an old time": {func(rs []Record) []Record {
 			rs[60].Value = []byte(strings.Replace(string(rs[60].Value), `"updated": "159000`, `"updated": "158000`, 1))
 			return rs
@@ -133,11 +133,11 @@ func TestTable(t *testing.T) {
 		"string key":     {Record{Key: []byte(`c/b`), Value: row}, ""},
 		"tombstone":      {Record{Key: []byte(`c/b`)}, ""},
 		"avro":           {Record{Key: []byte(`c/b`), Value: []byte("\x00\x00\x00\x00\x01xy")}, ""},
-		"marker":         {mark(0, 1), "a marker does not belong into a table"},
+		"marker":         {mark(0, 1), "a table has no markers"},
 		"empty":          {Record{Key: []byte(`c/b`), Value: []byte{}}, "readers take it for an update"},
-		"wrapped":        {Record{Key: []byte(`c/b`), Value: []byte(`{"after": {"path": "c/b"}}`)}, "the value is no row"},
-		"another's row":  {Record{Key: []byte(`c/a`), Value: row}, `the row is that of "c/b"`},
-		"another's rows": {Record{Key: []byte(`["c/a"]`), Value: row}, `the row is that of "c/b"`},
+		"wrapped":        {Record{Key: []byte(`c/b`), Value: []byte(`{"after": {"path": "c/b"}}`)}, "the value is not a row"},
+		"another's row":  {Record{Key: []byte(`c/a`), Value: row}, `the row is of another path: "c/b"`},
+		"another's rows": {Record{Key: []byte(`["c/a"]`), Value: row}, `the row is of another path: "c/b"`},
 	} {
 		v := NewTable()
 		v.Note(c.r)

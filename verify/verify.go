@@ -43,8 +43,8 @@ func (r *Record) lookup(key string) (value []byte, ok bool) {
 // Validator checks one promise.
 type Validator interface {
 	Note(Record)
-	// Failures returns what does not hold, the first of them at most, and one line that counts the rest. It may be called
-	// at any time; what is only known at the end, such as what is missing, is judged as if the topic ended here.
+	// Failures returns what does not hold, the first of them at most, and one line that counts the rest. It may be
+	// called at any time; what is only known at the end, such as what is missing, is judged as if the topic ended here.
 	Failures() []Failure
 }
 

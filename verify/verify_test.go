@@ -97,7 +97,7 @@ func TestFaults(t *testing.T) {
 	}{
 		"none": {func(rs []Record) []Record { return rs }, "", ""},
 		"an event twice": {func(rs []Record) []Record { return slices.Insert(rs, 5, rs[4]) },
-			"unique order progress", "event 00007bbc-901e-007a-4eb5-cc621f000004 comes again; first on partition"},
+			"unique order progress", "event 00007bbc-901e-007a-4eb5-cc621f000004 is repeated; first on partition"},
 		"a deletion and its tombstone": {func(rs []Record) []Record {
 			stone := rs[4]
 			stone.Value = nil
@@ -107,12 +107,12 @@ func TestFaults(t *testing.T) {
 			stone := rs[4]
 			stone.Value = nil
 			return slices.Insert(rs, 5, stone, stone)
-		}, "unique order progress", "comes again"},
+		}, "unique order progress", "is repeated"},
 		"a tombstone before its value": {func(rs []Record) []Record {
 			stone := rs[4]
 			stone.Value = nil
 			return slices.Insert(rs, 4, stone)
-		}, "unique order progress", "comes again"},
+		}, "unique order progress", "is repeated"},
 		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
 			"unique order sequence progress", ""},
 		"an event lost": {func(rs []Record) []Record { return slices.Delete(rs, 7, 8) },
@@ -299,8 +299,8 @@ func TestSummaryOfNothing(t *testing.T) {
 	}
 }
 
-// Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it; what
-// else is broken is still found.
+// Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it;
+// what else is broken is still found.
 func TestLatePartitions(t *testing.T) {
 	grown := func() (rs []Record) { // partition 2 is there from segment 1 on
 		for _, r := range topic() {

@@ -1,9 +1,9 @@
 package verify
 
-// A setting that may change makes other records of the same events. Those from before the change are right, too, as
-// long as they come before all others of their partition.
+// A setting that may change makes different records of the same events. Records by the former setting are right, too,
+// if they come before all others of their partition.
 
-// was is what Replay knows of records as they were before a change of settings.
+// was keeps records by the settings before a change, for Replay.
 type was struct {
 	now   map[form32]event
 	since map[stretch]bool  // a record was as it is now
@@ -22,7 +22,7 @@ func (v *Replay) form(key []byte, e *event) form32 {
 	return form32{key: hashed(key), id: e.id, value: e.value, other: e.rest & (headerBits | replayTombstone)}
 }
 
-// Or says how the event that was expected last came before a change of settings.
+// Or sets the record of the last expected event by the settings before a change.
 func (v *Replay) Or(before Record) {
 	if v.was == nil {
 		v.was = &was{now: map[form32]event{}, since: map[stretch]bool{}, until: map[stretch]int64{}}
@@ -31,7 +31,7 @@ func (v *Replay) Or(before Record) {
 	v.was.now[v.form(before.Key, &e)] = v.latest
 }
 
-// Before returns how many records were as Or says, and the offset of the last of them on a partition.
+// Before returns the number of records that Or allowed, and the offset of the last of them on each partition.
 func (v *Replay) Before() (records int64, until map[int32]int64) {
 	if v.was == nil {
 		return 0, nil
@@ -61,7 +61,7 @@ func (v *Replay) translate(r *Record, e event) event {
 	return now
 }
 
-// Same reports whether two records say the same of the same event.
+// Same reports whether two records of an event have the same content.
 func (v *Replay) Same(a, b *Record) bool {
 	x, y := *a, *b
 	x.doc, y.doc = nil, nil // which may be that of a later record
@@ -69,5 +69,5 @@ func (v *Replay) Same(a, b *Record) bool {
 	return v.form(a.Key, &e) == v.form(b.Key, &f)
 }
 
-// Bad is how many failures records have shown so far.
+// Bad returns the number of failures so far.
 func (v *Replay) Bad() int64 { return int64(len(v.first)) + v.more }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
@@ -40,7 +39,7 @@ func (b *Block) addDead(topic string, d *deadLetter) {
 func (d *Pass) partSize() int64 { return max(int64(d.Limit)-4096, int64(d.Limit)/2) }
 
 // keepEvent keeps an event that cannot be encoded, or is too large, as JSON.
-func (b *Block) keepEvent(e *EventError, ev *source.Event, pos envelope.Position, size int64) error {
+func (b *Block) keepEvent(e *EventError, ev *source.Event, pos source.Position, size int64) error {
 	raw, err := json.Marshal(ev)
 	if err != nil {
 		return e
@@ -62,9 +61,7 @@ func (b *Block) keepEvent(e *EventError, ev *source.Event, pos envelope.Position
 func (s *shard) keepChunk(ctx context.Context, b *Block, d *source.DamageError, loss source.Loss) error {
 	size := s.pass.partSize()
 	parts := int(max(1, (loss.To-loss.From+size-1)/size))
-	pos := envelope.Position{
-		Segment: s.pass.Manifest.Segment.String(), Shard: shardText(s.number), Chunk: loss.Chunk, Offset: loss.From,
-	}
+	pos := source.Position{Segment: s.pass.Manifest.Segment, Shard: s.number, Chunk: loss.Chunk, Offset: loss.From}
 	for part := 1; part <= parts; part++ {
 		from := loss.From + int64(part-1)*size
 		if from < s.sent {

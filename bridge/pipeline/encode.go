@@ -3,7 +3,6 @@ package pipeline
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -28,9 +27,7 @@ func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 	began := time.Now()
 	b.reset()
 	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b}
-	pos := envelope.Position{
-		Segment: d.Manifest.Segment.String(), Shard: shardText(b.Shard), Chunk: b.events.Chunk, Offset: b.events.Offset,
-	}
+	pos := source.Position{Segment: d.Manifest.Segment, Shard: b.Shard, Chunk: b.events.Chunk, Offset: b.events.Offset}
 	for i := range b.events.Events {
 		pos.Index = i
 		ev := &b.events.Events[i]
@@ -79,7 +76,7 @@ func (b *Block) finish(deadLetter string) {
 }
 
 // event appends the record of one event, if it makes one. An EventError says that the event is at fault.
-func (e *encoding) event(ctx context.Context, ev *source.Event, pos envelope.Position) error {
+func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Position) error {
 	name, err := e.route(ev)
 	if err == nil && name == "" {
 		return nil
@@ -117,7 +114,7 @@ func (e *encoding) route(ev *source.Event) (topic string, err error) {
 }
 
 // append encodes an event behind those before it.
-func (e *encoding) append(ev *source.Event, pos envelope.Position) error {
+func (e *encoding) append(ev *source.Event, pos source.Position) error {
 	b := e.b
 	if b.Counts.Bytes > e.most {
 		return &BlockTooLargeError{Limit: e.most}
@@ -182,5 +179,3 @@ func (e *encoding) add() {
 		b.Records = append(b.Records, null)
 	}
 }
-
-func shardText(shard int) string { return fmt.Sprintf("%02d", shard) }

@@ -40,7 +40,8 @@ func (e *TooLargeError) Error() string {
 type BlockTooLargeError struct{ Limit int }
 
 func (e *BlockTooLargeError) Error() string {
-	return fmt.Sprintf("the records of its block take more than %d bytes: raise BRIDGE_MEMORY_LIMIT", e.Limit)
+	return fmt.Sprintf("the records of its block take more than %d bytes: raise GOMEMLIMIT, "+
+		"or the memory of the container", e.Limit)
 }
 
 // EncoderError is a topic without an encoder: mostly the registry lacks its schema, rejects it, or is down.

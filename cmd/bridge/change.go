@@ -7,40 +7,60 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"strings"
-	"text/tabwriter"
 	"time"
 
-	"blobfeed/offsets"
+	"blobfeed/bridge"
+	"blobfeed/internal/change"
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
-// changeTimeout bounds taking lease 0 and writing the move.
+const seekHelp = `
+Moves the place at which the bridge continues: to the first event of a segment (2026/01/31/1200), to the first event
+of the feed (earliest), or to a time (2026-01-31T12:00:00Z, or the text of an "updated"), before which events are
+left out. Stop the instances first.
+After a move forward, the events between are skipped. After a move back, events are delivered a second time, after a
+marker with the header "seek".
+`
+
+func seekVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	usage := "--to SEGMENT|TIME|UPDATED|earliest [--yes] [--force] [--output text|json]"
+	fs := flags("seek", usage, stderr, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
+	to := fs.String("to", "", "where to continue")
+	f := newChangeFlags(fs)
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	if *to == "" {
+		return &usageError{errors.New("seek needs --to: a segment such as 2026/01/31/1200, a time, " +
+			"the text of an \"updated\", or earliest")}
+	}
+	target, err := bridge.ParseTarget(*to)
+	if err != nil {
+		return &usageError{fmt.Errorf("--to: %w", err)}
+	}
+	return f.run(ctx, stdout, change.Seek(target))
+}
+
+const resetHelp = `
+Removes all progress: the next start is a first start, at BRIDGE_START, with the settings it has then. Records stay in
+their topics, so events that are delivered again are there twice. Stop the instances first.
+`
+
+func resetVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	usage := "[--yes] [--force] [--output text|json]"
+	fs := flags("reset", usage, stderr, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
+	f := newChangeFlags(fs)
+	if err := parse(fs, args); err != nil {
+		return err
+	}
+	return f.run(ctx, stdout, change.Reset())
+}
+
+// changeTimeout bounds taking lease 0 and writing the change.
 const changeTimeout = 2 * time.Minute
 
-// plan is what seek or reset is about to do to the state, for people to read first.
-type plan struct {
-	Name    string   `json:"name"`
-	Rows    []row    `json:"changes"`
-	Notes   []string `json:"notes"`
-	Members []string `json:"members"` // live instances
-	Done    bool     `json:"done"`
-}
-
-type row struct {
-	What   string `json:"what"`
-	Before string `json:"before"`
-	After  string `json:"after"`
-}
-
-func (c *plan) add(what, before, after string) {
-	c.Rows = append(c.Rows, row{what, orDash(before), orDash(after)})
-}
-
-func (c *plan) note(format string, args ...any) {
-	c.Notes = append(c.Notes, fmt.Sprintf(format, args...))
-}
-
-// changeFlags are those of both verbs.
+// changeFlags are those of seek and reset.
 type changeFlags struct {
 	yes, force *bool
 	output     *string
@@ -48,108 +68,48 @@ type changeFlags struct {
 
 func newChangeFlags(fs *flag.FlagSet) changeFlags {
 	return changeFlags{
-		yes:    fs.Bool("yes", false, "do it; without, it is only shown"),
-		force:  fs.Bool("force", false, "do it although instances run: they notice, and continue from what is there then"),
+		yes:    fs.Bool("yes", false, "apply the change; without it, the change is only shown"),
+		force:  fs.Bool("force", false, "apply the change although instances run; they continue from the new state"),
 		output: fs.String("output", "text", "text or json"),
 	}
 }
 
-// run shows what is to be done, and does it if the flags say so.
-func (f changeFlags) run(ctx context.Context, stdout io.Writer, fill func(*offsets.State, *plan) error, do func(context.Context, *offsets.Seized) error) error {
+// run shows the change, and applies it if the flags say so.
+func (f changeFlags) run(ctx context.Context, stdout io.Writer, kind change.Kind) error {
 	asJSON, err := wantsJSON(*f.output)
 	if err != nil {
 		return err
 	}
-	r, done, err := connectAny()
+	c, err := load(config.LoadKafka())
+	if err != nil {
+		return err
+	}
+	r, done, err := setup.State(c)
 	if err != nil {
 		return err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, errSilent)
+	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()
-	state, err := r.State(ctx)
+	plan, err := change.Prepare(ctx, r, c, kind)
 	if err != nil {
-		return err
-	}
-	if f := state.Frontier; f != nil && f.Settings["BRIDGE_DELIVERY"] != "" {
-		r.config.Delivery = f.Settings["BRIDGE_DELIVERY"] // of the instances; the operator's environment may lack it
-	}
-	group, err := r.Group(ctx)
-	if err != nil {
-		return err
-	}
-	c := &plan{Name: r.Name, Notes: []string{}, Members: []string{}}
-	for _, m := range group.Members {
-		c.Members = append(c.Members, m.Instance)
-	}
-	if err := fill(state, c); err != nil {
 		return err
 	}
 	if !asJSON {
-		c.text(stdout)
+		plan.Text(stdout)
 	}
 	if *f.yes {
-		if err := f.allowed(r, c.Members); err != nil {
+		if err := plan.Apply(ctx, *f.force); err != nil {
 			return err
 		}
-		if err := seized(ctx, r, len(state.Cursors), do); err != nil {
-			return err
-		}
-		c.Done = true
 	}
 	if asJSON {
-		return json.NewEncoder(stdout).Encode(c)
+		return json.NewEncoder(stdout).Encode(plan)
 	}
 	last := "nothing changed; add --yes"
-	if c.Done {
+	if plan.Done {
 		last = "done"
 	}
 	_, err = fmt.Fprintln(stdout, last)
 	return err
-}
-
-// allowed refuses while instances run.
-func (f changeFlags) allowed(r *reader, members []string) error {
-	if len(members) == 0 {
-		return nil
-	}
-	who := strings.Join(members, ", ")
-	if !*f.force {
-		return fmt.Errorf("group %s has live members (%s): stop them and wait for BRIDGE_SESSION_TIMEOUT (one that was killed is a member until then), or add --force", r.Name, who)
-	}
-	if r.config.Delivery != "exactly_once" {
-		return fmt.Errorf("group %s has live members (%s), and without transactions nothing keeps them from writing: stop them", r.Name, who)
-	}
-	return nil
-}
-
-// seized takes lease 0 and calls do.
-func seized(ctx context.Context, r *reader, leases int, do func(context.Context, *offsets.Seized) error) error {
-	c := r.config
-	s, err := offsets.Seize(ctx, &offsets.Config{Topic: r.Topic, Name: c.Name, Instance: c.Instance + "-cli", Transactional: c.Delivery == "exactly_once",
-		TxnTimeout: c.TxnTimeout, Client: r.Client, Now: r.Now}, leases)
-	if err == nil {
-		defer s.Close(ctx)
-		err = do(ctx, s)
-	}
-	if errors.Is(err, offsets.ErrFenced) {
-		return fmt.Errorf("%w: an instance that runs has taken lease 0 back, and nothing has changed; "+
-			"repeat the command", err)
-	}
-	return err
-}
-
-func (c *plan) text(out io.Writer) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s\tnow\tafterwards\n", c.Name)
-	for _, r := range c.Rows {
-		fmt.Fprintf(w, "%s\t%s\t%s\n", r.What, r.Before, r.After)
-	}
-	_ = w.Flush() // the terminal is gone: nobody to tell
-	for _, n := range c.Notes {
-		fmt.Fprintf(out, "- %s\n", n)
-	}
-	if len(c.Members) > 0 {
-		fmt.Fprintf(out, "- These instances run: %s.\n", strings.Join(c.Members, ", "))
-	}
 }

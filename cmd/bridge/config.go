@@ -1,53 +1,53 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("config", "[--output text|json] | --format text|markdown|schemas", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, and what is wrong with them.\n"+
-			"With --format, prints the reference of all settings instead, or the Avro schemas that records will have.\n")
+	fs := flags("config", "[--output text|json|yaml] | --format markdown|schemas", stderr, func(w io.Writer) {
+		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, and the problems in them.\n"+
+			"With --output yaml, prints them as a settings file for --config.\n"+
+			"With --format, prints the reference of all settings instead, or the Avro schemas of the records.\n")
 	})
-	format := fs.String("format", "", "print the reference, as text or markdown; or schemas: the Avro schemas, a JSON document a line")
-	shape := fs.String("output", "text", "text, or json: a document a line")
+	format := fs.String("format", "", "print the reference as markdown; or schemas: the Avro schemas, one JSON document a line")
+	shape := fs.String("output", "text", "text; json: one document a line; yaml: a settings file")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
 	switch *format {
 	case "":
 		return effective(*shape, stdout)
-	case "text":
-		return config.Usage(stdout)
 	case "markdown":
 		return config.Markdown(stdout)
 	case "schemas":
 		return schemas(stdout)
 	}
-	return &usageError{fmt.Errorf("--format %s: want text, markdown or schemas", *format)}
+	return &usageError{fmt.Errorf("--format %s: want markdown or schemas", *format)}
 }
 
-// schemas prints what has to be registered where the bridge must not.
+// schemas prints the schemas to register if the bridge must not register any.
 func schemas(stdout io.Writer) error {
-	c, err := config.Load(false)
+	c, err := load(config.Load(false))
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return err
 	}
-	record, topics, _, err := output(c, "", nil)
+	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
 		return &usageError{err}
 	}
 	name, ok := topics.Constant()
 	if !ok {
-		return &usageError{errors.New("BRIDGE_TOPIC names many topics: set it to the name of one of them")}
+		return &usageError{c.Problem("TOPIC", "many topics: set it to the name of one of them")}
 	}
 	record.Topic = name
 	subjects, err := envelope.Schemas(record)
@@ -65,29 +65,34 @@ func schemas(stdout io.Writer) error {
 	return nil
 }
 
-// effective prints the settings in force, also those that have problems: they are what somebody wants to look at.
+// effective prints the settings in force, also those that have problems.
 func effective(shape string, stdout io.Writer) error {
-	asJSON, err := wantsJSON(shape)
-	if err != nil {
-		return err
-	}
-	c, problems := config.Load(true)
-	if c == nil {
-		return &usageError{problems}
-	}
-	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, e := range c.Effective() {
-		var err error
-		if asJSON {
-			err = json.NewEncoder(stdout).Encode(e)
-		} else {
-			_, err = fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, orDash(e.Value), e.From)
+	var show func(*config.Config) error
+	switch shape {
+	case "text":
+		show = func(c *config.Config) error {
+			tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+			for _, e := range c.Effective() {
+				fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, cmp.Or(e.Value, "-"), e.From)
+			}
+			return tw.Flush()
 		}
-		if err != nil {
-			return err
+	case "json":
+		show = func(c *config.Config) error {
+			for _, e := range c.Effective() {
+				if err := json.NewEncoder(stdout).Encode(e); err != nil {
+					return err
+				}
+			}
+			return nil
 		}
+	case "yaml":
+		show = func(c *config.Config) error { return c.YAML(stdout) }
+	default:
+		return &usageError{fmt.Errorf("--output %s: want text, json or yaml", shape)}
 	}
-	if err := tw.Flush(); err != nil {
+	c, problems := setup.Examined(config.Load(true))
+	if err := show(c); err != nil {
 		return err
 	}
 	if problems != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"time"
 
@@ -19,20 +17,21 @@ import (
 // healthcheckVerb asks the instance of this machine, or container, how it is. Of the settings it needs two.
 func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stderr, func(w io.Writer) {
-		fmt.Fprintf(w, "\nAsks the instance at %s (default :%s) whether it is ready. Exit code 1 if not, with the reasons.\n", httpAddr, defaultPort)
+		fmt.Fprintf(w, "\nAsks the instance at HTTP_ADDR (default %s) whether it is ready. Exit code 1 if not, with the reasons.\n",
+			config.Defaults().HTTPAddr)
 	})
 	live := fs.Bool("live", false, "ask only whether the process is alive")
 	timeout := fs.Duration("timeout", 3*time.Second, "how long to wait for the answer")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
-	addr := cmp.Or(os.Getenv(httpAddr), ":"+defaultPort)
-	if addr == "off" {
-		return &usageError{fmt.Errorf("%s is off: there is nobody to ask", httpAddr)}
+	c, _ := config.Load(false) // the two settings that count are checked here
+	if c.HTTPAddr == "off" {
+		return &usageError{c.Problem("HTTP_ADDR", "it is off, so no instance can answer")}
 	}
-	url, err := localURL(addr)
+	url, err := localURL(c.HTTPAddr, c.HTTPCertFile != "")
 	if err != nil {
-		return &usageError{fmt.Errorf("%s: %w", httpAddr, err)}
+		return &usageError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, errors.New("no answer in time"))
 	defer cancel()
@@ -42,7 +41,7 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
 	if err != nil {
-		return &usageError{fmt.Errorf("%s: %w", httpAddr, err)}
+		return &usageError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
 	// Not the default client: a proxy of the environment's does not know our loopback. The certificate has the names by
 	// which
@@ -65,10 +64,8 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Write
 	return err
 }
 
-var defaultPort = strings.TrimPrefix(config.Default("HTTP_ADDR"), ":")
-
 // localURL returns where an instance that listens at addr answers on this machine.
-func localURL(addr string) (string, error) {
+func localURL(addr string, encrypted bool) (string, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return "", errors.New("want [host]:port")
@@ -77,7 +74,7 @@ func localURL(addr string) (string, error) {
 		host = "localhost" // resolves to what the listener has, of IPv4 and IPv6
 	}
 	scheme := "http://"
-	if os.Getenv(config.Prefix+"_HTTP_CERT_FILE") != "" {
+	if encrypted {
 		scheme = "https://"
 	}
 	return scheme + net.JoinHostPort(host, port), nil

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// idleAfter is how long nothing must have been delivered before memory is given back. The engine has let go of its buffers
-// after a poll; the runtime alone would collect them within two minutes, and return the pages in its own time.
+// idleAfter is the time without deliveries after which memory is given back. The engine frees its buffers after a poll,
+// but the runtime alone would collect them only within two minutes, and return the pages later.
 const idleAfter = 30 * time.Second
 
-// giveBack gives memory back to the system, once each time that deliveries have ceased, until ctx ends.
+// giveBack returns memory to the system, once each time that deliveries stop, until ctx ends.
 func giveBack(ctx context.Context, delivered func() int64) {
 	t := time.NewTicker(idleAfter)
 	defer t.Stop()
@@ -27,13 +27,13 @@ func giveBack(ctx context.Context, delivered func() int64) {
 	}
 }
 
-// idle notices when a count has stopped.
+// idle detects that a count has stopped.
 type idle struct {
 	last  int64
-	known bool // that it has
+	known bool // the stop is reported
 }
 
-// now reports whether the count stands still since the last call, for the first time since it moved.
+// now reports whether the count is unchanged since the last call, once for each stop.
 func (i *idle) now(count int64) bool {
 	still := count == i.last
 	first := still && !i.known

@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
+	"blobfeed/verify/judge"
 )
 
 // Exit codes, part of the interface.
@@ -24,7 +25,7 @@ const (
 	exitBroken = 4 // verify: a promise is broken
 )
 
-// verb is one of the program's commands. Run gets the arguments after the verb.
+// verb is a command of the program. Run gets the arguments after the verb.
 type verb struct {
 	name, summary string
 	run           func(ctx context.Context, args []string, stdout, stderr io.Writer) error
@@ -32,32 +33,26 @@ type verb struct {
 
 func verbs() []verb {
 	return []verb{
-		{"run", "carry the feed into Kafka until stopped; --once: what it holds now", runVerb},
-		{"demo", "the same on an embedded broker and a sample feed that grows", demoVerb},
-		{"check", "try what run needs of the feed and of Kafka, and say what to do", checkVerb},
-		{"status", "print where the bridge is, who works, how late it is, and what is wrong, from Kafka alone", statusVerb},
-		{"seek", "move the place where the bridge goes on, back or forward", seekVerb},
-		{"reset", "remove the bridge's progress: the next start is a first start", resetVerb},
-		{"replay", "deliver the events between two times once more, into another topic", replayVerb},
-		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's own state", dumpVerb},
-		{"verify", "check a topic against what is promised of it; --feed: against the feed, too", verifyVerb},
-		{"healthcheck", "ask the instance on this machine whether it is ready; for probes of containers", healthcheckVerb},
-		{"config", "print the settings in force, secrets masked; --format: the reference of all settings", configVerb},
+		{"run", "deliver the feed to Kafka until stopped; with --once, only what the feed holds now", runVerb},
+		{"demo", "run on an embedded broker and a sample feed that grows", demoVerb},
+		{"check", "test what run needs of the feed and of Kafka, and print how to fix problems", checkVerb},
+		{"status", "show position, instances, lag and recent errors, from Kafka alone", statusVerb},
+		{"seek", "move the bridge back or forward in the feed", seekVerb},
+		{"reset", "delete the bridge's progress: the next start is a first start", resetVerb},
+		{"replay", "deliver the events between two times again, to another topic", replayVerb},
+		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's state", dumpVerb},
+		{"verify", "check a topic against the bridge's promises; with --feed, also against the feed", verifyVerb},
+		{"healthcheck", "check whether the local instance is ready; for container probes", healthcheckVerb},
+		{"config", "print the effective settings, secrets masked; with --format, their reference", configVerb},
 		{"metrics", "print the metrics reference (--format markdown)", metricsVerb},
 		{"version", "print the version", versionVerb},
 	}
 }
 
-// usageError is a mistake in the arguments or settings.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
 func main() { os.Exit(execute(context.Background(), os.Args[1:], os.Stdout, os.Stderr)) }
 
-// execute runs a verb. What is printed holds names and texts of others: a terminal must not act on them. The log, which
-// may redraw a line, escapes by itself.
+// execute runs a verb. The output has names and texts that others chose, and a terminal must not act on them, so it is
+// escaped. The log escapes on its own, because it may redraw a line.
 func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	out, errs := plain.NewWriter(stdout), plain.NewWriter(stderr)
 	code := dispatch(ctx, args, out, stderr, errs)
@@ -78,14 +73,14 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 	}
 	i := slices.IndexFunc(verbs(), func(v verb) bool { return v.name == args[0] })
 	if i < 0 {
-		fmt.Fprintf(errs, "bridge: there is no verb %q\n\n", args[0])
+		fmt.Fprintf(errs, "bridge: unknown verb %q\n\n", args[0])
 		help(stderr)
 		return exitUsage
 	}
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
 	var settings *bridge.SettingsError
-	var broken *brokenError
+	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
@@ -109,46 +104,5 @@ func help(w io.Writer) {
 	for _, v := range verbs() {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
-	fmt.Fprint(w, "\nSettings are environment variables: see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
-}
-
-// flags returns a flag set whose help shows usage and, if asked, more.
-func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
-	fs.Usage = func() {
-		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
-		fs.PrintDefaults()
-		if more != nil {
-			more(stderr)
-		}
-	}
-	return fs
-}
-
-// parse takes flags wherever they stand, and puts what else there is into words. A bad flag, or a word too much, is a usage
-// error; a request for help passes through.
-func parse(fs *flag.FlagSet, args []string, words ...*string) error {
-	for {
-		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
-			return err
-		} else if err != nil {
-			return &usageError{err}
-		}
-		if fs.NArg() == 0 {
-			return nil
-		}
-		if len(words) == 0 {
-			return &usageError{fmt.Errorf("%q is too much: bridge %s --help shows what it takes", fs.Arg(0), fs.Name())}
-		}
-		*words[0] = fs.Arg(0)
-		words, args = words[1:], fs.Args()[1:]
-	}
-}
-
-func wantsJSON(output string) (bool, error) {
-	if output != "text" && output != "json" {
-		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
-	}
-	return output == "json", nil
+	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\nExit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
 }

@@ -50,7 +50,7 @@ func TestSharedTable(t *testing.T) {
 	for name, value := range map[string]string{"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "put {account} into BRIDGE_TOPIC") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "put {account} into TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -4,18 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
-
-	"blobfeed/bridge"
-	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/status"
 )
 
 // safeBuffer may be read while it is written.
@@ -37,7 +34,7 @@ func (s *safeBuffer) String() string {
 }
 
 // failuresAt returns what the instance at an address says has failed.
-func failuresAt(t *testing.T, address string) []ops.Failure {
+func failuresAt(t *testing.T, address string) []status.Failure {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/status")
 	if err != nil {
@@ -54,13 +51,9 @@ func failuresAt(t *testing.T, address string) []ops.Failure {
 // When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the brokers go away
 // it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
-		"QUIET_INTERVAL": "50ms", "REPORT_INTERVAL": "100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
+		"DEBUG": "quiet_interval=50ms,report_interval=100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -110,28 +103,5 @@ func TestQuiet(t *testing.T) {
 		if n > 1 {
 			t.Errorf("%d times: %s", n, text)
 		}
-	}
-}
-
-// Trouble of the instance is not that of a lease.
-func TestFailureNamesItsLease(t *testing.T) {
-	var log safeBuffer
-	_, p := logs(&config.Config{LogFormat: "json"}, &log)
-	p.Failed(3, errors.New("of a lease"))
-	p.Failed(-1, errors.New("of the instance"))
-	if s := log.String(); strings.Count(s, `"lease"`) != 1 || !strings.Contains(s, `"lease":3,"error":"of a lease"`) || !strings.Contains(s, "of the instance") {
-		t.Error(s)
-	}
-}
-
-// What comes again and again is told once: in steady state the log is quiet for days.
-func TestHistoryIsToldOnce(t *testing.T) {
-	var log safeBuffer
-	_, p := logs(&config.Config{LogFormat: "json"}, &log)
-	for range 3 {
-		p.History(bridge.History{Headroom: time.Hour})
-	}
-	if n := strings.Count(log.String(), `"headroom_seconds":3600`); n != 1 {
-		t.Errorf("%d times:\n%s", n, log.String())
 	}
 }

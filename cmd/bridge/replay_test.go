@@ -30,7 +30,7 @@ func between(records []*kgo.Record, from, to string) map[string]*kgo.Record {
 // adds nothing, and its state can be deleted.
 func TestReplay(t *testing.T) {
 	c := deliveredReal(t)
-	t.Setenv("BRIDGE_BUNDLE_BYTES", "0") // two transactions a segment: something to interrupt
+	t.Setenv("BRIDGE_DEBUG", "bundle_bytes=0") // two transactions a segment: something to interrupt
 	args := strings.Fields("replay --from 2020-01-20T00:00:00Z --to 2020-05-29T18:00:00Z --topic again")
 	want := between(read(t, c, changes), "1579478400000000000.0000000000", "1590775200000000000.0000000000")
 	live := statusOf(t)
@@ -122,7 +122,7 @@ func TestReplayAvroKeys(t *testing.T) {
 	c := clusterFor(t)
 	t.Setenv("BRIDGE_FORMAT", "avro")
 	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
-	t.Setenv("BRIDGE_BUNDLE_BYTES", "0")
+	t.Setenv("BRIDGE_DEBUG", "bundle_bytes=0")
 	runToEnd(t)
 	want := between(read(t, c, changes), "", "9")
 	args := strings.Fields("replay --from earliest --to 2020-05-29T20:00:00Z --topic again")

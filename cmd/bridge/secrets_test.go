@@ -20,6 +20,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
 )
 
@@ -81,22 +82,14 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 		}
 		t.Setenv(name, value)
 	}
-	welcoming, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(welcoming.Close)
+	welcoming := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
 	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
 }
 
 // unkindBroker knows every mechanism and refuses everybody, as brokers do; kfake by itself would only hang up.
 func unkindBroker(t *testing.T) string {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t)
 	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
@@ -130,10 +123,10 @@ func TestSecretsStaySecret(t *testing.T) {
 		source, kafka    string // what check says of them
 		reg, dump, start string
 	}{
-		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "says 403", "SASL_AUTHENTICATION_FAILED", "who are you", "says 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
-			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "says 403", "invalid_client", "who are you", "says 403", "invalid_client"},
+		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
 	} {
 		setAll(t, way.settings)
 		verb := func(args string, says ...string) {
@@ -176,13 +169,13 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "planted"},
 		{"SOURCE_AUTH": "shared_key", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_KEY": "planted%"},
 		{"SOURCE_AUTH": key},
-		{"SOURCE_AUTHORITY": "https://user:" + escaped + "@login.microsoftonline.us", "SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net",
-			"SOURCE_TENANT": "tenant", "SOURCE_CLIENT_ID": "id", "SOURCE_CLIENT_SECRET": secret},
+		{"SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_CLIENT_SECRET": secret},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": secret},
 		{"KAFKA_BROKERS": "user:" + secret + "@127.0.0.1:1"},
 		{"KAFKA_BROKERS": "sasl_ssl://user:" + escaped + "@127.0.0.1:1"},
 		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" + secret},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKEN_URL": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKEN_URL": "https://user:planted%@127.0.0.1:1/token"},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "https://user:planted%@127.0.0.1:1/token"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://user:" + escaped + "@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1,http://user:planted%@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1/?token=" + escaped},
@@ -215,9 +208,9 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 		counts   string // the metrics
 	}{
 		"all delivered":   {map[string]string{"SOURCE_URL": feed}, `"segments":10,`, "blobfeed_ready 1"},
-		"storage refuses": {nil, "says 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
+		"storage refuses": {nil, "answered 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
 		"brokers refuse":  {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind}, "SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
-		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKEN_URL": refusing + "/token",
+		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token",
 			"KAFKA_SASL_CLIENT_ID": "id"}, "invalid_client", "blobfeed_ready 0"},
 		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you", `blobfeed_schema_registry_requests_total{op="register",status="401"}`},
 	} {

@@ -3,18 +3,13 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
 )
-
-const httpAddr = config.Prefix + "_HTTP_ADDR"
 
 // serve answers HTTP until stop is called. A port that is taken is an error where the settings name it; the default one
 // is often taken on a developer's machine, and no reason not to carry events.
@@ -24,8 +19,8 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 	}
 	l, err := net.Listen("tcp", c.HTTPAddr)
 	if err != nil {
-		if _, named := os.LookupEnv(httpAddr); named {
-			return nil, fmt.Errorf("%s: %w", httpAddr, err)
+		if c.From("HTTP_ADDR") != "default" {
+			return nil, c.Problem("HTTP_ADDR", "%w", err)
 		}
 		log.Warn("no status page, probes and metrics: set BRIDGE_HTTP_ADDR to a free address, or to off", "error", err)
 		return func() {}, nil
@@ -65,10 +60,4 @@ func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 		}
 	}
 	return g
-}
-
-func info(c *config.Config, o *bridge.Options, memory int64) ops.Info {
-	return ops.Info{
-		Name: c.Name, Instance: c.Instance, Version: versionText(), Feed: o.FeedID, Topic: c.TopicPrefix + c.Topic, DeadLetter: o.DeadLetter, Delivery: c.Delivery, Memory: memory,
-	}
 }

@@ -18,6 +18,8 @@ import (
 	"blobfeed/internal/config"
 )
 
+const httpAddr = "BRIDGE_HTTP_ADDR"
+
 func TestHealthcheck(t *testing.T) {
 	status := http.StatusOK
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +48,7 @@ func TestHealthcheck(t *testing.T) {
 	srv.Close()
 	expect("healthcheck", exitFailed, "localhost:"+port)
 	t.Setenv(httpAddr, "off")
-	expect("healthcheck", exitUsage, "nobody")
+	expect("healthcheck", exitUsage, "no instance can answer")
 	t.Setenv(httpAddr, "8080")
 	expect("healthcheck", exitUsage, "want [host]:port")
 }
@@ -66,7 +68,10 @@ func TestPortTaken(t *testing.T) {
 		t.Fatalf("as the default: %v, log %s", err, &log)
 	}
 	stop()
-	t.Setenv(httpAddr, c.HTTPAddr)
+	setAll(t, map[string]string{"SOURCE_URL": "file:///feed", "HTTP_ADDR": c.HTTPAddr})
+	if c, err = config.Load(false); err != nil {
+		t.Fatal(err)
+	}
 	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil || !strings.Contains(err.Error(), httpAddr) {
 		t.Errorf("as a setting: %v", err)
 	}

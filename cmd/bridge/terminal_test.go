@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/offsets"
 )
 
@@ -56,11 +56,7 @@ func hostileFeed(t *testing.T) string {
 
 // What others have named, or said, does nothing to the terminal that it is printed on.
 func TestTerminal(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + hostileFeed(t),
 		"KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term", "HTTP_ADDR": "off",
 		"OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "50ms", "ON_ERROR": "dead_letter"} {
@@ -71,11 +67,7 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("run: %d, %s in %s", code, act(stderr), stderr)
 	}
 	// An owner of a lease and an error of its that another client of the topic has made up.
-	cl, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	cl := fakebroker.Client(t, fake, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	cursor, err := json.Marshal(map[string]any{"version": 1, "owner": hostile, "segment": "2026/01/01/0000",
 		"error": offsets.Failure{Error: hostile}})
 	if err != nil {

@@ -40,7 +40,7 @@ func TestVerifyWhereChunksAreGone(t *testing.T) {
 				t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 			}
 			notes := strings.Join(r.Notes, "\n")
-			if !strings.Contains(notes, "in 2 places") || strings.Contains(notes, fmt.Sprintf("%d records are of what the feed", older)) != (older > 0) {
+			if !strings.Contains(notes, "in 2 places") || strings.Contains(notes, fmt.Sprintf("%d records are not compared", older)) != (older > 0) {
 				t.Errorf("it says %q", notes)
 			}
 		})

@@ -85,14 +85,14 @@ func TestVerifyDeadLetters(t *testing.T) {
 			rs[first("event")] = &other
 			return rs
 		}(), exitBroken, "1 of "},
-		"a part is missing": {slices.Delete(slices.Clone(all), first("chunk"), first("chunk")+1), exitFailed, "topic blobfeed.dlq has not these bytes"},
+		"a part is missing": {slices.Delete(slices.Clone(all), first("chunk"), first("chunk")+1), exitFailed, "topic blobfeed.dlq does not have these bytes"},
 		"other bytes": {func() []*kgo.Record {
 			rs, other := slices.Clone(all), *all[first("chunk")]
 			other.Value = bytes.ToUpper(other.Value)
 			rs[first("chunk")] = &other
 			return rs
-		}(), exitFailed, "topic blobfeed.dlq has not these bytes"},
-		"nothing": {nil, exitFailed, "topic blobfeed.dlq has not these bytes"},
+		}(), exitFailed, "topic blobfeed.dlq does not have these bytes"},
+		"nothing": {nil, exitFailed, "topic blobfeed.dlq does not have these bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends, err := kadm.NewClient(cl).ListEndOffsets(ctx, d.Topic)

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/feedsim"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -27,7 +30,7 @@ func TestVerifyReplay(t *testing.T) {
 			t.Errorf("exit code %d, want %d and %q: %s%s", code, want, says, stdout, stderr)
 		}
 	}
-	verify("", exitOK, "must be there, by the cursors in blobfeed.replay.again.offsets")
+	verify("", exitOK, "must be in it, by the cursors in blobfeed.replay.again.offsets")
 	verify("EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but again was written with all")
 	verify("EVENTS=all", exitOK, "holds        replay ")
 	if code, _, stderr := call(t, "replay", "--cleanup", "--topic", "again"); code != exitOK {
@@ -55,7 +58,7 @@ func TestVerifyWithoutSource(t *testing.T) {
 
 // Each topic of a template is judged, and one that has gone is missed.
 func TestVerifyTemplate(t *testing.T) {
-	cl := delivered(t, simulated(t, 2), "TOPIC=all.{container}")
+	cl := delivered(t, simulated(t, 2, ""), "TOPIC=all.{container}")
 	code, stdout, stderr := call(t, "verify", "--feed")
 	if code != exitOK {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
@@ -106,4 +109,22 @@ func TestVerifyNewerState(t *testing.T) {
 	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "version 99") || strings.Contains(stderr, "reads up to 0") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+}
+
+// simulated writes a feed of an account with some segments, the last of them open.
+func simulated(t *testing.T, segments int, account string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
+		Account: account, Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 16,
+	})
+	if err := errors.Join(err, feed.Open(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	for range segments {
+		if err := errors.Join(feed.Append(t.Context(), 24, nil), feed.Next(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }

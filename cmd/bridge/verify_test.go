@@ -17,7 +17,11 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/verify/judge"
 )
 
 const written = "changes" // the topic that the bridge writes
@@ -37,11 +41,7 @@ func delivered(t *testing.T, feed string, settings ...string) *kgo.Client {
 // deliveredTo does so with a broker of some kind, and returns its address.
 func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...string) string {
 	t.Helper()
-	cluster, err := kfake.NewCluster(append(broker, kfake.NumBrokers(1))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cluster.Close)
+	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
 		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
@@ -69,7 +69,7 @@ func produce(t *testing.T, cl *kgo.Client, topic string, rs []*kgo.Record) {
 }
 
 // status returns what the JSON report says of each check.
-func statusFrom(t *testing.T, stdout string) (r report, of map[string]string) {
+func statusFrom(t *testing.T, stdout string) (r judge.Report, of map[string]string) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(stdout), &r); err != nil {
 		t.Fatalf("%v: %s", err, stdout)
@@ -89,7 +89,7 @@ func TestVerify(t *testing.T) {
 	code, stdout, stderr := call(t, "verify", "--feed")
 	for _, want := range []string{
 		"topic changes: 717 records and 30 markers on 3 partitions\n",
-		"feed: 717 events, 717 for the topic, 717 of them must be there, by the cursors in blobfeed.offsets\n",
+		"feed: 717 events, 717 for the topic, 717 of them must be in it, by the cursors in blobfeed.offsets\n",
 		"holds        unique     no event comes twice (717 checked)\n",
 		"not checked  before ", "holds        replay ",
 	} {
@@ -120,7 +120,7 @@ func TestVerify(t *testing.T) {
 			want := exitOK
 			for _, check := range strings.Fields(c.broken) {
 				want = exitBroken
-				if of[check] != broken || !strings.Contains(stderr, check) {
+				if of[check] != judge.Broken || !strings.Contains(stderr, check) {
 					t.Errorf("%s is %s", check, of[check])
 				}
 			}
@@ -133,7 +133,7 @@ func TestVerify(t *testing.T) {
 	t.Run("doubled in place", func(t *testing.T) {
 		produce(t, cl, written, rs[first:first+1])
 		code, stdout, stderr := call(t, "verify")
-		if code != exitBroken || !strings.Contains(stdout, "comes again; first on partition") || !strings.Contains(stderr, "unique") {
+		if code != exitBroken || !strings.Contains(stdout, "is repeated; first on partition") || !strings.Contains(stderr, "unique") {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 	})
@@ -153,19 +153,19 @@ func TestVerifyUnchecked(t *testing.T) {
 	}{
 		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
 		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
-		"verify --topic no-markers":        {"", exitFailed, "resolved: there was nothing to check"},
-		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: nothing says what has to be there"},
-		"verify --topic markers":           {"", exitFailed, "has no records: nothing was checked"},
+		"verify --topic no-markers":        {"", exitFailed, "resolved: there is nothing to check"},
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: it is unknown which events must be in the topic"},
+		"verify --topic markers":           {"", exitFailed, "has no records: nothing is checked"},
 		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
 		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
 		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
 		"verify --output xml":                                             {"", exitUsage, "xml"},
-		"verify now":                                                      {"", exitUsage, `"now" is too much`},
+		"verify now":                                                      {"", exitUsage, `unexpected argument "now"`},
 		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
 		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
-		"verify --help":                                                   {"", exitOK, "4 one is broken"},
+		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
@@ -181,17 +181,17 @@ func TestVerifyUnchecked(t *testing.T) {
 
 // Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
 func TestVerifySelection(t *testing.T) {
-	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EXCLUDE_EVENT_TYPES=BlobDeleted", "KEY_FORMAT=string")
+	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EVENT_TYPES=!BlobDeleted", "KEY_FORMAT=string")
 	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
-		if code != exitOK || r.Records == 0 || of["partition"] != holds || of["progress"] != holds || of["resolved"] != holds {
+		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds || of["resolved"] != judge.Holds {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
-		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != holds) {
+		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
-		if strings.Contains(args, "bounded") && (of["unique"] != notChecked || of["order"] != notChecked) {
+		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
 			t.Errorf("%s: %v", args, of)
 		}
 	}
@@ -200,9 +200,9 @@ func TestVerifySelection(t *testing.T) {
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
-		"HEADERS=none":           {"unique": holds, "sequence": holds, "order": notChecked, "barrier": notChecked, "resolved": holds, "replay": holds},
-		"DELIVERY=at_least_once": {"unique": notChecked, "order": holds, "progress": holds, "barrier": holds, "replay": holds},
-		"RESOLVED_TO=off":        {"unique": holds, "resolved": notChecked, "replay": holds},
+		"HEADERS=none":           {"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked, "resolved": judge.Holds, "replay": judge.Holds},
+		"DELIVERY=at_least_once": {"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds, "replay": judge.Holds},
+		"RESOLVED_TO=off":        {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
@@ -232,7 +232,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)
-	run := func(code int) (report, map[string]string) {
+	run := func(code int) (judge.Report, map[string]string) {
 		t.Helper()
 		have, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
 		if have != code {
@@ -258,7 +258,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "its begin is gone") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
 		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
 	}
 }
@@ -291,7 +291,7 @@ func TestVerifyGrownTopic(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := call(t, "verify", "--feed")
-	if code != exitBroken || !strings.Contains(stdout, "say how many it had before: --grown-from") || !strings.Contains(stderr, "partition, resolved") {
+	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") || !strings.Contains(stderr, "partition, resolved") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	// A second growth: keys may be where three, or five, or seven put them.
@@ -333,12 +333,12 @@ func TestVerifyLive(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := options(c, observe{})
+	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	log, progress := logs(c, io.Discard)
-	o.Log, o.Observer = log, progress
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer = log, shown
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {

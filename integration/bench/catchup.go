@@ -36,8 +36,9 @@ func smallSegments(ctx context.Context, brokers []string, what string, segments,
 		return err
 	}
 	defer os.RemoveAll(root)
-	spec := feedsim.Spec{Seed: 1, Shards: shards, Segments: segments, EventsPerSegment: each, Blobs: 10_000, Versions: []int{5},
-		Start: time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)} // brokers refuse what lies in the future
+	spec := feedsim.Spec{Seed: 1, Shards: shards, Segments: segments, EventsPerSegment: each, Blobs: 10_000,
+		Versions: []int{5},
+		Start:    time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)} // brokers refuse what lies in the future
 	if err := feedsim.Write(ctx, feedsim.Dir(root), spec, nil); err != nil {
 		return err
 	}
@@ -45,6 +46,7 @@ func smallSegments(ctx context.Context, brokers []string, what string, segments,
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%-11s %6d segments   %6.0f segments/s   %8.0f events/s in %d transactions\n", what, segments, events/each, events, txns)
+	fmt.Printf("%-11s %6d segments   %6.0f segments/s   %8.0f events/s in %d transactions\n", what, segments,
+		events/each, events, txns)
 	return nil
 }

@@ -9,20 +9,16 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"runtime/pprof"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sync/errgroup"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/integration/stack"
 	"blobfeed/internal/feedsim"
@@ -73,7 +69,8 @@ func run(ctx context.Context, events, shards, rounds, brokers int) error {
 		return err
 	}
 	defer os.RemoveAll(root)
-	if err := feedsim.Write(ctx, feedsim.Dir(root), feedsim.Spec{Seed: 1, Shards: shards, EventsPerSegment: events, Blobs: 50_000, Versions: []int{5}}, nil); err != nil {
+	if err := feedsim.Write(ctx, feedsim.Dir(root), feedsim.Spec{Seed: 1, Shards: shards, EventsPerSegment: events,
+		Blobs: 50_000, Versions: []int{5}}, nil); err != nil {
 		return err
 	}
 	cluster, err := kfake.NewCluster(kfake.NumBrokers(1))
@@ -110,10 +107,12 @@ func measure(ctx context.Context, name string, brokers []string, root string, ro
 		if round == 0 {
 			continue
 		}
-		fmt.Printf("%-18s  raw %8.0f/s   whole path %8.0f/s in %d transactions   ratio %.2f\n", name, raw, whole, txns, whole/raw)
+		fmt.Printf("%-18s  raw %8.0f/s   whole path %8.0f/s in %d transactions   ratio %.2f\n", name, raw, whole, txns,
+			whole/raw)
 		raws, wholes, ratios = append(raws, raw), append(wholes, whole), append(ratios, whole/raw)
 	}
-	fmt.Printf("%-18s  medians: raw %.0f/s, whole path %.0f/s, ratio %.2f\n", name, median(raws), median(wholes), median(ratios))
+	fmt.Printf("%-18s  medians: raw %.0f/s, whole path %.0f/s, ratio %.2f\n", name, median(raws), median(wholes),
+		median(ratios))
 	return nil
 }
 
@@ -159,7 +158,8 @@ func ceiling(ctx context.Context, brokers []string, root, topic string) (perSeco
 	if err != nil {
 		return 0, err
 	}
-	cl, err := kgo.NewClient(append(opts, kgo.TransactionalID(topic), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	cl, err := kgo.NewClient(append(opts, kgo.TransactionalID(topic),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	if err != nil {
 		return 0, err
 	}
@@ -222,10 +222,12 @@ func encode(ctx context.Context, root, topic string) (records []kgo.Record, err 
 				var buf []byte
 				for i := range b.Events {
 					var rec envelope.Record
-					if buf, _, err = enc.Append(buf, &rec, &b.Events[i], envelope.Position{Segment: seg.String(), Shard: fmt.Sprintf("%02d", shard), Chunk: b.Chunk, Offset: b.Offset, Index: i}); err != nil {
+					if buf, _, err = enc.Append(buf, &rec, &b.Events[i], source.Position{Segment: seg, Shard: shard,
+						Chunk: b.Chunk, Offset: b.Offset, Index: i}); err != nil {
 						return nil, err
 					}
-					out := kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value, Partition: partitioner.Murmur2(rec.Key, partitions), Timestamp: time.UnixMilli(rec.Millis)}
+					out := kgo.Record{Topic: topic, Key: rec.Key, Value: rec.Value,
+						Partition: partitioner.Murmur2(rec.Key, partitions), Timestamp: time.UnixMilli(rec.Millis)}
 					for _, h := range rec.Headers {
 						out.Headers = append(out.Headers, kgo.RecordHeader(h))
 					}
@@ -235,82 +237,4 @@ func encode(ctx context.Context, root, topic string) (records []kgo.Record, err 
 		}
 	}
 	return records, nil
-}
-
-// watch notes when work began and ended: the start of the program and the joining of the group are not the path.
-type watch struct {
-	bridge.NoObserver
-	mu           sync.Mutex
-	began, ended time.Time
-	events, txns int
-	failed       error
-}
-
-func (w *watch) Committed(c bridge.Commit) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = time.Now()
-	if began := w.ended.Add(-c.Took); w.began.IsZero() || began.Before(w.began) {
-		w.began = began
-	}
-	w.events += c.Emitted
-	w.txns++
-}
-
-func (w *watch) Completed(bridge.Completion) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.ended = time.Now()
-}
-
-func (w *watch) Failed(_ int32, err error) {
-	if strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
-		return // just created
-	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.failed = err
-}
-
-// Of the bridges that are measured. The instances are all in this process.
-var (
-	instances   = flag.Int("instances", 1, "bridges that share the work")
-	atLeastOnce = flag.Bool("at-least-once", false, "measure them without transactions; the ceiling has them all the same")
-)
-
-// whole runs the bridge from the first event to the marker.
-func whole(ctx context.Context, brokers []string, root, topic string, bundle int64) (perSecond float64, txns int, err error) {
-	feed, enc, err := open(root)
-	if err != nil {
-		return 0, 0, err
-	}
-	if err := create(ctx, brokers, topic); err != nil {
-		return 0, 0, err
-	}
-	opts, err := options(brokers)
-	if err != nil {
-		return 0, 0, err
-	}
-	topics, err := envelope.NewTopics(topic, "")
-	if err != nil {
-		return 0, 0, err
-	}
-	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
-	w := &watch{}
-	o := bridge.Options{
-		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder, Client: opts, Transactional: !*atLeastOnce,
-		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicPartitions: partitions, TopicReplication: -1, OffsetsPartitions: 8,
-		Partition: partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: time.Second,
-		TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
-		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
-	}
-	var all errgroup.Group
-	for i := range *instances {
-		o.Instance = fmt.Sprint("bench-", i)
-		all.Go(func() error { return bridge.New(o).Run(ctx, ctx) })
-	}
-	if err = errors.Join(all.Wait(), w.failed); err != nil {
-		return 0, 0, err
-	}
-	return float64(w.events) / w.ended.Sub(w.began).Seconds(), w.txns, nil
 }

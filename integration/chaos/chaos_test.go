@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"testing"
@@ -32,10 +31,8 @@ func begin(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	program, mutable = filepath.Join(dir, "bridge"), filepath.Join(dir, "mutable")
 	for out, tags := range map[string]string{program: "", mutable: "mutation"} {
-		build := exec.Command("go", "build", "-o", out, "-tags", tags, "blobfeed/cmd/bridge")
-		build.Stderr = os.Stderr
-		if err := build.Run(); err != nil {
-			fmt.Fprintln(os.Stderr, "building the program:", err)
+		if err := stack.Build(out, tags); err != nil {
+			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
 	}
@@ -61,14 +58,16 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Some 30 faults take two minutes. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs. With MUTATION set
-// (package mutation) it should fail, and mostly does.
+// Some 30 faults take two minutes. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs. With
+// MUTATION set (package mutation) it should fail, and mostly does.
 func TestChaos(t *testing.T) {
 	program := program
 	if os.Getenv("MUTATION") != "" {
 		program = mutable
 	}
-	o := Options{Seed: number(t, "CHAOS_SEED", uint64(time.Now().UnixNano())), Faults: int(number(t, "CHAOS_FAULTS", 30)), Program: program, Dir: t.ArtifactDir(), Feed: t.TempDir(), Logf: t.Logf}
+	o := Options{Seed: number(t, "CHAOS_SEED", uint64(time.Now().UnixNano())),
+		Faults: int(number(t, "CHAOS_FAULTS", 30)), Program: program, Dir: t.ArtifactDir(), Feed: t.TempDir(),
+		Logf: t.Logf}
 	t.Logf("CHAOS_SEED=%d CHAOS_FAULTS=%d", o.Seed, o.Faults)
 	r, err := Run(t.Context(), shared, o)
 	if err != nil {

@@ -74,7 +74,7 @@ func (s *scene) startAt(point string) *Instance {
 	s.t.Helper()
 	settings := []string{"MUTATION_CRASH=" + point, "BRIDGE_SESSION_TIMEOUT=500ms"}
 	if !strings.HasPrefix(point, "bundle.") {
-		settings = append(settings, "BRIDGE_BUNDLE_BYTES=0")
+		settings = append(settings, tuning+",bundle_bytes=0")
 	}
 	i := s.start(0, settings...)
 	s.leave(i)

@@ -21,20 +21,10 @@ const (
 	burst      = 3000 // events, now and then
 )
 
-// run goes on until stop ends; then it finalizes the last segment. The feed has been opened.
+// run feeds until stop ends.
 func (f *feeder) run(ctx, stop context.Context) error {
-	tick := time.NewTicker(feederTick)
-	defer tick.Stop()
 	left := f.rng.IntN(100) // appends of this segment
-	for {
-		select {
-		case <-stop.Done():
-			return f.feed.Finalize(ctx)
-		case do := <-f.work:
-			do()
-			continue
-		case <-tick.C:
-		}
+	return Feed(ctx, stop, f.feed, feederTick, f.work, func() error {
 		n := 1 + f.rng.IntN(60)
 		if f.rng.IntN(200) == 0 {
 			n = burst
@@ -47,7 +37,27 @@ func (f *feeder) run(ctx, stop context.Context) error {
 		}
 		if left--; left < 0 {
 			left = f.rng.IntN(100)
-			if err := f.feed.Next(ctx); err != nil {
+			return f.feed.Next(ctx)
+		}
+		return nil
+	})
+}
+
+// Feed takes a step at every tick until stop ends, and then finalizes the last segment of the feed, which has been
+// opened. Between two steps it does what comes on work, which may be nil.
+func Feed(
+	ctx, stop context.Context, feed *feedsim.Feed, every time.Duration, work <-chan func(), step func() error,
+) error {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-stop.Done():
+			return feed.Finalize(ctx)
+		case do := <-work:
+			do()
+		case <-tick.C:
+			if err := step(); err != nil {
 				return err
 			}
 		}
@@ -55,4 +65,5 @@ func (f *feeder) run(ctx, stop context.Context) error {
 }
 
 // spec is of all feeds but its seed. Half blocks can be seen, as readers of the service see them.
-var spec = feedsim.Spec{Shards: 8, EventsPerSegment: 2000, BlockEvents: 20, Blobs: 2000, HotShare: 0.2, Versions: []int{1, 4, 5, 6}, TornAppends: true}
+var spec = feedsim.Spec{Shards: 8, EventsPerSegment: 2000, BlockEvents: 20, Blobs: 2000, HotShare: 0.2,
+	Versions: []int{1, 4, 5, 6}, TornAppends: true}

@@ -49,8 +49,10 @@ func NewJudge(brokers []string, topic string) (*Judge, error) {
 		verify.NewOrder(), verify.NewSequence(), verify.NewProgress(), verify.NewBarrier(),
 		verify.NewPartition(partitions, partitioner.Murmur2))
 	var err error
-	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords())
+	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge),
+		kgo.FetchMaxWait(200*time.Millisecond),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.KeepControlRecords())
 	return j, err
 }
 
@@ -98,7 +100,8 @@ func (j *Judge) note(r *kgo.Record) {
 	if r.Attrs.IsControl() {
 		return
 	}
-	v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Millis: r.Timestamp.UnixMilli()}
+	v := verify.Record{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value,
+		Millis: r.Timestamp.UnixMilli()}
 	for _, h := range r.Headers {
 		v.Headers = append(v.Headers, verify.Header(h))
 	}

@@ -188,7 +188,8 @@ func (l *ledger) Checked() int64 { return l.checked }
 func (l *ledger) fail(r *verify.Record, format string, args ...any) {
 	if len(l.failures) < keptFailures {
 		l.failures = append(l.failures, verify.Failure{
-			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key), Problem: fmt.Sprintf(format, args...),
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key),
+			Problem: fmt.Sprintf(format, args...),
 		})
 	}
 }

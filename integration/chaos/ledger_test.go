@@ -13,7 +13,8 @@ import (
 func TestLedger(t *testing.T) {
 	const names = "12345"
 	for _, c := range []struct {
-		topic string // 1 to 5: the event; -N: retention removes the segment N; gN-M: a gap; sN>M: a seek; x: an unknown event
+		// 1 to 5: the event; -N: retention removes the segment N; gN-M: a gap; sN>M: a seek; x: an unknown event
+		topic string
 		fails string // "": it does not
 	}{
 		{"1 2 3 4 5", ""},
@@ -33,7 +34,8 @@ func TestLedger(t *testing.T) {
 		{"1 2 3 s3>2 3 4 5", "1 events are missing: segment 2, after seek 1, removed false"},
 		{"1 2 3 s3>2 1 2 3 4 5", "the event is of segment 1, and the last seek went to 2"},
 		{"1 2 s2>4 4 5", ""},
-		{"1 s3>4 4 5", "1 events are missing: segment 2, after seek 0, removed false"}, // it was not delivered up to there
+		// it was not delivered up to there
+		{"1 s3>4 4 5", "1 events are missing: segment 2, after seek 0, removed false"},
 		{"1 2 s2>4 4 s5>3 3 4 5", ""},
 		{"1 2 s2>4 4 s5>2 3 4 5", "1 events are missing: segment 2, after seek 2, removed false"},
 		{"1 2 s2>4 s4>3 3 4 5", ""},
@@ -41,7 +43,8 @@ func TestLedger(t *testing.T) {
 		{"1 2 3 -1 -2 s3>1 3 4 5", ""}, // it began at what was left
 		{"1 2 -3 s3>1 1 2 4 5", "1 events are missing: segment 3, after seek 1, removed true"},
 		{"1 2 -3 s3>1 1 2 g3-3 4 5", ""},
-		{"1 2 -3 s3>1,g3-3 1 2 4 5", "1 events are missing: segment 3, after seek 1, removed true"}, // of the round before
+		// of the round before
+		{"1 2 -3 s3>1,g3-3 1 2 4 5", "1 events are missing: segment 3, after seek 1, removed true"},
 		{"1 -2 s3>3,g2-2 3 4 5", ""},
 	} {
 		l := newLedger()
@@ -55,9 +58,11 @@ func TestLedger(t *testing.T) {
 				case '-':
 					l.remove(word[1:], func(int, int) bool { return true })
 				case 'g':
-					r.Headers = append(r.Headers, verify.Header{Key: "gap", Value: []byte(strings.ReplaceAll(word[1:], "-", " "))})
+					r.Headers = append(r.Headers,
+						verify.Header{Key: "gap", Value: []byte(strings.ReplaceAll(word[1:], "-", " "))})
 				case 's':
-					r.Headers = append(r.Headers, verify.Header{Key: "seek", Value: []byte(strings.ReplaceAll(word[1:], ">", " "))})
+					r.Headers = append(r.Headers,
+						verify.Header{Key: "seek", Value: []byte(strings.ReplaceAll(word[1:], ">", " "))})
 				default:
 					r.Key, r.Headers = []byte(word), []verify.Header{{Key: "ce_id", Value: []byte(word)}}
 				}

@@ -13,16 +13,16 @@ type Mode int
 // The modes.
 const (
 	Open Mode = iota
-	// Stalled lets nothing through, and keeps connections. What was sent arrives once the link is open again, as TCP would
-	// deliver it: requests of a client that has given up long ago are among it.
+	// Stalled lets nothing through, and keeps connections. What was sent arrives once the link is open again, as TCP
+	// would deliver it: requests of a client that has given up long ago are among it.
 	Stalled
-	// Deaf lets requests through, and no answers: work is done that its client does not know of. The answers are lost, so
-	// their connections end when the mode does.
+	// Deaf lets requests through, and no answers: work is done that its client does not know of. The answers are lost,
+	// so their connections end when the mode does.
 	Deaf
 	// Reset ends connections, and new ones at once.
 	Reset
-	// NoGroup stalls connections on which requests of a consumer group are made, and no others: an instance that the group
-	// takes for dead, and that goes on producing.
+	// NoGroup stalls connections on which requests of a consumer group are made, and no others: an instance that the
+	// group takes for dead, and that goes on producing.
 	NoGroup
 	// Blind is NoGroup for connections with fetches, too: that instance sees nothing of what others write, either.
 	Blind

@@ -83,7 +83,8 @@ func newScene(t *testing.T, mutation string) *scene {
 	t.Helper()
 	name := fmt.Sprintf("mutation-%d", time.Now().UnixNano())
 	spec := feedsim.Spec{Shards: 2, Blobs: 50, BlockEvents: 5}
-	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), t.TempDir(), name, spec, "MUTATION="+mutation, "BRIDGE_LOG_LEVEL=debug")
+	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), t.TempDir(), name, spec, "MUTATION="+mutation,
+		"BRIDGE_LOG_LEVEL=debug")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +151,8 @@ func (s *scene) state() *offsets.State {
 	for p := range int32(len(listed[topic])) {
 		ends = append(ends, listed[topic][p].Offset)
 	}
-	state, err := offsets.ReadTo(s.t.Context(), topic, ends, kgo.SeedBrokers(shared.KafkaBrokers...), kgo.FetchMaxWait(200*time.Millisecond))
+	state, err := offsets.ReadTo(s.t.Context(), topic, ends, kgo.SeedBrokers(shared.KafkaBrokers...),
+		kgo.FetchMaxWait(200*time.Millisecond))
 	s.must(err)
 	return state
 }
@@ -174,12 +176,13 @@ func (s *scene) end() {
 	}
 }
 
-// lone is of scenes with one lease. The client takes 10 s to see that nobody answers its heartbeats: in that time, and not in
-// the session before it, a scene has to happen.
+// lone is of scenes with one lease. The client takes 10 s to see that nobody answers its heartbeats: in that time, and
+// not in the session before it, a scene has to happen.
 var lone = []string{"BRIDGE_OFFSETS_LEASES=1", "BRIDGE_SESSION_TIMEOUT=1s"}
 
-// outcast: the group can't hear an instance, gives its lease to another one, and the first goes on: it hears neither the group
-// nor what the other one writes, and its producers' connections live. Only the fence is between it and the topic.
+// outcast: the group can't hear an instance, gives its lease to another one, and the first goes on: it hears neither
+// the group nor what the other one writes, and its producers' connections live. Only the fence is between it and the
+// topic.
 func (s *scene) outcast() {
 	first := s.start(0, lone...)
 	s.append(20)
@@ -203,8 +206,8 @@ func (s *scene) released(i *Instance) bool {
 	return bytes.Contains(text, []byte(`"lost":true`))
 }
 
-// overtaken: between what a new owner does first and the fence, the former owner commits. Who has read the cursor before
-// does not know of that.
+// overtaken: between what a new owner does first and the fence, the former owner commits. Who has read the cursor
+// before does not know of that.
 func (s *scene) overtaken() {
 	gate := filepath.Join(s.dir, "gate")
 	first := s.start(0, lone...)
@@ -225,8 +228,8 @@ func (s *scene) overtaken() {
 	s.end()
 }
 
-// laggard: one of two instances stands still, within its session, with events of a segment that is final. The other one is
-// done, and has lease 0: it may neither resolve the segment nor go on.
+// laggard: one of two instances stands still, within its session, with events of a segment that is final. The other one
+// is done, and has lease 0: it may neither resolve the segment nor go on.
 func (s *scene) laggard() {
 	env := []string{"BRIDGE_OFFSETS_LEASES=2", "BRIDGE_SESSION_TIMEOUT=45s", "BRIDGE_TXN_TIMEOUT=60s"}
 	s.start(0, env...)
@@ -236,7 +239,10 @@ func (s *scene) laggard() {
 		copy(own[:], s.state().Owners)
 		return own
 	}
-	s.await("an owner of each lease", func() bool { o := owners(); return s.delivered() && o[0] != "" && o[1] != "" && o[0] != o[1] })
+	s.await("an owner of each lease", func() bool {
+		o := owners()
+		return s.delivered() && o[0] != "" && o[1] != "" && o[0] != o[1]
+	})
 	var lagging *Instance
 	for _, i := range s.running() {
 		if i.Name == owners()[1] {

@@ -148,7 +148,8 @@ func (r *run) retain(ctx context.Context, f Fault) error {
 		if err == nil && f.Kind == Trim {
 			err = r.Trim(r.judge.Remove)
 		}
-		r.Logf("retention has removed %d segments up to the open one, %s", n, r.feed.Segment().Format("2006/01/02/1504"))
+		r.Logf("retention has removed %d segments up to the open one, %s", n,
+			r.feed.Segment().Format("2006/01/02/1504"))
 		return err
 	})
 }
@@ -184,7 +185,8 @@ func (r *run) seek(ctx context.Context, f Fault) error {
 	return nil
 }
 
-// move repeats the seek until it is decided, as an operator does: an instance may have taken lease 0 back, or a broker be down.
+// move repeats the seek until it is decided, as an operator does: an instance may have taken lease 0 back, or a broker
+// be down.
 func (r *run) move(ctx context.Context, to string, crash time.Duration) error {
 	before := r.judge.Seeks()
 	for began, n := time.Now(), 1; ; n++ {

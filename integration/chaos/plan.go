@@ -151,7 +151,8 @@ func (p *planner) draw() (f Fault, ok bool) {
 	case Kill, Stop:
 		// A crash may hit one that is cut off, or paused. One that has to stop in order must be able to.
 		f.Instance, ok = p.pick(func(i int) bool { return p.running[i] && (kind == Kill || p.whole(i)) })
-		if ok = ok && p.count(func(i int) bool { return p.running[i] }) > fewest && (kind == Kill || p.broker < p.now); ok {
+		if ok = ok && p.count(func(i int) bool { return p.running[i] }) > fewest && (kind == Kill ||
+			p.broker < p.now); ok {
 			p.running[f.Instance] = false
 		}
 		return f, ok
@@ -240,7 +241,8 @@ type step struct {
 	undo  bool
 }
 
-// steps returns what is done, in order. A fault of an instance that is killed meanwhile ends with it: a new one is whole.
+// steps returns what is done, in order. A fault of an instance that is killed meanwhile ends with it: a new one is
+// whole.
 func steps(plan []Fault) []step {
 	var all []step
 	for _, f := range plan {

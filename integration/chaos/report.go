@@ -58,8 +58,10 @@ func (p *Report) String() string {
 	fmt.Fprintf(&b, "seed %d: %d faults in %s: %v\n", p.Seed, n, p.Took.Round(time.Second), p.Faults)
 	fmt.Fprintf(&b, "%d segments, %s", p.Segments, p.Summary)
 	fmt.Fprintln(&b, p.Moves)
-	fmt.Fprintf(&b, "from the feed to a reader: half within %s, 99%% within %s, all within %s\n", round(p.Half), round(p.Most), round(p.Longest))
-	fmt.Fprintf(&b, "nothing came for more than %s %d times, %s in all, %s at most\n", stalled, p.Stalls, round(p.Stalled), round(p.Worst))
+	fmt.Fprintf(&b, "from the feed to a reader: half within %s, 99%% within %s, all within %s\n", round(p.Half),
+		round(p.Most), round(p.Longest))
+	fmt.Fprintf(&b, "nothing came for more than %s %d times, %s in all, %s at most\n", stalled, p.Stalls,
+		round(p.Stalled), round(p.Worst))
 	fmt.Fprintf(&b, "everything was there %s after the last fault was over\n", round(p.Rest))
 	for _, f := range p.Failures {
 		fmt.Fprintf(&b, "FAILED: %s\n", f)

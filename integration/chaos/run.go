@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"sync"
 	"syscall"
 	"time"
@@ -54,8 +52,8 @@ type run struct {
 	failures   []string
 }
 
-// Run carries out the plan of a seed and judges what came of it. The error is of the run, not of the program: then nothing is
-// known.
+// Run carries out the plan of a seed and judges what came of it. The error is of the run, not of the program: then
+// nothing is known.
 func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) {
 	own := spec
 	own.Seed = o.Seed
@@ -240,7 +238,9 @@ func (r *run) settle(ctx context.Context) error {
 			return false, err
 		}
 		whole := len(m.Brokers) == brokers
-		m.Topics.EachPartition(func(p kadm.PartitionDetail) { whole = whole && p.Err == nil && len(p.ISR) == len(p.Replicas) })
+		m.Topics.EachPartition(func(p kadm.PartitionDetail) {
+			whole = whole && p.Err == nil && len(p.ISR) == len(p.Replicas)
+		})
 		return whole, nil
 	})
 }
@@ -281,21 +281,11 @@ func (r *run) end(ctx context.Context, last time.Time) error {
 	if err := Await(ctx, settleLimit, "read to the end", r.judge.Drained); err != nil {
 		return err
 	}
-	return r.verify()
-}
-
-// verify has the program's own verb compare topic and feed: another reader, other code.
-func (r *run) verify() error {
-	log := filepath.Join(r.Dir, "verify.log")
-	i, err := Launch(r.Program, log, []string{"verify", "--feed"}, append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])...)
+	env := append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])
+	text, err := Verify(r.Program, r.Dir, endLimit, env...)
+	r.Logf("bridge verify --feed:\n%s", text)
 	if err != nil {
-		return err
-	}
-	i.Name = "bridge verify"
-	if err := i.Wait(endLimit); err != nil {
 		r.fail(err.Error())
 	}
-	text, err := os.ReadFile(log)
-	r.Logf("bridge verify --feed:\n%s", text)
-	return err
+	return nil
 }

@@ -9,8 +9,9 @@ import (
 	"strings"
 )
 
-// standing says what keeps the instances that run from being the group: each a member, with as many leases as the others,
-// within one. An instance that looks alive and does nothing is found here, or by the events of its leases, which never come.
+// standing says what keeps the instances that run from being the group: each a member, with as many leases as the
+// others, within one. An instance that looks alive and does nothing is found here, or by the events of its leases,
+// which never come.
 func (r *run) standing(ctx context.Context) (problem string, err error) {
 	name := strings.TrimSuffix(r.Topic, ".changes")
 	groups, err := r.admin.DescribeGroups(ctx, name)
@@ -40,7 +41,8 @@ func (r *run) standing(ctx context.Context) (problem string, err error) {
 		}
 	}
 	if g.State != "Stable" || len(held) != len(running) || slices.Max(counts)-slices.Min(counts) > 1 {
-		return fmt.Sprintf("of %d instances, in a group that is %s, each has so many leases: %v", len(running), g.State, held), nil
+		return fmt.Sprintf("of %d instances, in a group that is %s, each has so many leases: %v", len(running), g.State,
+			held), nil
 	}
 	return "", nil
 }

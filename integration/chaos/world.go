@@ -36,9 +36,13 @@ type World struct {
 	seeks   int
 }
 
-// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a link for
-// each instance.
-func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec, env ...string) (_ *World, err error) {
+// tuning are bounds of every instance.
+const tuning = "BRIDGE_DEBUG=quiet_interval=1s,shutdown_timeout=5s"
+
+// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a
+// link for each instance.
+func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec,
+	env ...string) (_ *World, err error) {
 	w := &World{
 		Topic: name + ".changes", stack: s, program: program, dir: dir, root: feed,
 		current: map[int]*Instance{}, asked: map[*Instance]bool{},
@@ -47,8 +51,9 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 		return nil, err
 	}
 	w.env = append([]string{
-		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all", "BRIDGE_LOG_FORMAT=json",
-		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_QUIET_INTERVAL=1s", "BRIDGE_COMMIT_INTERVAL=300ms", "BRIDGE_SHUTDOWN_TIMEOUT=5s",
+		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all",
+		"BRIDGE_LOG_FORMAT=json",
+		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_COMMIT_INTERVAL=300ms", tuning,
 		"BRIDGE_ON_GAP=continue",
 		fmt.Sprintf("BRIDGE_SESSION_TIMEOUT=%s", session), fmt.Sprintf("BRIDGE_TXN_TIMEOUT=%s", txnTimeout),
 	}, env...)
@@ -59,7 +64,8 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 	defer cl.Close()
 	// Records have the times of their events, so the brokers would remove them at once.
 	forever := "-1"
-	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": &forever}, w.Topic); err != nil {
+	if _, err := kadm.NewClient(cl).CreateTopic(ctx, partitions, -1, map[string]*string{"retention.ms": &forever},
+		w.Topic); err != nil {
 		return nil, fmt.Errorf("creating the topic of a world: %w", err)
 	}
 	defer func() {
@@ -107,7 +113,8 @@ func (w *World) Start(slot int, env ...string) (*Instance, error) {
 		seeds = append(seeds, to.Address)
 	}
 	name := fmt.Sprintf("i%d-%d", slot, len(w.all))
-	settings := append(append(append([]string{}, w.env...), "BRIDGE_INSTANCE="+name, "BRIDGE_KAFKA_BROKERS="+strings.Join(seeds, ",")), env...)
+	settings := append(append(append([]string{}, w.env...), "BRIDGE_INSTANCE="+name,
+		"BRIDGE_KAFKA_BROKERS="+strings.Join(seeds, ",")), env...)
 	i, err := Launch(w.program, filepath.Join(w.dir, name+".log"), []string{"run"}, settings...)
 	if err != nil {
 		return nil, err
@@ -150,7 +157,8 @@ func (w *World) Deserters() (failures []string) {
 		select {
 		case <-i.done:
 			if !w.asked[i] {
-				failures = append(failures, fmt.Sprintf("%s ended by itself, %v:\n%s", i.Name, i.cmd.ProcessState, i.tail()))
+				failures = append(failures, fmt.Sprintf("%s ended by itself, %v:\n%s", i.Name, i.cmd.ProcessState,
+					i.tail()))
 			}
 		default:
 		}

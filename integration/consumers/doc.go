@@ -1,5 +1,6 @@
-// Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL, Kafka Connect. The integration test
-// TestConsumers runs them over what the bridge wrote; docs/consumers.md shows them, which the test of this package checks.
+// Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL, Kafka Connect. The
+// integration test TestConsumers runs them over what the bridge wrote; docs/consumers.md shows or links them, which the
+// test of this package checks.
 //
 //	src/main/java  a class per job; each reads to the end of its topics and prints JSON lines
 //	sql            scripts for Flink's SQL client, which the class Sql runs

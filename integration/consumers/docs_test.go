@@ -16,7 +16,8 @@ const (
 // fence is a block of code, with the comment before it that names the file it is from.
 var fence = regexp.MustCompile("(?ms)^(?:<!-- (\\S+) -->\n)?```(\\w*)\n(.*?)^```$")
 
-// The page shows what the tests run: every block of code is in its file, and every file that users copy is on the page.
+// The page shows what the tests run: every block of code is in its file, and the page shows or links every file that
+// users copy.
 func TestPage(t *testing.T) {
 	text := read(t, page)
 	shown := map[string]bool{}
@@ -38,8 +39,10 @@ func TestPage(t *testing.T) {
 			t.Fatalf("%s: %v", pattern, err)
 		}
 		for _, f := range files {
-			if name := "integration/consumers/" + f; (!strings.HasPrefix(f, "src/") || strings.Contains(read(t, f), begin)) && !shown[name] {
-				t.Errorf("the page does not show %s", name)
+			name := "integration/consumers/" + f
+			copied := !strings.HasPrefix(f, "src/") || strings.Contains(read(t, f), begin)
+			if copied && !shown[name] && !strings.Contains(text, "](../"+name+")") {
+				t.Errorf("the page neither shows nor links %s", name)
 			}
 		}
 	}

@@ -36,20 +36,24 @@ var refusals = map[Kind]struct {
 }{
 	AuthenticationFailed: {http.StatusForbidden, "AuthenticationFailed", "Server failed to authenticate the request. " +
 		"Make sure the value of Authorization header is formed correctly including the signature."},
-	BlobNotFound:          {http.StatusNotFound, "BlobNotFound", "The specified blob does not exist."},
-	ContainerNotFound:     {http.StatusNotFound, "ContainerNotFound", "The specified container does not exist."},
-	ContainerBeingDeleted: {http.StatusConflict, "ContainerBeingDeleted", "The specified container is being deleted. Try operation later."},
-	ConditionNotMet:       {http.StatusPreconditionFailed, "ConditionNotMet", "The condition specified using HTTP conditional header(s) is not met."},
+	BlobNotFound:      {http.StatusNotFound, "BlobNotFound", "The specified blob does not exist."},
+	ContainerNotFound: {http.StatusNotFound, "ContainerNotFound", "The specified container does not exist."},
+	ContainerBeingDeleted: {http.StatusConflict, "ContainerBeingDeleted",
+		"The specified container is being deleted. Try operation later."},
+	ConditionNotMet: {http.StatusPreconditionFailed, "ConditionNotMet",
+		"The condition specified using HTTP conditional header(s) is not met."},
 	InvalidRange: {http.StatusRequestedRangeNotSatisfiable, "InvalidRange",
 		"The range specified is invalid for the current size of the resource."},
 	TooManyRequests: {http.StatusTooManyRequests, "TooManyRequests", "Too many requests."},
-	InternalError:   {http.StatusInternalServerError, "InternalError", "Server encountered an internal error. Please try again after some time."},
-	ServerBusy:      {http.StatusServiceUnavailable, "ServerBusy", "The server is busy."},
+	InternalError: {http.StatusInternalServerError, "InternalError",
+		"Server encountered an internal error. Please try again after some time."},
+	ServerBusy: {http.StatusServiceUnavailable, "ServerBusy", "The server is busy."},
 }
 
 var names = map[Kind]string{
-	ResetHead: "ResetHead", ResetBody: "ResetBody", ShortBody: "ShortBody", SlowBody: "SlowBody", StaleListing: "StaleListing",
-	SmallPages: "SmallPages", EmptyPage: "EmptyPage", StalledHead: "StalledHead", StalledBody: "StalledBody",
+	ResetHead: "ResetHead", ResetBody: "ResetBody", ShortBody: "ShortBody", SlowBody: "SlowBody",
+	StaleListing: "StaleListing",
+	SmallPages:   "SmallPages", EmptyPage: "EmptyPage", StalledHead: "StalledHead", StalledBody: "StalledBody",
 }
 
 func (k Kind) String() string {

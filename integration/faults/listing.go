@@ -17,8 +17,8 @@ const kept = 6
 // listings are those of the past, by query: each differs from the one before.
 type listings map[string][]*answer
 
-// allow reports whether a listing can have k: a stale one needs a past, small pages need two entries. What goes on behind a
-// page has neither, and is not empty.
+// allow reports whether a listing can have k: a stale one needs a past, small pages need two entries. What goes on
+// behind a page has neither, and is not empty.
 func (l listings) allow(k Kind, r *http.Request) bool {
 	if r.URL.Query().Get("marker") != "" {
 		return k.suits(Chunk) // the kinds that are not of listings alone
@@ -33,8 +33,8 @@ func (l listings) allow(k Kind, r *http.Request) bool {
 	return true
 }
 
-// remember keeps a whole listing. It returns another one, of the past, if there is one: it may be the last that the client
-// has seen, or older.
+// remember keeps a whole listing. It returns another one, of the past, if there is one: it may be the last that the
+// client has seen, or older.
 func (p *Proxy) remember(r *http.Request, a *answer, page string) (stale *answer) {
 	if a.status != http.StatusOK || page != "" || a.continued() || r.URL.Query().Get("marker") != "" {
 		return nil
@@ -67,8 +67,8 @@ func (p *Proxy) page() string {
 	return [...]string{"1", "2"}[p.rng.IntN(2)]
 }
 
-// paginate changes the query of a listing where it has to be, and reports whether it did. What goes on behind a small page
-// is small, too: the listings of tests are never so long that the service makes pages by itself.
+// paginate changes the query of a listing where it has to be, and reports whether it did. What goes on behind a small
+// page is small, too: the listings of tests are never so long that the service makes pages by itself.
 func paginate(r *http.Request, page string) bool {
 	q := r.URL.Query()
 	switch marker := q.Get("marker"); {

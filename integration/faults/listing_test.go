@@ -84,20 +84,24 @@ func TestSign(t *testing.T) {
 	check := transport(func(r *http.Request) (*http.Response, error) {
 		want := r.Header.Get("Authorization")
 		r.Header.Set("Authorization", "other")
-		if err := sign(r, account, key); err != nil || r.Header.Get("Authorization") != want || !strings.HasPrefix(want, "SharedKey ") {
+		if err := sign(r, account, key); err != nil || r.Header.Get("Authorization") != want ||
+			!strings.HasPrefix(want, "SharedKey ") {
 			t.Errorf("%s: %q, want %q; %v", r.URL, r.Header.Get("Authorization"), want, err)
 		}
 		signed++
-		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: r}, nil
+		return &http.Response{StatusCode: http.StatusForbidden, Body: http.NoBody, Header: http.Header{}, Request: r},
+			nil
 	})
-	for _, where := range []string{"http://127.0.0.1:1/acct/$blobchangefeed", "https://acct.blob.core.windows.net/$blobchangefeed"} {
+	for _, where := range []string{"http://127.0.0.1:1/acct/$blobchangefeed",
+		"https://acct.blob.core.windows.net/$blobchangefeed"} {
 		options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: check}}
 		cl, err := container.NewClientWithSharedKeyCredential(where, cred, options)
 		if err != nil {
 			t.Fatal(err)
 		}
 		prefix, marker, size := "log/00/a b+c/", "2!76!MDAwMDEx/==", int32(1)
-		flat := cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: &marker, MaxResults: &size})
+		flat := cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix, Marker: &marker,
+			MaxResults: &size})
 		if _, err := flat.NextPage(t.Context()); err == nil {
 			t.Error("no error")
 		}

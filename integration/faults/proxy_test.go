@@ -32,14 +32,17 @@ func TestForward(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(resp.Body)
-	if err != nil || string(body) != content || resp.ContentLength != int64(len(content)) || resp.Header.Get("ETag") != `"0x1"` {
+	if err != nil || string(body) != content || resp.ContentLength != int64(len(content)) ||
+		resp.Header.Get("ETag") != `"0x1"` {
 		t.Errorf("%q, %v, %v", body, resp.Header, err)
 	}
 	got := s.requests[0]
-	if got.RequestURI != path || got.Header.Get("X-Ms-Range") != "bytes=0-3" || got.Header.Get("Authorization") != "SharedKey acct:x" {
+	if got.RequestURI != path || got.Header.Get("X-Ms-Range") != "bytes=0-3" ||
+		got.Header.Get("Authorization") != "SharedKey acct:x" {
 		t.Errorf("the service saw %s %v", got.RequestURI, got.Header)
 	}
-	if st := p.Stats(); st.Requests[Chunk] != 1 || st.Total() != 1 || st.Bytes[Chunk] != int64(len(content)) || st.Injected() != 0 {
+	if st := p.Stats(); st.Requests[Chunk] != 1 || st.Total() != 1 || st.Bytes[Chunk] != int64(len(content)) ||
+		st.Injected() != 0 {
 		t.Errorf("%v", st)
 	}
 }
@@ -53,12 +56,14 @@ func TestRefusals(t *testing.T) {
 		check := func(err error) {
 			t.Helper()
 			var status *azcore.ResponseError
-			if !bloberror.HasCode(err, bloberror.Code(what.code)) || !errors.As(err, &status) || status.StatusCode != what.status {
+			if !bloberror.HasCode(err, bloberror.Code(what.code)) || !errors.As(err, &status) ||
+				status.StatusCode != what.status {
 				t.Errorf("%s: %v", k, err)
 				return
 			}
 			body, err := io.ReadAll(status.RawResponse.Body)
-			if err != nil || !strings.HasPrefix(string(body), "\ufeff<?xml") || !strings.Contains(string(body), "<Code>"+what.code+"</Code>") {
+			if err != nil || !strings.HasPrefix(string(body), "\ufeff<?xml") ||
+				!strings.Contains(string(body), "<Code>"+what.code+"</Code>") {
 				t.Errorf("%s: body %q, %v", k, body, err)
 			}
 			if after := status.RawResponse.Header.Get("Retry-After"); (after != "") != (k == TooManyRequests) {
@@ -127,7 +132,8 @@ func TestStalls(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		body, head, err := get(ctx, base+"/acct/x.avro")
-		if !errors.Is(err, context.DeadlineExceeded) || head != (k == StalledBody) || len(body) == len(content) || (k == StalledBody) != (body != "") {
+		if !errors.Is(err, context.DeadlineExceeded) || head != (k == StalledBody) || len(body) == len(content) ||
+			(k == StalledBody) != (body != "") {
 			t.Errorf("%s: head %t, body %q, %v", k, head, body, err)
 		}
 		if p.Stats().Faults[k] != 1 {
@@ -146,7 +152,8 @@ func TestRate(t *testing.T) {
 		o.Key, o.Seed = key, seed
 		p := New(o)
 		for i := range 4000 {
-			url := []string{"/acct/c/meta/segments.json", "/acct/c/idx/segments/x/meta.json", "/acct/c/log/0.avro", "/acct/c?comp=list"}[i%4]
+			url := []string{"/acct/c/meta/segments.json", "/acct/c/idx/segments/x/meta.json", "/acct/c/log/0.avro",
+				"/acct/c?comp=list"}[i%4]
 			r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 			if err != nil {
 				t.Fatal(err)

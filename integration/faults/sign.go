@@ -19,7 +19,8 @@ func sign(r *http.Request, account, key string) error {
 	}
 	// Twelve lines: the method, and headers of which a listing has none, for the date is in x-ms-date.
 	text := r.Method + strings.Repeat("\n", 12)
-	for _, name := range slices.Sorted(maps.Keys(r.Header)) { // net/http spells them all alike, so the order is that in lower case
+	// net/http spells them all alike, so the order is that in lower case
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) {
 		if lower := strings.ToLower(name); strings.HasPrefix(lower, "x-ms-") {
 			text += lower + ":" + strings.Join(r.Header[name], ",") + "\n"
 		}

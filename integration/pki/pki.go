@@ -87,7 +87,8 @@ func template(name string, life time.Duration) (*x509.Certificate, error) {
 	}
 	now := time.Now()
 	return &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(life),
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour),
+		NotAfter: now.Add(life),
 	}, nil
 }
 

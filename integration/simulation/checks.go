@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"blobfeed/internal/topicname"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -58,7 +59,7 @@ func (j *judge) check(whole bool) (problems []string) {
 	old, fresh := j.validators(nil), j.validators(complete)
 	for _, l := range slices.SortedFunc(maps.Keys(j.lanes), lane.compare) {
 		for _, r := range j.lanes[l] {
-			if strings.HasSuffix(l.topic, ".resolved") {
+			if topicname.IsMarkers(l.topic) {
 				if !j.plan.ExactlyOnce {
 					continue // what comes again may be below
 				}
@@ -91,7 +92,7 @@ func (j *judge) reached(marker verify.Record) (problems []string) {
 	if err := json.Unmarshal(marker.Value, &says); err != nil {
 		return []string{fmt.Sprintf("parsing the marker %q: %v", marker.Value, err)}
 	}
-	at := lane{strings.TrimSuffix(marker.Topic, ".resolved"), says.Partition}
+	at := lane{topicname.Records(marker.Topic), says.Partition}
 	if marker.Offset < j.from[lane{marker.Topic, marker.Partition}] {
 		return nil // of before a reset
 	}
@@ -139,7 +140,8 @@ func (j *judge) again() (problems []string) {
 	for l, records := range j.lanes {
 		behind := -1
 		for k := range records {
-			if seek := records[k].Header("seek"); records[k].Key == nil && strings.HasSuffix(string(seek), " "+j.target) {
+			if seek := records[k].Header("seek"); records[k].Key == nil && strings.HasSuffix(string(seek),
+				" "+j.target) {
 				behind, marked[l.topic] = k, true
 			}
 		}

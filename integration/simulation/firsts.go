@@ -30,7 +30,8 @@ func (f *firsts) Note(r verify.Record) {
 	at := lane{r.Topic, r.Partition}
 	fail := func(format string, args ...any) {
 		f.failures = append(f.failures, verify.Failure{
-			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key), Problem: fmt.Sprintf(format, args...),
+			Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key),
+			Problem: fmt.Sprintf(format, args...),
 		})
 	}
 	if r.Key == nil {
@@ -53,7 +54,8 @@ func (f *firsts) Note(r verify.Record) {
 	}
 	f.first[e.ID] = true
 	if updated := string(r.Header("updated")); updated <= f.resolved[at] {
-		fail("event %s comes for the first time with updated %s, after the marker %s", e.Position(), updated, f.resolved[at])
+		fail("event %s comes for the first time with updated %s, after the marker %s", e.Position(), updated,
+			f.resolved[at])
 	}
 	if last := f.last[key]; last != nil && last.Seq > e.Seq && f.judge.grown == 0 {
 		fail("event %s comes for the first time after %s", e.Position(), last.Position())
@@ -67,7 +69,8 @@ func (f *firsts) Failures() []verify.Failure {
 	all := slices.Clone(f.failures)
 	for key, last := range f.last {
 		if now := f.newest[key]; now != last && f.judge.grown == 0 {
-			problem := fmt.Sprintf("the last record is of event %s, the newest event is %s", now.Position(), last.Position())
+			problem := fmt.Sprintf("the last record is of event %s, the newest event is %s", now.Position(),
+				last.Position())
 			all = append(all, verify.Failure{Key: key, Problem: problem})
 		}
 	}

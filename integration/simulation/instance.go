@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )
@@ -20,12 +21,13 @@ import (
 const (
 	name           = "sim"
 	topicName      = "changes"
-	deadLetters    = name + ".dlq"
 	shutdown       = 4 * time.Second
 	commitInterval = 200 * time.Millisecond
 	pollInterval   = 300 * time.Millisecond
 	storeLatency   = 2 * time.Millisecond
 )
+
+var deadLetters = topicname.DeadLetters(name)
 
 // instance is one of the bridge.
 type instance struct {
@@ -91,10 +93,12 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		return bridge.Options{}, err
 	}
 	o := bridge.Options{
-		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}), FeedID: "simaccount",
+		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}),
+		FeedID: "simaccount",
 		Frozen: map[string]string{"BRIDGE_TOPIC": template}, Topics: topics, Events: envelope.EventsAll,
 		Encoder: func(_ context.Context, topic string) (*envelope.Encoder, error) {
-			e := envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true, Topic: topic, Markers: p.Markers}
+			e := envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true, Topic: topic,
+				Markers: p.Markers}
 			return envelope.NewEncoder(e)
 		},
 		Filter: envelope.Filter{Containers: p.Containers}, Client: client,

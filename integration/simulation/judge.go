@@ -164,7 +164,8 @@ func (j *judge) note(r *kgo.Record) {
 		return
 	}
 	v := verify.Record{
-		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Millis: r.Timestamp.UnixMilli(),
+		Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value,
+		Millis: r.Timestamp.UnixMilli(),
 	}
 	for _, h := range r.Headers {
 		v.Headers = append(v.Headers, verify.Header(h))

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -36,7 +37,7 @@ func (w *world) seized(crash time.Duration, do func(context.Context, *offsets.Se
 		return err
 	}
 	s, err := offsets.Seize(ctx, &offsets.Config{
-		Topic: name + ".offsets", Name: name, Instance: "tool", Transactional: w.plan.ExactlyOnce,
+		Topic: topicname.State(name), Name: name, Instance: "tool", Transactional: w.plan.ExactlyOnce,
 		TxnTimeout: w.plan.TxnTimeout, Client: client, Now: w.now,
 	}, w.plan.Leases)
 	if err != nil {

@@ -10,14 +10,22 @@ import (
 	"time"
 )
 
-// The tests of this package need the build tag synctests, see doc.go. Without it they run themselves again, with it.
+// The tests of this package need the build tag synctests, see doc.go. Without it they run themselves again, with it: a
+// short run with fewer seeds.
 func TestSimulation(t *testing.T) {
+	if testing.Short() && os.Getenv("SIM_SEEDS") == "" {
+		t.Setenv("SIM_SEEDS", "40")
+	}
 	again(t, "synctests", "")
 }
 
 // What is taken out of the bridge is found.
 func TestMutations(t *testing.T) {
-	for _, mutation := range []string{"fence", "read_first", "barrier"} {
+	mutations := []string{"fence", "read_first", "barrier"}
+	if testing.Short() {
+		mutations = mutations[:1]
+	}
+	for _, mutation := range mutations {
 		t.Run(mutation, func(t *testing.T) { again(t, "synctests,mutation", mutation) })
 	}
 }

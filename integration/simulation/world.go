@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -50,7 +51,8 @@ type world struct {
 }
 
 func newWorld(p *Plan, log func(string)) (*world, error) {
-	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(), slots: make([]*instance, p.Instances)}
+	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(),
+		slots: make([]*instance, p.Instances)}
 	var ports []int
 	for i := range p.Brokers {
 		ports = append(ports, firstPort+i)
@@ -211,7 +213,7 @@ func (w *world) live() (all []*instance) {
 func (w *world) state() *offsets.State {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	topic := name + ".offsets"
+	topic := topicname.State(name)
 	listed, err := w.admin.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, listed.Error()); err != nil {
 		w.logf("the judge lists the ends of %s: %v", topic, err)

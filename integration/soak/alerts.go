@@ -20,8 +20,8 @@ type Alert struct {
 	Firing []Span
 }
 
-// Expectation says when an alert's expression holds because of a blocked broker: in the block, without a break, and at no
-// other time. What has none never holds.
+// Expectation says when an alert's expression holds because of a blocked broker: in the block, without a break, and at
+// no other time. What has none never holds.
 type Expectation struct {
 	Within time.Duration // of the block's begin it holds
 	Clear  time.Duration // after the block's end it does not hold any more
@@ -92,10 +92,13 @@ func Judge(all []Alert, block Span, expected map[string]Expectation) (failures [
 		a := seen[name]
 		from := block.From.Add(e.Within)
 		holds := func(spans []Span, from time.Time) bool {
-			return slices.ContainsFunc(spans, func(s Span) bool { return !s.From.After(from) && !s.To.Before(block.To.Add(-evaluation)) })
+			return slices.ContainsFunc(spans, func(s Span) bool {
+				return !s.From.After(from) && !s.To.Before(block.To.Add(-evaluation))
+			})
 		}
 		if from.Before(block.To) && !holds(a.True, from) {
-			fail("%s did not hold in the block, %v, from %s after its begin on: %v. It should: %s", name, block, e.Within, a.True, e.Why)
+			fail("%s did not hold in the block, %v, from %s after its begin on: %v. It should: %s", name, block,
+				e.Within, a.True, e.Why)
 		}
 		// One more evaluation than it takes at most.
 		if fires := from.Add(e.For + 2*evaluation); fires.Before(block.To) && !holds(a.Firing, fires) {

@@ -30,16 +30,21 @@ func TestJudge(t *testing.T) {
 		series []Series
 		want   string // of each failure
 	}{
-		"as it should":         {good, ""},
-		"nothing":              {nil, "Down did not fire; Down did not hold"},
-		"late":                 {[]Series{series("Down", "pending", 65, 325), series("Down", "firing", 330, 610)}, "Down did not hold"},
-		"with a break":         {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 340, 610)}, "Down did not hold"},
-		"ends early":           {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 330, 590)}, "Down did not fire; Down did not hold"},
-		"never fires":          {[]Series{series("Down", "pending", 30, 610)}, "Down did not fire"},
-		"clears late":          {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 330, 665)}, "Down held from"},
-		"before the block":     {append([]Series{series("Down", "pending", -60, -50)}, good...), "Down held from"},
-		"nobody expected":      {append([]Series{series("Other", "pending", 100, 100)}, good...), "Other held from"},
-		"several series of it": {append([]Series{series("Down", "pending", 40, 300), series("Down", "firing", 305, 600)}, good...), ""},
+		"as it should": {good, ""},
+		"nothing":      {nil, "Down did not fire; Down did not hold"},
+		"late": {[]Series{series("Down", "pending", 65, 325), series("Down", "firing", 330, 610)},
+			"Down did not hold"},
+		"with a break": {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 340, 610)},
+			"Down did not hold"},
+		"ends early": {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 330, 590)},
+			"Down did not fire; Down did not hold"},
+		"never fires": {[]Series{series("Down", "pending", 30, 610)}, "Down did not fire"},
+		"clears late": {[]Series{series("Down", "pending", 30, 325), series("Down", "firing", 330, 665)},
+			"Down held from"},
+		"before the block": {append([]Series{series("Down", "pending", -60, -50)}, good...), "Down held from"},
+		"nobody expected":  {append([]Series{series("Other", "pending", 100, 100)}, good...), "Other held from"},
+		"several series of it": {append([]Series{series("Down", "pending", 40, 300),
+			series("Down", "firing", 305, 600)}, good...), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := Judge(alerts(c.series), block, expected)

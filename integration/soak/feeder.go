@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"blobfeed/integration/chaos"
 	"blobfeed/internal/feedsim"
 )
 
@@ -23,16 +24,9 @@ const (
 	burstOdds = 80 // one tick of so many
 )
 
-// run goes on until stop ends. A segment is begun at its hour, and the one before finalized a while later, as Azure does.
+// run feeds until stop ends. A segment is begun at its hour, and the one before finalized a while later, as Azure does.
 func (f *feeder) run(ctx, stop context.Context) error {
-	t := time.NewTicker(tick)
-	defer t.Stop()
-	for {
-		select {
-		case <-stop.Done():
-			return f.feed.Finalize(ctx)
-		case <-t.C:
-		}
+	return chaos.Feed(ctx, stop, f.feed, tick, nil, func() error {
 		passed := time.Since(f.feed.Segment())
 		if passed >= f.interval {
 			if err := f.feed.Turn(ctx); err != nil {
@@ -50,15 +44,14 @@ func (f *feeder) run(ctx, stop context.Context) error {
 		if f.rng.IntN(100) == 0 {
 			f.feed.Roll(f.rng.IntN(shards))
 		}
-		if err := f.feed.Append(ctx, n, f.expect); err != nil {
-			return err
-		}
-	}
+		return f.feed.Append(ctx, n, f.expect)
+	})
 }
 
 const shards = 3
 
 func newFeed(sink feedsim.Sink, interval time.Duration) (*feedsim.Feed, error) {
-	return feedsim.New(sink, feedsim.Spec{Seed: uint64(time.Now().UnixNano()), Start: time.Now().Truncate(interval), Interval: interval,
-		Now: time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6}})
+	return feedsim.New(sink, feedsim.Spec{Seed: uint64(time.Now().UnixNano()), Start: time.Now().Truncate(interval),
+		Interval: interval,
+		Now:      time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6}})
 }

@@ -84,7 +84,8 @@ scrape_configs:
 		return nil, err
 	}
 	p := &Prometheus{url: "http://" + address, done: make(chan struct{}),
-		cmd: exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "prometheus"), "--web.listen-address="+address)}
+		cmd: exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "prometheus"),
+			"--web.listen-address="+address)}
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	started := make(chan error)
 	go func() {
@@ -136,7 +137,8 @@ type Series struct {
 
 // queryRange asks for an expression at each evaluation.
 func (p *Prometheus) queryRange(ctx context.Context, expr string, from, to time.Time) (all []Series, err error) {
-	ask := url.Values{"query": {expr}, "step": {evaluation.String()}, "start": {from.UTC().Format(time.RFC3339)}, "end": {to.UTC().Format(time.RFC3339)}}
+	ask := url.Values{"query": {expr}, "step": {evaluation.String()}, "start": {from.UTC().Format(time.RFC3339)},
+		"end": {to.UTC().Format(time.RFC3339)}}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/api/v1/query_range?"+ask.Encode(), nil)
 	if err != nil {
 		return nil, err

@@ -50,13 +50,15 @@ var figures = []struct{ name, expr string }{
 	{"backlog, s", "max(blobfeed_backlog_seconds)"},
 	{"leases stuck", `blobfeed_unready{reason="stuck"}`},
 	{"no member", `blobfeed_unready{reason="no_member"}`},
-	{"errors of Kafka and network per second, of 5 minutes", `sum(rate(blobfeed_errors_total{class=~"kafka|network"}[5m]))`},
+	{"errors of Kafka and network per second, of 5 minutes",
+		`sum(rate(blobfeed_errors_total{class=~"kafka|network"}[5m]))`},
 	{"errors of all classes", "sum(blobfeed_errors_total)"},
 	{"cores in use, of a minute", "rate(process_cpu_seconds_total[1m])"},
 }
 
 func (r *run) report(ctx context.Context, prom *Prometheus, failures []string) (*Report, error) {
-	p := &Report{Took: r.ended.Sub(r.began), Events: r.feed.Summary().Events, Segments: r.feed.Summary().Finalized, Markers: r.judge.Markers(),
+	p := &Report{Took: r.ended.Sub(r.began), Events: r.feed.Summary().Events, Segments: r.feed.Summary().Finalized,
+		Markers: r.judge.Markers(),
 		Summary: r.judge.Summary(), Block: r.block, Recovered: r.recovered, Failures: failures}
 	p.Half, p.Most, p.Longest = r.judge.Delays()
 	p.First, p.Last, p.Highest, p.Memory = r.memory[0].Value, r.memory[len(r.memory)-1].Value, highest(r.memory), Fifths(r.memory)
@@ -100,9 +102,11 @@ func (r *run) report(ctx context.Context, prom *Prometheus, failures []string) (
 
 func (p *Report) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %d events, %d segments, %d markers, %s", p.Took.Round(time.Second), p.Events, p.Segments, p.Markers, p.Summary)
+	fmt.Fprintf(&b, "%s, %d events, %d segments, %d markers, %s", p.Took.Round(time.Second), p.Events, p.Segments,
+		p.Markers, p.Summary)
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
-	fmt.Fprintf(&b, "from the feed to a reader: half within %s, 99%% within %s, all within %s\n", round(p.Half), round(p.Most), round(p.Longest))
+	fmt.Fprintf(&b, "from the feed to a reader: half within %s, 99%% within %s, all within %s\n", round(p.Half),
+		round(p.Most), round(p.Longest))
 	fmt.Fprintf(&b, "broker blocked %v (%s); what waited then was there %s after\n",
 		p.Block, p.Block.To.Sub(p.Block.From).Round(time.Second), p.Recovered.Round(time.Second))
 	fmt.Fprintf(&b, "resident memory, MiB: %.1f at first, %.1f at the end, %.1f at most, at %s; medians of fifths",
@@ -112,7 +116,8 @@ func (p *Report) String() string {
 	}
 	b.WriteString("\n")
 	for _, f := range p.Figures {
-		fmt.Fprintf(&b, "%s: %.4g at most, at %s; medians of fifths %.4g\n", f.Name, f.Highest.Value, f.Highest.At.UTC().Format(time.TimeOnly), f.Fifths)
+		fmt.Fprintf(&b, "%s: %.4g at most, at %s; medians of fifths %.4g\n", f.Name, f.Highest.Value,
+			f.Highest.At.UTC().Format(time.TimeOnly), f.Fifths)
 	}
 	for _, a := range p.Alerts {
 		fmt.Fprintf(&b, "%s: true %v, firing %v\n", a.Name, a.True, a.Firing)

@@ -8,9 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"path/filepath"
-
 	"strings"
 	"sync"
 	"syscall"
@@ -122,10 +120,13 @@ func (r *run) start(ctx context.Context, name string) (address string, err error
 	if address, err = freeAddress(); err != nil {
 		return "", err
 	}
-	r.env = []string{"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + name + ".changes", "BRIDGE_EVENTS=all", "BRIDGE_KAFKA_BROKERS=" + r.stack.KafkaBrokers[0],
-		"BRIDGE_SOURCE_URL=" + u, "BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount, "BRIDGE_SOURCE_KEY=" + stack.AzuriteKey}
+	r.env = []string{"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + name + ".changes", "BRIDGE_EVENTS=all",
+		"BRIDGE_KAFKA_BROKERS=" + r.stack.KafkaBrokers[0],
+		"BRIDGE_SOURCE_URL=" + u, "BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount,
+		"BRIDGE_SOURCE_KEY=" + stack.AzuriteKey}
 	if r.instance, err = chaos.Launch(r.Program, filepath.Join(r.Dir, "bridge.log"), []string{"run"},
-		append([]string{"BRIDGE_HTTP_ADDR=" + address, fmt.Sprintf("BRIDGE_MEMORY_LIMIT=%.0f", r.Limit)}, r.env...)...); err != nil {
+		append([]string{"BRIDGE_HTTP_ADDR=" + address, fmt.Sprintf("GOMEMLIMIT=%.0f", r.Limit)},
+			r.env...)...); err != nil {
 		return "", err
 	}
 	r.instance.Name = name
@@ -186,12 +187,15 @@ func (r *run) watch(ctx context.Context) error {
 			r.Logf("%s: the broker answers; %d events wait", passed.Round(time.Second), r.judge.Left())
 		case state == catching && r.judge.Oldest() < now.Sub(r.block.To):
 			state, r.recovered = after, now.Sub(r.block.To)
-			r.Logf("%s: all that waited was there %s after the block", passed.Round(time.Second), r.recovered.Round(time.Second))
+			r.Logf("%s: all that waited was there %s after the block", passed.Round(time.Second),
+				r.recovered.Round(time.Second))
 		}
 		if now.Sub(logged) >= time.Minute {
 			logged = now
-			r.Logf("%s: %.1f MiB, %d events, %d wait (the oldest %s), %d segments, %d markers", passed.Round(time.Second), rss/mib,
-				r.feed.Summary().Events, r.judge.Left(), r.judge.Oldest().Round(time.Second), r.feed.Summary().Segments, r.judge.Markers())
+			r.Logf("%s: %.1f MiB, %d events, %d wait (the oldest %s), %d segments, %d markers",
+				passed.Round(time.Second), rss/mib,
+				r.feed.Summary().Events, r.judge.Left(), r.judge.Oldest().Round(time.Second), r.feed.Summary().Segments,
+				r.judge.Markers())
 		}
 		if passed >= r.Duration {
 			r.ended = now
@@ -214,20 +218,14 @@ func (r *run) end(ctx context.Context) (failures []string) {
 	if !note(chaos.Await(ctx, endLimit, "all events and markers", func(context.Context) (bool, error) {
 		return r.judge.Left() == 0 && r.judge.Markers() >= segments, nil
 	})) {
-		failures = append(failures, fmt.Sprintf("%d events are missing, %d markers of %d came", r.judge.Left(), r.judge.Markers(), segments))
+		failures = append(failures, fmt.Sprintf("%d events are missing, %d markers of %d came", r.judge.Left(),
+			r.judge.Markers(), segments))
 	}
 	if note(r.instance.Signal(syscall.SIGTERM)) {
 		note(r.instance.Wait(stopLimit))
 	}
 	note(chaos.Await(ctx, endLimit, "read to the end", r.judge.Drained))
-	log := filepath.Join(r.Dir, "verify.log")
-	verify, err := chaos.Launch(r.Program, log, []string{"verify", "--feed"}, r.env...)
-	if !note(err) {
-		return failures
-	}
-	verify.Name = "bridge verify"
-	note(verify.Wait(endLimit))
-	text, err := os.ReadFile(log)
+	text, err := chaos.Verify(r.Program, r.Dir, endLimit, r.env...)
 	note(err)
 	r.Logf("bridge verify --feed:\n%s", text)
 	return failures

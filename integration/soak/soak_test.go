@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -16,7 +15,8 @@ import (
 
 // TestSoak is described in doc.go. SOAK_DURATION=2h is the real thing; -artifacts keeps the program's log.
 func TestSoak(t *testing.T) {
-	o := Options{Duration: 4 * time.Minute, Block: 75 * time.Second, Interval: time.Minute, Limit: 256 * mib, Dir: t.ArtifactDir(), Logf: t.Logf}
+	o := Options{Duration: 4 * time.Minute, Block: 75 * time.Second, Interval: time.Minute, Limit: 256 * mib,
+		Dir: t.ArtifactDir(), Logf: t.Logf}
 	if text := os.Getenv("SOAK_DURATION"); text != "" {
 		var err error
 		if o.Duration, err = time.ParseDuration(text); err != nil || o.Duration < time.Hour {
@@ -25,8 +25,8 @@ func TestSoak(t *testing.T) {
 		o.Block, o.Interval = 10*time.Minute, time.Hour
 	}
 	o.Program = filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command("go", "build", "-o", o.Program, "blobfeed/cmd/bridge").CombinedOutput(); err != nil {
-		t.Fatalf("building the program: %v\n%s", err, out)
+	if err := stack.Build(o.Program, ""); err != nil {
+		t.Fatal(err)
 	}
 	var err error
 	if o.Rules, err = filepath.Abs("../../deploy/prometheus/alerts.yaml"); err != nil {

@@ -16,13 +16,15 @@ func (s *Stack) startAzurite(ctx context.Context) error {
 	}
 	url := fmt.Sprintf("http://%s/%s", address(free[0]), AzuriteAccount)
 	// azblob asks for a newer API version than Azurite knows.
-	p, err := s.spawn("azurite", "", "node", filepath.Join(s.cache, "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js"),
+	p, err := s.spawn("azurite", "", "node", filepath.Join(s.cache, "azurite", "node_modules", "azurite", "dist", "src",
+		"blob", "main.js"),
 		"--blobHost", host, "--blobPort", fmt.Sprint(free[0]), "--location", filepath.Join(s.dir, "azurite"),
 		"--silent", "--skipApiVersionCheck", "--disableTelemetry")
 	if err != nil {
 		return err
 	}
-	s.AzureConnectionString = fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;", AzuriteAccount, AzuriteKey, url)
+	s.AzureConnectionString = fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=%s;AccountKey=%s;BlobEndpoint=%s;",
+		AzuriteAccount, AzuriteKey, url)
 	return p.await(ctx, func(ctx context.Context) error { return answers(ctx, url, 400) }) // it refuses, so it's up
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// StartBroker starts node i again, 0 to n-1, on its old data and ports. It returns when the node knows every node that is
-// up, or after two minutes. Without a majority of nodes no node gets ready: then start them side by side.
+// StartBroker starts node i again, 0 to n-1, on its old data and ports. It returns when the node knows every node that
+// is up, or after two minutes. Without a majority of nodes no node gets ready: then start them side by side.
 func (s *Stack) StartBroker(ctx context.Context, i int) error {
 	b, p, err := s.node(i)
 	if err != nil {

@@ -13,8 +13,8 @@ const (
 	envAzure    = "AZURE_STORAGE_CONNECTION_STRING"
 )
 
-// Get returns the stack that the environment names, and starts what it does not: one Kafka node, registry, Azurite. Logf
-// may be nil.
+// Get returns the stack that the environment names, and starts what it does not: one Kafka node, registry, Azurite.
+// Logf may be nil.
 func Get(ctx context.Context, logf func(string, ...any)) (*Stack, error) {
 	return Complete(ctx, Options{Brokers: 1, Registry: true, Azurite: true}, logf)
 }

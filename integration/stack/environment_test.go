@@ -14,9 +14,11 @@ func TestFromEnvironment(t *testing.T) {
 		missing Options
 	}{
 		{"nothing is named", nil, nil, all},
-		{"all is named", map[string]string{envKafka: "a:1,b:2", envRegistry: "http://r", envAzure: "x=y"}, []string{"a:1", "b:2"}, Options{}},
+		{"all is named", map[string]string{envKafka: "a:1,b:2", envRegistry: "http://r", envAzure: "x=y"},
+			[]string{"a:1", "b:2"}, Options{}},
 		{"a part is named", map[string]string{envRegistry: "http://r"}, nil, Options{Brokers: 3, Azurite: true}},
-		{"blanks and empty parts", map[string]string{envKafka: " a:1 ,, b:2,", envRegistry: " ", envAzure: ""}, []string{"a:1", "b:2"}, Options{Registry: true, Azurite: true}},
+		{"blanks and empty parts", map[string]string{envKafka: " a:1 ,, b:2,", envRegistry: " ", envAzure: ""},
+			[]string{"a:1", "b:2"}, Options{Registry: true, Azurite: true}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			named, missing := fromEnvironment(func(name string) string { return tc.env[name] }, all)
@@ -32,7 +34,8 @@ func TestFromEnvironment(t *testing.T) {
 
 // What is not wanted is not started, though nobody names it.
 func TestFromEnvironmentKeepsOptions(t *testing.T) {
-	if _, missing := fromEnvironment(func(string) string { return "" }, Options{Brokers: 1}); missing.Registry || missing.Azurite {
+	if _, missing := fromEnvironment(func(string) string { return "" }, Options{Brokers: 1}); missing.Registry ||
+		missing.Azurite {
 		t.Errorf("left to start %+v, want Kafka only", missing)
 	}
 }
@@ -47,7 +50,8 @@ func TestGetFromEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"KAFKA_BROKERS=k:1,k:2", "SCHEMA_REGISTRY_URL=http://r/apis", "AZURE_STORAGE_CONNECTION_STRING=AccountName=a;AccountKey=b==;"}
+	want := []string{"KAFKA_BROKERS=k:1,k:2", "SCHEMA_REGISTRY_URL=http://r/apis",
+		"AZURE_STORAGE_CONNECTION_STRING=AccountName=a;AccountKey=b==;"}
 	if got := s.Env(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -44,7 +44,8 @@ func TestGet(t *testing.T) {
 	})
 	t.Run("registry", func(t *testing.T) {
 		subject := fmt.Sprintf("stack-%d-value", time.Now().UnixNano())
-		body := request(t, "POST", s.SchemaRegistryURL+"/subjects/"+subject+"/versions", `{"schema":"{\"type\":\"string\"}"}`)
+		body := request(t, "POST", s.SchemaRegistryURL+"/subjects/"+subject+"/versions",
+			`{"schema":"{\"type\":\"string\"}"}`)
 		if !strings.Contains(body, `"id"`) {
 			t.Errorf("registering a schema: %s", body)
 		}
@@ -66,7 +67,8 @@ func TestGet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, part := range []string{"Obj\x01", "rest"} {
-			if _, err := blob.AppendBlock(t.Context(), streaming.NopCloser(bytes.NewReader([]byte(part))), nil); err != nil {
+			if _, err := blob.AppendBlock(t.Context(), streaming.NopCloser(bytes.NewReader([]byte(part))),
+				nil); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,7 +197,8 @@ func wantValues(t *testing.T, s *Stack, topic string, want ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	cl := client(t, s, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	cl := client(t, s, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	var got []string
 	for len(got) < len(want) {
 		fetches := cl.PollFetches(ctx)

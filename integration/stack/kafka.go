@@ -47,7 +47,8 @@ func (s *Stack) startKafka(ctx context.Context) error {
 	s.Links = make([][]Link, s.opt.Links)
 	for k := range s.Links {
 		for range n {
-			s.Links[k] = append(s.Links[k], Link{Name: fmt.Sprintf("LINK%d", k), Target: address(extra[0]), Address: address(extra[1])})
+			s.Links[k] = append(s.Links[k], Link{Name: fmt.Sprintf("LINK%d", k), Target: address(extra[0]),
+				Address: address(extra[1])})
 			extra = extra[2:]
 		}
 	}
@@ -103,7 +104,8 @@ func (s *Stack) each(f func(*node) error) error {
 }
 
 func (s *Stack) format(ctx context.Context, b *node) error {
-	if err := runTool(ctx, "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-Dlog4j2.level=ERROR", "-cp", s.kafkaLibs(),
+	if err := runTool(ctx, "java", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xmx128m", "-Dlog4j2.level=ERROR",
+		"-cp", s.kafkaLibs(),
 		"kafka.tools.StorageTool", "format", "--cluster-id", clusterID, "--config", b.props); err != nil {
 		return fmt.Errorf("formatting the directory of Kafka node %d: %w", b.index, err)
 	}
@@ -124,7 +126,8 @@ func (s *Stack) launch(b *node, first bool) error {
 		flags, archive = s.classArchive("kafka", first && b.index == 0)
 		args = append(args, flags...)
 	}
-	p, err := s.spawn(fmt.Sprintf("kafka-%d", b.index), archive, "java", append(args, "-Dlog4j2.level=INFO", "-cp", s.kafkaLibs(), "kafka.Kafka", b.props)...)
+	p, err := s.spawn(fmt.Sprintf("kafka-%d", b.index), archive, "java", append(args, "-Dlog4j2.level=INFO", "-cp",
+		s.kafkaLibs(), "kafka.Kafka", b.props)...)
 	if err != nil {
 		return err
 	}

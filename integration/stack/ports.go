@@ -27,7 +27,8 @@ func freePorts(n int) ([]int, error) {
 	var free []int
 	for try := 0; len(free) < n; try++ {
 		if try == 1000 {
-			return nil, fmt.Errorf("finding %d free ports from %d to %d: all that were tried are taken", n, firstPort, lastPort)
+			return nil, fmt.Errorf("finding %d free ports from %d to %d: all that were tried are taken", n, firstPort,
+				lastPort)
 		}
 		port := firstPort + rand.IntN(lastPort-firstPort)
 		if ports.given[port] {

@@ -29,7 +29,8 @@ func (s *Stack) spawn(name, archive, bin string, args ...string) (*proc, error) 
 	if s.closed {
 		return nil, fmt.Errorf("starting %s: the stack is closed", name)
 	}
-	p := &proc{name: name, log: filepath.Join(s.dir, name+".log"), archive: archive, cmd: exec.Command(bin, args...), began: time.Now(), logf: s.logf, done: make(chan struct{})}
+	p := &proc{name: name, log: filepath.Join(s.dir, name+".log"), archive: archive, cmd: exec.Command(bin, args...),
+		began: time.Now(), logf: s.logf, done: make(chan struct{})}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) // a node that is started again goes on
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
@@ -50,7 +51,8 @@ func (s *Stack) spawn(name, archive, bin string, args ...string) (*proc, error) 
 }
 
 // RunTied runs a command that does not outlive this process. Pdeathsig is sent when the *thread* that forked exits, so
-// the child is started and awaited on a locked thread that lives as long as the child. Call it in a goroutine of its own.
+// the child is started and awaited on a locked thread that lives as long as the child. Call it in a goroutine of its
+// own.
 func RunTied(cmd *exec.Cmd, started chan<- error) error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	cmd.SysProcAttr = childAttr()
@@ -101,7 +103,8 @@ func (p *proc) await(ctx context.Context, ready func(context.Context) error) err
 		}
 		select {
 		case <-p.done:
-			return fmt.Errorf("starting %s: it has ended (%v), and its log with\n%s", p.name, p.cmd.ProcessState, p.tail())
+			return fmt.Errorf("starting %s: it has ended (%v), and its log with\n%s", p.name, p.cmd.ProcessState,
+				p.tail())
 		case <-ctx.Done():
 			return fmt.Errorf("starting %s: %w: %w; its log ends with\n%s", p.name, context.Cause(ctx), err, p.tail())
 		case <-time.After(100 * time.Millisecond):

@@ -6,7 +6,8 @@ import (
 )
 
 func TestRender(t *testing.T) {
-	v := settings{ID: 2, Port: 21000, ControllerPort: 21001, Voters: "1@a:1,2@b:2", Data: "/data dir", Replicas: 3, MinISR: 2, BrokerSession: 3000,
+	v := settings{ID: 2, Port: 21000, ControllerPort: 21001, Voters: "1@a:1,2@b:2", Data: "/data dir", Replicas: 3,
+		MinISR: 2, BrokerSession: 3000,
 		Links: []Link{{"LINK0", "127.0.0.1:21002", "127.0.0.1:21003"}}}
 	text, err := v.render(map[string]string{
 		"min.insync.replicas":  "1",                // replaces

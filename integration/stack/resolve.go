@@ -39,15 +39,19 @@ func resolve(ctx context.Context, o Options, logf func(string, ...any)) (string,
 	var parts []download
 	if o.Brokers > 0 || o.Registry {
 		parts = append(parts, download{
-			file: "pom.xml", want: pom, clear: []string{"kafka", "registry", ".markers", "kafka.jsa", "registry.jsa"}, needs: "java",
-			tool: "mvn", args: []string{"-q", "-B", "-Dstyle.color=never", "-f", filepath.Join(cache, "pom.xml"), "-Dstack.dir=" + cache, "package"},
+			file: "pom.xml", want: pom, clear: []string{"kafka", "registry", ".markers", "kafka.jsa", "registry.jsa"},
+			needs: "java",
+			tool:  "mvn", args: []string{"-q", "-B", "-Dstyle.color=never", "-f", filepath.Join(cache, "pom.xml"),
+				"-Dstack.dir=" + cache, "package"},
 			reason: "Kafka and the registry",
 		})
 	}
 	if o.Azurite {
 		parts = append(parts, download{
-			file: filepath.Join("azurite", "package.json"), want: azuriteJSON, clear: []string{"azurite"}, needs: "node",
-			tool: "npm", args: []string{"install", "--prefix", filepath.Join(cache, "azurite"), "--omit=dev", "--ignore-scripts", "--no-package-lock",
+			file: filepath.Join("azurite", "package.json"), want: azuriteJSON, clear: []string{"azurite"},
+			needs: "node",
+			tool:  "npm", args: []string{"install", "--prefix", filepath.Join(cache, "azurite"), "--omit=dev",
+				"--ignore-scripts", "--no-package-lock",
 				"--no-audit", "--no-fund", "--loglevel=error"},
 			reason: "Azurite",
 		})

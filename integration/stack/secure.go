@@ -53,9 +53,10 @@ func (s *Stack) secure(v settings, free []int) map[string]string {
 		"listener.name.plain.sasl.enabled.mechanisms":        "PLAIN",
 		"listener.name.plain.plain.sasl.jaas.config":         fmt.Sprintf(`%splain.PlainLoginModule required user_%s="%s";`, modules, sec.PlainUser, sec.PlainPassword),
 		"listener.name.oauth.sasl.enabled.mechanisms":        "OAUTHBEARER",
-		"listener.name.oauth.oauthbearer.sasl.jaas.config":   modules + `oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
-		"authorizer.class.name":                              "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-		"super.users":                                        "User:ANONYMOUS",
+		"listener.name.oauth.oauthbearer.sasl.jaas.config": modules +
+			`oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
+		"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+		"super.users":           "User:ANONYMOUS",
 	}
 }
 
@@ -69,7 +70,8 @@ func (s *Stack) makeKeys() error {
 	if err != nil {
 		return err
 	}
-	s.Security = &Security{Authority: a, CAFile: filepath.Join(s.dir, "ca.pem"), PlainUser: "plain", PlainPassword: rand.Text()}
+	s.Security = &Security{Authority: a, CAFile: filepath.Join(s.dir, "ca.pem"), PlainUser: "plain",
+		PlainPassword: rand.Text()}
 	for name, text := range map[string][]byte{"ca.pem": a.PEM, "server.pem": append(server.Key, server.Cert...)} {
 		if err := os.WriteFile(filepath.Join(s.dir, name), text, 0o600); err != nil {
 			return fmt.Errorf("writing the brokers' certificates: %w", err)
@@ -86,8 +88,10 @@ func (s *Stack) SetPassword(ctx context.Context, user, password string) error {
 		return err
 	}
 	defer cl.Close()
-	for _, m := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} { // the brokers take one of a user at a time
-		altered, err := kadm.NewClient(cl).AlterUserSCRAMs(ctx, nil, []kadm.UpsertSCRAM{{User: user, Mechanism: m, Iterations: 4096, Password: password}})
+	// the brokers take one of a user at a time
+	for _, m := range []kadm.ScramMechanism{kadm.ScramSha256, kadm.ScramSha512} {
+		altered, err := kadm.NewClient(cl).AlterUserSCRAMs(ctx, nil,
+			[]kadm.UpsertSCRAM{{User: user, Mechanism: m, Iterations: 4096, Password: password}})
 		if err == nil {
 			err = altered.Error()
 		}
@@ -98,8 +102,8 @@ func (s *Stack) SetPassword(ctx context.Context, user, password string) error {
 	return nil
 }
 
-// Allow adds ACLs such as "User:x Write topic name" and "User:x Write transactional-id prefix*". The brokers know them some
-// moments later.
+// Allow adds ACLs such as "User:x Write topic name" and "User:x Write transactional-id prefix*". The brokers know them
+// some moments later.
 func (s *Stack) Allow(ctx context.Context, lines ...string) error { return s.acls(ctx, true, lines) }
 
 // Disallow removes ACLs.

@@ -20,8 +20,8 @@ const host = "127.0.0.1"
 
 // Options choose the components of a stack.
 type Options struct {
-	// Brokers is the number of Kafka nodes: 0, 1 or 3. Each is broker and controller. With three, everything is on all of them,
-	// two of which must have a record before it counts.
+	// Brokers is the number of Kafka nodes: 0, 1 or 3. Each is broker and controller. With three, everything is on all
+	// of them, two of which must have a record before it counts.
 	Brokers  int
 	Registry bool
 	Azurite  bool
@@ -44,8 +44,9 @@ type Stack struct {
 	SchemaRegistryURL     string   // of the API that is compatible with Confluent's
 	AzureConnectionString string
 	Security              *Security // with Options.Secure
-	// Links are for tests that stand between a client and the brokers: link by link, node 0, 1, 2. A client whose seed brokers
-	// are the Addresses of a link is told of no other addresses. Nobody listens there: the test does, and passes on to Target.
+	// Links are for tests that stand between a client and the brokers: link by link, node 0, 1, 2. A client whose seed
+	// brokers are the Addresses of a link is told of no other addresses. Nobody listens there: the test does, and
+	// passes on to Target.
 	Links [][]Link
 
 	opt   Options
@@ -121,7 +122,8 @@ func Start(ctx context.Context, o Options, logf func(string, ...any)) (_ *Stack,
 	return s, nil
 }
 
-// Close stops what was started and removes its data. It does nothing to what the environment named, nor when called again.
+// Close stops what was started and removes its data. It does nothing to what the environment named, nor when called
+// again.
 func (s *Stack) Close() error {
 	s.mu.Lock()
 	procs := s.procs

@@ -34,7 +34,8 @@ func TestFreePorts(t *testing.T) {
 }
 
 func TestStartRefuses(t *testing.T) {
-	if _, err := Start(t.Context(), Options{Brokers: 2}, nil); err == nil || !strings.Contains(err.Error(), "0, 1 or 3") {
+	if _, err := Start(t.Context(), Options{Brokers: 2}, nil); err == nil ||
+		!strings.Contains(err.Error(), "0, 1 or 3") {
 		t.Errorf("got %v", err)
 	}
 }

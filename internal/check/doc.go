@@ -1,2 +1,3 @@
-// Package check holds what a check of the surroundings finds: a list of lines, each with what to do about it.
+// Package check tries what a bridge needs of its surroundings: the feed, the brokers, their topics and the schema
+// registry. It writes nothing. What it finds is a list of lines, each with what to do about it.
 package check

@@ -8,18 +8,18 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// Status says how a finding is meant.
+// Status is the verdict of a finding.
 type Status string
 
 const (
 	OK      Status = "ok"
-	Warning Status = "warning" // works, and may not be what is wanted
+	Warning Status = "warning" // run works, but perhaps not as wanted
 	Failed  Status = "failed"  // run would not work
 )
 
 // Finding is one line.
 type Finding struct {
-	Check  string `json:"check"` // what was looked at: a word of a small set
+	Check  string `json:"check"` // the subject, one word of a small set
 	Status Status `json:"status"`
 	Detail string `json:"detail"`
 	Do     string `json:"do,omitempty"` // what to do about it
@@ -43,7 +43,7 @@ func (fs Findings) Count(status Status) (n int) {
 	return n
 }
 
-// Text writes a table, and under a line what to do about it.
+// Text writes a table: what was found, and below each line what to do about it.
 func (fs Findings) Text(w io.Writer) error {
 	width := 0
 	for _, f := range fs {
@@ -63,7 +63,7 @@ func (fs Findings) Text(w io.Writer) error {
 	return nil
 }
 
-// JSON writes a document a line.
+// JSON writes one document per line.
 func (fs Findings) JSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false) // people read it, too

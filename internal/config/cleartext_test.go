@@ -26,7 +26,7 @@ func TestClearText(t *testing.T) {
 			"", []string{"password can be guessed"}},
 		"OAUTHBEARER": {map[string]string{"KAFKA_BROKERS": "localhost:9092", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
 			"KAFKA_SASL_CLIENT_ID": "c", "KAFKA_SASL_CLIENT_SECRET": "s",
-			"KAFKA_SASL_TOKEN_URL": "http://localhost:1/token"}, "", []string{"credentials for Kafka",
+			"KAFKA_SASL_TOKENS": "http://localhost:1/token"}, "", []string{"credentials for Kafka",
 			"client secret"}},
 		"SCRAM, TLS": {map[string]string{"KAFKA_BROKERS": "kafka:9092", "KAFKA_TLS_ENABLED": "true",
 			"KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "KAFKA_SASL_USERNAME": "u",

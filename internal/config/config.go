@@ -1,137 +1,140 @@
 package config
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Prefix of every environment variable.
 const Prefix = "BRIDGE"
 
-// Config are all settings. The tags are the reference: "desc" is what a user reads.
+// Config are all settings. The tags are the one table of them: "desc" is what a user reads; "oneof", "min" and "max"
+// are checked; the type Secret masks.
 type Config struct {
-	Name     string `group:"The bridge" default:"blobfeed" desc:"name of this bridge: consumer group, prefix of transactional ids, and of the state topic <name>.offsets"`
-	Instance string `desc:"name of this instance, unique among those that run (default: host name and process id)"`
+	Name     string `group:"The bridge" default:"blobfeed" desc:"Name of this bridge: its consumer group, the prefix of its transactional ids, and of its state topic <name>.offsets."`
+	Instance string `desc:"Name of this instance, unique among the running ones. Default: host name and process id."`
 
-	SourceURL              string `group:"The account" split_words:"true" desc:"the feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>; required"`
-	SourceAuth             string `split_words:"true" default:"default" desc:"how to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string, anonymous"`
-	SourceAccount          string `split_words:"true" desc:"storage account, where SOURCE_URL does not tell"`
-	SourceKey              Secret `split_words:"true" desc:"account key, for shared_key"`
-	SourceSAS              Secret `split_words:"true" desc:"shared access signature, for sas"`
-	SourceConnectionString Secret `split_words:"true" desc:"connection string, for connection_string"`
-	SourceTenant           string `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
-	SourceClientID         string `split_words:"true" desc:"Entra ID application, or the client id of a user-assigned managed identity (default: AZURE_CLIENT_ID)"`
-	SourceClientSecret     Secret `split_words:"true" desc:"secret of the application, for client_secret"`
-	SourceTokenFile        string `split_words:"true" desc:"file with the federated token, for workload_identity (default: AZURE_FEDERATED_TOKEN_FILE)"`
-	SourceAuthority        string `split_words:"true" desc:"authority host of another cloud, such as https://login.microsoftonline.us (default: AZURE_AUTHORITY_HOST)"`
+	SourceURL              string `group:"The account" split_words:"true" desc:"The feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>. Required."`
+	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"How to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from the standard variables AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
+	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it."`
+	SourceKey              Secret `split_words:"true" desc:"Account key, for shared_key."`
+	SourceSAS              Secret `split_words:"true" desc:"Shared access signature, for sas."`
+	SourceConnectionString Secret `split_words:"true" desc:"Connection string, for connection_string."`
+	SourceClientSecret     Secret `split_words:"true" desc:"Secret of the Entra ID application, for client_secret."`
 
-	PollInterval  time.Duration `group:"Reading the feed" split_words:"true" default:"15s" desc:"how often an open segment is looked at; Azure appends about once a minute"`
-	ReadTimeout   time.Duration `split_words:"true" default:"30s" desc:"a request to the storage service that takes longer is given up and made again; what it brought is kept"`
-	QuietInterval time.Duration `split_words:"true" default:"5m" desc:"how often the shards of an open segment are listed whose time is over; its end shows in its manifest, which is read every POLL_INTERVAL"`
-	ReadSize      Bytes         `split_words:"true" default:"4MiB" desc:"size of one ranged read"`
+	Start      string `group:"What is delivered" default:"earliest" desc:"First event to deliver: earliest, latest, a time, or the text of an \"updated\". Used at the first start only; frozen."`
+	EndTime    string `split_words:"true" desc:"Last time (or text of an \"updated\") to deliver. The bridge then writes a final marker and exits with 0; frozen."`
+	Containers List   `desc:"Deliver only these containers. In this list and the next three, ! before an item excludes it: !logs."`
+	Prefixes   List   `desc:"Deliver only paths (container/blob) with one of these prefixes."`
+	Suffixes   List   `desc:"Deliver only blobs whose names have one of these suffixes."`
+	EventTypes List   `split_words:"true" desc:"Deliver only these event types, such as BlobCreated."`
+	BlobTypes  List   `split_words:"true" oneof:"BlockBlob PageBlob AppendBlob" desc:"Deliver only these blob types: BlockBlob, PageBlob, AppendBlob."`
+	OnError    string `split_words:"true" default:"fail" oneof:"fail dead_letter" desc:"What to do with an event that cannot be decoded or encoded, or is too large for its topic. fail: its shard reports the error and retries. dead_letter: write it, with its position and the reason, to the topic <name>.dlq, in the same transaction."`
+	OnGap      string `split_words:"true" default:"fail" oneof:"fail continue" desc:"What to do if retention has deleted the events to read next. fail: report the error and retry. continue: continue at the oldest segment; the next marker then has a header gap."`
 
-	Start             string `group:"What is delivered" default:"earliest" desc:"where to begin: earliest, latest, a time, or the text of an \"updated\"; used at the first start only; frozen"`
-	EndTime           string `split_words:"true" desc:"deliver what happened up to and at this time (or text of an \"updated\"), a final marker, then exit 0; frozen"`
-	Containers        List   `desc:"only these containers, comma separated"`
-	ExcludeContainers List   `split_words:"true" desc:"not these containers"`
-	Prefixes          List   `desc:"only paths (container/blob) that begin with one of these"`
-	ExcludePrefixes   List   `split_words:"true" desc:"not paths that begin with one of these"`
-	Suffixes          List   `desc:"only blobs whose names end with one of these"`
-	ExcludeSuffixes   List   `split_words:"true" desc:"not blobs whose names end with one of these"`
-	EventTypes        List   `split_words:"true" desc:"only these event types, such as BlobCreated"`
-	ExcludeEventTypes List   `split_words:"true" desc:"not these event types"`
-	BlobTypes         List   `split_words:"true" desc:"only these blob types: BlockBlob, PageBlob, AppendBlob"`
+	KafkaBrokers     List   `group:"Kafka" split_words:"true" desc:"Some brokers, as host:port. Required."`
+	KafkaPreset      string `split_words:"true" oneof:"event_hubs confluent_cloud" desc:"Defaults for a service: event_hubs or confluent_cloud. docs/security.md lists them."`
+	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
+	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 
-	OnError string `group:"Trouble in the feed" split_words:"true" default:"fail" desc:"what can't be decoded, encoded or is too large for the topic: fail (its shard stays there, says so and tries again), or dead_letter: it goes to the topic <name>.dlq, with its position and the reason, in the same transaction"`
-	OnGap   string `split_words:"true" default:"fail" desc:"when retention has removed what was to be read next: fail, or continue at the oldest segment; the next marker has a header gap then"`
+	KafkaTLSEnabled       bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
+	KafkaTLSCaFile        string `split_words:"true" desc:"Authorities that sign the brokers' certificates, PEM. Default: those of the system. This file and the next two are read for every connection."`
+	KafkaTLSCertFile      string `split_words:"true" desc:"Client certificate, PEM."`
+	KafkaTLSKeyFile       string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
+	KafkaTLSServerName    string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
+	KafkaSASLMechanism    string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
+	KafkaSASLUsername     Text   `split_words:"true" desc:"User, or API key. Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
+	KafkaSASLPassword     Secret `split_words:"true" desc:"Password, or API secret. A file is read for every connection."`
+	KafkaSASLTokens       string `split_words:"true" desc:"Source of the tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program keeps fresh, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
+	KafkaSASLClientID     string `split_words:"true" desc:"Client at the OAuth server, or application or managed identity of Entra ID. Default for Entra ID: AZURE_CLIENT_ID."`
+	KafkaSASLClientSecret Secret `split_words:"true" desc:"Secret of the client, for an OAuth server and client_secret."`
+	KafkaSASLScope        string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
+	KafkaSASLExtensions   List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
 
-	KafkaBrokers     List          `group:"Kafka" split_words:"true" desc:"host:port of some brokers, comma separated; required"`
-	KafkaPreset      string        `split_words:"true" desc:"event_hubs or confluent_cloud: other defaults for the settings of Kafka, as docs/security.md lists them"`
-	Delivery         string        `default:"exactly_once" desc:"exactly_once (transactions), or at_least_once for brokers without them; frozen"`
-	KafkaCompression string        `split_words:"true" default:"snappy" desc:"none, snappy, lz4, zstd, gzip"`
-	KafkaDialTimeout time.Duration `split_words:"true" default:"10s" desc:"a broker that lets a connection wait longer is given up, and tried again"`
+	Topic            string `group:"Topics" default:"blob-changes" desc:"Topic of the records: a name, in which {account} and {container} stand for those of the event. Characters that Kafka does not allow are escaped; frozen."`
+	TopicShared      bool   `split_words:"true" desc:"Allow bridges of other accounts to write to the same topics; each of these bridges needs this setting. Markers then have a header feed, and apply to that feed alone."`
+	TopicCreate      string `split_words:"true" default:"explicit" oneof:"explicit broker off" desc:"Who creates missing topics. explicit: the bridge, with a cleanup.policy that fits. broker: the brokers (auto.create.topics.enable), except for <name>.offsets. off: nobody; a missing topic is an error."`
+	TopicLimit       int    `split_words:"true" default:"1000" min:"1" max:"10000" desc:"Maximum number of topics that TOPIC makes of {account} and {container}; a warning is logged from 80 % on. Events that need one more are treated as ON_ERROR says."`
+	TopicAdopt       bool   `split_words:"true" desc:"Also write to topics that already hold other records, if TOPIC begins with {account} or {container} and a container can therefore have the name of any topic. Otherwise such events are treated as ON_ERROR says."`
+	TopicPartitions  int32  `split_words:"true" default:"6" min:"1" desc:"Partitions of created topics; not for TOPIC_CREATE=broker."`
+	TopicReplication int16  `split_words:"true" default:"-1" desc:"Replication factor of created topics; -1 is the brokers' default."`
+	OffsetsLeases    int32  `split_words:"true" default:"16" min:"1" max:"100" desc:"Partitions of the state topic when it is created: the maximum number of instances that work at a time."`
 
-	KafkaTLSEnabled            bool   `group:"Security of Kafka" split_words:"true" desc:"encrypt, and know the brokers by their certificates"`
-	KafkaTLSCaFile             string `split_words:"true" desc:"authorities that sign the brokers' certificates, PEM (default: the system's); this file and the next two are read for every connection"`
-	KafkaTLSCertFile           string `split_words:"true" desc:"client certificate, PEM"`
-	KafkaTLSKeyFile            string `split_words:"true" desc:"its key, PEM, not encrypted"`
-	KafkaTLSServerName         string `split_words:"true" desc:"name in the brokers' certificates (default: that of the address)"`
-	KafkaTLSInsecureSkipVerify bool   `split_words:"true" desc:"believe any broker: for tests"`
-	KafkaSASLMechanism         string `split_words:"true" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER"`
-	KafkaSASLUsername          Text   `split_words:"true" desc:"user, or API key; like a secret, also as KAFKA_SASL_USERNAME_FILE"`
-	KafkaSASLPassword          Secret `split_words:"true" desc:"password, or API secret; a file is read for every connection"`
-	KafkaSASLTokens            string `split_words:"true" default:"client_credentials" desc:"where tokens for OAUTHBEARER come from: client_credentials (an OAuth server), file, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity, client_secret"`
-	KafkaSASLTokenURL          string `split_words:"true" desc:"token endpoint of the OAuth server, for client_credentials"`
-	KafkaSASLTokenFile         string `split_words:"true" desc:"file with a token that somebody keeps fresh, for file"`
-	KafkaSASLClientID          string `split_words:"true" desc:"client at the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)"`
-	KafkaSASLClientSecret      Secret `split_words:"true" desc:"its secret, for client_credentials and client_secret"`
-	KafkaSASLTenant            string `split_words:"true" desc:"Entra ID tenant (default: AZURE_TENANT_ID)"`
-	KafkaSASLScope             string `split_words:"true" desc:"scope of the tokens; for Entra ID such as https://<namespace>.servicebus.windows.net/.default"`
-	KafkaSASLExtensions        List   `split_words:"true" desc:"name=value pairs sent along with tokens, comma separated, such as logicalCluster=lkc-1"`
+	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen."`
+	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen."`
+	Options            List   `oneof:"updated key_in_value topic_in_value mvcc_timestamp diff none" desc:"What values hold besides the row, in the words of CockroachDB's WITH clause: updated (time and sequence of the event), key_in_value (the key as \"key\"), topic_in_value (the topic as \"topic\"), mvcc_timestamp (when the row was written), diff (the row before, as far as the event has it, as \"before\"), or none. Default: updated and key_in_value, if the envelope has a place for them."`
+	Events             string `default:"state" desc:"state: events that change a blob; all: every event; frozen."`
+	KeyFormat          string `split_words:"true" desc:"json_array, json_object, string or avro. Default: json_array; with FORMAT=avro, avro; frozen."`
+	Partitioner        string `default:"murmur2" oneof:"murmur2 fnv-1a" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen."`
+	EnrichedProperties string `split_words:"true" desc:"For ENVELOPE=enriched: source, schema, source,schema for both, or none. Default: source."`
+	Before             string `desc:"\"before\" of ENVELOPE=enriched: key, none, or full (the row before, as far as the event has it). Default: key."`
+	ExcludeColumns     List   `split_words:"true" desc:"Columns of the row to leave out, such as client_request_id,blob_tags_updated. docs/security.md lists those that may hold personal data."`
+	Deletes            string `desc:"Value of a deletion: envelope, tombstone (null), both (two records) or empty. Default: envelope; with row, tombstone."`
+	AvroTimestamps     string `split_words:"true" desc:"Type of event_time in Avro: micros, millis or string. Default: micros; frozen."`
+	Headers            string `default:"cloudevents" desc:"Headers of records: cloudevents or none."`
+	ExtraHeaders       List   `split_words:"true" desc:"Constant headers of all records but markers, as name=value pairs; not the names that the bridge writes itself."`
 
-	Topic            string `group:"Topics" default:"blob-changes" desc:"topic of the records: a name, in which {account} and {container} stand for those of the event; what Kafka does not allow is escaped; frozen"`
-	TopicPrefix      string `split_words:"true" desc:"in front of TOPIC; frozen"`
-	TopicShared      bool   `split_words:"true" desc:"true allows bridges of other accounts to write to the same topics; each of them needs it. Markers then have a header feed, and hold for that feed alone"`
-	TopicCreate      string `split_words:"true" default:"explicit" desc:"topics that are missing: explicit creates them, with a cleanup.policy that fits; broker lets the broker do it (auto.create.topics.enable), but for <name>.offsets; off refuses"`
-	TopicLimit       int    `split_words:"true" default:"1000" desc:"maximum number of topics that TOPIC makes of {account} and {container}; a warning is logged from 80 % on. Events that would need one more are treated as ON_ERROR says"`
-	TopicAdopt       bool   `split_words:"true" desc:"write also to topics that already hold records of others, where TOPIC begins with {account} or {container} and so a container can have the name of any topic. Without it such events are treated as ON_ERROR says"`
-	TopicPartitions  int32  `split_words:"true" default:"6" desc:"partitions of topics that are created; not with broker"`
-	TopicReplication int16  `split_words:"true" default:"-1" desc:"replication factor of topics that are created; -1 is the broker's default"`
-	OffsetsLeases    int32  `split_words:"true" default:"16" desc:"partitions of the state topic when it is created: the most instances that can work at a time"`
+	RegistryURL          List   `group:"Schema registry" split_words:"true" desc:"URLs of one schema registry, tried in turn. Required for Avro."`
+	RegistryAutoRegister bool   `split_words:"true" default:"true" desc:"Register schemas. false: only look them up; bridge config --format schemas prints them."`
+	RegistryUsername     string `split_words:"true" desc:"User, for basic authentication."`
+	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication."`
+	RegistryToken        Secret `split_words:"true" desc:"Token, for bearer authentication."`
+	RegistryCaFile       string `split_words:"true" desc:"Authorities that sign the registry's certificate, PEM. Default: those of the system."`
+	RegistryCertFile     string `split_words:"true" desc:"Client certificate, PEM."`
+	RegistryKeyFile      string `split_words:"true" desc:"Key of the client certificate, PEM."`
 
-	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen"`
-	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen"`
-	Events             string `default:"state" desc:"state: events that change a blob; all: every event; frozen"`
-	KeyFormat          string `split_words:"true" desc:"json_array, json_object, string or avro (default: json_array; with FORMAT=avro, avro); frozen"`
-	Partitioner        string `default:"murmur2" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen"`
-	Updated            *bool  `desc:"write the event's time and sequence as \"updated\" (default: true where the envelope has a place for it)"`
-	Diff               bool   `desc:"write what the event tells of the row before as \"before\""`
-	KeyInValue         *bool  `split_words:"true" desc:"write the key as \"key\" in the value, too (default: true with wrapped, bare and enriched)"`
-	TopicInValue       bool   `split_words:"true" desc:"write the topic as \"topic\" in the value, too"`
-	MVCCTimestamp      bool   `split_words:"true" desc:"write \"mvcc_timestamp\", when the row was written"`
-	EnrichedProperties string `split_words:"true" desc:"of ENVELOPE=enriched: source, schema, source,schema for both, or none (default: source)"`
-	Before             string `desc:"before of ENVELOPE=enriched: key, none, or full, what the event tells (default: key)"`
-	ExcludeColumns     List   `split_words:"true" desc:"columns of the row that are left out, such as client_request_id,blob_tags_updated; docs/security.md says which may hold personal data"`
-	Deletes            string `desc:"value of a deletion: envelope, tombstone (null), both (two records), empty (default: envelope; with row, tombstone)"`
-	AvroTimestamps     string `split_words:"true" desc:"type of event_time in Avro: micros, millis, string (default: micros); frozen"`
-	Headers            string `default:"cloudevents" desc:"cloudevents or none"`
-	ExtraHeaders       List   `split_words:"true" desc:"constant headers of all records but markers: name=value, comma separated; none that the bridge writes itself"`
+	ResolvedTo    string        `group:"Resolved markers" split_words:"true" desc:"Where to write a marker for every partition when a segment is complete. inline: into the topic. topic: into <topic>.resolved, with partition and offset. off: nowhere. Default: inline; with ENVELOPE=enriched, topic; frozen."`
+	ResolvedSlack time.Duration `split_words:"true" default:"15m" min:"0s" desc:"How far before its end a complete segment is resolved. An event can lie up to 15 minutes outside its segment."`
 
-	RegistryURL          List          `group:"Schema registry" split_words:"true" desc:"schema registry, tried in turn, comma separated; required for Avro"`
-	RegistryAutoRegister bool          `split_words:"true" default:"true" desc:"false only looks schemas up: bridge config --format schemas prints them"`
-	RegistryUsername     string        `split_words:"true" desc:"for basic authentication"`
-	RegistryPassword     Secret        `split_words:"true" desc:"for basic authentication"`
-	RegistryToken        Secret        `split_words:"true" desc:"for bearer authentication"`
-	RegistryCA           string        `split_words:"true" desc:"file with the certificates (PEM) that sign the registry's; default: the system's"`
-	RegistryCert         string        `split_words:"true" desc:"file with our certificate (PEM), for mutual TLS"`
-	RegistryKey          string        `split_words:"true" desc:"file with its key (PEM)"`
-	RegistryTimeout      time.Duration `split_words:"true" default:"10s" desc:"of one request to the registry"`
+	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment; Azure appends about once a minute."`
+	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record."`
+	TxnBytes       Bytes         `split_words:"true" default:"64MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction, and so of the memory of a lease."`
+	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when the brokers abort the transaction of an instance that has gone."`
+	SessionTimeout time.Duration `split_words:"true" default:"10s" min:"500ms" desc:"How long an instance can be silent before it loses its leases."`
+	NetworkTimeout time.Duration `split_words:"true" default:"10s" min:"100ms" desc:"Maximum wait for a connection to a broker, and for an answer of the schema registry. A storage request may take three times as long; bytes already received are kept, and the request is resumed."`
 
-	ResolvedTo    string        `group:"Resolved markers" split_words:"true" desc:"when a segment is complete, a marker to every partition: inline in the topic; topic: in <topic>.resolved, with partition and offset; off: none (default: inline; with enriched, topic); frozen"`
-	ResolvedSlack time.Duration `split_words:"true" default:"15m" desc:"how far before its end a complete segment is resolved: Azure puts events into segments to 15 minutes exactly"`
+	HTTPAddr     string `group:"HTTP server" split_words:"true" default:":8080" desc:"Address of /healthz, /readyz, /metrics, /status and the status page: [host]:port, or off."`
+	HTTPHosts    List   `split_words:"true" desc:"Host names allowed in requests for the status page, /status and /metrics, besides IP addresses and names without a dot. * allows every name, also that of an attacker's page (DNS rebinding)."`
+	HTTPToken    Secret `split_words:"true" desc:"Token that requests must have, as Authorization: Bearer, or as the password of basic authentication; not for /healthz and /readyz. A file is read for every request."`
+	HTTPCertFile string `split_words:"true" desc:"Certificate of the HTTP server, PEM. The certificate and its key are read for every connection."`
+	HTTPKeyFile  string `split_words:"true" desc:"Key of the certificate, PEM, not encrypted."`
 
-	CommitInterval  time.Duration `group:"Transactions and work" split_words:"true" default:"1s" desc:"a record waits no longer for its commit"`
-	TxnRecords      int           `split_words:"true" default:"50000" desc:"records of a transaction in catch-up"`
-	TxnBytes        Bytes         `split_words:"true" default:"64MiB" desc:"bytes of a transaction at most, and so of the memory of a lease"`
-	BundleBytes     Bytes         `split_words:"true" default:"8MiB" desc:"small finished segments are delivered together, in transactions of so many bytes of the feed at most, and so much is read ahead; 0: each by itself"`
-	BundleReaders   int           `split_words:"true" default:"16" desc:"how many small finished segments are listed ahead"`
-	TxnTimeout      time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when a broker ends the transaction of an instance that is gone for good"`
-	SessionTimeout  time.Duration `split_words:"true" default:"10s" desc:"an instance that is silent for so long loses its leases"`
-	ShutdownTimeout time.Duration `split_words:"true" default:"10s" desc:"how long a stop may take to commit"`
+	LogFormat string `group:"Log" split_words:"true" default:"auto" oneof:"auto text json" desc:"text, json, or auto: text on a terminal, otherwise json."`
+	LogLevel  string `split_words:"true" default:"info" oneof:"debug info warn error" desc:"debug, info, warn or error."`
 
-	HTTPAddr        string        `group:"Running it" split_words:"true" default:":8080" desc:"where /healthz, /readyz, /metrics, /status and the status page are: [host]:port, or off"`
-	HTTPHosts       List          `split_words:"true" desc:"host names by which the status page, /status and /metrics may be asked for, comma separated, besides IP addresses and names without a dot; * allows any name, and with it that of an attacker's page (DNS rebinding)"`
-	HTTPToken       Secret        `split_words:"true" desc:"token that requests must bear, as Authorization: Bearer, or as the password of basic authentication; /healthz and /readyz stay open. A file is read again for every request"`
-	HTTPCertFile    string        `split_words:"true" desc:"certificate of the HTTP server, PEM; it and its key are read for every connection"`
-	HTTPKeyFile     string        `split_words:"true" desc:"its key, PEM, not encrypted"`
-	MemoryLimit     Bytes         `split_words:"true" desc:"memory of the process, such as 256MiB: the engine holds fewer records and collects garbage more often near it (default: GOMEMLIMIT, or nine tenths of what the container may have; without either no limit)"`
-	WatchdogTimeout time.Duration `split_words:"true" default:"2m" desc:"an instance is unready when one of its leases has had work for so long without a commit, or can't look for more"`
+	Tuning Tuning `ignored:"true"`
 
-	LogFormat      string        `group:"Log" split_words:"true" default:"auto" desc:"auto (text on a terminal, else json), text, json"`
-	LogLevel       string        `split_words:"true" default:"info" desc:"debug, info, warn, error"`
-	LogRepeat      time.Duration `split_words:"true" default:"1m" desc:"a warning or error that repeats is logged once in so long, with how often it was; 0: each time"`
-	ReportInterval time.Duration `split_words:"true" default:"30s" desc:"time between progress lines in the log while events flow"`
-
-	files   map[int]string // of secrets, by index of their field
-	origins map[int]string // where a value comes from, by index of its field; none: the default
+	files   map[string]string // of secrets, by name of the setting
+	origins map[string]string // where a value comes from, by name of the setting; none: the default
+	places  map[string]string // in the settings file, such as bridge.yaml:3, by name of the setting
 }
 
-// DeadLetterTopic is where ON_ERROR=dead_letter sends what can't become a record.
-func (c *Config) DeadLetterTopic() string { return c.Name + ".dlq" }
+// Tuning are bounds that users need not know. Only tests change them, by BRIDGE_DEBUG=txn_records=5000,read_size=64KiB.
+type Tuning struct {
+	TxnRecords      int           `split_words:"true" default:"50000" min:"1"` // of a transaction
+	BundleReaders   int           `split_words:"true" default:"16" min:"1"`    // small finished segments listed ahead
+	BundleBytes     Bytes         `split_words:"true" default:"8MiB"`          // of small finished segments in one transaction; 0: each by itself
+	ReadSize        Bytes         `split_words:"true" default:"4MiB" min:"4KiB" max:"1GiB"`
+	QuietInterval   time.Duration `split_words:"true" min:"0s"`                  // 0: by POLL_INTERVAL
+	ShutdownTimeout time.Duration `split_words:"true" default:"10s" min:"0s"`    // for the commit at a stop
+	WatchdogTimeout time.Duration `split_words:"true" default:"2m" min:"1s"`     // without a commit a busy lease is stuck
+	LogRepeat       time.Duration `split_words:"true" default:"1m" min:"0s"`     // between repeats of one warning; 0: each is logged
+	ReportInterval  time.Duration `split_words:"true" default:"30s" min:"100ms"` // between progress lines in the log
+}
+
+// storageShare is the part of a storage request's time that NETWORK_TIMEOUT is: it carries more than the others.
+const storageShare = 3
+
+// StorageTimeout returns how long one request to the storage service may take.
+func (c *Config) StorageTimeout() time.Duration { return storageShare * c.NetworkTimeout }
+
+// quietPolls is how many polls of an open segment there are for a listing of its shards after its hour has passed.
+const quietPolls = 20
+
+// QuietInterval returns how often to list the shards of an open segment after its hour has passed.
+func (c *Config) QuietInterval() time.Duration {
+	return cmp.Or(c.Tuning.QuietInterval, quietPolls*c.PollInterval)
+}
+
+// Registry reports whether records need schemas.
+func (c *Config) Registry() bool { return c.Format == "avro" || c.KeyFormat == "avro" }

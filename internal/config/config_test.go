@@ -3,7 +3,6 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -40,14 +39,14 @@ func TestDefaults(t *testing.T) {
 // Every problem is told at once, by the name of its variable, and no value that may be a secret is shown.
 func TestAllProblemsAtOnce(t *testing.T) {
 	set(t, map[string]string{
-		"BRIDGE_KAFKA_BROKERS": " ", "BRIDGE_COMMIT_INTERVAL": "soon", "BRIDGE_TXN_RECORDS": "many", "BRIDGE_TXN_BYTES": "-1MiB", "BRIDGE_UPDATED": "perhaps",
+		"BRIDGE_KAFKA_BROKERS": " ", "BRIDGE_COMMIT_INTERVAL": "soon", "BRIDGE_TOPIC_LIMIT": "many", "BRIDGE_TXN_BYTES": "-1MiB", "BRIDGE_TOPIC_SHARED": "perhaps",
 		"BRIDGE_DELIVERY": "twice", "BRIDGE_TOPIK": "x", "BRIDGE_NAME": "a/b", "BRIDGE_SOURCE_KEY": "hunter2", "BRIDGE_SOURCE_KEY_FILE": "/hunter2",
 	})
 	_, err := Load(true)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, name := range []string{"SOURCE_URL", "KAFKA_BROKERS", "COMMIT_INTERVAL", "TXN_RECORDS", "TXN_BYTES", "UPDATED", "DELIVERY", "TOPIK", "NAME", "SOURCE_KEY"} {
+	for _, name := range []string{"SOURCE_URL", "KAFKA_BROKERS", "COMMIT_INTERVAL", "TOPIC_LIMIT", "TXN_BYTES", "TOPIC_SHARED", "DELIVERY", "TOPIK", "NAME", "SOURCE_KEY"} {
 		if !strings.Contains(err.Error(), "BRIDGE_"+name) {
 			t.Errorf("%s is not told", name)
 		}
@@ -81,17 +80,22 @@ func TestSecretFile(t *testing.T) {
 
 // The reference names variables as envconfig reads them.
 func TestReferenceNames(t *testing.T) {
-	for _, s := range describe(reflect.TypeFor[Config]()) {
+	for _, s := range table {
 		if s.desc == "" {
 			t.Errorf("%s has no description", s.name)
 		}
+		for _, value := range s.oneOf {
+			if !strings.Contains(s.desc, value) {
+				t.Errorf("the description of %s does not name %s", s.name, value)
+			}
+		}
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_SOURCE_SAS": "sig", "BRIDGE_KEY_IN_VALUE": "false", "BRIDGE_READ_SIZE": "1MiB"})
+	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_SOURCE_SAS": "sig", "BRIDGE_TOPIC_SHARED": "true", "BRIDGE_TXN_BYTES": "1MiB"})
 	c, err := Load(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.SourceSAS != "sig" || c.KeyInValue == nil || *c.KeyInValue || c.ReadSize != 1<<20 {
+	if c.SourceSAS != "sig" || !c.TopicShared || c.TxnBytes != 1<<20 {
 		t.Errorf("%+v", c)
 	}
 }
@@ -111,14 +115,15 @@ func TestLists(t *testing.T) {
 // What selects nothing is refused; a type that this version does not know is not.
 func TestFilterProblems(t *testing.T) {
 	for _, tc := range []struct{ name, value, problem string }{
-		{"BLOB_TYPES", "BlockBlob,Block", "want one of"},
+		{"BLOB_TYPES", "BlockBlob,Block", "want one or more of"},
 		{"BLOB_TYPES", "BlockBlob,PageBlob,AppendBlob", ""},
 		{"EVENT_TYPES", "BlobCraeted", "did you mean BlobCreated?"},
 		{"EVENT_TYPES", "BLOBDELETED", "did you mean BlobDeleted?"},
-		{"EXCLUDE_EVENT_TYPES", "BlobTierChanged,Microsoft.Storage.BlobDeleted", "did you mean BlobDeleted?"},
+		{"EVENT_TYPES", "!BlobTierChanged,!Microsoft.Storage.BlobDeleted", "did you mean BlobDeleted?"},
+		{"SUFFIXES", "!", "want an item after !"},
+		{"OPTIONS", "updated,before", "want one or more of updated"},
+		{"OPTIONS", "none,updated", "want none alone"},
 		{"EVENT_TYPES", "BlobCreated,AppendBlobDataUpdated,BlobLastAccessTimeUpdated,BlobRenamed,ContainerCreated,ContainerDeleted,ContainerPropertiesUpdated", ""},
-		{"START", "yesterday", "neither a time"},
-		{"END_TIME", "tomorrow", "neither a time"},
 		{"SOURCE_URL", "file://feed", "absolute path"},
 		{"SOURCE_SAS", "sig", "SOURCE_AUTH=sas"},
 		{"SOURCE_AUTH", "shared_key", "required for SOURCE_AUTH=shared_key"},

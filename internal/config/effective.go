@@ -2,8 +2,12 @@ package config
 
 import (
 	"fmt"
-	"reflect"
+	"io"
+	"regexp"
+	"slices"
 	"strings"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // Effective is a setting as it is in force.
@@ -15,36 +19,85 @@ type Effective struct {
 
 // Effective returns all settings, in the order of the reference.
 func (c *Config) Effective() (all []Effective) {
-	for _, s := range describe(reflect.TypeFor[Config]()) {
-		e := Effective{Name: s.name, From: c.origins[s.field]}
-		switch v := reflect.ValueOf(c).Elem().Field(s.field).Interface().(type) {
-		case List:
-			shown := make([]string, len(v))
-			for i, item := range v {
-				shown[i] = redact(s.name, item)
-			}
-			e.Value = strings.Join(shown, ",")
-		case *bool: // nil: it depends on others
-			if v != nil {
-				e.Value = fmt.Sprint(*v)
-			}
-		default:
-			e.Value = redact(s.name, fmt.Sprint(v)) // a Secret masks itself
-		}
-		if e.From == "" {
-			e.From = "default"
-		}
-		all = append(all, e)
+	for _, s := range table {
+		all = append(all, Effective{variable(s.name), strings.Join(c.shown(s), ","), c.From(s.name)})
 	}
 	return all
 }
 
-// SecretNames returns the names of the settings that are never shown.
-func SecretNames() (names []string) {
-	for _, s := range describe(reflect.TypeFor[Config]()) {
-		if s.typ == reflect.TypeFor[Secret]() {
-			names = append(names, s.name)
-		}
+// shown returns the value of a setting, the items of a list by themselves, without secrets.
+func (c *Config) shown(s setting) (items []string) {
+	list, ok := s.of(c).Interface().(List)
+	if !ok {
+		list = List{fmt.Sprint(s.of(c).Interface())} // a Secret masks itself
 	}
-	return names
+	for _, item := range list {
+		items = append(items, redact(s.name, item))
+	}
+	return items
+}
+
+// YAML writes a settings file that has the same effect: what is set, and the defaults as comments. A secret is not
+// shown: if it came from a file, its path is.
+func (c *Config) YAML(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings of the bridge: bridge run --config <this file>. The environment wins over it.\n")
+	groups := map[string]string{}
+	for _, s := range table {
+		first, rest, _ := strings.Cut(strings.ToLower(s.name), "_")
+		if !slices.Contains(grouped, first) {
+			b.WriteString(c.line(s, strings.ToLower(s.name)))
+			continue
+		}
+		groups[first] += "  " + c.line(s, rest)
+	}
+	for _, first := range grouped {
+		head := first + ":\n"
+		if !live.MatchString(groups[first]) {
+			head = "# " + head // a group with nothing in it would be null
+		}
+		b.WriteString("\n" + head + groups[first])
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// grouped are the words by which YAML groups settings. None is a setting by itself.
+var grouped = []string{"source", "kafka", "registry", "http", "log"}
+
+// live matches a line that is no comment.
+var live = regexp.MustCompile(`(?m)^\s+[^\s#]`)
+
+// line returns the line of a setting under that name.
+func (c *Config) line(s setting, name string) string {
+	items, from, comment := c.shown(s), c.From(s.name), ""
+	switch {
+	case c.files[s.name] != "":
+		name, items = name+"_file", []string{c.files[s.name]}
+	case s.secret() && from != "default":
+		name, items, comment = name+"_file", []string{"/path/of/the/secret"}, "# "
+	case from == "default", strings.HasPrefix(from, "preset "), strings.Contains(strings.Join(items, ""), hidden):
+		comment = "# "
+	}
+	text, err := yaml.Marshal(map[string]any{name: value(items)})
+	if err != nil {
+		panic(fmt.Sprintf("writing %s as YAML: %v", name, err)) // a text or texts
+	}
+	return comment + string(text)
+}
+
+// value returns what stands behind a name: a flow list of several items, so that a line holds it.
+func value(items []string) any {
+	list := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+	for _, item := range items {
+		n := &yaml.Node{Kind: yaml.ScalarNode, Value: item}
+		if n.ShortTag() == "!!null" || strings.ContainsAny(item, "\r\n") {
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		list.Content = append(list.Content, n)
+	}
+	if len(items) == 1 {
+		return list.Content[0]
+	}
+	return list
 }

@@ -1,159 +1,174 @@
 package config
 
 import (
-	"errors"
-	"fmt"
-	"maps"
 	"os"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/kelseyhightower/envconfig"
 )
 
-// Load reads the settings from the environment and returns every problem at once, joined; with problems, the settings are
-// only good to be shown. Values are not repeated in
-// problems: they may be secrets. Without kafka, brokers need not be named: for verbs that only look at the feed.
+// Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only. Values are not repeated in problems: they may be secrets. Without kafka, brokers need not be named: for verbs
+// that only look at the feed.
 func Load(kafka bool) (*Config, error) { return load(true, kafka) }
 
 // LoadKafka is Load for verbs that only look at what is in Kafka: the feed need not be named.
 func LoadKafka() (*Config, error) { return load(false, true) }
 
-// With returns the settings with changes, and every problem of that, joined.
+// With returns the settings with changes, and every problem of them, joined.
 func (c *Config) With(change func(*Config)) (*Config, error) {
 	fresh := *c
 	change(&fresh)
-	return &fresh, errors.Join(fresh.validate(true, true)...)
+	p := &problems{config: &fresh}
+	fresh.validate(p, true, true)
+	return &fresh, p.joined()
 }
 
 func load(feed, kafka bool) (*Config, error) {
-	var c Config
-	files, origins, problems := readFiles()
-	// envconfig stops at the first value it can't parse. Such a variable is noted, taken out of the environment, which
-	// gives it its default, and reading starts again.
-	for {
-		err := envconfig.Process(Prefix, &c)
-		var parse *envconfig.ParseError
-		if !errors.As(err, &parse) {
-			if err != nil {
-				problems = append(problems, err)
-			}
-			break
-		}
-		problems = append(problems, fmt.Errorf("%s: %s", parse.KeyName, wants(parse.TypeName, parse.Err)))
-		if err := os.Unsetenv(parse.KeyName); err != nil {
-			return nil, err
-		}
+	c := &Config{files: map[string]string{}, origins: map[string]string{}, places: map[string]string{}}
+	p := &problems{config: c}
+	var env overlay
+	defer env.restore()
+	c.unknown(p)
+	c.readEnvironment()
+	c.readFile(&env, p)
+	c.readSecrets(&env, p)
+	c.tune(&env, p)
+	if err := env.process(Prefix, c, func(variable, problem string) {
+		p.add(strings.TrimPrefix(variable, Prefix+"_"), "%s", problem)
+	}); err != nil {
+		p.all = append(p.all, err)
 	}
-	for _, s := range describe(reflect.TypeFor[Config]()) {
-		if files[s.field] == "" {
-			continue
-		}
-		if err := os.Unsetenv(s.name); err != nil { // it is not set twice
-			return nil, err
-		}
-	}
-	c.files, c.origins = files, origins
 	c.preset()
-	problems = append(problems, unknown(&c)...)
-	problems = append(problems, c.validate(feed, kafka)...)
-	return &c, errors.Join(problems...)
+	c.validate(p, feed, kafka)
+	return c, p.joined()
+}
+
+// From returns where the value of the setting of that name comes from: default, environment, file <path> or preset
+// <name>.
+func (c *Config) From(name string) string {
+	if from := c.origins[name]; from != "" {
+		return from
+	}
+	return "default"
 }
 
 // Reread returns the settings with the secrets that files hold read again: they may have been replaced since.
 func (c *Config) Reread() (*Config, error) {
 	fresh := *c
-	for field, name := range c.files {
-		text, err := readSecret(name)
+	for name, file := range c.files {
+		text, err := readSecret(file)
 		if err != nil {
 			return nil, err
 		}
-		reflect.ValueOf(&fresh).Elem().Field(field).SetString(text)
+		s, _ := find(table, name)
+		s.of(&fresh).SetString(text)
 	}
 	return &fresh, nil
 }
 
-func readSecret(name string) (string, error) {
-	text, err := os.ReadFile(name)
+func readSecret(file string) (string, error) {
+	text, err := os.ReadFile(file)
 	return strings.TrimSpace(string(text)), err
 }
 
-func wants(typ string, err error) string {
-	switch typ {
-	case "time.Duration":
-		return "want a duration such as 500ms, 10s or 15m"
-	case "bool", "*bool":
-		return "want true or false"
-	case "int", "int16", "int32":
-		return "want a whole number"
-	}
-	return err.Error()
-}
-
-// fromFile reports whether a file may hold a setting of this type.
-func fromFile(typ reflect.Type) bool {
-	return typ == reflect.TypeFor[Secret]() || typ == reflect.TypeFor[Text]()
-}
-
-// readFiles sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every X that may come from one, and returns these names, and for
-// every setting that is set where it comes from.
-func readFiles() (files, origins map[int]string, problems []error) {
-	files, origins = map[int]string{}, map[int]string{}
-	for _, setting := range describe(reflect.TypeFor[Config]()) {
-		name := setting.name
-		if os.Getenv(name) != "" {
-			origins[setting.field] = "environment"
+// readEnvironment notes which settings the environment has, by themselves or by the name of a file.
+func (c *Config) readEnvironment() {
+	for _, s := range table {
+		if os.Getenv(variable(s.name)) != "" || s.fromFile() && os.Getenv(variable(s.name)+"_FILE") != "" {
+			c.origins[s.name] = "environment"
 		}
-		file := os.Getenv(name + "_FILE")
-		if !fromFile(setting.typ) || file == "" {
+	}
+}
+
+// readSecrets sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every X that may come from one.
+func (c *Config) readSecrets(env *overlay, p *problems) {
+	for _, s := range table {
+		file := os.Getenv(variable(s.name) + "_FILE")
+		if !s.fromFile() || file == "" {
 			continue
 		}
-		if os.Getenv(name) != "" {
-			problems = append(problems, fmt.Errorf("%s and %s_FILE are both set: keep one", name, name))
+		if os.Getenv(variable(s.name)) != "" {
+			p.add(s.name, "set together with %s_FILE: keep one of them", variable(s.name))
 			continue
 		}
 		text, err := readSecret(file)
 		if err == nil {
-			err = os.Setenv(name, text)
+			err = env.set(variable(s.name), text)
 		}
 		if err != nil {
-			problems = append(problems, fmt.Errorf("%s_FILE: %w", name, err))
+			p.add(s.name+"_FILE", "%w", err)
 		}
-		files[setting.field], origins[setting.field] = file, "file "+file
+		c.files[s.name], c.origins[s.name] = file, "file "+file
 	}
-	return files, origins, problems
 }
 
-// unknown finds misspelt variables.
-func unknown(c *Config) (problems []error) {
-	known := variables(reflect.TypeOf(*c))
-	for _, entry := range os.Environ() {
-		name, _, _ := strings.Cut(entry, "=")
-		if !strings.HasPrefix(name, Prefix+"_") {
-			continue
+// tune reads BRIDGE_DEBUG, a list of name=value.
+func (c *Config) tune(env *overlay, p *problems) {
+	var items List
+	_ = items.Decode(os.Getenv(variable(debug))) // a list takes any text
+	for _, item := range items {
+		name, value, _ := strings.Cut(item, "=")
+		name = strings.ToUpper(name)
+		if _, ok := find(tuning, name); !ok {
+			p.add(debug, "unknown name %q; want name=value pairs with the names of config.Tuning", strings.ToLower(name))
+		} else if err := env.set(variable(debug)+"_"+name, value); err != nil {
+			p.add(debug, "%w", err)
 		}
-		if _, ok := known[name]; ok {
-			continue
-		}
-		if fromFile(known[strings.TrimSuffix(name, "_FILE")]) {
-			continue
-		}
-		hint := "see bridge run --help"
-		if near := nearest(name, slices.Collect(maps.Keys(known)), 3); near != "" {
-			hint = "did you mean " + near + "?"
-		}
-		problems = append(problems, fmt.Errorf("%s: no such setting; %s", name, hint))
 	}
-	slices.SortFunc(problems, func(a, b error) int { return strings.Compare(a.Error(), b.Error()) })
-	return problems
+	if err := env.process(variable(debug), &c.Tuning, func(variable, problem string) {
+		p.add(debug, "%s: %s", strings.ToLower(strings.TrimPrefix(variable, Prefix+"_"+debug+"_")), problem)
+	}); err != nil {
+		p.all = append(p.all, err)
+	}
+	for _, s := range tuning {
+		s.checkBounds(&c.Tuning, func(problem string) { p.add(debug, "%s: %s", strings.ToLower(s.name), problem) })
+	}
 }
 
-// variables maps the name of each environment variable to the type of its field.
-func variables(t reflect.Type) map[string]reflect.Type {
-	names := map[string]reflect.Type{}
-	for _, s := range describe(t) {
-		names[s.name] = s.typ
+// UseFile makes path the settings file, as BRIDGE_CONFIG does.
+func UseFile(path string) error { return os.Setenv(variable(file), path) }
+
+// Variables that are no settings.
+const (
+	file  = "CONFIG" // path of the settings file
+	debug = "DEBUG"
+)
+
+// unknown reports variables that are no settings: misspelt ones, and those of former versions.
+func (c *Config) unknown(p *problems) {
+	entries := os.Environ()
+	slices.Sort(entries)
+	for _, entry := range entries {
+		name, value, _ := strings.Cut(entry, "=")
+		name, ours := strings.CutPrefix(name, Prefix+"_")
+		if !ours || name == file || name == debug {
+			continue
+		}
+		if problem := misnamed(name, value, variable); problem != "" {
+			p.add(name, "%s", problem)
+		}
 	}
-	return names
+}
+
+// misnamed returns what is wrong with the name of a setting; "" if it is one. Spell writes the name of another one.
+func misnamed(name, value string, spell func(string) string) string {
+	if _, ok := find(table, name); ok {
+		return ""
+	}
+	if s, ok := find(table, strings.TrimSuffix(name, "_FILE")); ok && s.fromFile() {
+		return ""
+	}
+	if advice, former := formerNames[name]; former {
+		if value == "" {
+			return "" // as templates of deployments write what is not used
+		}
+		return advice
+	}
+	var names []string
+	for _, s := range table {
+		names = append(names, s.name)
+	}
+	if near := nearest(name, names, 3); near != "" {
+		return "unknown setting; did you mean " + spell(near) + "?"
+	}
+	return "unknown setting; see bridge run --help"
 }

@@ -3,10 +3,9 @@ package config
 import (
 	"net"
 	"reflect"
-	"strings"
 )
 
-// preset gives settings that were not set the values that a service needs.
+// preset gives settings that are not set the values that a service needs.
 func (c *Config) preset() {
 	switch c.KafkaPreset {
 	case "event_hubs":
@@ -35,18 +34,11 @@ func (c *Config) preset() {
 	}
 }
 
-// presume sets a setting that nobody has set.
+// presume sets a setting that is not set.
 func (c *Config) presume(name string, value any) {
-	for _, s := range describe(reflect.TypeFor[Config]()) {
-		if s.name == Prefix+"_"+name && c.origins[s.field] == "" {
-			f := reflect.ValueOf(c).Elem().Field(s.field)
-			f.Set(reflect.ValueOf(value).Convert(f.Type()))
-			c.origins[s.field] = "preset " + c.KafkaPreset
-		}
+	if s, ok := find(table, name); ok && c.origins[name] == "" {
+		f := s.of(c)
+		f.Set(reflect.ValueOf(value).Convert(f.Type()))
+		c.origins[name] = "preset " + c.KafkaPreset
 	}
 }
-
-// presets are the values of KAFKA_PRESET.
-var presets = []string{"", "event_hubs", "confluent_cloud"}
-
-func presetNames() string { return strings.Join(presets[1:], ", ") }

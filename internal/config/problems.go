@@ -1,30 +1,31 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 )
 
-// problems are what is wrong with the settings, each by the name of its own.
-type problems []error
+// problems are what is wrong with the settings, all of it, each by the name of its setting.
+type problems struct {
+	config *Config
+	all    []error
+}
 
 func (p *problems) add(name, format string, args ...any) {
-	*p = append(*p, fmt.Errorf(Prefix+"_"+name+": "+format, args...))
+	p.all = append(p.all, p.config.Problem(name, format, args...))
 }
 
-func (p *problems) oneOf(name, have string, want ...string) {
-	if !slices.Contains(want, have) {
-		p.add(name, "want one of %s", strings.Join(want, ", "))
+// Problem returns an error about the setting of that name, with the place in the settings file if it stands there.
+func (c *Config) Problem(name, format string, args ...any) error {
+	label := variable(name)
+	if place := c.places[name]; place != "" {
+		label += " (" + place + ")"
 	}
+	return fmt.Errorf(label+": "+format, args...)
 }
 
-func (p *problems) atLeast(name string, have, least time.Duration) {
-	if have < least {
-		p.add(name, "want at least %s", least)
-	}
-}
+func (p *problems) joined() error { return errors.Join(p.all...) }
 
 // required adds the settings that are empty: pairs of name and value. Because says what needs them.
 func (p *problems) required(because string, pairs ...string) {
@@ -35,7 +36,7 @@ func (p *problems) required(because string, pairs ...string) {
 	}
 }
 
-// idle adds the settings that are not empty, and have no effect without another: somebody believes they have.
+// idle adds the settings that are not empty, but have no effect without another one.
 func (p *problems) idle(without string, pairs ...string) {
 	for pair := range slices.Chunk(pairs, 2) {
 		if pair[1] != "" {

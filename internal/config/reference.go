@@ -3,81 +3,56 @@ package config
 import (
 	"fmt"
 	"io"
-	"reflect"
-	"regexp"
 	"strings"
 	"text/tabwriter"
 )
 
-type setting struct {
-	name, def, desc string
-	group           string // of the settings from here on, "" for that of the one before
-	typ             reflect.Type
-	field           int // its index
-}
-
-var (
-	words = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	runs  = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
-)
-
-// describe reads the struct's tags, in the order of the fields, with the names that envconfig gives them.
-func describe(t reflect.Type) (settings []setting) {
-	for f := range t.Fields() {
-		if !f.IsExported() {
-			continue
-		}
-		name := f.Tag.Get("envconfig")
-		if name == "" {
-			name = f.Name
-			if f.Tag.Get("split_words") == "true" {
-				name = words.ReplaceAllString(runs.ReplaceAllString(name, "${1}_${2}"), "${1}_${2}")
-			}
-		}
-		settings = append(settings, setting{
-			name: Prefix + "_" + strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"), group: f.Tag.Get("group"), typ: f.Type, field: f.Index[0],
-		})
-	}
-	return settings
-}
-
-// Default returns the default of the setting of that name, without the prefix.
-func Default(name string) string {
-	for _, s := range describe(reflect.TypeFor[Config]()) {
-		if s.name == Prefix+"_"+name {
-			return s.def
-		}
-	}
-	return ""
-}
-
 // Usage writes the settings for a terminal.
 func Usage(w io.Writer) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, s := range describe(reflect.TypeFor[Config]()) {
+	for _, s := range table {
 		if s.group != "" {
 			fmt.Fprintf(tw, "\n%s\n", s.group)
 		}
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", s.name, s.def, s.desc)
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", variable(s.name), s.def, s.desc)
 	}
-	fmt.Fprint(tw, "\nTraces are off unless the standard OTEL_* variables ask for them: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
+	fmt.Fprint(tw, "\nThe standard OTEL_* variables turn traces on: OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
 	return tw.Flush()
 }
+
+const preamble = `# Configuration
+
+Settings are environment variables, or entries of a YAML file: ` + "`bridge run --config bridge.yaml`" + `, or ` + "`BRIDGE_CONFIG=bridge.yaml`" + `.
+The environment wins over the file. ` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
+
+` + "```yaml" + `
+name: photos
+source:
+  url: https://myaccount.blob.core.windows.net   # the same as source_url, outside of a group
+  auth: managed_identity
+kafka:
+  brokers: [kafka-0:9093, kafka-1:9093]
+  sasl_password_file: /etc/bridge/password
+` + "```" + `
+
+Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; words of a name can be grouped. Unknown names are errors.
+A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
+In variables, commas separate the items of a list; spaces around items do not count.
+The program reports every problem at once, and then exits with 2.
+Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces). ` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as
+` + "`GOMEMLIMIT=256MiB`" + `: the bridge then holds fewer records and collects garbage more often. Default: nine tenths of the container's memory.
+
+*frozen*: cannot change while records exist. The bridge then does not start, and says what to do.
+
+Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required. Made from the source by ` + "`make docs`" + `.
+`
 
 // Markdown writes docs/configuration.md.
 func Markdown(w io.Writer) error {
 	var b strings.Builder
-	b.WriteString(`# Configuration
-
-All settings are environment variables. A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
-Every problem is reported at once; the program then ends with exit code 2. Lists are separated by commas; spaces around items do not count. Made from the source by ` + "`make docs`" + `.
-Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
-
-*frozen*: can't change while records exist; the bridge refuses to start and says what to do.
-
-Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required.
-`)
-	for _, s := range describe(reflect.TypeFor[Config]()) {
+	b.WriteString(preamble)
+	escaped := strings.NewReplacer("|", `\|`, "<", `\<`) // a table's column, a tag
+	for _, s := range table {
 		if s.group != "" {
 			fmt.Fprintf(&b, "\n## %s\n\n| setting | default | meaning |\n|---|---|---|\n", s.group)
 		}
@@ -85,7 +60,7 @@ Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required.
 		if s.def != "" {
 			def = "`" + s.def + "`"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", s.name, def, strings.ReplaceAll(s.desc, "|", "\\|"))
+		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", variable(s.name), def, escaped.Replace(s.desc))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

@@ -3,10 +3,9 @@ package config
 import (
 	"net"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
-
-	"blobfeed/internal/kafka"
 )
 
 // entra are the values of KAFKA_SASL_TOKENS by which tokens come from Entra ID.
@@ -15,7 +14,7 @@ var entra = []string{"default", "workload_identity", "managed_identity", "client
 // EntraTokens reports whether the tokens for Kafka come from Entra ID.
 func (c *Config) EntraTokens() bool { return slices.Contains(entra, c.KafkaSASLTokens) }
 
-// validateSecurity checks how we get into Kafka, and that credentials for the registry stay private.
+// validateSecurity checks the access to Kafka, and that credentials for the registry stay private.
 func (c *Config) validateSecurity(p *problems) {
 	for _, host := range c.clearRegistries() {
 		if !local(host) {
@@ -29,47 +28,54 @@ func (c *Config) validateSecurity(p *problems) {
 	if (c.KafkaTLSCertFile == "") != (c.KafkaTLSKeyFile == "") {
 		p.add("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
 	}
-	if t := (kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}); c.KafkaTLSEnabled && (t.CertFile == "") == (t.KeyFile == "") {
-		if _, err := t.Config(); err != nil {
-			p.add("KAFKA_TLS_ENABLED", "%w", err)
-		}
-	}
-	password := []string{"KAFKA_SASL_USERNAME", string(c.KafkaSASLUsername), "KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
+	password := []string{"KAFKA_SASL_USERNAME", string(c.KafkaSASLUsername),
+		"KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
 	switch c.KafkaSASLMechanism {
 	case "":
-		p.idle("KAFKA_SASL_MECHANISM", append(password, "KAFKA_SASL_TOKEN_URL", c.KafkaSASLTokenURL, "KAFKA_SASL_TOKEN_FILE", c.KafkaSASLTokenFile,
-			"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID, "KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret), "KAFKA_SASL_TENANT", c.KafkaSASLTenant,
-			"KAFKA_SASL_SCOPE", c.KafkaSASLScope, "KAFKA_SASL_EXTENSIONS", strings.Join(c.KafkaSASLExtensions, ","))...)
+		p.idle("KAFKA_SASL_MECHANISM", append(password,
+			"KAFKA_SASL_TOKENS", c.KafkaSASLTokens, "KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
+			"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret), "KAFKA_SASL_SCOPE", c.KafkaSASLScope,
+			"KAFKA_SASL_EXTENSIONS", strings.Join(c.KafkaSASLExtensions, ","))...)
 	case "OAUTHBEARER":
 		c.validateTokens(p)
-	default:
-		if !slices.Contains(kafka.Mechanisms, c.KafkaSASLMechanism) {
-			p.add("KAFKA_SASL_MECHANISM", "want one of %s", strings.Join(kafka.Mechanisms, ", "))
-			return
-		}
+	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
 		p.required("KAFKA_SASL_MECHANISM="+c.KafkaSASLMechanism, password...)
 	}
 }
 
+// TokenFile returns the file with the token for Kafka; "" if tokens come from elsewhere.
+func (c *Config) TokenFile() string {
+	path, ok := strings.CutPrefix(c.KafkaSASLTokens, "file://")
+	if !ok {
+		return ""
+	}
+	return path
+}
+
 func (c *Config) validateTokens(p *problems) {
-	from := "KAFKA_SASL_TOKENS=" + c.KafkaSASLTokens
-	client := []string{"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID, "KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret)}
-	switch {
-	case c.KafkaSASLTokens == "client_credentials":
-		p.required(from, append(client, "KAFKA_SASL_TOKEN_URL", c.KafkaSASLTokenURL)...)
-		// The secret is in the request.
-		if u, err := url.Parse(c.KafkaSASLTokenURL); c.KafkaSASLTokenURL != "" && (err != nil || u.Scheme != "https" && !local(u.Hostname()) || u.User != nil) {
-			p.add("KAFKA_SASL_TOKEN_URL", "want an https URL, without a user")
-		}
-	case c.KafkaSASLTokens == "file":
-		p.required(from, "KAFKA_SASL_TOKEN_FILE", c.KafkaSASLTokenFile)
+	credentials := []string{"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
+		"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret)}
+	u, err := url.Parse(c.KafkaSASLTokens)
+	switch from := "KAFKA_SASL_TOKENS=" + c.KafkaSASLTokens; {
+	case c.KafkaSASLTokens == "":
+		p.required("KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKENS", "")
 	case c.EntraTokens():
 		p.required(from, "KAFKA_SASL_SCOPE", c.KafkaSASLScope)
 		if c.KafkaSASLTokens == "client_secret" {
-			p.required(from, append(client, "KAFKA_SASL_TENANT", c.KafkaSASLTenant)...)
+			credentials[1] = c.KafkaIdentity().ClientID
+			p.required(from, credentials...)
+			if c.Identity().Tenant == "" {
+				p.add("KAFKA_SASL_TOKENS", "client_secret needs the variable %s", tenant)
+			}
 		}
+	case err == nil && u.Scheme == "file" && u.Host == "" && filepath.IsAbs(u.Path):
+	// The secret is in the request.
+	case err == nil && u.Host != "" && u.User == nil &&
+		(u.Scheme == "https" || u.Scheme == "http" && local(u.Hostname())):
+		p.required("the OAuth server of KAFKA_SASL_TOKENS", credentials...)
 	default:
-		p.oneOf("KAFKA_SASL_TOKENS", c.KafkaSASLTokens, append([]string{"client_credentials", "file"}, entra...)...)
+		p.add("KAFKA_SASL_TOKENS", "want https://<token endpoint> without a user, file:///<absolute path>, or one of %s",
+			strings.Join(entra, ", "))
 	}
 	for _, pair := range c.KafkaSASLExtensions {
 		if name, _, ok := strings.Cut(pair, "="); !ok || name == "" || name == "auth" {
@@ -84,11 +90,8 @@ func local(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Insecure says what is dangerous in how we get into Kafka, the account and the registry, although it works.
+// Insecure returns what is dangerous in the access to Kafka, the account and the registry, although it works.
 func (c *Config) Insecure() (dangers []string) {
-	if c.KafkaTLSEnabled && c.KafkaTLSInsecureSkipVerify {
-		dangers = append(dangers, "the brokers' certificates are not verified: whoever is on the way can read and change everything (BRIDGE_KAFKA_TLS_INSECURE_SKIP_VERIFY)")
-	}
 	switch remote := slices.ContainsFunc(c.KafkaBrokers, remoteBroker); {
 	case c.KafkaTLSEnabled:
 	case c.KafkaSASLMechanism == "PLAIN", c.KafkaSASLMechanism == "OAUTHBEARER":
@@ -97,7 +100,7 @@ func (c *Config) Insecure() (dangers []string) {
 		dangers = append(dangers, "Kafka is reached unencrypted: the password can be guessed from what is sent, "+
 			"and the connection taken over; set BRIDGE_KAFKA_TLS_ENABLED=true")
 	case remote:
-		dangers = append(dangers, "Kafka is reached unencrypted: whoever is on the way can read and change everything; "+
+		dangers = append(dangers, "Kafka is reached unencrypted: anybody on the network path can read and change everything; "+
 			"set BRIDGE_KAFKA_TLS_ENABLED=true")
 	}
 	if len(c.clearRegistries()) > 0 {
@@ -107,8 +110,8 @@ func (c *Config) Insecure() (dangers []string) {
 	if c.clearSignature() {
 		dangers = append(dangers, "the shared access signature is sent unencrypted: use https for the storage service")
 	}
-	if u, err := url.Parse(c.KafkaSASLTokenURL); err == nil && u.Scheme == "http" {
-		dangers = append(dangers, "the client secret is sent unencrypted: use https in BRIDGE_KAFKA_SASL_TOKEN_URL")
+	if strings.HasPrefix(c.KafkaSASLTokens, "http://") {
+		dangers = append(dangers, "the client secret is sent unencrypted: use https in BRIDGE_KAFKA_SASL_TOKENS")
 	}
 	return dangers
 }

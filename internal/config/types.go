@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Secret is text that is never shown.
+// Secret is a value that is never shown.
 type Secret string
 
 func (s Secret) String() string {
@@ -34,7 +34,7 @@ func (s *Secret) Decode(text string) error {
 	return nil
 }
 
-// Text is what may also come from a file, and is shown.
+// Text is a value that may also come from a file. Unlike a Secret, it is shown.
 type Text string
 
 // Decode is called by envconfig.
@@ -43,8 +43,32 @@ func (s *Text) Decode(text string) error {
 	return nil
 }
 
-// List is written with commas. Spaces around its items do not count, nor do empty ones: nothing in the feed would equal them.
+// List is written with commas. Spaces around its items do not count, nor do empty ones: nothing in the feed would equal
+// them.
 type List []string
+
+// not excludes an item of a list that selects events.
+const not = "!"
+
+// Included returns the items that the list selects.
+func (l List) Included() (items []string) {
+	for _, item := range l {
+		if !strings.HasPrefix(item, not) {
+			items = append(items, item)
+		}
+	}
+	return items
+}
+
+// Excluded returns the items that the list excludes.
+func (l List) Excluded() (items []string) {
+	for _, item := range l {
+		if item, ok := strings.CutPrefix(item, not); ok {
+			items = append(items, item)
+		}
+	}
+	return items
+}
 
 // Decode is called by envconfig.
 func (l *List) Decode(text string) error {

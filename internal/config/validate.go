@@ -12,16 +12,15 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"blobfeed/bridge"
-	"blobfeed/source/azure"
 )
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
 
-// validate checks what envconfig can't, and fills defaults that depend on the machine.
-func (c *Config) validate(feed, kafka bool) []error {
-	var p problems
+// validate checks what envconfig does not, and fills defaults that depend on the machine.
+func (c *Config) validate(p *problems, feed, kafka bool) {
+	for _, s := range table {
+		s.checkBounds(c, func(problem string) { p.add(s.name, "%s", problem) })
+	}
 	if feed && c.SourceURL == "" && c.SourceConnectionString == "" {
 		p.add("SOURCE_URL", "required: https://<account>.blob.core.windows.net, or file:///<directory>")
 	}
@@ -34,96 +33,28 @@ func (c *Config) validate(feed, kafka bool) []error {
 	if !topicName.MatchString(c.Name) {
 		p.add("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
 	}
-	if topics, err := c.Topics(""); err != nil {
-		p.add("TOPIC", "%w", err)
-	} else {
-		for _, own := range []string{c.Name + ".offsets", c.DeadLetterTopic()} {
-			if topics.Meets(own) {
-				p.add("TOPIC", "records could go to %s, a topic of the bridge's own: choose another TOPIC, TOPIC_PREFIX or NAME", own)
-			}
-		}
+	if len(c.Options) > 1 && slices.Contains(c.Options, "none") {
+		p.add("OPTIONS", "want none alone, or other words")
 	}
-	if n := c.LongestTopic(); n > maxTopic {
-		p.add("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic)
-	}
-	c.validateOutput(&p, feed && kafka)
-	c.validateFilter(&p)
-	c.validateSource(&p)
-	if !slices.Contains(presets, c.KafkaPreset) {
-		p.add("KAFKA_PRESET", "want one of %s", presetNames())
-	}
+	c.validateSource(p)
+	c.validateFilter(p)
 	if kafka || len(c.KafkaBrokers) > 0 {
-		c.validateSecurity(&p)
+		c.validateSecurity(p)
 	}
-	p.oneOf("KAFKA_COMPRESSION", c.KafkaCompression, "none", "snappy", "lz4", "zstd", "gzip")
-	p.oneOf("DELIVERY", c.Delivery, "exactly_once", "at_least_once")
-	p.oneOf("TOPIC_CREATE", c.TopicCreate, "explicit", "broker", "off")
-	p.oneOf("PARTITIONER", c.Partitioner, "murmur2", "fnv-1a")
-	p.oneOf("ON_ERROR", c.OnError, "fail", "dead_letter")
-	p.oneOf("ON_GAP", c.OnGap, "fail", "continue")
-	p.oneOf("LOG_FORMAT", c.LogFormat, "auto", "text", "json")
-	p.oneOf("LOG_LEVEL", c.LogLevel, "debug", "info", "warn", "error")
-	p.atLeast("POLL_INTERVAL", c.PollInterval, 10*time.Millisecond)
-	p.atLeast("QUIET_INTERVAL", c.QuietInterval, 0)
-	p.atLeast("REGISTRY_TIMEOUT", c.RegistryTimeout, 100*time.Millisecond)
-	p.atLeast("LOG_REPEAT", c.LogRepeat, 0)
-	p.atLeast("KAFKA_DIAL_TIMEOUT", c.KafkaDialTimeout, 100*time.Millisecond)
-	p.atLeast("READ_TIMEOUT", c.ReadTimeout, 100*time.Millisecond)
-	p.atLeast("COMMIT_INTERVAL", c.CommitInterval, 10*time.Millisecond)
-	p.atLeast("RESOLVED_SLACK", c.ResolvedSlack, 0)
-	p.atLeast("SESSION_TIMEOUT", c.SessionTimeout, 500*time.Millisecond)
-	p.atLeast("WATCHDOG_TIMEOUT", c.WatchdogTimeout, time.Second)
-	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
-		p.add("HTTP_ADDR", "want [host]:port, or off")
-	}
-	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
-		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")
-	}
-	if (c.HTTPCertFile == "") != (c.HTTPKeyFile == "") {
-		p.add("HTTP_CERT_FILE", "set it together with HTTP_KEY_FILE")
-	} else if c.HTTPCertFile != "" {
-		if _, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile); err != nil {
-			p.add("HTTP_CERT_FILE", "%w", err)
-		}
-	}
-	p.atLeast("SHUTDOWN_TIMEOUT", c.ShutdownTimeout, 0)
-	p.atLeast("REPORT_INTERVAL", c.ReportInterval, 100*time.Millisecond)
-	p.atLeast("TXN_TIMEOUT", c.TxnTimeout, c.CommitInterval+time.Second)
-	if c.ReadSize < 4096 || c.ReadSize > 1<<30 {
-		p.add("READ_SIZE", "want 4KiB to 1GiB")
-	}
-	if c.MemoryLimit != 0 && c.MemoryLimit < 64<<20 {
-		p.add("MEMORY_LIMIT", "want at least 64MiB")
-	}
-	if c.TxnRecords < 1 {
-		p.add("TXN_RECORDS", "want at least 1")
-	}
-	if c.BundleReaders < 1 {
-		p.add("BUNDLE_READERS", "want at least 1")
-	}
-	if c.TxnBytes < 1<<16 || c.TxnBytes > 1<<31-1 {
-		p.add("TXN_BYTES", "want 64KiB to 2GiB")
-	}
-	if c.TopicLimit < 1 || c.TopicLimit > 10_000 {
-		p.add("TOPIC_LIMIT", "want 1 to 10000")
-	}
-	if c.TopicPartitions < 1 {
-		p.add("TOPIC_PARTITIONS", "want at least 1")
-	}
-	if c.OffsetsLeases < 1 || c.OffsetsLeases > 100 {
-		p.add("OFFSETS_LEASES", "want 1 to 100")
+	c.validateRegistry(p, feed && kafka)
+	c.validateHTTP(p)
+	if least := c.CommitInterval + time.Second; c.TxnTimeout < least {
+		p.add("TXN_TIMEOUT", "want at least %s, a second more than COMMIT_INTERVAL", least)
 	}
 	if c.Instance == "" {
-		host, _ := os.Hostname() // "" is as good as any: the process id follows
+		host, _ := os.Hostname() // without a name, the process id alone
 		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
-	return p
 }
 
-// validateSource checks how we get at the feed. Where a credential is set and the way is not, the chain of default may well
+// validateSource checks the access to the feed. If a credential is set and SOURCE_AUTH is not, the default chain may
 // find some other identity.
 func (c *Config) validateSource(p *problems) {
-	p.oneOf("SOURCE_AUTH", c.SourceAuth, azure.Auths...)
 	for _, way := range [][]string{
 		{"shared_key", "SOURCE_KEY", string(c.SourceKey)},
 		{"sas", "SOURCE_SAS", string(c.SourceSAS)},
@@ -136,46 +67,78 @@ func (c *Config) validateSource(p *problems) {
 			p.idle(auth, way[1:]...)
 		}
 	}
-	if c.SourceAuth == "client_secret" {
-		p.required("SOURCE_AUTH=client_secret", "SOURCE_TENANT", c.SourceTenant, "SOURCE_CLIENT_ID", c.SourceClientID)
+	if i := c.Identity(); c.SourceAuth == "client_secret" && (i.Tenant == "" || i.ClientID == "") {
+		p.add("SOURCE_AUTH", "client_secret needs the variables %s and %s", tenant, client)
 	}
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok && !filepath.IsAbs(path) {
 		p.add("SOURCE_URL", "want file:///<absolute path>")
-	}
-	if u, err := url.Parse(c.SourceAuthority); c.SourceAuthority != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.RawQuery != "") {
-		p.add("SOURCE_AUTHORITY", "want https://<host>")
 	}
 }
 
 // eventTypes are those of the feed's schemas up to version 5. Newer ones pass.
 var eventTypes = []string{
-	"BlobCreated", "BlobDeleted", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobSnapshotCreated", "BlobAsyncOperationInitiated",
-	"RestorePointMarkerCreated", "Control",
+	"BlobCreated", "BlobDeleted", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged",
+	"BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated", "Control",
 }
 
-// validateFilter refuses what selects nothing: what is left out is not delivered later.
+// validateFilter reports lists that select nothing by mistake: events that are left out are not delivered later.
 func (c *Config) validateFilter(p *problems) {
-	if _, err := bridge.ParseStart(c.Start); err != nil {
-		p.add("START", "%w", err)
-	}
-	if c.EndTime != "" {
-		if _, err := bridge.ParseEnd(c.EndTime); err != nil {
-			p.add("END_TIME", "%w", err)
+	for name, list := range map[string]List{
+		"CONTAINERS": c.Containers, "PREFIXES": c.Prefixes, "SUFFIXES": c.Suffixes, "EVENT_TYPES": c.EventTypes,
+	} {
+		if slices.Contains(list.Excluded(), "") {
+			p.add(name, "want an item after !")
 		}
-	}
-	for _, blobType := range c.BlobTypes {
-		p.oneOf("BLOB_TYPES", blobType, "BlockBlob", "PageBlob", "AppendBlob")
 	}
 	likely := map[string]string{}
 	for _, known := range eventTypes {
 		likely[strings.ToLower(known)] = known
 	}
-	for name, list := range map[string]List{"EVENT_TYPES": c.EventTypes, "EXCLUDE_EVENT_TYPES": c.ExcludeEventTypes} {
-		for _, written := range list {
-			lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
-			if near := likely[nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
-				p.add(name, "no event has the type %s in the feed: did you mean %s?", written, near)
-			}
+	for _, written := range c.EventTypes {
+		written = strings.TrimPrefix(written, not)
+		lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
+		if near := likely[nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
+			p.add("EVENT_TYPES", "no event has the type %s in the feed: did you mean %s?", written, near)
+		}
+	}
+}
+
+func (c *Config) validateRegistry(p *problems, required bool) {
+	if required && c.Registry() && len(c.RegistryURL) == 0 {
+		p.add("REGISTRY_URL", "required for Avro, such as http://host:8081")
+	}
+	for _, text := range c.RegistryURL {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+			p.add("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
+		} else if u.User != nil || u.RawQuery != "" {
+			p.add("REGISTRY_URL", "want no user and no query, which would be shown: "+
+				"use REGISTRY_USERNAME and REGISTRY_PASSWORD, or REGISTRY_TOKEN")
+		}
+	}
+	if c.RegistryToken != "" && c.RegistryUsername != "" {
+		p.add("REGISTRY_TOKEN", "set together with REGISTRY_USERNAME: keep one of them")
+	}
+	if (c.RegistryUsername == "") != (c.RegistryPassword == "") {
+		p.add("REGISTRY_USERNAME", "set it together with REGISTRY_PASSWORD")
+	}
+	if (c.RegistryCertFile == "") != (c.RegistryKeyFile == "") {
+		p.add("REGISTRY_CERT_FILE", "set it together with REGISTRY_KEY_FILE")
+	}
+}
+
+func (c *Config) validateHTTP(p *problems) {
+	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
+		p.add("HTTP_ADDR", "want [host]:port, or off")
+	}
+	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
+		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")
+	}
+	if (c.HTTPCertFile == "") != (c.HTTPKeyFile == "") {
+		p.add("HTTP_CERT_FILE", "set it together with HTTP_KEY_FILE")
+	} else if c.HTTPCertFile != "" {
+		if _, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile); err != nil {
+			p.add("HTTP_CERT_FILE", "%w", err)
 		}
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// Append adds n events to the open segment, as whole blocks, and calls emit for each as it is made. Emit may be nil. When
-// Append returns, all of them are in the sink, but for those of late shards.
+// Append adds n events to the open segment, as whole blocks, and calls emit for each as it is made. Emit may be nil.
+// When Append returns, all of them are in the sink, but for those of late shards.
 func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 	switch {
 	case !f.open:

@@ -7,7 +7,8 @@ import (
 
 // odd are names that break readers which decode or split them.
 var odd = []string{
-	"a b & é-%d.jpg", "100%%25/x#y+z-%d", "x/blobs/y-%d", "/leading-%d", `quo"te\back-%d`, "😀/emoji-%d.png", "trailing-%d/", "?q=%d&amp;<x>",
+	"a b & é-%d.jpg", "100%%25/x#y+z-%d", "x/blobs/y-%d", "/leading-%d", `quo"te\back-%d`, "😀/emoji-%d.png",
+	"trailing-%d/", "?q=%d&amp;<x>",
 }
 
 // oddEvery is how many blobs share one odd name.

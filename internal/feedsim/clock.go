@@ -5,8 +5,8 @@ import "time"
 // ticksPerSecond: the feed's times have seven digits.
 const ticksPerSecond = int64(time.Second / 100)
 
-// clock spreads the events of a segment over its interval, in ticks. Of all events of a blob the later has the later time;
-// blobs are apart by up to jitter steps, so that the events of different blobs are not sorted.
+// clock spreads the events of a segment over its interval, in ticks. Of all events of a blob the later has the later
+// time; blobs are apart by up to jitter steps, so that the events of different blobs are not sorted.
 type clock struct {
 	step, unit int64
 	last       int64 // where steps end
@@ -22,13 +22,14 @@ func newClock(interval time.Duration, events int) clock {
 	return clock{step: step, unit: min(step/4, spread/jitter), last: step * int64(events), limit: limit}
 }
 
-// at returns when the n-th event of a segment is, if it is of the blob with this hash. Even without a step each is a tick
-// after the one before. With limit ticks left for that, all are inside the interval.
+// at returns when the n-th event of a segment is, if it is of the blob with this hash. Even without a step each is a
+// tick after the one before. With limit ticks left for that, all are inside the interval.
 func (c clock) at(n int64, hash uint32) int64 {
 	return min(n*c.step, c.last) + n + int64(hash%jitter)*c.unit
 }
 
-// live is at, for events that happen as time goes by: passed is how much of it since the segment began. What passed never falls.
+// live is at, for events that happen as time goes by: passed is how much of it since the segment began. What passed
+// never falls.
 func (c clock) live(passed, n int64, hash uint32) int64 {
 	return min(max(0, passed-int64(hash%jitter)*liveUnit), c.last) + n
 }

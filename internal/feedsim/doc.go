@@ -1,6 +1,7 @@
 // Package feedsim writes change feeds as Azure does, of any size, and tells which events a reader has to find.
 //
-// Write writes the feed of a Spec at once. A Feed is the same one step at a time, as the service writes while others read:
+// Write writes the feed of a Spec at once. A Feed is the same one step at a time, as the service writes while others
+// read:
 //
 //	Open      the next segment: its manifest says Publishing, then meta/segments.json names it
 //	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
@@ -15,11 +16,12 @@
 //   - The same Spec and the same calls give the same bytes. TornAppends changes neither bytes nor events.
 //   - In a segment a blob is in one shard; in the next segment it may be in another. No event lacks a shard.
 //   - A blob's events have rising times, sequencers and Seq. Between the blobs of a chunk neither times nor sequencers are
-//     sorted.
-//   - Event times are inside the segment's interval. Ids are unique.
-//   - Block counts and sizes are the overlong varints, and the sync marker is the constant, of real files. The schemas are
-//     those of real files, too.
-//   - Some blobs have names that break readers which decode or split them.
+
+//	  sorted.
+//	- Event times are inside the segment's interval. Ids are unique.
+//	- Block counts and sizes are the overlong varints, and the sync marker is the constant, of real files. The schemas are
+//	  those of real files, too.
+//	- Some blobs have names that break readers which decode or split them.
 //
 // Events are announced when they are made, before they are in the sink: who expects them does so before a reader can find
 // them. An event that is not in the sink because of an error was announced, too; after an error the feed is of no use.

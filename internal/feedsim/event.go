@@ -2,8 +2,8 @@ package feedsim
 
 import "encoding/hex"
 
-// event is what the encoder needs of an event. Its texts are in one array, so that an event that nobody asks about costs no
-// allocation, and one that is announced costs one.
+// event is what the encoder needs of an event. Its texts are in one array, so that an event that nobody asks about
+// costs no allocation, and one that is announced costs one.
 type event struct {
 	change change
 	blob   *blob // nil: Control

@@ -91,8 +91,8 @@ func (f *Feed) Open(ctx context.Context) error {
 	return f.begin(ctx)
 }
 
-// Next does what the service does at the hour: the next segment exists, and is named in meta/segments.json, before the one
-// before turns Finalized. In between both are Publishing.
+// Next does what the service does at the hour: the next segment exists, and is named in meta/segments.json, before the
+// one before turns Finalized. In between both are Publishing.
 func (f *Feed) Next(ctx context.Context) error {
 	if err := f.Turn(ctx); err != nil {
 		return err
@@ -163,7 +163,8 @@ func (f *Feed) begin(ctx context.Context) error {
 	seg.listed = listed
 	for i := range used {
 		late := i > 0 && i >= used-f.spec.LateShards
-		seg.shards = append(seg.shards, &shard{number: i, dir: shardDir(i, seg.name), version: f.version(i, 0), late: late})
+		seg.shards = append(seg.shards, &shard{number: i, dir: shardDir(i, seg.name), version: f.version(i, 0),
+			late: late})
 	}
 	if err := f.manifest(ctx, seg, "Publishing"); err != nil {
 		return err
@@ -174,8 +175,8 @@ func (f *Feed) begin(ctx context.Context) error {
 	return f.segments(ctx)
 }
 
-// Reveal ends the waiting of the late shards: first the open segment's manifest lists them, then their events are in the sink.
-// The end of a segment does so, too.
+// Reveal ends the waiting of the late shards: first the open segment's manifest lists them, then their events are in
+// the sink. The end of a segment does so, too.
 func (f *Feed) Reveal(ctx context.Context) error {
 	if !f.open {
 		return ErrNotOpen

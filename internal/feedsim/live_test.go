@@ -169,8 +169,8 @@ func TestDetails(t *testing.T) {
 	}
 }
 
-// With Spec.Now events have the times at which they happen, also when the clock is set back, or leaves the segment. Between
-// Turn and Settle two segments are Publishing.
+// With Spec.Now events have the times at which they happen, also when the clock is set back, or leaves the segment.
+// Between Turn and Settle two segments are Publishing.
 func TestFeedLive(t *testing.T) {
 	root, ctx := t.TempDir(), t.Context()
 	begin := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
@@ -210,7 +210,8 @@ func TestFeedLive(t *testing.T) {
 	}
 	must(t, f.Settle(ctx))
 	must(t, f.Settle(ctx)) // again: nothing
-	if log := sink.take(); !slices.Equal(log, []string{"idx/segments/2026/01/01/1000/meta.json Finalized", "meta/segments.json 2026-01-01T11:00:00.000Z"}) {
+	if log := sink.take(); !slices.Equal(log, []string{"idx/segments/2026/01/01/1000/meta.json Finalized",
+		"meta/segments.json 2026-01-01T11:00:00.000Z"}) {
 		t.Errorf("wrote %q", log)
 	}
 	must(t, f.Finalize(ctx))

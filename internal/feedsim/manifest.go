@@ -11,8 +11,8 @@ const (
 	manifestTime = "2006-01-02T15:04:05.000Z"
 )
 
-// manifest writes a segment's manifest. Its lastModifiedTime is that of the segment's first minute and stays so, as in real
-// ones: only the blob's own tells that it was rewritten.
+// manifest writes a segment's manifest. Its lastModifiedTime is that of the segment's first minute and stays so, as in
+// real ones: only the blob's own tells that it was rewritten.
 func (f *Feed) manifest(ctx context.Context, seg *segment, status string) error {
 	var paths []string
 	for i := range seg.listed {
@@ -33,8 +33,8 @@ func (f *Feed) manifest(ctx context.Context, seg *segment, status string) error 
 		begin, int(f.spec.Interval.Seconds()), status, seg.listed, schema, strings.Join(paths, ","), begin))
 }
 
-// segments writes meta/segments.json. lastConsumable is the newest segment, though it may still be Publishing; lfz, which is
-// not documented, the last finalized one.
+// segments writes meta/segments.json. lastConsumable is the newest segment, though it may still be Publishing; lfz,
+// which is not documented, the last finalized one.
 func (f *Feed) segments(ctx context.Context) error {
 	lfz := ""
 	if f.finalized != "" {

@@ -2,8 +2,8 @@ package feedsim
 
 import "math/rand/v2"
 
-// Mix is how often each change occurs, as weights. What can't be is replaced: a blob that does not exist is created first,
-// and what a schema version can't express is an overwrite.
+// Mix is how often each change occurs, as weights. What can't be is replaced: a blob that does not exist is created
+// first, and what a schema version can't express is an overwrite.
 type Mix struct {
 	Created, Deleted, Undeleted int
 	Properties, Metadata, Tags  int
@@ -14,7 +14,8 @@ type Mix struct {
 }
 
 // DefaultMix has all but Control.
-var DefaultMix = Mix{Created: 60, Deleted: 12, Undeleted: 1, Properties: 8, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 3, SnapshotDeleted: 1}
+var DefaultMix = Mix{Created: 60, Deleted: 12, Undeleted: 1, Properties: 8, Metadata: 5, Tags: 4, Tier: 4, Async: 2,
+	Snapshot: 3, SnapshotDeleted: 1}
 
 // change is a kind of event.
 type change uint8
@@ -58,8 +59,10 @@ var of = [changes]struct {
 }
 
 func (m Mix) weights() [control + 1]int {
-	return [...]int{created: m.Created, deleted: m.Deleted, undeleted: m.Undeleted, properties: m.Properties, metadata: m.Metadata,
-		tags: m.Tags, tier: m.Tier, async: m.Async, snapshot: m.Snapshot, snapshotDeleted: m.SnapshotDeleted, control: m.Control}
+	return [...]int{created: m.Created, deleted: m.Deleted, undeleted: m.Undeleted, properties: m.Properties,
+		metadata: m.Metadata,
+		tags:     m.Tags, tier: m.Tier, async: m.Async, snapshot: m.Snapshot, snapshotDeleted: m.SnapshotDeleted,
+		control: m.Control}
 }
 
 func (m Mix) sum() int {

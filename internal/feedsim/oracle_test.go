@@ -51,7 +51,8 @@ func readChunk(t *testing.T, root, name string) []found {
 		Meta  map[string][]byte `avro:"meta"`
 		Sync  [16]byte          `avro:"sync"`
 	}
-	if err := avro.Unmarshal(container, data, &header); err != nil || string(header.Magic[:]) != "Obj\x01" || !bytes.Equal(header.Sync[:], syncMarker) {
+	if err := avro.Unmarshal(container, data, &header); err != nil || string(header.Magic[:]) != "Obj\x01" ||
+		!bytes.Equal(header.Sync[:], syncMarker) {
 		t.Fatalf("%s: header %q: %v", name, header.Magic, err)
 	}
 	schema, err := avro.Parse(string(header.Meta["avro.schema"]))
@@ -66,7 +67,8 @@ func readChunk(t *testing.T, root, name string) []found {
 		count, n1 := binary.Varint(data[at:])
 		size, n2 := binary.Varint(data[at+n1:])
 		if n1 != 10 || n2 != 10 || count < 1 {
-			t.Fatalf("%s, block at %d: %d events, varints of %d and %d bytes; real ones have 10", name, at, count, n1, n2)
+			t.Fatalf("%s, block at %d: %d events, varints of %d and %d bytes; real ones have 10", name, at, count, n1,
+				n2)
 		}
 		block := data[at+n1+n2:][:size]
 		if string(header.Meta["avro.codec"]) == "deflate" {
@@ -82,7 +84,8 @@ func readChunk(t *testing.T, root, name string) []found {
 				t.Fatalf("%s, block at %d, event %d: %v", name, at, i, r.Error)
 			}
 			record := v.(map[string]any)
-			events = append(events, found{fmt.Sprintf("%s/%d/%d", place, at, i), record, record["data"].(map[string]any)})
+			events = append(events, found{fmt.Sprintf("%s/%d/%d", place, at, i), record,
+				record["data"].(map[string]any)})
 		}
 		if r.Peek(); r.Error == nil {
 			t.Fatalf("%s, block at %d: bytes after the last event", name, at)

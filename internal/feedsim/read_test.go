@@ -20,7 +20,9 @@ func TestRead(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, root := t.Context(), t.TempDir()
 			want := map[string][]string{}
-			if err := Write(ctx, Dir(root), spec, func(e Event) { want[e.Key] = append(want[e.Key], e.ID+e.EventType+e.Sequencer) }); err != nil {
+			if err := Write(ctx, Dir(root), spec, func(e Event) {
+				want[e.Key] = append(want[e.Key], e.ID+e.EventType+e.Sequencer)
+			}); err != nil {
 				t.Fatal(err)
 			}
 			store, err := dir.New(root)

@@ -101,7 +101,8 @@ func (f *Feed) appendLater(b []byte, v *version, e *event) []byte {
 // appendSubject appends the subject. The blob's name is in it verbatim. A Control event has neither container nor blob.
 func appendSubject(b []byte, blob *blob) []byte {
 	if blob == nil {
-		return append(append(appendLong(b, int64(len(subjectPrefix)+len(subjectInfix))), subjectPrefix...), subjectInfix...)
+		return append(append(appendLong(b, int64(len(subjectPrefix)+len(subjectInfix))), subjectPrefix...),
+			subjectInfix...)
 	}
 	b = appendLong(b, int64(len(subjectPrefix)+len(subjectInfix)+len(blob.key)-1))
 	b = append(append(b, subjectPrefix...), blob.key[:blob.cut]...)

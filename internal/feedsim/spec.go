@@ -30,12 +30,14 @@ type Spec struct {
 
 	Now func() time.Time // when events happen, within the open segment; without, they are spread evenly over it
 
-	LeaveOpen        bool // Write leaves the last segment Publishing
-	EmptyEvery       int  // every so many segments, one lists no shards at all
-	EmptyShards      int  // so many shards of each segment, the last ones, are listed but hold nothing
-	LateShards       int  // so many shards of each segment, at most all but one, wait for Reveal: not listed, their events not in the sink
+	LeaveOpen   bool // Write leaves the last segment Publishing
+	EmptyEvery  int  // every so many segments, one lists no shards at all
+	EmptyShards int  // so many shards of each segment, the last ones, are listed but hold nothing
+	// so many shards of each segment, at most all but one, wait for Reveal: not listed, their events not in the sink
+	LateShards       int
 	HeaderOnlyChunks bool // each shard ends with a chunk that has only a header
-	TornAppends      bool // each append to a chunk is cut in two at a random byte, so that a reader can see half a block
+	// each append to a chunk is cut in two at a random byte, so that a reader can see half a block
+	TornAppends bool
 }
 
 // defaulted returns the spec without zero fields.
@@ -47,7 +49,8 @@ func (s Spec) defaulted() Spec {
 	s.Start = s.Start.UTC().Truncate(time.Minute)
 	s.Interval = cmp.Or(s.Interval, time.Hour)
 	s.Segments, s.Shards, s.ChunksPerShard = cmp.Or(s.Segments, 1), cmp.Or(s.Shards, 1), cmp.Or(s.ChunksPerShard, 1)
-	s.EventsPerSegment, s.BlockEvents, s.Blobs = cmp.Or(s.EventsPerSegment, 1000), cmp.Or(s.BlockEvents, 100), cmp.Or(s.Blobs, 1000)
+	s.EventsPerSegment, s.BlockEvents, s.Blobs = cmp.Or(s.EventsPerSegment, 1000), cmp.Or(s.BlockEvents,
+		100), cmp.Or(s.Blobs, 1000)
 	if len(s.Versions) == 0 {
 		s.Versions = []int{5}
 	}
@@ -72,11 +75,13 @@ func (s *Spec) validate() error {
 	check(s.Shards > 0 && s.Shards <= 100, "%d shards: want 1 to 100", s.Shards)
 	check(s.EmptyShards >= 0, "%d empty shards", s.EmptyShards)
 	check(s.LateShards >= 0, "%d late shards", s.LateShards)
-	check(s.Segments > 0 && s.ChunksPerShard > 0 && s.EventsPerSegment > 0 && s.BlockEvents > 0 && s.Blobs > 0, "a count is negative")
+	check(s.Segments > 0 && s.ChunksPerShard > 0 && s.EventsPerSegment > 0 && s.BlockEvents > 0 && s.Blobs > 0,
+		"a count is negative")
 	check(s.HotShare >= 0 && s.HotShare <= 1, "hot share %g: want 0 to 1", s.HotShare)
 	check(s.Mix.sum() > 0, "the mix of events is empty")
 	if s.Interval > 0 {
-		check(int64(s.EventsPerSegment) <= newClock(s.Interval, 1).limit, "%d events do not fit into %s", s.EventsPerSegment, s.Interval)
+		check(int64(s.EventsPerSegment) <= newClock(s.Interval, 1).limit, "%d events do not fit into %s",
+			s.EventsPerSegment, s.Interval)
 	}
 	return errors.Join(errs...)
 }

@@ -6,9 +6,10 @@ import (
 	"strings"
 )
 
-// Tear is a Sink that cuts what is appended anywhere, in headers and blocks, and keeps the rest back until the next append to
-// the blob: a reader sees half blocks for as long as that takes. What is kept back is written before a blob is put that is
-// rewritten in place, and before another chunk of the shard: those say that it is there. It is for one goroutine.
+// Tear is a Sink that cuts what is appended anywhere, in headers and blocks, and keeps the rest back until the next
+// append to the blob: a reader sees half blocks for as long as that takes. What is kept back is written before a blob
+// is put that is rewritten in place, and before another chunk of the shard: those say that it is there. It is for one
+// goroutine.
 type Tear struct {
 	sink  Sink
 	rng   *rand.Rand

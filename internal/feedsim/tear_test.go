@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// A torn feed is at each moment a prefix of the whole one, ends inside headers and blocks, and is whole where a manifest or
-// another chunk says so.
+// A torn feed is at each moment a prefix of the whole one, ends inside headers and blocks, and is whole where a
+// manifest or another chunk says so.
 func TestTear(t *testing.T) {
 	spec := Spec{Seed: 5, Shards: 2, BlockEvents: 5, EventsPerSegment: 400, Versions: []int{6}}
 	root, ctx := t.TempDir(), t.Context()

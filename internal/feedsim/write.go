@@ -2,8 +2,8 @@ package feedsim
 
 import "context"
 
-// Write writes the feed of spec and calls emit, unless it is nil, for every event, in an order in which each blob's events
-// are right. Memory does not grow with the number of events.
+// Write writes the feed of spec and calls emit, unless it is nil, for every event, in an order in which each blob's
+// events are right. Memory does not grow with the number of events.
 func Write(ctx context.Context, sink Sink, spec Spec, emit func(Expected)) error {
 	f, err := New(sink, spec)
 	if err != nil {

@@ -30,7 +30,8 @@ func writeAll(t *testing.T, sink Sink, spec Spec) ([]Expected, Summary) {
 
 // What is announced is what another reader finds, at the announced places.
 func TestWriteIsDecodable(t *testing.T) {
-	base := Spec{Segments: 3, Shards: 3, ChunksPerShard: 2, EventsPerSegment: 900, BlockEvents: 17, Blobs: 300, HotShare: 0.3, Mix: everything}
+	base := Spec{Segments: 3, Shards: 3, ChunksPerShard: 2, EventsPerSegment: 900, BlockEvents: 17, Blobs: 300,
+		HotShare: 0.3, Mix: everything}
 	with := func(change func(*Spec)) Spec { s := base; change(&s); return s }
 	for name, spec := range map[string]Spec{
 		"defaults":      {},
@@ -105,7 +106,8 @@ func checkPromises(t *testing.T, events []Expected, spec Spec) {
 			t.Fatalf("%s is in shards %d and %d of %s", e.Key, s, e.Shard, e.Segment)
 		}
 		shards[e.Segment+e.Key] = e.Shard
-		if l, known := last[e.Key]; known && (e.EventTime <= l.EventTime || strings.ToLower(e.Sequencer) <= strings.ToLower(l.Sequencer)) {
+		if l, known := last[e.Key]; known && (e.EventTime <= l.EventTime ||
+			strings.ToLower(e.Sequencer) <= strings.ToLower(l.Sequencer)) {
 			t.Fatalf("%s: %s %s after %s %s", e.Key, e.EventTime, e.Sequencer, l.EventTime, l.Sequencer)
 		}
 		last[e.Key] = e
@@ -145,18 +147,20 @@ func checkSummary(t *testing.T, root string, events []Expected, sum Summary) {
 
 // A big mix has every change that its version knows, and names of every odd kind.
 func TestWriteHasEverything(t *testing.T) {
-	events, _ := writeAll(t, Dir(t.TempDir()), Spec{EventsPerSegment: 30_000, Blobs: 1000, Versions: []int{5}, Mix: everything})
+	events, _ := writeAll(t, Dir(t.TempDir()), Spec{EventsPerSegment: 30_000, Blobs: 1000, Versions: []int{5},
+		Mix: everything})
 	kinds := map[string]int{}
-	names := ""
+	var names strings.Builder
 	for _, e := range events {
-		kinds[fmt.Sprintf("%s %s state=%t delete=%t snapshot=%t", e.EventType, e.API, e.State, e.Delete, e.Snapshot != "")]++
-		names += e.Key + "\n"
+		kinds[fmt.Sprintf("%s %s state=%t delete=%t snapshot=%t", e.EventType, e.API, e.State, e.Delete,
+			e.Snapshot != "")]++
+		names.WriteString(e.Key + "\n")
 	}
 	if len(kinds) != int(changes) {
 		t.Errorf("%d kinds of events, want %d: %v", len(kinds), changes, kinds)
 	}
 	for _, part := range []string{" ", "%", "#", "+", "é", "😀", "/blobs/", "//leading", "/\n", `"`, `\`, "&", "<"} {
-		if !strings.Contains(names, part) {
+		if !strings.Contains(names.String(), part) {
 			t.Errorf("no name has %q", part)
 		}
 	}

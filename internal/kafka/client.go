@@ -20,8 +20,8 @@ type Client struct {
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 }
 
-// Tool returns the begin of a command of Kafka's own tools. They know TLS and credentials from a file only. Without that
-// file they run out of memory on a port that needs it.
+// Tool returns the beginning of a command of Kafka's own tools. They take TLS and credentials from a file only. Without
+// that file they run out of memory on a port that needs one.
 func (c *Client) Tool(name string) string {
 	broker := "<broker>"
 	if len(c.Brokers) > 0 {
@@ -34,14 +34,14 @@ func (c *Client) Tool(name string) string {
 	return text
 }
 
-// Options returns the options, or an error that names what does not fit.
+// Options returns the options, or an error that names the invalid one.
 func (c *Client) Options() ([]kgo.Opt, error) {
 	codec, ok := map[string]kgo.CompressionCodec{
 		"none": kgo.NoCompression(), "snappy": kgo.SnappyCompression(), "lz4": kgo.Lz4Compression(),
 		"zstd": kgo.ZstdCompression(), "gzip": kgo.GzipCompression(),
 	}[c.Compression]
 	if !ok {
-		return nil, fmt.Errorf("compression %q is none of none, snappy, lz4, zstd, gzip", c.Compression)
+		return nil, fmt.Errorf("invalid compression %q: want none, snappy, lz4, zstd or gzip", c.Compression)
 	}
 	// Not ProducerBatchCompression(codec): NewClient writes into its arguments, which several clients would share.
 	compress := kgo.ProducerBatchCompression()

@@ -4,19 +4,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // Every compression makes a client that gets a record through; the defaults that cost seconds on real brokers are not
 // in force.
 func TestOptions(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(1, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := fakebroker.New(t, kfake.SeedTopics(1, "t"))
 	for _, compression := range []string{"none", "snappy", "lz4", "zstd", "gzip"} {
 		opts, err := (&Client{Brokers: c.ListenAddrs(), ID: "x", Compression: compression, Buffered: 100}).Options()
 		if err != nil {
@@ -36,28 +33,5 @@ func TestOptions(t *testing.T) {
 	}
 	if _, err := (&Client{Compression: "brotli"}).Options(); err == nil {
 		t.Error("brotli was accepted")
-	}
-}
-
-// A topic that was created answers, and one that exists is no error.
-func TestCreate(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	adm := kadm.NewClient(cl)
-	for _, first := range []bool{true, false} {
-		if created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first {
-			t.Fatalf("created %v, %v", created, err)
-		}
-	}
-	if topics, err := adm.ListTopics(t.Context(), "new"); err != nil || len(topics["new"].Partitions) != 3 {
-		t.Errorf("%v, %v", topics, err)
 	}
 }

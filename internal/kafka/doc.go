@@ -1,2 +1,2 @@
-// Package kafka makes the client options that all of the bridge's Kafka clients share, and talks to schema registries.
+// Package kafka holds the options that all Kafka clients of the bridge share, and the client of the schema registry.
 package kafka

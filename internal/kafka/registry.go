@@ -17,21 +17,21 @@ import (
 // Registry is a schema registry that speaks Confluent's protocol. Open it before use.
 type Registry struct {
 	URLs       []string // of the same registry, tried in turn
-	LookUpOnly bool     // never register
+	LookUpOnly bool     // register no schema
 	Timeout    time.Duration
 	TLS        TLS // for https
-	// Credentials are asked for with each request: a user and password, or a token, or nothing.
+	// Credentials is called for each request: it returns a user and password, a token, or nothing.
 	Credentials func() (user, password, token string, err error)
 
-	// Observe is told of every request for an id: op is register or lookup, status 0 where there was no answer, known how many
-	// ids are kept by now. Nil: nobody.
+	// Observe is called after every request for an id. Op is register or lookup, status is 0 if there was no answer, known
+	// is the number of ids in the cache. It may be nil.
 	Observe func(op string, status int, took time.Duration, known int)
 
-	ids     *schemaIDs   // nobody asks twice
-	clients []*sr.Client // by URL: one of several would be tried again only where nothing answers
+	ids     *schemaIDs   // the cache
+	clients []*sr.Client // one for each URL: a client with several tries the next one only if there is no answer
 }
 
-// maxAnswer bounds the body of an answer of a registry or a token server: real ones are below 100 KiB.
+// maxAnswer bounds the body of an answer of a registry or a token server. Real answers are below 100 KiB.
 const maxAnswer = 1 << 20
 
 type schemaIDs struct {
@@ -41,10 +41,10 @@ type schemaIDs struct {
 
 type registered struct{ subject, schema string }
 
-// SchemaError is a schema that the registry does not take, or does not have. Trying again does not help.
+// SchemaError is a schema that the registry rejects or does not have. Another attempt does not help.
 type SchemaError struct {
 	Subject string
-	Missing bool   // it does not have it
+	Missing bool   // the registry does not have it
 	Foreign bool   // the answer is not a registry's
 	Reason  string // the registry's own words
 	Do      string
@@ -54,7 +54,7 @@ func (e *SchemaError) Error() string {
 	return fmt.Sprintf("the registry says: %s. %s", e.Reason, e.Do)
 }
 
-// Open refuses files that can't be read.
+// Open makes the clients. Files that can't be read are an error.
 func (r *Registry) Open() error {
 	conf, err := r.TLS.Config()
 	if err != nil {
@@ -92,8 +92,9 @@ func (r *Registry) authorize(req *http.Request) error {
 	return nil
 }
 
-// ID returns the id of an Avro schema in a subject, and registers it there if it may. It is kept. The text goes as it is: registries
-// differ in what they take for the same schema. An error that is no SchemaError may pass.
+// ID returns the id of an Avro schema in a subject, from the cache if it is there, and registers the schema if it may.
+// The text is sent unchanged, since registries differ in which schemas they regard as the same. Any error but a
+// SchemaError may pass.
 func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) {
 	r.ids.mu.Lock()
 	id, ok := r.ids.of[registered{subject, schema}]
@@ -119,13 +120,13 @@ func (r *Registry) ID(ctx context.Context, subject, schema string) (int, error) 
 		errs = append(errs, err)
 	}
 	err := errors.Join(errs...)
-	if 0 < foreign && foreign < len(errs) { // a registry behind another URL may be well again soon
+	if 0 < foreign && foreign < len(errs) { // the registry at another URL may recover
 		err = &temporaryError{err}
 	}
 	return 0, err
 }
 
-// temporaryError hides the types of an error by which a caller would take it for good.
+// temporaryError hides the type by which a caller would regard an error as lasting.
 type temporaryError struct{ err error }
 
 func (e *temporaryError) Error() string { return e.err.Error() }
@@ -143,7 +144,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	}
 	var answer *sr.ResponseError
 	errors.As(err, &answer)
-	r.note(op, registered{subject, schema}, id, err, answer, time.Since(began))
+	r.answered(op, registered{subject, schema}, id, err, answer, time.Since(began))
 	if answer == nil {
 		return id, err
 	}
@@ -152,30 +153,31 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case http.StatusNotFound:
 		if !knows(answer) {
 			refused.Foreign = true
-			refused.Do = "That is no answer of a registry: see BRIDGE_REGISTRY_URL, which may need a path"
+			refused.Do = "A registry does not answer so: see BRIDGE_REGISTRY_URL, which may need a path"
 		} else {
 			refused.Missing = true
-			refused.Do = "Register the schema that bridge config --format schemas prints, or set BRIDGE_REGISTRY_AUTO_REGISTER=true"
+			refused.Do = "Register the schema that bridge config --format schemas prints, " +
+				"or set BRIDGE_REGISTRY_AUTO_REGISTER=true"
 		}
 	case http.StatusConflict:
-		refused.Do = "Set back what changed the schema, or write to another BRIDGE_TOPIC under another BRIDGE_NAME, or, if all readers can live with it, lower the subject's compatibility"
+		refused.Do = "Set back what changed the schema, or write to another BRIDGE_TOPIC under another BRIDGE_NAME, " +
+			"or, if all readers can read both, lower the subject's compatibility"
 	case http.StatusUnprocessableEntity:
 		refused.Do = "Set back what changed the schema"
-	default: // the registry, or what is in front of it, is not well; or credentials that may be renewed
-		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // of err: it is kept and logged
+	default: // the registry, or what is in front of it, fails; or the credentials, which may be renewed
+		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // err is logged
 		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
 	}
 	return 0, refused
 }
 
-// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server gives none,
-// and
-// that of a registry repeats the status where it does not know the path.
+// knows reports whether a 404 is about a subject, version or schema, whose codes are 404xx. A web server sends no code,
+// and a registry repeats the status if it does not know the path.
 func knows(answer *sr.ResponseError) bool {
 	return answer.ErrorCode != 0 && answer.ErrorCode != http.StatusNotFound
 }
 
-// Schema returns the schema of an id, as a reader of a value asks for it; "" if there is none.
+// Schema returns the schema of an id; "" if there is none.
 func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 	errs := []error{errors.New("no registry is set")}
 	for _, cl := range r.clients {
@@ -192,8 +194,8 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 	return "", errs[0]
 }
 
-// note keeps an id, and tells of the request.
-func (r *Registry) note(op string, s registered, id int, err error, answer *sr.ResponseError, took time.Duration) {
+// answered puts an id into the cache, and reports the request.
+func (r *Registry) answered(op string, s registered, id int, err error, answer *sr.ResponseError, took time.Duration) {
 	r.ids.mu.Lock()
 	status := 0
 	switch {

@@ -16,8 +16,8 @@ import (
 // Mechanisms are the ways to authenticate, by Kafka's names.
 var Mechanisms = []string{"PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"}
 
-// SASL says who we are. What it asks for is asked again for every connection, so that what is replaced comes into force
-// without a restart.
+// SASL authenticates the bridge. Credentials and tokens are read for every connection, so replacing them needs no
+// restart.
 type SASL struct {
 	Mechanism   string                                // one of Mechanisms
 	Credentials func() (user, pass string, err error) // for all but OAUTHBEARER
@@ -48,7 +48,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 			return oauth.Auth{Token: token, Extensions: s.Extensions}, nil
 		}), nil
 	}
-	return nil, fmt.Errorf("SASL mechanism %q is none of %s", s.Mechanism, strings.Join(Mechanisms, ", "))
+	return nil, fmt.Errorf("invalid SASL mechanism %q: want one of %s", s.Mechanism, strings.Join(Mechanisms, ", "))
 }
 
 func (s *SASL) scram(context.Context) (scram.Auth, error) {
@@ -56,13 +56,13 @@ func (s *SASL) scram(context.Context) (scram.Auth, error) {
 	return scram.Auth{User: user, Pass: pass}, err
 }
 
-// TokenError says that there was no token to show to the broker.
+// TokenError is a failure to get the token for a connection.
 type TokenError struct{ Err error }
 
 func (e *TokenError) Error() string { return "getting a token for Kafka: " + e.Err.Error() }
 func (e *TokenError) Unwrap() error { return e.Err }
 
-// TokenFile returns the content of a file that somebody else keeps fresh, such as Kubernetes a projected token.
+// TokenFile returns the content of a file that something else renews, such as a projected token of Kubernetes.
 func TokenFile(name string) Token {
 	return func(context.Context) (string, error) {
 		text, err := os.ReadFile(name)

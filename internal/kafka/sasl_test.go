@@ -13,16 +13,14 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // Each mechanism gets in with the right password, and asks for it anew each time: it may have been replaced.
 func TestPasswords(t *testing.T) {
 	for _, mechanism := range Mechanisms[:3] {
-		fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser(mechanism, "bridge", "new"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer fake.Close()
+		fake := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser(mechanism, "bridge", "new"))
 		pass := "old"
 		c := &Client{Brokers: fake.ListenAddrs(), SASL: &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) { return "bridge", pass, nil }}}
 		if err := ping(t, c); err == nil {

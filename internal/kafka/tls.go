@@ -10,18 +10,17 @@ import (
 	"time"
 )
 
-// TLS says how to know the brokers, and how they know us. The files are read for every connection, so that those that
-// are replaced come into force without a restart.
+// TLS says how to verify the brokers, and how they verify the bridge. The files are read for every connection, so
+// replacing them needs no restart.
 type TLS struct {
 	CAFile            string // PEM; only these authorities are trusted. "": the system's
-	CertFile, KeyFile string // PEM, for brokers that know clients by certificates
+	CertFile, KeyFile string // PEM, for brokers that verify clients by certificates
 	ServerName        string // the name in the brokers' certificates; "": that of the address
-	SkipVerify        bool   // believe any broker: for tests
 }
 
-// Config returns what a connection needs, from the files as they are now.
+// Config returns the configuration of a connection, from the files as they are now.
 func (t *TLS) Config() (*tls.Config, error) {
-	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName, InsecureSkipVerify: t.SkipVerify}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
 	if t.CAFile != "" {
 		pem, err := os.ReadFile(t.CAFile)
 		if err != nil {
@@ -29,7 +28,7 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate in PEM form", t.CAFile)
+			return nil, fmt.Errorf("reading the certificates of authorities: %s has no certificate in PEM form", t.CAFile)
 		}
 	}
 	if t.CertFile != "" {

@@ -20,12 +20,11 @@ import (
 // until a fifth of its life is left.
 type ClientCredentials struct {
 	URL    string
-	Client func() (id, secret string, err error) // asked for every token: a file may have been replaced
+	Client func() (id, secret string, err error) // called for every token: a file may have been replaced
 	Scope  string
-	HTTP   *http.Client // nil: one with a timeout
-	Now    func() time.Time
+	Now    func() time.Time // nil: time.Now
 
-	mu    sync.Mutex // held while asking: one request serves all connections
+	mu    sync.Mutex // held during a request, so that one request serves all connections
 	token string
 	renew time.Time
 }
@@ -41,19 +40,19 @@ func (c *ClientCredentials) Token(ctx context.Context) (string, error) {
 	if c.Now != nil {
 		now = c.Now
 	}
-	asked := now()
-	if c.token != "" && asked.Before(c.renew) {
+	start := now()
+	if c.token != "" && start.Before(c.renew) {
 		return c.token, nil
 	}
-	token, life, err := c.ask(ctx)
+	token, life, err := c.request(ctx)
 	if err != nil {
 		return "", fmt.Errorf("asking %s: %w", redactURL(c.URL), err)
 	}
-	c.token, c.renew = token, asked.Add(life*4/5)
+	c.token, c.renew = token, start.Add(life*4/5)
 	return token, nil
 }
 
-func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Duration, err error) {
+func (c *ClientCredentials) request(ctx context.Context) (token string, life time.Duration, err error) {
 	id, secret, err := c.Client()
 	if err != nil {
 		return "", 0, err
@@ -71,13 +70,9 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Accept", "application/json")
 	req.SetBasicAuth(url.QueryEscape(id), url.QueryEscape(secret)) // as RFC 6749, section 2.3.1, has it
-	client := c.HTTP
-	if client == nil {
-		client = tokenClient
-	}
-	resp, err := client.Do(req)
+	resp, err := tokenClient.Do(req)
 	if err != nil {
-		var u *url.Error // says the URL again
+		var u *url.Error // has the URL in its text
 		if errors.As(err, &u) {
 			err = u.Err
 		}
@@ -105,12 +100,12 @@ func (c *ClientCredentials) ask(ctx context.Context) (token string, life time.Du
 	}
 	seconds, err := answer.ExpiresIn.Int64()
 	if err != nil || seconds < 0 {
-		seconds = 60 // RFC 6749 only recommends to say it
+		seconds = 60 // RFC 6749 only recommends that the answer has it
 	}
 	return answer.Token, time.Duration(min(seconds, 24*3600)) * time.Second, nil
 }
 
-// tokenErrors are the codes of RFC 6749, section 5.2. Nothing else of a refusal is repeated: servers were seen to echo
+// tokenErrors are the codes of RFC 6749, section 5.2. Errors repeat nothing else of a refusal: servers were seen to echo
 // the Authorization header in error_description.
 var tokenErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
 	"unsupported_grant_type", "invalid_scope"}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/sr"
@@ -14,19 +13,10 @@ import (
 	"blobfeed/source"
 )
 
-// Failure is an error that is tried again, as often as it came.
-type Failure struct {
-	Time  time.Time `json:"time"`  // of the last one
-	Lease int32     `json:"lease"` // -1: the instance
-	Class string    `json:"class"`
-	Error string    `json:"error"`
-	Count int       `json:"count"`
-}
-
-// classes are the values of the label class: a closed set, so that errors can't make series without end.
+// classes are the values of the label class. The set is closed, so that errors can't make series without end.
 var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", "network", "feed", "other"}
 
-// class says what kind of trouble an error is.
+// class returns the class of an error.
 func class(err error) string {
 	var (
 		damage *source.DamageError

@@ -13,18 +13,22 @@ import (
 // collector answers a scrape from one Snapshot.
 type collector struct {
 	*Monitor
-	descs map[string]*described
+	descs map[string]series
 }
 
-type described struct {
-	metric
-	desc *prometheus.Desc
+type series struct {
+	desc  *prometheus.Desc
+	value prometheus.ValueType
 }
 
 func newCollector(m *Monitor) *collector {
-	c := &collector{m, map[string]*described{}}
-	for _, d := range metrics {
-		c.descs[d.name] = &described{d, prometheus.NewDesc(d.full(), d.help, d.labels, nil)}
+	c := &collector{m, map[string]series{}}
+	for _, d := range scraped {
+		value := prometheus.GaugeValue
+		if d.typ == counter {
+			value = prometheus.CounterValue
+		}
+		c.descs[d.name] = series{prometheus.NewDesc(d.full(), d.help, d.labels, nil), value}
 	}
 	return c
 }
@@ -47,7 +51,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	s := c.Snapshot()
 	put := func(name string, value float64, labels ...string) {
 		d := c.descs[name]
-		ch <- prometheus.MustNewConstMetric(d.desc, d.typ, value, labels...)
+		ch <- prometheus.MustNewConstMetric(d.desc, d.value, value, labels...)
 	}
 	put("build_info", 1, s.Version, runtime.Version())
 	put("ready", truth(s.Ready))
@@ -56,7 +60,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		unready[r.Code]++
 	}
 	each(unready, func(k string, v float64) { put("unready", v, k) })
-	put("start_timestamp_seconds", unix(s.Started))
+	put("start_timestamp_seconds", unix(s.UpSince))
 	put("memory_limit_bytes", float64(s.Memory))
 	put("watchdog_timeout_seconds", s.Watchdog)
 	c.totals(put, s)
@@ -67,7 +71,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 type putter func(name string, value float64, labels ...string)
 
 func (c *collector) totals(put putter, s *Status) {
-	t := s.Totals
+	t := s.SinceStart
 	put("events_read_total", float64(t.Events))
 	put("events_filtered_total", float64(t.Filtered))
 	put("events_late_total", float64(t.Late))
@@ -103,8 +107,8 @@ func (c *collector) feed(put putter, s *Status) {
 	if p.Headroom != nil {
 		put("headroom_seconds", *p.Headroom)
 	}
-	if p.Gaps != nil { // a 0 before it is known would be a reset, and the count after it an increase
-		put("gaps_total", float64(*p.Gaps))
+	if s.Started { // a 0 before the count is known would be a reset, and the count after it an increase
+		put("gaps_total", float64(p.Gaps))
 	}
 }
 

@@ -8,12 +8,11 @@ import (
 	"sync"
 )
 
-// maxConnections is how many connections there are at a time: for a scraper, probes and some people.
+// maxConnections is enough for scrapers, probes and people.
 const maxConnections = 100
 
-// connections keeps the number of connections at a limit. One too many ends the oldest that has no request to be
-// answered: a client that only opens connections, or sends its requests a byte at a time, must not keep the probes
-// out.
+// connections limits the number of connections. One more than the limit closes the oldest connection without a request
+// in work: a client that only opens connections, or sends requests a byte at a time, must not keep the probes out.
 type connections struct {
 	most int
 
@@ -24,7 +23,7 @@ type connections struct {
 
 type connKey struct{}
 
-// limit makes a server obey.
+// limit applies the limit to a server.
 func (c *connections) limit(srv *http.Server) {
 	h := srv.Handler
 	srv.ConnState = c.changed

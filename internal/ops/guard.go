@@ -11,10 +11,10 @@ import (
 
 // Guard protects what Handler shows. The probes are open: a kubelet knows the address of the pod and nothing else.
 type Guard struct {
-	// Hosts are names by which the instance may be asked for, besides addresses and names without a dot; "*" is any.
-	// A page of an attacker's can make a browser ask for its own name at our address, and would be given the answer.
+	// Hosts are host names that requests may use, besides addresses and names without a dot; "*" allows any name.
+	// An attacker's page can make a browser send its own host name to our address, and would read the answer.
 	Hosts []string
-	// Token returns the secret that a request must bear. Nil: none. Where it returns "" no request has the token.
+	// Token returns the secret that a request must have. Nil: none is needed. "" rejects every request.
 	Token func() string
 }
 
@@ -28,15 +28,15 @@ func (g *Guard) Wrap(h http.Handler) http.Handler {
 			return
 		case !g.bears(r):
 			w.Header().Set("WWW-Authenticate", `Basic realm="bridge"`) // by which a browser asks for it
-			text(w, http.StatusUnauthorized, "a token is required: Authorization: Bearer <BRIDGE_HTTP_TOKEN>, or as a password\n")
+			text(w, http.StatusUnauthorized,
+				"a token is required: Authorization: Bearer <BRIDGE_HTTP_TOKEN>, or as a password\n")
 			return
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// host reports whether the instance may be asked for by this name. Addresses and names without a dot are not an
-// attacker's to give out.
+// host reports whether a request may use this host name. An attacker can't own an address, or a name without a dot.
 func (g *Guard) host(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -45,7 +45,9 @@ func (g *Guard) host(host string) bool {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	literal := strings.TrimSuffix(strings.TrimPrefix(name, "["), "]")
 	return !strings.Contains(name, ".") && !strings.Contains(name, ":") || net.ParseIP(literal) != nil ||
-		slices.ContainsFunc(g.Hosts, func(allowed string) bool { return allowed == "*" || strings.EqualFold(allowed, name) })
+		slices.ContainsFunc(g.Hosts, func(allowed string) bool {
+			return allowed == "*" || strings.EqualFold(allowed, name)
+		})
 }
 
 // bears reports whether a request has the token, in a time that does not depend on how much of it is right.

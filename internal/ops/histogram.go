@@ -1,64 +1,69 @@
 package ops
 
 import (
+	"slices"
 	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observed is what can't be worked out when somebody asks.
+// observed holds what can't be worked out from a Snapshot.
 type observed struct {
-	transaction prometheus.Histogram
+	transaction *prometheus.HistogramVec
 	event       *prometheus.HistogramVec
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
-	received    prometheus.Counter
+	received    *prometheus.CounterVec
 	schemas     *prometheus.CounterVec
 	schemaTook  *prometheus.HistogramVec
 	schemaIDs   prometheus.Gauge
 }
 
 func newObserved() *observed {
-	opts := func(name, help string, buckets ...float64) prometheus.HistogramOpts {
-		return prometheus.HistogramOpts{
-			Namespace: Namespace, Name: name, Help: help, Buckets: buckets,
-			NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
-		}
+	requests := []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
+	o := &observed{
+		transaction: newHistogram("transaction_duration_seconds",
+			0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60),
+		event: newHistogram("event_latency_seconds",
+			0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600),
+		requests:   newCounter("azure_requests_total"),
+		duration:   newHistogram("azure_request_duration_seconds", requests...),
+		received:   newCounter("azure_received_bytes_total"),
+		schemas:    newCounter("schema_registry_requests_total"),
+		schemaTook: newHistogram("schema_registry_request_duration_seconds", requests...),
+		schemaIDs:  prometheus.NewGauge(prometheus.GaugeOpts(opts("schema_registry_ids"))),
 	}
-	return &observed{
-		transaction: prometheus.NewHistogram(opts("transaction_duration_seconds",
-			"From the first record of a transaction to the acknowledgement of its commit.",
-			0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60)),
-		event: prometheus.NewHistogramVec(opts("event_latency_seconds",
-			"Age of the last event of a transaction that drained an open segment, so that catch-up does not count; stage publish: "+
-				"until the service published it; bridge: from then to its commit; total.",
-			0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600), []string{"stage"}),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: Namespace, Name: "azure_requests_total",
-			Help: "Requests to the storage service, each try; op is list or read, status that of HTTP, or none. 429 and 503 are throttling.",
-		}, []string{"op", "status"}),
-		duration: prometheus.NewHistogramVec(opts("azure_request_duration_seconds",
-			"Time to the headers of the storage service's answer; op is list or read.",
-			0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30), []string{"op"}),
-		received: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: Namespace, Name: "azure_received_bytes_total", Help: "Bytes of the storage service's answers.",
-		}),
-		schemas: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: Namespace, Name: "schema_registry_requests_total",
-			Help: "Requests to the schema registry, at each of its addresses; op is register or lookup, status that of HTTP, or none. All but 200 are errors.",
-		}, []string{"op", "status"}),
-		schemaTook: prometheus.NewHistogramVec(opts("schema_registry_request_duration_seconds",
-			"Time to the schema registry's answer, or to giving up; op is register or lookup.",
-			0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30), []string{"op"}),
-		schemaIDs: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: Namespace, Name: "schema_registry_ids", Help: "Schemas whose ids are known: nothing is asked for them again.",
-		}),
-	}
+	o.transaction.WithLabelValues() // 0 from the start, so that a rate sees the first one
+	o.received.WithLabelValues()
+	return o
+}
+
+// described returns the table's line on a recorded metric.
+func described(name string) *metric {
+	return &recorded[slices.IndexFunc(recorded, func(d metric) bool { return d.name == name })]
+}
+
+func opts(name string) prometheus.Opts {
+	return prometheus.Opts{Namespace: Namespace, Name: name, Help: described(name).help}
+}
+
+func newCounter(name string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts(opts(name)), described(name).labels)
+}
+
+func newHistogram(name string, buckets ...float64) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Namespace: Namespace, Name: name, Help: described(name).help, Buckets: buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}, described(name).labels)
 }
 
 func (o *observed) collectors() []prometheus.Collector {
-	return []prometheus.Collector{o.transaction, o.event, o.requests, o.duration, o.received, o.schemas, o.schemaTook, o.schemaIDs}
+	return []prometheus.Collector{
+		o.transaction, o.event, o.requests, o.duration, o.received, o.schemas, o.schemaTook, o.schemaIDs,
+	}
 }
 
 func (o *observed) latency(stage string, d time.Duration) {
@@ -69,7 +74,7 @@ func (o *observed) latency(stage string, d time.Duration) {
 func (m *Monitor) Requested(op string, status int, took time.Duration, received int64) {
 	m.observed.requests.WithLabelValues(op, statusText(status)).Inc()
 	m.observed.duration.WithLabelValues(op).Observe(took.Seconds())
-	m.observed.received.Add(float64(max(0, received)))
+	m.observed.received.WithLabelValues().Add(float64(max(0, received)))
 }
 
 // SchemaRequested notes a request to the schema registry; status 0 is one without an answer.

@@ -11,7 +11,7 @@ import (
 )
 
 // clients counts for all Kafka clients of the instance together. kprom is made for one client: it registers its metrics
-// for each, which a second one would be refused, and its buffer gauges ask the first, which may be closed by now.
+// for each client, which fails for the second, and its buffer gauges ask the first client, which may be closed.
 type clients struct {
 	*kprom.Metrics
 	once sync.Once
@@ -23,26 +23,23 @@ type clients struct {
 func newClients(reg prometheus.Registerer) *clients {
 	c := &clients{
 		Metrics: kprom.NewMetrics(Namespace+"_kafka", kprom.Registerer(&vectors{reg}),
-			kprom.FetchAndProduceDetail(kprom.ByNode, kprom.Batches, kprom.Records, kprom.CompressedBytes, kprom.UncompressedBytes, kprom.ConsistentNaming),
+			kprom.FetchAndProduceDetail(kprom.ByNode, kprom.Batches, kprom.Records, kprom.CompressedBytes,
+				kprom.UncompressedBytes, kprom.ConsistentNaming),
 			kprom.HistogramsFromOpts(
 				kprom.HistogramOpts{Enable: kprom.RequestDurationE2E, Buckets: requestBuckets},
 				kprom.HistogramOpts{Enable: kprom.RequestThrottled, Buckets: requestBuckets})),
 		live: map[*kgo.Client]struct{}{},
 	}
-	for name, gauge := range map[string]struct {
-		help string
-		of   func(*kgo.Client) int64
-	}{
-		"buffered_produce_records": {"Records in the clients, to be written.", (*kgo.Client).BufferedProduceRecords},
-		"buffered_produce_bytes":   {"Bytes of records in the clients, to be written.", (*kgo.Client).BufferedProduceBytes},
+	for name, buffered := range map[string]func(*kgo.Client) int64{
+		"kafka_buffered_produce_records": (*kgo.Client).BufferedProduceRecords,
+		"kafka_buffered_produce_bytes":   (*kgo.Client).BufferedProduceBytes,
 	} {
-		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: Namespace, Subsystem: "kafka", Name: name, Help: gauge.help},
-			func() (sum float64) {
-				for _, cl := range c.clients() {
-					sum += float64(gauge.of(cl))
-				}
-				return sum
-			}))
+		reg.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(name)), func() (sum float64) {
+			for _, cl := range c.clients() {
+				sum += float64(buffered(cl))
+			}
+			return sum
+		}))
 	}
 	return c
 }
@@ -75,7 +72,7 @@ func (c *clients) OnClientClosed(cl *kgo.Client) {
 	delete(c.live, cl)
 }
 
-// vectors registers everything but single metrics: those are the gauges that ask the first client.
+// vectors registers everything but single metrics, which are the gauges that ask the first client.
 type vectors struct{ prometheus.Registerer }
 
 // MustRegister is what kprom calls.

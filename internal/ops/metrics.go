@@ -1,58 +1,151 @@
 package ops
 
-import "github.com/prometheus/client_golang/prometheus"
-
 // Namespace begins the name of every metric.
 const Namespace = "blobfeed"
 
-// metric describes one: what docs/metrics.md says, and what a scrape must hold.
+// metric is a line of the reference, and what a scrape must hold.
 type metric struct {
 	name   string // without the namespace
-	typ    prometheus.ValueType
+	typ    string
 	labels []string
 	help   string
-	asks   string // what CockroachDB's or Debezium's users know it as
+	asks   string // what users of CockroachDB or Debezium know it as
 }
 
+// Types of metrics.
 const (
-	counter = prometheus.CounterValue
-	gauge   = prometheus.GaugeValue
+	counter   = "counter"
+	gauge     = "gauge"
+	histogram = "histogram"
 )
-
-// metrics are all but the histograms and the clients' own. No label has values that grow with the feed: a lease is one of
-// OFFSETS_LEASES, a node one of the brokers, everything else is one of a fixed set. Topics are none: there may be one for
-// each container.
-var metrics = []metric{
-	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
-	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
-	{"unready", gauge, []string{"reason"}, "How many leases, or 1, are unready for a reason: starting, draining, no_member, stuck.", ""},
-	{"memory_limit_bytes", gauge, nil, "MEMORY_LIMIT, or what the container allows; 0 is none.", ""},
-	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
-
-	{"events_read_total", counter, nil, "Events of the feed that a committed cursor passed.", "Debezium TotalNumberOfEventsSeen"},
-	{"events_filtered_total", counter, nil, "Events that make no record: the settings leave them out, BRIDGE_EVENTS among them.", "Debezium NumberOfEventsFiltered, CockroachDB changefeed.filtered_messages"},
-	{"events_late_total", counter, nil, "Records at or below a marker that was written before them.", ""},
-	{"records_produced_total", counter, []string{"kind"}, "Committed records; kind is data, resolved or dlq.", "CockroachDB changefeed.emitted_messages"},
-	{"bytes_produced_total", counter, nil, "Keys, values and headers of committed records, before compression.", "CockroachDB changefeed.emitted_bytes"},
-	{"transactions_total", counter, nil, "Committed transactions that hold events.", "Debezium NumberOfCommittedTransactions, CockroachDB changefeed.flushes"},
-	{"segments_completed_total", counter, nil, "Segments whose completion this instance committed.", ""},
-
-	{"lag_seconds", gauge, []string{"part"}, "How late data is; part azure: the time the service took to publish what came last, or has kept a newer segment waiting by not finalizing the current one; bridge: the time what is published waits for us. Absent while unknown.", "Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
-	{"position_timestamp_seconds", gauge, []string{"lease"}, "Latest event time that this instance committed.", "Debezium SourceEventPosition"},
-	{"resolved_timestamp_seconds", gauge, nil, "Time of the last resolved markers, which are those of all topics.", "CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
-	{"segment_timestamp_seconds", gauge, []string{"which"}, "Begin of a segment; which is completed, current or newest (of the feed, looked at every four POLL_INTERVALs by the owner of lease 0).", ""},
-	{"backlog_seconds", gauge, nil, "From the current segment to the newest of the feed; from the owner of lease 0.", "CockroachDB changefeed.lagging_ranges"},
-	{"headroom_seconds", gauge, nil, "History of the feed that is older than the position: what retention may still remove without loss; from the owner of lease 0, which looks for the oldest segment every 10 minutes.", ""},
-	{"gaps_total", counter, nil, "How often history was lost since the first start of the bridge (ON_GAP=continue): a restart does not begin it anew. Absent until it is known.", ""},
-
-	{"leases_owned", gauge, nil, "Leases that this instance holds.", ""},
-	{"leases", gauge, []string{"state"}, "All leases as this instance sees them; state is working, waiting, drained, stuck, elsewhere or unused.", "CockroachDB changefeed.running"},
-	{"lease_events_total", counter, []string{"event"}, "Leases that came or went; event is assigned, released or lost.", ""},
-	{"lease_working_seconds", gauge, []string{"lease"}, "How long a lease of this instance has had work without a commit, or could not look for more.", ""},
-	{"lease_consecutive_errors", gauge, []string{"lease"}, "Errors of a lease of this instance since its last commit.", "CockroachDB changefeed.error_retries"},
-	{"errors_total", counter, []string{"class"}, "Errors that are tried again; class is fenced, damage, gap, event, kafka, registry, network, feed or other.", "Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
-	{"watchdog_timeout_seconds", gauge, nil, "WATCHDOG_TIMEOUT: a lease that works for longer without a commit is stuck.", ""},
-}
 
 // full is a metric's name in a scrape.
 func (d *metric) full() string { return Namespace + "_" + d.name }
+
+// No label has values that grow with the feed: a lease is one of OFFSETS_LEASES, a node one of the brokers, and every
+// other value is one of a fixed set. A topic is no label, because there may be one for each container.
+
+// scraped are made from a Snapshot when somebody asks.
+var scraped = []metric{
+	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
+	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
+	{"unready", gauge, []string{"reason"},
+		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member.",
+		""},
+	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or the limit of the container; 0 is none.", ""},
+	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
+
+	{"events_read_total", counter, nil,
+		"Events of the feed that a committed cursor passed.",
+		"Debezium TotalNumberOfEventsSeen"},
+	{"events_filtered_total", counter, nil,
+		"Events that make no record, because settings such as BRIDGE_EVENTS leave them out.",
+		"Debezium NumberOfEventsFiltered, CockroachDB changefeed.filtered_messages"},
+	{"events_late_total", counter, nil, "Records at or below a marker that was written before them.", ""},
+	{"records_produced_total", counter, []string{"kind"},
+		"Committed records; kind is data, resolved or dlq.",
+		"CockroachDB changefeed.emitted_messages"},
+	{"bytes_produced_total", counter, nil,
+		"Keys, values and headers of committed records, before compression.",
+		"CockroachDB changefeed.emitted_bytes"},
+	{"transactions_total", counter, nil,
+		"Committed transactions that hold events.",
+		"Debezium NumberOfCommittedTransactions, CockroachDB changefeed.flushes"},
+	{"segments_completed_total", counter, nil, "Segments whose completion this instance committed.", ""},
+
+	{"lag_seconds", gauge, []string{"part"},
+		"How late data is. Part azure: how long the service took to publish the latest event, or has kept a newer " +
+			"segment waiting by not finalizing the current one. Part bridge: how long published events wait for the " +
+			"bridge. Absent while unknown.",
+		"Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
+	{"position_timestamp_seconds", gauge, []string{"lease"},
+		"Latest event time that this instance committed.",
+		"Debezium SourceEventPosition"},
+	{"resolved_timestamp_seconds", gauge, nil,
+		"Time of the last resolved markers, which are those of all topics.",
+		"CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
+	{"segment_timestamp_seconds", gauge, []string{"which"},
+		"Start of a segment; which is completed, current or newest. The newest is that of the feed, which the owner " +
+			"of lease 0 looks up every four POLL_INTERVALs.",
+		""},
+	{"backlog_seconds", gauge, nil,
+		"Time from the current segment to the newest of the feed. Reported by the owner of lease 0.",
+		"CockroachDB changefeed.lagging_ranges"},
+	{"headroom_seconds", gauge, nil,
+		"History of the feed before the position: retention may delete it without loss. Reported by the owner of " +
+			"lease 0, which looks up the oldest segment every 10 minutes.",
+		""},
+	{"gaps_total", counter, nil,
+		"How often history was lost since the first start of the bridge (ON_GAP=continue). A restart does not reset " +
+			"it. Absent while unknown.",
+		""},
+
+	{"leases_owned", gauge, nil, "Leases that this instance holds.", ""},
+	{"leases", gauge, []string{"state"},
+		"All leases as this instance sees them; state is working, waiting, drained, stuck, elsewhere or unused.",
+		"CockroachDB changefeed.running"},
+	{"lease_events_total", counter, []string{"event"},
+		"Changes of leases; event is assigned, released or lost.",
+		""},
+	{"lease_working_seconds", gauge, []string{"lease"},
+		"How long a lease of this instance has had work without a commit, or has failed to look for more.",
+		""},
+	{"lease_consecutive_errors", gauge, []string{"lease"},
+		"Errors of a lease of this instance since its last commit.",
+		"CockroachDB changefeed.error_retries"},
+	{"errors_total", counter, []string{"class"},
+		"Retried errors; class is fenced, damage, gap, event, kafka, registry, network, feed or other.",
+		"Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
+	{"watchdog_timeout_seconds", gauge, nil,
+		"A lease that has had work for longer without a commit is stuck.",
+		""},
+}
+
+// recorded are counted when something happens.
+var recorded = []metric{
+	{"transaction_duration_seconds", histogram, nil,
+		"From the first record of a transaction to the acknowledgement of its commit.", ""},
+	{"event_latency_seconds", histogram, []string{"stage"},
+		"Age of the last event of a transaction that drained an open segment, so that catch-up does not count. " +
+			"Stage publish: until the service published it; bridge: from then to the commit; total: both.", ""},
+	{"azure_requests_total", counter, []string{"op", "status"},
+		"Requests to the storage service, retries included; op is list or read, status the HTTP status or none. " +
+			"429 and 503 are throttling.", ""},
+	{"azure_request_duration_seconds", histogram, []string{"op"},
+		"Time to the headers of the storage service's answer; op is list or read.", ""},
+	{"azure_received_bytes_total", counter, nil, "Bytes of the storage service's answers.", ""},
+	{"schema_registry_requests_total", counter, []string{"op", "status"},
+		"Requests to the schema registry, at each of its addresses; op is register or lookup, status the HTTP " +
+			"status or none. All but 200 are errors.", ""},
+	{"schema_registry_request_duration_seconds", histogram, []string{"op"},
+		"Time to the schema registry's answer or the timeout; op is register or lookup.", ""},
+	{"schema_registry_ids", gauge, nil, "Schemas whose ids are cached.", ""},
+	{"kafka_buffered_produce_records", gauge, nil, "Records buffered in the clients.", ""},
+	{"kafka_buffered_produce_bytes", gauge, nil, "Bytes of records buffered in the clients.", ""},
+}
+
+// kafka are counted by the Kafka clients, in the words of franz-go's kprom.
+var kafka = []metric{
+	{"kafka_connect_errors_total", counter, byNode, "Total number of connection errors", ""},
+	{"kafka_connects_total", counter, byNode, "Total number of connections opened", ""},
+	{"kafka_disconnects_total", counter, byNode, "Total number of connections closed", ""},
+	{"kafka_fetch_batches_total", counter, byNode, "Total number of batches fetched", ""},
+	{"kafka_fetch_compressed_bytes_total", counter, byNode, "Total number of compressed bytes fetched", ""},
+	{"kafka_fetch_records_total", counter, byNode, "Total number of records fetched", ""},
+	{"kafka_fetch_uncompressed_bytes_total", counter, byNode, "Total number of uncompressed bytes fetched", ""},
+	{"kafka_produce_batches_total", counter, byNode, "Total number of batches produced", ""},
+	{"kafka_produce_compressed_bytes_total", counter, byNode, "Total number of compressed bytes produced", ""},
+	{"kafka_produce_records_total", counter, byNode, "Total number of records produced", ""},
+	{"kafka_produce_uncompressed_bytes_total", counter, byNode, "Total number of uncompressed bytes produced", ""},
+	{"kafka_read_bytes_total", counter, byNode, "Total number of bytes read from the TCP connection. " +
+		"The bytes count is tracked before uncompression (when used).", ""},
+	{"kafka_read_errors_total", counter, byNode, "Total number of read errors", ""},
+	{"kafka_request_duration_e2e_seconds", histogram, byNode, "Time from the start of when a request is written " +
+		"to the end of when the response for that request was fully read", ""},
+	{"kafka_request_throttled_seconds", histogram, byNode, "Time the request was throttled", ""},
+	{"kafka_write_bytes_total", counter, byNode, "Total number of bytes written to the TCP connection. " +
+		"The bytes count is tracked after compression (when used).", ""},
+	{"kafka_write_errors_total", counter, byNode, "Total number of write errors", ""},
+}
+
+var byNode = []string{"node_id"}

@@ -8,6 +8,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
 
@@ -19,10 +20,8 @@ type Engine interface {
 
 // Info describes the instance. It does not change.
 type Info struct {
-	Name       string `json:"name"`
 	Instance   string `json:"instance"`
 	Version    string `json:"version"`
-	Feed       string `json:"feed"`
 	Topic      string `json:"topic"`
 	DeadLetter string `json:"dead_letter_topic,omitempty"`
 	Delivery   string `json:"delivery"`
@@ -31,6 +30,8 @@ type Info struct {
 
 // Monitor keeps what the engine reports. It implements bridge.Observer.
 type Monitor struct {
+	name     string // of the bridge
+	feed     string
 	info     Info
 	watchdog time.Duration // a lease that works for longer without a commit is stuck
 	now      func() time.Time
@@ -46,7 +47,7 @@ type Monitor struct {
 	history  *bridge.History
 	publish  *time.Duration // how long Azure took to publish what came last
 	rate     rate
-	errors   []Failure // newest last, at most errorsKept
+	errors   []status.Failure // newest last, at most errorsKept
 }
 
 // lease is one that this instance holds.
@@ -57,31 +58,31 @@ type lease struct {
 	last     time.Time // latest event time committed
 	commit   time.Time
 	errors   int // in a row
-	err      string
+	err      *offsets.Failure
 }
 
 // errorsKept is how many different errors the status shows.
 const errorsKept = 10
 
-// NewMonitor returns a monitor of an instance that is starting. Now nil is time.Now.
-func NewMonitor(info Info, watchdog time.Duration, now func() time.Time) *Monitor {
+// NewMonitor returns a monitor of an instance that starts, of the bridge of a name. Now nil is time.Now.
+func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func() time.Time) *Monitor {
 	if now == nil {
 		now = time.Now
 	}
 	return &Monitor{
-		info: info, watchdog: watchdog, now: now, started: now(), observed: newObserved(), leases: map[int32]*lease{},
-		counts: newCounts(),
+		name: name, feed: feed, info: info, watchdog: watchdog, now: now, started: now(), observed: newObserved(),
+		leases: map[int32]*lease{}, counts: newCounts(),
 	}
 }
 
-// Watch says whom to ask for the state.
+// Watch sets the engine whose state is shown.
 func (m *Monitor) Watch(e Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.engine = e
 }
 
-// Drain says that the instance is on its way out: it is unready from now on.
+// Drain makes the instance unready, because it stops.
 func (m *Monitor) Drain() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -104,7 +105,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	n.Late += c.Late
 	n.Bytes += c.Bytes
 	m.rate.add(now, c.Read, c.Bytes)
-	m.observed.transaction.Observe(c.Took.Seconds())
+	m.observed.transaction.WithLabelValues().Observe(c.Took.Seconds())
 	if c.Drained && !c.Published.IsZero() && !c.Last.IsZero() {
 		publish := max(0, c.Published.Sub(c.Last))
 		m.publish = &publish
@@ -116,7 +117,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	if l == nil {
 		return
 	}
-	l.commit, l.since, l.errors, l.err = now, now, 0, ""
+	l.commit, l.since, l.errors, l.err = now, now, 0, nil
 	if c.Last.After(l.last) {
 		l.last = c.Last
 	}
@@ -130,7 +131,7 @@ func (m *Monitor) Completed(c bridge.Completion) {
 	m.counts.Markers += c.Markers
 	if l := m.leases[0]; l != nil {
 		now := m.now()
-		l.commit, l.since, l.errors, l.err = now, now, 0, ""
+		l.commit, l.since, l.errors, l.err = now, now, 0, nil
 	}
 }
 
@@ -145,9 +146,12 @@ func (m *Monitor) History(h bridge.History) {
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f := Failure{Time: m.now(), Lease: p, Class: class(err), Error: plain.Clip(err.Error()), Count: 1}
+	met := offsets.Failure{Time: m.now(), Error: plain.Clip(err.Error())}
+	f := status.Failure{Lease: p, Failure: met, Class: class(err), Count: 1}
 	m.counts.Errors[f.Class]++
-	i := slices.IndexFunc(m.errors, func(have Failure) bool { return have.Lease == p && have.Class == f.Class && have.Error == f.Error })
+	i := slices.IndexFunc(m.errors, func(have status.Failure) bool {
+		return have.Lease == p && have.Class == f.Class && have.Error == f.Error
+	})
 	if i >= 0 {
 		f.Count += m.errors[i].Count
 		m.errors = slices.Delete(m.errors, i, i+1)
@@ -158,10 +162,10 @@ func (m *Monitor) Failed(p int32, err error) {
 	}
 	if l := m.leases[p]; l != nil {
 		if l.activity == bridge.Drained && l.errors == 0 {
-			l.since = f.Time // it can't look for more from now on
+			l.since = met.Time // it can't look for more from now on
 		}
 		l.errors++
-		l.err = f.Error
+		l.err = &met
 	}
 }
 
@@ -178,13 +182,15 @@ func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
 		}
 		delete(m.leases, p)
 		if p == 0 {
-			m.history = nil // somebody else looks now
+			m.history = nil // the next owner of lease 0 looks
 		}
 	}
 }
 
 // changes names the values of the label event.
-var changes = map[bridge.LeaseChange]string{bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost"}
+var changes = map[bridge.LeaseChange]string{
+	bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost",
+}
 
 // Active implements bridge.Observer.
 func (m *Monitor) Active(p int32, a bridge.Activity) {
@@ -196,10 +202,10 @@ func (m *Monitor) Active(p int32, a bridge.Activity) {
 	}
 	now := m.now()
 	if a == bridge.Working && l.activity != a {
-		l.since = now // what comes now was not there before
+		l.since = now // the work is new
 	}
 	if a == bridge.Drained {
-		l.errors, l.err = 0, ""
+		l.errors, l.err = 0, nil
 	}
 	if a == bridge.Drained || l.activity == bridge.Drained {
 		l.caught = now

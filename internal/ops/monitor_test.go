@@ -32,7 +32,7 @@ func (w *watched) State() *offsets.State { return w.state }
 func watching(t *testing.T) (m *Monitor, engine *watched, clock *time.Time) {
 	t.Helper()
 	now := start
-	m = NewMonitor(Info{Name: "test", Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"}, 2*time.Minute, func() time.Time { return now })
+	m = NewMonitor("test", "feed", Info{Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"}, 2*time.Minute, func() time.Time { return now })
 	engine = &watched{}
 	m.Watch(engine)
 	return m, engine, &now
@@ -185,8 +185,8 @@ func TestErrorsAreFewAndCounted(t *testing.T) {
 		m.Failed(int32(i%3), fmt.Errorf("trouble %d", i%15))
 	}
 	s := m.Snapshot()
-	if len(s.Errors) != errorsKept || s.Errors[0].Error != "trouble 14" || s.Totals.Errors["other"] != 30 {
-		t.Errorf("%d errors, newest %+v, %v", len(s.Errors), s.Errors[0], s.Totals.Errors)
+	if len(s.Errors) != errorsKept || s.Errors[0].Error != "trouble 14" || s.SinceStart.Errors["other"] != 30 {
+		t.Errorf("%d errors, newest %+v, %v", len(s.Errors), s.Errors[0], s.SinceStart.Errors)
 	}
 	m.Failed(s.Errors[3].Lease, errors.New(s.Errors[3].Error))
 	again := m.Snapshot().Errors
@@ -233,7 +233,8 @@ func TestRate(t *testing.T) {
 	}
 }
 
-// What is in the next segment waits until the service finalizes the current one, all of which is delivered: that is its delay.
+// What is in the next segment waits until the service finalizes the current one, all of which is delivered: that is its
+// delay.
 func TestLagBeforeTheBarrier(t *testing.T) {
 	m, engine, clock := watching(t)
 	engine.state = state(nil)
@@ -286,7 +287,7 @@ func TestSnapshotOfLeases(t *testing.T) {
 	if len(s.Topics) != 1 || s.Topics[0].Name != "changes" || s.Topics[0].Partitions != 6 {
 		t.Errorf("topics %+v", s.Topics)
 	}
-	if n := s.Totals; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Bytes != 99 || n.Segments != 1 || n.Markers != 6 || n.Leases["assigned"] != 1 {
+	if n := s.SinceStart; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Bytes != 99 || n.Segments != 1 || n.Markers != 6 || n.Leases["assigned"] != 1 {
 		t.Errorf("totals %+v", n)
 	}
 }

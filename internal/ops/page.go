@@ -12,9 +12,9 @@ import (
 //go:embed page.html
 var page []byte
 
-// policy lets the browser run what is in the page and nothing else, ask nobody but us, and be framed by nobody.
-var policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-	hashOf("style"), hashOf("script"))
+// policy lets the browser run only what is in the page, connect only to the instance, and show the page in no frame.
+var policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; connect-src 'self'; img-src data:; "+
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hashOf("style"), hashOf("script"))
 
 // hashOf returns the source expression of the page's only element of that name.
 func hashOf(element string) string {

@@ -18,14 +18,16 @@ type Metrics struct {
 // NewMetrics returns the metrics of m, of the Kafka clients that have the Hook, and of the process.
 func NewMetrics(m *Monitor) *Metrics {
 	reg := prometheus.NewRegistry()
-	reg.MustRegister(newCollector(m), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	reg.MustRegister(newCollector(m), collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return &Metrics{reg, newClients(reg)}
 }
 
-// Hook makes a client count.
+// Hook makes a Kafka client report to the metrics.
 func (m *Metrics) Hook() kgo.Opt { return kgo.WithHooks(m.clients) }
 
-// ServeHTTP implements http.Handler. A scrape that finds a metric twice, say, tells so, and serves the others.
+// ServeHTTP implements http.Handler. If a metric fails, the others are served.
 func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError}).ServeHTTP(w, r)
+	opts := promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError}
+	promhttp.HandlerFor(m.registry, opts).ServeHTTP(w, r)
 }

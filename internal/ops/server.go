@@ -15,8 +15,8 @@ import (
 // Handler serves the monitor and its metrics.
 //
 //	/         the status page
-//	/healthz  200 while the process can answer: nothing else is asked
-//	/readyz   200, or 503 with a reason a line
+//	/healthz  200 while the process can answer
+//	/readyz   200, or 503 with one reason per line
 //	/status   a Status, as JSON
 //	/metrics  for Prometheus
 func Handler(m *Monitor, metrics http.Handler) http.Handler {
@@ -57,10 +57,10 @@ func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write(body) // whoever asked is gone
+	_, _ = w.Write(body) // fails if the client is gone
 }
 
-// Serve answers on l until ctx ends, and then those who have asked before.
+// Serve answers on l until ctx ends, and finishes requests that came before.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,

@@ -17,6 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
 
@@ -74,7 +75,7 @@ func TestHandler(t *testing.T) {
 	expect("/readyz", 503, "draining: ")
 	var s Status
 	_, body, _ := get(t, h, "/status")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.Totals.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
+	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.SinceStart.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
 		t.Errorf("%v: %s", err, body)
 	}
 	w := httptest.NewRecorder()
@@ -84,9 +85,37 @@ func TestHandler(t *testing.T) {
 	}
 }
 
+// The status of an instance has every field that the report on its state has, with the same name.
+func TestStatusHasTheFieldsOfTheReport(t *testing.T) {
+	m, metrics, now := busy(t)
+	_, body, _ := get(t, Handler(m, metrics), "/status")
+	have := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(body), &have); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(status.Of("test", m.engine.State(), status.Group{}, *now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]json.RawMessage{}
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Fatal(err)
+	}
+	for name := range want {
+		if have[name] == nil {
+			t.Errorf("%s is missing: %s", name, body)
+		}
+	}
+	for _, name := range []string{"name", "started", "topics", "totals"} {
+		if string(have[name]) != string(want[name]) {
+			t.Errorf("%s is %s, want %s", name, have[name], want[name])
+		}
+	}
+}
+
 // The page is one document: it asks nobody but the instance, and the browser is told to run nothing else.
 func TestPageIsSelfContained(t *testing.T) {
-	_, body, header := get(t, Handler(NewMonitor(Info{}, time.Minute, nil), http.NotFoundHandler()), "/")
+	_, body, header := get(t, Handler(NewMonitor("", "", Info{}, time.Minute, nil), http.NotFoundHandler()), "/")
 	if link := regexp.MustCompile(`(?i)(https?:)?//[a-z]`).FindString(strings.ReplaceAll(body, "// ", "")); link != "" {
 		t.Errorf("it refers to %s", link)
 	}
@@ -101,8 +130,8 @@ func TestPageIsSelfContained(t *testing.T) {
 
 // A scrape holds each metric that the table has, with its labels, and nothing else of ours.
 func TestMetricsAreAsTheTableSays(t *testing.T) {
-	_, scraped, _ := busy(t)
-	families, err := scraped.registry.Gather()
+	_, served, _ := busy(t)
+	families, err := served.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,14 +144,14 @@ func TestMetricsAreAsTheTableSays(t *testing.T) {
 			have[f.GetName()] = []string{}
 		}
 	}
-	for _, d := range metrics {
+	for _, d := range scraped {
 		labels, ok := have[d.full()]
 		want := slices.Sorted(slices.Values(d.labels))
 		if !ok || !slices.Equal(labels, want) {
 			t.Errorf("%s: there is %v with labels %v, want %v", d.full(), ok, labels, want)
 		}
 	}
-	problems, err := testutil.GatherAndLint(scraped.registry)
+	problems, err := testutil.GatherAndLint(served.registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,12 +177,23 @@ func TestGapsAreNotToldBeforeTheyAreKnown(t *testing.T) {
 	if told() {
 		t.Error("told before the frontier was read")
 	}
-	if _, body, _ := get(t, h, "/status"); !strings.Contains(body, `"gaps":null`) {
-		t.Errorf("the status tells gaps: %s", body)
+	if _, body, _ := get(t, h, "/status"); !strings.Contains(body, `"started":false`) {
+		t.Errorf("the status does not say that nothing is known: %s", body)
 	}
 	engine.state = state()
 	if _, body, _ := get(t, h, "/metrics"); !strings.Contains(body, "\nblobfeed_gaps_total 1\n") {
 		t.Error("not told when it is known")
+	}
+}
+
+// A total without labels is 0 before anything happens, so that a rate sees the first increase.
+func TestTotalsStartAtZero(t *testing.T) {
+	m, _, _ := watching(t)
+	_, body, _ := get(t, Handler(m, NewMetrics(m)), "/metrics")
+	for _, line := range []string{"transaction_duration_seconds_count 0", "azure_received_bytes_total 0", "transactions_total 0"} {
+		if !strings.Contains(body, "\nblobfeed_"+line+"\n") {
+			t.Errorf("there is no %s", line)
+		}
 	}
 }
 
@@ -197,8 +237,8 @@ func TestServe(t *testing.T) {
 
 // The reference has what a scrape has, with the same type and labels.
 func TestReference(t *testing.T) {
-	_, scraped, _ := busy(t)
-	families, err := scraped.registry.Gather()
+	_, served, _ := busy(t)
+	families, err := served.registry.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,8 +258,38 @@ func TestReference(t *testing.T) {
 		for _, p := range f.GetMetric()[0].GetLabel() {
 			labels = append(labels, p.GetName())
 		}
-		if want := slices.Sorted(slices.Values(d.Labels)); !ok || !strings.EqualFold(f.GetType().String(), d.Type) || !slices.Equal(labels, want) {
-			t.Errorf("%s is a %s with labels %v; the reference says %+v", f.GetName(), f.GetType(), labels, d)
+		want := slices.Sorted(slices.Values(d.Labels))
+		same := strings.EqualFold(f.GetType().String(), d.Type) && f.GetHelp() == d.Help && slices.Equal(labels, want)
+		if !ok || !same {
+			t.Errorf("%s is a %s with labels %v, %q; the reference says %+v", f.GetName(), f.GetType(), labels, f.GetHelp(), d)
 		}
+	}
+}
+
+// The reference has every metric of the Kafka clients, also one that a scrape does not show before it happens.
+func TestReferenceHasTheClientsMetrics(t *testing.T) {
+	registered := catalog{}
+	cl, err := kgo.NewClient(kgo.WithHooks(newClients(registered))) // kprom makes its metrics with a client
+	if err != nil {
+		t.Fatal(err)
+	}
+	cl.Close()
+	if len(registered) < 15 {
+		t.Fatalf("only %d metrics are registered", len(registered))
+	}
+	have := map[string]Described{}
+	for _, d := range Reference() {
+		if strings.HasPrefix(d.Name, Namespace+"_kafka_") {
+			have[d.Name] = d
+		}
+	}
+	for name, want := range registered {
+		if d := have[name]; d.Help != want.Help || !slices.Equal(d.Labels, want.Labels) {
+			t.Errorf("%s: the reference says %+v, want %+v", name, d, want)
+		}
+		delete(have, name)
+	}
+	if len(have) > 0 {
+		t.Errorf("no client has %v", have)
 	}
 }

@@ -19,10 +19,11 @@ import (
 type NeverRanError struct{ Topic string }
 
 func (e *NeverRanError) Error() string {
-	return fmt.Sprintf("there is no topic %s: no bridge of this name has run on these brokers (BRIDGE_NAME, BRIDGE_KAFKA_BROKERS)", e.Topic)
+	return fmt.Sprintf("there is no topic %s: no bridge of this name has run on these brokers; "+
+		"check BRIDGE_NAME and BRIDGE_KAFKA_BROKERS", e.Topic)
 }
 
-// Reader asks the brokers about the bridge of a name.
+// Reader reads the state and the group of one bridge from the brokers.
 type Reader struct {
 	Name   string
 	Topic  string // of its state
@@ -60,8 +61,8 @@ func (r *Reader) State(ctx context.Context) (*offsets.State, error) {
 	return offsets.ReadTo(ctx, r.Topic, at, r.Client...)
 }
 
-// undecided is how long a transaction may stay open before the state is read without it. Brokers acknowledge a commit some
-// moments before readers see it, and a report right after a run must not miss that; but the owner of a transaction may be dead.
+// undecided is how long to wait for an open transaction before the state is read without it. Brokers acknowledge a
+// commit some moments before readers see it, and a report right after a run must include it. But the owner may be dead.
 const undecided = time.Second
 
 // ends returns the offset up to which each partition can be read.
@@ -94,7 +95,7 @@ func (r *Reader) ends(ctx context.Context) (kadm.ListedOffsets, error) {
 	}
 }
 
-// Group reads who lives.
+// Group reads the live members.
 func (r *Reader) Group(ctx context.Context) (Group, error) {
 	groups, err := r.Admin.DescribeGroups(ctx, r.Name)
 	if err == nil {
@@ -109,7 +110,10 @@ func (r *Reader) Group(ctx context.Context) (Group, error) {
 	g := groups[r.Name]
 	group := Group{State: g.State, Members: []Member{}}
 	for _, m := range g.Members {
-		member := Member{Instance: strings.TrimPrefix(m.ClientID, r.Name+"-"), Host: strings.TrimPrefix(m.ClientHost, "/"), Leases: []int32{}}
+		member := Member{
+			Instance: strings.TrimPrefix(m.ClientID, r.Name+"-"), Host: strings.TrimPrefix(m.ClientHost, "/"),
+			Leases: []int32{},
+		}
 		if assigned, ok := m.Assigned.AsConsumer(); ok {
 			for _, t := range assigned.Topics {
 				if t.Topic == r.Topic {

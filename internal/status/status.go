@@ -2,7 +2,6 @@ package status
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -12,7 +11,7 @@ import (
 	"blobfeed/source"
 )
 
-// Status is the report. What is not known is null, or not there.
+// Status is the report. What is unknown is null, or absent.
 type Status struct {
 	Name     string         `json:"name"`
 	Now      time.Time      `json:"now"`
@@ -22,9 +21,9 @@ type Status struct {
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
 	Topics   []Topic        `json:"topics"`
-	Group    Group          `json:"group"`
+	Group    Group          `json:"group,omitzero"` // an instance does not know it
 	Leases   []Lease        `json:"leases"`
-	Errors   []Failure      `json:"errors"` // the last one of each lease, newest first
+	Errors   []Failure      `json:"errors"` // newest first: the last one of each lease, or the last ones of an instance
 }
 
 // Position is where the bridge is in the feed.
@@ -36,16 +35,26 @@ type Position struct {
 	Event     *time.Time    `json:"event_time"`     // latest that was delivered
 	Ended     bool          `json:"ended"`          // END_TIME is reached
 	Seek      *offsets.Seek `json:"seek,omitempty"` // no segment is complete since
+
+	// Only an instance that holds lease 0 knows these.
+	Newest   string   `json:"newest,omitempty"`           // segment of the feed, at the last look
+	Behind   *float64 `json:"backlog_seconds,omitempty"`  // from the current segment to the newest
+	Headroom *float64 `json:"headroom_seconds,omitempty"` // history before the position, which retention may delete
 }
 
-// Lag is how far behind the clock delivery is. An idle account's grows, and nothing is late.
+// Lag is how far delivery is behind the clock. On an idle account it grows although nothing is late.
 type Lag struct {
 	Event    *float64 `json:"event_seconds"`    // since the latest event that was delivered
 	Resolved *float64 `json:"resolved_seconds"` // since the time that is resolved
-	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each. Later segments are
-	// not in it. Null without a current segment, as while small segments are delivered in bundles, and before the first
-	// commit in it: then nothing in the state says how much there is.
+	// Ahead is what the leases had listed in the current segment and not read, at the last commit of each, without
+	// later segments. Null without a current segment, as while small segments are delivered in bundles, and before the
+	// first commit in the segment: the state does not say then how much there is.
 	Ahead *int64 `json:"ahead_bytes"`
+
+	// Only an instance knows these. Azure is how long the service took to publish the latest event. Bridge is how long
+	// published events wait for this instance: 0 if none wait.
+	Azure  *float64 `json:"azure_seconds,omitempty"`
+	Bridge *float64 `json:"bridge_seconds,omitempty"`
 }
 
 // Topic is where records go.
@@ -54,7 +63,7 @@ type Topic struct {
 	Partitions int32  `json:"partitions"`
 }
 
-// Group is the consumer group: who lives.
+// Group is the consumer group.
 type Group struct {
 	State   string   `json:"state"`
 	Members []Member `json:"members"`
@@ -67,35 +76,51 @@ type Member struct {
 	Leases   []int32 `json:"leases"`
 }
 
-// States of a lease.
+// States of a lease, by the consumer group.
 const (
 	Held     = "held"     // by its owner, which is a member
 	Assigned = "assigned" // to a member that has had no work for it yet
 	Free     = "free"     // no member has it
-	Unused   = "unused"   // nor ever had
+	Unused   = "unused"   // no instance has acquired it yet
+)
+
+// States of a lease, as an instance reports it. All but Unused and Elsewhere are of leases that the instance holds.
+const (
+	Elsewhere = "elsewhere"
+	Working   = "working"
+	Waiting   = "waiting" // for other leases
+	Drained   = "drained" // all that the feed has is delivered
+	Stuck     = "stuck"   // working for longer than the watchdog allows
 )
 
 // Lease is one lease.
 type Lease struct {
 	Lease     int32             `json:"lease"`
 	State     string            `json:"state"`
-	Owner     string            `json:"owner,omitempty"`   // who acquired it last
-	Member    string            `json:"member,omitempty"`  // whom the group gives it to
-	Frontier  bool              `json:"with_frontier"`     // all up to the completed segment is delivered, and nothing of a later one
-	Segment   string            `json:"segment,omitempty"` // else the one that it is in
-	Done      bool              `json:"done"`              // with it
+	Owner     string            `json:"owner,omitempty"`   // instance that acquired it last
+	Member    string            `json:"member,omitempty"`  // instance to which the group assigns it
+	Frontier  bool              `json:"with_frontier"`     // up to the completed segment all is delivered, later nothing
+	Segment   string            `json:"segment,omitempty"` // current one, unless with_frontier
+	Done      bool              `json:"done"`              // all of the segment is delivered
 	Shards    map[string]string `json:"shards,omitempty"`  // shard -> chunk/offset
 	Events    int64             `json:"events"`            // since the first start of the bridge
 	Event     *time.Time        `json:"event_time"`
 	Committed *time.Time        `json:"committed"`
 	Ahead     int64             `json:"ahead_bytes"`
-	Error     *offsets.Failure  `json:"error,omitempty"`
+	Error     *offsets.Failure  `json:"error,omitempty"` // the last one; in an instance's report, since the last commit
+
+	// Only the instance that holds the lease knows these.
+	Here    bool    `json:"here,omitempty"`
+	Working float64 `json:"working_seconds,omitempty"` // without a commit
+	Errors  int     `json:"errors_in_a_row,omitempty"`
 }
 
 // Failure is an error of a lease.
 type Failure struct {
-	Lease int32 `json:"lease"`
+	Lease int32 `json:"lease"` // -1: of the instance
 	offsets.Failure
+	Class string `json:"class,omitempty"` // in an instance's report
+	Count int    `json:"count,omitempty"` // how often it came, in an instance's report
 }
 
 // Of returns the report of a state.
@@ -104,7 +129,9 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	for p := range int32(len(state.Cursors)) {
 		s.lease(p, state)
 	}
-	slices.SortFunc(s.Errors, func(a, b Failure) int { return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Lease, b.Lease)) })
+	slices.SortFunc(s.Errors, func(a, b Failure) int {
+		return cmp.Or(b.Time.Compare(a.Time), cmp.Compare(a.Lease, b.Lease))
+	})
 	s.Lag.Event = since(now, s.Position.Event)
 	f := state.Frontier
 	if f == nil {
@@ -112,7 +139,8 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	}
 	s.Started, s.Feed = true, f.Feed
 	p := &s.Position
-	p.Completed, p.Current, p.Gaps, p.Ended, p.Seek = f.Completed.String(), f.Current.String(), f.Gaps, f.Ended, f.Seek
+	p.Completed, p.Current = f.Completed.String(), f.Current.String()
+	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = known(time.Unix(0, ts.Wall))
 	}
@@ -144,12 +172,12 @@ func (s *Status) lease(p int32, state *offsets.State) {
 		if l.Frontier = c.Over(state.Frontier); !l.Frontier {
 			l.Segment, l.Done, l.Ahead, l.Shards = c.Segment.String(), c.Done, c.Ahead, map[string]string{}
 			for shard, at := range c.Shards {
-				l.Shards[shard] = fmt.Sprintf("%05d/%d", at.Chunk, at.Offset)
+				l.Shards[shard] = at.String()
 			}
 		}
 		s.Totals.Add(c.Counts)
 		if l.Error != nil {
-			s.Errors = append(s.Errors, Failure{p, *l.Error})
+			s.Errors = append(s.Errors, Failure{Lease: p, Failure: *l.Error})
 		}
 		if f := state.Frontier; f != nil && f.Current != (source.Segment{}) && c.Segment == f.Current {
 			if s.Lag.Ahead == nil {

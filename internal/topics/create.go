@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -11,92 +12,113 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
+// MissingError is a topic that does not exist.
+type MissingError struct {
+	Topic string
+	Had   int32 // partitions, if records were written to it; 0: unknown
+}
+
+func (e *MissingError) Error() string { return "topic " + e.Topic + " does not exist: " + e.Advice() }
+
+// Advice says what to do about it.
+func (e *MissingError) Advice() string {
+	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+	if e.Had > 0 {
+		return fmt.Sprintf("its records are gone: create it with %d partitions, as it had, to continue with new records, %s",
+			e.Had, restart)
+	}
+	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
+		"records are gone: create it with as many partitions to continue with new records, " + restart
+}
+
+// withPartitions adds to the error of a missing topic what it had.
+func withPartitions(err error, had map[string]int32) error {
+	var gone *MissingError
+	if errors.As(err, &gone) {
+		return &MissingError{gone.Topic, had[gone.Topic]}
+	}
+	return err
+}
+
+// Count reads how many partitions topics have. One that does not exist is a MissingError.
+func Count(ctx context.Context, admin *kadm.Client, names ...string) (map[string]int32, error) {
+	counts := map[string]int32{}
+	if len(names) == 0 {
+		return counts, nil
+	}
+	listed, err := admin.ListTopics(ctx, names...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the metadata of topics %s: %w", strings.Join(names, ", "), err)
+	}
+	for _, name := range names {
+		t, ok := listed[name]
+		if !ok || errors.Is(t.Err, kerr.UnknownTopicOrPartition) {
+			return nil, &MissingError{Topic: name}
+		}
+		if t.Err != nil {
+			return nil, fmt.Errorf("reading the metadata of topic %s: %w", name, t.Err)
+		}
+		counts[name] = int32(len(t.Partitions))
+	}
+	return counts, nil
+}
+
+// Create creates a topic unless it exists, and returns its partitions when the brokers answer for it. Created reports
+// whether this call created it. Replication -1 is the brokers' default.
+func Create(ctx context.Context, admin *kadm.Client, topic string, partitions int32, replication int16,
+	settings map[string]*string,
+) (have int32, created bool, err error) {
+	_, err = admin.CreateTopic(ctx, partitions, replication, settings, topic)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
+		// Brokers do not say that a topic exists to a client that may not create it.
+		if counts, missing := Count(ctx, admin, topic); missing == nil {
+			return counts[topic], false, nil
+		}
+	}
+	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
+		return 0, false, fmt.Errorf("creating topic %s: %w", topic, err)
+	}
+	created = err == nil
+	have, err = awaited(ctx, admin, topic)
+	return have, created, err
+}
+
+// ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
+// created it: two may create it at once.
+func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh bool, err error) {
+	have, err := Count(ctx, a.admin(), t.Name)
+	var gone *MissingError
+	switch {
+	case !errors.As(err, &gone):
+		return have[t.Name], false, err
+	case a.ByBroker:
+		if err = a.request(ctx, t.Name); err == nil {
+			partitions, err = awaited(ctx, a.admin(), t.Name)
+		}
+	case a.Partitions == 0:
+		return 0, false, err
+	default:
+		fresh = true
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+	}
+	if err == nil {
+		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
+	}
+	return partitions, fresh, err
+}
+
+// awaited returns the partitions of a topic that was created a moment ago.
+func awaited(ctx context.Context, admin *kadm.Client, topic string) (int32, error) {
+	var counts map[string]int32
+	err := settled(ctx, func() (err error) { counts, err = Count(ctx, admin, topic); return err })
+	return counts[topic], err
+}
+
 const (
 	settlePoll = 50 * time.Millisecond
 	// settleTimeout is how long brokers may take to hear of a topic that another broker has created.
 	settleTimeout = 5 * time.Second
 )
-
-// Create creates a topic unless it exists, and returns when the brokers answer for it: they say "unknown" for some
-// moments after they have said "created". Created reports whether this call created it. Replication -1 is the brokers'
-// default.
-func Create(ctx context.Context, admin *kadm.Client, topic string, partitions int32, replication int16,
-	settings map[string]*string,
-) (created bool, err error) {
-	_, err = admin.CreateTopic(ctx, partitions, replication, settings, topic)
-	if errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, kerr.ClusterAuthorizationFailed) {
-		// Brokers do not say that a topic exists to a client that may not create it.
-		if topics, lerr := admin.ListTopics(ctx, topic); lerr == nil && topics.Has(topic) {
-			return false, nil
-		}
-	}
-	created = err == nil
-	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return false, fmt.Errorf("creating topic %s: %w", topic, err)
-	}
-	for {
-		topics, err := admin.ListTopics(ctx, topic)
-		if err == nil {
-			err = topics[topic].Err
-		}
-		if !errors.Is(err, kerr.UnknownTopicOrPartition) {
-			return created, err
-		}
-		if err := sleep(ctx, settlePoll); err != nil {
-			return false, err
-		}
-	}
-}
-
-// ensureMarkers makes sure that the topic of markers has at least the partitions of its topic of records.
-func (a *Admin) ensureMarkers(ctx context.Context, records string, partitions int32) error {
-	markers := a.MarkersOf(records, partitions)
-	have, err := a.ensure(ctx, &markers)
-	if err != nil || have >= partitions {
-		return err
-	}
-	if a.Partitions == 0 {
-		return fmt.Errorf("topic %s has %d partitions, %s has %d: add partitions", markers.Name, have, records, partitions)
-	}
-	rs, err := a.admin().UpdatePartitions(ctx, int(partitions), markers.Name)
-	if err == nil {
-		err = rs.Error()
-	}
-	if err != nil {
-		return fmt.Errorf("adding partitions to topic %s: %w", markers.Name, err)
-	}
-	return nil
-}
-
-// ensure makes sure that a topic exists, and returns its partitions.
-func (a *Admin) ensure(ctx context.Context, t *Topic) (int32, error) {
-	have, err := a.Count(ctx, t.Name)
-	var gone *MissingError
-	if !errors.As(err, &gone) {
-		return have[t.Name], err
-	}
-	switch {
-	case a.ByBroker:
-		if err := a.request(ctx, t.Name); err != nil {
-			return 0, err
-		}
-	case a.Partitions == 0:
-		return 0, err
-	default:
-		if _, err := Create(ctx, a.admin(), t.Name, t.Partitions, t.Replication, t.settings()); err != nil {
-			return 0, err
-		}
-		// If this attempt ended here, the next one would find the topic and leave its retention.
-		if err := settled(ctx, func() error { return a.keepHistory(ctx, t.Name) }); err != nil {
-			return 0, err
-		}
-	}
-	err = settled(ctx, func() error { have, err = a.Count(ctx, t.Name); return err })
-	if err == nil {
-		a.Log.Info("topic created", "topic", t.Name, "partitions", have[t.Name])
-	}
-	return have[t.Name], err
-}
 
 // settled repeats f while it meets a broker that does not know a new topic yet.
 func settled(ctx context.Context, f func() error) error {
@@ -105,19 +127,14 @@ func settled(ctx context.Context, f func() error) error {
 	for {
 		err := f()
 		var gone *MissingError
-		unknown := errors.As(err, &gone) || errors.Is(err, kerr.UnknownTopicOrPartition)
-		if !unknown || sleep(ctx, settlePoll) != nil {
+		if !errors.As(err, &gone) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	select {
-	case <-time.After(d):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+		select {
+		case <-time.After(settlePoll):
+		case <-ctx.Done():
+			return err
+		}
 	}
 }
 
@@ -129,35 +146,5 @@ func (a *Admin) request(ctx context.Context, topic string) error {
 	if _, err := req.RequestWith(ctx, a.Client); err != nil {
 		return fmt.Errorf("asking for topic %s: %w", topic, err)
 	}
-	return nil
-}
-
-// keepHistory turns the retention of a new topic off if it would delete history.
-func (a *Admin) keepHistory(ctx context.Context, topic string) error {
-	settings, err := Read(ctx, a.admin(), topic)
-	if err != nil {
-		return err
-	}
-	oldest, err := a.oldest(ctx, settings[topic])
-	if err != nil {
-		return err
-	}
-	if _, deletes := settings[topic].deletesHistory(oldest, a.Now()); !deletes {
-		return nil
-	}
-	value := forever
-	set := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: retention, Value: &value}}
-	rs, err := a.admin().AlterTopicConfigs(ctx, set, topic)
-	if err == nil {
-		_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
-	}
-	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		return nil // Open logs what to do about it
-	}
-	if err != nil {
-		return fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, topic, err)
-	}
-	a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", topic,
-		"setting", retention+"="+forever, "hint", "set "+retention+" when consumers have read the history")
 	return nil
 }

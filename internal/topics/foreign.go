@@ -36,7 +36,7 @@ func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
 // not count: an instance may have created the topic, and ended before its first commit. Opts are those of a client.
 func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, error) {
 	var none *MissingError
-	if _, err := a.Count(ctx, topic); errors.As(err, &none) {
+	if _, err := Count(ctx, a.admin(), topic); errors.As(err, &none) {
 		return false, nil
 	} else if err != nil {
 		return false, err

@@ -2,21 +2,31 @@ package topics
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// Severity is what a Problem leads to.
+type Severity int
+
+// The severities, by weight.
+const (
+	Risk  Severity = iota // records may be lost later, or say something else
+	Fault                 // the brokers reject records, or delete the state
+	Unfit                 // as Fault, and another attempt does not help: the bridge must not start
 )
 
 // Problem is a setting of a topic that does not fit what the bridge writes to the topic.
 type Problem struct {
+	Severity              Severity
 	Topic, Setting, Value string
 	Why                   string
 	Do                    string // what to do about it
-	// Failed: the brokers reject records, or delete the state. Other problems put records at risk later.
-	Failed bool
-	// Lasting: the bridge must not start. Another attempt does not help.
-	Lasting bool
 }
 
 // Detail says what does not fit, and why.
@@ -29,11 +39,21 @@ func (p *Problem) Error() string { return p.Detail() + "; " + p.Do }
 // anyTool begins the commands where the brokers' address is not known.
 const anyTool = "kafka-configs.sh --bootstrap-server <broker>"
 
+// unfit returns the first problem that must stop the bridge.
+func unfit(problems []Problem) error {
+	for _, p := range problems {
+		if p.Severity == Unfit {
+			return &p
+		}
+	}
+	return nil
+}
+
 // judge collects the problems of one topic.
 type judge struct {
+	plan     *Plan
 	topic    *Topic
 	settings Settings
-	tool     string
 	problems []Problem
 }
 
@@ -45,59 +65,75 @@ func (p *Plan) Judge(t *Topic, s Settings, replicas int, now time.Time) []Proble
 	return j.problems
 }
 
+// KeepsState returns a Problem if the brokers delete what is written to the topic of a bridge's state.
+func KeepsState(ctx context.Context, admin *kadm.Client, topic string) error {
+	settings, err := Read(ctx, admin, topic)
+	if err != nil {
+		return err
+	}
+	j := new(Plan).content(&Topic{Kind: State, Name: topic}, settings[topic], time.Time{})
+	if len(j.problems) == 0 {
+		return nil
+	}
+	return &j.problems[0]
+}
+
 // content judges what becomes of records once they are written.
 func (p *Plan) content(t *Topic, s Settings, now time.Time) *judge {
-	j := &judge{topic: t, settings: s, tool: p.Tool}
+	j := &judge{plan: p, topic: t, settings: s}
 	j.policy()
-	if t.Kind == Records {
+	if t.Kind == Records || t.Kind == Markers {
 		j.times(now)
 	}
 	return j
 }
 
-func (j *judge) add(problem Problem, setting, why, do string) {
-	problem.Topic, problem.Setting, problem.Value = j.topic.Name, setting, j.settings[setting]
-	problem.Why, problem.Do = why, do
-	j.problems = append(j.problems, problem)
+func (j *judge) add(s Severity, setting, why, do string) {
+	j.problems = append(j.problems, Problem{s, j.topic.Name, setting, j.settings[setting], why, do})
 }
 
 // alter returns the command that changes a setting.
 func (j *judge) alter(setting, value string) string {
-	return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", cmp.Or(j.tool, anyTool), j.topic.Name, setting, value)
+	tool := cmp.Or(j.plan.Tool, anyTool)
+	return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", tool, j.topic.Name, setting, value)
 }
 
 // policy judges which records the brokers remove, or reject because they have no key.
 func (j *judge) policy() {
+	kind := j.topic.Kind
+	keyless := kind == Markers || kind == Records && j.plan.Inline
 	switch {
-	case j.settings[cleanupPolicy] == "":
-	case j.topic.Kind == State && j.settings.deletes():
-		j.add(Problem{Failed: true}, cleanupPolicy, "retention would delete progress", j.alter(cleanupPolicy, "compact"))
-	case j.topic.Keyless && j.settings.Compacted():
-		do := j.alter(cleanupPolicy, "delete")
-		if j.topic.Kind == Records {
+	case kind == State && j.settings.deletes():
+		j.add(Fault, cleanupPolicy, "retention would delete progress", j.alter(cleanupPolicy, "compact"))
+	case keyless && j.settings.Compacted():
+		why, do := "the brokers would reject resolved markers, which have no key", j.alter(cleanupPolicy, "delete")
+		if kind == Records {
+			why += ", and the records beside them"
 			do = "set BRIDGE_RESOLVED_TO=topic (or off), or run " + do
 		}
-		j.add(Problem{Failed: true, Lasting: true}, cleanupPolicy,
-			"the brokers would reject resolved markers, which have no key, and the records beside them", do)
+		j.add(Unfit, cleanupPolicy, why, do)
 	}
 }
 
 // times judges what becomes of records whose timestamps are in the past.
 func (j *judge) times(now time.Time) {
 	if j.settings[timestamps] == "LogAppendTime" {
-		j.add(Problem{}, timestamps, "consumers see when a record came to Kafka, not when the blob changed",
+		j.add(Risk, timestamps, "consumers see when a record came to Kafka, not when the blob changed",
 			j.alter(timestamps, "CreateTime"))
 		return // then records are as old as their arrival
 	}
 	for _, name := range []string{"message.timestamp.before.max.ms", "message.timestamp.difference.max.ms"} {
 		if age, ok := Millis(j.settings[name]); ok && age < 100*365*24*time.Hour {
-			j.add(Problem{Failed: true}, name, fmt.Sprintf("the brokers reject events that are older than %s", age),
+			j.add(Fault, name, fmt.Sprintf("the brokers reject events that are older than %s", age),
 				j.alter(name, strconv.FormatInt(math.MaxInt64, 10)))
 		}
 	}
-	if age, deletes := j.settings.deletesHistory(j.topic.Oldest, now); deletes {
-		j.add(Problem{}, retention, fmt.Sprintf("records have the times of their events, and the oldest is of %s: "+
-			"records older than %s may be deleted at once", j.topic.Oldest.UTC().Format(time.RFC3339), age),
+	// The ends of transactions have the time of writing, but protect only what is in one file with them: brokers start a
+	// new file when times differ by segment.ms, and apply the retention before a transaction ends, too.
+	oldest := j.topic.Oldest
+	if age, deletes := j.settings.deletesAfter(); deletes && !oldest.IsZero() && now.Sub(oldest) > age {
+		j.add(Risk, retention, fmt.Sprintf("records have the times of their events, and the oldest is of %s: "+
+			"records older than %s may be deleted at once", oldest.UTC().Format(time.RFC3339), age),
 			"keep them until consumers have read them: "+j.alter(retention, forever))
 	}
 }
@@ -108,17 +144,17 @@ func (j *judge) durability(replicas int) {
 	switch {
 	case err != nil:
 	case inSync > replicas:
-		j.add(Problem{Failed: true}, minInSync, fmt.Sprintf("it has %d replicas, so nothing can be written", replicas),
+		j.add(Fault, minInSync, fmt.Sprintf("it has %d replicas, so nothing can be written", replicas),
 			j.alter(minInSync, strconv.Itoa(max(1, replicas-1))))
 	case replicas < 2:
-		j.add(Problem{}, minInSync, "it has one replica, so a lost broker takes committed records with it",
+		j.add(Risk, minInSync, "it has one replica, so a lost broker takes committed records with it",
 			"use a replication factor of 3 where it matters")
 	case inSync < 2:
-		j.add(Problem{}, minInSync, "a record may be acknowledged while only one broker has it, and be lost with that broker",
+		j.add(Risk, minInSync, "a record may be acknowledged while only one broker has it, and be lost with it",
 			j.alter(minInSync, "2"))
 	}
 	if j.settings[unclean] == "true" {
-		j.add(Problem{}, unclean, "a broker that lags may become the leader, and committed records be lost",
+		j.add(Risk, unclean, "a broker that lags may become the leader, and committed records be lost",
 			j.alter(unclean, "false"))
 	}
 }
@@ -131,11 +167,11 @@ func (j *judge) size() {
 	}
 	switch need := 2 * max(j.topic.Largest, j.topic.Grows); {
 	case j.topic.Largest > most:
-		j.add(Problem{Failed: true}, maxMessage,
+		j.add(Fault, maxMessage,
 			fmt.Sprintf("progress takes %d bytes and can't be written", j.topic.Largest),
 			j.alter(maxMessage, strconv.Itoa(2*need)))
 	case need > most:
-		j.add(Problem{}, maxMessage, fmt.Sprintf("half of that must hold the names of all topics, "+
+		j.add(Risk, maxMessage, fmt.Sprintf("half of that must hold the names of all topics, "+
 			"which may take %d bytes; the bridge rejects further topics before", need/2),
 			"lower BRIDGE_TOPIC_LIMIT, or run "+j.alter(maxMessage, strconv.Itoa(need)))
 	}

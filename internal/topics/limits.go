@@ -11,7 +11,7 @@ type RejectedError struct{ Topic, Problem string }
 
 func (e *RejectedError) Error() string { return fmt.Sprintf("topic %s: %s", e.Topic, e.Problem) }
 
-const moreTopics = "raise BRIDGE_TOPIC_LIMIT, or leave containers out with BRIDGE_CONTAINERS or BRIDGE_EXCLUDE_CONTAINERS"
+const moreTopics = "raise BRIDGE_TOPIC_LIMIT, or leave containers out with BRIDGE_CONTAINERS"
 
 // NearLimit reports whether the topics of a template are close to their limit, and what to do about it.
 func (p *Plan) NearLimit(count int) (near bool, do string) {

@@ -55,12 +55,18 @@ func Read(ctx context.Context, admin *kadm.Client, names ...string) (map[string]
 		if err != nil {
 			return nil, fmt.Errorf("reading the settings of topic %s: %w", name, err)
 		}
-		all[name] = Settings{}
-		for _, c := range rc.Configs {
-			all[name][c.Key] = c.MaybeValue()
-		}
+		all[name] = SettingsOf(rc)
 	}
 	return all, nil
+}
+
+// SettingsOf returns the settings in an answer of a broker.
+func SettingsOf(rc kadm.ResourceConfig) Settings {
+	s := Settings{}
+	for _, c := range rc.Configs {
+		s[c.Key] = c.MaybeValue()
+	}
+	return s
 }
 
 // MaxMessage returns the largest batch that the topic takes, in bytes.
@@ -91,16 +97,8 @@ func Millis(text string) (time.Duration, bool) {
 	return time.Duration(ms) * time.Millisecond, true
 }
 
-// keepsFor returns the age at which retention deletes records, if it does.
-func (s Settings) keepsFor() (age time.Duration, deletes bool) {
+// deletesAfter returns the age at which retention deletes records, if it does.
+func (s Settings) deletesAfter() (age time.Duration, deletes bool) {
 	age, bounded := Millis(s[retention])
 	return age, bounded && s.deletes()
-}
-
-// deletesHistory returns the age at which retention deletes records if that is younger than the oldest one. Records have the
-// times of their events. The ends of transactions have the time of writing, but protect only what is in one file with
-// them: brokers start a new file when times differ by segment.ms, and apply the retention before a transaction ends, too.
-func (s Settings) deletesHistory(oldest, now time.Time) (age time.Duration, deletes bool) {
-	age, deletes = s.keepsFor()
-	return age, deletes && !oldest.IsZero() && now.Sub(oldest) > age
 }

@@ -24,7 +24,8 @@ func (x *exact) steps(s *exactState, to []step[exactState]) []step[exactState] {
 			t.in[i] = instance{until: s.end(0), leases: s.parts}
 			to = append(to, step[exactState]{t, say("%c crashes and starts again", name(i)), false})
 		}
-		if x.frozen && s.parts == 2 && !s.frontier(s.in[i].read[0]).grown && s.in[i].read[0] >= min(s.in[i].until, s.n[0]) {
+		if x.frozen && s.parts == 2 && !s.frontier(s.in[i].read[0]).grown &&
+			s.in[i].read[0] >= min(s.in[i].until, s.n[0]) {
 			t := *s
 			t.in[i].end = wrong
 			l := say("%c ends: the state topic has another partition count than the frontier", name(i))
@@ -37,7 +38,10 @@ func (x *exact) steps(s *exactState, to []step[exactState]) []step[exactState] {
 			if owed := x.owed(&t); owed != 0 {
 				t.breaking = falseEnd
 			}
-			to = append(to, step[exactState]{t, say("%c ends with exit code 0: everything is delivered", name(i)), true})
+			to = append(
+				to,
+				step[exactState]{t, say("%c ends with exit code 0: everything is delivered", name(i)), true},
+			)
 		}
 	}
 	if x.once {

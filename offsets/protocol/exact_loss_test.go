@@ -39,7 +39,8 @@ func (a *turn) die(n uint8, leases uint8) {
 		}
 		owed &^= t.events
 		for k := range t.in {
-			if w := &t.in[k].w[p]; int(t.holder[p]) == k+1 && w.segment == n && (w.phase == holding || w.phase == sent) {
+			if w := &t.in[k].w[p]; int(t.holder[p]) == k+1 && w.segment == n &&
+				(w.phase == holding || w.phase == sent) {
 				owed &^= x.event(n, uint8(p), w.cur.cursor().at(n, uint8(p)))
 			}
 		}

@@ -19,9 +19,8 @@ func TestLeastClean(t *testing.T) {
 	}
 }
 
-// TestLeastToday finds, in at_least_once before these rules, what was wrong with it. It did not wait for answers
-// either, but
-// that takes many more states and is found below.
+// TestLeastToday finds, in at_least_once before these rules, what was wrong with it. It did not wait for
+// answers either, but that takes many more states and is found below.
 func TestLeastToday(t *testing.T) {
 	for _, c := range []struct{ situation, broken string }{
 		{"bundles, two crashes", leastNames[againBelow]},

@@ -78,7 +78,10 @@ func (a *leastTurn) steps() {
 			a.do(say("acquires the lease"), func(t *leastState, w *leastWorker) {
 				t.acqs[p]++
 				*w = leastWorker{phase: owning, acq: t.acqs[p], onWire: true}
-				w.req = request{kind: docRequest, doc: doc{kind: ownerRecord, acq: w.acq, resolved: a.k.f.resolved}.pack()}
+				w.req = request{
+					kind: docRequest,
+					doc:  doc{kind: ownerRecord, acq: w.acq, resolved: a.k.f.resolved}.pack(),
+				}
 			})
 		}
 	case viewing:

@@ -23,7 +23,8 @@ func server(t *testing.T, handle func(w http.ResponseWriter, r *http.Request, n 
 		handle(w, r, int(n.Add(1)))
 	}))
 	t.Cleanup(s.Close)
-	store, err := New(Config{Endpoint: s.URL + "/acct", Auth: "anonymous", Retry: policy.RetryOptions{MaxRetries: 3, RetryDelay: time.Millisecond, MaxRetryDelay: time.Millisecond}})
+	store, err := New(Config{Endpoint: s.URL + "/acct", Auth: "anonymous", Retry: policy.RetryOptions{MaxRetries: 3,
+		RetryDelay: time.Millisecond, MaxRetryDelay: time.Millisecond}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,11 +64,15 @@ func TestRead(t *testing.T) {
 		err       error
 		requests  int
 	}{
-		"range":        {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 2, n: 3, want: "234", requests: 1},
-		"to the end":   {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 7, n: 100, want: "789", requests: 1},
-		"at the end":   {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 10, n: 5, requests: 1},
-		"no blob":      {handle: func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, 404, "BlobNotFound") }, n: 5, err: source.ErrNotFound, requests: 1},
-		"no container": {handle: func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, 404, "ContainerNotFound") }, n: 5, err: source.ErrNotEnabled, requests: 1},
+		"range": {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 2, n: 3,
+			want: "234", requests: 1},
+		"to the end": {handle: func(w http.ResponseWriter, r *http.Request, _ int) { serve(w, r) }, offset: 7, n: 100,
+			want: "789", requests: 1},
+		"no blob": {handle: func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, 404, "BlobNotFound") },
+			n: 5, err: source.ErrNotFound, requests: 1},
+		"no container": {handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
+			fail(w, 404, "ContainerNotFound")
+		}, n: 5, err: source.ErrNotEnabled, requests: 1},
 		"busy": {handle: func(w http.ResponseWriter, r *http.Request, n int) {
 			if n < 3 {
 				fail(w, 503, "ServerBusy")
@@ -127,7 +132,8 @@ func TestListPages(t *testing.T) {
 	store, requests := server(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		w.Header().Set("Content-Type", "application/xml")
 		if r.URL.Query().Get("marker") == "" {
-			_, _ = w.Write([]byte(page("more", `<Blob><Name>b.avro</Name><Properties><Content-Length>7</Content-Length><Etag>0x1</Etag></Properties></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`)))
+			_, _ = w.Write([]byte(page("more",
+				`<Blob><Name>b.avro</Name><Properties><Content-Length>7</Content-Length><Etag>0x1</Etag></Properties></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`)))
 			return
 		}
 		_, _ = w.Write([]byte(page("", `<Blob><Name>d.avro</Name><Properties><Content-Length>8</Content-Length></Properties></Blob><BlobPrefix><Name>c/</Name></BlobPrefix>`)))

@@ -17,7 +17,7 @@ import (
 // Container is where the service keeps the feed.
 const Container = "$blobchangefeed"
 
-// Config says where the feed is and how to get in.
+// Config says where the feed is and how to authenticate.
 type Config struct {
 	// Endpoint is the account's blob service: https://<account>.blob.core.windows.net, http://<host>:<port>/<account>.
 	// The container's name may follow. Not needed with a connection string.
@@ -28,22 +28,25 @@ type Config struct {
 	Key, SAS, ConnectionString     string // for the ways of these names
 	Tenant, ClientID, ClientSecret string // for those of Entra ID; "": as the environment says
 	TokenFile                      string // for workload_identity; "": as the environment says
-	Authority                      string // https://login.microsoftonline.com or that of another cloud; "": as the environment says
+	// https://login.microsoftonline.com or that of another cloud; "": as the environment says
+	Authority string
 
 	Transport policy.Transporter // nil: one that follows no redirect
 	Retry     policy.RetryOptions
-	// Timeout ends a request that takes longer. A body goes on from where it broke. 0: a minute.
+	// Timeout of one request. Bytes already received are kept, and the request is resumed. 0 is a minute.
 	Timeout time.Duration
-	// Observe is told of every request, each try: op is list or read, status 0 where there was no answer.
+	// Observe is called after every request, also after each retry: op is list or read, status is 0 without an answer.
 	Observe func(op string, status int, took time.Duration, received int64)
-	// Renew returns the settings anew when the service refuses the credentials: they may have been replaced. Nil: never.
+	// Renew reads the settings again when the service rejects the credentials, which may have been replaced since. It
+	// may be nil.
 	Renew func() (Config, error)
 }
 
 // Auths are the ways to authenticate.
-var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas", "connection_string", "anonymous"}
+var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas",
+	"connection_string", "anonymous"}
 
-// New returns the store. It asks the service nothing yet.
+// New returns the store. It makes no request.
 func New(c Config) (*Store, error) {
 	cl, account, err := c.client(Container)
 	if err != nil {
@@ -56,7 +59,8 @@ func New(c Config) (*Store, error) {
 	if account == "" {
 		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
 	}
-	s := &Store{id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), account: account, config: c}
+	s := &Store{id: strings.ToLower(u.Host) + strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container),
+		account: account, config: c}
 	s.client.Store(cl)
 	return s, nil
 }
@@ -72,7 +76,8 @@ func (c *Config) transport() policy.Transporter {
 func (c *Config) client(name string) (cl *container.Client, account string, err error) {
 	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
-		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond, MaxRetryDelay: 20 * time.Second}
+		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond,
+			MaxRetryDelay: 20 * time.Second}
 	}
 	if c.Observe != nil {
 		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
@@ -80,7 +85,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {
-			return nil, "", errors.New("there is no connection string")
+			return nil, "", errors.New("the connection string is missing")
 		}
 		cl, err := container.NewClientFromConnectionString(c.ConnectionString, name, options)
 		if err != nil {
@@ -99,9 +104,10 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		cl, err = container.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
-			return nil, "", errors.New("there is no shared access signature")
+			return nil, "", errors.New("the shared access signature is missing")
 		}
-		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"), options)
+		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
+			options)
 	case "shared_key":
 		cred, kerr := container.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
@@ -110,7 +116,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
 	default:
 		if strings.HasPrefix(where, "http://") {
-			return nil, "", errors.New("credentials of Azure are sent over https only: use https, or another way to authenticate")
+			return nil, "", errors.New("credentials for Azure are sent over https only: use https, or another way to authenticate")
 		}
 		cred, cerr := c.TokenCredential()
 		if cerr != nil {
@@ -124,7 +130,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 	return cl, account, private(cl.URL())
 }
 
-// private refuses a signature in a URL that shows it to the network.
+// private rejects a signature in a URL that would send it unencrypted.
 func private(text string) error {
 	u, err := url.Parse(text)
 	if err != nil {
@@ -141,7 +147,8 @@ func private(text string) error {
 func endpoint(text string) (where, account string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
-		return "", "", errors.New("want https://<account>.blob.core.windows.net") // not what it is: that may hold a secret
+		// without the text itself, which may hold a secret
+		return "", "", errors.New("want https://<account>.blob.core.windows.net")
 	}
 	if u.RawQuery != "" || u.User != nil {
 		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")

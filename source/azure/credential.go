@@ -9,7 +9,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 )
 
-// TokenCredential returns a source of tokens of Entra ID, which renews them before they expire.
+// TokenCredential returns a source of Entra ID tokens that renews them before they expire.
 func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 	o := azcore.ClientOptions{Transport: c.transport()}
 	other := false
@@ -19,10 +19,12 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 	}
 	switch c.Auth {
 	case "default", "":
-		cred, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: o, TenantID: c.Tenant, DisableInstanceDiscovery: other})
+		cred, err = azidentity.NewDefaultAzureCredential(&azidentity.DefaultAzureCredentialOptions{ClientOptions: o,
+			TenantID: c.Tenant, DisableInstanceDiscovery: other})
 	case "workload_identity":
 		cred, err = azidentity.NewWorkloadIdentityCredential(&azidentity.WorkloadIdentityCredentialOptions{
-			ClientOptions: o, ClientID: c.ClientID, TenantID: c.Tenant, TokenFilePath: c.TokenFile, DisableInstanceDiscovery: other})
+			ClientOptions: o, ClientID: c.ClientID, TenantID: c.Tenant, TokenFilePath: c.TokenFile,
+			DisableInstanceDiscovery: other})
 	case "managed_identity":
 		m := azidentity.ManagedIdentityCredentialOptions{ClientOptions: o}
 		if c.ClientID != "" { // user assigned
@@ -36,7 +38,7 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		cred, err = azidentity.NewClientSecretCredential(c.Tenant, c.ClientID, c.ClientSecret,
 			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: other})
 	default:
-		return nil, fmt.Errorf("%q is no way to authenticate", c.Auth)
+		return nil, fmt.Errorf("unknown way to authenticate %q", c.Auth)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("finding Azure credentials: %w", err)

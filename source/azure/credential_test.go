@@ -26,7 +26,8 @@ func (c *cloudFake) Do(r *http.Request) (*http.Response, error) {
 		for k, v := range header {
 			h.Set(k, v)
 		}
-		return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: h, Body: io.NopCloser(strings.NewReader(body)), Request: r, ContentLength: int64(len(body))}
+		return &http.Response{StatusCode: status, Status: http.StatusText(status), Header: h,
+			Body: io.NopCloser(strings.NewReader(body)), Request: r, ContentLength: int64(len(body))}
 	}
 	if r.URL.Host != "acct.blob.core.windows.net" {
 		c.authHost = r.URL.Host
@@ -42,7 +43,8 @@ func (c *cloudFake) Do(r *http.Request) (*http.Response, error) {
 			c.lastBody = string(b)
 		}
 		c.logins++
-		return reply(200, nil, fmt.Sprintf(`{"token_type":"Bearer","expires_in":3600,"access_token":"token-%d"}`, c.logins)), nil
+		return reply(200, nil, fmt.Sprintf(`{"token_type":"Bearer","expires_in":3600,"access_token":"token-%d"}`,
+			c.logins)), nil
 	}
 	c.bearer = r.Header.Get("Authorization")
 	return reply(206, map[string]string{"Content-Range": "bytes 0-2/10", "Content-Type": "avro/binary"}, "012"), nil
@@ -59,7 +61,8 @@ func TestEntra(t *testing.T) {
 		"workload_identity": {"client_id=app", "client_assertion=federated", "storage.azure.com"},
 	} {
 		fake := &cloudFake{}
-		store, err := New(Config{Endpoint: "https://acct.blob.core.windows.net", Auth: auth, Tenant: "tenant", ClientID: "app", ClientSecret: "hunter2",
+		store, err := New(Config{Endpoint: "https://acct.blob.core.windows.net", Auth: auth, Tenant: "tenant",
+			ClientID: "app", ClientSecret: "hunter2",
 			TokenFile: token, Authority: "https://login.example.us", Transport: fake})
 		if err != nil {
 			t.Fatalf("%s: %v", auth, err)
@@ -132,7 +135,8 @@ func TestRenew(t *testing.T) {
 		t.Errorf("the settings were read %d times", readings)
 	}
 	store.renewed = time.Time{}
-	if _, err := store.ReadAt(t.Context(), "x", p, 0); err == nil || !strings.Contains(err.Error(), "the file is gone") {
+	if _, err := store.ReadAt(t.Context(), "x", p, 0); err == nil ||
+		!strings.Contains(err.Error(), "the file is gone") {
 		t.Errorf("%v", err)
 	}
 }

@@ -10,13 +10,14 @@ import (
 )
 
 // The feed was never enabled: an answer of its own, from whatever is asked first.
-func TestChecklist01_NoContainer(t *testing.T) {
+func TestFeedIsNotEnabled(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		code   string
 		want   error
 	}{
-		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled}, {404, "BlobNotFound", source.ErrNotFound},
+		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled},
+		{404, "BlobNotFound", source.ErrNotFound},
 		{404, "ResourceNotFound", nil}, {404, "", nil}, // a proxy's: it must not look like lost history
 	} {
 		store, _ := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, c.status, c.code) })
@@ -43,7 +44,7 @@ func TestChecklist01_NoContainer(t *testing.T) {
 }
 
 // The state of one account is not another's. However the account is written, it is the same.
-func TestChecklist52_Identity(t *testing.T) {
+func TestIdentityOfTheAccount(t *testing.T) {
 	id := func(endpoint string) string {
 		t.Helper()
 		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous"})
@@ -53,13 +54,15 @@ func TestChecklist52_Identity(t *testing.T) {
 		return s.ID()
 	}
 	const want = "acct.blob.core.windows.net"
-	for _, same := range []string{"https://acct.blob.core.windows.net", "https://ACCT.Blob.Core.Windows.Net/", "https://acct.blob.core.windows.net/$blobchangefeed",
+	for _, same := range []string{"https://acct.blob.core.windows.net", "https://ACCT.Blob.Core.Windows.Net/",
+		"https://acct.blob.core.windows.net/$blobchangefeed",
 		"https://acct.blob.core.windows.net/$blobchangefeed/", "https://acct.dfs.core.windows.net"} {
 		if got := id(same); got != want {
 			t.Errorf("%s: %s", same, got)
 		}
 	}
-	for _, other := range []string{"https://acct2.blob.core.windows.net", "https://acct.blob.core.chinacloudapi.cn", "http://127.0.0.1:10000/acct", "http://127.0.0.1:10001/acct", "http://127.0.0.1:10000/Acct"} {
+	for _, other := range []string{"https://acct2.blob.core.windows.net", "https://acct.blob.core.chinacloudapi.cn",
+		"http://127.0.0.1:10000/acct", "http://127.0.0.1:10001/acct", "http://127.0.0.1:10000/Acct"} {
 		if got := id(other); got == want {
 			t.Errorf("%s: %s", other, got)
 		}
@@ -70,7 +73,7 @@ func TestChecklist52_Identity(t *testing.T) {
 }
 
 // The Data Lake endpoint can't list: requests go to the blob endpoint of the same account.
-func TestChecklist54_DataLakeEndpoint(t *testing.T) {
+func TestDataLakeEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{
 		"https://acct.dfs.core.windows.net":                  "acct.blob.core.windows.net",
 		"https://acct.dfs.core.windows.net/$blobchangefeed/": "acct.blob.core.windows.net",
@@ -80,15 +83,17 @@ func TestChecklist54_DataLakeEndpoint(t *testing.T) {
 		"https://acct.privatelink.dfs.core.windows.net":      "acct.privatelink.blob.core.windows.net",
 	} {
 		var host, path string
-		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous", Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			host, path = r.URL.Host, r.URL.Path
-			serve(w, r)
-		})}})
+		s, err := New(Config{Endpoint: endpoint, Auth: "anonymous",
+			Transport: direct{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				host, path = r.URL.Host, r.URL.Path
+				serve(w, r)
+			})}})
 		if err != nil {
 			t.Errorf("%s: %v", endpoint, err)
 			continue
 		}
-		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want || path != "/$blobchangefeed/meta/segments.json" {
+		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want ||
+			path != "/$blobchangefeed/meta/segments.json" {
 			t.Errorf("%s: %s%s, %v", endpoint, host, path, err)
 		}
 	}

@@ -57,7 +57,8 @@ func TestReadGetsOn(t *testing.T) {
 
 // A 200 that is no listing, as a captive portal sends, is an error: not a panic, and not an empty feed.
 func TestListOfSomethingElse(t *testing.T) {
-	for _, body := range []string{"", "<html>log in</html>", `<?xml version="1.0"?><EnumerationResults></EnumerationResults>`, `{"blobs":[]}`} {
+	for _, body := range []string{"", "<html>log in</html>",
+		`<?xml version="1.0"?><EnumerationResults></EnumerationResults>`, `{"blobs":[]}`} {
 		store, _ := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
 			w.Header().Set("Content-Type", "application/xml")
 			_, _ = w.Write([]byte(body))
@@ -82,7 +83,8 @@ func TestErrorsHideTheSignature(t *testing.T) {
 	}
 	_ = l.Close() // nobody listens
 	retry := policy.RetryOptions{MaxRetries: 1, RetryDelay: time.Millisecond}
-	config := Config{Endpoint: "http://" + l.Addr().String() + "/acct", Auth: "sas", SAS: "?sv=2020&sig=hunter2\n", Retry: retry}
+	config := Config{Endpoint: "http://" + l.Addr().String() + "/acct", Auth: "sas", SAS: "?sv=2020&sig=hunter2\n",
+		Retry: retry}
 	store, err := New(config)
 	if err != nil {
 		t.Fatal(err)
@@ -120,10 +122,11 @@ func TestAuth(t *testing.T) {
 		Config
 		auth, query string
 	}{
-		"shared_key":        {Config{Endpoint: s.URL + "/acct", Key: key}, "SharedKey acct:", ""},
-		"sas":               {Config{Endpoint: s.URL + "/acct", SAS: "?sv=1&sig=x"}, "", "sig=x"},
-		"anonymous":         {Config{Endpoint: s.URL + "/acct"}, "", ""},
-		"connection_string": {Config{ConnectionString: "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=" + key + ";BlobEndpoint=" + s.URL + "/acct"}, "SharedKey acct:", ""},
+		"shared_key": {Config{Endpoint: s.URL + "/acct", Key: key}, "SharedKey acct:", ""},
+		"sas":        {Config{Endpoint: s.URL + "/acct", SAS: "?sv=1&sig=x"}, "", "sig=x"},
+		"anonymous":  {Config{Endpoint: s.URL + "/acct"}, "", ""},
+		"connection_string": {Config{ConnectionString: "DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=" +
+			key + ";BlobEndpoint=" + s.URL + "/acct"}, "SharedKey acct:", ""},
 	} {
 		c.Auth = name
 		store, err := New(c.Config)
@@ -132,10 +135,12 @@ func TestAuth(t *testing.T) {
 			continue
 		}
 		p := make([]byte, 3)
-		if _, err := store.ReadAt(t.Context(), "meta/segments.json", p, 0); err != nil || !bytes.Equal(p, []byte("012")) {
+		if _, err := store.ReadAt(t.Context(), "meta/segments.json", p, 0); err != nil ||
+			!bytes.Equal(p, []byte("012")) {
 			t.Errorf("%s: %q, %v", name, p, err)
 		}
-		if path != "/acct/$blobchangefeed/meta/segments.json" || !strings.HasPrefix(auth, c.auth) || (auth == "") != (c.auth == "") || !strings.Contains(query, c.query) {
+		if path != "/acct/$blobchangefeed/meta/segments.json" || !strings.HasPrefix(auth, c.auth) ||
+			(auth == "") != (c.auth == "") || !strings.Contains(query, c.query) {
 			t.Errorf("%s: %s, Authorization %q, query %q", name, path, auth, query)
 		}
 		if store.Account() != "acct" || store.ID() != strings.TrimPrefix(s.URL, "http://")+"/acct" {

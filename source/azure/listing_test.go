@@ -17,7 +17,7 @@ import (
 )
 
 // A listing of any length in pages of any size, also of none, gives every line once and in order.
-func TestChecklist16_Pages(t *testing.T) {
+func TestListingsInPagesOfAnySize(t *testing.T) {
 	b := &blobs{content: map[string]string{"meta/segments.json": `{"lastConsumable":"2030-01-01T00:00:00Z"}`}}
 	var want []string
 	for at := time.Date(2025, 12, 30, 22, 0, 0, 0, time.UTC); len(want) < 60; at = at.Add(time.Hour) {
@@ -63,8 +63,8 @@ func TestChecklist16_Pages(t *testing.T) {
 	}
 }
 
-// Whatever a server sends as a listing: no panic, and an entry for each blob of it or an error, never fewer. (The second
-// page of a body that names one is empty, so that the listing ends.)
+// Whatever a server sends as a listing: no panic, and an entry for each blob of it or an error, never fewer. (The
+// second page of a body that names one is empty, so that the listing ends.)
 func FuzzListing(f *testing.F) {
 	for _, file := range []string{"years.xml", "chunks.xml"} {
 		b, err := os.ReadFile("testdata/" + file)

@@ -7,7 +7,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 )
 
-// observer reports the requests that pass.
+// observer reports every request.
 type observer func(op string, status int, took time.Duration, received int64)
 
 // Do implements policy.Policy.
@@ -20,7 +20,7 @@ func (o observer) Do(req *policy.Request) (*http.Response, error) {
 	resp, err := req.Next()
 	status, received := 0, int64(0)
 	if resp != nil {
-		status, received = resp.StatusCode, resp.ContentLength // of a body that breaks off some is missing
+		status, received = resp.StatusCode, resp.ContentLength // a body that breaks off has fewer
 	}
 	o(op, status, time.Since(began), received)
 	return resp, err

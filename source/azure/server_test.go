@@ -14,8 +14,8 @@ import (
 	"blobfeed/source"
 )
 
-// blobs answers as the service does for a container with those blobs, its listings in pages of so many lines. The service
-// may also send pages without a line, and says then, too, where the next one begins.
+// blobs answers as the service does for a container with those blobs, its listings in pages of so many lines. The
+// service may also send pages without a line, and says then, too, where the next one begins.
 type blobs struct {
 	content map[string]string
 	page    int
@@ -78,14 +78,16 @@ func (b *blobs) list(w http.ResponseWriter, prefix, delimiter, marker string) {
 		}
 	}
 	w.Header().Set("Content-Type", "application/xml")
-	_, _ = io.WriteString(w, "\ufeff"+`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>`+strings.Join(lines, "")+`</Blobs><NextMarker>`+next+`</NextMarker></EnumerationResults>`)
+	_, _ = io.WriteString(w, "\ufeff"+`<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>`+
+		strings.Join(lines, "")+`</Blobs><NextMarker>`+next+`</NextMarker></EnumerationResults>`)
 }
 
 // feed returns a whole one, small: a shard of two chunks, whose schema has one field.
 func feed() *blobs {
 	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"}]}`
 	sync := strings.Repeat("\x09", 16)
-	head := "Obj\x01\x02\x16avro.schema" + string([]byte{byte(len(schema)<<1&0x7f | 0x80), byte(len(schema) >> 6)}) + schema + "\x00" + sync
+	head := "Obj\x01\x02\x16avro.schema" + string([]byte{byte(len(schema)<<1&0x7f | 0x80), byte(len(schema) >> 6)}) +
+		schema + "\x00" + sync
 	return &blobs{page: 5000, content: map[string]string{
 		"meta/segments.json":                     `{"lastConsumable":"2026-01-01T00:00:00Z"}`,
 		"idx/segments/1601/01/01/0000/meta.json": `{}`,

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/blob"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
@@ -39,7 +40,7 @@ var _ source.Store = (*Store)(nil)
 // ID identifies the account: host and path in lower case, without credentials.
 func (s *Store) ID() string { return s.id }
 
-// Account is the account's name, as far as the settings tell.
+// Account is the account's name, or "" if the settings do not have it.
 func (s *Store) Account() string { return s.account }
 
 // List implements source.Store.
@@ -51,9 +52,32 @@ func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[so
 }
 
 func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry, error] {
+	opt := &container.ListBlobsFlatOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
+	pager := s.client.Load().NewListBlobsFlatPager(opt)
+	return listed(ctx, s, pager, func(p container.ListBlobsFlatResponse) ([]source.Entry, error) {
+		if p.Segment == nil {
+			return nil, errNoListing
+		}
+		return merged(nil, p.Segment.BlobItems)
+	})
+}
+
+func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
+	opt := &container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)}
+	pager := s.client.Load().NewListBlobsHierarchyPager(delimiter, opt)
+	return listed(ctx, s, pager, func(p container.ListBlobsHierarchyResponse) ([]source.Entry, error) {
+		if p.Segment == nil {
+			return nil, errNoListing
+		}
+		return merged(p.Segment.BlobPrefixes, p.Segment.BlobItems)
+	})
+}
+
+// listed yields the entries of every page of a listing.
+func listed[P any](
+	ctx context.Context, s *Store, pager *runtime.Pager[P], entries func(P) ([]source.Entry, error),
+) iter.Seq2[source.Entry, error] {
 	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsFlatPager(&container.ListBlobsFlatOptions{Prefix: &prefix,
-			MaxResults: to.Ptr[int32](pageSize)})
 		for n := 0; pager.More(); n++ {
 			if n == maxPages { // I9: also of a service that always has another page
 				yield(source.Entry{}, errPages)
@@ -64,16 +88,13 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 				yield(source.Entry{}, s.failed(err))
 				return
 			}
-			if page.Segment == nil {
-				yield(source.Entry{}, errNoListing)
+			list, err := entries(page)
+			if err != nil {
+				yield(source.Entry{}, err)
 				return
 			}
-			for _, item := range page.Segment.BlobItems {
-				if item.Name == nil {
-					yield(source.Entry{}, errNoListing)
-					return
-				}
-				if !yield(entry(item), nil) {
+			for _, e := range list {
+				if !yield(e, nil) {
 					return
 				}
 			}
@@ -81,44 +102,21 @@ func (s *Store) flat(ctx context.Context, prefix string) iter.Seq2[source.Entry,
 	}
 }
 
-// hierarchy merges the prefixes and blobs of each page, which come apart and each in order.
-func (s *Store) hierarchy(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {
-	return func(yield func(source.Entry, error) bool) {
-		pager := s.client.Load().NewListBlobsHierarchyPager(delimiter,
-			&container.ListBlobsHierarchyOptions{Prefix: &prefix, MaxResults: to.Ptr[int32](pageSize)})
-		for n := 0; pager.More(); n++ {
-			if n == maxPages {
-				yield(source.Entry{}, errPages)
-				return
-			}
-			page, err := pager.NextPage(ctx)
-			if err != nil {
-				yield(source.Entry{}, s.failed(err))
-				return
-			}
-			if page.Segment == nil {
-				yield(source.Entry{}, errNoListing)
-				return
-			}
-			prefixes, items := page.Segment.BlobPrefixes, page.Segment.BlobItems
-			if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
-				slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
-				yield(source.Entry{}, errNoListing)
-				return
-			}
-			for len(prefixes)+len(items) > 0 {
-				var e source.Entry
-				if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
-					e, prefixes = source.Entry{Name: *prefixes[0].Name, IsPrefix: true}, prefixes[1:]
-				} else {
-					e, items = entry(items[0]), items[1:]
-				}
-				if !yield(e, nil) {
-					return
-				}
-			}
+// merged returns the prefixes and blobs of a page, which come apart and each in order, in one order.
+func merged(prefixes []*container.BlobPrefix, items []*container.BlobItem) ([]source.Entry, error) {
+	if slices.ContainsFunc(prefixes, func(p *container.BlobPrefix) bool { return p.Name == nil }) ||
+		slices.ContainsFunc(items, func(b *container.BlobItem) bool { return b.Name == nil }) {
+		return nil, errNoListing
+	}
+	list := make([]source.Entry, 0, len(prefixes)+len(items))
+	for len(prefixes)+len(items) > 0 {
+		if len(items) == 0 || len(prefixes) > 0 && *prefixes[0].Name < *items[0].Name {
+			list, prefixes = append(list, source.Entry{Name: *prefixes[0].Name, IsPrefix: true}), prefixes[1:]
+		} else {
+			list, items = append(list, entry(items[0])), items[1:]
 		}
 	}
+	return list, nil
 }
 
 func entry(item *container.BlobItem) source.Entry {
@@ -134,15 +132,15 @@ func entry(item *container.BlobItem) source.Entry {
 	return e
 }
 
-// errNoListing is for what a captive portal or a proxy answers: 200, and not a word about blobs.
-var errNoListing = errors.New("the answer is no listing of blobs: check the endpoint, and what is between here and there")
+// errNoListing is for answers of captive portals and proxies: status 200 without a listing.
+var errNoListing = errors.New("the answer is not a listing of blobs: check the endpoint, and proxies on the way to it")
 
-// bodyAttempts is how often in a row a body may break off before its first byte; it is asked for again from where it
-// broke. The SDK's own retries end with the headers.
+// bodyAttempts is how often in a row a body may break off without a byte. Each attempt asks for the rest. The SDK
+// retries only until it has the headers.
 const bodyAttempts = 5
 
-// ReadAt implements source.Store. It does not pin the blob's ETag: append blobs grow, and what was read stays. Other
-// blobs, the documents, are rewritten in place: what is of two versions is thrown away.
+// ReadAt implements source.Store. It does not pin the ETag of append blobs, which grow but keep their bytes. The
+// service rewrites the other blobs, the documents, in place: ReadAt discards a mixture of two versions.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	have, version := 0, ""
 	for attempt := 1; ; attempt++ {
@@ -154,7 +152,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		have += n
 		if n > 0 {
 			version = a.version
-			attempt = 0 // it gets on, so this ends
+			attempt = 0 // each such attempt brings bytes, so the loop ends
 		}
 		if err == nil && (have == len(p) || offset+int64(have) >= a.size) {
 			return have, nil
@@ -175,7 +173,7 @@ type bodyError struct{ err error }
 func (e *bodyError) Error() string { return "the body broke off: " + e.err.Error() }
 func (e *bodyError) Unwrap() error { return e.err }
 
-// about is what an answer says of the blob.
+// about is what an answer says about the blob.
 type about struct {
 	size    int64  // 0 says that the offset is at its end, for which Azure says 416 and Azurite sends an empty body
 	version string // the ETag of what may be rewritten; "" of append blobs
@@ -183,7 +181,8 @@ type about struct {
 
 // read makes one request.
 func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (n int, a about, err error) {
-	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx, &blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
+	resp, err := s.client.Load().NewBlobClient(name).DownloadStream(ctx,
+		&blob.DownloadStreamOptions{Range: blob.HTTPRange{Offset: offset, Count: int64(len(p))}})
 	if bloberror.HasCode(err, bloberror.InvalidRange) {
 		return 0, about{}, nil
 	}
@@ -200,7 +199,7 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	if resp.ETag != nil && (resp.BlobType == nil || *resp.BlobType != blob.BlobTypeAppendBlob) {
 		a.version = string(*resp.ETag)
 	}
-	// Proxies may leave the range out of the request and send the blob from its begin: other bytes than asked for.
+	// A proxy may drop the range from the request and send the blob from its begin.
 	var from, to int64
 	if resp.ContentRange == nil {
 		return 0, about{}, &rangeError{offset, "none"}
@@ -214,17 +213,18 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	return n, a, err
 }
 
-// rangeError is an answer with another range than asked for.
+// rangeError is an answer with another range than requested.
 type rangeError struct {
 	offset int64
 	got    string
 }
 
 func (e *rangeError) Error() string {
-	return fmt.Sprintf("asked for the bytes from %d on, the answer has the range %.100q: check what is between here and the storage service", e.offset, e.got)
+	return fmt.Sprintf("requested the bytes from %d on, but the answer has the range %.100q: "+
+		"check proxies on the way to the storage service", e.offset, e.got)
 }
 
-// explain maps what the service says to what a source.Store says, and shortens the SDK's page-long errors.
+// explain maps errors of the service to those of source.Store, and shortens the SDK's page-long errors.
 func explain(err error) error {
 	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
 		return source.ErrNotEnabled
@@ -238,7 +238,8 @@ func explain(err error) error {
 		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
 			hint = ": the credentials need the role Storage Blob Data Reader on the container " + Container
 		}
-		return fmt.Errorf("the storage service says %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode), hint)
+		return fmt.Errorf("the storage service answered %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode),
+			hint)
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
@@ -247,7 +248,7 @@ func explain(err error) error {
 	return err
 }
 
-// quietError says what err says, without the query of the URL, which may be a signature.
+// quietError is err without the query of the URL, which may be a signature.
 type quietError struct {
 	text string
 	err  error
@@ -257,14 +258,15 @@ func (e *quietError) Error() string { return e.text }
 
 func (e *quietError) Unwrap() error { return e.err }
 
-// renewEvery keeps a service that refuses everything from making us read the settings all the time.
+// renewEvery limits how often the settings are read while the service rejects every request.
 const renewEvery = 5 * time.Second
 
-// failed explains err. If the service refuses the credentials, they are read anew: a signature expires, a key is rotated,
-// and whoever runs the bridge replaces the file. The request is not made again here; the caller tries again anyway.
+// failed explains err. If the service rejects the credentials, it reads them again: signatures expire, keys are
+// rotated, and the operator replaces the file. It does not repeat the request, since the caller retries anyway.
 func (s *Store) failed(err error) error {
 	var status *azcore.ResponseError
-	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized) {
+	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden ||
+		status.StatusCode == http.StatusUnauthorized) {
 		if rerr := s.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", explain(err), rerr)
 		}
@@ -283,7 +285,8 @@ func (s *Store) renew() error {
 	if err != nil {
 		return err
 	}
-	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString && c.ClientSecret == s.config.ClientSecret {
+	if c.Key == s.config.Key && c.SAS == s.config.SAS && c.ConnectionString == s.config.ConnectionString &&
+		c.ClientSecret == s.config.ClientSecret {
 		return nil
 	}
 	cl, _, err := c.client(Container)

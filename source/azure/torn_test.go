@@ -10,9 +10,9 @@ import (
 	"blobfeed/source"
 )
 
-// The service rewrites manifests in place. A body that breaks while that happens is asked for again from where it broke, and
-// must not be completed with the other version's end: whatever byte it breaks at, the manifest is the old one, the new one,
-// or an error that is tried again.
+// The service rewrites manifests in place. A body that breaks while that happens is asked for again from where it
+// broke, and must not be completed with the other version's end: whatever byte it breaks at, the manifest is the old
+// one, the new one, or an error that is tried again.
 func TestManifestIsOfOneVersion(t *testing.T) {
 	const text = `{"version":0,"begin":"2026-01-01T01:00:00.000Z","intervalSecs":3600,"status":"%s","config":{"version":1,"numShards":3},` +
 		`"chunkFilePaths":["$blobchangefeed/log/00/2026/01/01/0100/","$blobchangefeed/log/01/2026/01/01/0100/","$blobchangefeed/log/02/2026/01/01/0100/"],` +

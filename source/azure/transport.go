@@ -10,25 +10,24 @@ import (
 	"blobfeed/internal/outbound"
 )
 
-// maxAnswer bounds the body of every answer but the bytes of a blob. A page of a listing is the longest: pageSize lines
-// of
-// about 700 bytes.
+// maxAnswer bounds the body of every answer but the bytes of a blob. The longest is a page of a listing: pageSize lines
+// of about 700 bytes.
 const maxAnswer = 2 << 20
 
-// pageSize is how many lines of a listing are asked for at a time, maxPages how many pages a listing may have.
+// pageSize is how many lines of a listing one request asks for, maxPages how many pages a listing may have.
 const (
 	pageSize = 1000
 	maxPages = 1000
 )
 
-var errPages = errors.New("the listing has too many pages: check the endpoint, and what is between here and there")
+var errPages = errors.New("the listing has too many pages: check the endpoint, and proxies on the way to it")
 
-// defaultClient is as the SDK's own one, but for redirects, which it does not follow.
+// defaultClient is the SDK's own, except that it follows no redirects.
 var defaultClient = sync.OnceValue(func() *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	t.MaxIdleConnsPerHost = 10
-	// A connection that is gone without a word is found out before its requests time out.
+	// Pings detect a dead connection before its requests time out.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	return &http.Client{Transport: outbound.Guard(t, maxAnswer)}
 })

@@ -23,7 +23,7 @@ var _ source.Store = (*Store)(nil)
 
 // New opens a directory.
 func New(dir string) (*Store, error) {
-	root, err := os.OpenRoot(dir) // names can't lead out of it
+	root, err := os.OpenRoot(dir) // names can't lead outside
 	if err != nil {
 		return nil, fmt.Errorf("opening the feed's directory: %w", err)
 	}
@@ -91,12 +91,12 @@ func (s *Store) list(ctx context.Context, dir, base string, fold bool, yield fun
 	return true
 }
 
-// regular refuses what is no file: opening a FIFO waits for its writer, and a device may never end.
+// regular rejects everything but files: opening a FIFO waits for its writer, and a device may never end.
 func regular(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%q is no regular file (%s): remove it from the feed's directory", name, info.Mode().Type())
+	return fmt.Errorf("%q is not a regular file (%s): remove it from the feed's directory", name, info.Mode().Type())
 }
 
 // ReadAt implements source.Store.

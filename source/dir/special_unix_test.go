@@ -43,14 +43,14 @@ func TestSpecialFiles(t *testing.T) {
 		defer close(ended)
 		for _, name := range []string{"00000.avro", "a/socket", "b/link", "a"} {
 			if n, err := s.ReadAt(t.Context(), name, make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(),
-				"no regular file") {
+				"not a regular file") {
 				t.Errorf("%s: %d bytes, %v", name, n, err)
 			}
 		}
 		for _, prefix := range []string{"0", "a/", "b/"} {
 			failed := false
 			for e, err := range s.List(t.Context(), prefix, "") {
-				if failed = err != nil; failed && !strings.Contains(err.Error(), "no regular file") {
+				if failed = err != nil; failed && !strings.Contains(err.Error(), "not a regular file") {
 					t.Errorf("%s: %+v, %v", prefix, e, err)
 				}
 			}

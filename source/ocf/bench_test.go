@@ -20,17 +20,25 @@ func sample(b *testing.B, codec string) (file []byte, events int) {
 		for j := range 500 {
 			n := i*500 + j
 			e := map[string]any{
-				"schemaVersion": int64(5), "topic": "/subscriptions/ba45b233-e2ef-4169-8808-49eb0d8eba0d/resourceGroups/group/providers/Microsoft.Storage/storageAccounts/account",
-				"subject": fmt.Sprintf(blob, n%7, n), "eventType": "BlobCreated", "eventTime": fmt.Sprintf("2026-11-21T03:10:%02d.%07dZ", n%60, n),
-				"id": fmt.Sprintf("e93c3b13-901e-007a-4eb5-%012x", n),
+				"schemaVersion": int64(5),
+				"topic":         "/subscriptions/ba45b233-e2ef-4169-8808-49eb0d8eba0d/resourceGroups/group/providers/Microsoft.Storage/storageAccounts/account",
+				"subject":       fmt.Sprintf(blob, n%7, n), "eventType": "BlobCreated",
+				"eventTime": fmt.Sprintf("2026-11-21T03:10:%02d.%07dZ", n%60, n),
+				"id":        fmt.Sprintf("e93c3b13-901e-007a-4eb5-%012x", n),
 				"data": map[string]any{
-					"api": "PutBlob", "clientRequestId": fmt.Sprintf("6df39f62-cf04-4a57-be15-%012x", n), "requestId": fmt.Sprintf("e93c3b13-901e-007a-4eb5-%012x", n),
-					"etag": fmt.Sprintf("0x8D79ACC%08X", n), "contentType": "image/jpeg", "contentLength": int64(1024 + n), "blobType": "BlockBlob",
-					"blobVersion": text("2026-11-21T03:10:00.0000000Z"), "containerVersion": nil, "blobTier": map[string]any{"Microsoft.Storage.BlobTierEnum": "Hot"},
-					"url": fmt.Sprintf("https://account.blob.core.windows.net/photos/2026/11/21/camera-%d/image-%06d.jpg", n%7, n), "sequencer": fmt.Sprintf("%048x", n),
-					"previousInfo": map[string]any{"map": map[string]any{"WasBlobSoftDeleted": "false", "LastVersion": "2026-11-20T03:10:00.0000000Z"}},
-					"snapshot":     nil, "blobPropertiesUpdated": nil, "asyncOperationInfo": nil, "blobTagsUpdated": nil, "restorePointMarker": nil,
-					"storageDiagnostics": map[string]any{"bid": "bc87e831-1006-0029-00b5-cc412b000000", "sid": "d89e7efe-48db-9a66-9a6b-5e09a0be19f4", "seq": "(659,1138856,5827359,0)"},
+					"api": "PutBlob", "clientRequestId": fmt.Sprintf("6df39f62-cf04-4a57-be15-%012x", n),
+					"requestId": fmt.Sprintf("e93c3b13-901e-007a-4eb5-%012x", n),
+					"etag":      fmt.Sprintf("0x8D79ACC%08X", n), "contentType": "image/jpeg",
+					"contentLength": int64(1024 + n), "blobType": "BlockBlob",
+					"blobVersion": text("2026-11-21T03:10:00.0000000Z"), "containerVersion": nil,
+					"blobTier": map[string]any{"Microsoft.Storage.BlobTierEnum": "Hot"},
+					"url":      fmt.Sprintf("https://account.blob.core.windows.net/photos/2026/11/21/camera-%d/image-%06d.jpg", n%7, n), "sequencer": fmt.Sprintf("%048x", n),
+					"previousInfo": map[string]any{"map": map[string]any{"WasBlobSoftDeleted": "false",
+						"LastVersion": "2026-11-20T03:10:00.0000000Z"}},
+					"snapshot": nil, "blobPropertiesUpdated": nil, "asyncOperationInfo": nil, "blobTagsUpdated": nil,
+					"restorePointMarker": nil,
+					"storageDiagnostics": map[string]any{"bid": "bc87e831-1006-0029-00b5-cc412b000000",
+						"sid": "d89e7efe-48db-9a66-9a6b-5e09a0be19f4", "seq": "(659,1138856,5827359,0)"},
 				},
 			}
 			data.Write(o.encode(b, e))

@@ -37,7 +37,8 @@ func (h *Header) ReadBlock(b []byte, off int64) (Block, error) {
 			return corrupt("reading the block's size", errVarint)
 		}
 	}
-	// What is damage is called so as soon as it shows, also in a torn tail: waiting for more bytes would not end.
+	// Damage is reported as soon as it shows, also in a torn tail. Otherwise the reader would wait for more bytes
+	// forever.
 	if n > 0 && count > maxRecords {
 		return corrupt(fmt.Sprintf("the block's count is %d, the limit %d", count, maxRecords), nil)
 	}
@@ -83,7 +84,7 @@ func (h *Header) Events(b Block, evs []Event) ([]Event, error) {
 	return evs, err
 }
 
-// Decode is Events, and returns about how many bytes of memory the block and its events take.
+// Decode is Events. It also returns the approximate bytes of memory of the block and its events.
 func (h *Header) Decode(b Block, evs []Event) (_ []Event, memory int, err error) {
 	r := newReader(b.Data, h.limits.Decompressed)
 	all := r.budget
@@ -102,11 +103,13 @@ func (h *Header) decode(r *reader, b Block, evs []Event) ([]Event, error) {
 	for i := range b.Count {
 		evs = evs[:i+1]
 		if err := h.Plan.decode(r, &evs[i]); err != nil {
-			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i), Err: err}
+			return evs[:i], &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("decoding record %d of the block", i),
+				Err: err}
 		}
 	}
 	if left := len(r.rest()); left > 0 {
-		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block", left)}
+		return evs, &CorruptError{Offset: b.Offset, Reason: fmt.Sprintf("%d bytes after the last record of the block",
+			left)}
 	}
 	return evs, nil
 }
@@ -140,7 +143,7 @@ func inflate(b []byte, limit int) (string, error) {
 		return "", err
 	}
 	if n > int64(limit) {
-		return "", fmt.Errorf("above the limit of %d bytes", limit)
+		return "", fmt.Errorf("exceeds the limit of %d bytes", limit)
 	}
 	if f.src.Len() > 0 {
 		return "", fmt.Errorf("%d bytes follow the compressed data", f.src.Len())

@@ -57,7 +57,8 @@ func TestCeiling(t *testing.T) {
 			}
 		})
 		var corrupt *CorruptError
-		if !errors.As(err, &corrupt) || !errors.Is(err, errBudget) || len(err.Error()) > 500 || grown > 48<<20 { // of all that was allocated, freed or not
+		// of all that was allocated, freed or not
+		if !errors.As(err, &corrupt) || !errors.Is(err, errBudget) || len(err.Error()) > 500 || grown > 48<<20 {
 			t.Errorf("%s: %.500v; %d bytes of file, %d of memory", name, err, len(file), grown)
 		}
 		t.Logf("%s: %d bytes of file, %d of memory", name, len(file), grown)

@@ -34,9 +34,9 @@ type Event struct {
 	BlobPropertiesUpdated []PropertyChange
 	BlobTagsUpdated       []TagSet
 
-	// Extra holds the fields this package does not know, in file order: strings as they are, bytes in base64, other types as
-	// JSON text with sorted keys. A known name at the other level, or with a type that doesn't fit, is such a field too.
-	// Fields of the record "data" and of the envelope share it. Null fields are left out.
+	// Extra holds the fields this package does not know, in file order: strings as they are, bytes in base64, other
+	// types as JSON text with sorted keys. A known name at the other level, or with a type that doesn't fit, is such a
+	// field too. Fields of the record "data" and of the envelope share it. Null fields are left out.
 	Extra []Pair
 }
 

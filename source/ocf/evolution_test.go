@@ -15,8 +15,9 @@ func later(t *testing.T) string {
 	text := schemaText(t, "v6")
 	for _, r := range [][2]string{
 		{`"symbols":["UnspecifiedEventType",`, `"symbols":["ContainerCreated","UnspecifiedEventType",`},
-		{`{"name":"storageDiagnostics"`, `{"name":"contentOffset","type":"long"},{"name":"createTime","type":"string"},` +
-			`{"name":"lastAccessTime","type":["null","string"]},{"name":"restoredContainerVersion","type":["null","string"]},{"name":"storageDiagnostics"`},
+		{`{"name":"storageDiagnostics"`,
+			`{"name":"contentOffset","type":"long"},{"name":"createTime","type":"string"},` +
+				`{"name":"lastAccessTime","type":["null","string"]},{"name":"restoredContainerVersion","type":["null","string"]},{"name":"storageDiagnostics"`},
 	} {
 		if !strings.Contains(text, r[0]) {
 			t.Fatalf("the schema has no %s", r[0])
@@ -46,7 +47,8 @@ func TestLaterVersion(t *testing.T) {
 		d[name] = map[string]any{"string": d[name]}
 	}
 	d["blobTier"] = map[string]any{"Microsoft.Storage.BlobTierEnum": d["blobTier"]}
-	for _, name := range []string{"previousInfo", "blobPropertiesUpdated", "asyncOperationInfo", "blobTagsUpdated", "restorePointMarker"} {
+	for _, name := range []string{"previousInfo", "blobPropertiesUpdated", "asyncOperationInfo", "blobTagsUpdated",
+		"restorePointMarker"} {
 		d[name] = map[string]any{"map": d[name]}
 	}
 	record := o.encode(t, v)
@@ -54,7 +56,8 @@ func TestLaterVersion(t *testing.T) {
 	if rest, err := o.plan.Decode(string(record), &ev); err != nil || rest != "" {
 		t.Fatalf("%q, %v", rest, err)
 	}
-	want := []Pair{{"contentOffset", "256"}, {"createTime", "2022-02-17T13:11:52.5901564Z"}, {"restoredContainerVersion", "0000000000000002"}}
+	want := []Pair{{"contentOffset", "256"}, {"createTime", "2022-02-17T13:11:52.5901564Z"},
+		{"restoredContainerVersion", "0000000000000002"}}
 	if !slices.Equal(ev.Extra, want) {
 		t.Errorf("extra is %v", ev.Extra)
 	}
@@ -69,7 +72,8 @@ func TestLaterVersion(t *testing.T) {
 
 // record wraps the types of fields into a schema: those of the envelope, and those of data.
 func record(envelope, data string) string {
-	return `{"type":"record","name":"E","namespace":"n","fields":[` + envelope + `{"name":"data","type":{"type":"record","name":"D","fields":[` + data + `]}}]}`
+	return `{"type":"record","name":"E","namespace":"n","fields":[` + envelope +
+		`{"name":"data","type":{"type":"record","name":"D","fields":[` + data + `]}}]}`
 }
 
 // What a schema may change without changing what a field means, and what it may not.
@@ -79,39 +83,66 @@ func TestEvolution(t *testing.T) {
 		schema, data string
 		want         Event
 	}{
-		"an id in data is another field": {record(`{"name":"id","type":"string"},`, `{"name":"id","type":"string"}`), "\x02a\x02b",
+		"an id in data is another field": {record(`{"name":"id","type":"string"},`, `{"name":"id","type":"string"}`),
+			"\x02a\x02b",
 			Event{ID: "a", Extra: []Pair{{"id", "b"}}}},
-		"a url in the envelope": {record(`{"name":"url","type":"string"},`, ``), "\x02a", Event{Extra: []Pair{{"url", "a"}}}},
+		"a url in the envelope": {record(`{"name":"url","type":"string"},`, ``), "\x02a",
+			Event{Extra: []Pair{{"url", "a"}}}},
 		"nullable data": {`{"type":"record","name":"E","fields":[{"name":"data","type":["null",{"type":"record","name":"D","fields":[{"name":"url","type":"string"}]}]}]}`,
 			"\x02\x02a", Event{URL: "a"}},
 		"null data": {`{"type":"record","name":"E","fields":[{"name":"data","type":["null",{"type":"record","name":"D","fields":[{"name":"url","type":"string"}]}]}]}`,
 			"\x00", Event{}},
-		"data is a string":       {`{"type":"record","name":"E","fields":[{"name":"data","type":"string"}]}`, "\x02a", Event{Extra: []Pair{{"data", "a"}}}},
-		"null at the end":        {record(``, `{"name":"url","type":["string","null"]},{"name":"etag","type":["string","null"]}`), "\x00\x02a\x02", Event{URL: "a"}},
-		"enum to string":         {record(``, `{"name":"api","type":"string"}`), "\x02a", Event{API: "a"}},
-		"string to enum":         {record(``, `{"name":"url","type":{"type":"enum","name":"U","symbols":["x","y"]}}`), "\x02", Event{URL: "y"}},
-		"long to int":            {record(``, `{"name":"contentLength","type":"int"}`), "\x02", Event{ContentLength: 1, HasContentLength: true}},
-		"null length":            {record(``, `{"name":"contentLength","type":["null","long"]}`), "\x00", Event{}},
-		"logical type":           {record(``, `{"name":"contentLength","type":{"type":"long","logicalType":"timestamp-micros"}}`), "\x02", Event{ContentLength: 1, HasContentLength: true}},
-		"string or enum":         {record(``, `{"name":"url","type":["string",{"type":"enum","name":"U","symbols":["x","y"]}]}`), "\x02\x02", Event{URL: "y"}},
-		"known name, other type": {record(``, `{"name":"url","type":{"type":"record","name":"U","fields":[{"name":"b","type":"string"},{"name":"a","type":"int"}]}}`), "\x02x\x04", Event{Extra: []Pair{{"url", `{"a":2,"b":"x"}`}}}},
-		"nullable map values":    {record(``, `{"name":"previousInfo","type":{"type":"map","values":["null","string"]}}`), "\x04\x02a\x00\x02b\x02\x02c\x00", Event{PreviousInfo: []Pair{{"a", ""}, {"b", "c"}}}},
+		"data is a string": {`{"type":"record","name":"E","fields":[{"name":"data","type":"string"}]}`, "\x02a",
+			Event{Extra: []Pair{{"data", "a"}}}},
+		"null at the end": {record(``,
+			`{"name":"url","type":["string","null"]},{"name":"etag","type":["string","null"]}`), "\x00\x02a\x02",
+			Event{URL: "a"}},
+		"enum to string": {record(``, `{"name":"api","type":"string"}`), "\x02a", Event{API: "a"}},
+		"string to enum": {record(``, `{"name":"url","type":{"type":"enum","name":"U","symbols":["x","y"]}}`),
+			"\x02", Event{URL: "y"}},
+		"long to int": {record(``, `{"name":"contentLength","type":"int"}`), "\x02",
+			Event{ContentLength: 1, HasContentLength: true}},
+		"null length": {record(``, `{"name":"contentLength","type":["null","long"]}`), "\x00", Event{}},
+		"logical type": {record(``,
+			`{"name":"contentLength","type":{"type":"long","logicalType":"timestamp-micros"}}`), "\x02",
+			Event{ContentLength: 1, HasContentLength: true}},
+		"string or enum": {record(``,
+			`{"name":"url","type":["string",{"type":"enum","name":"U","symbols":["x","y"]}]}`), "\x02\x02",
+			Event{URL: "y"}},
+		"known name, other type": {record(``,
+			`{"name":"url","type":{"type":"record","name":"U","fields":[{"name":"b","type":"string"},{"name":"a","type":"int"}]}}`), "\x02x\x04", Event{Extra: []Pair{{"url", `{"a":2,"b":"x"}`}}}},
+		"nullable map values": {record(``, `{"name":"previousInfo","type":{"type":"map","values":["null","string"]}}`),
+			"\x04\x02a\x00\x02b\x02\x02c\x00", Event{PreviousInfo: []Pair{{"a", ""}, {"b", "c"}}}},
 		"nullable change": {record(``, `{"name":"blobPropertiesUpdated","type":{"type":"map","values":{"type":"record","name":"V","fields":[{"name":"previous","type":["null","string"]},{"name":"current","type":"string"}]}}}`),
 			"\x02\x02a\x00\x02c\x00", Event{BlobPropertiesUpdated: []PropertyChange{{"a", "c", ""}}}},
-		"a change with more fields": {record(``, `{"name":"blobPropertiesUpdated","type":{"type":"map","values":{"type":"record","name":"V","fields":[{"name":"current","type":"string"},{"name":"by","type":"string"}]}}}`),
-			"\x02\x02a\x02c\x02d\x00", Event{Extra: []Pair{{"blobPropertiesUpdated", `{"a":{"by":"d","current":"c"}}`}}}},
-		"map with sizes":     {record(``, `{"name":"previousInfo","type":{"type":"map","values":"string"}}`), "\x01\x08\x02a\x02b\x02\x02c\x02d\x00", Event{PreviousInfo: []Pair{{"a", "b"}, {"c", "d"}}}},
-		"array of nulls":     {record(``, `{"name":"x","type":{"type":"array","items":"null"}}`), "\x04\x00", Event{Extra: []Pair{{"x", "[null,null]"}}}},
-		"null, bool, double": {record(``, `{"name":"x","type":"null"},{"name":"y","type":"boolean"},{"name":"z","type":"double"}`), "\x01" + double, Event{Extra: []Pair{{"y", "true"}, {"z", "1.5"}}}},
-		"bytes and fixed":    {record(``, `{"name":"x","type":"bytes"},{"name":"y","type":{"type":"fixed","name":"F","size":2}}`), "\x02abc", Event{Extra: []Pair{{"x", "YQ=="}, {"y", "YmM="}}}},
-		"float":              {record(``, `{"name":"x","type":"float"},{"name":"y","type":["null","float"]}`), "\xcd\xcc\xcc\x3d\x02\x00\x00\x80\x7f", Event{Extra: []Pair{{"x", "0.1"}, {"y", "+Inf"}}}},
-		"list by reference": {record(``, `{"name":"x","type":{"type":"record","name":"L","fields":[{"name":"v","type":"int"},{"name":"next","type":["null","n.L"]}]}}`), "\x02\x02\x04\x00",
+		"a change with more fields": {record(``,
+			`{"name":"blobPropertiesUpdated","type":{"type":"map","values":{"type":"record","name":"V","fields":[{"name":"current","type":"string"},{"name":"by","type":"string"}]}}}`),
+			"\x02\x02a\x02c\x02d\x00", Event{Extra: []Pair{{"blobPropertiesUpdated",
+				`{"a":{"by":"d","current":"c"}}`}}}},
+		"map with sizes": {record(``, `{"name":"previousInfo","type":{"type":"map","values":"string"}}`),
+			"\x01\x08\x02a\x02b\x02\x02c\x02d\x00", Event{PreviousInfo: []Pair{{"a", "b"}, {"c", "d"}}}},
+		"array of nulls": {record(``, `{"name":"x","type":{"type":"array","items":"null"}}`), "\x04\x00",
+			Event{Extra: []Pair{{"x", "[null,null]"}}}},
+		"null, bool, double": {record(``,
+			`{"name":"x","type":"null"},{"name":"y","type":"boolean"},{"name":"z","type":"double"}`), "\x01" + double,
+			Event{Extra: []Pair{{"y", "true"}, {"z", "1.5"}}}},
+		"bytes and fixed": {record(``, `{"name":"x","type":"bytes"},{"name":"y","type":{"type":"fixed","name":"F","size":2}}`), "\x02abc", Event{Extra: []Pair{{"x", "YQ=="}, {"y", "YmM="}}}},
+		"float": {record(``, `{"name":"x","type":"float"},{"name":"y","type":["null","float"]}`),
+			"\xcd\xcc\xcc\x3d\x02\x00\x00\x80\x7f", Event{Extra: []Pair{{"x", "0.1"}, {"y", "+Inf"}}}},
+		"list by reference": {record(``,
+			`{"name":"x","type":{"type":"record","name":"L","fields":[{"name":"v","type":"int"},{"name":"next","type":["null","n.L"]}]}}`), "\x02\x02\x04\x00",
 			Event{Extra: []Pair{{"x", `{"next":{"next":null,"v":2},"v":1}`}}}},
-		"reference to an enum": {record(``, `{"name":"api","type":{"type":"enum","name":"A","symbols":["p","q"]}},{"name":"x","type":"A"}`), "\x02\x00", Event{API: "q", Extra: []Pair{{"x", "p"}}}},
-		"equal keys":           {record(``, `{"name":"x","type":{"type":"map","values":"int"}}`), "\x04\x02a\x02\x02a\x04\x00", Event{Extra: []Pair{{"x", `{"a":2}`}}}},
-		"diagnostics":          {record(``, `{"name":"storageDiagnostics","type":{"type":"map","values":["null",{"type":"array","items":"double"}]}},{"name":"url","type":"string"}`), "\x02\x02a\x02\x02" + double + "\x00\x00\x02u", Event{URL: "u"}},
-		"not UTF-8":            {record(``, `{"name":"url","type":"string"},{"name":"x","type":"string"}`), "\x02\xff\x02\xfe", Event{URL: "\xff", Extra: []Pair{{"x", "\xfe"}}}},
-		"foreign attributes":   {record(`{"name":"id","type":"string","Type":"x","size":"big","items":1},`, ``), "\x02a", Event{ID: "a"}},
+		"reference to an enum": {record(``,
+			`{"name":"api","type":{"type":"enum","name":"A","symbols":["p","q"]}},{"name":"x","type":"A"}`), "\x02\x00",
+			Event{API: "q", Extra: []Pair{{"x", "p"}}}},
+		"equal keys": {record(``, `{"name":"x","type":{"type":"map","values":"int"}}`),
+			"\x04\x02a\x02\x02a\x04\x00", Event{Extra: []Pair{{"x", `{"a":2}`}}}},
+		"diagnostics": {record(``,
+			`{"name":"storageDiagnostics","type":{"type":"map","values":["null",{"type":"array","items":"double"}]}},{"name":"url","type":"string"}`), "\x02\x02a\x02\x02" + double + "\x00\x00\x02u", Event{URL: "u"}},
+		"not UTF-8": {record(``, `{"name":"url","type":"string"},{"name":"x","type":"string"}`),
+			"\x02\xff\x02\xfe", Event{URL: "\xff", Extra: []Pair{{"x", "\xfe"}}}},
+		"foreign attributes": {record(`{"name":"id","type":"string","Type":"x","size":"big","items":1},`, ``), "\x02a",
+			Event{ID: "a"}},
 	}
 	for name, c := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +153,8 @@ func TestEvolution(t *testing.T) {
 			// An Event that was full before: nothing of that may be left.
 			var ev Event
 			full := newOracle(t, schemaText(t, "v6"))
-			if _, err := full.plan.Decode(string(full.encode(t, random(rand.New(rand.NewPCG(3, 4)), full.schema))), &ev); err != nil {
+			if _, err := full.plan.Decode(string(full.encode(t, random(rand.New(rand.NewPCG(3, 4)), full.schema))),
+				&ev); err != nil {
 				t.Fatal(err)
 			}
 			rest, err := plan.Decode(c.data, &ev)

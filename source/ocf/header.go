@@ -72,7 +72,7 @@ func ParseHeader(b []byte, limits Limits) (*Header, error) {
 	h := &Header{Codec: "null", limits: limits}
 	rest, err := h.metadata(b)
 	if errors.Is(err, ErrShort) && len(b) == limits.Header {
-		return nil, &CorruptError{Reason: fmt.Sprintf("the header is above the limit of %d bytes", limits.Header)}
+		return nil, &CorruptError{Reason: fmt.Sprintf("the header exceeds the limit of %d bytes", limits.Header)}
 	}
 	if err != nil {
 		return nil, err
@@ -148,7 +148,7 @@ func shortOr(n int, what string) error {
 	return ErrShort
 }
 
-// clip keeps errors short: names come from the file and may be as long as it.
+// clip keeps errors short: names come from the file and may be as long as the file.
 func clip(name string) string {
 	if len(name) > 64 {
 		return name[:64] + "..."

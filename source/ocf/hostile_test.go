@@ -45,7 +45,8 @@ func TestDeflate(t *testing.T) {
 		"cut": good[:len(good)-2], "no deflate": "\xff\xff\xff", "more behind it": good + "x", "empty": "",
 	} {
 		var corrupt *CorruptError
-		if _, _, err := read(container("deflate", tiny, block(marker, 2, data))); !errors.As(err, &corrupt) || errors.Is(err, ErrShort) {
+		if _, _, err := read(container("deflate", tiny, block(marker, 2, data))); !errors.As(err, &corrupt) ||
+			errors.Is(err, ErrShort) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -102,7 +103,8 @@ func TestDamageInTornTail(t *testing.T) {
 func nested(n int) string {
 	s, last := `"null"`, `"null"`
 	for i := range n {
-		s = fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"a","type":%s},{"name":"b","type":%s}]}`, i, s, last)
+		s = fmt.Sprintf(`{"type":"record","name":"R%d","fields":[{"name":"a","type":%s},{"name":"b","type":%s}]}`, i, s,
+			last)
 		last = fmt.Sprintf(`"R%d"`, i)
 	}
 	return s
@@ -111,21 +113,29 @@ func nested(n int) string {
 // Values that take no bytes, and lies about counts, end soon and in little memory.
 func TestNoBytesNoWork(t *testing.T) {
 	const huge = "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01" // count of 2^63-1
-	wide := `{"type":"record","name":"W","fields":[` + strings.TrimSuffix(strings.Repeat(`{"name":"f","type":"null"},`, 3000), ",") + `]}`
+	wide := `{"type":"record","name":"W","fields":[` + strings.TrimSuffix(strings.Repeat(`{"name":"f","type":"null"},`,
+		3000), ",") + `]}`
 	field := func(name, typ string) string { return record(``, fmt.Sprintf(`{"name":%q,"type":%s}`, name, typ)) }
 	for name, c := range map[string]struct{ schema, data string }{
-		"nested records":           {field("x", nested(28)), ""},
-		"nested records, ignored":  {field("storageDiagnostics", nested(28)), ""},
-		"array of nulls":           {field("x", `{"type":"array","items":"null"}`), huge},
-		"array of nulls, ignored":  {field("storageDiagnostics", `{"type":"array","items":"null"}`), huge},
-		"array of wide records":    {field("x", `{"type":"array","items":`+wide+`}`), "\xfe\xff\x7f"},
-		"record inside itself":     {field("x", `{"type":"record","name":"R","fields":[{"name":"a","type":"R"},{"name":"b","type":"R"}]}`), ""},
-		"lists of lists":           {field("x", `{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"array","items":"R"}}]}`), strings.Repeat("\x02", 1000)},
-		"map":                      {field("previousInfo", `{"type":"map","values":"string"}`), huge + "\x02a\x02b"},
-		"map of a negative count":  {field("previousInfo", `{"type":"map","values":"string"}`), "\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"},
-		"map of a negative size":   {field("previousInfo", `{"type":"map","values":"string"}`), "\x01\x01\x02a\x02b\x00"},
-		"tags":                     {field("blobTagsUpdated", `{"type":"map","values":{"type":"map","values":"string"}}`), huge + "\x02a" + huge},
-		"properties of no fields":  {field("blobPropertiesUpdated", `{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), huge + "\x02a"},
+		"nested records":          {field("x", nested(28)), ""},
+		"nested records, ignored": {field("storageDiagnostics", nested(28)), ""},
+		"array of nulls":          {field("x", `{"type":"array","items":"null"}`), huge},
+		"array of nulls, ignored": {field("storageDiagnostics", `{"type":"array","items":"null"}`), huge},
+		"array of wide records":   {field("x", `{"type":"array","items":`+wide+`}`), "\xfe\xff\x7f"},
+		"record inside itself": {field("x",
+			`{"type":"record","name":"R","fields":[{"name":"a","type":"R"},{"name":"b","type":"R"}]}`), ""},
+		"lists of lists": {field("x",
+			`{"type":"record","name":"R","fields":[{"name":"a","type":{"type":"array","items":"R"}}]}`),
+			strings.Repeat("\x02", 1000)},
+		"map": {field("previousInfo", `{"type":"map","values":"string"}`), huge + "\x02a\x02b"},
+		"map of a negative count": {field("previousInfo", `{"type":"map","values":"string"}`),
+			"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01\x00"},
+		"map of a negative size": {field("previousInfo", `{"type":"map","values":"string"}`),
+			"\x01\x01\x02a\x02b\x00"},
+		"tags": {field("blobTagsUpdated",
+			`{"type":"map","values":{"type":"map","values":"string"}}`), huge + "\x02a" + huge},
+		"properties of no fields": {field("blobPropertiesUpdated",
+			`{"type":"map","values":{"type":"record","name":"V","fields":[]}}`), huge + "\x02a"},
 		"string":                   {field("url", `"string"`), huge},
 		"negative string":          {field("url", `"string"`), "\x01"},
 		"bytes":                    {field("x", `"bytes"`), huge},
@@ -167,10 +177,12 @@ func TestEmptyRecords(t *testing.T) {
 
 func TestHostileSchemas(t *testing.T) {
 	for name, text := range map[string]string{
-		"empty": "", "no JSON": "{", "number": "1", "null": "null", "no record": `"string"`, "no type": `{"name":"x"}`, "unknown type": `"x"`,
-		"deep":           strings.Repeat(`{"type":"array","items":`, 5000) + `"int"` + strings.Repeat("}", 5000),
-		"deep type":      strings.Repeat(`{"type":`, 5000) + `"int"` + strings.Repeat("}", 5000),
-		"wide":           `{"type":"record","name":"R","fields":[` + strings.Repeat(`{"name":"a","type":"int"},`, 5000) + `{"name":"a","type":"int"}]}`,
+		"empty": "", "no JSON": "{", "number": "1", "null": "null", "no record": `"string"`, "no type": `{"name":"x"}`,
+		"unknown type": `"x"`,
+		"deep":         strings.Repeat(`{"type":"array","items":`, 5000) + `"int"` + strings.Repeat("}", 5000),
+		"deep type":    strings.Repeat(`{"type":`, 5000) + `"int"` + strings.Repeat("}", 5000),
+		"wide": `{"type":"record","name":"R","fields":[` + strings.Repeat(`{"name":"a","type":"int"},`,
+			5000) + `{"name":"a","type":"int"}]}`,
 		"nested union":   record(``, `{"name":"x","type":["null",["null","int"]]}`),
 		"empty union":    record(``, `{"name":"x","type":[]}`),
 		"negative fixed": record(``, `{"name":"x","type":{"type":"fixed","name":"F","size":-1}}`),

@@ -1,36 +1,42 @@
 package ocf
 
-// pairs reads a map of texts into to.
-func (r *reader) pairs(s *schema, to *[]Pair) error {
-	list := (*to)[:0]
+// entries calls read for every entry of a map.
+func (r *reader) entries(read func() error) error {
 	for {
 		n, err := r.count()
 		if err != nil || n == 0 {
-			*to = list
 			return err
 		}
 		for ; n > 0; n-- {
-			var p Pair
-			if p.Name, err = r.string(); err != nil {
+			if err := read(); err != nil {
 				return err
 			}
-			if s.items.kind == kString {
-				p.Value, err = r.string()
-			} else {
-				p.Value, err = r.text(s.items)
-			}
-			if err == nil {
-				err = r.spend(pairCost)
-			}
-			if err != nil {
-				return err
-			}
-			list = append(list, p)
 		}
 	}
 }
 
-// ignorePairs passes over a map of strings.
+// pairs reads a map of texts into to.
+func (r *reader) pairs(s *schema, to *[]Pair) error {
+	*to = (*to)[:0]
+	return r.entries(func() (err error) {
+		var p Pair
+		if p.Name, err = r.string(); err != nil {
+			return err
+		}
+		if s.items.kind == kString {
+			p.Value, err = r.string()
+		} else {
+			p.Value, err = r.text(s.items)
+		}
+		if err != nil {
+			return err
+		}
+		*to = append(*to, p)
+		return r.spend(pairCost)
+	})
+}
+
+// ignorePairs skips a map of strings.
 func (r *reader) ignorePairs() error {
 	for {
 		n, err := r.count()
@@ -54,61 +60,45 @@ func (r *reader) ignorePairs() error {
 
 // properties reads a map of records that are a PropertyChange.
 func (r *reader) properties(s *schema, to *[]PropertyChange) error {
-	list := (*to)[:0]
-	for {
-		n, err := r.count()
-		if err != nil || n == 0 {
-			*to = list
+	*to = (*to)[:0]
+	return r.entries(func() (err error) {
+		var c PropertyChange
+		if c.Name, err = r.string(); err != nil {
 			return err
 		}
-		for ; n > 0; n-- {
-			var c PropertyChange
-			if c.Name, err = r.string(); err != nil {
+		for _, f := range s.items.fields {
+			at := &c.Previous
+			if f.name == "current" {
+				at = &c.Current
+			}
+			if *at, err = r.text(f.typ); err != nil {
 				return err
 			}
-			for _, f := range s.items.fields {
-				at := &c.Previous
-				if f.name == "current" {
-					at = &c.Current
-				}
-				if *at, err = r.text(f.typ); err != nil {
-					return err
-				}
-			}
-			if err = r.spend(changeCost); err != nil {
-				return err
-			}
-			list = append(list, c)
 		}
-	}
+		*to = append(*to, c)
+		return r.spend(changeCost)
+	})
 }
 
 // tags reads a map of maps of texts.
 func (r *reader) tags(s *schema, to *[]TagSet) error {
 	sets := (*to)[:0]
-	for {
-		n, err := r.count()
-		if err != nil || n == 0 {
-			*to = sets
+	err := r.entries(func() (err error) {
+		if err = r.spend(setCost); err != nil {
 			return err
 		}
-		for ; n > 0; n-- {
-			if err = r.spend(setCost); err != nil {
-				return err
-			}
-			// A set that was here before keeps the capacity of its tags.
-			if len(sets) < cap(sets) {
-				sets = sets[:len(sets)+1]
-			} else {
-				sets = append(sets, TagSet{})
-			}
-			t := &sets[len(sets)-1]
-			if t.Name, err = r.string(); err != nil {
-				return err
-			}
-			if err = r.pairs(s.items, &t.Tags); err != nil {
-				return err
-			}
+		// A set that was here before keeps the capacity of its tags.
+		if len(sets) < cap(sets) {
+			sets = sets[:len(sets)+1]
+		} else {
+			sets = append(sets, TagSet{})
 		}
-	}
+		t := &sets[len(sets)-1]
+		if t.Name, err = r.string(); err != nil {
+			return err
+		}
+		return r.pairs(s.items, &t.Tags)
+	})
+	*to = sets
+	return err
 }

@@ -23,8 +23,8 @@ var (
 // Of what is read of a mutated chunk, limits bound the memory. Real headers are below 3 KiB, real blocks below 68 KiB.
 var mutationLimits = Limits{Header: 16 << 10, Block: 128 << 10, Decompressed: 256 << 10}
 
-// mutationCap is what reading one chunk may allocate: an event is 440 bytes and takes 17 bytes of a block at least in the
-// schemas here, which is a factor of 26; it is doubled by slices that grow. The schema's plan comes on top.
+// mutationCap is what reading one chunk may allocate: an event is 440 bytes and takes 17 bytes of a block at least in
+// the schemas here, which is a factor of 26; it is doubled by slices that grow. The schema's plan comes on top.
 func mutationCap(b []byte, deflate bool) uint64 {
 	data := len(b)
 	if deflate {
@@ -61,7 +61,8 @@ func intacts(t *testing.T) (all []*intact) {
 			plain = append(plain, block(marker, 5, data.String()))
 			packed = append(packed, block(marker, 5, deflated(t, data.String())))
 		}
-		all = append(all, &intact{name: v, bytes: container("null", o.text, plain...)}, &intact{name: v + ", deflate", bytes: container("deflate", o.text, packed...)})
+		all = append(all, &intact{name: v, bytes: container("null", o.text, plain...)},
+			&intact{name: v + ", deflate", bytes: container("deflate", o.text, packed...)})
 	}
 	for _, c := range all {
 		var err error
@@ -83,8 +84,8 @@ func intacts(t *testing.T) (all []*intact) {
 	return all
 }
 
-// mutate returns b with some damage, most often one: flipped bits, other bytes, an end that is missing, bytes too many or
-// too few, and parts of other chunks.
+// mutate returns b with some damage, most often one: flipped bits, other bytes, an end that is missing, bytes too many
+// or too few, and parts of other chunks.
 func mutate(rng *rand.Rand, b []byte, others []*intact) []byte {
 	b = bytes.Clone(b)
 	for range 1 + rng.IntN(10)/9 + rng.IntN(10)/9 {
@@ -136,10 +137,11 @@ func common(a, b []byte) int {
 	return n
 }
 
-// A damaged chunk gives the right events up to the damage. Then comes an error that names where the reader is, or what the
-// bytes say now, if they still say something. It never panics, and takes no more memory than the limits allow.
+// A damaged chunk gives the right events up to the damage. Then comes an error that names where the reader is, or what
+// the bytes say now, if they still say something. It never panics, and takes no more memory than the limits allow.
 func TestChunkMutations(t *testing.T) {
-	t.Logf("go test ./source/ocf -run TestChunkMutations -mutations %d -mutation-seed %d", *mutationCount, *mutationSeed)
+	t.Logf("go test ./source/ocf -run TestChunkMutations -mutations %d -mutation-seed %d", *mutationCount,
+		*mutationSeed)
 	all := intacts(t)
 	var next, whole, short, corrupt atomic.Int64
 	var alone sync.RWMutex // who measures the memory of one attempt exactly is alone
@@ -212,7 +214,8 @@ func (c *intact) check(b []byte, whole, short, corrupt *atomic.Int64) (outcome *
 		case err != nil:
 			return classified(err, off, short, corrupt)
 		case len(evs) != blk.Count || blk.End <= off || blk.End > int64(len(b)):
-			return nil, fmt.Errorf("block %d at %d ends at %d and has %d events of %d", i, off, blk.End, len(evs), blk.Count)
+			return nil, fmt.Errorf("block %d at %d ends at %d and has %d events of %d", i, off, blk.End, len(evs),
+				blk.Count)
 		}
 		off = blk.End
 	}
@@ -224,13 +227,15 @@ func (c *intact) check(b []byte, whole, short, corrupt *atomic.Int64) (outcome *
 	return whole, nil
 }
 
-// classified refuses an error that does not tell more bytes from damage, or damage that is not named where the reader is.
+// classified refuses an error that does not tell more bytes from damage, or damage that is not named where the reader
+// is.
 func classified(err error, off int64, short, corrupt *atomic.Int64) (*atomic.Int64, error) {
 	var damage *CorruptError
 	switch {
 	case errors.Is(err, ErrShort) && !errors.As(err, &damage):
 		return short, nil
-	case errors.As(err, &damage) && damage.Offset == off && bytes.Contains([]byte(err.Error()), fmt.Appendf(nil, "offset %d", off)):
+	case errors.As(err, &damage) && damage.Offset == off && bytes.Contains([]byte(err.Error()),
+		fmt.Appendf(nil, "offset %d", off)):
 		return corrupt, nil
 	}
 	return nil, fmt.Errorf("the reader is at %d, the error: %w", off, err)
@@ -244,65 +249,4 @@ func heapAllocated(f func()) uint64 {
 	f()
 	metrics.Read(sample)
 	return sample[0].Value.Uint64() - before
-}
-
-// FuzzChunk: what a block is does not depend on how much of the file is here. Cut anywhere, a header or block is either the
-// same as in the whole, or short, or damage that the whole has as well: a reader of a growing file relies on it.
-// Run it with -fuzzminimizetime 1x.
-func FuzzChunk(f *testing.F) {
-	for _, b := range chunks(f) {
-		f.Add(b[:min(len(b), 6000)], uint16(3000))
-	}
-	f.Add(container("deflate", tiny, block(marker, 2, deflated(f, "\x02a\x02b"))), uint16(90))
-	f.Add(container("null", tiny, block(marker, 0, ""), block(marker, 1, "\x02a")), uint16(110))
-	f.Add(container("null", tiny, []byte("\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00\x84\x80\x80\x80\x80\x80\x80\x80\x80\x00\x02a"), marker), uint16(100))
-	limits := Limits{Header: 1 << 14, Block: 1 << 14, Decompressed: 1 << 16}
-	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
-		part := b[:min(int(cut), len(b))]
-		whole, err := ParseHeader(b, limits)
-		head, perr := ParseHeader(part, limits)
-		same(t, err, perr)
-		if err != nil {
-			return
-		}
-		if perr == nil && (head.Size != whole.Size || head.Schema != whole.Schema || head.Sync != whole.Sync || head.Codec != whole.Codec) {
-			t.Fatal("the header of the part differs")
-		}
-		for off := whole.Size; off < int64(len(b)); {
-			blk, err := whole.ReadBlock(b[off:], off)
-			pblk, perr := whole.ReadBlock(part[min(off, int64(len(part))):], off)
-			same(t, err, perr)
-			if perr == nil && pblk != blk {
-				t.Fatalf("block at %d: %+v in the part, %+v in the whole", off, pblk, blk)
-			}
-			if err != nil {
-				return
-			}
-			if blk.Offset != off || blk.End < off+2+syncSize || blk.End > int64(len(b)) || string(b[blk.End-syncSize:blk.End]) != string(whole.Sync[:]) {
-				t.Fatalf("block at %d of %d: from %d to %d", off, len(b), blk.Offset, blk.End)
-			}
-			off = blk.End
-			evs, err := whole.Events(blk, nil)
-			var corrupt *CorruptError
-			switch {
-			case err == nil && len(evs) != blk.Count, len(evs) > blk.Count:
-				t.Fatalf("%d events of %d", len(evs), blk.Count)
-			case err != nil && (!errors.As(err, &corrupt) || corrupt.Offset != blk.Offset):
-				t.Fatalf("error of no kind, or elsewhere than %d: %v", blk.Offset, err)
-			}
-		}
-	})
-}
-
-// same fails unless what the part says fits what the whole says.
-func same(t *testing.T, whole, part error) {
-	t.Helper()
-	var of, corrupt *CorruptError
-	switch {
-	case errors.Is(part, ErrShort):
-	case part == nil && whole == nil:
-	case errors.As(part, &corrupt) && errors.As(whole, &of) && of.Offset == corrupt.Offset:
-	default:
-		t.Fatalf("the part says %v, the whole %v", part, whole)
-	}
 }

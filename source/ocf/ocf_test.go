@@ -8,57 +8,10 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
 )
-
-const feed = "../../testdata/real-2020/"
-
-// chunks returns the real chunks, by their name in the feed.
-func chunks(t testing.TB) map[string][]byte {
-	t.Helper()
-	files, err := filepath.Glob(feed + "log/*/*/*/*/*/*.avro")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no chunks: %v", err)
-	}
-	all := map[string][]byte{}
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		name, err := filepath.Rel(feed, f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = b
-	}
-	return all
-}
-
-// read decodes a whole file: blocks, their events, and how it ended.
-func read(b []byte) (blocks []Block, events []Event, err error) {
-	h, err := ParseHeader(b, Limits{})
-	if err != nil {
-		return nil, nil, err
-	}
-	for off := h.Size; off < int64(len(b)); {
-		blk, err := h.ReadBlock(b[off:], off)
-		if err != nil {
-			return blocks, events, err
-		}
-		evs, err := h.Events(blk, nil)
-		events = append(events, evs...)
-		if err != nil {
-			return blocks, events, err
-		}
-		blocks = append(blocks, blk)
-		off = blk.End
-	}
-	return blocks, events, nil
-}
 
 // The real chunks give what another reader decoded from them, at the same offsets and indexes.
 func TestRealChunks(t *testing.T) {
@@ -123,16 +76,23 @@ func TestRealChunks(t *testing.T) {
 				w := ws[0]
 				ws = ws[1:]
 				d := w.Data
-				if len(e.Extra)+len(e.PreviousInfo)+len(e.AsyncOperationInfo)+len(e.RestorePointMarker)+len(e.BlobPropertiesUpdated)+len(e.BlobTagsUpdated) > 0 || !e.HasContentLength {
-					t.Fatalf("%s, block %d, event %d: %+v", name, blk.Offset, i, e) // none of these is in the real files
+				if len(e.Extra)+len(e.PreviousInfo)+len(e.AsyncOperationInfo)+len(e.RestorePointMarker)+
+					len(e.BlobPropertiesUpdated)+len(e.BlobTagsUpdated) > 0 || !e.HasContentLength {
+					// none of these is in the real files
+					t.Fatalf("%s, block %d, event %d: %+v", name, blk.Offset, i, e)
 				}
-				got := []any{blk.Offset, i, e.SchemaVersion, e.Topic, e.Subject, e.EventType, e.EventTime, e.ID, e.API, e.ClientRequestID, e.RequestID, e.ETag,
-					e.ContentType, e.ContentLength, e.BlobType, e.URL, e.Sequencer, e.Snapshot, e.ContainerVersion, e.BlobVersion, e.BlobTier}
-				want := []any{w.BlockOffset, w.EventIndex, w.SchemaVersion, w.Topic, w.Subject, w.EventType, w.EventTime, w.ID, d.API, d.ClientRequestID, d.RequestID, d.ETag,
-					d.ContentType, d.ContentLength, d.BlobType, d.URL, d.Sequencer, text(d.Snapshot), text(d.ContainerVersion), text(d.BlobVersion), text(d.BlobTier)}
+				got := []any{blk.Offset, i, e.SchemaVersion, e.Topic, e.Subject, e.EventType, e.EventTime, e.ID, e.API,
+					e.ClientRequestID, e.RequestID, e.ETag,
+					e.ContentType, e.ContentLength, e.BlobType, e.URL, e.Sequencer, e.Snapshot, e.ContainerVersion,
+					e.BlobVersion, e.BlobTier}
+				want := []any{w.BlockOffset, w.EventIndex, w.SchemaVersion, w.Topic, w.Subject, w.EventType,
+					w.EventTime, w.ID, d.API, d.ClientRequestID, d.RequestID, d.ETag,
+					d.ContentType, d.ContentLength, d.BlobType, d.URL, d.Sequencer, text(d.Snapshot),
+					text(d.ContainerVersion), text(d.BlobVersion), text(d.BlobTier)}
 				for j := range got {
 					if got[j] != want[j] {
-						t.Fatalf("%s, block %d, event %d: field %d is %v, want %v", name, blk.Offset, i, j, got[j], want[j])
+						t.Fatalf("%s, block %d, event %d: field %d is %v, want %v", name, blk.Offset, i, j, got[j],
+							want[j])
 					}
 				}
 			}
@@ -249,42 +209,28 @@ func TestHostile(t *testing.T) {
 	} {
 		_, _, err := read(append(bytes.Clone(head), c.b...))
 		var corrupt *CorruptError
-		if c.short != errors.Is(err, ErrShort) || !c.short && (!errors.As(err, &corrupt) || corrupt.Offset != int64(len(head))) {
+		if c.short != errors.Is(err, ErrShort) || !c.short && (!errors.As(err, &corrupt) ||
+			corrupt.Offset != int64(len(head))) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, evs, err := read(append(bytes.Clone(head), block(sync, 1, "\x02a")...)); err != nil || len(evs) != 1 || evs[0].ID != "a" {
+	if _, evs, err := read(append(bytes.Clone(head), block(sync, 1, "\x02a")...)); err != nil || len(evs) != 1 ||
+		evs[0].ID != "a" {
 		t.Errorf("the good one: %v, %v", evs, err)
 	}
 	for name, b := range map[string][]byte{
 		"magic":           []byte("Obj\x02"),
 		"huge metadata":   append([]byte("Obj\x01"), encode(1<<50)...),
 		"metadata length": append([]byte("Obj\x01\x02"), encode(1<<50)...),
-		"codec":           append(append([]byte("Obj\x01\x04\x14avro.codec\x0csnappy\x16avro.schema"), encode(int64(len(tiny)))...), append([]byte(tiny+"\x00"), sync...)...),
-		"schema":          append([]byte("Obj\x01\x02\x16avro.schema\x04{}\x00"), sync...),
+		"codec": append(append([]byte("Obj\x01\x04\x14avro.codec\x0csnappy\x16avro.schema"),
+			encode(int64(len(tiny)))...), append([]byte(tiny+"\x00"), sync...)...),
+		"schema": append([]byte("Obj\x01\x02\x16avro.schema\x04{}\x00"), sync...),
 	} {
 		var corrupt *CorruptError
 		if _, err := ParseHeader(b, Limits{}); !errors.As(err, &corrupt) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-}
-
-const tiny = `{"type":"record","name":"R","fields":[{"name":"id","type":"string"}]}`
-
-// encode writes a zigzag varint.
-func encode(v int64) []byte {
-	u := uint64(v<<1) ^ uint64(v>>63)
-	var b []byte
-	for ; u >= 0x80; u >>= 7 {
-		b = append(b, byte(u)|0x80)
-	}
-	return append(b, byte(u))
-}
-
-func block(sync []byte, count int64, data string) []byte {
-	b := append(encode(count), encode(int64(len(data)))...)
-	return append(append(b, data...), sync...)
 }
 
 // FuzzParse: run it with -fuzzminimizetime 1x, as minimizing the real chunks takes all the time otherwise.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	// hamba is archived and has open advisories on hostile input (GO-2026-5046, -5047, -5048): it is an oracle on bytes of
-	// our own here, and nothing but tests imports it.
+	// hamba is archived and has open advisories on hostile input (GO-2026-5046, -5047, -5048): it is an oracle on bytes
+	// of our own here, and nothing but tests imports it.
 	"github.com/hamba/avro/v2"
 )
 
@@ -121,17 +121,24 @@ func (o *oracle) decode(t testing.TB, b []byte) Event {
 		return to
 	}
 	e := Event{
-		SchemaVersion: m["schemaVersion"].(int64), Topic: text(m["topic"]), Subject: text(m["subject"]), EventType: text(m["eventType"]),
-		EventTime: text(m["eventTime"]), ID: text(m["id"]), API: text(d["api"]), ClientRequestID: text(d["clientRequestId"]),
-		RequestID: text(d["requestId"]), ETag: text(d["etag"]), ContentType: text(d["contentType"]), ContentLength: d["contentLength"].(int64),
-		HasContentLength: true, BlobType: text(d["blobType"]), BlobVersion: text(d["blobVersion"]), ContainerVersion: text(d["containerVersion"]),
-		BlobTier: text(d["blobTier"]), URL: text(d["url"]), Sequencer: text(d["sequencer"]), Snapshot: text(d["snapshot"]),
-		PreviousInfo: pairs(d["previousInfo"]), AsyncOperationInfo: pairs(d["asyncOperationInfo"]), RestorePointMarker: pairs(d["restorePointMarker"]),
+		SchemaVersion: m["schemaVersion"].(int64), Topic: text(m["topic"]), Subject: text(m["subject"]),
+		EventType: text(m["eventType"]),
+		EventTime: text(m["eventTime"]), ID: text(m["id"]), API: text(d["api"]),
+		ClientRequestID: text(d["clientRequestId"]),
+		RequestID:       text(d["requestId"]), ETag: text(d["etag"]), ContentType: text(d["contentType"]),
+		ContentLength:    d["contentLength"].(int64),
+		HasContentLength: true, BlobType: text(d["blobType"]), BlobVersion: text(d["blobVersion"]),
+		ContainerVersion: text(d["containerVersion"]),
+		BlobTier:         text(d["blobTier"]), URL: text(d["url"]), Sequencer: text(d["sequencer"]),
+		Snapshot:     text(d["snapshot"]),
+		PreviousInfo: pairs(d["previousInfo"]), AsyncOperationInfo: pairs(d["asyncOperationInfo"]),
+		RestorePointMarker: pairs(d["restorePointMarker"]),
 	}
 	if u, ok := d["blobPropertiesUpdated"].(map[string]any); ok {
 		for k, v := range u["map"].(map[string]any) {
 			c := v.(map[string]any)
-			e.BlobPropertiesUpdated = append(e.BlobPropertiesUpdated, PropertyChange{k, text(c["current"]), text(c["previous"])})
+			e.BlobPropertiesUpdated = append(e.BlobPropertiesUpdated,
+				PropertyChange{k, text(c["current"]), text(c["previous"])})
 		}
 	}
 	if u, ok := d["blobTagsUpdated"].(map[string]any); ok {

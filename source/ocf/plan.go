@@ -136,7 +136,9 @@ func run(steps []step, r *reader, ev *Event) error {
 			if i := r.short(); i >= 0 && i < len(a.branches) {
 				a = &a.branches[i]
 				r.at++
-			} else if a, err = r.branch(a); err != nil {
+			} else if i, err = r.branch(len(a.branches)); err == nil {
+				a = &a.branches[i]
+			} else {
 				return fmt.Errorf("field %s: %w", clip(st.name), err)
 			}
 		}
@@ -184,20 +186,8 @@ func run(steps []step, r *reader, ev *Event) error {
 	return nil
 }
 
-// branch reads the index of a union's branch.
-func (r *reader) branch(a *action) (*action, error) {
-	i, err := r.long()
-	if err != nil {
-		return nil, err
-	}
-	if i < 0 || i >= int64(len(a.branches)) {
-		return nil, errUnion
-	}
-	return &a.branches[i], nil
-}
-
-// reset clears ev and keeps the capacity of its slices. What was in them goes, too: a string that nobody sees any more
-// would keep its block, and events that are filled again and again would keep a block each (I9).
+// reset clears ev and keeps the capacity of its slices. It also clears the entries behind their ends: a leftover string
+// would keep its block in memory, and a reused event could keep one block after another (I9).
 func (ev *Event) reset() {
 	previous, async, restore := emptied(ev.PreviousInfo), emptied(ev.AsyncOperationInfo), emptied(ev.RestorePointMarker)
 	properties, extra := emptied(ev.BlobPropertiesUpdated), emptied(ev.Extra)

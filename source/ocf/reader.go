@@ -150,18 +150,24 @@ func (r *reader) text(s *schema) (string, error) {
 }
 
 func (r *reader) choose(s *schema) (*schema, error) {
-	i, err := r.long()
+	i, err := r.branch(len(s.union))
 	if err != nil {
 		return nil, err
-	}
-	if i < 0 || i >= int64(len(s.union)) {
-		return nil, errUnion
 	}
 	return s.union[i], nil
 }
 
-// count reads how many entries of a map or array follow; 0 is its end. The count may be a lie. That is harmless: nothing
-// is allocated by it, entries take bytes or budget, and both end.
+// branch reads which of a union's branches follows.
+func (r *reader) branch(of int) (int, error) {
+	i, err := r.long()
+	if err == nil && (i < 0 || i >= int64(of)) {
+		err = errUnion
+	}
+	return int(i), err
+}
+
+// count reads how many entries of a map or array follow; 0 is its end. The count may be a lie. That is harmless:
+// nothing is allocated by it, entries take bytes or budget, and both end.
 func (r *reader) count() (int64, error) {
 	n, err := r.long()
 	if err != nil || n >= 0 {

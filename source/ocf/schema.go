@@ -43,7 +43,8 @@ type field struct {
 
 var primitives = map[string]*schema{
 	"null": {kind: kNull, empty: true}, "boolean": {kind: kBoolean}, "int": {kind: kInt}, "long": {kind: kInt},
-	"float": {kind: kFloat}, "double": {kind: kDouble}, "string": {kind: kString}, "bytes": {kind: kString, bytes: true},
+	"float": {kind: kFloat}, "double": {kind: kDouble}, "string": {kind: kString},
+	"bytes": {kind: kString, bytes: true},
 }
 
 const (
@@ -68,7 +69,7 @@ func (p *parser) parse(raw json.RawMessage, space string, depth int) (*schema, e
 	}
 	raw = json.RawMessage(strings.TrimSpace(string(raw)))
 	if len(raw) == 0 {
-		return nil, errors.New("there is no schema")
+		return nil, errors.New("the schema is missing")
 	}
 	switch raw[0] {
 	case '"':

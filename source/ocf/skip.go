@@ -1,6 +1,6 @@
 package ocf
 
-// skip passes over a value without allocating.
+// skip skips a value without allocating.
 func (r *reader) skip(s *schema, depth int) error {
 	if depth > maxDepth {
 		return errDeep
@@ -42,20 +42,12 @@ func (r *reader) skip(s *schema, depth int) error {
 }
 
 func (r *reader) skipEntries(s *schema, depth int) error {
-	for {
-		n, err := r.count()
-		if err != nil || n == 0 {
-			return err
-		}
-		for ; n > 0; n-- {
-			if s.kind == kMap {
-				if _, err = r.string(); err != nil {
-					return err
-				}
-			}
-			if err = r.skip(s.items, depth+1); err != nil {
+	return r.entries(func() error {
+		if s.kind == kMap {
+			if _, err := r.string(); err != nil {
 				return err
 			}
 		}
-	}
+		return r.skip(s.items, depth+1)
+	})
 }

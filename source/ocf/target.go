@@ -37,14 +37,18 @@ const (
 )
 
 var envelopeSlots = map[string]slot{
-	"schemaVersion": toSchemaVersion, "topic": toTopic, "subject": toSubject, "eventType": toEventType, "eventTime": toEventTime, "id": toID,
+	"schemaVersion": toSchemaVersion, "topic": toTopic, "subject": toSubject, "eventType": toEventType,
+	"eventTime": toEventTime, "id": toID,
 }
 
 var dataSlots = map[string]slot{
-	"api": toAPI, "clientRequestId": toClientRequestID, "requestId": toRequestID, "etag": toETag, "contentType": toContentType,
-	"contentLength": toContentLength, "blobType": toBlobType, "blobVersion": toBlobVersion, "containerVersion": toContainerVersion,
-	"blobTier": toBlobTier, "url": toURL, "sequencer": toSequencer, "snapshot": toSnapshot,
-	"previousInfo": toPreviousInfo, "asyncOperationInfo": toAsyncOperationInfo, "restorePointMarker": toRestorePointMarker,
+	"api": toAPI, "clientRequestId": toClientRequestID, "requestId": toRequestID, "etag": toETag,
+	"contentType":   toContentType,
+	"contentLength": toContentLength, "blobType": toBlobType, "blobVersion": toBlobVersion,
+	"containerVersion": toContainerVersion,
+	"blobTier":         toBlobTier, "url": toURL, "sequencer": toSequencer, "snapshot": toSnapshot,
+	"previousInfo": toPreviousInfo, "asyncOperationInfo": toAsyncOperationInfo,
+	"restorePointMarker":    toRestorePointMarker,
 	"blobPropertiesUpdated": toBlobPropertiesUpdated, "blobTagsUpdated": toBlobTagsUpdated,
 }
 

@@ -177,25 +177,18 @@ func (r *reader) members(s *schema, depth int) ([]member, error) {
 		}
 		return list, nil
 	}
-	for {
-		n, err := r.count()
-		if err != nil || n == 0 {
-			return list, err
+	err := r.entries(func() error {
+		name, err := r.string()
+		if err != nil {
+			return err
 		}
-		for ; n > 0; n-- {
-			name, err := r.string()
-			if err != nil {
-				return nil, err
-			}
-			if err := add(name, s.items); err != nil {
-				return nil, err
-			}
-		}
-	}
+		return add(name, s.items)
+	})
+	return list, err
 }
 
 func appendQuoted(b []byte, text string) []byte {
-	q, _ := json.Marshal(text) // of a string it never fails; what is no UTF-8 becomes U+FFFD
+	q, _ := json.Marshal(text) // it never fails for a string; invalid UTF-8 becomes U+FFFD
 	return append(b, q...)
 }
 

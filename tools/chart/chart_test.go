@@ -102,7 +102,7 @@ func TestValues(t *testing.T) {
 			strict(t, o, &account)
 		}
 	}
-	for name, want := range map[string]string{"BRIDGE_TXN_RECORDS": "1000000", "BRIDGE_KAFKA_TLS_ENABLED": "true", "BRIDGE_KAFKA_BROKERS": "kafka:9093"} {
+	for name, want := range map[string]string{"BRIDGE_TXN_BYTES": "100000000", "BRIDGE_KAFKA_TLS_ENABLED": "true", "BRIDGE_KAFKA_BROKERS": "kafka:9093"} {
 		if settings.Data[name] != want {
 			t.Errorf("%s is %q, want %q", name, settings.Data[name], want)
 		}
@@ -174,7 +174,7 @@ func TestMisspeltValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, good := range map[string]bool{
-		"settings: {TOPIC: x, TXN_RECORDS: 5, UPDATED: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
+		"settings: {TOPIC: x, TOPIC_LIMIT: 5, TOPIC_ADOPT: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
 		"settings: {KAFKA_SASL_PASSWORD: x}": false, "settings: {SOURCE_KEY: x}": false,
 		"settings: {SOURCE_KEY_FILE: /run/key}": true,
 		"settings: {TOPIC: [x]}":                false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true, "keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,

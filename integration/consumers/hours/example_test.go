@@ -35,7 +35,7 @@ func Example() {
 	defer client.Close()
 
 	buffer := hours.New(partitions, from)
-	for handedOver := 0; handedOver < 2; { // yours runs on
+	for handedOver := 0; handedOver < 2; { // yours has no end
 		fetches := client.PollFetches(ctx)
 		if err := fetches.Err(); err != nil {
 			log.Fatal(err)

@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// ErrLate is returned for a change of an hour that is done: Azure published it later than BRIDGE_RESOLVED_SLACK allows for.
+// ErrLate is returned for a change of an hour that is done: Azure published it later than BRIDGE_RESOLVED_SLACK allows
+// for.
 var ErrLate = errors.New("the hour was handed over")
 
 // Checkpoint is where a consumer goes on. The zero Checkpoint is the beginning.
@@ -53,8 +54,9 @@ type marker struct {
 
 // New returns a buffer for all partitions of a topic, each of which is read from its Next on.
 func New(partitions int, from Checkpoint) *Buffer {
-	b := &Buffer{done: from.Done, read: make([]int64, partitions), next: make([]int64, partitions), resolved: make([]time.Time, partitions),
-		open: map[time.Time][]Change{}}
+	b := &Buffer{done: from.Done, read: make([]int64, partitions), next: make([]int64, partitions),
+		resolved: make([]time.Time, partitions),
+		open:     map[time.Time][]Change{}}
 	copy(b.read, from.Read)
 	return b
 }

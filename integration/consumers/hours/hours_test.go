@@ -26,7 +26,8 @@ func stamp(after time.Duration) string {
 
 func change(path string, after time.Duration) *kgo.Record {
 	key := fmt.Sprintf("[%q]", path)
-	return &kgo.Record{Key: []byte(key), Value: fmt.Appendf(nil, `{"after": null, "key": %s, "updated": "%s"}`, key, stamp(after))}
+	return &kgo.Record{Key: []byte(key), Value: fmt.Appendf(nil, `{"after": null, "key": %s, "updated": "%s"}`, key,
+		stamp(after))}
 }
 
 func resolved(after time.Duration) *kgo.Record {
@@ -39,7 +40,8 @@ func sample() (brokers []string, topic string, partitions int) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic("blob-changes"), kgo.TransactionalID("sample"),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...), kgo.DefaultProduceTopic("blob-changes"),
+		kgo.TransactionalID("sample"),
 		kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	if err != nil {
 		log.Fatal(err)
@@ -54,12 +56,14 @@ func sample() (brokers []string, topic string, partitions int) {
 			{change("photos/a.jpg", 10*minute), change("photos/c.jpg", 60*minute-time.Second), resolved(45 * minute)},
 			{change("photos/b.jpg", 20*minute), resolved(45 * minute)},
 		}},
-		{kgo.TryAbort, [2][]*kgo.Record{{resolved(300 * minute)}, {change("photos/x.jpg", 70*minute), resolved(300 * minute)}}},
+		{kgo.TryAbort, [2][]*kgo.Record{{resolved(300 * minute)},
+			{change("photos/x.jpg", 70*minute), resolved(300 * minute)}}},
 		{kgo.TryCommit, [2][]*kgo.Record{
 			{change("photos/c.jpg", 60*minute), resolved(105 * minute)},
 			{change("photos/b.jpg", 130*minute), resolved(105 * minute)},
 		}},
-		{kgo.TryCommit, [2][]*kgo.Record{{change("photos/a.jpg", 140*minute), resolved(120 * minute)}, {resolved(120 * minute)}}},
+		{kgo.TryCommit, [2][]*kgo.Record{{change("photos/a.jpg", 140*minute), resolved(120 * minute)},
+			{resolved(120 * minute)}}},
 	} {
 		if err := cl.BeginTransaction(); err != nil {
 			log.Fatal(err)
@@ -79,8 +83,8 @@ func sample() (brokers []string, topic string, partitions int) {
 	return cluster.ListenAddrs(), "blob-changes", 2
 }
 
-// However partitions interleave, and wherever the consumer crashes and goes on at its checkpoint: each change of a complete
-// hour is in that hour, once, and no hour comes twice.
+// However partitions interleave, and wherever the consumer crashes and goes on at its checkpoint: each change of a
+// complete hour is in that hour, once, and no hour comes twice.
 func TestRestarts(t *testing.T) {
 	const partitions, segments = 3, 12
 	for seed := range uint64(300) {
@@ -206,7 +210,8 @@ func TestLate(t *testing.T) {
 
 // What is no record of the bridge stops the consumer.
 func TestMalformed(t *testing.T) {
-	for _, value := range []string{``, `[]`, `{}`, `{"updated": "1.5"}`, `{"updated": "x.0000000000"}`, `{"resolved": "1.0000000000"}`} {
+	for _, value := range []string{``, `[]`, `{}`, `{"updated": "1.5"}`, `{"updated": "x.0000000000"}`,
+		`{"resolved": "1.0000000000"}`} {
 		if _, err := hours.New(1, hours.Checkpoint{}).Add(0, 0, []byte("k"), []byte(value)); err == nil {
 			t.Errorf("%q was accepted", value)
 		}

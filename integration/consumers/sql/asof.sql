@@ -1,4 +1,4 @@
--- What a download got: the state of the blob at its time. BRIDGE_KEY_FORMAT=string makes k the path.
+-- The state of each blob when it was downloaded. With BRIDGE_KEY_FORMAT=string, k is the path.
 CREATE TABLE blobs (
   k STRING,
   `after` ROW<content_length BIGINT, event_id STRING>,
@@ -11,7 +11,7 @@ CREATE TABLE blobs (
   'topic' = 'blob-changes',
   'properties.bootstrap.servers' = 'localhost:9092',
   'properties.isolation.level' = 'read_committed',
-  'scan.watermark.emit.strategy' = 'on-event', -- every marker counts, also while old data is read
+  'scan.watermark.emit.strategy' = 'on-event', -- use every marker, also while catching up
   'key.format' = 'raw',
   'value.format' = 'json',
   'value.fields-include' = 'EXCEPT_KEY'

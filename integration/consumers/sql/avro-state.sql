@@ -1,4 +1,4 @@
--- The blobs that exist, with Avro: BRIDGE_FORMAT=avro. Keys are records with the field path.
+-- The existing blobs, with Avro: BRIDGE_FORMAT=avro. Keys are records with the field path.
 CREATE TABLE blobs (
   key_path STRING,
   `after` ROW<path STRING, content_length BIGINT, event_id STRING>,

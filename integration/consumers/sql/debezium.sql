@@ -1,6 +1,6 @@
--- The blobs that exist, as Debezium would tell it: BRIDGE_ENVELOPE=enriched, with which markers are in a topic of their own.
--- What was there before an update or a deletion is the key only, and an overwrite may look like a first write: with the next
--- line Flink looks up the row by its primary key.
+-- The existing blobs, in Debezium's format: BRIDGE_ENVELOPE=enriched, which puts markers into another topic.
+-- The row before an update or a deletion is only the key, and an overwrite can look like a first write. With the next
+-- line, Flink looks up the row by its primary key.
 SET 'table.exec.source.cdc-events-duplicate' = 'true';
 
 CREATE TABLE blobs (

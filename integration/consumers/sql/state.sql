@@ -1,4 +1,4 @@
--- The blobs that exist. Any key format will do: k is the text of the key.
+-- The existing blobs. Works with any key format: k is the text of the key.
 CREATE TABLE blobs (
   k STRING,
   `after` ROW<path STRING, content_length BIGINT, event_id STRING>,
@@ -13,5 +13,5 @@ CREATE TABLE blobs (
   'value.fields-include' = 'EXCEPT_KEY'
 );
 
--- A deletion has no after; nor have markers, whose key is null.
+-- Deletions and markers have no after.
 SELECT `after`.path, `after`.content_length, `after`.event_id FROM blobs WHERE `after` IS NOT NULL;

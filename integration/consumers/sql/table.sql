@@ -1,5 +1,5 @@
--- The blobs that exist, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_UPDATED=false,
--- BRIDGE_RESOLVED_TO=topic. Deletions are null values there, and the reader needs to be told nothing else.
+-- The existing blobs, from a compacted topic: BRIDGE_ENVELOPE=row, BRIDGE_KEY_FORMAT=string, BRIDGE_OPTIONS=none,
+-- BRIDGE_RESOLVED_TO=topic. Deletions are null values.
 CREATE TABLE blobs (
   path STRING,
   content_length BIGINT,

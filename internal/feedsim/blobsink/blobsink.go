@@ -1,5 +1,5 @@
-// Package blobsink writes simulated feeds into blob storage: Azurite's, or any that takes ordinary writes. A real account's
-// $blobchangefeed does not.
+// Package blobsink writes simulated feeds into blob storage: Azurite's, or any that takes ordinary writes. A real
+// account's $blobchangefeed does not.
 package blobsink
 
 import (

@@ -64,7 +64,8 @@ func TestSink(t *testing.T) {
 	a := &account{blobs: map[string][]byte{}, kinds: map[string]string{}}
 	srv := httptest.NewServer(a)
 	defer srv.Close()
-	connect := fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=a2V5;BlobEndpoint=%s/acct;", srv.URL)
+	connect := fmt.Sprintf("DefaultEndpointsProtocol=http;AccountName=acct;AccountKey=a2V5;BlobEndpoint=%s/acct;",
+		srv.URL)
 	spec := feedsim.Spec{Segments: 2, Shards: 2, ChunksPerShard: 2, EventsPerSegment: 500, TornAppends: true}
 	for range 2 { // the second time, the container exists
 		clear(a.blobs)

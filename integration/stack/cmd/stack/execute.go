@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// execute runs a command and returns its exit code, as a shell has it: 128 and the number for one that a signal ended. A
-// signal is passed on, and the command decides; a second one kills it.
+// execute runs a command and returns its exit code, as a shell has it: 128 and the number for one that a signal ended.
+// A signal is passed on, and the command decides; a second one kills it.
 func execute(command, env []string, signals <-chan os.Signal, logf func(string, ...any)) (int, error) {
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Env = append(os.Environ(), env...)

@@ -57,7 +57,8 @@ func parse(args []string, stderr io.Writer) (arguments, error) {
 	fs.SetOutput(stderr)
 	fs.Usage = func() { fmt.Fprintln(stderr, usage); fs.PrintDefaults() }
 	fs.IntVar(&a.options.Brokers, "brokers", 1, "Kafka nodes: 1 or 3")
-	fs.BoolVar(&a.options.Throughput, "throughput", false, "run brokers with more heap and the full compiler, to measure")
+	fs.BoolVar(&a.options.Throughput, "throughput", false,
+		"run brokers with more heap and the full compiler, to measure")
 	if err := fs.Parse(args); err != nil {
 		return a, err
 	}

@@ -22,7 +22,8 @@ func TestParse(t *testing.T) {
 		{name: "up", args: []string{"up"}, kafka: 1, command: []string{}},
 		{name: "flag after the verb", args: []string{"up", "--brokers", "3"}, kafka: 3, command: []string{}},
 		{name: "flag before the verb", args: []string{"-brokers=3", "run", "cmd"}, kafka: 3, command: []string{"cmd"}},
-		{name: "flags of the command stay its own", args: []string{"run", "go", "test", "--brokers", "9", "./..."}, kafka: 1, command: []string{"go", "test", "--brokers", "9", "./..."}},
+		{name: "flags of the command stay its own", args: []string{"run", "go", "test", "--brokers", "9", "./..."},
+			kafka: 1, command: []string{"go", "test", "--brokers", "9", "./..."}},
 		{name: "two dashes", args: []string{"run", "--brokers", "3", "--", "-x"}, kafka: 3, command: []string{"-x"}},
 		{name: "nothing", fails: true},
 		{name: "run nothing", args: []string{"run"}, fails: true},
@@ -36,7 +37,8 @@ func TestParse(t *testing.T) {
 				t.Fatalf("error %v, want one: %v", err, tc.fails)
 			}
 			if !tc.fails && (a.options.Brokers != tc.kafka || !reflect.DeepEqual(a.command, tc.command)) {
-				t.Errorf("%d brokers and command %q, want %d and %q", a.options.Brokers, a.command, tc.kafka, tc.command)
+				t.Errorf("%d brokers and command %q, want %d and %q", a.options.Brokers, a.command, tc.kafka,
+					tc.command)
 			}
 		})
 	}
@@ -55,8 +57,10 @@ func TestExecute(t *testing.T) {
 		{name: "its code", command: sh("exit 7"), code: 7},
 		{name: "its environment", command: sh(`test "$KAFKA_BROKERS" = "a b" || exit 9`)},
 		{name: "ended by a signal", command: sh("kill -KILL $$"), code: 137},
-		{name: "a signal is passed on", command: sh(`touch "$READY"; exec sleep 60`), signals: []os.Signal{syscall.SIGTERM}, code: 143},
-		{name: "the second kills", command: sh(`trap '' TERM; touch "$READY"; while :; do sleep 0.1; done`), signals: []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, code: 137},
+		{name: "a signal is passed on", command: sh(`touch "$READY"; exec sleep 60`),
+			signals: []os.Signal{syscall.SIGTERM}, code: 143},
+		{name: "the second kills", command: sh(`trap '' TERM; touch "$READY"; while :; do sleep 0.1; done`),
+			signals: []os.Signal{syscall.SIGTERM, syscall.SIGTERM}, code: 137},
 		{name: "no such command", command: []string{"/no/such/command"}, fails: true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -13,8 +13,8 @@ import org.apache.kafka.common.serialization.Deserializer;
 
 // docs: begin
 /**
- * Reads Avro with nothing but a registry: a zero byte, the id of the schema, the record. Confluent's KafkaAvroDeserializer does
- * the same, with the same setting; it is not on Maven Central.
+ * Reads a zero byte, the schema's id and the record in Avro. Confluent's KafkaAvroDeserializer does the same with the same
+ * setting, but it is not on Maven Central.
  */
 public class AvroRecords implements Deserializer<GenericRecord> {
     private final Map<Integer, GenericDatumReader<GenericRecord>> readers = new HashMap<>();

@@ -1,5 +1,5 @@
 // docs: begin
-/** What a record of the topic says: a change of a blob, whose row is null after its deletion, or a marker, which has no path. */
+/** A record of the topic: a change of a blob (row is null for a deletion), or a marker (path is null). */
 public record Change(String path, long millis, String row) {
 
     static Change marker(String resolved) {

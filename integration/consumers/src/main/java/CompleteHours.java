@@ -27,10 +27,10 @@ import org.apache.kafka.streams.state.Stores;
 public class CompleteHours {
 
     // docs: begin
-    /** What a partition says with a marker: nothing up to this time follows, so the hours before are complete in it. */
+    /** A marker of a partition: nothing up to this time follows, so the hours before it are complete in the partition. */
     record Part(int partition, long resolved, Map<Long, Long> hours) {}
 
-    /** An hour that is complete in all partitions, and the marker that made it so. */
+    /** An hour that is complete in all partitions, and the marker that completed it. */
     record Hour(long begin, long changes, long resolved) {}
 
     static final long HOUR = 3_600_000;
@@ -49,7 +49,7 @@ public class CompleteHours {
         return builder.build();
     }
 
-    /** A task reads one partition. It keeps counts until a marker says that they are final. */
+    /** Each task reads one partition. It keeps counts until a marker makes them final. */
     static class EachPartition extends ContextualProcessor<byte[], Change, Integer, Part> {
         @Override
         public void process(Record<byte[], Change> record) {
@@ -64,7 +64,7 @@ public class CompleteHours {
         }
     }
 
-    /** One task reads what all partitions say. An hour is complete when each has had a marker at or past its end. */
+    /** One task reads the markers of all partitions. An hour is complete when each had a marker at or after its end. */
     static class AllPartitions extends ContextualProcessor<Integer, Part, Integer, Hour> {
         private final int partitions;
 
@@ -95,7 +95,7 @@ public class CompleteHours {
         counts.put(hour, before == null ? changes : before + changes);
     }
 
-    /** Takes out what began at this time or before. */
+    /** Removes and returns the hours that started at this time or before. */
     static Map<Long, Long> take(KeyValueStore<Long, Long> counts, long last) {
         var taken = new TreeMap<Long, Long>();
         try (var range = counts.range(0L, last)) {

@@ -17,7 +17,7 @@ import org.apache.kafka.streams.state.KeyValueStore;
 import org.apache.kafka.streams.state.QueryableStoreTypes;
 
 /**
- * Kafka Streams: the blobs that exist, each with its owner from another topic. Arguments: brokers, application id, topic of
+ * Kafka Streams: the existing blobs, each with its owner from another topic. Arguments: brokers, application id, topic of
  * the changes (BRIDGE_KEY_FORMAT=string), topic of the owners, and the URL of the registry if the changes are in Avro. It ends
  * when it has read what both hold, and prints its table.
  */
@@ -31,7 +31,7 @@ public class LatestState {
                 .filter((path, value) -> path != null)                            // markers
                 .mapValues(value -> format.deserialize(changes, value).row())     // null after a deletion, which removes the row
                 .toTable(Materialized.with(Serdes.String(), Serdes.String()));
-        // No repartitioning: the bridge puts a key where Kafka's own producer does.
+        // No repartitioning: the bridge uses the same partitioner as Kafka's producer.
         blobs.join(builder.table(owners, text), LatestState::withOwner,
                 Materialized.<String, String, KeyValueStore<Bytes, byte[]>>as("blobs").withValueSerde(Serdes.String()));
         return builder.build();
@@ -41,7 +41,7 @@ public class LatestState {
         var settings = new Properties();
         settings.put(StreamsConfig.BOOTSTRAP_SERVERS_CONFIG, brokers);
         settings.put(StreamsConfig.APPLICATION_ID_CONFIG, application);
-        // For all consumers, those that restore included: not main.consumer.isolation.level.
+        // For all consumers, also those that restore state, so not main.consumer.isolation.level.
         settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.ISOLATION_LEVEL_CONFIG), "read_committed");
         settings.put(StreamsConfig.consumerPrefix(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG), "earliest");
         return settings;

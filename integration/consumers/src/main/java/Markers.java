@@ -5,8 +5,8 @@ import org.apache.flink.api.common.eventtime.WatermarkStrategy;
 
 // docs: begin
 /**
- * Only markers move the watermark. The source keeps one per partition, and the lowest counts. It is a millisecond below the
- * marker: a change just above the marker may have its millisecond.
+ * Only markers advance the watermark. The source keeps one per partition and uses the lowest. It is one millisecond below the
+ * marker, because a change just above the marker can be in the same millisecond.
  */
 public class Markers implements WatermarkGenerator<Change> {
 
@@ -23,7 +23,7 @@ public class Markers implements WatermarkGenerator<Change> {
 
     @Override
     public void onPeriodicEmit(WatermarkOutput out) {
-        // Time alone completes nothing.
+        // The passing of time completes nothing.
     }
 }
 // docs: end

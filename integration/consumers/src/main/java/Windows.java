@@ -14,7 +14,7 @@ import org.apache.flink.util.Collector;
 import org.apache.flink.util.OutputTag;
 
 /**
- * Flink DataStream: changes per container in windows of so many minutes. Arguments: brokers, topic, minutes, and the URL of the
+ * Flink DataStream: changes per container in windows of some minutes. Arguments: brokers, topic, minutes, and the URL of the
  * registry if the topic is in Avro.
  */
 public class Windows {
@@ -31,7 +31,7 @@ public class Windows {
                 .setTopics(args[1])
                 .setProperty("isolation.level", "read_committed")
                 .setStartingOffsets(OffsetsInitializer.earliest())
-                .setBounded(OffsetsInitializer.latest()) // without this line it runs on
+                .setBounded(OffsetsInitializer.latest()) // without this line the job does not end
                 .setDeserializer(format)
                 .build();
         var late = new OutputTag<Change>("late") {};

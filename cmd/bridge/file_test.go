@@ -1,0 +1,45 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+)
+
+// With --config, a verb takes its settings from a file, and config prints them as one that does the same.
+func TestSettingsFromFile(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	t.Setenv("BRIDGE_CONFIG", "")
+	file := filepath.Join(t.TempDir(), "bridge.yaml")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("name: file\nsource:\n  url: file://" + abs(t, "../../testdata/real-2020") +
+		"\nkafka: {brokers: ['" + fake.ListenAddrs()[0] + "']}\nhttp_addr: 'off'\noffsets_leases: 2\n")
+	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK || !strings.Contains(log, `"name":"file"`) {
+		t.Fatalf("exit code %d: %s", code, log)
+	}
+	code, printed, stderr := call(t, "config", "--output", "yaml", "--config", file)
+	if code != exitOK {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	write(printed)
+	if code, out, _ := call(t, "status", "--config", file); code != exitOK || !strings.Contains(out, "file at ") {
+		t.Errorf("with the printed file: exit code %d: %s", code, out)
+	}
+	write("nam: x\n")
+	if code, _, stderr := call(t, "run", "--config", file); code != exitUsage ||
+		!strings.Contains(stderr, file+":1: nam: unknown setting; did you mean name?") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

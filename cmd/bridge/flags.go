@@ -1,0 +1,70 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"slices"
+
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
+)
+
+// usageError is a mistake in the arguments or settings.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// flags returns a flag set with a help text: usage, the flags, and more if it is not nil.
+func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(stderr)
+	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings
+		fs.Func("config", "YAML `file` with settings; the environment wins over it", config.UseFile)
+	}
+	fs.Usage = func() {
+		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
+		fs.PrintDefaults()
+		if more != nil {
+			more(stderr)
+		}
+	}
+	return fs
+}
+
+// parse accepts flags before and after other arguments, which it puts into words. An invalid flag or an unexpected
+// argument is a usage error; flag.ErrHelp passes through.
+func parse(fs *flag.FlagSet, args []string, words ...*string) error {
+	for {
+		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+			return err
+		} else if err != nil {
+			return &usageError{err}
+		}
+		if fs.NArg() == 0 {
+			return nil
+		}
+		if len(words) == 0 {
+			return &usageError{fmt.Errorf("unexpected argument %q; see bridge %s --help", fs.Arg(0), fs.Name())}
+		}
+		*words[0] = fs.Arg(0)
+		words, args = words[1:], fs.Args()[1:]
+	}
+}
+
+func wantsJSON(output string) (bool, error) {
+	if output != "text" && output != "json" {
+		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
+	}
+	return output == "json", nil
+}
+
+// load examines settings, and wraps their problems into a usage error: load(config.Load(true)).
+func load(c *config.Config, err error) (*config.Config, error) {
+	if c, err = setup.Examined(c, err); err != nil {
+		return nil, &usageError{fmt.Errorf("settings:\n%w", err)}
+	}
+	return c, nil
+}

@@ -1,0 +1,79 @@
+package envelope
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+
+	"blobfeed/source"
+	"blobfeed/source/ocf"
+)
+
+func golden(t *testing.T, file string, got []byte) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s differs from what is written now; go test -update shows how", file)
+	}
+}
+
+// Our row in every envelope: a create, a change of properties, one of the tier, a deletion, a marker.
+func TestGoldenEnvelopes(t *testing.T) {
+	events := made()
+	events = []ocf.Event{events[0], events[3], events[4], events[1]}
+	var b bytes.Buffer
+	for _, f := range forms() {
+		e := encoder(t, f.o)
+		fmt.Fprintf(&b, "%s\n", f.name)
+		show := func(v []byte, null bool) string {
+			switch {
+			case null:
+				return "null"
+			case len(v) > 0 && v[0] == 0:
+				return fmt.Sprintf("%x", v)
+			}
+			return fmt.Sprintf("%q", v)[1 : len(fmt.Sprintf("%q", v))-1]
+		}
+		var r Record
+		for i := range events {
+			if _, emit, err := e.Append(nil, &r, &events[i], source.Position{Segment: segment("2025/10/05/0600"),
+				Offset: 1488, Index: i}); err != nil || !emit {
+				t.Fatal(emit, err)
+			}
+			fmt.Fprintf(&b, "  %s -> %s", show(r.Key, r.Key == nil), show(r.Value, r.Value == nil))
+			if r.Tombstone {
+				b.WriteString(", then null")
+			}
+			b.WriteByte('\n')
+		}
+		m := e.Resolved(Timestamp{Wall: 1759644000000000000})
+		fmt.Fprintf(&b, "  %s -> %s\n", show(m.Key, m.Key == nil), show(m.Value, m.Value == nil))
+	}
+	golden(t, "testdata/envelopes.golden", bytes.ReplaceAll(b.Bytes(), []byte(`\"`), []byte(`"`)))
+}
+
+// Schemas are a contract: a registry keeps them, and a change of the text may make a new version of each.
+func TestGoldenSchemas(t *testing.T) {
+	var b bytes.Buffer
+	for _, f := range forms() {
+		f.o.Register = nil
+		subjects, err := Schemas(f.o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range subjects {
+			parsed(t, s.Schema)
+			fmt.Fprintf(&b, "%s\n  %s\n  %s\n", f.name, s.Name, s.Schema)
+		}
+	}
+	golden(t, "testdata/schemas.golden", b.Bytes())
+}

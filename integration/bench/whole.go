@@ -1,0 +1,102 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/partitioner"
+)
+
+// watch notes when work began and ended: the start of the program and the joining of the group are not the path.
+type watch struct {
+	bridge.NoObserver
+	mu           sync.Mutex
+	began, ended time.Time
+	events, txns int
+	failed       error
+}
+
+func (w *watch) Committed(c bridge.Commit) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = time.Now()
+	if began := w.ended.Add(-c.Took); w.began.IsZero() || began.Before(w.began) {
+		w.began = began
+	}
+	w.events += c.Emitted
+	w.txns++
+}
+
+func (w *watch) Completed(bridge.Completion) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = time.Now()
+}
+
+func (w *watch) Failed(_ int32, err error) {
+	if strings.Contains(err.Error(), "UNKNOWN_TOPIC") {
+		return // just created
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed = err
+}
+
+// whole runs the bridge from the first event to the marker.
+func whole(ctx context.Context, brokers []string, root, topic string, bundle int64) (perSecond float64, txns int,
+	err error) {
+	feed, enc, err := open(root)
+	if err != nil {
+		return 0, 0, err
+	}
+	if err := create(ctx, brokers, topic); err != nil {
+		return 0, 0, err
+	}
+	opts, err := options(brokers)
+	if err != nil {
+		return 0, 0, err
+	}
+	topics, err := envelope.NewTopics(topic, "")
+	if err != nil {
+		return 0, 0, err
+	}
+	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
+	w := &watch{}
+	o := bridge.Options{
+		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder,
+		Client: opts, Transactional: !*atLeastOnce,
+		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicPartitions: partitions, TopicReplication: -1,
+		OffsetsPartitions: 8,
+		Partition:         partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute,
+		CommitInterval: time.Second,
+		TxnRecords:     txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16,
+		PollInterval: time.Second, Shutdown: 10 * time.Second,
+		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
+	}
+	var all errgroup.Group
+	for i := range *instances {
+		o.Instance = fmt.Sprint("bench-", i)
+		all.Go(func() error { return bridge.New(o).Run(ctx, ctx) })
+	}
+	if err = errors.Join(all.Wait(), w.failed); err != nil {
+		return 0, 0, err
+	}
+	return float64(w.events) / w.ended.Sub(w.began).Seconds(), w.txns, nil
+}
+
+// Of the bridges that are measured. The instances are all in this process.
+var (
+	instances   = flag.Int("instances", 1, "bridges that share the work")
+	atLeastOnce = flag.Bool("at-least-once", false,
+		"measure them without transactions; the ceiling has them all the same")
+)

@@ -1,0 +1,156 @@
+// Package internal holds the plumbing. This file holds the rule of the whole module: which package may import which.
+package internal
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "blobfeed/"
+
+// imports is the architecture: what of this module each package may import. A package that is missing here may import
+// nothing of it. Tests may import what they like.
+var imports = map[string][]string{
+	// An event flows down this list.
+	"source/ocf":       nil,
+	"source":           {"source/ocf"},
+	"source/dir":       {"source"},
+	"source/azure":     {"source", "internal/outbound", "internal/plain"},
+	"envelope":         {"source", "source/ocf", "internal/topicname"},
+	"partitioner":      nil,
+	"offsets":          {"source", "internal/mutation", "internal/topicname", "internal/topics"},
+	"offsets/protocol": nil,
+	"resolved":         {"source", "envelope", "offsets"},
+	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved",
+		"internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
+
+	// These judge a topic or a bridge from outside, and the engine does not know them.
+	"verify":            nil,
+	"internal/status":   {"source", "envelope", "offsets", "internal/plain"},
+	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain"},
+	"internal/tracing":  {"bridge", "internal/plain"},
+	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain"},
+	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
+	"internal/change":   {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status"},
+
+	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
+	"internal/setup": {"source/ocf", "source", "source/dir", "source/azure", "envelope", "partitioner", "offsets", "bridge",
+		"internal/config", "internal/kafka", "internal/status", "internal/topicname"},
+	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/setup", "internal/status",
+		"internal/topicname"},
+	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/plain", "internal/progress",
+		"internal/setup", "internal/topicname"},
+	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",
+		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
+
+	"internal/check": {"source", "source/azure", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
+		"internal/plain", "internal/status", "internal/topicname", "internal/topics"},
+
+	// Plumbing knows no subject of the bridge.
+	"internal/plain":            nil,
+	"internal/mutation":         nil,
+	"internal/outbound":         {"internal/plain"},
+	"internal/logging":          {"internal/plain"},
+	"internal/kafka":            {"internal/outbound", "internal/plain"},
+	"internal/fakebroker":       nil,
+	"internal/feedsim":          nil,
+	"internal/feedsim/blobsink": {"internal/feedsim"},
+	"internal/config":           {"internal/topicname"},
+	"internal/topicname":        nil,
+	"internal/topics":           {"internal/topicname"},
+
+	"deploy":         nil,
+	"deploy/notices": nil,
+}
+
+// Every import within the module is one of the table above.
+func TestImportsFollowTheArchitecture(t *testing.T) {
+	forTests := func(pkg string) bool { return strings.HasPrefix(pkg, "integration") }
+	for pkg, imported := range importsOf(t, "..") {
+		allowed, known := imports[pkg]
+		free := strings.HasPrefix(pkg, "cmd/") || forTests(pkg) // they put everything together
+		if !known && !free {
+			t.Errorf("package %s is not in the table: add it with what it may import", pkg)
+		}
+		for _, other := range imported {
+			switch {
+			case forTests(other) && !forTests(pkg):
+				t.Errorf("%s imports %s, which is for tests only: move what both need", pkg, other)
+			case !free && !slices.Contains(allowed, other):
+				t.Errorf("%s imports %s: move the code, or change the table and docs/architecture.md", pkg, other)
+			}
+		}
+	}
+}
+
+// The table has no cycle, and every package in it exists.
+func TestArchitectureHasNoCycles(t *testing.T) {
+	const open, done = 1, 2
+	state := map[string]int{}
+	var visit func(pkg string, way []string)
+	visit = func(pkg string, way []string) {
+		if state[pkg] == open {
+			t.Fatalf("a cycle: %s", strings.Join(append(way, pkg), " -> "))
+		}
+		if state[pkg] == done {
+			return
+		}
+		state[pkg] = open
+		for _, other := range imports[pkg] {
+			visit(other, append(way, pkg))
+		}
+		state[pkg] = done
+	}
+	for pkg := range imports {
+		if _, err := os.Stat(filepath.Join("..", pkg)); err != nil {
+			t.Errorf("%s is in the table: %v", pkg, err)
+		}
+		visit(pkg, nil)
+	}
+}
+
+// importsOf returns the packages of this module below root, with what of it they import, for every platform and tag.
+func importsOf(t *testing.T, root string) map[string][]string {
+	t.Helper()
+	all := map[string][]string{}
+	err := fs.WalkDir(os.DirFS(root), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if base := d.Name(); d.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || name == "tools") {
+			return fs.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, name), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		pkg := path.Dir(name)
+		list := all[pkg]
+		for _, spec := range file.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			if own, ok := strings.CutPrefix(imported, module); ok && !slices.Contains(list, own) {
+				list = append(list, own)
+			}
+		}
+		all[pkg] = list
+		return nil
+	})
+	if err != nil || len(all) < 20 {
+		t.Fatalf("%d packages found: %v", len(all), err)
+	}
+	return all
+}

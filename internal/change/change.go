@@ -1,0 +1,127 @@
+// Package change moves or removes the state of a bridge from outside: what the verbs seek and reset do. A change is
+// prepared first, so that people can read what it will do, and applied afterwards.
+package change
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"blobfeed/internal/config"
+	"blobfeed/internal/status"
+	"blobfeed/offsets"
+)
+
+// Kind is what to change: Seek or Reset.
+type Kind struct {
+	fill  func(*offsets.State, *Plan) error
+	apply func(context.Context, *offsets.Seized) error
+}
+
+// Plan is a change of one state. Its JSON is the answer of the verbs.
+type Plan struct {
+	Name    string   `json:"name"`
+	Rows    []Row    `json:"changes"`
+	Notes   []string `json:"notes"`
+	Members []string `json:"members"` // live instances
+	Done    bool     `json:"done"`
+
+	kind     Kind
+	reader   *status.Reader
+	config   *config.Config
+	delivery string
+	leases   int
+}
+
+// Row is one value before and after the change.
+type Row struct {
+	What   string `json:"what"`
+	Before string `json:"before"`
+	After  string `json:"after"`
+}
+
+// Prepare reads the state of the bridge that the settings name, and plans the change.
+func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind) (*Plan, error) {
+	state, err := r.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	group, err := r.Group(ctx)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{Name: r.Name, Notes: []string{}, Members: []string{},
+		kind: kind, reader: r, config: c, delivery: c.Delivery, leases: len(state.Cursors)}
+	if f := state.Frontier; f != nil && f.Settings["BRIDGE_DELIVERY"] != "" {
+		p.delivery = f.Settings["BRIDGE_DELIVERY"] // of the instances; the operator's environment may lack it
+	}
+	for _, m := range group.Members {
+		p.Members = append(p.Members, m.Instance)
+	}
+	return p, kind.fill(state, p)
+}
+
+// Apply does what is planned. Live instances prevent that unless it is forced.
+func (p *Plan) Apply(ctx context.Context, force bool) error {
+	if err := p.allowed(force); err != nil {
+		return err
+	}
+	exact := p.delivery == "exactly_once"
+	s, err := offsets.Seize(ctx, &offsets.Config{
+		Topic: p.reader.Topic, Name: p.config.Name, Instance: p.config.Instance + "-cli", Transactional: exact,
+		TxnTimeout: p.config.TxnTimeout, Client: p.reader.Client, Now: p.reader.Now,
+	}, p.leases)
+	if err == nil {
+		defer s.Close(ctx)
+		err = p.kind.apply(ctx, s)
+	}
+	if errors.Is(err, offsets.ErrFenced) {
+		return fmt.Errorf("%w: a running instance took lease 0 back and nothing changed; repeat the command", err)
+	}
+	p.Done = err == nil
+	return err
+}
+
+func (p *Plan) allowed(force bool) error {
+	if len(p.Members) == 0 {
+		return nil
+	}
+	members := strings.Join(p.Members, ", ")
+	if !force {
+		return fmt.Errorf("group %s has live members (%s): stop them and wait for BRIDGE_SESSION_TIMEOUT "+
+			"(a killed instance stays a member until then), or add --force", p.Name, members)
+	}
+	if p.delivery != "exactly_once" {
+		return fmt.Errorf("group %s has live members (%s), and without transactions nothing stops them from writing: "+
+			"stop them", p.Name, members)
+	}
+	return nil
+}
+
+func (p *Plan) add(what, before, after string) {
+	p.Rows = append(p.Rows, Row{what, cmp.Or(before, "-"), cmp.Or(after, "-")})
+}
+
+func (p *Plan) note(format string, args ...any) {
+	p.Notes = append(p.Notes, fmt.Sprintf(format, args...))
+}
+
+// Text writes the plan for people.
+func (p *Plan) Text(out io.Writer) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "%s\tnow\tafterwards\n", p.Name)
+	for _, r := range p.Rows {
+		fmt.Fprintf(w, "%s\t%s\t%s\n", r.What, r.Before, r.After)
+	}
+	_ = w.Flush() // out keeps its error for the end of the verb
+	for _, n := range p.Notes {
+		fmt.Fprintf(out, "- %s\n", n)
+	}
+	if len(p.Members) > 0 {
+		fmt.Fprintf(out, "- These instances run: %s.\n", strings.Join(p.Members, ", "))
+	}
+}

@@ -1,0 +1,102 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// Seek moves the place at which the bridge continues.
+func Seek(to bridge.Target) Kind {
+	return Kind{
+		fill: func(s *offsets.State, p *Plan) error { return planSeek(s, to, p) },
+		apply: func(ctx context.Context, s *offsets.Seized) error {
+			if s.State.Frontier == nil {
+				return errNeverStarted
+			}
+			return s.Seek(ctx, to.Move)
+		},
+	}
+}
+
+var errNeverStarted = errors.New("this bridge has no progress to move: its first start begins at BRIDGE_START")
+
+func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
+	if s.Frontier == nil {
+		return errNeverStarted
+	}
+	before, after := s.Frontier, *s.Frontier
+	to.Move(&after)
+	p.add("continues at", place(before), to.String())
+	p.add("events left out before", before.Start, after.Start)
+	p.add("complete up to", before.Completed.String(), after.Completed.String())
+	p.add("resolved", before.Resolved, before.Resolved)
+	if before.Ended {
+		p.add("ended at BRIDGE_END_TIME", "true", "false")
+	}
+	for lease, cur := range s.Cursors {
+		if cur != nil && cur.Segment != (source.Segment{}) {
+			where := cur.Segment.String()
+			if cur.Done {
+				where += " done"
+			}
+			p.add(fmt.Sprintf("lease %d", lease), where, "")
+		}
+	}
+	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
+		p.note("Delivered events are repeated: those from %s up to %s.", to, until.Format(time.RFC3339Nano))
+	}
+	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
+	promised, err := envelope.ParseTimestamp(before.Resolved)
+	if err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
+		p.note("Markers have promised that no event at or below %s follows. The seek breaks that promise in the topics of "+
+			"this bridge. The bridge writes that marker once more before the repeated events, with the header \"seek\". "+
+			"Markers do not go back, and events at or below that time count as late.", before.Resolved)
+	}
+	if skips(s, to) {
+		p.note("Events before %s that are not delivered yet are skipped.", to)
+	}
+	return nil
+}
+
+// place describes the position of a frontier.
+func place(f *offsets.Frontier) string {
+	switch {
+	case f.Current != (source.Segment{}):
+		return f.Current.String()
+	case f.Completed != (source.Segment{}):
+		return "after " + f.Completed.String()
+	}
+	return ""
+}
+
+// deliveredUntil returns a time after which no event was delivered, or zero if none was.
+func deliveredUntil(s *offsets.State) (until time.Time) {
+	for _, c := range s.Cursors {
+		if c == nil {
+			continue
+		}
+		if c.Event.After(until) {
+			until = c.Event
+		}
+		if c.Event.IsZero() && c.Segment != (source.Segment{}) { // by a version that did not record it
+			if end := c.Segment.Time().Add(75 * time.Minute); end.After(until) {
+				until = end
+			}
+		}
+	}
+	return until
+}
+
+// skips reports whether the seek may leave out events that are not delivered. All events before the current segment are
+// delivered, and an event can be up to 15 minutes outside its segment.
+func skips(s *offsets.State, to bridge.Target) bool {
+	at := s.Frontier.At()
+	return at == (source.Segment{}) && !to.Time().IsZero() || at != (source.Segment{}) && to.Time().After(at.Time())
+}

@@ -1,0 +1,95 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"blobfeed/internal/plain"
+	"blobfeed/source"
+)
+
+// unreadable adds an error of the feed. It returns false if there is none.
+func (fs *Findings) unreadable(what string, err error) bool {
+	if err == nil {
+		return false
+	}
+	do := "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
+	switch {
+	case errors.Is(err, source.ErrNotEnabled):
+		do = "az storage account blob-service-properties update --account-name <account> --enable-change-feed true"
+	case errors.Is(err, source.ErrNotFound):
+		do = "run the check again: retention may have just removed it"
+	case strings.Contains(err.Error(), "Storage Blob Data Reader"):
+		do = grant + "; it takes some minutes"
+	}
+	fs.Add(what, Failed, err.Error(), do)
+	return true
+}
+
+// feed tries what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk.
+func (fs *Findings) feed(ctx context.Context, feed *source.Feed, id string, now time.Time) {
+	last, err := feed.LastConsumable(ctx)
+	if fs.unreadable("reach", err) {
+		return
+	}
+	fs.Add("reach", OK, id+" answers, the credentials are accepted", "")
+	const wait = "wait: the first segment comes some minutes after the first change"
+	if last.IsZero() {
+		fs.Add("feed", Warning, "the change feed is enabled and has published nothing yet", wait)
+		return
+	}
+	var oldest, newest source.Segment
+	segments := 0
+	for seg, err := range feed.Segments(ctx, source.Segment{}) {
+		if fs.unreadable("list", err) {
+			return
+		}
+		if segments == 0 {
+			oldest = seg
+		}
+		newest = seg
+		segments++
+	}
+	if segments == 0 {
+		fs.Add("feed", Warning, "there is no segment yet", wait)
+		return
+	}
+	fs.Add("list", OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest,
+		plain.Span(newest.Time().Sub(oldest.Time()))), "")
+	if !fs.segment(ctx, feed, oldest) {
+		return
+	}
+	m, err := feed.Manifest(ctx, newest)
+	if fs.unreadable("newest", err) {
+		return
+	}
+	status := "open"
+	if m.Finalized {
+		status = "finalized"
+	}
+	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
+}
+
+// segment reads the beginning of each shard of a segment.
+func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.Segment) (readable bool) {
+	m, err := feed.Manifest(ctx, seg)
+	if fs.unreadable("read", err) {
+		return false
+	}
+	for _, shard := range m.Shards {
+		r := feed.Shard(m, shard, source.ShardPosition{})
+		if fs.unreadable("read", r.Poll(ctx, m.Finalized)) {
+			return false
+		}
+		var b source.Batch
+		if err := r.Next(ctx, &b); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
+			return false
+		}
+	}
+	fs.Add("read", OK, fmt.Sprintf("the manifest of the oldest segment and its %d shards can be read", len(m.Shards)), "")
+	return true
+}

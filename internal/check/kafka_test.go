@@ -1,0 +1,297 @@
+package check
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/bridge"
+	"blobfeed/integration/pki"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/topics"
+)
+
+// scene is a bridge named b that writes to t.
+type scene struct {
+	client  kafka.Client
+	options bridge.Options
+	topics  []topic
+}
+
+// look checks the brokers for a scene.
+func look(t *testing.T, brokers []string, change func(*scene)) (found Findings) {
+	t.Helper()
+	s := &scene{
+		client: kafka.Client{Brokers: brokers, ID: "test", Compression: "none", Buffered: 1},
+		options: bridge.Options{Name: "b", TopicReplication: -1, Session: 10 * time.Second,
+			Transactional: true, TxnTimeout: time.Minute},
+		topics: []topic{
+			{Topic: topics.Topic{Name: "t", Partitions: 6}, create: true},
+			{Topic: topics.Topic{Name: "b.offsets", Kind: topics.State, Partitions: 16}, create: true},
+		},
+	}
+	change(s)
+	ck, err := newChecker(&Bridge{Kafka: &s.client, Options: &s.options}, time.Now(), &found)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ck.cl.Close()
+	ck.certificate()
+	if ck.reach(t.Context()) {
+		ck.uses(t.Context(), s.topics)
+	}
+	return found
+}
+
+func failures(found Findings) (all []string) {
+	for _, f := range found {
+		if f.Status == Failed {
+			all = append(all, f.Check+": "+f.Detail+"; "+f.Do)
+		}
+	}
+	return all
+}
+
+func TestCheck(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for _, tc := range []struct {
+		name   string
+		fault  *kerr.Error // of InitProducerID
+		change func(*scene)
+		want   string // of the one failure; "": none
+	}{
+		{"sound", nil, func(*scene) {}, ""},
+		{"at least once", nil, func(s *scene) { s.options.Transactional = false }, ""},
+		{"missing topic", nil, func(s *scene) { s.topics[0].Name, s.topics[0].create = "missing", false },
+			"topic: missing does not exist"},
+		{"missing offsets topic", nil, func(s *scene) { s.topics[1].create = false },
+			"topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease " +
+				"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic b.offsets --partitions 16 --config cleanup.policy="},
+		{"a topic that is gone", nil, func(s *scene) {
+			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
+		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
+		{"too short a session", nil, func(s *scene) { s.options.Session = 5 * time.Second },
+			"group: the brokers permit no sessions of 5s: their group.min.session.timeout.ms is 6s; " +
+				"set BRIDGE_SESSION_TIMEOUT=6s"},
+		{"too long a session", nil, func(s *scene) { s.options.Session = time.Hour },
+			"group: the brokers permit no sessions of 1h0m0s: their group.max.session.timeout.ms is 5m0s; " +
+				"set BRIDGE_SESSION_TIMEOUT=5m0s"},
+		{"no such replication", nil, func(s *scene) { s.options.TopicReplication = 9 },
+			"topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
+		{"one broker of two is named wrong", nil, func(s *scene) {
+			s.client.Brokers = append(slices.Clone(s.client.Brokers), "127.0.0.1:1")
+		}, "kafka: 127.0.0.1:1"},
+		{"transactions take too long", kerr.InvalidTransactionTimeout, func(*scene) {},
+			"transactions: the brokers permit no transactions of 1m0s"},
+		{"no transactions", kerr.UnsupportedVersion, func(*scene) {}, "transactions: transactions are not available"},
+		{"no idempotence", kerr.ClusterAuthorizationFailed, func(s *scene) { s.options.Transactional = false },
+			"acl: IDEMPOTENT_WRITE"},
+	} {
+		if tc.fault != nil { // once
+			fake.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+				resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+				resp.ErrorCode = tc.fault.Code
+				return resp, nil, true
+			})
+		}
+		failed := failures(look(t, fake.ListenAddrs(), tc.change))
+		wants := 0
+		if tc.want != "" {
+			wants = 1
+		}
+		if len(failed) != wants || wants == 1 && !strings.HasPrefix(failed[0], tc.want) {
+			t.Errorf("%s: %q", tc.name, failed)
+		}
+	}
+}
+
+// Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would
+// permit those of a bridge named b-eu, too.
+func TestCheckTransactionalIDs(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	refuse := map[string]bool{}
+	fake.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		resp := req.ResponseKind().(*kmsg.DescribeTransactionsResponse)
+		for _, id := range req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs {
+			s := kmsg.NewDescribeTransactionsResponseTransactionState()
+			s.TransactionalID, s.ErrorCode = id, kerr.TransactionalIDNotFound.Code
+			if refuse[id] {
+				s.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+			}
+			resp.TransactionStates = append(resp.TransactionStates, s)
+		}
+		return resp, nil, true
+	})
+	leases := func(s *scene) { s.options.OffsetsPartitions = 3 }
+	if failed := failures(look(t, fake.ListenAddrs(), leases)); len(failed) > 0 {
+		t.Errorf("with all: %q", failed)
+	}
+	refuse["b-1"], refuse["b-2"] = true, true
+	failed := failures(look(t, fake.ListenAddrs(), leases))
+	const two = "acl: WRITE on 2 of 3 transactional ids of leases is missing; "
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], two) ||
+		!strings.HasSuffix(failed[0], "--operation Write --transactional-id b-1 --transactional-id b-2") {
+		t.Errorf("without two: %q", failed)
+	}
+	fake.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ErrorCode = kerr.TransactionalIDAuthorizationFailed.Code
+		return resp, nil, true
+	})
+	failed = failures(look(t, fake.ListenAddrs(), leases))
+	const all = "--transactional-id b-0 --transactional-id b-1 --transactional-id b-2 --transactional-id b-check"
+	if len(failed) != 1 || !strings.HasSuffix(failed[0], all) {
+		t.Errorf("without any: %q", failed)
+	}
+}
+
+// A topic that the brokers are to create is there at the first start if they have that enabled. Without a right to read
+// that setting, it is unknown.
+func TestCheckAskedTopic(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for enabled, want := range map[string]Status{"true": OK, "false": Failed, "": Warning} {
+		fake.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+			resource := kmsg.NewDescribeConfigsResponseResource()
+			resource.ResourceType = kmsg.ConfigResourceTypeBroker
+			resource.ResourceName = req.(*kmsg.DescribeConfigsRequest).Resources[0].ResourceName
+			setting := kmsg.NewDescribeConfigsResponseResourceConfig()
+			setting.Name, setting.Value = "auto.create.topics.enable", &enabled
+			resource.Configs = append(resource.Configs, setting)
+			if enabled == "" {
+				resource.Configs, resource.ErrorCode = nil, kerr.ClusterAuthorizationFailed.Code
+			}
+			resp.Resources = append(resp.Resources, resource)
+			return resp, nil, true
+		})
+		found := look(t, fake.ListenAddrs(), func(s *scene) { s.topics[0].asked, s.topics[0].Partitions = true, -1 })
+		if !slices.ContainsFunc(found, func(f Finding) bool {
+			return f.Status == want &&
+				strings.HasPrefix(f.Detail, "t does not exist; run asks the brokers for it (auto.create.topics.enable=")
+		}) || want == OK && found.Count(Failed) > 0 {
+			t.Errorf("%q: %+v", enabled, found)
+		}
+	}
+}
+
+// Of many topics only those with a problem are listed.
+func TestCheckManyTopics(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	found := look(t, fake.ListenAddrs(), func(s *scene) {
+		for i := range 20 {
+			many := topics.Topic{Name: fmt.Sprint("many-", i), Partitions: 1}
+			s.topics = append(s.topics, topic{Topic: many, create: i != 7})
+		}
+	})
+	failed := failures(found)
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], "topic: many-7 does not exist") || len(found) > 10 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A certificate that ends soon is a warning before it ends.
+func TestCheckCertificate(t *testing.T) {
+	mine, err := pki.New("mine")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for life, want := range map[time.Duration]Status{-time.Minute: Failed, time.Hour: Warning, 8 * 24 * time.Hour: OK} {
+		pair, err := mine.Issue("bridge", life)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cert, key, err := pair.Write(t.TempDir(), "client")
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := look(t, []string{"127.0.0.1:1"}, func(s *scene) { s.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key} })
+		if found[0].Check != "certificate" || found[0].Status != want {
+			t.Errorf("%s left: %+v", life, found[0])
+		}
+	}
+}
+
+// A command can be pasted into a shell as it is printed.
+func TestQuote(t *testing.T) {
+	for word, want := range map[string]string{
+		"User:bridge": "User:bridge", "User:CN=a b": "'User:CN=a b'", "a'b;$(c)": `'a'\''b;$(c)'`, "": "''",
+	} {
+		if got := quote(word); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	plain := &kafka.SASL{Mechanism: "PLAIN", Credentials: func() (string, string, error) {
+		return "$ConnectionString", "secret", nil
+	}}
+	ck := &checker{client: &kafka.Client{Brokers: []string{"k:9092"}, SASL: plain}}
+	if got, want := ck.grant("Write", "--transactional-id", "b-0", "b-1"), fmt.Sprint("kafka-acls.sh ",
+		"--bootstrap-server k:9092 --command-config admin.properties --add --allow-principal 'User:$ConnectionString' ",
+		"--operation Write --transactional-id b-0 --transactional-id b-1"); got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+	ck.client.SASL = nil
+	if got, want := ck.client.Tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}
+
+// Below version 2 a request that arrives late can leave a transaction open. That is a warning that says what to do.
+func TestCheckTransactionVersion(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	for version, want := range map[int16]Status{0: Warning, 1: Warning, 2: OK} {
+		have := OK
+		o := &bridge.Options{Name: "b", Transactional: true, TxnTimeout: time.Minute}
+		ck := &checker{Findings: new(Findings), txnVersion: version, bridge: o}
+		if ck.cl, err = kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...)); err != nil {
+			t.Fatal(err)
+		}
+		ck.transactions(t.Context())
+		ck.cl.Close()
+		for _, f := range *ck.Findings {
+			if f.Status != OK {
+				have = f.Status
+			}
+			if f.Status == Warning && !strings.Contains(f.Do, "transaction.version=2") {
+				t.Errorf("%+v", f)
+			}
+		}
+		if have != want {
+			t.Errorf("version %d: %v, want %v", version, have, want)
+		}
+	}
+	answer := kmsg.NewApiVersionsResponse()
+	feature := kmsg.NewApiVersionsResponseFinalizedFeature()
+	feature.Name, feature.MaxVersionLevel = "transaction.version", 2
+	answer.FinalizedFeatures = append(answer.FinalizedFeatures, feature)
+	if have := transactionVersion(&answer); have != 2 {
+		t.Errorf("the brokers say 2, read %d", have)
+	}
+}

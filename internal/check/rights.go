@@ -1,0 +1,80 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"blobfeed/source/azure"
+)
+
+// grant gives what reading the feed needs, and no more.
+const grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
+	"--scope '<resource id of the account>/blobServices/default/containers/$blobchangefeed'"
+
+// soon is the time before the end of credentials from which on a check warns.
+const soon = 7 * 24 * time.Hour
+
+// rights reports what the credentials for the feed may do more than they need, and a signature that ends soon.
+func (fs *Findings) rights(ctx context.Context, c *azure.Config, now time.Time) {
+	advice := credentials(c, now)
+	for _, text := range advice {
+		fs.Add("rights", Warning, text, "")
+	}
+	if len(advice) > 0 || c.Auth == "anonymous" || fs.Count(Failed) > 0 {
+		return
+	}
+	more, err := c.ReadsMore(ctx)
+	switch {
+	case err != nil:
+		fs.Add("rights", Warning, "asking for another container than the feed's: "+err.Error(), "")
+	case more:
+		fs.Add("rights", Warning, "the credentials may read other containers than "+azure.Container,
+			"give them the role on that container alone: "+grant)
+	default:
+		fs.Add("rights", OK, "the credentials may read no other container than "+azure.Container, "")
+	}
+}
+
+// credentials says what is wrong with the credentials themselves, although they may work.
+func credentials(c *azure.Config, now time.Time) (advice []string) {
+	sas := c.SAS
+	if c.Auth == "connection_string" {
+		for part := range strings.SplitSeq(c.ConnectionString, ";") {
+			if s, ok := strings.CutPrefix(part, "SharedAccessSignature="); ok {
+				sas = s
+			}
+		}
+	}
+	switch {
+	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
+		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on the " +
+			"container " + azure.Container + ", or a signature of it with read and list, is enough"}
+	case c.Auth != "sas" && c.Auth != "connection_string":
+		return nil
+	}
+	q, err := url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(sas), "?"))
+	if err != nil {
+		return []string{"the signature is not a query string"}
+	}
+	permits := q.Get("sp")
+	if more := strings.Trim(permits, "rl"); more != "" {
+		advice = append(advice, fmt.Sprintf("the signature permits %q; r (read) and l (list) are enough", permits))
+	}
+	if q.Has("srt") {
+		advice = append(advice, "the signature is of the account with all its containers; one of the container "+
+			azure.Container+" is enough")
+	}
+	for _, need := range "rl" {
+		if permits != "" && !strings.ContainsRune(permits, need) {
+			advice = append(advice, fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
+		}
+	}
+	if end, err := time.Parse(time.RFC3339, q.Get("se")); err == nil && end.Sub(now) < soon {
+		advice = append(advice, fmt.Sprintf("the signature ends at %s; replace its file in time, it is read again",
+			end.Format(time.RFC3339)))
+	}
+	return advice
+}

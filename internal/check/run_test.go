@@ -1,0 +1,68 @@
+package check
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/internal/kafka"
+	"blobfeed/source"
+	"blobfeed/source/dir"
+)
+
+// Retention is a warning if the feed holds older events that run will read, of the records and of their markers.
+func TestRetentionGoesByTheFeed(t *testing.T) {
+	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fake.Close()
+	cl, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	hour := "3600000"
+	configs := map[string]*string{"retention.ms": &hour}
+	if _, err := kadm.NewClient(cl).CreateTopics(t.Context(), 3, 1, configs, "t", "t.resolved"); err != nil {
+		t.Fatal(err)
+	}
+	store, err := dir.New("../../testdata/real-2020")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := envelope.NewTopics("t", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for start, want := range map[string]int{"earliest": 2, "latest": 0} {
+		o := bridge.Options{
+			Name: "b", Feed: source.New(store, source.Options{}), FeedID: "feed", Topics: all, TxnTimeout: time.Minute,
+			Session: 10 * time.Second, Transactional: true, Markers: envelope.MarkersTopic,
+			TopicPartitions: 3, TopicReplication: 1, OffsetsPartitions: 4,
+		}
+		if o.Start, err = bridge.ParseStart(start); err != nil {
+			t.Fatal(err)
+		}
+		client := kafka.Client{Brokers: fake.ListenAddrs(), ID: "test", Compression: "none", Buffered: 1}
+		found, err := Run(t.Context(), &Bridge{Options: &o, Kafka: &client}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		warnings := 0
+		for _, f := range found {
+			if f.Status == Warning && strings.Contains(f.Detail, "has retention.ms="+hour) {
+				warnings++
+			}
+		}
+		if warnings != want || found.Count(Failed) > 0 {
+			t.Errorf("%s: %+v", start, found)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
+)
+
+// stateTimeout bounds reading the state, which may take some seconds.
+const stateTimeout = 30 * time.Second
+
+var errSilent = errors.New("the brokers did not answer in time")
+
+// readState reads the frontier of an earlier start, if there was one. State reports an error, unless a failure explains
+// it.
+func (ck *checker) readState(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	name := ck.bridge.Name
+	r := status.Reader{Name: name, Topic: topicname.State(name), Admin: ck.admin(), Client: ck.opts}
+	s, err := r.State(ctx)
+	var never *status.NeverRanError
+	if errors.As(err, &never) {
+		return
+	}
+	if ck.unread = err; err == nil {
+		ck.frontier = s.Frontier
+	}
+}
+
+// state compares the settings with those of the records that are there, and looks for another bridge's topics: run
+// refuses both.
+func (ck *checker) state(ctx context.Context) {
+	f, err := ck.frontier, ck.unread
+	if err == nil && f != nil {
+		err = ck.bridge.Compatible(f.Feed, f.Settings)
+	}
+	switch {
+	case err == nil && f == nil:
+		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen["BRIDGE_START"], "")
+	case err != nil:
+		ck.Add("state", Failed, err.Error(), "")
+	default:
+		ck.Add("state", OK, "there is progress, with these settings", "")
+	}
+	ck.owner(ctx)
+}
+
+// owner looks for another bridge that writes to the same topics: run refuses to be the second.
+func (ck *checker) owner(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
+	defer cancel()
+	claims, hidden, err := offsets.Claims(ctx, ck.admin(), ck.bridge.Name, ck.opts...)
+	if err != nil {
+		hidden = append(hidden, err)
+	}
+	for _, err := range hidden {
+		ck.Add("owner", Warning, err.Error(),
+			"permit Describe and Read on the state of the other bridge, so that run notices when both write to one topic")
+	}
+	var names []string
+	if ck.frontier != nil {
+		names = slices.Sorted(maps.Keys(ck.frontier.Topics))
+	}
+	if topic, ok := ck.bridge.Topics.Constant(); ok && len(names) == 0 {
+		names = []string{topic}
+	}
+	if err := ck.bridge.Sole(names, claims); err != nil {
+		ck.Add("owner", Failed, err.Error(), "")
+		return
+	}
+	detail := "no other bridge writes to " + strings.Join(names, ", ")
+	switch {
+	case ck.bridge.Shared:
+		detail = "bridges of other accounts may write to the same topics (BRIDGE_TOPIC_SHARED)"
+	case len(names) != 1:
+		detail = "no other bridge writes to the topics of this one"
+	}
+	ck.Add("owner", OK, detail, "")
+}

@@ -1,0 +1,104 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"github.com/kelseyhightower/envconfig"
+)
+
+// setting is a field of a struct of settings, as its tags describe it.
+type setting struct {
+	name     string // without the prefix
+	def      string
+	desc     string
+	group    string   // heading of the settings from here on; "": that of the one before
+	oneOf    []string // the values that it takes; none: any
+	min, max string   // "": no bound
+	typ      reflect.Type
+	field    int // index in the struct
+}
+
+var (
+	table  = describe(reflect.TypeFor[Config]())
+	tuning = describe(reflect.TypeFor[Tuning]())
+)
+
+var (
+	words = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	runs  = regexp.MustCompile(`([A-Z])([A-Z][a-z])`)
+)
+
+// describe reads a struct's tags, in the order of the fields, with the names that envconfig gives them.
+func describe(t reflect.Type) (settings []setting) {
+	for f := range t.Fields() {
+		if !f.IsExported() || f.Tag.Get("ignored") == "true" {
+			continue
+		}
+		name := f.Name
+		if f.Tag.Get("split_words") == "true" {
+			name = words.ReplaceAllString(runs.ReplaceAllString(name, "${1}_${2}"), "${1}_${2}")
+		}
+		settings = append(settings, setting{
+			name: strings.ToUpper(name), def: f.Tag.Get("default"), desc: f.Tag.Get("desc"),
+			group: f.Tag.Get("group"), oneOf: strings.Fields(f.Tag.Get("oneof")),
+			min: f.Tag.Get("min"), max: f.Tag.Get("max"), typ: f.Type, field: f.Index[0],
+		})
+	}
+	return settings
+}
+
+// variable returns the environment variable of a setting.
+func variable(name string) string { return Prefix + "_" + name }
+
+// find returns the setting of that name.
+func find(settings []setting, name string) (setting, bool) {
+	for _, s := range settings {
+		if s.name == name {
+			return s, true
+		}
+	}
+	return setting{}, false
+}
+
+// secret reports whether the setting is never shown.
+func (s setting) secret() bool { return s.typ == reflect.TypeFor[Secret]() }
+
+// fromFile reports whether a file may hold the value, named by <NAME>_FILE.
+func (s setting) fromFile() bool { return s.secret() || s.typ == reflect.TypeFor[Text]() }
+
+// of returns the setting's field in a struct of settings, which settings points to.
+func (s setting) of(settings any) reflect.Value {
+	return reflect.ValueOf(settings).Elem().Field(s.field)
+}
+
+// SecretNames returns the variables of the settings that are never shown.
+func SecretNames() (names []string) {
+	for _, s := range table {
+		if s.secret() {
+			names = append(names, variable(s.name))
+		}
+	}
+	return names
+}
+
+// OneOf returns the values that the setting of that name takes; nil: any.
+func OneOf(name string) []string {
+	s, _ := find(table, name)
+	return s.oneOf
+}
+
+// unset is a prefix that no environment variable has: names hold no "=".
+const unset = "="
+
+// Defaults returns the settings of an empty environment, unchecked.
+func Defaults() *Config {
+	var c Config
+	if err := cmp.Or(envconfig.Process(unset, &c), envconfig.Process(unset, &c.Tuning)); err != nil {
+		panic(fmt.Sprintf("a default does not parse: %v", err))
+	}
+	return &c
+}

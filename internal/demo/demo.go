@@ -1,0 +1,183 @@
+// Package demo runs the bridge between a sample feed that grows and an embedded broker.
+package demo
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/config"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/plain"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/topicname"
+)
+
+var topic = config.Defaults().Topic
+
+// Run runs a bridge until ctx ends. It prints what a consumer of its topic reads.
+func Run(ctx context.Context, port int, format, envelope string, stdout io.Writer) error {
+	dir, err := os.MkdirTemp("", "bridge-demo")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	cluster, err := broker(port)
+	if err != nil {
+		return err
+	}
+	defer cluster.Close()
+	address := cluster.ListenAddrs()[0]
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %s. Read along in another terminal:\n\n    kcat -C -b %s -t %s -o beginning\n\n", address, address, topic)
+	conf := settings(address, dir)
+	conf.Format, conf.Envelope = format, envelope
+	if format == "avro" {
+		registry := srfake.New()
+		defer registry.Close()
+		conf.RegistryURL = []string{registry.URL()}
+		fmt.Fprintf(stdout, "An embedded schema registry is at %s:\n\n    curl %s/subjects/%s-value/versions/latest\n\n", registry.URL(), registry.URL(), topic)
+	}
+	fmt.Fprint(stdout, "Times are those of the events; offsets have gaps, where transactions end. Ctrl-C stops the demo.\n\n")
+	record, problems := setup.Record(conf)
+	if err := errors.Join(append(problems, record.Validate())...); err != nil {
+		return &bridge.SettingsError{Problem: err.Error()}
+	}
+
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
+		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, EventsPerSegment: 60, Blobs: 40, HotShare: 0.2,
+		Start: time.Now().UTC().Truncate(time.Hour).Add(-6 * time.Hour), Versions: []int{6},
+	})
+	if err != nil {
+		return err
+	}
+	for range 2 { // something to see at once
+		if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 20, nil), feed.Finalize(ctx)); err != nil {
+			return err
+		}
+	}
+	if err := feed.Open(ctx); err != nil {
+		return err
+	}
+	o, err := setup.Options(conf, setup.Observe{})
+	if err != nil {
+		return err
+	}
+	log, shown := progress.New(conf, io.Discard)
+	o.Log, o.Observer = log, shown
+
+	ended := make(chan error, 2)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { ended <- grow(working, feed) }()
+	go func() { ended <- show(working, address, stdout) }()
+	err = bridge.New(o).Run(working, context.Background())
+	stop()
+	err = errors.Join(err, <-ended, <-ended)
+	fmt.Fprintf(stdout, "\n%d events read, %d records written: snapshots and the like change no blob. From here: docs/quickstart.md\n", shown.Events(), shown.Records())
+	return err
+}
+
+func broker(port int) (*kfake.Cluster, error) {
+	opts := []kfake.Opt{kfake.NumBrokers(1), kfake.SeedTopics(3, topic)}
+	c, err := kfake.NewCluster(append(opts, kfake.Ports(port))...)
+	if err != nil { // taken
+		c, err = kfake.NewCluster(opts...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting the embedded broker: %w", err)
+	}
+	return c, nil
+}
+
+func settings(address, dir string) *config.Config {
+	c := config.Defaults()
+	c.Name, c.Instance, c.SourceURL, c.KafkaBrokers = "demo", "demo", "file://"+dir, config.List{address}
+	c.TopicPartitions, c.TopicReplication, c.OffsetsLeases = 3, 1, 4
+	c.PollInterval, c.CommitInterval, c.Tuning.QuietInterval = 500*time.Millisecond, 200*time.Millisecond, time.Millisecond
+	return c
+}
+
+// grow appends to the feed every second, and begins a new segment every tenth time: hours pass quickly here.
+func grow(ctx context.Context, feed *feedsim.Feed) error {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for n := 1; ; n++ {
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return nil
+		}
+		// Not ctx: a segment that is half written at the end would be of no use to anybody.
+		err := feed.Append(context.Background(), 1+n%4, nil)
+		if n%10 == 0 {
+			err = errors.Join(err, feed.Next(context.Background()))
+		}
+		if err != nil {
+			return fmt.Errorf("growing the sample feed: %w", err)
+		}
+	}
+}
+
+// show prints what a consumer reads: the first records whole, then a line each.
+func show(ctx context.Context, address string, stdout io.Writer) error {
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.FetchMaxWait(200*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	if err != nil {
+		return fmt.Errorf("reading the demo's topic: %w", err)
+	}
+	defer cl.Close()
+	shown := 0
+	for {
+		fs := cl.PollFetches(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			where := fmt.Sprintf("%s partition %d offset %-4d", r.Timestamp.UTC().Format("2006-01-02 15:04:05"), r.Partition, r.Offset)
+			switch {
+			case r.Key == nil:
+				fmt.Fprintf(stdout, "%s  resolved    %s\n", where, readable(r.Value))
+			case shown < 2:
+				fmt.Fprintf(stdout, "%s\n    key    %s\n    value  %s\n", where, readable(r.Key), readable(r.Value))
+				for _, h := range r.Headers {
+					fmt.Fprintf(stdout, "    header %s: %s\n", h.Key, plain.Line(string(h.Value)))
+				}
+				shown++
+			default:
+				fmt.Fprintf(stdout, "%s  %-10s  %s\n", where, change(r), plain.Line(readable(r.Key)))
+			}
+		})
+	}
+}
+
+// readable shows what is no text as the program's own are: Avro, with the id of its schema.
+func readable(b []byte) string {
+	switch {
+	case b == nil:
+		return "null"
+	case len(b) > 5 && b[0] == 0:
+		return fmt.Sprintf("schema %d, %d bytes of Avro: %.60q", binary.BigEndian.Uint32(b[1:]), len(b)-5, b[5:])
+	}
+	return string(b)
+}
+
+// change names what happened, short: created, deleted, …
+func change(r *kgo.Record) string {
+	for _, h := range r.Headers {
+		if h.Key == "ce_type" {
+			return strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(string(h.Value), "Microsoft.Storage."), "Blob"))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,148 @@
+package dump
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"blobfeed/source"
+	"blobfeed/source/ocf"
+)
+
+// Segments prints the segments of the feed.
+func (d Dumper) Segments(ctx context.Context, feed *source.Feed) error {
+	for seg, err := range feed.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			return err
+		}
+		m, err := feed.Manifest(ctx, seg)
+		if err != nil {
+			return err
+		}
+		status := "open"
+		if m.Finalized {
+			status = "finalized"
+		}
+		doc := map[string]any{"segment": seg, "begin": m.Begin, "interval_seconds": m.Interval.Seconds(),
+			"finalized": m.Finalized, "shards": m.Shards}
+		if err := d.print(doc, "%s  %-9s  %s  shards %s", seg, status, m.Interval,
+			strings.Trim(fmt.Sprint(m.Shards), "[]")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Segment prints the events of a segment.
+func (d Dumper) Segment(ctx context.Context, feed *source.Feed, seg source.Segment) error {
+	m, err := feed.Manifest(ctx, seg)
+	if err != nil {
+		return err
+	}
+	for _, shard := range m.Shards {
+		if err := d.shard(ctx, feed, m, shard, source.ShardPosition{}, func(source.Batch) bool { return true }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shard prints the events of a shard from a position on, up to the first block for which more returns false.
+func (d Dumper) shard(ctx context.Context, feed *source.Feed, m source.Manifest, shard int, from source.ShardPosition,
+	more func(source.Batch) bool) error {
+	r := feed.Shard(m, shard, from)
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	for {
+		var b source.Batch
+		err := r.Next(ctx, &b)
+		if errors.Is(err, io.EOF) || err == nil && !more(b) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := d.events(b.Blob, b.Offset, b.Events); err != nil {
+			return err
+		}
+	}
+}
+
+// Chunk prints the events of one chunk of the feed, from an offset on.
+func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p source.Position) error {
+	m, err := feed.Manifest(ctx, p.Segment)
+	if err != nil {
+		return err
+	}
+	return d.shard(ctx, feed, m, p.Shard, shardPosition(p), func(b source.Batch) bool { return b.Chunk == p.Chunk })
+}
+
+// Event prints the event at a position.
+func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position) error {
+	m, err := feed.Manifest(ctx, p.Segment)
+	if err != nil {
+		return err
+	}
+	r := feed.Shard(m, p.Shard, shardPosition(p))
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	var b source.Batch
+	if err := r.Next(ctx, &b); err != nil {
+		return fmt.Errorf("reading position %s: %w", p, err)
+	}
+	if b.Offset != p.Offset || p.Index >= len(b.Events) {
+		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %d events",
+			p, b.Offset, len(b.Events))
+	}
+	return d.line(b.Blob, b.Offset, p.Index, b.Events[p.Index])
+}
+
+// File prints the events of a chunk in a local file, from an offset on.
+func (d Dumper) File(file string, at int64) error {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	h, err := ocf.ParseHeader(data, ocf.Limits{})
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", file, err)
+	}
+	var evs []ocf.Event
+	for off := max(at, h.Size); off < int64(len(data)); {
+		b, err := h.ReadBlock(data[off:], off)
+		if errors.Is(err, ocf.ErrShort) {
+			return fmt.Errorf("reading %s: the block at offset %d is cut off at %d", file, off, len(data))
+		}
+		if err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		if evs, err = h.Events(b, evs); err != nil {
+			return fmt.Errorf("reading %s: %w", file, err)
+		}
+		if err := d.events(file, b.Offset, evs); err != nil {
+			return err
+		}
+		off = b.End
+	}
+	return nil
+}
+
+func (d Dumper) events(blob string, offset int64, evs []ocf.Event) error {
+	for i, e := range evs {
+		if err := d.line(blob, offset, i, e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d Dumper) line(blob string, offset int64, index int, e ocf.Event) error {
+	doc := map[string]any{"chunk": blob, "offset": offset, "index": index, "event": e}
+	return d.print(doc, "%8d/%-3d  %s  %-28s  %s", offset, index, e.EventTime, e.EventType,
+		strings.TrimPrefix(e.Subject, "/blobServices/default/containers/"))
+}

@@ -1,0 +1,18 @@
+package plain
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Span formats a duration without the parts that do not matter, such as the seconds of hours.
+func Span(d time.Duration) string {
+	switch {
+	case d >= 48*time.Hour:
+		return fmt.Sprintf("%d days", int(d.Hours()/24))
+	case d >= time.Hour:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return d.Round(time.Second).String()
+}

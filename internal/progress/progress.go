@@ -1,0 +1,169 @@
+// Package progress tells people how far an instance is: one live line on a terminal, a log line now and then elsewhere.
+package progress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/config"
+	"blobfeed/internal/logging"
+	"blobfeed/internal/plain"
+)
+
+// Progress is a bridge.Observer that shows what the bridge commits.
+type Progress struct {
+	bridge.NoObserver
+	log   *slog.Logger
+	limit *logging.Limiter
+	line  io.Writer // the terminal, nil elsewhere
+	every time.Duration
+
+	events, records atomic.Int64
+	history         atomic.Bool // is logged
+
+	mu        sync.Mutex
+	segment   string
+	last      time.Time // latest event time committed
+	drained   bool
+	width     int // of the line on the terminal
+	shown     time.Time
+	shownSeen int64
+}
+
+// New returns the log and the display of progress that suit stderr, which may be a terminal.
+func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
+	p := &Progress{every: c.Tuning.ReportInterval, shown: time.Now()}
+	if f, ok := stderr.(*os.File); ok && Terminal(f) {
+		p.line, p.every = stderr, time.Second
+		stderr = (*clearing)(p)
+	}
+	stderr = plain.NewWriter(stderr) // never torn: a handler writes whole lines
+	var level slog.Level
+	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
+	opts := &slog.HandlerOptions{Level: level}
+	var h slog.Handler = slog.NewJSONHandler(stderr, opts)
+	if c.LogFormat == "text" || c.LogFormat == "auto" && p.line != nil {
+		h = slog.NewTextHandler(stderr, opts)
+	}
+	p.limit = logging.Limit(h, c.Tuning.LogRepeat, time.Now)
+	p.log = slog.New(p.limit)
+	return p.log, p
+}
+
+// Terminal reports whether a file is a terminal.
+func Terminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// Events returns the number of events whose delivery is committed.
+func (p *Progress) Events() int64 { return p.events.Load() }
+
+// Records returns the number of committed records.
+func (p *Progress) Records() int64 { return p.records.Load() }
+
+// Committed implements bridge.Observer.
+func (p *Progress) Committed(c bridge.Commit) {
+	p.events.Add(int64(c.Read))
+	p.records.Add(int64(c.Emitted))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.segment, p.drained = c.Segment.String(), c.Drained
+	if c.Last.After(p.last) {
+		p.last = c.Last
+	}
+}
+
+// Completed implements bridge.Observer.
+func (p *Progress) Completed(c bridge.Completion) {
+	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.drained = c.Last
+}
+
+// History implements bridge.Observer. The log gets the first report only: metrics show the others.
+func (p *Progress) History(h bridge.History) {
+	if p.history.Swap(true) {
+		return
+	}
+	p.log.Info("history before the bridge's position", "headroom_seconds", int64(h.Headroom.Seconds()))
+}
+
+// Failed implements bridge.Observer.
+func (p *Progress) Failed(lease int32, err error) {
+	if lease < 0 { // the instance, or its group
+		p.log.Warn("retrying", "error", err)
+		return
+	}
+	p.log.Warn("retrying", "lease", lease, "error", err)
+}
+
+// Show reports until ctx ends. While nothing moves the log stays quiet.
+func (p *Progress) Show(ctx context.Context) {
+	t := time.NewTicker(p.every)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			p.limit.Flush(ctx, false)
+			p.report()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (p *Progress) report() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	seen, now := p.events.Load(), time.Now()
+	rate := float64(seen-p.shownSeen) / now.Sub(p.shown).Seconds()
+	moved := seen != p.shownSeen
+	p.shown, p.shownSeen = now, seen
+	lag := "none"
+	if !p.drained && !p.last.IsZero() {
+		lag = now.Sub(p.last).Round(time.Second).String()
+	}
+	if p.line == nil {
+		if moved {
+			p.log.Info("progress", "events", seen, "events_per_second", int64(rate), "segment", p.segment, "lag", lag)
+		}
+		return
+	}
+	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, cmp.Or(p.segment, "-"), lag)
+	fmt.Fprintf(p.line, "\r%-*s", p.width, text)
+	p.width = len(text)
+}
+
+// Finish ends the display and keeps its last line.
+func (p *Progress) Finish() {
+	p.limit.Flush(context.Background(), true)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.line != nil && p.width > 0 {
+		fmt.Fprintln(p.line)
+		p.width = 0
+	}
+}
+
+// clearing writes log lines over the progress line, which returns with the next report.
+type clearing Progress
+
+func (c *clearing) Write(b []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.width > 0 {
+		fmt.Fprintf(c.line, "\r%-*s\r", c.width, "")
+		c.width = 0
+	}
+	return c.line.Write(b)
+}

@@ -1,0 +1,157 @@
+// Package replay delivers the events between two times a second time, into a topic of their own: a bridge with a name,
+// and so a state, of its own, that ends at a time.
+package replay
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
+)
+
+// Replay is what the verb's flags say. From and To are empty for a clean-up.
+type Replay struct {
+	Live            *config.Config // settings of the live bridge
+	From, To, Topic string
+	Name            string // "": the default
+}
+
+func (r *Replay) name() string { return cmp.Or(r.Name, setup.ReplayName(r.Live, r.Topic)) }
+
+// Check reports flags that can't be right.
+func (r *Replay) Check() error {
+	if strings.Contains(r.Topic, "{") {
+		return fmt.Errorf("--topic %s: want the name of one topic", r.Topic)
+	}
+	last, err := bridge.ParseEnd(r.To)
+	if err != nil {
+		return fmt.Errorf("--to: %w", err)
+	}
+	if r.From == "earliest" {
+		return nil
+	}
+	first, err := bridge.ParseTime(r.From)
+	if err != nil {
+		return fmt.Errorf("--from: %w, nor earliest", err)
+	}
+	if first.Compare(last) > 0 {
+		return fmt.Errorf("--from %s is later than --to %s", r.From, r.To)
+	}
+	return nil
+}
+
+// Prepare returns the settings of the replay, and the id of the schema that it has to write keys with, or 0.
+func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err error) {
+	c, err = setup.Examined(r.Live.With(func(c *config.Config) {
+		c.Name, c.Start, c.EndTime, c.Topic = r.name(), r.From, r.To, r.Topic
+		c.HTTPAddr = "off" // the live bridge may have it on this machine
+	}))
+	if err != nil {
+		return nil, 0, settings("the replay's settings:\n%v", err)
+	}
+	if err := r.separate(ctx); err != nil {
+		return nil, 0, err
+	}
+	keys, err = r.keys(ctx, c)
+	return c, keys, err
+}
+
+// separate rejects what the live bridge writes to.
+func (r *Replay) separate(ctx context.Context) error {
+	live := r.Live
+	if r.name() == live.Name {
+		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name", live.Name)
+	}
+	taken := map[string]bool{
+		live.Topic: true, topicname.State(live.Name): true, topicname.DeadLetters(live.Name): true,
+	}
+	s, err := state(ctx, live)
+	if err != nil {
+		return err
+	}
+	if s != nil && s.Frontier != nil {
+		for topic := range s.Frontier.Topics {
+			taken[topic] = true
+		}
+	}
+	if taken[r.Topic] || taken[topicname.Records(r.Topic)] {
+		return settings("--topic %s is one of the live bridge's: a replay would write its events there a second time; "+
+			"use another topic", r.Topic)
+	}
+	return nil
+}
+
+// state returns the state of the bridge that the settings name, or nil if it has none.
+func state(ctx context.Context, c *config.Config) (state *offsets.State, err error) {
+	err = setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error {
+		state = s
+		return nil
+	})
+	var never *status.NeverRanError
+	if errors.As(err, &never) {
+		return nil, nil
+	}
+	return state, err
+}
+
+// settings returns an error that other settings or flags prevent.
+func settings(format string, args ...any) error {
+	return &bridge.SettingsError{Problem: fmt.Sprintf(format, args...)}
+}
+
+// Report says what a replay with these settings has delivered, or fails if it is not complete. Records is the number of
+// those that this run delivered.
+func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (text string, err error) {
+	err = setup.InState(ctx, c, func(_ context.Context, in *status.Reader, s *offsets.State) error {
+		if s.Frontier == nil || !s.Frontier.Ended {
+			return errors.New("stopped before the end: repeat the command to continue")
+		}
+		all := status.Of(c.Name, s, status.Group{}, in.Now()).Totals.Emitted
+		flag := ""
+		if r.Name != "" {
+			flag = " --name " + r.Name
+		}
+		text = fmt.Sprintf("topic %s has the events from %s to %s: %d records came in this run, %d in all\n"+
+			"the state of the replay is in topic %s; bridge replay --cleanup --topic %s%s deletes it\n",
+			r.Topic, r.From, r.To, records, all, in.Topic, r.Topic, flag)
+		return nil
+	})
+	return text, err
+}
+
+// CleanUp deletes the state of a replay, and returns the name of the topic that had it.
+func (r *Replay) CleanUp(ctx context.Context) (topic string, err error) {
+	c, name := *r.Live, r.name()
+	if name == c.Name {
+		return "", settings("--name %s is the live bridge's: see bridge reset", name)
+	}
+	c.Name = name
+	err = setup.InState(ctx, &c, func(ctx context.Context, in *status.Reader, _ *offsets.State) error {
+		topic = in.Topic
+		group, err := in.Group(ctx)
+		if err != nil {
+			return err
+		}
+		if len(group.Members) > 0 {
+			return fmt.Errorf("replay %s is running: stop it first", name)
+		}
+		if rs, err := in.Admin.DeleteTopics(ctx, topic); err != nil || rs.Error() != nil {
+			return fmt.Errorf("deleting topic %s: %w", topic, errors.Join(err, rs.Error()))
+		}
+		if group.State != "Dead" {
+			if _, err := in.Admin.DeleteGroup(ctx, name); err != nil {
+				return fmt.Errorf("deleting group %s: %w", name, err)
+			}
+		}
+		return nil
+	})
+	return topic, err
+}

@@ -1,0 +1,105 @@
+package setup
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
+	"blobfeed/source/azure"
+)
+
+// Kafka returns how to reach the brokers that the settings name. Id is the client's name in their logs.
+func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
+	k := kafka.Client{Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout}
+	if c.KafkaTLSEnabled {
+		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,
+			ServerName: c.KafkaTLSServerName}
+	}
+	if c.KafkaSASLMechanism == "" {
+		return k, nil
+	}
+	k.SASL = &kafka.SASL{Mechanism: c.KafkaSASLMechanism, Credentials: func() (user, pass string, err error) {
+		fresh, err := c.Reread()
+		if err != nil {
+			return "", "", err
+		}
+		return string(fresh.KafkaSASLUsername), string(fresh.KafkaSASLPassword), nil
+	}}
+	if c.KafkaSASLMechanism != "OAUTHBEARER" {
+		return k, nil
+	}
+	k.SASL.Extensions = map[string]string{}
+	for _, pair := range c.KafkaSASLExtensions {
+		name, value, _ := strings.Cut(pair, "=")
+		k.SASL.Extensions[name] = value
+	}
+	var err error
+	k.SASL.Token, err = kafkaToken(c)
+	return k, err
+}
+
+// kafkaToken returns where tokens for the brokers come from.
+func kafkaToken(c *config.Config) (kafka.Token, error) {
+	switch {
+	case c.TokenFile() != "":
+		return kafka.TokenFile(c.TokenFile()), nil
+	case !c.EntraTokens():
+		return (&kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope, Client: func() (id, secret string, err error) {
+			fresh, err := c.Reread()
+			if err != nil {
+				return "", "", err
+			}
+			return c.KafkaSASLClientID, string(fresh.KafkaSASLClientSecret), nil
+		}}).Token, nil
+	}
+	e := &entra{config: c}
+	if _, err := e.credential(); err != nil {
+		return nil, c.Problem("KAFKA_SASL_TOKENS", "%w", err)
+	}
+	return e.token, nil
+}
+
+// entra gets tokens of Entra ID, which are kept until shortly before their end.
+type entra struct {
+	config *config.Config
+
+	mu     sync.Mutex
+	secret config.Secret // that cred was made with
+	cred   azcore.TokenCredential
+}
+
+func (e *entra) token(ctx context.Context) (string, error) {
+	cred, err := e.credential()
+	if err != nil {
+		return "", err
+	}
+	t, err := cred.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{e.config.KafkaSASLScope}})
+	return t.Token, err
+}
+
+// credential replaces the credential when the file with the secret has been replaced.
+func (e *entra) credential() (azcore.TokenCredential, error) {
+	fresh, err := e.config.Reread()
+	if err != nil {
+		return nil, err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.cred != nil && e.secret == fresh.KafkaSASLClientSecret {
+		return e.cred, nil
+	}
+	identity := fresh.KafkaIdentity()
+	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
+		ClientSecret: string(fresh.KafkaSASLClientSecret), TokenFile: identity.TokenFile, Authority: identity.Authority,
+	}).TokenCredential()
+	if err != nil {
+		return nil, err
+	}
+	e.cred, e.secret = cred, fresh.KafkaSASLClientSecret
+	return cred, nil
+}

@@ -1,0 +1,37 @@
+package setup
+
+import (
+	"errors"
+	"testing"
+
+	"blobfeed/internal/config"
+)
+
+// A container's limit is shared with the kernel; without a limit, or control groups, there is none to keep to.
+func TestContainerLimit(t *testing.T) {
+	for name, c := range map[string]struct {
+		group uint64
+		err   error
+		want  int64
+	}{
+		"a limit":             {1000 << 20, nil, 900 << 20},
+		"none":                {0, errors.New("memory is not limited"), 0},
+		"none, version 1":     {9223372036854771712, nil, 0},
+		"no control groups":   {0, errors.New("cgroups is not supported on this system"), 0},
+		"an unreadable group": {12345, errors.New("permission denied"), 0},
+	} {
+		if got := containerLimit(c.group, c.err); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
+		}
+	}
+}
+
+// Reads become smaller where there is little memory, but not larger where there is much.
+func TestReadSize(t *testing.T) {
+	c := config.Defaults()
+	for memory, want := range map[int64]int64{0: 4 << 20, 8 << 30: 4 << 20, 256 << 20: 4 << 20, 128 << 20: 2 << 20, 1: 64 << 10} {
+		if got := readSize(c, memory); got != want {
+			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
+		}
+	}
+}

@@ -1,0 +1,96 @@
+package setup
+
+import (
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/topicname"
+	"blobfeed/partitioner"
+	"blobfeed/source"
+)
+
+// Options turns settings into the options of a bridge.
+func Options(c *config.Config, observe Observe) (bridge.Options, error) {
+	feed, id, account, err := Feed(c, observe)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	return options(c, feed, id, account, observe)
+}
+
+// WithoutFeed returns the options for verbs that read nothing but Kafka.
+func WithoutFeed(c *config.Config) (bridge.Options, error) {
+	return options(c, nil, "", c.SourceAccount, Observe{})
+}
+
+func options(c *config.Config, feed *source.Feed, id, account string, observe Observe) (bridge.Options, error) {
+	record, topics, encoder, err := Output(c, account, observe)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	partition, err := partitioner.ByName(c.Partitioner)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	client, err := Kafka(c, c.Name+"-"+c.Instance, 2*c.Tuning.TxnRecords)
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	kafkaOptions, err := client.Options()
+	if err != nil {
+		return bridge.Options{}, err
+	}
+	start, err := bridge.ParseStart(c.Start)
+	if err != nil {
+		return bridge.Options{}, c.Problem("START", "%w", err)
+	}
+	var end envelope.Timestamp
+	if c.EndTime != "" {
+		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
+			return bridge.Options{}, c.Problem("END_TIME", "%w", err)
+		}
+	}
+	o := bridge.Options{
+		Start: start, End: end,
+		Filter: envelope.Filter{
+			Containers: c.Containers.Included(), ExcludeContainers: c.Containers.Excluded(),
+			Prefixes: c.Prefixes.Included(), ExcludePrefixes: c.Prefixes.Excluded(),
+			Suffixes: c.Suffixes.Included(), ExcludeSuffixes: c.Suffixes.Excluded(),
+			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
+		},
+		Name: c.Name, Instance: c.Instance,
+		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
+		// What chooses a key's partition or a topic, and what a reader of the topic must know before it can read any of it.
+		Frozen: map[string]string{
+			"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_ENVELOPE": record.Envelope.String(),
+			"BRIDGE_KEY_FORMAT": record.KeyFormat.String(), "BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
+			"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime, "BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
+			// Nothing fences an owner without transactions: after a pause it would write into what transactions promise.
+			"BRIDGE_DELIVERY": c.Delivery,
+		},
+		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout, Session: c.SessionTimeout,
+		EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
+		TopicLimit:  c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication, BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
+		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
+		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
+		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
+	}
+	o.TopicTool = client.Tool("kafka-configs.sh")
+	if c.OnError == "dead_letter" {
+		o.DeadLetter = topicname.DeadLetters(c.Name)
+	}
+	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
+	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone && record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
+	if o.Table && o.Shared {
+		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs with the "+
+			"same key: put {account} into TOPIC")
+	}
+	if c.TopicCreate == "explicit" {
+		o.TopicPartitions = c.TopicPartitions
+	}
+	return o, nil
+}
+
+// ReplayName returns the default name of a replay into a topic.
+func ReplayName(c *config.Config, topic string) string { return c.Name + ".replay." + topic }

@@ -1,0 +1,129 @@
+package setup
+
+import (
+	"encoding"
+	"errors"
+	"slices"
+	"strings"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
+)
+
+// Examined adds to what loading settings has returned the problems of the texts that only their users can parse:
+// Examined(config.Load(true)).
+func Examined(c *config.Config, err error) (*config.Config, error) {
+	return c, errors.Join(err, errors.Join(parseProblems(c)...))
+}
+
+// parseProblems returns what does not parse, and what does not fit together.
+func parseProblems(c *config.Config) (problems []error) {
+	failed := func(name string, err error) {
+		if err != nil {
+			problems = append(problems, c.Problem(name, "%w", err))
+		}
+	}
+	_, err := bridge.ParseStart(c.Start)
+	failed("START", err)
+	if c.EndTime != "" {
+		_, err := bridge.ParseEnd(c.EndTime)
+		failed("END_TIME", err)
+	}
+	o, unreadable := Record(c)
+	problems = append(problems, unreadable...)
+	if len(unreadable) == 0 {
+		if err := o.Validate(); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	if c.KafkaTLSEnabled && (c.KafkaTLSCertFile == "") == (c.KafkaTLSKeyFile == "") {
+		_, err := (&kafka.TLS{
+			CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}).Config()
+		failed("KAFKA_TLS_ENABLED", err)
+	}
+	return append(problems, topicProblems(c)...)
+}
+
+func topicProblems(c *config.Config) (problems []error) {
+	topics, err := envelope.NewTopics(c.Topic, "")
+	if err != nil {
+		problems = append(problems, c.Problem("TOPIC", "%w", err))
+	} else {
+		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
+			if topics.Meets(own) {
+				problems = append(problems, c.Problem("TOPIC",
+					"records could go to %s, a topic of the bridge's own: choose another TOPIC or NAME", own))
+			}
+		}
+	}
+	if n := LongestTopic(c); n > maxTopic {
+		problems = append(problems, c.Problem("TOPIC", "names of up to %d bytes, and a topic has %d", n, maxTopic))
+	}
+	return problems
+}
+
+// maxTopic leaves room for the suffix of the topic of markers, and what is longer would be cut, and be one name for two.
+const maxTopic = 240
+
+// LongestTopic returns the length of the longest name of a topic: accounts have up to 24 characters, containers 63.
+func LongestTopic(c *config.Config) int {
+	name := envelope.KafkaName(strings.NewReplacer("{account}", "", "{container}", "").Replace(c.Topic))
+	return len(name) + 24*strings.Count(c.Topic, "{account}") + 63*strings.Count(c.Topic, "{container}")
+}
+
+// Record returns the form of records, without their topic and what is made at run time. It reports every
+// setting that does not parse; Validate reports those that do not fit together.
+func Record(c *config.Config) (o envelope.Options, problems []error) {
+	parse := func(name, text string, to encoding.TextUnmarshaler) {
+		if text == "" {
+			return // the envelope's default
+		}
+		if err := to.UnmarshalText([]byte(text)); err != nil {
+			problems = append(problems, c.Problem(name, "%w", err))
+		}
+	}
+	var f envelope.Format
+	var e envelope.Envelope
+	parse("FORMAT", c.Format, &f)
+	parse("ENVELOPE", c.Envelope, &e)
+	o = envelope.Defaults(f, e)
+	parse("EVENTS", c.Events, &o.Events)
+	parse("KEY_FORMAT", c.KeyFormat, &o.KeyFormat)
+	parse("BEFORE", c.Before, &o.Before)
+	parse("DELETES", c.Deletes, &o.Deletes)
+	parse("AVRO_TIMESTAMPS", c.AvroTimestamps, &o.AvroTimestamps)
+	parse("RESOLVED_TO", c.ResolvedTo, &o.Markers)
+	parse("HEADERS", c.Headers, &o.Headers)
+	if c.EnrichedProperties == "none" {
+		o.Properties = 0
+	} else {
+		parse("ENRICHED_PROPERTIES", c.EnrichedProperties, &o.Properties)
+	}
+	if e == envelope.Enriched {
+		o.Updated = o.Properties&envelope.Source != 0
+	}
+	if len(c.Options) > 0 {
+		for word, field := range optionFields(&o) {
+			*field = slices.Contains(c.Options, word)
+		}
+	}
+	o.Exclude = c.ExcludeColumns
+	for _, h := range c.ExtraHeaders {
+		name, value, ok := strings.Cut(h, "=")
+		if !ok {
+			problems = append(problems, c.Problem("EXTRA_HEADERS", "want name=value, comma separated"))
+			break
+		}
+		o.ExtraHeaders = append(o.ExtraHeaders, envelope.Header{Key: name, Value: []byte(value)})
+	}
+	return o, problems
+}
+
+// optionFields maps the words of OPTIONS to what they turn on.
+func optionFields(o *envelope.Options) map[string]*bool {
+	return map[string]*bool{"updated": &o.Updated, "key_in_value": &o.KeyInValue, "topic_in_value": &o.TopicInValue,
+		"mvcc_timestamp": &o.MVCCTimestamp, "diff": &o.Diff}
+}

@@ -1,0 +1,200 @@
+package setup
+
+import (
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
+	"blobfeed/source/azure"
+)
+
+// What is not set is as the envelope has it, and fits.
+func TestOutputDefaults(t *testing.T) {
+	base := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_REGISTRY_URL": "http://r:1"}
+	for _, f := range []string{"json", "avro"} {
+		for _, e := range []string{"wrapped", "bare", "row", "deprecated_row", "key_only", "enriched"} {
+			if f == "avro" && strings.HasSuffix(e, "row") {
+				continue
+			}
+			setVariables(t, base)
+			t.Setenv("BRIDGE_FORMAT", f)
+			t.Setenv("BRIDGE_ENVELOPE", e)
+			c, err := Examined(config.Load(true))
+			if err != nil {
+				t.Fatalf("%s, %s: %v", f, e, err)
+			}
+			o, _ := Record(c)
+			if want := (map[string]envelope.Markers{"enriched": envelope.MarkersTopic})[e]; o.Markers != want {
+				t.Errorf("%s, %s: markers %s", f, e, o.Markers)
+			}
+			if want := (map[string]envelope.KeyFormat{"avro": envelope.KeyAvro})[f]; o.KeyFormat != want {
+				t.Errorf("%s, %s: keys %s", f, e, o.KeyFormat)
+			}
+			if o.Updated != (e == "wrapped" || e == "enriched" || f == "json" && e != "key_only") {
+				t.Errorf("%s, %s: updated %t", f, e, o.Updated)
+			}
+		}
+	}
+}
+
+// Every setting of the output reaches the encoder's options.
+func TestOutputSettings(t *testing.T) {
+	setVariables(t, map[string]string{
+		"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_REGISTRY_URL": "http://r:1, https://s:2/path", "BRIDGE_FORMAT": "avro", "BRIDGE_ENVELOPE": "enriched",
+		"BRIDGE_KEY_FORMAT": "string", "BRIDGE_OPTIONS": "diff,topic_in_value, mvcc_timestamp", "BRIDGE_ENRICHED_PROPERTIES": "source", "BRIDGE_BEFORE": "full", "BRIDGE_DELETES": "both", "BRIDGE_AVRO_TIMESTAMPS": "millis",
+		"BRIDGE_RESOLVED_TO": "off", "BRIDGE_HEADERS": "none", "BRIDGE_EXTRA_HEADERS": "a=b=c,d=", "BRIDGE_TOPIC": "p-x.{container}",
+	})
+	c, err := Examined(config.Load(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, _ := Record(c)
+	if o.Format != envelope.Avro || o.Envelope != envelope.Enriched || o.KeyFormat != envelope.KeyString || o.Updated || !o.Diff || o.KeyInValue || !o.TopicInValue ||
+		!o.MVCCTimestamp || o.Properties != envelope.Source || o.Before != envelope.BeforeFull || o.Deletes != envelope.DeletesBoth || o.AvroTimestamps != envelope.Millis ||
+		o.Markers != envelope.MarkersOff || o.Headers != envelope.HeadersNone || len(o.ExtraHeaders) != 2 || string(o.ExtraHeaders[0].Value) != "b=c" || o.ExtraHeaders[1].Key != "d" {
+		t.Errorf("%+v", o)
+	}
+	topics, err := envelope.NewTopics(c.Topic, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if name, err := topics.Name("", "$web"); name != "p-x._u0024_web" || err != nil {
+		t.Errorf("topic %s, %v", name, err)
+	}
+	if len(c.RegistryURL) != 2 || c.RegistryURL[1] != "https://s:2/path" {
+		t.Errorf("registry %q", c.RegistryURL)
+	}
+}
+
+// What does not fit is told in CockroachDB's words, what can't be read by the setting's name, all at once.
+func TestOutputProblems(t *testing.T) {
+	for _, c := range []struct {
+		env  map[string]string
+		says []string
+	}{
+		{map[string]string{"FORMAT": "avro"}, []string{"BRIDGE_REGISTRY_URL: required"}},
+		{map[string]string{"FORMAT": "avro", "ENVELOPE": "row", "REGISTRY_URL": "r:8081"}, []string{"envelope=row is not supported with format=avro", "BRIDGE_REGISTRY_URL: want http://"}},
+		{map[string]string{"ENVELOPE": "key_only", "OPTIONS": "updated,diff"},
+			[]string{"updated is only usable with envelope=wrapped or envelope=enriched", "diff is only usable with"}},
+		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "BEFORE": "x", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
+			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
+		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with", "BRIDGE_HTTP_HOSTS: want host names"}},
+		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{"BRIDGE_TOPIC_LIMIT: want 1 to 10000"}},
+		{map[string]string{"TOPIC": "blobfeed.dlq"}, []string{"of the bridge's own"}},
+		{map[string]string{"NAME": "photos", "TOPIC": "photos.{container}"}, []string{"BRIDGE_TOPIC: records could go to photos.offsets", "records could go to photos.dlq"}},
+		{map[string]string{"TOPIC": strings.Repeat("x", 200) + "{container}"}, []string{"BRIDGE_TOPIC: names of up to 2"}},
+		{map[string]string{"REGISTRY_USERNAME": "me", "REGISTRY_TOKEN": "hunter2", "REGISTRY_CERT_FILE": "c"}, []string{"REGISTRY_PASSWORD", "BRIDGE_REGISTRY_TOKEN", "REGISTRY_KEY_FILE"}},
+	} {
+		env := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1"}
+		for name, value := range c.env {
+			env["BRIDGE_"+name] = value
+		}
+		t.Run("", func(t *testing.T) {
+			setVariables(t, env)
+			_, err := Examined(config.Load(true))
+			if err == nil {
+				t.Fatalf("%v is accepted", c.env)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(err.Error(), text) {
+					t.Errorf("%v: %v, want %s", c.env, err, text)
+				}
+			}
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("a secret is shown: %v", err)
+			}
+		})
+	}
+}
+
+// setVariables makes the environment of a test.
+func setVariables(t *testing.T, env map[string]string) {
+	t.Helper()
+	for _, e := range os.Environ() {
+		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, config.Prefix) {
+			t.Setenv(name, "") // restores it afterwards
+			if err := os.Unsetenv(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for k, v := range env {
+		t.Setenv(k, v)
+	}
+}
+
+// What a bridge stored under the settings of former versions, a prefix of the topic among them, fits the new ones.
+func TestStoredSettingsStayGood(t *testing.T) {
+	setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "file://" + t.TempDir(),
+		"BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_TOPIC": "p-{container}", "BRIDGE_OPTIONS": "none"})
+	c, err := Examined(config.Load(true))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := Options(c, Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := map[string]string{ // by TOPIC_PREFIX=p- TOPIC={container} UPDATED=false KEY_IN_VALUE=false
+		"BRIDGE_TOPIC": "p-{container}", "BRIDGE_EVENTS": "state", "BRIDGE_FORMAT": "json", "BRIDGE_ENVELOPE": "wrapped",
+		"BRIDGE_KEY_FORMAT": "json_array", "BRIDGE_PARTITIONER": "murmur2", "BRIDGE_RESOLVED_TO": "inline",
+		"BRIDGE_START": "earliest", "BRIDGE_END_TIME": "", "BRIDGE_AVRO_TIMESTAMPS": "micros",
+		"BRIDGE_DELIVERY": "exactly_once",
+	}
+	if !maps.Equal(o.Frozen, stored) {
+		t.Errorf("frozen: %v, want %v", o.Frozen, stored)
+	}
+	if err := o.Compatible(o.FeedID, stored); err != nil {
+		t.Error(err)
+	}
+	stored["BRIDGE_TOPIC"] = "{container}"
+	if o.Compatible(o.FeedID, stored) == nil {
+		t.Error("another topic is accepted")
+	}
+}
+
+// The values that package config takes are those that their users know.
+func TestValuesOfSettings(t *testing.T) {
+	for name, known := range map[string][]string{"SOURCE_AUTH": azure.Auths, "KAFKA_SASL_MECHANISM": kafka.Mechanisms} {
+		if have := config.OneOf(name); !slices.Equal(have, known) {
+			t.Errorf("%s takes %q, and %q are known", name, have, known)
+		}
+	}
+	var o envelope.Options
+	words := append(slices.Sorted(maps.Keys(optionFields(&o))), "none")
+	if have := slices.Sorted(slices.Values(config.OneOf("OPTIONS"))); !slices.Equal(have, slices.Sorted(slices.Values(words))) {
+		t.Errorf("OPTIONS takes %q, and %q are known", have, words)
+	}
+}
+
+// A list of options turns off what it does not have.
+func TestOptions(t *testing.T) {
+	for text, want := range map[string]envelope.Options{
+		"":                        {Updated: true, KeyInValue: true},
+		"none":                    {},
+		"diff":                    {Diff: true},
+		"updated, key_in_value":   {Updated: true, KeyInValue: true},
+		"mvcc_timestamp,updated":  {Updated: true, MVCCTimestamp: true},
+		"topic_in_value,updated,": {Updated: true, TopicInValue: true},
+	} {
+		setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_KAFKA_BROKERS": "a:1",
+			"BRIDGE_OPTIONS": text})
+		c, err := Examined(config.Load(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o, _ := Record(c)
+		have := envelope.Options{Updated: o.Updated, Diff: o.Diff, KeyInValue: o.KeyInValue,
+			TopicInValue: o.TopicInValue, MVCCTimestamp: o.MVCCTimestamp}
+		if !reflect.DeepEqual(have, want) {
+			t.Errorf("%q: %+v, want %+v", text, have, want)
+		}
+	}
+}

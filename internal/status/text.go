@@ -1,0 +1,112 @@
+package status
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"blobfeed/internal/plain"
+)
+
+// Text returns the report for people.
+func (s *Status) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s\n", s.Name, s.Now.Format(time.RFC3339))
+	if !s.Started {
+		b.WriteString("has no progress: its next start is a first start\n")
+	} else {
+		p := s.Position
+		fmt.Fprintf(&b, "feed      %s\n", s.Feed)
+		fmt.Fprintf(&b, "segment   %s, complete up to %s", cmp.Or(p.Current, "-"), cmp.Or(p.Completed, "-"))
+		if p.Ended {
+			b.WriteString(", ended at BRIDGE_END_TIME")
+		}
+		if p.Gaps > 0 {
+			fmt.Fprintf(&b, ", history lost %d times", p.Gaps)
+		}
+		if p.Seek != nil {
+			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
+		}
+		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
+			moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
+		n := s.Totals
+		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n",
+			n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
+		for _, t := range s.Topics {
+			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
+		}
+	}
+	fmt.Fprintf(&b, "group     %s, %d members\n", cmp.Or(s.Group.State, "-"), len(s.Group.Members))
+	for _, m := range s.Group.Members {
+		fmt.Fprintf(&b, "  %s at %s, leases %s\n", plain.Line(m.Instance), plain.Line(cmp.Or(m.Host, "-")),
+			strings.Trim(fmt.Sprint(m.Leases), "[]"))
+	}
+	b.WriteString(leaseTable(s))
+	for _, e := range s.Errors { // they may be over: the commits since then show it
+		since := ""
+		if at := s.Leases[e.Lease].Committed; at != nil {
+			since = fmt.Sprintf(", %s before its last commit", plain.Span(max(0, at.Sub(e.Time))))
+		}
+		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
+			plain.Line(e.Error))
+	}
+	return b.String()
+}
+
+// ahead describes what is listed and not read.
+func ahead(bytes *int64) string {
+	if bytes == nil {
+		return "unknown: no lease has committed in a current segment"
+	}
+	return fmt.Sprintf("%d bytes listed in the segment and not read, at the last commits", *bytes)
+}
+
+// WithFrontier is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
+const WithFrontier = "with the frontier"
+
+func leaseTable(s *Status) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "lease\tstate\towner\tsegment\tshards\tevents\tahead\tcommitted")
+	unused := 0
+	for _, l := range s.Leases {
+		if l.Segment == "" && l.Owner == "" {
+			unused++
+			continue
+		}
+		segment := cmp.Or(l.Segment, "-")
+		switch {
+		case l.Frontier:
+			segment = WithFrontier
+		case l.Done:
+			segment += " done"
+		}
+		var shards []string
+		for _, shard := range slices.Sorted(maps.Keys(l.Shards)) {
+			shards = append(shards, shard+":"+l.Shards[shard])
+		}
+		committed := "-"
+		if l.Committed != nil {
+			committed = l.Committed.Format(time.RFC3339)
+		}
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%d\t%d\t%s\n", l.Lease, l.State, plain.Line(cmp.Or(l.Owner, "-")), segment,
+			cmp.Or(strings.Join(shards, " "), "-"), l.Events, l.Ahead, committed)
+	}
+	_ = w.Flush() // into memory
+	if unused > 0 {
+		fmt.Fprintf(&b, "%d more leases have had no work\n", unused)
+	}
+	return b.String()
+}
+
+// moment describes a time and its age.
+func moment(t *time.Time, ago *float64) string {
+	if t == nil || ago == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), plain.Span(time.Duration(*ago*float64(time.Second))))
+}

@@ -1,0 +1,166 @@
+package offsets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/mutation"
+)
+
+// Commit ends the open transaction with the documents that cover its records; either may be nil.
+// When it returns nil, records and documents are committed together (I1, I2) and the view has read the documents. That
+// brokers have acknowledged a commit is not enough: see torn.go. It costs little, since brokers take no record of the
+// next transaction before they have ended this one.
+func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
+	var docs []*kgo.Record
+	if c != nil {
+		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		r, err := l.document(keyCursor, c)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, r)
+	}
+	if f != nil {
+		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		r, err := l.document(keyFrontier, f)
+		if err != nil {
+			return err
+		}
+		docs = append(docs, r)
+	}
+	step := l.step(c, f)
+	if err := l.end(ctx, step, docs...); err != nil {
+		return fmt.Errorf("committing: %w", classify(err))
+	}
+	err := l.readBack(ctx, docs)
+	mutation.Crash(step, "read")
+	return err
+}
+
+// readBack returns when the view has read documents of a commit. It gives up after TxnTimeout, so that another
+// acquisition, whose owner record ends what the brokers left open, can find out.
+func (l *Lease) readBack(ctx context.Context, docs []*kgo.Record) error {
+	if len(docs) == 0 {
+		return nil
+	}
+	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
+	defer cancel()
+	end := docs[len(docs)-1].Offset + 1
+	s, err := l.view.pass(within, l.cfg, l.Partition, end)
+	switch {
+	case err != nil && ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("reading a commit back from offset %d in partition %d of %s: %w", end-1, l.Partition,
+			l.cfg.Topic, err)
+	case err != nil:
+		return err
+	case s.Term(l.Partition) != l.term && l.cfg.Transactional: // another owner's record may stand where their end should
+		return ErrFenced
+	}
+	return nil
+}
+
+// step names a transaction by its documents, for package mutation.
+func (l *Lease) step(c *Cursor, f *Frontier) string {
+	switch {
+	case f != nil && f.Moving:
+		return "intent"
+	case f != nil && l.view.moving():
+		return "move"
+	case f != nil && c != nil:
+		return "bundle"
+	case f != nil:
+		return "frontier"
+	case c != nil && c.Gap:
+		return "gap"
+	}
+	return "cursor"
+}
+
+// Term names this acquisition, as State.Term does. With another one in the state the lease belongs to somebody else.
+func (l *Lease) Term() int64 { return l.term }
+
+// stored is the term in documents: only without transactions does anybody judge by it.
+func (l *Lease) stored() int64 {
+	if l.cfg.Transactional {
+		return 0
+	}
+	return l.term
+}
+
+func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
+	b, err := json.Marshal(doc)
+	if err != nil {
+		return nil, fmt.Errorf("encoding the %s: %w", key, err)
+	}
+	return &kgo.Record{Topic: l.cfg.Topic, Partition: l.Partition, Key: []byte(key), Value: b}, nil
+}
+
+// end adds docs and commits. Without transactions the records before them must be safe first (I1): a cursor in the log
+// whose records are not there would lose them.
+func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error {
+	mutation.Crash(step, "records")
+	if !l.cfg.Transactional {
+		if err := l.Flush(ctx); err != nil {
+			return err
+		}
+		l.flushed = time.Now()
+	}
+	for _, r := range docs {
+		if err := l.Produce(ctx, r); err != nil {
+			return err
+		}
+	}
+	if err := l.Flush(ctx); err != nil {
+		return err
+	}
+	l.open = false
+	mutation.Crash(step, "flushed")
+	if !l.cfg.Transactional {
+		return nil
+	}
+	l.flushed = time.Now()
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	err := l.cl.EndTransaction(ctx, kgo.TryCommit)
+	mutation.Crash(step, "ended")
+	return err
+}
+
+// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees
+// whether there is anything to end, and which partitions the next transaction must name to the coordinator. Up
+// to 1.22.2 kgo enters the partitions of a topic that it writes to for the first time after it has handed on
+// the first records:
+//
+//	metadata loop    hands the records on and loses its processor
+//	drain loop       writes them; Flush returns
+//	EndTransaction   knows no partition, so does nothing, and returns nil
+//	metadata loop    enters the partitions
+//
+// The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The
+// metadata loop holds one lock over both of its steps, and AbortBufferedRecords, for which Flush has left
+// nothing to abort, takes that lock.
+func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
+
+// Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
+func (l *Lease) Flushed() time.Time { return l.flushed }
+
+// Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
+// here: committing the cursor without it would lose the event (I1).
+func (l *Lease) Flush(ctx context.Context) error {
+	if err := l.Check(); err != nil {
+		return err
+	}
+	if err := l.cl.Flush(ctx); err != nil {
+		return err
+	}
+	if l.round != nil {
+		l.round.reset()
+	}
+	return l.Err()
+}

@@ -1,0 +1,275 @@
+//go:build !race
+
+package protocol
+
+import "testing"
+
+// A third model, of one lease and brokers that may leave out the ends of a transaction (see offsets/torn.go). The other
+// two take the end of a transaction for one step.
+
+// Partitions: of the state topic, and two of the topic of records.
+const (
+	stateP = iota
+	dataA
+	dataB
+	tornParts
+)
+
+// Events, by the partitions that their transaction writes to.
+var tornEvents = [3]uint8{1<<dataA | 1<<dataB, 1 << dataA, 1 << dataB}
+
+// Phases of the worker.
+const (
+	tornDown       = iota
+	tornFenced     // it has a new epoch, and writes its owner record
+	tornReading    // it waits until the view has read the owner record
+	tornDiscarding // it aborts what is open
+	tornDelivering
+	tornCommitting // EndTxn is acknowledged
+)
+
+// What the coordinator does.
+const (
+	tornIdle = iota
+	tornOngoing
+	tornEnding // it writes ends
+)
+
+type torn struct {
+	phase   uint8
+	pos     uint8 // the worker's: the next event
+	written uint8 // partitions that the open transaction has records in
+	owner   bool  // the owner record is written
+
+	coordinator uint8
+	commits     bool
+	unmarked    uint8 // partitions that the end is not written to
+
+	cursor  uint8 // as views judge it: the next event
+	last    uint8 // 1 + the cursor in an open transaction; 0: none
+	before  uint8 // the same, of an earlier epoch
+	undone  bool  // documents were taken back
+	open    [tornParts][3]uint8
+	visible [tornParts][3]uint8
+
+	crashes, cuts uint8
+}
+
+type tornRules struct {
+	readBack   bool // a commit counts when the view has read it
+	sideBySide bool // documents without an end before the next epoch do not count
+	discard    bool // what is open is aborted before it is written again
+	cuts       uint8
+	partly     bool // brokers may write some of the ends, and leave out the others
+	aborts     bool // brokers may leave out the ends of an aborted transaction
+}
+
+const (
+	tornLost  = "I1, I2: an event is lost"
+	tornTwice = "I1, I2: an event is visible twice"
+)
+
+func (r tornRules) start() torn { return torn{crashes: 2, cuts: r.cuts} }
+
+func (r tornRules) broken(s *torn) string {
+	for e, parts := range tornEvents {
+		for p := range uint8(tornParts) {
+			if parts&(1<<p) == 0 {
+				continue
+			}
+			switch n := s.visible[p][e]; {
+			case n == 0 && s.open[p][e] == 0 && int(s.cursor) > e:
+				return tornLost
+			case n > 1:
+				return tornTwice
+			}
+		}
+	}
+	return ""
+}
+
+func (r tornRules) settled(s *torn) bool {
+	return int(s.cursor) == len(tornEvents) && s.coordinator == tornIdle && s.open == [tornParts][3]uint8{} &&
+		s.phase != tornDown
+}
+
+func (r tornRules) stuck(*torn) string { return deadEnd }
+
+func (r tornRules) steps(s *torn, to []step[torn]) []step[torn] {
+	add := func(progress bool, l label, do func(*torn)) {
+		next := *s
+		do(&next)
+		to = append(to, step[torn]{next, l, progress})
+	}
+	r.broker(s, add)
+	if s.crashes > 0 && s.phase != tornDown {
+		add(false, say("the worker crashes"), func(s *torn) { s.crash(); s.crashes-- })
+	}
+	if s.coordinator == tornEnding && s.phase != tornCommitting && s.phase != tornReading {
+		return to // brokers take no record until the transaction before is complete
+	}
+	r.worker(s, add)
+	return to
+}
+
+type addTorn func(progress bool, l label, do func(*torn))
+
+func (r tornRules) broker(s *torn, add addTorn) {
+	if s.coordinator != tornEnding {
+		return
+	}
+	for p := range uint8(tornParts) {
+		if s.unmarked&(1<<p) != 0 {
+			add(true, say("the broker writes the end to partition %d", p), func(s *torn) { s.mark(p, r) })
+		}
+	}
+	if s.cuts > 0 && (r.partly || s.unmarked == s.written) && (r.aborts || s.commits) {
+		add(false, say("the broker restarts and leaves out the other ends"), func(s *torn) {
+			s.unmarked = 0
+			s.cuts--
+			s.complete()
+		})
+	}
+}
+
+// mark writes the end of the transaction to a partition: it decides all that is open there.
+func (s *torn) mark(p uint8, r tornRules) {
+	if p == stateP {
+		s.judge(r)
+	}
+	for e, n := range s.open[p] {
+		if s.commits {
+			s.visible[p][e] += n
+		}
+	}
+	s.open[p] = [3]uint8{}
+	if s.unmarked &^= 1 << p; s.unmarked == 0 {
+		s.complete()
+	}
+}
+
+// judge is what views make of the documents when an end is written behind them.
+func (s *torn) judge(r tornRules) {
+	if s.commits {
+		if !r.sideBySide && s.before > 0 {
+			s.cursor, s.before = s.before-1, 0
+		}
+		s.undone = s.undone || s.before > 0
+		if s.last > 0 {
+			s.cursor, s.undone = s.last-1, false
+		}
+	}
+	s.last, s.before = 0, 0
+}
+
+// complete begins another epoch. Documents that are open still are of the one before.
+func (s *torn) complete() {
+	s.coordinator, s.written = tornIdle, 0
+	s.before, s.last = max(s.before, s.last), 0
+}
+
+func (s *torn) end(commits bool) {
+	s.coordinator, s.commits, s.unmarked = tornEnding, commits, s.written
+	if s.written == 0 {
+		s.complete()
+	}
+}
+
+func (s *torn) write(p uint8) { s.coordinator, s.written = tornOngoing, s.written|1<<p }
+
+func (s *torn) crash() { s.phase, s.pos, s.owner = tornDown, 0, false }
+
+func (r tornRules) worker(s *torn, add addTorn) {
+	switch s.phase {
+	case tornDown:
+		if s.coordinator == tornOngoing {
+			add(true, say("the next owner fences: the open transaction is aborted"), func(s *torn) { s.end(false) })
+			return
+		}
+		add(true, say("the next owner fences"), func(s *torn) { s.phase = tornFenced })
+	case tornFenced:
+		add(
+			true,
+			say("it commits its owner record"),
+			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading },
+		)
+	case tornReading:
+		if s.coordinator == tornIdle && s.last == 0 && s.before == 0 { // else the view waits at the last stable offset
+			add(true, say("it reads its owner record"), func(s *torn) {
+				s.phase, s.pos = tornDelivering, s.cursor
+				if s.undone && r.discard {
+					s.phase = tornDiscarding
+				}
+			})
+		} else {
+			add(true, say("it gives up"), func(s *torn) { s.crash() })
+		}
+	case tornDiscarding:
+		if s.written == 0 {
+			add(true, say("it writes to both partitions and aborts"), func(s *torn) {
+				s.write(dataA)
+				s.write(dataB)
+				s.end(false)
+				s.phase = tornDelivering
+			})
+		}
+	case tornDelivering:
+		r.deliver(s, add)
+	case tornCommitting:
+		switch {
+		case !r.readBack && s.coordinator == tornIdle, s.coordinator == tornIdle && s.last == 0 && s.before == 0:
+			add(true, say("event %d is committed", s.pos), func(s *torn) { s.phase, s.pos = tornDelivering, s.pos+1 })
+		case r.readBack:
+			add(true, say("it gives up"), func(s *torn) { s.crash() })
+		}
+	}
+}
+
+func (r tornRules) deliver(s *torn, add addTorn) {
+	if int(s.pos) == len(tornEvents) {
+		return
+	}
+	missing := tornEvents[s.pos] &^ s.written
+	for p := range uint8(tornParts) {
+		if missing&(1<<p) != 0 {
+			add(
+				true,
+				say("it writes event %d to partition %d", s.pos, p),
+				func(s *torn) { s.write(p); s.open[p][s.pos]++ },
+			)
+		}
+	}
+	if missing == 0 {
+		add(true, say("it commits event %d and the cursor", s.pos), func(s *torn) {
+			s.write(stateP)
+			s.last = s.pos + 2
+			s.end(true)
+			s.phase = tornCommitting
+		})
+	}
+}
+
+var allTornRules = tornRules{readBack: true, sideBySide: true, discard: true, cuts: 2}
+
+// With all rules nothing is lost or doubled when brokers leave out all ends of a commit.
+func TestTornClean(t *testing.T) { check(t, allTornRules, "") }
+
+// TestTornReverts takes a rule away. The last two are no rules, but what brokers must not do beside.
+func TestTornReverts(t *testing.T) {
+	for _, c := range []struct {
+		revert, broken string
+		do             func(*tornRules)
+	}{
+		{"a commit is read back", tornLost, func(r *tornRules) { r.readBack = false }},
+		{"side by side", tornLost, func(r *tornRules) { r.sideBySide = false }},
+		{"discard", tornTwice, func(r *tornRules) { r.discard = false }},
+		{"only some of the ends are left out", tornLost, func(r *tornRules) { r.partly = true }},
+		{"the ends of an abort are left out", tornTwice, func(r *tornRules) { r.aborts = true }},
+	} {
+		t.Run(c.revert, func(t *testing.T) {
+			rules := allTornRules
+			c.do(&rules)
+			check(t, rules, c.broken)
+		})
+	}
+}

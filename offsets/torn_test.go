@@ -1,0 +1,200 @@
+package offsets
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// tornLog makes records of the state topic as a transactional producer and the brokers write them.
+type tornLog struct {
+	t    *testing.T
+	next []int64 // by partition
+	view *View
+}
+
+func (l *tornLog) add(p int32, epoch int16, key string, doc any, control bool) {
+	l.t.Helper()
+	value, err := json.Marshal(doc)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	r := &kgo.Record{
+		Partition: p, Offset: l.next[p], Key: []byte(key), Value: value, ProducerID: int64(p), ProducerEpoch: epoch,
+		Attrs: kgo.NewRecordAttrs(kgo.RecordAttrsOpts{Transactional: true, Control: control}),
+	}
+	l.next[p]++
+	if err := l.view.apply(r); err != nil {
+		l.t.Fatal(err)
+	}
+}
+
+func (l *tornLog) owner(p int32, epoch int16) {
+	l.add(p, epoch, keyOwner, owner{Version: Version, Owner: "a"}, false)
+}
+func (l *tornLog) end(p int32, epoch int16) { l.add(p, epoch, "", nil, true) }
+
+func (l *tornLog) cursor(p int32, epoch int16, c Cursor) {
+	c.Version = Version
+	l.add(p, epoch, keyCursor, c, false)
+}
+
+func (l *tornLog) frontier(epoch int16, f Frontier) {
+	f.Version = Version
+	l.add(0, epoch, keyFrontier, f, false)
+}
+
+// A transaction that the brokers left without an end does not count, though the end of the next owner's transaction
+// makes its documents readable.
+func TestTornTransactionDoesNotCount(t *testing.T) {
+	topics := map[string]int32{"changes": 6}
+	pins := map[string]Pin{"new": {Partitions: 2}}
+	for name, test := range map[string]struct {
+		write func(l *tornLog)
+		read  int64 // of lease 1
+		torn  map[string]int32
+	}{
+		"the end is missing": {func(l *tornLog) {
+			l.cursor(1, 5, Cursor{Counts: Counts{Read: 1}})
+			l.end(1, 6)
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}, Pins: pins})
+			l.owner(1, 8)
+			l.end(1, 9)
+		}, 1, map[string]int32{"changes": 6, "new": 2}},
+		"two owners died before they wrote": {func(l *tornLog) {
+			l.cursor(1, 5, Cursor{Counts: Counts{Read: 1}})
+			l.end(1, 6)
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}})
+			l.owner(1, 8)
+			l.end(1, 9)
+			l.owner(1, 10)
+			l.end(1, 11)
+		}, 1, topics},
+		"its records were delivered again": {func(l *tornLog) {
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}})
+			l.owner(1, 8)
+			l.end(1, 9)
+			l.cursor(1, 9, Cursor{Counts: Counts{Read: 3}})
+			l.end(1, 10)
+		}, 3, nil},
+		"the end is there": {func(l *tornLog) {
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}})
+			l.end(1, 7)
+			l.owner(1, 8)
+			l.end(1, 9)
+		}, 2, nil},
+		"compaction or a broker removed the end": {func(l *tornLog) {
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}})
+			l.next[1]++
+			l.owner(1, 8)
+			l.end(1, 9)
+		}, 2, nil},
+		"two documents of one transaction": {func(l *tornLog) {
+			l.owner(1, 6)
+			l.cursor(1, 6, Cursor{Counts: Counts{Read: 2}})
+			l.end(1, 7)
+		}, 2, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
+			l.frontier(0, Frontier{Topics: topics})
+			l.end(0, 1)
+			test.write(l)
+			s, _, _ := l.view.Get()
+			if got := s.Cursor(1).Counts.Read; got != test.read {
+				t.Errorf("the cursor of transaction %d counts, want %d", got, test.read)
+			}
+			if got, ok := s.Torn(1); ok != (test.torn != nil) || !maps.Equal(got, test.torn) {
+				t.Errorf("Torn = %v, %t, want %v", got, ok, test.torn)
+			}
+		})
+	}
+}
+
+// With the frontier of a move, its epoch is taken back, so the cursors of the other leases have their position again.
+func TestTornMoveDoesNotCount(t *testing.T) {
+	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
+	seg := segment(t, "2026/01/01/0300")
+	l.frontier(1, Frontier{Current: seg})
+	l.end(0, 2)
+	l.cursor(1, 1, Cursor{Segment: seg})
+	l.end(1, 2)
+	l.cursor(0, 2, Cursor{Segment: seg})
+	l.frontier(2, Frontier{Epoch: 1, Moving: true})
+	if s, _, _ := l.view.Get(); s.Cursor(1).Segment == seg {
+		t.Fatal("the move voids nothing")
+	}
+	l.owner(0, 4)
+	l.end(0, 5)
+	s, _, _ := l.view.Get()
+	if s.Epoch != 0 || s.Moving || s.Frontier.Current != seg || s.Cursor(1).Segment != seg || s.Cursors[0] != nil {
+		t.Errorf("epoch %d, moving %t, frontier %+v, cursors %+v", s.Epoch, s.Moving, s.Frontier, s.Cursors)
+	}
+}
+
+// A commit that the brokers acknowledge and do not complete is not believed.
+func TestCommitIsReadBack(t *testing.T) {
+	c, err := kfake.NewCluster(kfake.NumBrokers(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	cfg, ctx := configOf(t, c)
+	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
+	c.ControlKey(int16(kmsg.EndTxn), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		req := kreq.(*kmsg.EndTxnRequest)
+		resp := req.ResponseKind().(*kmsg.EndTxnResponse)
+		resp.ProducerID, resp.ProducerEpoch = req.ProducerID, req.ProducerEpoch+1
+		return resp, nil, true
+	})
+	l.cfg.TxnTimeout = 100 * time.Millisecond
+	if err := l.Commit(ctx, &Cursor{}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Commit = %v", err)
+	}
+}
+
+// Discard leaves nothing to read, and the lease can go on.
+func TestDiscard(t *testing.T) {
+	cfg, ctx := cluster(t)
+	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
+	if err := l.Discard(ctx, map[string]int32{dataTopic: 2}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Value: []byte("kept")}); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Commit(ctx, &Cursor{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	for isolation, want := range map[kgo.IsolationLevel]int{kgo.ReadCommitted(): 1, kgo.ReadUncommitted(): 3} {
+		cl, err := kgo.NewClient(
+			append(cfg.Client, kgo.ConsumeTopics(dataTopic), kgo.FetchIsolationLevel(isolation))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got int
+		for last := ""; last != "kept" || got < want; {
+			fs := cl.PollFetches(ctx)
+			if err := fs.Err(); err != nil {
+				t.Fatal(err)
+			}
+			fs.EachRecord(func(r *kgo.Record) {
+				got++
+				if r.Value != nil {
+					last = "kept"
+				}
+			})
+		}
+		cl.Close()
+		if got != want {
+			t.Errorf("%d records, want %d", got, want)
+		}
+	}
+}

@@ -1,0 +1,217 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+)
+
+// brokerPatience bounds an answer of the brokers, and the wait for the next records of a partition.
+const brokerPatience = 30 * time.Second
+
+// brokers are those of Kafka, by the options of a client.
+type brokers []kgo.Opt
+
+func (b brokers) open(ctx context.Context, name string) (*topic, error) {
+	return openTopic(ctx, b, name)
+}
+
+// state reads with the code that writes the state, and so knows the versions before this one.
+func (b brokers) state(ctx context.Context, topic string) (s *offsets.State, err error) {
+	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		s, err = (&status.Reader{Topic: topic, Admin: admin, Client: b}).State(ctx)
+		return err
+	})
+	var never *status.NeverRanError
+	if errors.As(err, &never) {
+		return nil, nil
+	}
+	return s, err
+}
+
+func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		claims, hidden, err = offsets.Claims(ctx, admin, own, b...)
+		return err
+	})
+	return claims, hidden, err
+}
+
+// ask calls f with a client and a deadline.
+func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) error) error {
+	cl, err := kgo.NewClient(b...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
+	defer cancel()
+	if err := f(asking, kadm.NewClient(cl)); err != nil {
+		return because(asking, err)
+	}
+	return nil
+}
+
+// kafkaTopic is a topic of real brokers.
+type kafkaTopic struct {
+	name    string
+	options []kgo.Opt
+	admin   *kadm.Client
+}
+
+// openTopic looks up the start and the end of the topic. The end is after everything that is committed by now. A
+// transaction that is visible on one partition may not be visible on the next, so openTopic waits until no transaction
+// is open below the current end.
+func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
+	cl, err := kgo.NewClient(options...)
+	if err != nil {
+		return nil, err
+	}
+	k := &kafkaTopic{name: name, options: options, admin: kadm.NewClient(cl)}
+	t := &topic{name: name, records: k, markers: map[int32]envelope.Timestamp{}}
+	if err := k.open(ctx, t); err != nil {
+		k.close()
+		return nil, fmt.Errorf("opening topic %s: %w", name, err)
+	}
+	return t, nil
+}
+
+func (k *kafkaTopic) close() { k.admin.Close() }
+
+func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
+	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
+	defer cancel()
+	listed, err := k.admin.ListTopics(asking, k.name)
+	if err == nil && errors.Is(listed[k.name].Err, kerr.UnknownTopicOrPartition) {
+		return errNoTopic
+	}
+	if err != nil {
+		return because(asking, err)
+	}
+	high, err := k.ends(asking)
+	if err != nil {
+		return err
+	}
+	if t.from, err = k.ask(asking, k.admin.ListStartOffsets); err != nil {
+		return err
+	}
+	settings, err := topics.Read(asking, k.admin, k.name)
+	if err != nil {
+		return because(asking, err)
+	}
+	t.compacted = settings[k.name].Compacted()
+	return settled(ctx, func(ctx context.Context) (string, error) {
+		t.to, err = k.committed(ctx)
+		for p, end := range high {
+			if err == nil && t.to[p] < end {
+				return fmt.Sprintf("an open transaction keeps partition %d at offset %d of %d", p, t.to[p], end), nil
+			}
+		}
+		return "", err
+	})
+}
+
+// because returns the cause of a deadline instead of err.
+func because(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+func (k *kafkaTopic) ends(ctx context.Context) (map[int32]int64, error) {
+	return k.ask(ctx, k.admin.ListEndOffsets)
+}
+
+func (k *kafkaTopic) committed(ctx context.Context) (map[int32]int64, error) {
+	return k.ask(ctx, k.admin.ListCommittedOffsets)
+}
+
+func (k *kafkaTopic) ask(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
+) (map[int32]int64, error) {
+	listed, err := list(ctx, k.name)
+	if err == nil {
+		err = listed.Error()
+	}
+	if err != nil {
+		return nil, because(ctx, fmt.Errorf("listing offsets: %w", err))
+	}
+	at := map[int32]int64{}
+	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
+	return at, nil
+}
+
+func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
+	next, begin := map[int32]int64{}, map[int32]kgo.Offset{}
+	for p, end := range to {
+		if from[p] < end {
+			next[p], begin[p] = from[p], kgo.NewOffset().At(from[p])
+		}
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	cl, err := kgo.NewClient(append(slices.Clone(k.options),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.name: begin}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(),                    // the last record of a partition mostly is one
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // records that retention deletes meanwhile are an error, not a gap
+		kgo.FetchMaxWait(500*time.Millisecond))...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for len(next) > 0 {
+		polling, cancel := context.WithTimeout(ctx, brokerPatience)
+		fs := cl.PollFetches(polling)
+		cancel()
+		if ctx.Err() != nil {
+			return fmt.Errorf("reading topic %s: %w", k.name, ctx.Err())
+		}
+		var failed error
+		fs.EachError(func(_ string, p int32, err error) {
+			failed = fmt.Errorf("reading topic %s, partition %d: %w", k.name, p, err)
+		})
+		if errors.Is(failed, kerr.TopicAuthorizationFailed) {
+			return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", failed)
+		}
+		if errors.Is(failed, context.DeadlineExceeded) {
+			for p, at := range next {
+				failed = fmt.Errorf("reading topic %s: no records for %s: partition %d is at offset %d of %d",
+					k.name, brokerPatience, p, at, to[p])
+			}
+		}
+		if failed != nil {
+			return failed
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			p := r.Partition
+			if _, reading := next[p]; !reading {
+				return
+			}
+			next[p] = r.Offset + 1
+			more := r.Offset < to[p]
+			if more && !r.Attrs.IsControl() {
+				more = show(r)
+			}
+			if !more || next[p] >= to[p] {
+				delete(next, p)
+				cl.PauseFetchPartitions(map[string][]int32{k.name: {p}})
+			}
+		})
+	}
+	return nil
+}

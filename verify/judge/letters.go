@@ -1,0 +1,158 @@
+package judge
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"strconv"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+
+	"blobfeed/internal/topicname"
+	"blobfeed/source"
+	"blobfeed/verify"
+)
+
+// letters are the dead letters of the bridge. Events and bytes of the feed that they hold need not be in the topic.
+type letters struct {
+	topic string              // "": it does not exist
+	at    map[string][]letter // by position; several if it was cut into parts more than once
+	all   int64
+
+	events, places, bytes int64 // of the feed that are in letters; places and bytes are damaged
+}
+
+// letter is put together from its parts, one record each.
+type letter struct {
+	content string
+	parts   []part
+}
+
+// part is the content of a record. Of the bytes of a chunk, only the sum is kept.
+type part struct {
+	offset int64
+	size   int64
+	sum    uint64
+	event  []byte
+}
+
+// maxParts is more than any chunk needs. The number comes from a header that anybody can write.
+const maxParts = 1 << 20
+
+var partSeed = maphash.MakeSeed()
+
+// letters reads the dead-letter topic. Without BRIDGE_ON_ERROR=dead_letter, permission to read it may be missing.
+func (v *verification) letters(ctx context.Context) (*letters, error) {
+	l := &letters{at: map[string][]letter{}}
+	t, err := v.cluster.open(ctx, topicname.DeadLetters(v.Name))
+	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
+		return l, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	l.topic = t.name
+	return l, t.scan(ctx, func(r verify.Record) bool { l.add(&r); return true })
+}
+
+// add adds a record. After a crash or a seek the topic may have it twice.
+func (l *letters) add(r *verify.Record) {
+	var n, of int
+	offset, err := strconv.ParseInt(string(r.Header("offset")), 10, 64)
+	_, perr := fmt.Sscanf(string(r.Header("part")), "%d/%d", &n, &of)
+	if err != nil || perr != nil || n < 1 || n > of || of > maxParts {
+		return // not written by the bridge
+	}
+	x := l.of(string(r.Key), string(r.Header("content")), of)
+	p := part{offset: offset, size: int64(len(r.Value)), sum: maphash.Bytes(partSeed, r.Value)}
+	if x.content == "event" {
+		p.event = r.Value
+	}
+	x.parts[n-1] = p
+}
+
+func (l *letters) of(position, content string, parts int) *letter {
+	same := l.at[position]
+	for i := range same {
+		if same[i].content == content && len(same[i].parts) == parts {
+			return &same[i]
+		}
+	}
+	l.all++
+	l.at[position] = append(same, letter{content, make([]part, parts)})
+	return &l.at[position][len(same)]
+}
+
+// event reports whether a letter has the event of the feed at a position.
+func (l *letters) event(pos source.Position, ev *source.Event) bool {
+	if len(l.at) == 0 {
+		return false
+	}
+	for _, x := range l.at[pos.String()] {
+		var text []byte
+		for _, p := range x.parts {
+			text = append(text, p.event...)
+		}
+		var kept source.Event
+		if x.content == "event" && json.Unmarshal(text, &kept) == nil && kept.ID == ev.ID {
+			l.events++
+			return true
+		}
+	}
+	return false
+}
+
+// place reports whether a letter has all bytes that a damaged chunk loses at a position.
+func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Position, loss source.Loss) (bool, error) {
+	for _, x := range l.at[pos.String()] {
+		at := loss.From
+		for _, p := range x.parts {
+			if x.content != "chunk" || p.offset != at {
+				break
+			}
+			raw := make([]byte, p.size)
+			n, err := feed.ReadAt(ctx, loss.Blob, raw, at)
+			if err != nil {
+				return false, fmt.Errorf("reading %s at %d: %w", loss.Blob, at, err)
+			}
+			if int64(n) < p.size || maphash.Bytes(partSeed, raw) != p.sum {
+				break
+			}
+			at += p.size
+		}
+		if at == loss.To {
+			l.places++
+			l.bytes += loss.To - loss.From
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// pass continues after damage that is in a letter, and returns other damage as an error.
+func (l *letters) pass(
+	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError,
+) error {
+	if l.topic == "" || d.Kind != source.BadBytes {
+		return d
+	}
+	loss, ok, err := r.Loss(ctx, d)
+	if err != nil {
+		return err
+	}
+	pos.Chunk, pos.Offset = loss.Chunk, loss.From
+	if ok {
+		ok, err = l.place(ctx, feed, pos, loss)
+	}
+	switch {
+	case err != nil:
+		return err
+	case !ok:
+		return fmt.Errorf("%w; topic %s does not have these bytes", d, l.topic)
+	}
+	r.Skip(loss)
+	return nil
+}

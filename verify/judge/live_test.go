@@ -1,0 +1,109 @@
+package judge
+
+import (
+	"cmp"
+	"io"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/change"
+	"blobfeed/internal/config"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/replay"
+	"blobfeed/internal/setup"
+)
+
+const written = "changes" // the topic that the bridge writes
+
+// bySettings returns a verification of a topic with its feed, by the settings in the environment.
+func bySettings(t *testing.T, topic string) *verification {
+	t.Helper()
+	o := Options{Topic: topic, ReadFeed: true}
+	if err := o.Use(loaded(t)); err != nil {
+		t.Fatal(err)
+	}
+	return newVerification(o)
+}
+
+func loaded(t *testing.T) *config.Config {
+	t.Helper()
+	c, err := config.Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// deliver lets a bridge with the settings in the environment deliver what the feed holds.
+func deliver(t *testing.T) {
+	t.Helper()
+	deliverAs(t, "")
+}
+
+// deliverAs does so under another identity of the feed, unless that is "".
+func deliverAs(t *testing.T, id string) {
+	t.Helper()
+	c := loaded(t)
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.FeedID, o.Once = cmp.Or(id, o.FeedID), true
+	work(t, c, o)
+}
+
+func work(t *testing.T, c *config.Config, o bridge.Options) {
+	t.Helper()
+	o.Log, o.Observer = progress.New(c, io.Discard)
+	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// seek moves the bridge.
+func seek(t *testing.T, to string) {
+	t.Helper()
+	target, err := bridge.ParseTarget(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := loaded(t)
+	r, done, err := setup.State(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	plan, err := change.Prepare(t.Context(), r, c, change.Seek(target))
+	if err == nil {
+		err = plan.Apply(t.Context(), false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// again replays an interval into a topic.
+func again(t *testing.T, from, to, topic string) {
+	t.Helper()
+	r := replay.Replay{Live: loaded(t), From: from, To: to, Topic: topic}
+	c, _, err := r.Prepare(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	work(t, c, o)
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}

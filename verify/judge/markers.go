@@ -1,0 +1,138 @@
+package judge
+
+import (
+	"slices"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// segmentSlack is how far outside its segment an event may be.
+const segmentSlack = 15 * time.Minute
+
+// finished is a segment that is finalized, and so has a marker after it.
+type finished struct {
+	segment source.Segment
+	end     time.Time          // less segmentSlack
+	says    envelope.Timestamp // time of the marker, by the segment's own times
+	said    envelope.Timestamp // the same, before a change of BRIDGE_RESOLVED_SLACK
+}
+
+// finish adds a finished segment.
+func (p *feedPass) finish(m source.Manifest) {
+	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
+	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
+	if p.slack != nil {
+		f.said = resolved.After(m, *p.slack, envelope.Timestamp{})
+	}
+	p.over = append(p.over, f)
+	for _, c := range p.of {
+		c.ends = append(c.ends, c.records)
+	}
+}
+
+// expect passes the validator the markers that the feed explains.
+func (c *checks) expect(feed *comparison) {
+	p := feed.pass
+	if c.resolved == nil {
+		return
+	}
+	for _, f := range p.over {
+		if p.v.End == (envelope.Timestamp{}) || f.says.Compare(p.v.End) <= 0 {
+			c.resolved.Expect(f.says.String())
+		}
+		if p.slack != nil {
+			c.resolved.Former(f.said.String())
+		}
+	}
+	if p.v.End != (envelope.Timestamp{}) {
+		c.resolved.Expect(p.v.End.String())
+	}
+}
+
+// due passes the validator the required markers: those of each segment that is delivered, by the state, or without a
+// state by what the topic has.
+func (p *feedPass) due(s *subject, until envelope.Timestamp) {
+	c, v := s.feed, s.checks.resolved
+	// The bridge may have left out segments before its start, or before the target of a seek.
+	from := p.filter.From.Wall
+	if to := p.target.Time(); !to.IsZero() {
+		from = max(from, to.UnixNano())
+	}
+	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
+	all, ends := true, p.v.End != (envelope.Timestamp{})
+	for i, f := range p.over {
+		if all = p.delivered(s, i); !all {
+			break
+		}
+		says := f.says
+		former := p.slack != nil && v.Came(f.said.String())
+		if former {
+			says = f.said
+		}
+		if says.Compare(most) > 0 {
+			most = says
+		}
+		if _, one := p.v.Topics.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
+			continue // the topic did not exist yet
+		}
+		switch {
+		case former, f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && most.Compare(until) > 0:
+			continue
+		case ends && (f.end.UnixNano() > p.v.End.Wall || i+1 == len(p.over) ||
+			p.over[i+1].segment.Time().UnixNano() > p.v.End.Wall+int64(segmentSlack)):
+			continue // its marker has the end of all, if the bridge knew by then that it is the last
+		}
+		last = most
+		if p.v.Transactional { // else only the last of a run of small segments is written
+			v.Due(last.String())
+		}
+	}
+	switch n := len(p.over); {
+	case !ends:
+	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
+		last = p.v.End
+	}
+	if last != (envelope.Timestamp{}) {
+		v.Due(last.String())
+	}
+}
+
+// delivered reports whether a finished segment is delivered and its marker written, as far as that is known.
+func (p *feedPass) delivered(s *subject, i int) bool {
+	c := s.feed
+	switch {
+	case p.state != nil:
+		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
+	case !p.v.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
+		return false
+	}
+	return c.noted >= c.ends[i]
+}
+
+// formerSlack returns the BRIDGE_RESOLVED_SLACK with which the feed explains the markers, if there is one. Several
+// values can differ by whole segments: it returns the shortest.
+func (p *feedPass) formerSlack(markers []string) *time.Duration {
+	var at []time.Time
+	for _, text := range markers {
+		ts, err := envelope.ParseTimestamp(text)
+		if err != nil {
+			return nil
+		}
+		at = append(at, time.Unix(0, ts.Wall))
+	}
+	ends := func(t time.Time) bool {
+		return slices.ContainsFunc(p.over, func(f finished) bool { return f.end.Add(segmentSlack).Equal(t) })
+	}
+	var least *time.Duration
+	for _, f := range p.over {
+		slack := f.end.Add(segmentSlack).Sub(at[0])
+		fits := slack >= 0 && !slices.ContainsFunc(at, func(t time.Time) bool { return !ends(t.Add(slack)) })
+		if fits && (least == nil || slack < *least) {
+			least = &slack
+		}
+	}
+	return least
+}

@@ -1,0 +1,61 @@
+package judge
+
+import (
+	"encoding/json"
+
+	"blobfeed/envelope"
+	"blobfeed/source"
+	"blobfeed/verify"
+)
+
+// sample returns the record of an event of a type, as the options make it.
+func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
+	schemas := map[int]string{}
+	o.Topic, o.Register = "sample", func(s envelope.Subject) (int, error) {
+		schemas[len(schemas)] = s.Schema
+		return len(schemas) - 1, nil
+	}
+	encoder, err := envelope.NewEncoder(o)
+	if err != nil {
+		return r, false
+	}
+	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
+		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
+		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
+	var rec envelope.Record
+	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
+	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
+	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: avro}
+	for _, h := range rec.Headers {
+		r.Headers = append(r.Headers, verify.Header(h))
+	}
+	return r, emit && err == nil
+}
+
+// writesRows reports whether the values under these settings are rows.
+func writesRows(o envelope.Options) bool {
+	r, ok := sample(o, "BlobCreated")
+	var row struct{ Path *string }
+	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
+}
+
+// says reports whether every record under these settings, also of a deletion, identifies its event and has its time.
+func says(o envelope.Options) (event, time bool) {
+	event, time = true, true
+	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
+		r, ok := sample(o, eventType)
+		e, t := r.Says()
+		event, time = event && (e || !ok), time && (t || !ok)
+	}
+	return event, time
+}
+
+// namesAccount reports whether every record under these settings, also of a deletion, names its account.
+func namesAccount(o envelope.Options) bool {
+	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
+		if r, ok := sample(o, eventType); ok && r.Account() == "" {
+			return false
+		}
+	}
+	return true
+}

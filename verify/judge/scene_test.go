@@ -1,0 +1,124 @@
+package judge
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/sr/srfake"
+
+	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/feedsim"
+	"blobfeed/verify"
+)
+
+// scene is what a form has made.
+type scene struct {
+	form
+	*copied
+	topic string
+	base  *verification // by the settings of the form
+}
+
+// spec is of small feeds. They have no changes of properties, of which feedsim says a former content type that no
+// event had.
+var spec = feedsim.Spec{Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 16, Mix: feedsim.Mix{
+	Created: 60, Deleted: 12, Undeleted: 1, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 3, SnapshotDeleted: 1,
+}}
+
+// stage lets the bridge write in a form, and takes what it wrote. The feed and the registry stay for as long as all
+// does.
+func stage(t, all *testing.T, f form) *scene {
+	t.Helper()
+	dir := all.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &liveFeed{feed, dir}
+	if err := feed.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	l.grow(t, 4)
+	cluster := fakebroker.New(t)
+	cl := fakebroker.Client(t, cluster)
+	settings := map[string]string{
+		"TOPIC": written, "EVENTS": "state", "KAFKA_BROKERS": cluster.ListenAddrs()[0], "SOURCE_URL": "file://" + dir,
+		"TOPIC_PARTITIONS": "3", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "20ms",
+		"POLL_INTERVAL": "20ms", "LOG_LEVEL": "error",
+	}
+	for _, s := range strings.Fields(f.settings) {
+		name, value, _ := strings.Cut(s, "=")
+		settings[name] = value
+	}
+	if settings["FORMAT"] == "avro" {
+		registry := srfake.New()
+		all.Cleanup(registry.Close)
+		settings["REGISTRY_URL"] = registry.URL()
+	}
+	for name, value := range settings {
+		t.Setenv("BRIDGE_"+name, value)
+	}
+	deliver(t)
+	if f.then != nil {
+		f.then(t, l)
+	}
+	if settings["END_TIME"] == "" {
+		l.grow(t, 2)
+		deliver(t)
+	}
+	s := &scene{form: f, topic: written}
+	switch {
+	case f.name == "replay":
+		again(t, "2026-01-01T01:30:00Z", "2026-01-01T04:30:00Z", f.topic)
+		s.topic = f.topic
+	case f.topic != "":
+		s.topic = f.topic
+	}
+	s.copied = copyAll(t, cl)
+	s.base = bySettings(t, s.topic)
+	return s
+}
+
+// verify judges the scene as the verb does. Stateless forgets what the bridge says of itself.
+func (s *scene) verify(t *testing.T, c *copied, feed, stateless bool) (rs []*Report, of map[string]string) {
+	t.Helper()
+	v := *s.base
+	v.ReadFeed = feed
+	if stateless {
+		c = &copied{topics: c.topics}
+	}
+	v.cluster = c
+	rs, err := v.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	of = map[string]string{}
+	for _, r := range rs {
+		for _, k := range r.Checks {
+			if k.Status != NotChecked && of[k.Name] != Broken {
+				of[k.Name] = k.Status
+			}
+		}
+	}
+	return rs, of
+}
+
+// victim returns the part of a copy that faults are put into.
+func (s *scene) victim(c *copied) *victim {
+	v := &victim{topic: s.topic, data: c.topics[s.topic], marks: c.topics[s.topic]}
+	if aside := c.topics[s.topic+".resolved"]; aside != nil {
+		v.marks = aside
+	}
+	times := map[string]bool{}
+	for _, r := range v.marks.records[0] {
+		if m := (verify.Record{Key: r.Key, Value: r.Value, Avro: s.base.avro}); m.MarkerTime() != "" {
+			times[m.MarkerTime()] = true
+		}
+	}
+	if v.times = slices.Sorted(maps.Keys(times)); len(v.times) < 3 {
+		v.marks = nil
+	}
+	return v
+}

@@ -1,0 +1,46 @@
+package judge
+
+import (
+	"context"
+	"errors"
+
+	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
+)
+
+// Use fills in the settings that the topics were written with.
+func (o *Options) Use(c *config.Config) (err error) {
+	c.RegistryAutoRegister = false // a reader writes nothing
+	if o.ReadFeed {
+		o.Options, err = setup.Options(c, setup.Observe{})
+	} else {
+		o.Options, err = setup.WithoutFeed(c)
+	}
+	if err != nil {
+		return err
+	}
+	o.Record, _ = setup.Record(c) // Options has reported what is wrong with it
+	o.Account = c.SourceAccount
+	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
+	o.EncoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) {
+		return envelope.NewEncoder(o)
+	}
+	if !c.Registry() {
+		return nil
+	}
+	if len(c.RegistryURL) == 0 {
+		return errors.New("BRIDGE_REGISTRY_URL: required for Avro: " +
+			"set it to the registry that the topic was written with")
+	}
+	registry, err := setup.Registry(c, setup.Observe{})
+	if err != nil {
+		return err
+	}
+	o.EncoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
+		o.Register = func(s envelope.Subject) (int, error) { return registry.ID(ctx, s.Name, s.Schema) }
+		return envelope.NewEncoder(o)
+	}
+	o.Schema = registry.Schema
+	return nil
+}

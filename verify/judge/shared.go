@@ -1,0 +1,190 @@
+package judge
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/verify"
+)
+
+// sharing distinguishes the bridges that write to one topic (BRIDGE_TOPIC_SHARED=true). Each is judged alone, because
+// keys do not name the account, and a marker holds for the records of its own feed only.
+type sharing struct {
+	cluster       cluster
+	name          string // of the judged bridge
+	markers       string // its BRIDGE_RESOLVED_TO
+	feed, account string // of the judged bridge
+	others        []offsets.Claim
+	hidden        []error // why some states can't be read, so that the topics of their bridges are unknown
+}
+
+// share returns nil if the settings let no other bridge write to the topics.
+func (v *verification) share(ctx context.Context, state *progressState) (*sharing, error) {
+	if !v.Shared {
+		return nil, nil
+	}
+	s := &sharing{cluster: v.cluster, name: v.Name, markers: v.Markers.String(), feed: v.FeedID}
+	if state != nil {
+		s.feed = state.Frontier.Feed
+	}
+	if s.account = strings.ToLower(v.Account); s.account == "" {
+		s.account = accountOf(s.feed)
+	}
+	const why = "BRIDGE_TOPIC_SHARED=true, and %s: %s"
+	switch {
+	case s.feed == "":
+		return nil, unusable(why, "no state names the feed whose records are judged",
+			"add --feed, with BRIDGE_SOURCE_URL")
+	case s.account == "":
+		return nil, unusable(why, "feed "+s.feed+" does not name the account whose records are judged",
+			"set BRIDGE_SOURCE_ACCOUNT")
+	case !namesAccount(v.Record):
+		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
+			"write shared topics with BRIDGE_HEADERS=cloudevents")
+	}
+	return s, s.read(ctx)
+}
+
+// fits rejects a feed of another account than the one whose records are judged.
+func (s *sharing) fits(r verify.Record) error {
+	if account := r.Account(); account != s.account {
+		return unusable("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
+			account, s.account)
+	}
+	return nil
+}
+
+// read reads the states of other bridges.
+func (s *sharing) read(ctx context.Context) (err error) {
+	s.others, s.hidden, err = s.cluster.claims(ctx, s.name)
+	return err
+}
+
+// on returns the other bridges that write to a topic. Before a segment is complete, only the settings name it.
+func (s *sharing) on(topic string) (all []offsets.Claim) {
+	for _, c := range s.others {
+		template := c.Settings["BRIDGE_TOPIC"]
+		constant := template != "" && !strings.Contains(template, "{") && envelope.KafkaName(template) == topic
+		if constant || slices.Contains(c.Topics, topic) {
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// accountOf returns the account that the identity of a feed names: <account>.blob.<domain>, <host>:<port>/<account>. It
+// is "" for a directory and for a custom domain.
+func accountOf(feed string) string {
+	host, path, _ := strings.Cut(feed, "/")
+	account, domain, _ := strings.Cut(host, ".")
+	switch {
+	case strings.HasPrefix(feed, "file://"):
+		return ""
+	case path != "":
+		account, _, _ = strings.Cut(path, "/")
+		return account
+	case strings.HasPrefix(domain, "blob.") || strings.Contains(domain, ".blob."):
+		return strings.TrimSuffix(account, "-secondary")
+	}
+	return ""
+}
+
+// writer is how a record names the bridge that wrote it: a record its account, a marker its feed.
+type writer struct{ account, feed string }
+
+// wrote counts what a writer has in a topic; first is where it starts.
+type wrote struct {
+	records, markers int64
+	first            verify.Failure
+}
+
+// portion separates the records of the judged bridge in a topic to which several write.
+type portion struct {
+	of      *sharing
+	topic   string         // of the records
+	own     map[int32]bool // partitions with records or markers of the judged bridge
+	others  map[writer]*wrote
+	unnamed int64 // markers without a feed, of any of several bridges
+	sole    bool  // only this bridge can have written a marker that names no feed
+}
+
+// portion returns the portion of a topic. Without BRIDGE_TOPIC_SHARED, a bridge writes markers that name no feed.
+func (s *sharing) portion(topic string) *portion {
+	sole := len(s.hidden) == 0 && !slices.ContainsFunc(s.on(topic), func(c offsets.Claim) bool {
+		return c.Settings["BRIDGE_RESOLVED_TO"] == s.markers
+	})
+	p := &portion{of: s, topic: topic, sole: sole}
+	p.reset()
+	return p
+}
+
+func (p *portion) reset() {
+	p.own, p.others, p.unnamed = map[int32]bool{}, map[writer]*wrote{}, 0
+}
+
+// takes reports whether a record is of the judged bridge. It counts all others.
+func (p *portion) takes(r *verify.Record) bool {
+	var by writer
+	feed := r.Header("feed")
+	switch {
+	case r.Key != nil:
+		by.account = r.Account()
+	case feed != nil:
+		by.feed = string(feed)
+	case r.MarkerTime() != "" && p.sole:
+		by.feed = p.of.feed
+	case r.MarkerTime() != "":
+		p.unnamed++
+		return false
+	}
+	if r.Key != nil && by.account == p.of.account || by.feed == p.of.feed {
+		p.own[r.Partition] = true
+		return true
+	}
+	w := p.others[by]
+	if w == nil {
+		w = &wrote{first: verify.Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}}
+		p.others[by] = w
+	}
+	if r.Key == nil {
+		w.markers++
+	} else {
+		w.records++
+	}
+	return false
+}
+
+// bridgeOf returns the name of the bridge that is a writer to the topic, or "". Maybe is a bridge that can be the
+// writer, because the account of its feed is unknown.
+func (p *portion) bridgeOf(by writer) (name, maybe string) {
+	for _, c := range p.of.on(p.topic) {
+		switch account := accountOf(c.Feed); {
+		case by.feed != "" && by.feed == c.Feed, by.account != "" && by.account == account:
+			return c.Name, ""
+		case by.account != "" && account == "":
+			maybe = c.Name
+		}
+	}
+	return "", maybe
+}
+
+// emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
+// the judged bridge wrote: only records of others are left.
+func (s *subject) emptied() {
+	t := s.topic
+	if t.beside != nil {
+		t = t.beside
+	}
+	if t.portion == nil {
+		return
+	}
+	for p, from := range t.from {
+		if from > 0 && !t.portion.own[p] {
+			s.checks.resolved.Late(p, true)
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/status"
+	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// progressState is the state of the bridge: what it has delivered.
+type progressState struct {
+	*offsets.State
+	topic string // where it is kept
+}
+
+// state reads the offsets topic: the bridge's own, or, if that does not know the topic, that of a replay into it. It
+// returns nil if there is none.
+func (v *verification) state(ctx context.Context) (*progressState, error) {
+	names := []string{v.Name}
+	if name, one := v.Topics.Constant(); v.Topic == "" && one {
+		v.Topic = name
+	}
+	if v.Topic != "" {
+		names = append(names, v.ReplayName(v.Topic))
+	}
+	for _, name := range names {
+		s, err := v.cluster.state(ctx, topicname.State(name))
+		if err != nil {
+			return nil, err
+		}
+		if s == nil || s.Frontier == nil || v.Topic != "" && s.Frontier.Topics[v.Topic] == 0 {
+			continue
+		}
+		if err := v.compatible(s.Frontier, name != v.Name); err != nil {
+			return nil, err
+		}
+		if name != v.Name { // a replay has a name and dead letters of its own
+			v.Name = name
+			if v.DeadLetter != "" {
+				v.DeadLetter = topicname.DeadLetters(name)
+			}
+		}
+		v.pinKeys(s)
+		return &progressState{s, topicname.State(name)}, v.interval(s.Frontier)
+	}
+	return nil, nil
+}
+
+// pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
+func (v *verification) pinKeys(s *offsets.State) {
+	encoder, encoderOf := v.Encoder, v.EncoderOf
+	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
+		if id := status.KeySchema(s, topic); e != nil && id != 0 {
+			e.PinKey(id)
+		}
+		return e
+	}
+	v.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		e, err := encoder(ctx, topic)
+		return pinned(e, topic), err
+	}
+	v.EncoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
+		e, err := encoderOf(ctx, o)
+		return pinned(e, o.Topic), err
+	}
+}
+
+// interval uses the end that the bridge, or the replay, recorded. The frontier has its start, too.
+func (v *verification) interval(f *offsets.Frontier) (err error) {
+	end, recorded := f.Settings["BRIDGE_END_TIME"]
+	if !recorded {
+		return nil
+	}
+	v.End = envelope.Timestamp{}
+	if end != "" {
+		v.End, err = bridge.ParseEnd(end)
+	}
+	return err
+}
+
+// topics returns the topics that the bridge has written to. The fresh ones are in cursors only.
+func (s *progressState) topics() (names []string, fresh map[string]bool) {
+	if s == nil {
+		return nil, nil
+	}
+	all := maps.Clone(s.Frontier.Topics)
+	fresh = map[string]bool{}
+	for _, c := range s.Cursors {
+		if c == nil {
+			continue
+		}
+		for topic, pin := range c.Pins {
+			if _, known := all[topic]; !known {
+				all[topic], fresh[topic] = pin.Partitions, true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(all)), fresh
+}
+
+// compatible rejects settings, and a feed, with which the topic was not written.
+func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
+	if v.ReadFeed && f.Feed != v.FeedID {
+		return unusable("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
+			v.FeedID, v.named(), f.Feed)
+	}
+	for name, have := range f.Settings {
+		switch name {
+		case "BRIDGE_START", "BRIDGE_END_TIME": // the recorded values count
+			continue
+		case "BRIDGE_TOPIC":
+			if replay || v.Topic != "" {
+				continue
+			}
+		}
+		if want, ok := v.Frozen[name]; ok && want != have {
+			return unusable("%s=%s, but %s was written with %s",
+				name, want, v.named(), have)
+		}
+	}
+	return nil
+}
+
+// named returns how messages name the topic, or the topics of a template.
+func (v *verification) named() string {
+	if v.Topic == "" {
+		return v.Frozen["BRIDGE_TOPIC"]
+	}
+	return v.Topic
+}
+
+// covers reports whether everything before next in a shard of a segment is committed.
+func (s *progressState) covers(seg source.Segment, shard int, next source.ShardPosition) bool {
+	if seg.Compare(s.Frontier.Completed) <= 0 {
+		return true
+	}
+	c := s.Cursors[shard%len(s.Cursors)]
+	if c == nil {
+		return false
+	}
+	at := c.At(seg, shard)
+	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
+}
+
+// late returns how many events the service published too late, as counted by the bridge.
+func (s *progressState) late() (n int64) {
+	for _, c := range s.Cursors {
+		if c != nil {
+			n += c.Counts.Late
+		}
+	}
+	return n
+}
+
+// bounds passes the validator the bounds of the last marker: at or above the time that was resolved before the topic
+// was read, and at or below the time that is resolved now.
+func (v *verification) bounds(ctx context.Context, s *subject, state *progressState) error {
+	if state == nil || v.Until != (envelope.Timestamp{}) {
+		return nil
+	}
+	least, most := state.Frontier.Resolved, state.Frontier.Resolved
+	if s.fresh || state.Frontier.Gap != nil && len(s.markers) == 0 || state.Frontier.Owed { // its marker comes next
+		least = ""
+	}
+	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())
+	known, kerr := envelope.ParseTimestamp(most)
+	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge delivers meanwhile
+		now, err := v.cluster.state(ctx, state.topic)
+		if err != nil {
+			return err
+		}
+		if now != nil && now.Frontier != nil {
+			most = now.Frontier.Resolved
+		}
+	}
+	s.checks.resolved.Last(least, most)
+	return nil
+}
+
+// unread explains a missing schema, which a reader does not register.
+func (v *verification) unread(err error, topic string) error {
+	var refused *kafka.SchemaError
+	if !errors.As(err, &refused) || !refused.Missing {
+		return err
+	}
+	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
+		"use the settings, the registry and the version of bridge that topic %s was written with",
+		refused.Subject, refused.Reason, topic)
+}

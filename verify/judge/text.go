@@ -1,0 +1,91 @@
+package judge
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// BrokenError says that a topic does not keep promises.
+type BrokenError struct{ Checks []string }
+
+func (e *BrokenError) Error() string { return "verification failed: " + strings.Join(e.Checks, ", ") }
+
+// Verdict returns nil if something was checked of each topic, and all of it holds.
+func Verdict(rs []*Report) error {
+	var failed, problems []string
+	for _, r := range rs {
+		for _, c := range r.Checks {
+			switch {
+			case c.Status != Broken:
+			case len(rs) > 1:
+				failed = append(failed, c.Name+" of "+r.Topic)
+			default:
+				failed = append(failed, c.Name)
+			}
+		}
+		if r.Problem != "" {
+			problems = append(problems, r.Problem)
+		}
+	}
+	switch {
+	case failed != nil:
+		return &BrokenError{failed}
+	case problems != nil:
+		return errors.New("could not be checked: " + strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// Text returns the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n", r.Topic, r.Records, r.Markers, r.Partitions)
+	if f := r.Feed; f != nil {
+		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be in it", f.Read, f.Given, f.Required)
+		if f.UpTo != "" {
+			fmt.Fprintf(&b, ", by %s", f.UpTo)
+		}
+		b.WriteByte('\n')
+		if d := f.DeadLetters; d != nil {
+			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, and %d damaged places with %d bytes\n",
+				d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
+		}
+	}
+	for i := range r.Others {
+		fmt.Fprintf(&b, "not judged: %s\n", &r.Others[i])
+	}
+	for _, c := range r.Checks {
+		switch c.Status {
+		case NotChecked:
+			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s)\n", "not checked", c.Name, c.Promise, c.Reason)
+		default:
+			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
+			fmt.Fprintf(&b, "%-11s  %-9s  %s (%d checked)\n", status, c.Name, c.Promise, c.Checked)
+		}
+		for _, f := range c.Failures {
+			fmt.Fprintf(&b, "    %s\n", f)
+		}
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.String()
+}
+
+func (f failureReport) String() string {
+	var where []string
+	if f.Partition != nil {
+		if f.Topic != "" {
+			where = append(where, f.Topic)
+		}
+		where = append(where, fmt.Sprintf("partition %d, offset %d", *f.Partition, *f.Offset))
+	}
+	if f.Key != "" {
+		where = append(where, "key "+f.Key)
+	}
+	if where == nil {
+		return f.Problem
+	}
+	return strings.Join(where, ", ") + ": " + f.Problem
+}

@@ -1,0 +1,225 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/verify"
+)
+
+const (
+	// endPatience bounds the wait for open transactions, which hide committed records. It is longer than most
+	// BRIDGE_TXN_TIMEOUTs.
+	endPatience = time.Minute
+	endPoll     = 100 * time.Millisecond
+)
+
+// cluster has the topics. Tests implement it with records that they have changed after the bridge wrote them.
+type cluster interface {
+	// open returns a topic up to its end, or errNoTopic.
+	open(ctx context.Context, name string) (*topic, error)
+	// state returns what is committed to a state topic, or nil if there is none.
+	state(ctx context.Context, topic string) (*offsets.State, error)
+	// claims returns what the states of bridges with other names say, and why some can't be read.
+	claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error)
+}
+
+// errNoTopic says that a topic does not exist.
+var errNoTopic = errors.New("it does not exist")
+
+// records are those of a topic.
+type records interface {
+	// ends returns the offsets after the last records, committed or not, and committed those after the last records
+	// that a read_committed consumer gets.
+	ends(ctx context.Context) (map[int32]int64, error)
+	committed(ctx context.Context) (map[int32]int64, error)
+	// read shows the records between offsets, by partition, until show returns false for one of the partition.
+	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
+	close()
+}
+
+// topic is a topic up to the end that it had when it was opened.
+type topic struct {
+	name      string
+	records   records
+	from, to  map[int32]int64
+	compacted bool
+	markers   map[int32]envelope.Timestamp // the last that was read, by partition
+	seeks     []string                     // that the markers of partition 0 name, as far as it was read
+
+	avro    *verify.Avro
+	portion *portion      // of the judged bridge; nil: no other bridge writes to the topic
+	beside  *topic        // of its markers, if they have a topic of their own
+	aside   *verify.Aside // the markers in beside
+}
+
+func (t *topic) close() {
+	t.records.close()
+	if t.beside != nil {
+		t.beside.close()
+	}
+}
+
+func (t *topic) empty() bool {
+	for p, end := range t.to {
+		if t.from[p] < end {
+			return false
+		}
+	}
+	return true
+}
+
+// settled polls until ask returns "", which is what it waits for.
+func settled(ctx context.Context, ask func(context.Context) (waiting string, err error)) error {
+	ctx, cancel := context.WithTimeout(ctx, endPatience)
+	defer cancel()
+	for {
+		waiting, err := ask(ctx)
+		if err != nil || waiting == "" {
+			return err
+		}
+		select {
+		case <-time.After(endPoll):
+		case <-ctx.Done():
+			return errors.New(waiting)
+		}
+	}
+}
+
+// putBeside reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
+// markers stand for.
+func (t *topic) putBeside(ctx context.Context, markers *topic) error {
+	t.beside, t.aside = markers, verify.NewAside(t.name)
+	add := func(r verify.Record) bool { t.aside.Add(r); return true }
+	if err := markers.scan(ctx, add); err != nil {
+		return err
+	}
+	return markers.catchUp(ctx, add)
+}
+
+// scan shows note the records of each partition, until note returns false or the partition ends. Markers that have a
+// topic of their own are shown at the offsets that they name.
+func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
+	t.seeks = nil
+	if t.portion != nil {
+		t.portion.reset()
+	}
+	if t.aside == nil {
+		return t.read(ctx, t.from, t.to, note)
+	}
+	t.aside.Rewind()
+	marker := func(r verify.Record) bool { t.heed(&r); return note(r) }
+	full := map[int32]bool{} // partitions for which note has returned false
+	err := t.read(ctx, t.from, t.to, func(r verify.Record) bool {
+		more := t.aside.Show(r.Partition, r.Offset, marker) && note(r)
+		full[r.Partition] = !more
+		return more
+	})
+	for p := range t.to {
+		if err == nil && !full[p] {
+			t.aside.Show(p, math.MaxInt64, marker)
+		}
+	}
+	return err
+}
+
+func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(verify.Record) (more bool)) error {
+	return t.records.read(ctx, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
+}
+
+// logAppendTime is the timestamp type of records whose timestamp is the broker's clock, not the event's time.
+const logAppendTime = 1
+
+func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
+	v := verify.Record{Topic: t.name, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Avro: t.avro}
+	if r.Attrs.TimestampType() != logAppendTime {
+		v.Millis = r.Timestamp.UnixMilli()
+	}
+	v.Headers = make([]verify.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		v.Headers[i] = verify.Header(h)
+	}
+	if t.portion != nil && !t.portion.takes(&v) {
+		return true
+	}
+	t.heed(&v)
+	return note(v)
+}
+
+// heed keeps the time of a marker, and the seek that it names.
+func (t *topic) heed(r *verify.Record) {
+	if at, ok := markerTime(r); ok {
+		t.markers[r.Partition] = at
+	}
+	if seek := r.Header("seek"); seek != nil && r.Key == nil && r.Partition == 0 {
+		t.seeks = append(t.seeks, string(seek))
+	}
+}
+
+// markerTime returns the time of a marker, in any envelope.
+func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
+	if r.Key != nil {
+		return envelope.Timestamp{}, false
+	}
+	at, err := envelope.ParseTimestamp(r.MarkerTime())
+	return at, err == nil
+}
+
+// catchUp reads further on partitions whose last marker is older than that of another partition. A marker goes to all
+// partitions in one transaction, but their ends were not looked up at one moment. The records between were committed
+// before that marker, so the feed has their events.
+func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
+	if t.aside != nil {
+		return nil // putBeside did it
+	}
+	var newest envelope.Timestamp
+	for _, at := range t.markers {
+		if at.Compare(newest) > 0 {
+			newest = at
+		}
+	}
+	behind := func() map[int32]int64 {
+		from := map[int32]int64{}
+		for p, end := range t.to {
+			if t.markers[p].Compare(newest) < 0 {
+				from[p] = end
+			}
+		}
+		return from
+	}
+	if len(behind()) == 0 {
+		return nil
+	}
+	// Once is enough: a marker that one partition has shown is committed on all.
+	ends, err := t.records.ends(ctx)
+	if err != nil {
+		return err
+	}
+	for p := range behind() {
+		if err := settled(ctx, func(ctx context.Context) (string, error) {
+			committed, err := t.records.committed(ctx)
+			if err == nil && committed[p] < ends[p] {
+				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d",
+					p, t.name, committed[p], ends[p]), nil
+			}
+			return "", err
+		}); err != nil {
+			return err
+		}
+		err := t.read(ctx, map[int32]int64{p: t.to[p]}, map[int32]int64{p: ends[p]}, func(r verify.Record) bool {
+			t.to[p] = r.Offset + 1
+			return note(r) && t.markers[p].Compare(newest) < 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
