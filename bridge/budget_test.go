@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/feedsim"
 	"blobfeed/source"
 )
@@ -57,7 +58,7 @@ func TestBufferBytes(t *testing.T) {
 			if l.bytes == 0 || l.bytes > limit {
 				t.Errorf("a transaction of %d bytes", l.bytes)
 			}
-			if !b.memory.free.TryAcquire(int64(limit)) {
+			if held, _, _ := b.shared.pipe.Use(); held {
 				t.Error("some of the memory was not given back")
 			}
 			if data, _ := consume(t, c, promises()...); test.commits < 0 && data != events {
@@ -81,8 +82,8 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 			o.CommitInterval, o.BundleBytes, o.BufferBytes, o.TxnRecords = time.Hour, 0, 1<<20, events
 			b := New(o)
 			must(t, b.Run(t.Context(), t.Context()))
-			if r.Read != events || b.pool.made > 80 {
-				t.Errorf("%d events in %d batches", r.Read, b.pool.made)
+			if _, made, _ := b.shared.pipe.Use(); r.Read != events || made > 80 {
+				t.Errorf("%d events in %d batches", r.Read, made)
 			}
 		})
 	}
@@ -90,17 +91,20 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
-	w := &worker{Bridge: &Bridge{Options: Options{Observer: NoObserver{}, PollInterval: time.Millisecond}}, work: t.Context()}
+	opts := &Options{Observer: NoObserver{}, PollInterval: time.Millisecond}
+	h := &hold{opts: opts, shared: &shared{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
-	w.pool.put([]*batch{{}})
-	if err := w.wait(changed); err != nil || len(w.pool.free) != 0 {
-		t.Errorf("idle: %v, %d buffers", err, len(w.pool.free))
+	h.shared.pipe.Reuse(&pipeline.Block{})
+	h.wait(changed)
+	if _, _, free := h.shared.pipe.Use(); free != 0 {
+		t.Errorf("idle: %d buffers", free)
 	}
-	w.PollInterval = time.Hour
-	w.pool.put([]*batch{{}})
+	opts.PollInterval = time.Hour
+	h.shared.pipe.Reuse(&pipeline.Block{})
 	close(changed)
-	if err := w.wait(changed); err != nil || len(w.pool.free) != 1 {
-		t.Errorf("between two segments: %v, %d buffers", err, len(w.pool.free))
+	h.wait(changed)
+	if _, _, free := h.shared.pipe.Use(); free != 1 {
+		t.Errorf("between two segments: %d buffers", free)
 	}
 }
 
@@ -108,10 +112,10 @@ func TestIdleGivesBuffersBack(t *testing.T) {
 func TestTransactionLetsBatchesGo(t *testing.T) {
 	var x txn
 	for range 3 {
-		x.add(&batch{})
+		x.include(&pipeline.Block{})
 	}
 	x.reset(source.Segment{})
-	for i, b := range x.batches[:3] {
+	for i, b := range x.blocks[:3] {
 		if b != nil {
 			t.Errorf("batch %d is kept", i)
 		}

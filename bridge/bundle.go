@@ -4,154 +4,138 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
-// Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is nothing for
-// an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run of such segments by
-// itself: their records, the markers after each, and the frontier behind the last, in one transaction.
+// Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is
+// nothing for an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run
+// of such segments by itself: their records, the markers after each, and the frontier behind the last, in one
+// transaction.
 //
-// Meanwhile the frontier names no current segment, so no other lease writes (I4): what it wrote before is of a segment that
-// was complete, by its committed cursor. A crash leaves nothing behind; the next owner begins at the frontier again. The
-// cursors of the leases stay where they are: they belong to segments that are over.
+// Meanwhile the frontier names no current segment, so no other lease writes (I4): what it wrote before is of a segment
+// that was complete, by its committed cursor. A crash leaves nothing behind; the next owner starts at the frontier
+// again. The cursors of the leases stay where they are: they belong to segments that are over.
 
-// reading returns what is read ahead of the segment after one.
-func (w *worker) reading(after source.Segment) *ahead {
-	if w.ahead != nil && w.ahead.after != after {
-		w.ahead.cancel()
-		w.ahead = nil
+// ahead returns what is read ahead of the segment after one.
+func (k *keeper) ahead(after source.Segment) *pipeline.Lookahead {
+	if k.lookahead != nil && k.lookahead.After != after {
+		k.stopReading()
 	}
-	if w.ahead == nil {
-		w.ahead = w.lookAhead(after)
+	if k.lookahead == nil {
+		k.lookahead = k.h.shared.pipe.Lookahead(k.h.work, after)
 	}
-	return w.ahead
+	return k.lookahead
 }
 
 // stopReading drops what was read ahead.
-func (w *worker) stopReading() {
-	if w.ahead != nil {
-		w.ahead.cancel()
-		w.ahead = nil
+func (k *keeper) stopReading() {
+	if k.lookahead != nil {
+		k.lookahead.Stop()
+		k.lookahead = nil
 	}
 }
 
-// bundles reports whether a bundle begins after the segment.
-func (w *worker) bundles(after source.Segment) bool {
-	if w.BundleBytes == 0 {
+// bundles reports whether a bundle starts after the segment.
+func (k *keeper) bundles(after source.Segment) bool {
+	if k.h.opts.BundleBytes == 0 {
 		return false
 	}
-	s := w.reading(after).peek(w.work.Done())
-	return s != nil && !w.endsWith(s.m)
+	s := k.ahead(after).Peek(k.h.work.Done())
+	return s != nil && !k.h.opts.end().Within(s.Manifest)
 }
 
-// bundle delivers the small segments after f.Completed, as many as fit into a transaction. Moved is false if the next one is
-// not for a bundle.
-func (w *worker) bundle(f offsets.Frontier) (moved bool, err error) {
-	if !w.bundles(f.Completed) {
+// bundle delivers the small segments after f.Completed, as many as fit into a transaction. Moved is false if the next
+// one is not for a bundle.
+func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
+	if !k.bundles(f.Completed) {
 		return false, nil
 	}
+	h, opts, txn := k.h, k.h.opts, &k.w.txn
 	was := f
-	a := w.reading(f.Completed)
-	due, cancel := context.WithTimeout(w.work, w.CommitInterval)
+	ahead := k.ahead(f.Completed)
+	due, cancel := context.WithTimeout(h.work, opts.CommitInterval)
 	defer cancel()
-	w.txn.reset(f.Completed)
+	txn.reset(f.Completed)
 	var size int64
 	var done []Completion
 	var first source.Segment
 	for {
-		s := a.peek(due.Done())
-		if s == nil || w.endsWith(s.m) || size > 0 && size+s.size > w.BundleBytes ||
-			w.txn.full(w.TxnRecords, min(w.TxnBytes, w.batchBytes()), math.MaxInt64) {
+		s := ahead.Peek(due.Done())
+		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
+			txn.full(opts.TxnRecords, min(opts.TxnBytes, h.shared.pipe.BlockBytes()), math.MaxInt64) {
 			break
 		}
-		if w.encodeAll(s) != nil {
-			break // the leases meet it again, and say so
+		if h.shared.pipe.EncodeWhole(h.work, k.basis.describe(s.Manifest, nil), s) != nil {
+			break // the leases meet it again, and report it
 		}
-		a.take()
-		defer a.memory.Release(s.size)
+		ahead.Take()
+		defer ahead.Release(s)
 		if size == 0 {
-			first = s.m.Segment
+			first = s.Manifest.Segment
 		}
-		size += max(s.size, 1)
-		w.txn.start()
-		for _, b := range s.batches {
-			w.txn.add(b)
-			if err := w.produce(b); err != nil {
+		size += max(s.Size, 1)
+		txn.start()
+		for _, b := range s.Blocks {
+			if err := k.w.produce(b); err != nil {
 				return false, err
 			}
-			f.Adopt(b.pins) // I6: also a topic that is new gets the marker
+			f.Adopt(pinsOf(b.New)) // I6: also a topic that is new gets the marker
 		}
-		c, err := w.promise(&f, s.m, envelope.Timestamp{})
+		c, err := k.promise(&f, s.Manifest, envelope.Timestamp{})
 		if err != nil {
 			return false, err
 		}
-		w.txn.segment, w.promised = f.Completed, c.Resolved
-		w.txn.segments++
-		w.txn.markers += c.Markers
+		txn.segment, k.basis.promised = f.Completed, c.Resolved
+		txn.segments++
+		txn.markers += c.Markers
 		done = append(done, c)
 	}
 	if len(done) == 0 {
 		return false, nil
 	}
-	if err := w.followed(was, first); err != nil {
+	if err := k.followed(was, first); err != nil {
 		return false, err
 	}
-	w.txn.count(w.cursor)
-	w.cursor.Ahead = 0
-	if err := w.commitPromise(w.cursor, &f, func() error { return nil }); err != nil {
-		return false, err
+	return true, k.commitBundle(&f, done)
+}
+
+// commitBundle commits the records of the segments that are done, with f behind them.
+func (k *keeper) commitBundle(f *offsets.Frontier, done []Completion) error {
+	k.w.txn.countInto(k.h.cursor)
+	k.h.cursor.Ahead = 0
+	if err := k.commitPromise(k.h.cursor, f, nothing); err != nil {
+		return err
 	}
-	w.committed()
-	_, more, err := w.nextSegment(f.Completed)
+	k.w.committed()
+	_, more, err := k.h.nextSegment(f.Completed)
 	if err != nil {
-		return true, err
+		return err
 	}
 	done[len(done)-1].Last = !more
 	for _, c := range done {
-		w.Observer.Completed(c)
+		k.h.opts.Observer.Completed(c)
 	}
-	return true, nil
+	return nil
 }
 
-// followed reports whether retention has removed nothing around a bundle that begins with first, behind f (I8). It
-// begins with
-// what is oldest, so while first is there, no listing behind it missed anything. And while the completed segment is
-// there, nothing
-// between the two was removed before the reading ahead listed what comes next. Otherwise the records are given up,
-// and the next
-// hold finds what is lost.
-func (w *worker) followed(f offsets.Frontier, first source.Segment) error {
-	if _, err := w.Feed.Manifest(w.work, first); err != nil {
+// followed reports whether retention has removed nothing around a bundle that starts with first, behind f (I8). It
+// begins with what is oldest, so while first is there, no listing behind it missed anything. And while the completed
+// segment is there, nothing between the two was removed before the reading ahead listed what comes next. Otherwise the
+// records are given up, and the next hold finds what is lost.
+func (k *keeper) followed(f offsets.Frontier, first source.Segment) error {
+	if _, err := k.h.opts.Feed.Manifest(k.h.work, first); err != nil {
 		return fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 	}
 	before := f.Gap
-	if err := w.lostSince(&f); err != nil {
+	if err := k.lostSince(&f); err != nil {
 		return err
 	}
 	if f.Gap != before {
 		return errMoved
 	}
 	return nil
-}
-
-// encodeAll makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or not.
-func (w *worker) encodeAll(s *small) error {
-	for _, b := range s.batches {
-		if err := b.encode(w.work, w, s.m); err != nil {
-			return err
-		}
-		if len(b.dead) > 0 {
-			return errNotSmall
-		}
-	}
-	return nil
-}
-
-// endsWith reports whether the segment may be the last before END_TIME.
-func (w *worker) endsWith(m source.Manifest) bool {
-	return w.End != (envelope.Timestamp{}) && m.Begin.Add(m.Interval+segmentSlack+time.Second).UnixNano() > w.End.Wall
 }

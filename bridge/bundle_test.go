@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -52,7 +53,7 @@ func TestBundles(t *testing.T) {
 		c := broker(t)
 		n := transactions(c)
 		o, r := over(t, c, m)
-		o.BundleBytes = bytes
+		o.BundleBytes, o.CommitInterval = bytes, time.Minute // what bounds a bundle is its size
 		must(t, runOnce(t, o))
 		all := &partitioned{}
 		data, markers := consume(t, c, append(promises(), complete, all)...)

@@ -198,9 +198,9 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 
 // After a reset there is no frontier for a while, and instances may run on.
 func TestHistoryAfterAReset(t *testing.T) {
-	b := &Bridge{view: offsets.NewView("test.offsets", 1)}
+	sh := &shared{view: offsets.NewView("test.offsets", 1)}
 	var oldest source.Segment
-	if told, err := b.history(t.Context(), &oldest, true); told || err != nil {
-		t.Errorf("told %v, %v", told, err)
+	if reported, err := sh.reportHistory(t.Context(), &oldest, true); reported || err != nil {
+		t.Errorf("reported %v, %v", reported, err)
 	}
 }

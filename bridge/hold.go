@@ -4,19 +4,25 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
 // A hold of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
-// moment: a
-// retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that ended it.
+// moment: a retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that
+// ended it. So every wait uses one of three contexts:
 //
-//	hold     another owner, or another epoch
-//	segment  another current segment
+//	held     ends with the lease (another owner, another epoch) or a hard stop
+//	work     ends with held, or at a stop
+//	segment  ends with work, or when another segment is the current one
 
-// errReacquire ends a hold that is to be followed by another at once: its fence is later than what was found.
+// errReacquire ends a hold that another one follows at once: its fence is later than what was found.
 var errReacquire = errors.New("the lease has to be acquired again")
 
 var (
@@ -24,14 +30,78 @@ var (
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
 	// errPast ends the work on a segment that is not the current one any more.
 	errPast = errors.New("the segment is over")
+	// errLimitChanged ends a hold whose producer was made for another size of records.
+	errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 )
 
+// hold is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the worker's
+// goroutine; those of shards use only what is immutable or guards itself.
+type hold struct {
+	shared *shared  // immutable
+	opts   *Options // immutable
+	p      int32    // immutable
+
+	held, work context.Context // immutable from the acquisition on
+	cancel     context.CancelFunc
+	epoch      int64          // of the state behind the fence
+	lease      *offsets.Lease // nil before the acquisition
+	cursor     *offsets.Cursor
+	limit      int32 // immutable: bytes of a batch that the topics take
+	stateLimit int32 // immutable: bytes of a document that the state's topic takes
+
+	findings *findings // of the worker; guards itself
+}
+
+// acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
+func (h *hold) acquire(soft, hard context.Context) (err error) {
+	if h.limit, err = h.shared.messageLimit(soft); err != nil {
+		return err
+	}
+	if h.stateLimit, err = h.shared.stateLimit(soft); err != nil {
+		return err
+	}
+	lease, err := offsets.Acquire(soft, h.shared.cfg, h.shared.view, h.p, h.batchLimits()) // I3: fence, then read
+	if err != nil {
+		return err
+	}
+	h.lease, h.cursor, h.epoch = lease, lease.Cursor(), lease.State().Epoch
+	held, cancel := h.until(hard, h.endedBy)
+	work, stop := context.WithCancelCause(held)
+	unhook := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
+	h.held, h.work = held, work
+	h.cancel = func() {
+		unhook()
+		stop(nil)
+		cancel()
+	}
+	return nil
+}
+
+// release gives the lease up.
+func (h *hold) release(hard context.Context) {
+	h.cancel()
+	h.lease.Close(hard)
+}
+
+// endedBy returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
+// otherwise: an idle account's segment stays open for days.
+func (h *hold) endedBy(s *offsets.State) error {
+	switch {
+	case s.Term(h.p) != h.lease.Term():
+		return offsets.ErrFenced
+	case s.Epoch != h.epoch: // I3: the cursor that counts is one that is read after the move
+		return errMoved
+	}
+	return nil
+}
+
 // until returns a context that ends when over returns an error for the state, with that error as its cause.
-func (w *worker) until(parent context.Context, over func(*offsets.State) error) (context.Context, context.CancelFunc) {
+func (h *hold) until(parent context.Context, over func(*offsets.State) error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		var cause error
-		if _, err := w.view.Await(ctx, func(s *offsets.State) bool { cause = over(s); return cause != nil }); err != nil {
+		isOver := func(s *offsets.State) bool { cause = over(s); return cause != nil }
+		if _, err := h.shared.view.Await(ctx, isOver); err != nil {
 			cause = err
 		}
 		cancel(cause)
@@ -40,58 +110,101 @@ func (w *worker) until(parent context.Context, over func(*offsets.State) error) 
 }
 
 // during returns a context of the work on the current segment seg.
-func (w *worker) during(seg source.Segment) (context.Context, context.CancelFunc) {
-	return w.until(w.work, func(s *offsets.State) error {
+func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) {
+	return h.until(h.work, func(s *offsets.State) error {
 		if s.Frontier == nil || s.Frontier.Current != seg {
 			return errPast
 		}
-		if _, regressed := s.Regressed(); regressed && w.p == 0 {
+		if _, regressed := s.Regressed(); regressed && h.p == 0 {
 			return errPast // the keeper of the frontier has a repair to begin
 		}
 		return nil
 	})
 }
 
-// holding makes the contexts of a hold, until the returned function is called: w.held ends with the lease, w.work
-// also at a stop.
-// W.over returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
-// otherwise: an
-// idle account's segment stays open for days.
-func (w *worker) holding(l *offsets.Lease) (end func()) {
-	epoch, term := l.State().Epoch, l.Term()
-	w.over = func(s *offsets.State) error {
-		switch {
-		case s.Term(w.p) != term:
-			return offsets.ErrFenced
-		case s.Epoch != epoch: // I3: the cursor that counts is one that is read after the move
-			return errMoved
+// todo is what a worker does after it has looked at a state.
+type todo int
+
+const (
+	todoAgain todo = iota // something was done, so the state may be another
+	todoWait              // until the state changes, or it is time to look at the feed again
+	todoEnd
+)
+
+// loop calls f with the state until f returns todoEnd or an error, or until the work of the hold ends. It is the one
+// loop in which a worker waits for the state: it ends on a stop, a fence and another epoch.
+func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
+	for h.work.Err() == nil {
+		s, changed, err := h.shared.view.Get()
+		if err != nil {
+			return err
 		}
-		return nil
+		switch do, err := f(s); {
+		case err != nil:
+			return err
+		case do == todoEnd:
+			return nil
+		case do == todoWait:
+			h.wait(changed)
+		}
 	}
-	held, cancel := w.until(w.hard, w.over)
-	work, stop := context.WithCancelCause(held)
-	unhook := context.AfterFunc(w.soft, func() { stop(context.Cause(w.soft)) })
-	w.held, w.work = held, work
-	return func() {
-		unhook()
-		stop(nil)
-		cancel()
-		w.held, w.work = w.hard, w.soft
+	return context.Cause(h.work)
+}
+
+// wait returns when the state changes, when it is time to look at the feed again, or when the work of the hold ends.
+func (h *hold) wait(changed <-chan struct{}) {
+	h.opts.Observer.Active(h.p, Waiting)
+	defer h.opts.Observer.Active(h.p, Working)
+	t := time.NewTimer(h.opts.PollInterval)
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+		h.shared.pipe.DropBuffers() // there was no work for a poll interval
+	case <-h.work.Done():
 	}
 }
 
-// explain adds to a fence what is known of its reason.
-func (w *worker) explain(err error) error {
-	if !errors.Is(err, offsets.ErrFenced) {
-		return err
+// batchLimits keeps the producer's batches within what their topics take.
+func (h *hold) batchLimits() kgo.Opt {
+	state, limit, most := h.opts.offsetsTopic(), h.limit, h.stateLimit
+	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
+		if topic == state {
+			return most
+		}
+		return limit
+	})
+}
+
+// maxErrorText is how much of an error a cursor holds.
+const maxErrorText = 500
+
+// findings are what a worker remembers from one hold of its lease to the next.
+type findings struct {
+	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
+	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
+	failed  chan struct{}                   // capacity 1: there is one
+}
+
+// remember keeps a failure for the cursor, and reports whether err is one.
+func (f *findings) remember(ctx context.Context, now time.Time, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
 	}
-	s, _, verr := w.view.Get()
-	if verr != nil {
-		return err
+	text := err.Error()
+	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
+	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text})
+	poke(f.failed)
+	return true
+}
+
+// putInto puts the last failure into a cursor. It reports whether the cursor had another.
+func (f *findings) putInto(c *offsets.Cursor) bool {
+	last := f.failure.Load()
+	if last == nil {
+		return false
 	}
-	if owner := s.Owners[w.p]; owner != w.Instance {
-		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
-	}
-	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+
-		"BRIDGE_TXN_TIMEOUT, or the frontier moves", err)
+	before := c.Error
+	c.Error = last
+	return before == nil || before.Error != last.Error
 }

@@ -21,16 +21,16 @@ func TestManifestWaitIsCancelled(t *testing.T) {
 		<-answer
 		return nil
 	}
-	shared := newManifests(source.New(m, source.Options{}), time.Second)
+	shared := newHistory(source.New(m, source.Options{}), time.Second)
 	first := make(chan error, 1)
 	go func() {
-		_, err := shared.get(t.Context(), seg)
+		_, err := shared.readManifest(t.Context(), seg, time.Time{})
 		first <- err
 	}()
 	<-asked
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := shared.get(gone, seg); !errors.Is(err, context.Canceled) {
+	if _, err := shared.readManifest(gone, seg, time.Time{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("err = %v", err)
 	}
 	close(answer)

@@ -3,16 +3,17 @@ package bridge
 import (
 	"time"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/source"
 )
 
-// Observer hears what the engine does; metrics and the progress line hang here. Calls come from many goroutines and
-// must not block.
+// Observer is called for what the engine does: metrics and the progress line implement it. Calls come from many
+// goroutines and must not block.
 type Observer interface {
 	Committed(Commit)
 	Completed(Completion)
-	// History reports, now and then, what the feed holds.
+	// History reports from time to time what the feed holds.
 	History(History)
 	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
 	Failed(lease int32, err error)
@@ -59,8 +60,8 @@ type Commit struct {
 
 // History is how far the feed reaches.
 type History struct {
-	// Headroom is how much of it is older than what is to be read next. When the account's retention has eaten it, what
-	// it removes next was not delivered.
+	// Headroom is how much of it is older than what is to be read next. When the account's retention has used it up,
+	// retention removes what was not delivered.
 	Headroom time.Duration
 	Newest   time.Time // begin of the newest segment
 }
@@ -73,7 +74,7 @@ type Completion struct {
 	Last     bool               // the feed has no later segment yet
 }
 
-// NoObserver hears nothing. Observers that need not hear all embed it.
+// NoObserver does nothing. Observers that need only some calls embed it.
 type NoObserver struct{}
 
 func (NoObserver) Committed(Commit)            {}
@@ -86,38 +87,46 @@ func (NoObserver) Active(int32, Activity)      {}
 // Observers is several in one.
 type Observers []Observer
 
-func (os Observers) Committed(c Commit) {
+func (os Observers) each(f func(Observer)) {
 	for _, o := range os {
-		o.Committed(c)
+		f(o)
 	}
 }
 
-func (os Observers) Completed(c Completion) {
-	for _, o := range os {
-		o.Completed(c)
-	}
-}
-
-func (os Observers) History(h History) {
-	for _, o := range os {
-		o.History(h)
-	}
-}
-
+func (os Observers) Committed(c Commit)     { os.each(func(o Observer) { o.Committed(c) }) }
+func (os Observers) Completed(c Completion) { os.each(func(o Observer) { o.Completed(c) }) }
+func (os Observers) History(h History)      { os.each(func(o Observer) { o.History(h) }) }
 func (os Observers) Failed(lease int32, err error) {
-	for _, o := range os {
-		o.Failed(lease, err)
-	}
+	os.each(func(o Observer) { o.Failed(lease, err) })
+}
+func (os Observers) Leased(c LeaseChange, ls []int32) { os.each(func(o Observer) { o.Leased(c, ls) }) }
+func (os Observers) Active(lease int32, a Activity)   { os.each(func(o Observer) { o.Active(lease, a) }) }
+
+// Tracer observes when the steps of each transaction were. It is called from many goroutines and must not block.
+// Without one, no times are taken.
+type Tracer interface {
+	Ended(Transaction)
 }
 
-func (os Observers) Leased(c LeaseChange, leases []int32) {
-	for _, o := range os {
-		o.Leased(c, leases)
-	}
+// Step is a part of the work on a transaction.
+type Step = pipeline.Step
+
+// Transaction is one that ended: a lease's, of records, or that of markers alone, which lease 0 writes behind a
+// segment.
+type Transaction struct {
+	Commit
+	// Err is nil if it is committed. Else it was given up, and the next acquisition of the lease finds out its outcome.
+	Err      error
+	Cursor   string // how far the lease is, shard=chunk/offset
+	Blocks   int    // of chunks
+	Segments int    // that it completed
+	Markers  int    // which it holds
+	// Reading and encoding are done ahead, by all shards side by side. A step that there was not is zero.
+	Reading, Encoding, Publishing, Committing Step
 }
 
-func (os Observers) Active(lease int32, a Activity) {
-	for _, o := range os {
-		o.Active(lease, a)
-	}
-}
+// The errors of the pipeline that an Observer can get.
+type (
+	EventError    = pipeline.EventError
+	TooLargeError = pipeline.TooLargeError
+)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -13,16 +14,18 @@ import (
 // delivered it: which leases this instance has, or another one has, changes at any moment.
 //
 // The feed must say twice that there is nothing more: a watermark that cannot be found for a moment looks like that,
-// too,
-// and nobody would look again.
-func (b *Bridge) awaitAll(ctx context.Context) error {
+// too, and nobody would look again.
+func (sh *shared) awaitAll(ctx context.Context) error {
 	for sure := false; ; {
-		s, changed, err := b.view.Get()
+		s, changed, err := sh.view.Get()
 		if err != nil {
 			return err
 		}
 		var all bool
-		err = b.retry(ctx, -1, func(ctx context.Context) (err error) { all, err = b.deliveredAll(ctx, s); return err })
+		err = sh.retry(ctx, -1, func(ctx context.Context) (err error) {
+			all, err = sh.deliveredAll(ctx, s)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -34,7 +37,7 @@ func (b *Bridge) awaitAll(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-b.poke:
+		case <-sh.poke:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -42,38 +45,38 @@ func (b *Bridge) awaitAll(ctx context.Context) error {
 }
 
 // deliveredAll reports whether nothing is left to deliver in state s.
-func (b *Bridge) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
+func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
 	f := s.Frontier
-	if !b.caughtUp(s) || f == nil || f.Moving || f.Owed {
+	if !sh.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
-	if err := b.Compatible(f.Feed, f.Settings); err != nil {
+	if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {
 		return true, nil
 	}
 	if f.Current != (source.Segment{}) {
-		drained, err := b.drained(ctx, s)
+		drained, err := sh.drained(ctx, s)
 		if err != nil || !drained {
 			return false, err
 		}
 	}
-	_, more, err := b.next(ctx, f.At())
+	_, more, err := sh.history.segmentAfter(ctx, f.At())
 	return !more, err
 }
 
 // drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.
-func (b *Bridge) drained(ctx context.Context, s *offsets.State) (bool, error) {
-	m, err := b.manifests.get(ctx, s.Frontier.Current)
+func (sh *shared) drained(ctx context.Context, s *offsets.State) (bool, error) {
+	m, err := sh.history.readManifest(ctx, s.Frontier.Current, time.Time{})
 	if errors.Is(err, source.ErrNotFound) {
-		return false, nil // the workers say what that means
+		return false, nil // the workers report what that means
 	}
 	if err != nil || m.Finalized {
 		return false, err // a finalized one is delivered when the frontier has passed it
 	}
 	for _, shard := range m.Shards {
-		r := b.Feed.Shard(m, shard, s.Cursor(int32(shard%b.leases)).At(m.Segment, shard))
+		r := sh.opts.Feed.Shard(m, shard, s.Cursor(int32(shard%sh.leases)).At(m.Segment, shard))
 		if err := r.Poll(ctx, false); err != nil {
 			return false, err
 		}

@@ -9,8 +9,10 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
+	"blobfeed/resolved"
 	"blobfeed/source"
 )
 
@@ -20,7 +22,7 @@ type Options struct {
 	Instance string // unique among live instances
 
 	Feed   *source.Feed
-	FeedID string            // identity of the account or directory; a stored state of another feed is refused
+	FeedID string            // identity of the account or directory; a stored state of another feed is rejected
 	Frozen map[string]string // settings that must not change while records exist, by name
 	Topics *envelope.Topics  // of the records
 	Shared bool              // bridges of other feeds may write to them, too
@@ -28,21 +30,22 @@ type Options struct {
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 
-	Start  Start              // used once, at the very first start
+	Start  Start              // used once, at the first start
 	End    envelope.Timestamp // deliver up to it, then stop; zero: no end
 	Filter envelope.Filter    // its times are set from Start and End
 
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
 	TxnTimeout    time.Duration
-	// records and markers say in which epoch they were written: where a former owner can write late
-	EpochHeader bool
-	Session     time.Duration // an instance that is silent for so long loses its leases
+	EpochHeader   bool          // records and markers name their epoch: where a former owner can write late
+	Session       time.Duration // an instance that is silent for longer loses its leases
 
-	TopicPartitions   int32 // of a topic that has to be created; 0 never creates, not even that of the offsets, unless BrokerCreates
+	// TopicPartitions are those of a topic that has to be created. With 0 no topic is created, not even that of the
+	// offsets, unless BrokerCreates is set.
+	TopicPartitions   int32
 	TopicLimit        int   // of topics that a template makes; 0: none
-	AdoptTopics       bool  // also write to topics that hold records of others, where the template has no literal prefix
-	BrokerCreates     bool  // a missing topic is created by the broker, when it is asked for
+	AdoptTopics       bool  // also write to topics with records of others, where the template has no literal prefix
+	BrokerCreates     bool  // the broker creates a missing topic when it is asked for it
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default
 	OffsetsPartitions int32 // number of leases, fixed when the offsets topic is created
@@ -50,20 +53,20 @@ type Options struct {
 	Markers           envelope.Markers
 	ResolvedSlack     time.Duration
 
-	CommitInterval time.Duration // a record waits no longer than this for its commit
-	TxnRecords     int           // commit earlier at so many records
-	TxnBytes       int           // or so many bytes of keys, values and headers
-	BundleBytes    int64         // small finalized segments are delivered together, up to so many bytes of chunks; 0: each by itself
-	BundleReaders  int           // of which so many are listed ahead
-	BufferBytes    int           // memory of what all leases have read and not committed; 0: no other bound than TxnBytes
-	PollInterval   time.Duration // how often an open segment, or a feed without a next one, is looked at
-	QuietInterval  time.Duration // how often the shards of an open segment are listed whose time is over; 0: as often
-	Shutdown       time.Duration // how long a lease may take to commit when it has to go
+	CommitInterval time.Duration // maximum wait of a record for its commit
+	TxnRecords     int           // records after which a transaction is committed earlier
+	TxnBytes       int           // the same in bytes of keys, values and headers
+	BundleBytes    int64         // bytes of chunks that are delivered together; 0: each segment by itself
+	BundleReaders  int           // segments of a bundle that are listed ahead
+	BufferBytes    int           // memory of what all leases have read and not committed; 0: bounded by TxnBytes only
+	PollInterval   time.Duration // between two looks at an open segment, or at a feed without a next one
+	QuietInterval  time.Duration // between two listings of an open segment whose time is over; 0: PollInterval
+	Shutdown       time.Duration // maximum time of a lease's last commit
 
 	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker
 
-	DeadLetter string // topic of what can't become a record; "": the shard stays at it, and says so
-	SkipGaps   bool   // go on at the oldest segment where retention has removed what was to be read
+	DeadLetter string // topic of what cannot become a record; "": the shard stays at it, and reports it
+	SkipGaps   bool   // continue at the oldest segment where retention has removed what was to be read
 	Once       bool   // deliver what the feed holds now, then return
 	Observer   Observer
 	Tracer     Tracer // nil: no times are taken
@@ -71,15 +74,27 @@ type Options struct {
 	Now        func() time.Time // nil: time.Now
 }
 
-// minTxnInterval keeps transactions from following each other so fast that the broker's wait for the markers of the
-// one before (20 ms a broker) is all that happens.
-const minTxnInterval = 100 * time.Millisecond
+// TopicPlan says what the topics of the bridge hold.
+func (o *Options) TopicPlan() topics.Plan {
+	return topics.Plan{
+		Partitions: o.TopicPartitions, Replication: o.TopicReplication, ByBroker: o.BrokerCreates,
+		Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
+		Table: o.Table, Limit: o.TopicLimit, Tool: o.TopicTool,
+	}
+}
 
-// headroomInterval is how often the oldest segment is looked for: three listings each time.
-const headroomInterval = 10 * time.Minute
+// constant returns the topic of all records, if there is one.
+func (o *Options) constant() []string {
+	if topic, ok := o.Topics.Constant(); ok {
+		return []string{topic}
+	}
+	return nil
+}
 
-// newestPolls is how many polls there are between two looks at the newest segment: one small read.
-const newestPolls = 4
+// marks reports whether markers are written.
+func (o *Options) marks() bool { return o.Markers != envelope.MarkersOff }
+
+func (o *Options) end() resolved.End { return resolved.End(o.End) }
 
 func (o *Options) offsetsTopic() string { return topicname.State(o.Name) }
 

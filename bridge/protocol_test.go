@@ -240,9 +240,9 @@ func TestOnceBesideOnce(t *testing.T) {
 				t.Error(err)
 			}
 			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Frontier != nil })
-			b := New(o)
-			b.leases = int(o.OffsetsPartitions)
-			if all, err := b.drained(t.Context(), s); err != nil || !all {
+			sh := New(o).shared
+			sh.leases = int(o.OffsetsPartitions)
+			if all, err := sh.drained(t.Context(), s); err != nil || !all {
 				t.Errorf("%s ended, and all is delivered: %t, %v", name, all, err)
 			}
 		})
@@ -263,21 +263,21 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	all := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
 		return s.Frontier != nil && s.Cursors[0] != nil && s.Cursors[1] != nil
 	})
-	delivered := func(what string, want bool, change func(*Bridge, *offsets.State)) {
+	delivered := func(what string, want bool, change func(*shared, *offsets.State)) {
 		t.Helper()
-		b, s := New(o), *all
-		b.leases = int(o.OffsetsPartitions)
+		sh, s := New(o).shared, *all
+		sh.leases = int(o.OffsetsPartitions)
 		s.Cursors = append([]*offsets.Cursor{}, all.Cursors...)
-		change(b, &s)
-		if got, err := b.deliveredAll(t.Context(), &s); err != nil || got != want {
+		change(sh, &s)
+		if got, err := sh.deliveredAll(t.Context(), &s); err != nil || got != want {
 			t.Errorf("%s: %t, %v", what, got, err)
 		}
 	}
-	delivered("as it is", true, func(*Bridge, *offsets.State) {})
-	delivered("a lease has committed nothing", false, func(_ *Bridge, s *offsets.State) { s.Cursors[1] = nil })
-	delivered("the view is not at the end", false, func(b *Bridge, _ *offsets.State) { b.start = 1 << 40 })
+	delivered("as it is", true, func(*shared, *offsets.State) {})
+	delivered("a lease has committed nothing", false, func(_ *shared, s *offsets.State) { s.Cursors[1] = nil })
+	delivered("the view is not at the end", false, func(sh *shared, _ *offsets.State) { sh.start = 1 << 40 })
 	m.segment("2026/01/01/0100", "Publishing", 60, nil)
-	delivered("there is a later segment", false, func(*Bridge, *offsets.State) {})
+	delivered("there is a later segment", false, func(*shared, *offsets.State) {})
 }
 
 // Without transactions, what a broker refuses stops everything behind it: events are delivered for the first time in

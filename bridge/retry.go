@@ -9,7 +9,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// onceAttempts is how often --once tries what fails before it gives up; otherwise there is no end.
+// onceAttempts is how often --once tries before it gives up; otherwise there is no limit.
 const onceAttempts = 6
 
 const (
@@ -17,10 +17,13 @@ const (
 	maxDelay   = 30 * time.Second
 )
 
-// retry calls f until it succeeds, reporting every failure. It gives up when ctx ends, when trying again can't help,
-// and, with Once, after onceAttempts.
-func (b *Bridge) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
-	for attempt := 1; ; attempt++ {
+// retryFunc calls f until it succeeds, or gives up.
+type retryFunc func(ctx context.Context, f func(context.Context) error) error
+
+// attempt calls f until it succeeds, and calls failed after every failure that it retries. It gives up when ctx ends,
+// when another attempt cannot help, and, with once, after onceAttempts.
+func attempt(ctx context.Context, once bool, failed func(error), f func(context.Context) error) error {
+	for n := 1; ; n++ {
 		began := time.Now()
 		err := f(ctx)
 		if err == nil {
@@ -32,24 +35,25 @@ func (b *Bridge) retry(ctx context.Context, lease int32, f func(context.Context)
 		if permanent(err) {
 			return err
 		}
-		if b.Once && attempt >= onceAttempts {
+		if once && n >= onceAttempts {
 			return &givenUpError{err}
 		}
-		b.Observer.Failed(lease, err)
+		failed(err)
 		if time.Since(began) > maxDelay {
-			attempt = 1 // it worked for a while: a new trouble, not the old one
+			n = 1 // it worked for a while: a new failure, not the old one
 		}
-		if err := sleep(ctx, delay(attempt)); err != nil {
+		if err := sleep(ctx, delay(n)); err != nil {
 			return err
 		}
 	}
 }
 
-// givenUpError was tried often enough; a caller that tries, too, need not.
+// givenUpError was retried often enough; a caller that retries, too, need not.
 type givenUpError struct{ error }
 
 func (e *givenUpError) Unwrap() error { return e.error }
 
+// permanent reports whether another attempt cannot help.
 func permanent(err error) bool {
 	var given *givenUpError
 	var gap *GapError
@@ -58,12 +62,13 @@ func permanent(err error) bool {
 	return errors.As(err, &gap) || errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
 }
 
-// delay grows by half a power of two and is spread, so that instances do not come back together.
+// delay grows by powers of two and is spread, so that instances do not come back together.
 func delay(attempt int) time.Duration {
 	d := min(firstDelay<<min(attempt-1, 10), maxDelay)
 	return d/2 + rand.N(d/2)
 }
 
+// sleep waits for d. It returns the cause if ctx ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()

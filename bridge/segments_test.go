@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/source"
@@ -111,21 +112,21 @@ func TestOpenManifestIsReadAgain(t *testing.T) {
 	m.segment("2026/01/01/0100", "Publishing", 60, nil) // lastConsumable is above it
 	seg, err := source.ParseSegment("2026/01/01/0000")
 	must(t, err)
-	cache := newManifests(source.New(m, source.Options{}), 0)
+	cache := newHistory(source.New(m, source.Options{}), 0)
 	for i := range 3 {
-		if man, err := cache.get(t.Context(), seg); err != nil || man.Finalized || len(m.reads) != i+1 {
+		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || man.Finalized || len(m.reads) != i+1 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	m.segment("2026/01/01/0000", "Finalized", 60, nil)
 	for range 3 {
-		if man, err := cache.get(t.Context(), seg); err != nil || !man.Finalized || len(m.reads) != 4 {
+		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || !man.Finalized || len(m.reads) != 4 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	next, err := source.ParseSegment("2026/01/01/0100")
 	must(t, err)
-	if man, err := cache.get(t.Context(), next); err != nil || man.Finalized || man.Segment != next {
+	if man, err := cache.readManifest(t.Context(), next, time.Time{}); err != nil || man.Finalized || man.Segment != next {
 		t.Errorf("of another segment: %+v, %v", man, err)
 	}
 }

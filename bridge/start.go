@@ -6,11 +6,9 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/resolved"
 	"blobfeed/source"
 )
-
-// segmentSlack is how far outside its segment's interval an event may be.
-const segmentSlack = 15 * time.Minute
 
 // maxInterval is the longest segment there is.
 const maxInterval = time.Hour
@@ -42,7 +40,8 @@ func ParseTime(s string) (envelope.Timestamp, error) {
 	if at, err := envelope.ParseTimestamp(s); err == nil {
 		return at, nil
 	}
-	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z nor the text of an \"updated\"", s)
+	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z "+
+		"nor the text of an \"updated\"", s)
 }
 
 // ParseEnd parses what ParseTime does. A time without a logical part is all of it: an event of just that time is before
@@ -55,9 +54,9 @@ func ParseEnd(s string) (envelope.Timestamp, error) {
 	return at, err
 }
 
-// resolve returns the time before which events are left out, and the segment after which to read: the one that holds the
-// start may begin an interval before it, and the one before that may hold events of its first minutes.
-// The clock chooses no segment by itself: those that are read are what the feed lists after that one.
+// resolve returns the time before which events are left out, and the segment after which to read: the one that holds
+// the start may begin an interval before it, and the one before that may hold events of its first minutes. The clock
+// chooses no segment by itself: those that are read are what the feed lists after that one.
 func (s Start) resolve(now time.Time) (start string, after source.Segment) {
 	if s.latest {
 		s.at = envelope.Timestamp{Wall: now.UnixNano()}
@@ -73,5 +72,13 @@ func before(start envelope.Timestamp) source.Segment {
 	if start == (envelope.Timestamp{}) {
 		return source.Segment{}
 	}
-	return source.SegmentAt(time.Unix(0, start.Wall).Add(-maxInterval - segmentSlack - time.Minute))
+	return source.SegmentAt(time.Unix(0, start.Wall).Add(-maxInterval - resolved.Slack - time.Minute))
+}
+
+// parseTime parses a time of the frontier; "" is zero.
+func parseTime(s string) (envelope.Timestamp, error) {
+	if s == "" {
+		return envelope.Timestamp{}, nil
+	}
+	return envelope.ParseTimestamp(s)
 }

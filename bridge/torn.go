@@ -3,28 +3,27 @@ package bridge
 import (
 	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
-	"blobfeed/offsets"
 )
 
 // discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
 // cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction
 // of ours. In partitions where the brokers did write the end they are doubled; nothing is lost.
-func (w *worker) discard(l *offsets.Lease) error {
-	known, ok := l.State().Torn(w.p)
+func (h *hold) discard() error {
+	known, ok := h.lease.State().Torn(h.p)
 	if !ok {
 		return nil
 	}
-	w.Log.Warn("the brokers acknowledged a commit and did not complete it: delivering its records again, some may be doubled",
-		"lease", w.p)
+	h.opts.Log.Warn("the brokers acknowledged a commit and did not complete it: delivering its records again, "+
+		"some may be doubled", "lease", h.p)
 	topics := map[string]int32{}
 	for topic, partitions := range known {
 		topics[topic] = partitions
-		if w.Markers == envelope.MarkersTopic {
+		if h.opts.Markers == envelope.MarkersTopic {
 			topics[topicname.Markers(topic)] = partitions
 		}
 	}
-	if w.DeadLetter != "" {
-		topics[w.DeadLetter] = 1 // where dead letters go
+	if h.opts.DeadLetter != "" {
+		topics[h.opts.DeadLetter] = 1 // where dead letters go
 	}
-	return l.Discard(w.held, topics)
+	return h.lease.Discard(h.held, topics)
 }

@@ -18,3 +18,11 @@ func (t turn) take(ctx context.Context) error {
 }
 
 func (t turn) leave() { <-t }
+
+// poke makes a channel of capacity 1 full.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}

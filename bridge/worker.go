@@ -1,65 +1,39 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"strconv"
-	"sync/atomic"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
-// worker holds one lease for as long as the group leaves it here.
+// worker works on one lease for as long as the group leaves it here: it acquires the lease, delivers, commits, and
+// releases it. It has one goroutine; stop may be called from others.
 type worker struct {
-	*Bridge
-	p int32
+	shared *shared // immutable
+	p      int32   // immutable
 
-	soft, hard context.Context // soft: commit and go; hard: go
-	endSoft    context.CancelFunc
-	endHard    context.CancelFunc
-	ended      chan struct{}
+	soft, hard       context.Context // immutable; soft: commit and end; hard: end
+	endSoft, endHard context.CancelFunc
+	ended            chan struct{} // closed when the goroutine has ended
 
-	fenced  bool                            // the lease was lost to another producer
-	doubted string                          // lost history that an earlier hold found
-	failed  atomic.Pointer[offsets.Failure] // the last error that was tried again
-	trouble chan struct{}                   // capacity 1: there is one
-
-	// Of the lease being held; without one they are hard and soft. See holding.
-	held, work context.Context
-	over       func(*offsets.State) error
-
-	// Of the lease being held:
-	lease  *offsets.Lease
-	limit  int32 // bytes of a batch that the topics take
-	most   int32 // bytes of a document that the state's topic takes
-	cursor *offsets.Cursor
-	txn    txn
-	ahead  *ahead // of lease 0
-	left   backlog
-
-	outlets  outlets
-	frontier *offsets.Frontier  // the one that resolved and the check below belong to
-	promised envelope.Timestamp // frontier.Resolved, parsed
-	filter   envelope.Filter    // with the frontier's start and our end
-
-	epochHeader []kgo.RecordHeader // of every record, or none
+	fenced   bool     // the lease was lost to another producer; of the goroutine
+	findings findings // guards itself
 }
 
-func startWorker(b *Bridge, p int32) *worker {
-	w := &worker{Bridge: b, p: p, ended: make(chan struct{}), trouble: make(chan struct{}, 1)}
-	w.hard, w.endHard = context.WithCancel(b.hard)
+// startWorker starts a worker. Fatal gets the error by which it ends before it is stopped.
+func startWorker(sh *shared, p int32, hard context.Context, fatal func(error)) *worker {
+	w := &worker{shared: sh, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
+	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
-	w.held, w.work = w.hard, w.soft
 	go func() {
 		defer close(w.ended)
 		defer w.endHard()
 		if err := w.run(); err != nil {
-			b.fatal(err)
+			fatal(err)
 		}
 	}()
 	return w
@@ -72,23 +46,23 @@ func (w *worker) stop(now bool) {
 		w.endHard()
 		return
 	}
-	t := time.AfterFunc(w.Shutdown, w.endHard)
+	t := time.AfterFunc(w.shared.opts.Shutdown, w.endHard)
 	context.AfterFunc(w.hard, func() { t.Stop() })
 }
 
 // run holds the lease again and again: every error of Kafka means that the outcome of a transaction may be unknown, and
-// only a new acquisition, which fences the old producer and then reads the cursor, tells.
+// only a new acquisition, which fences the old producer and then reads the cursor, shows it.
 func (w *worker) run() error {
-	err := w.retry(w.soft, w.p, func(context.Context) error {
-		err := w.hold()
+	err := w.shared.retry(w.soft, w.p, func(context.Context) error {
+		err := w.holdOnce()
 		for errors.Is(err, errReacquire) && w.soft.Err() == nil {
-			err = w.hold()
+			err = w.holdOnce()
 		}
 		w.fenced = errors.Is(err, offsets.ErrFenced)
-		err = w.explain(err)
+		err = w.shared.explain(w.p, err)
 		if w.soft.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				w.Observer.Failed(w.p, err) // retry won't: it sees the stop
+				w.shared.opts.Observer.Failed(w.p, err) // retry won't: the stop ends it
 			}
 			return nil
 		}
@@ -100,247 +74,135 @@ func (w *worker) run() error {
 	return err
 }
 
-// hold acquires the lease when there is work for it, and works until the stop or an error.
-func (w *worker) hold() error {
-	if err := w.giveWay(); err != nil {
+// holdOnce acquires the lease when there is work for it, and works until the stop or an error.
+func (w *worker) holdOnce() error {
+	h := &hold{
+		shared: w.shared, opts: w.shared.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings,
+	}
+	if err := w.giveWay(h); err != nil {
 		return err
 	}
-	if err := w.awaitWork(); err != nil {
+	if err := h.loop(func(s *offsets.State) (todo, error) { return w.awaitWork(h, s) }); err != nil {
 		return err
 	}
-	var err error
-	if w.limit, err = w.messageLimit(w.soft); err != nil {
+	if err := h.acquire(w.soft, w.hard); err != nil {
 		return err
 	}
-	if w.most, err = w.stateLimit(w.soft); err != nil {
-		return err
-	}
-	lease, err := offsets.Acquire(w.soft, w.cfg, w.view, w.p, w.batchLimits())
-	if err != nil {
-		return err
-	}
-	end := w.holding(lease)
+	basis := &basis{h: h}
+	out := &writer{h: h, basis: basis}
+	keeper := &keeper{h: h, basis: basis, w: out}
 	defer func() {
-		end()
-		lease.Close(w.hard)
-		w.lease = nil
-		w.stopReading()
-		w.memory.release(w.txn.held)
-		w.txn.drop()
-		w.pool.drop()
+		h.release(w.hard)
+		keeper.stopReading()
+		out.abandon()
+		w.shared.pipe.DropBuffers()
 	}()
-	w.lease, w.cursor = lease, lease.Cursor()
-	w.frontier = nil // what a failed transaction promised is void
-	w.Log.Debug("lease acquired", "lease", w.p, "segment", w.cursor.Segment)
-	if err := w.discard(lease); err != nil {
+	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
+	if err := h.discard(); err != nil {
 		return err
 	}
-	for w.work.Err() == nil {
-		if err := w.step(); err != nil {
-			w.traceRecords(err)
-			if w.held.Err() != nil {
-				return context.Cause(w.held)
-			}
-			return err
+	err := h.loop(func(s *offsets.State) (todo, error) {
+		if err := cmp.Or(h.endedBy(s), h.lease.Check()); err != nil {
+			return todoWait, err
 		}
+		if err := basis.adopt(s.Frontier); err != nil {
+			return todoWait, err
+		}
+		if w.p == 0 {
+			if moved, err := keeper.moveFrontier(s); moved || err != nil {
+				return todoAgain, err
+			}
+		}
+		return w.work(out, s)
+	})
+	out.traceOpen(err)
+	if h.held.Err() != nil {
+		return context.Cause(h.held)
 	}
-	return context.Cause(w.held) // nil at a stop
+	return err
 }
 
-// giveWay waits after another instance has taken the lease: for a session, in which the group tells this one that it
-// is no
-// longer ours. Two instances that take it back at once would keep fencing each other. After a move nobody else wants
-// it.
-func (w *worker) giveWay() error {
-	s, _, err := w.view.Get()
-	if err != nil || !w.fenced || s.Owners[w.p] == w.Instance {
+// giveWay waits after another instance has taken the lease: for a session, after which the group has reported whether
+// the lease is still ours. Two instances that take it back at once would keep fencing each other. After a move nobody
+// else wants it.
+func (w *worker) giveWay(h *hold) error {
+	s, _, err := w.shared.view.Get()
+	if err != nil || !w.fenced || s.Owners[w.p] == h.opts.Instance {
 		return err
 	}
-	ctx, cancel := w.until(w.soft, func(s *offsets.State) error {
+	ctx, cancel := h.until(w.soft, func(s *offsets.State) error {
 		if s.Moving {
 			return errMoved
 		}
 		return nil
 	})
 	defer cancel()
-	if err := sleep(ctx, w.Session); err != nil && !errors.Is(err, errMoved) {
+	if err := sleep(ctx, h.opts.Session); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return nil
 }
 
-// awaitWork returns when the current segment has shards of this lease. Lease 0 always has work: the frontier.
-// A producer for each lease that never gets a shard would cost the brokers something and bring nothing.
+// awaitWork returns todoEnd when the current segment has shards of this lease. Lease 0 always has work: the frontier. A
+// producer for each lease that never gets a shard would cost the brokers something and bring nothing.
 //
 // Nothing is decided here but whether to acquire: what the view shows may be old, and what is gone may be delivered by
 // another owner by now.
-func (w *worker) awaitWork() error {
-	if w.p == 0 {
-		return nil
+func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
+	f := s.Frontier
+	switch {
+	case w.p == 0:
+		return todoEnd, nil
+	case !w.shared.caughtUp(s):
+		return todoWait, nil
+	case w.mustEnter(s):
+		return todoEnd, nil
+	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current):
+		return todoWait, nil
 	}
-	for {
-		s, changed, err := w.view.Get()
-		if err != nil {
-			return err
-		}
-		if w.caughtUp(s) && s.Moving && !w.Transactional && !s.EnteredBy(w.p) {
-			return nil
-		}
-		f := s.Frontier
-		if w.caughtUp(s) && f != nil && f.Current != (source.Segment{}) && !s.Cursor(w.p).Finished(f.Current) {
-			m, _, err := w.current(s)
-			if errors.Is(err, errPast) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			if len(w.shards(m)) > 0 {
-				return nil
-			}
-		}
-		if err := w.wait(changed); err != nil {
-			return err
-		}
+	m, _, err := h.current(s)
+	if errors.Is(err, errPast) {
+		return todoAgain, nil
 	}
+	if err != nil || len(w.shared.shardsOf(w.p, m)) == 0 {
+		return todoWait, err
+	}
+	return todoEnd, nil
 }
 
-// step does one thing: a move of the frontier, a pass over the current segment, or a wait for either.
-func (w *worker) step() error {
-	s, changed, err := w.view.Get()
-	if err != nil {
-		return err
+// mustEnter reports whether the lease owes a cursor of the new epoch to a move, in place of a fence.
+func (w *worker) mustEnter(s *offsets.State) bool {
+	return s.Moving && !w.shared.opts.Transactional && w.p != 0 && !s.EnteredBy(w.p)
+}
+
+// work delivers the lease's part of the current segment, if there is one.
+func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
+	h, f := out.h, s.Frontier
+	switch {
+	case w.mustEnter(s): // what comes after it is of the new epoch
+		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
+	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
+		return todoWait, nil // I4: only the current segment
 	}
-	if err := w.over(s); err != nil {
-		return err
-	}
-	if err := w.lease.Check(); err != nil {
-		return err
-	}
-	if err := w.see(s.Frontier); err != nil {
-		return err
-	}
-	if w.p == 0 {
-		moved, err := w.moveFrontier(s)
-		if err != nil || moved {
-			return err
-		}
-	}
-	// in place of a fence: what comes after it is of the new epoch
-	if s.Moving && !w.Transactional && w.p != 0 && !s.EnteredBy(w.p) {
-		return w.lease.Commit(w.held, w.cursor, nil)
-	}
-	f := s.Frontier
-	if f == nil || f.Current == (source.Segment{}) || w.cursor.Finished(f.Current) || w.cursor.Beyond(f) {
-		return w.wait(changed)
-	}
-	m, gap, err := w.current(s) // I7: the status first
+	m, gap, err := h.current(s) // I7: the status first
 	if errors.Is(err, errPast) {
-		return nil
+		return todoAgain, nil
 	}
 	if err != nil {
-		return err
+		return todoWait, err
 	}
-	shards := w.shards(m)
-	if len(shards) == 0 {
-		return w.wait(changed)
+	d := &delivery{h: h, basis: out.basis, w: out, m: m, shards: w.shared.shardsOf(w.p, m)}
+	if len(d.shards) == 0 {
+		return todoWait, nil
 	}
 	if gap == nil {
-		err = w.deliver(m, shards)
+		err = d.deliver()
 		if errors.Is(err, errPast) {
-			return errMoved
+			return todoWait, errMoved
 		}
 		if !errors.As(err, &gap) {
-			return err
+			return todoAgain, err
 		}
 	}
-	return w.lose(gap)
-}
-
-// see takes note of a frontier: whether it fits our settings, and what was promised.
-func (w *worker) see(f *offsets.Frontier) error {
-	if f == nil || f == w.frontier {
-		return nil
-	}
-	if err := w.Compatible(f.Feed, f.Settings); err != nil {
-		return err
-	}
-	promised, err := parseTime(f.Resolved)
-	if err != nil {
-		return err
-	}
-	start, err := parseTime(f.Start)
-	if err != nil {
-		return err
-	}
-	w.promised, w.filter = promised, w.Filter
-	w.filter.From, w.filter.To = start, w.End
-	w.epochHeader = nil
-	if w.EpochHeader {
-		w.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
-	}
-	w.frontier = f
-	w.outlets.reset(w.cursor, f)
-	return nil
-}
-
-// parseTime parses a time of the frontier; "" is zero.
-func parseTime(s string) (envelope.Timestamp, error) {
-	if s == "" {
-		return envelope.Timestamp{}, nil
-	}
-	return envelope.ParseTimestamp(s)
-}
-
-// shards returns those of the segment that belong to this lease.
-func (w *worker) shards(m source.Manifest) []int { return w.of(int(w.p), m) }
-
-// of returns the shards of the segment that belong to a lease.
-func (b *Bridge) of(lease int, m source.Manifest) (own []int) {
-	for _, shard := range m.Shards {
-		if shard%b.leases == lease {
-			own = append(own, shard)
-		}
-	}
-	return own
-}
-
-// wait returns when the state changes, or when it is time to look at the feed again.
-func (w *worker) wait(changed <-chan struct{}) error {
-	w.Observer.Active(w.p, Waiting)
-	defer w.Observer.Active(w.p, Working)
-	t := time.NewTimer(w.PollInterval)
-	defer t.Stop()
-	select {
-	case <-changed:
-	case <-t.C:
-		w.pool.drop() // nothing came for so long
-	case <-w.work.Done():
-		return context.Cause(w.work)
-	}
-	return nil
-}
-
-// current reads the manifest of the current segment in s, for as long as it takes: trouble with the store is no
-// reason to give
-// up a lease. If retention has removed it, it returns the loss, and the manifest as the frontier remembers it.
-func (w *worker) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
-	ctx, done := w.during(s.Frontier.Current)
-	defer done()
-	m, err = w.manifest(ctx, s.Frontier.Current)
-	if errors.As(err, &gap) {
-		return w.remembered(s), gap, nil
-	}
-	return m, nil, err
-}
-
-// manifest reads the manifest of seg. The error is a GapError if retention has removed it.
-func (w *worker) manifest(ctx context.Context, seg source.Segment) (m source.Manifest, err error) {
-	err = w.ask(ctx, func(ctx context.Context) error {
-		if m, err = w.manifests.get(ctx, seg); err != nil {
-			return w.lost(ctx, seg, err)
-		}
-		return nil
-	})
-	return m, err
+	return todoAgain, d.lose(gap)
 }

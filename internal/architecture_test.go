@@ -28,8 +28,9 @@ var imports = map[string][]string{
 	"partitioner":      nil,
 	"offsets":          {"source", "internal/mutation", "internal/topicname", "internal/topics"},
 	"offsets/protocol": nil,
-	"resolved":         {"source", "envelope", "offsets"},
-	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved",
+	"resolved":         {"source", "envelope", "offsets", "internal/topicname"},
+	"bridge/pipeline":  {"source", "envelope", "partitioner", "internal/plain"},
+	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
 		"internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.

@@ -1,16 +1,15 @@
 package resolved
 
 import (
-	"maps"
-	"slices"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
+
+// Slack is how far outside its segment's interval an event may be.
+const Slack = 15 * time.Minute
 
 // Complete reports whether every shard of a finalized segment is delivered: the lease of each says that it is done.
 // The cursors are committed ones, so a later owner of the lease can't take that back.
@@ -37,18 +36,17 @@ func After(m source.Manifest, slack time.Duration, before envelope.Timestamp) en
 	return ts
 }
 
-// Markers returns the marker of each partition of each topic, topics in order of their names.
-func Markers(topics map[string]int32, of func(topic string, partition int32) envelope.Record) []*kgo.Record {
-	var records []*kgo.Record
-	for _, topic := range slices.Sorted(maps.Keys(topics)) {
-		for p := range topics[topic] {
-			marker := of(topic, p)
-			r := &kgo.Record{Topic: topic, Partition: p, Key: marker.Key, Value: marker.Value, Timestamp: time.UnixMilli(marker.Millis)}
-			for _, h := range marker.Headers {
-				r.Headers = append(r.Headers, kgo.RecordHeader(h))
-			}
-			records = append(records, r)
-		}
-	}
-	return records
+// End is the last time that is delivered; the zero End is none.
+type End envelope.Timestamp
+
+// Reached reports whether the segments up to a moment hold every event up to the end: events lie less than the slack
+// outside their segment, which is what their markers promise as well (I6). So an end that equals the last marker is
+// reached. An idle account publishes no later segment to wait for.
+func (e End) Reached(moment time.Time) bool {
+	return e != (End{}) && moment.Add(-Slack).UnixNano() >= e.Wall
+}
+
+// Within reports whether the segment of m may be the last before the end.
+func (e End) Within(m source.Manifest) bool {
+	return e != (End{}) && m.Begin.Add(m.Interval+Slack+time.Second).UnixNano() > e.Wall
 }

@@ -1,8 +1,12 @@
 package resolved
 
 import (
+	"fmt"
+	"maps"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -61,7 +65,8 @@ func TestMarkers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	records := Markers(map[string]int32{"b": 2, "a": 3}, func(string, int32) envelope.Record { return enc.Resolved(envelope.Timestamp{Wall: 1e18}) })
+	m := Marker{At: envelope.Timestamp{Wall: 1e18}}
+	records := m.Records(map[string]int32{"b": 2, "a": 3}, map[string]*envelope.Encoder{"a": enc, "b": enc})
 	want := []struct {
 		topic     string
 		partition int32
@@ -70,8 +75,58 @@ func TestMarkers(t *testing.T) {
 		t.Fatalf("%d records", len(records))
 	}
 	for i, r := range records {
-		if r.Topic != want[i].topic || r.Partition != want[i].partition || r.Key != nil || string(r.Value) != `{"resolved":"1000000000000000000.0000000000"}` || len(r.Headers) != 1 {
+		if r.Topic != want[i].topic || r.Partition != want[i].partition || r.Key != nil ||
+			string(r.Value) != `{"resolved":"1000000000000000000.0000000000"}` || len(r.Headers) != 1 {
 			t.Errorf("%d: %+v", i, r)
 		}
+	}
+}
+
+// A marker in a topic of its own says where its records end, and each announcement is a header.
+func TestMarkersInTheirTopic(t *testing.T) {
+	enc, err := envelope.NewEncoder(envelope.Options{Markers: envelope.MarkersTopic})
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := source.SegmentAt(manifest().Begin), source.SegmentAt(manifest().Begin.Add(time.Hour))
+	m := Marker{
+		At: envelope.Timestamp{Wall: 1e18}, Feed: "f", Seek: &offsets.Seek{To: "earliest"}, Gap: &offsets.Gap{From: from, To: to},
+		Extra: []kgo.RecordHeader{{Key: "epoch", Value: []byte("3")}},
+		End:   func(_ string, partition int32) int64 { return int64(partition) + 7 },
+	}
+	records := m.Records(map[string]int32{"a": 2}, map[string]*envelope.Encoder{"a": enc})
+	for p, r := range records {
+		got := map[string]string{}
+		for _, h := range r.Headers {
+			got[h.Key] = string(h.Value)
+		}
+		delete(got, "resolved")
+		want := map[string]string{"feed": "f", "seek": "- earliest", "gap": from.String() + " " + to.String(), "epoch": "3"}
+		value := fmt.Sprintf(`{"resolved":"1000000000000000000.0000000000","partition":%d,"offset":%d}`, p, p+7)
+		if r.Topic != "a.resolved" || string(r.Value) != value || !maps.Equal(got, want) {
+			t.Errorf("%s: %s %v", r.Topic, r.Value, got)
+		}
+	}
+	if len(records) != 2 || Count(map[string]int32{"a": 2, "b": 3}) != 5 {
+		t.Errorf("%d records", len(records))
+	}
+	m = Marker{Seek: &offsets.Seek{Told: true}}
+	if h := m.headers(); len(h) != 0 {
+		t.Errorf("%v", h)
+	}
+}
+
+// END_TIME is reached by the first segment behind it, and by the one whose marker equals it.
+func TestEnd(t *testing.T) {
+	m := manifest() // 10:00 to 11:00
+	end := End{Wall: m.Begin.Add(45 * time.Minute).UnixNano()}
+	for moment, want := range map[time.Duration]bool{59 * time.Minute: false, 60 * time.Minute: true} {
+		if got := end.Reached(m.Begin.Add(moment)); got != want {
+			t.Errorf("%s: %v", moment, got)
+		}
+	}
+	late := End{Wall: m.Begin.Add(2 * time.Hour).UnixNano()}
+	if !end.Within(m) || late.Within(m) || (End{}).Within(m) || (End{}).Reached(m.Begin) {
+		t.Error("the wrong segment may be the last")
 	}
 }

@@ -1,0 +1,191 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/mutation"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// delivery is the work of a hold on the current segment. It belongs to the worker's goroutine.
+type delivery struct {
+	h       *hold
+	basis   *basis
+	w       *writer
+	m       source.Manifest
+	shards  []int // of this lease
+	readers map[int]*source.ShardReader
+}
+
+// deliver delivers the shards of this lease, pass after pass, until the segment is finalized and delivered, or the
+// stop.
+func (d *delivery) deliver() error {
+	ctx, done := d.h.during(d.m.Segment)
+	defer done()
+	d.readers = map[int]*source.ShardReader{}
+	d.w.backlog.Reset()
+	for {
+		for _, shard := range d.shards {
+			if d.readers[shard] == nil { // also one that appears late in an open segment
+				d.readers[shard] = d.h.opts.Feed.Shard(d.m, shard, d.h.cursor.At(d.m.Segment, shard))
+			}
+		}
+		read := d.h.cursor.Counts.Read
+		stays, err := d.runPass(ctx)
+		if err != nil || d.m.Finalized {
+			return err
+		}
+		for _, shard := range d.shards {
+			// I1: what a shard has read and not delivered, since its topic has no encoder, is read again.
+			if stays && d.readers[shard].Position() != d.h.cursor.At(d.m.Segment, shard) {
+				delete(d.readers, shard)
+			}
+		}
+		d.h.shared.pipe.DropBuffers()
+		poke(d.h.shared.poke)
+		if d.m, err = d.awaitMore(ctx, d.h.cursor.Counts.Read > read, stays); err != nil {
+			return err
+		}
+		d.shards = d.h.shared.shardsOf(d.h.p, d.m)
+	}
+}
+
+// awaitMore returns the manifest when it is time to list the shards of an open segment again.
+//
+// Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its
+// end shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
+func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Manifest, error) {
+	opts := d.h.opts
+	drained := func() {
+		if !stays {
+			opts.Observer.Active(d.h.p, Drained)
+		}
+	}
+	drained()
+	defer opts.Observer.Active(d.h.p, Working)
+	quiet := !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
+	for waited := time.Duration(0); ; {
+		if err := sleep(ctx, opts.PollInterval); err != nil {
+			return d.m, err
+		}
+		waited += opts.PollInterval
+		next, err := d.h.manifest(ctx, d.m.Segment)
+		changed := next.Finalized || len(next.Shards) != len(d.m.Shards)
+		if err != nil || changed || !quiet || waited >= opts.QuietInterval {
+			return next, err
+		}
+		drained() // still, and what failed before succeeds
+	}
+}
+
+// runPass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays
+// reports that a shard of an open segment stays where it is.
+func (d *delivery) runPass(ctx context.Context) (stays bool, _ error) {
+	h, opts, txn := d.h, d.h.opts, &d.w.txn
+	failed := func(err error) { opts.Observer.Failed(h.p, err) }
+	run := h.shared.pipe.Start(ctx, d.basis.describe(d.m, &d.w.backlog), d.shards, d.readers, failed)
+	defer run.Close() // the readers must be gone before the lease is
+	txn.reset(d.m.Segment)
+	due := time.NewTimer(0)
+	defer due.Stop()
+	<-due.C
+	for {
+		select {
+		case b, ok := <-run.Blocks:
+			if !ok {
+				return run.Stays(), d.endPass(run)
+			}
+			if txn.began.IsZero() {
+				due.Reset(opts.CommitInterval)
+			}
+			if err := d.w.addBlock(b); err != nil {
+				return false, err
+			}
+			if txn.full(opts.TxnRecords, opts.TxnBytes, h.shared.pipe.TxnMemory(opts.TxnBytes)) {
+				due.Stop()
+				if err := d.w.commit(); err != nil {
+					return false, err
+				}
+			}
+		case <-due.C:
+			if err := d.w.commit(); err != nil {
+				return false, err
+			}
+		case <-h.findings.failed:
+			if txn.began.IsZero() { // else the commit that is due takes it with it
+				if err := h.commitFailure(); err != nil {
+					return false, err
+				}
+			}
+		case <-h.work.Done():
+			// The other blocks are dropped, with their readers.
+			return false, errors.Join(context.Cause(h.work), d.w.commit())
+		}
+	}
+}
+
+// endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
+// listing made after that was known (I7), the cursor says that this lease is done.
+func (d *delivery) endPass(run *pipeline.Run) error {
+	err, txn := run.Err(), &d.w.txn
+	if err == nil && d.m.Finalized {
+		if believed, err := d.believed(); !believed {
+			return err // if there is none, the next look finds the segment gone
+		}
+	}
+	switch {
+	case err != nil:
+	case d.m.Finalized:
+		d.h.cursor.Finish(d.m.Segment)
+		txn.start()
+	case !run.Stays():
+		txn.drained = true
+		for _, shard := range d.shards {
+			if at := d.readers[shard].Modified(); at.After(txn.published) {
+				txn.published = at
+			}
+		}
+	}
+	if errors.Is(err, errPast) { // I11: what is open is not for the segment that is current now
+		return err
+	}
+	return errors.Join(err, d.w.commit())
+}
+
+// believed reports whether the listings of the shards of a finalized segment can be believed. One without chunks may be
+// that of a shard without events, or of one that retention has removed since the manifest was read (I8); of others the
+// reader knows where it was. The manifest shows it, if it is read again. That may take long, so what the transaction
+// holds is committed before.
+func (d *delivery) believed() (bool, error) {
+	now := time.Now()
+	for _, shard := range d.shards {
+		if d.readers[shard].Position() == (source.ShardPosition{}) {
+			if err := d.w.commit(); err != nil {
+				return false, err
+			}
+			return d.h.isThere(d.m.Segment, now)
+		}
+	}
+	return true, nil
+}
+
+// lose deals with the loss of what this lease has not delivered of the current segment (J, G). Only its owner may say
+// so, and only after a fence that is later than the finding: what is gone now may have been delivered by another owner.
+func (d *delivery) lose(gap *GapError) error {
+	if !d.h.opts.SkipGaps {
+		return d.h.doubt(gap)
+	}
+	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The
+	// frontier does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
+	d.h.reportLoss(gap)
+	mutation.Crash("gap", "found")
+	d.h.cursor.Finish(gap.At)
+	d.h.cursor.Gap = true
+	d.w.txn.reset(gap.At)
+	d.w.txn.start()
+	return d.w.commit()
+}

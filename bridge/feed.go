@@ -1,0 +1,116 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// retryOpen is the retry of the instance. A transaction may be open, which takes the failure with it: it remembers the
+// last failure for the cursor. An error by which a shard or the hold ends is returned at once.
+func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) error {
+	var ends error
+	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
+		err := f(ctx)
+		var stay *pipeline.StayError
+		if errors.Is(err, errLimitChanged) || errors.As(err, &stay) {
+			ends = err
+			return nil
+		}
+		h.findings.remember(ctx, h.opts.Now(), err)
+		return err
+	})
+	if err == nil {
+		err = ends
+	}
+	return err
+}
+
+// retryIdle is retryOpen for requests between two transactions: no commit follows that would take the failure with it,
+// so it commits the failure itself.
+func (h *hold) retryIdle(ctx context.Context, f func(context.Context) error) error {
+	return h.shared.retry(ctx, h.p, func(ctx context.Context) error {
+		err := f(ctx)
+		if h.findings.remember(ctx, h.opts.Now(), err) {
+			_ = h.commitFailure() // if the lease is gone, its next use says so
+		}
+		return err
+	})
+}
+
+// commitFailure commits the cursor with the last failure, if it is another one than the cursor has: a lasting failure
+// is written once. The observer is not called, for it is no progress. No transaction may be open.
+func (h *hold) commitFailure() error {
+	if h.lease == nil || !h.findings.putInto(h.cursor) {
+		return nil
+	}
+	return h.lease.Commit(h.held, h.cursor, nil)
+}
+
+// manifest reads the manifest of seg. The error is a GapError if retention has removed it.
+func (h *hold) manifest(ctx context.Context, seg source.Segment) (m source.Manifest, err error) {
+	err = h.retryIdle(ctx, func(ctx context.Context) error {
+		if m, err = h.shared.history.readManifest(ctx, seg, time.Time{}); err != nil {
+			return h.shared.history.lost(ctx, seg, err)
+		}
+		return nil
+	})
+	return m, err
+}
+
+// current reads the manifest of the current segment in s, however long it takes: a failure of the store is no reason
+// to give up a lease. If retention has removed it, current returns the loss, and the manifest as the frontier
+// remembers it.
+func (h *hold) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+	ctx, done := h.during(s.Frontier.Current)
+	defer done()
+	m, err = h.manifest(ctx, s.Frontier.Current)
+	if errors.As(err, &gap) {
+		return h.shared.remembered(s), gap, nil
+	}
+	return m, nil, err
+}
+
+// nextSegment returns the segment after seg.
+func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
+	err = h.retryIdle(h.work, func(ctx context.Context) error {
+		next, ok, err = h.shared.history.segmentAfter(ctx, seg)
+		return err
+	})
+	return next, ok, err
+}
+
+// isThere reports whether the manifest of seg is there, read after a moment. If it is not, neither may its chunks be,
+// and a listing before that moment proves nothing.
+func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
+	err = h.retryIdle(h.work, func(ctx context.Context) error {
+		_, err := h.shared.history.readManifest(ctx, seg, moment)
+		if there = err == nil; errors.Is(err, source.ErrNotFound) {
+			return nil
+		}
+		return err
+	})
+	return there, err
+}
+
+// remembered returns the manifest of the current segment as it was, in place of one that retention has removed: all its
+// leases have to say that they are done, and so has each that began it.
+func (sh *shared) remembered(s *offsets.State) source.Manifest {
+	f := s.Frontier
+	m := source.Manifest{Segment: f.Current, Begin: f.Current.Time(), Finalized: true, Shards: slices.Clone(f.Shards)}
+	if f.Ends.After(m.Begin) {
+		m.Interval = f.Ends.Sub(m.Begin)
+	}
+	for p, c := range s.Cursors {
+		began := c != nil && c.Segment == f.Current || f.Shards == nil // by an older version: any lease may have some
+		if began && len(sh.shardsOf(int32(p), m)) == 0 {
+			m.Shards = append(m.Shards, p)
+		}
+	}
+	return m
+}

@@ -1,0 +1,84 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"blobfeed/source"
+)
+
+// history is what the feed holds. All workers of an instance share the last manifest that was read: a finalized one
+// stays true; an open one is read again when it is older than the caller accepts.
+type history struct {
+	feed *source.Feed
+	poll time.Duration
+
+	// Guarded by turn.
+	turn turn
+	last source.Manifest
+	read time.Time
+}
+
+func newHistory(feed *source.Feed, poll time.Duration) *history {
+	return &history{feed: feed, poll: poll, turn: newTurn()}
+}
+
+// readManifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same
+// one; the reader may have time, and one that waits may have to go.
+func (h *history) readManifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
+	if err := h.turn.take(ctx); err != nil {
+		return source.Manifest{}, err
+	}
+	defer h.turn.leave()
+	if h.last.Segment == seg && h.read.After(after) && (h.last.Finalized || time.Since(h.read) < h.poll/2) {
+		return h.last, nil
+	}
+	h.last = source.Manifest{} // if it is gone now, nobody may believe in it
+	began := time.Now()
+	m, err := h.feed.Manifest(ctx, seg)
+	if err != nil {
+		return source.Manifest{}, err
+	}
+	h.last, h.read = m, began
+	return m, nil
+}
+
+// segmentAfter returns the segment after seg, the oldest for the zero segment.
+func (h *history) segmentAfter(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
+	for next, err := range h.feed.Segments(ctx, seg) {
+		return next, err == nil, err
+	}
+	return source.Segment{}, false, nil
+}
+
+// GapError says that history is lost: the account's retention has removed a segment that was not delivered to its end.
+type GapError struct {
+	At     source.Segment // the segment that the bridge has to read
+	Chunk  string         // what of it is gone; "" is all
+	Oldest source.Segment // where the feed begins now
+}
+
+func (e *GapError) Error() string {
+	what := "segment " + e.At.String()
+	if e.Chunk != "" {
+		what += ", chunk " + e.Chunk
+	}
+	return fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
+		"begins at segment %s now. Set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or "+
+		"restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", what, e.Oldest)
+}
+
+// lost turns "not found", of the manifest of seg, into a GapError if the feed begins after it. A manifest that is
+// missing in the middle of the feed is not a gap but a failure, which may pass.
+func (h *history) lost(ctx context.Context, seg source.Segment, err error) error {
+	if !errors.Is(err, source.ErrNotFound) {
+		return err
+	}
+	oldest, ok, lerr := h.segmentAfter(ctx, source.Segment{})
+	if lerr != nil || !ok || oldest.Compare(seg) <= 0 {
+		return errors.Join(err, lerr)
+	}
+	return &GapError{At: seg, Oldest: oldest}
+}

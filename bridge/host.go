@@ -1,0 +1,96 @@
+package bridge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// Topic returns where the records of a topic go. A topic that is new is created, if it may, before its first record.
+func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
+	topic, pin, pinned := b.topics.lookUp(name)
+	if topic != nil {
+		return topic, nil
+	}
+	partitions, known := b.frontier.Topics[name]
+	if !known {
+		if err := b.h.shared.rivals.rejectTaken(ctx, name); err != nil {
+			return nil, err
+		}
+	}
+	if !known && !pinned {
+		var err error
+		partitions, err = b.openNewTopic(ctx, name)
+		var rejected *topics.RejectedError
+		if errors.As(err, &rejected) {
+			topic = &pipeline.Topic{Name: name, Rejected: err}
+			if b.h.opts.DeadLetter != "" {
+				b.topics.keep(topic) // else each of its events would ask the brokers
+			}
+			return topic, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	enc, err := b.h.shared.encoders.get(ctx, name)
+	if err != nil {
+		return nil, &pipeline.EncoderError{Err: err}
+	}
+	if !pinned {
+		pin = offsets.Pin{Partitions: partitions, KeySchema: cmp.Or(b.frontier.KeySchemas[name], enc.KeyID())}
+	}
+	if pin.KeySchema != enc.KeyID() { // I5: the id is in the key's bytes, by which its partition is chosen
+		return nil, &SettingsError{Problem: fmt.Sprintf("the registry gives schema %d for the keys of topic %s, "+
+			"which were written with schema %d: with another one, keys would move to other partitions. Restore the "+
+			"registry, or restart from scratch with another BRIDGE_NAME and BRIDGE_TOPIC",
+			enc.KeyID(), name, pin.KeySchema)}
+	}
+	return b.topics.keep(&pipeline.Topic{
+		Name: name, Encoder: enc, Partitions: pin.Partitions,
+		New: !known || b.frontier.KeySchemas[name] != pin.KeySchema,
+	}), nil
+}
+
+// openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
+func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
+	if err := b.admit(ctx, name); err != nil {
+		return 0, err
+	}
+	if partitions, err = b.h.shared.openTopic(ctx, name); err != nil {
+		return 0, err
+	}
+	limit, err := b.h.shared.messageLimit(ctx, name)
+	if err == nil && limit < b.h.limit {
+		err = errLimitChanged
+	}
+	return partitions, err
+}
+
+// Retry is retry, for the goroutines of shards.
+func (b *basis) Retry(ctx context.Context, f func(context.Context) error) error {
+	return b.h.retryOpen(ctx, f)
+}
+
+// TooLarge returns errLimitChanged in place of err if the topics take larger records by now.
+func (b *basis) TooLarge(ctx context.Context, err error) error {
+	if limit, lerr := b.h.shared.messageLimit(ctx); lerr == nil && limit != b.h.limit {
+		return errLimitChanged
+	}
+	return err
+}
+
+// Lost returns the loss of a chunk that was to be read.
+func (b *basis) Lost(ctx context.Context, seg source.Segment, chunk string) error {
+	oldest, _, err := b.h.shared.history.segmentAfter(ctx, source.Segment{})
+	if err != nil {
+		return err
+	}
+	return &GapError{At: seg, Chunk: chunk, Oldest: oldest}
+}

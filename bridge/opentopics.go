@@ -1,0 +1,115 @@
+package bridge
+
+import (
+	"context"
+	"maps"
+	"sync"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+)
+
+// openTopics are those of a lease. A topic that the frontier does not know, since a container's first event made it,
+// is pinned by the cursor, in the transaction of the first record; when the segment is complete the frontier takes it
+// over, and it gets that marker. So a key stays where it is until then (I5: its shard, and so its lease, is the same
+// for all of a segment), also over a crash, and no marker misses a topic that has records (I6).
+type openTopics struct {
+	mu   sync.Mutex
+	open map[string]*pipeline.Topic
+	pins map[string]offsets.Pin // of the cursor
+}
+
+// renew forgets what belongs to another frontier or another hold of the lease.
+func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.open, t.pins = map[string]*pipeline.Topic{}, nil
+	if f != nil && c.Segment == f.Current {
+		t.pins = maps.Clone(c.Pins)
+	}
+}
+
+func (t *openTopics) lookUp(name string) (topic *pipeline.Topic, pin offsets.Pin, pinned bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pin, pinned = t.pins[name]
+	return t.open[name], pin, pinned
+}
+
+// pinned returns the pins of the topics that the lease writes to.
+func (t *openTopics) pinned() map[string]offsets.Pin {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	pins := map[string]offsets.Pin{}
+	for name, topic := range t.open {
+		if topic.Rejected == nil {
+			pins[name] = pinOf(topic)
+		}
+	}
+	return pins
+}
+
+// keep returns the topic that another shard opened meanwhile, if any: all have the same pin.
+func (t *openTopics) keep(topic *pipeline.Topic) *pipeline.Topic {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if have := t.open[topic.Name]; have != nil {
+		return have
+	}
+	t.open[topic.Name] = topic
+	return topic
+}
+
+// pinOf returns what must not change while records of a topic exist (I5).
+func pinOf(t *pipeline.Topic) offsets.Pin {
+	return offsets.Pin{Partitions: t.Partitions, KeySchema: t.Encoder.KeyID()}
+}
+
+// pinsOf returns the pins of new topics.
+func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
+	if len(all) == 0 {
+		return nil
+	}
+	pins := map[string]offsets.Pin{}
+	for _, t := range all {
+		pins[t.Name] = pinOf(t)
+	}
+	return pins
+}
+
+// encoders makes the encoder of a topic when the topic is first written to: with Avro that takes the registry, which
+// may be down, and then only stops what needs it.
+type encoders struct {
+	make func(ctx context.Context, topic string) (*envelope.Encoder, error)
+
+	mu sync.Mutex
+	of map[string]*lazyEncoder
+}
+
+type lazyEncoder struct {
+	turn    turn
+	encoder *envelope.Encoder // guarded by turn
+}
+
+func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	e.mu.Lock()
+	lazy := e.of[topic]
+	if lazy == nil {
+		lazy = &lazyEncoder{turn: newTurn()}
+		e.of[topic] = lazy
+	}
+	e.mu.Unlock()
+	if err := lazy.turn.take(ctx); err != nil { // those that wait want the same
+		return nil, err
+	}
+	defer lazy.turn.leave()
+	if lazy.encoder == nil {
+		encoder, err := e.make(ctx, topic)
+		if err != nil {
+			return nil, err
+		}
+		lazy.encoder = encoder
+	}
+	return lazy.encoder, nil
+}

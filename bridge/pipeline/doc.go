@@ -1,0 +1,17 @@
+// Package pipeline turns blocks of the feed into Kafka records: read, decode, encode, route. It knows no state in
+// Kafka: a Pass describes what it needs, and a Host answers what only the holder of a lease knows.
+//
+// A Run reads the shards of one segment side by side, one goroutine each, and sends blocks of encoded records, those of
+// a shard in order. A Lookahead reads small finalized segments before their turn; EncodeWhole makes their records when
+// the turn has come. Both use the same Block, the same encoder and the same pool of buffers.
+//
+// # Memory
+//
+// All bounds are in memory.go (I9). A Run waits for memory before it sends a block. The receiver gives the memory back
+// with Reuse or Abandon.
+//
+// # Failures
+//
+// The position of a shard moves only when a block is sent, so a failure skips nothing (I8). Failures go to Host.Retry.
+// A StayError ends the run of one shard: nothing can be done yet, and the next pass tries again.
+package pipeline

@@ -1,0 +1,109 @@
+package pipeline
+
+import (
+	"context"
+	"math"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/semaphore"
+
+	"blobfeed/source"
+)
+
+// I9: every bound of the pipeline's memory is in this file.
+const (
+	// prefetch is how many encoded blocks a shard may be ahead of the transaction.
+	prefetch = 8
+	// footprints is how much memory a byte of a record takes at most, with all that is kept beside it, where filters
+	// leave most events.
+	footprints = 4
+	// A block is encoded before it waits for memory, so its records have a bound of their own. Real ones take 300 KB.
+	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
+	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
+	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// recordSize is about what a record takes; a wrong guess costs a copy.
+	recordSize = 1536
+	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
+	// take two times that size.
+	smallMemory = 256 << 10
+)
+
+// memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
+// committed. A reader waits for it before it sends a block. That wait ends: what is held is in a transaction, or on its
+// way into one, and every transaction is committed within the commit interval, or dropped.
+type memory struct {
+	limit   int64
+	free    *semaphore.Weighted
+	passing atomic.Int64 // leases that read and write
+}
+
+// newMemory returns a bound in bytes; 0 is none.
+func newMemory(limit int) *memory {
+	bytes := int64(limit)
+	if bytes == 0 {
+		bytes = math.MaxInt64
+	}
+	return &memory{limit: bytes, free: semaphore.NewWeighted(bytes)}
+}
+
+// acquire waits for the memory of b. A block that is larger than the limit waits until nothing else is held.
+func (m *memory) acquire(ctx context.Context, b *Block) error {
+	size := min(int64(b.footprint()), m.limit)
+	if err := m.free.Acquire(ctx, size); err != nil {
+		return context.Cause(ctx)
+	}
+	b.Held = size
+	return nil
+}
+
+func (m *memory) release(blocks ...*Block) {
+	for _, b := range blocks {
+		m.free.Release(b.Held)
+		b.Held = 0
+	}
+}
+
+// Use returns whether memory of blocks is held, and how many blocks were made and are free.
+func (p *Pipeline) Use() (held bool, made, free int) {
+	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
+		p.memory.free.Release(p.memory.limit)
+	}
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return held, p.pool.made, len(p.pool.free)
+}
+
+// TxnMemory returns how much memory the blocks of a transaction may hold: the transactions of all leases fit, and as
+// much is on its way into them.
+func (p *Pipeline) TxnMemory(txnBytes int) int64 {
+	share := max(1, p.memory.limit/2/max(1, p.memory.passing.Load()))
+	return min(share, footprints*int64(txnBytes))
+}
+
+// BlockBytes returns how many bytes the records of one block may take.
+func (p *Pipeline) BlockBytes() int {
+	if p.set.MemoryBytes == 0 {
+		return maxBlockBytes
+	}
+	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
+}
+
+// Sizes of what a block keeps arrays of.
+const (
+	eventSize  = int(unsafe.Sizeof(source.Event{}))
+	kafkaSize  = int(unsafe.Sizeof(kgo.Record{}))
+	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
+)
+
+// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may
+// leave none, but all that was read and made room for.
+func (b *Block) footprint() int {
+	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.Counts.Bytes) +
+		cap(b.Records)*kafkaSize + cap(b.headers)*headerSize
+	for i := range b.dead {
+		size += len(b.dead[i].raw)
+	}
+	return size
+}

@@ -1,0 +1,72 @@
+package pipeline
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/partitioner"
+	"blobfeed/source"
+)
+
+// Settings are what all passes of an instance have in common.
+type Settings struct {
+	Feed       *source.Feed
+	Events     envelope.EventsMode
+	Topics     *envelope.Topics
+	Partition  partitioner.Func
+	DeadLetter string // topic of what cannot become a record; "": the shard stays at it
+	SkipGaps   bool   // continue behind a chunk that retention has removed
+	Once       bool   // nothing is left for a later pass
+
+	MemoryBytes   int   // of all blocks that are read and not given back; 0: no bound
+	BundleBytes   int64 // size of the chunks of a bundle
+	BundleReaders int   // segments that a Lookahead lists ahead
+
+	Log *slog.Logger
+}
+
+// Pipeline is the pipeline of an instance. It is safe for concurrent use.
+type Pipeline struct {
+	set    Settings // immutable
+	memory *memory  // guards itself
+	pool   pool     // guards itself
+}
+
+// New returns a pipeline that does nothing yet.
+func New(s Settings) *Pipeline { return &Pipeline{set: s, memory: newMemory(s.MemoryBytes)} }
+
+// Pass describes the work of one lease on one segment. It does not change while the goroutines of a Run use it.
+type Pass struct {
+	Lease    int32
+	Manifest source.Manifest
+	Filter   envelope.Filter
+	Promised envelope.Timestamp // a record at or below it is late
+	Limit    int32              // bytes of a batch that every topic takes
+	Headers  []kgo.RecordHeader // of every record, beside its own
+	Backlog  *Backlog
+	Host     Host
+}
+
+// Host is the holder of the lease that a pass is for. The goroutines of all shards call it.
+type Host interface {
+	// Topic returns where the records of a topic go.
+	Topic(ctx context.Context, name string) (*Topic, error)
+	// Retry calls f until it succeeds, ctx ends, or the error is one that another attempt cannot help.
+	Retry(ctx context.Context, f func(context.Context) error) error
+	// TooLarge returns err, of a record that does not fit into Pass.Limit, or another error if that limit has changed.
+	TooLarge(ctx context.Context, err error) error
+	// Lost returns the error of a chunk that retention has removed before it was read.
+	Lost(ctx context.Context, seg source.Segment, chunk string) error
+}
+
+// Topic is a topic as a lease writes to it during a segment.
+type Topic struct {
+	Name       string
+	Encoder    *envelope.Encoder
+	Partitions int32 // I5: the pinned number, not the broker's of this moment
+	New        bool  // the frontier does not have all of it yet, so the cursor has to hold its pin
+	Rejected   error // why it gets no records; its events are treated as if they were at fault
+}

@@ -1,0 +1,90 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"blobfeed/offsets"
+)
+
+// prepareTimeout is when an attempt to reach the brokers is given up and reported.
+const prepareTimeout = 15 * time.Second
+
+// prepare makes sure that the topics exist and fit the settings, and completes sh.
+func (sh *shared) prepare(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
+	defer cancel()
+	unread, err := sh.rivals.atStart(ctx)
+	if err != nil {
+		return err
+	}
+	o, admin := sh.opts, kadm.NewClient(sh.client)
+	leases, created, err := offsets.Ensure(ctx, admin, sh.cfg.Topic, o.OffsetsPartitions, o.TopicReplication,
+		o.TopicPartitions > 0 || o.BrokerCreates, o.Transactional)
+	if err != nil {
+		return err
+	}
+	var frontier *offsets.Frontier
+	var end int64
+	if !created { // else its leaders would not answer for some moments, and there is nothing to read
+		if frontier, end, err = sh.storedFrontier(ctx, admin, leases); err != nil {
+			return err
+		}
+	}
+	if err := sh.rivals.behind(ctx, frontier, unread); err != nil {
+		return err
+	}
+	if err := sh.prepareTopics(ctx, frontier); err != nil {
+		return err
+	}
+	sh.leases, sh.start, sh.view = leases, end, offsets.NewView(sh.cfg.Topic, leases)
+	sh.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
+	return nil
+}
+
+// storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A
+// transaction may be open there, so the frontier may be an old one; then it is not judged here.
+func (sh *shared) storedFrontier(
+	ctx context.Context, admin *kadm.Client, leases int,
+) (f *offsets.Frontier, end int64, err error) {
+	topic := sh.cfg.Topic
+	ends, err := admin.ListCommittedOffsets(ctx, topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("reading the end of %s: %w", topic, err)
+	}
+	at := make([]int64, leases) // of the partition that it is in alone: the others may hold a gigabyte
+	if o, ok := ends.Lookup(topic, 0); ok {
+		at[0] = o.Offset
+	}
+	s, err := offsets.ReadTo(ctx, topic, at, sh.opts.Client...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if end, err = offsets.EndOf(ctx, sh.client, topic, 0); err != nil || !s.Passed(0, end) {
+		return s.Frontier, end, err
+	}
+	if f = s.Frontier; f != nil {
+		if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
+			return nil, 0, err
+		}
+		if f.Leases != 0 && f.Leases != leases {
+			return nil, 0, sh.leasesChanged(f.Leases, leases)
+		}
+	}
+	return f, end, nil
+}
+
+// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
+// leases, and their cursors would be in the wrong places.
+func (sh *shared) leasesChanged(had, has int) error {
+	return &SettingsError{Problem: fmt.Sprintf("%s has %d partitions, and its state is made for %d, which never "+
+		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
+		"bridge reset (BRIDGE_START says where delivery begins then)", sh.cfg.Topic, has, had)}
+}

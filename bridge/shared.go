@@ -1,0 +1,67 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// shared is what an instance and its workers have in common. The instance fills it before it joins the group, so before
+// the first worker starts; nobody changes it afterwards. What the fields point to guards itself.
+type shared struct {
+	opts     *Options
+	cfg      *offsets.Config
+	client   *kgo.Client
+	topics   *topics.Admin
+	opened   sync.Map // set of the topics that this instance has opened
+	encoders *encoders
+	rivals   *rivals
+	history  *history
+	pipe     *pipeline.Pipeline
+
+	view   *offsets.View
+	leases int
+	start  int64 // end of partition 0 of the offsets topic when this instance started
+
+	poke chan struct{} // capacity 1: something changed that --once waits for
+}
+
+// caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
+// frontiers of the past, which nothing may be decided by.
+func (sh *shared) caughtUp(s *offsets.State) bool { return s.Passed(0, sh.start) }
+
+// shardsOf returns the shards of a segment that belong to a lease.
+func (sh *shared) shardsOf(lease int32, m source.Manifest) []int {
+	return slices.DeleteFunc(slices.Clone(m.Shards), func(shard int) bool { return shard%sh.leases != int(lease) })
+}
+
+// retry calls f until it succeeds, and reports every failure. It gives up when ctx ends, when another attempt cannot
+// help, and, with Once, after onceAttempts. Lease is -1 where it concerns the instance.
+func (sh *shared) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
+	return attempt(ctx, sh.opts.Once, func(err error) { sh.opts.Observer.Failed(lease, err) }, f)
+}
+
+// explain adds to a fence of lease p what is known of its reason.
+func (sh *shared) explain(p int32, err error) error {
+	if !errors.Is(err, offsets.ErrFenced) {
+		return err
+	}
+	s, _, verr := sh.view.Get()
+	if verr != nil {
+		return err
+	}
+	if owner := s.Owners[p]; owner != sh.opts.Instance {
+		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
+	}
+	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+
+		"BRIDGE_TXN_TIMEOUT, or the frontier moves", err)
+}

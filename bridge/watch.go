@@ -1,0 +1,71 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// headroomInterval is how often the oldest segment is looked for: three listings each time.
+const headroomInterval = 10 * time.Minute
+
+// newestPolls is how many polls there are between two looks at the newest segment: one small read.
+const newestPolls = 4
+
+// watchHistory reports, while keeps says that this instance has lease 0, how far the feed reaches back and forth from
+// where the bridge is.
+func (sh *shared) watchHistory(ctx context.Context, keeps func() bool) {
+	if _, err := sh.view.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
+		return // the instance is stopping
+	}
+	var oldest source.Segment
+	var due time.Time // for another look at the oldest
+	for {
+		wait := sh.opts.PollInterval
+		if keeps() {
+			back := !sh.opts.Now().Before(due)
+			reported, err := sh.reportHistory(ctx, &oldest, back)
+			if err != nil && ctx.Err() == nil {
+				sh.opts.Observer.Failed(-1, err)
+			}
+			if reported || err != nil {
+				wait *= newestPolls
+				if back {
+					due = sh.opts.Now().Add(headroomInterval)
+				}
+			}
+		}
+		if sleep(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// reportHistory reports how far the feed reaches, if it holds anything; back looks for the oldest segment again.
+func (sh *shared) reportHistory(ctx context.Context, oldest *source.Segment, back bool) (reported bool, _ error) {
+	s, _, err := sh.view.Get()
+	if err != nil {
+		return false, err
+	}
+	if s.Frontier == nil { // a reset took it away, and the next owner of lease 0 has yet to write one
+		return false, nil
+	}
+	at := s.Frontier.At()
+	if back {
+		if *oldest, _, err = sh.history.segmentAfter(ctx, source.Segment{}); err != nil {
+			return false, fmt.Errorf("looking for the oldest segment: %w", err)
+		}
+	}
+	newest, err := sh.opts.Feed.LastConsumable(ctx)
+	if err != nil {
+		return false, err
+	}
+	if *oldest == (source.Segment{}) || at == (source.Segment{}) {
+		return false, nil
+	}
+	sh.opts.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
+	return true, nil
+}

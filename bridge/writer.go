@@ -1,0 +1,126 @@
+package bridge
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/offsets"
+)
+
+// writer puts the blocks of a hold, and the cursor behind them, into transactions. It belongs to the worker's
+// goroutine.
+type writer struct {
+	h       *hold
+	basis   *basis
+	txn     txn
+	backlog pipeline.Backlog // guards itself: shards set it
+}
+
+// addBlock puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
+// committed covers exactly the records of its transaction (I1).
+func (w *writer) addBlock(b *pipeline.Block) error {
+	if err := w.produce(b); err != nil {
+		return err
+	}
+	w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
+	w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
+	w.h.cursor.Pin(pinsOf(b.New))
+	w.backlog.Set(b.Shard, b.Left)
+	if len(b.Records) == 0 { // I9: nothing of it waits for the commit
+		w.txn.removeLast(b)
+		w.h.shared.pipe.Reuse(b)
+	}
+	return w.h.lease.Err()
+}
+
+// produce puts the records of a block into the open transaction.
+func (w *writer) produce(b *pipeline.Block) error {
+	w.txn.include(b)
+	for i := range b.Records {
+		if err := w.h.lease.Produce(w.h.held, &b.Records[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// commit ends the open transaction, if one is, with the cursor.
+func (w *writer) commit() error {
+	if w.txn.began.IsZero() {
+		return nil
+	}
+	h := w.h
+	w.txn.countInto(h.cursor)
+	h.findings.putInto(h.cursor)
+	h.cursor.Ahead = w.backlog.Total()
+	if !h.opts.Transactional {
+		h.cursor.Resolved = w.basis.frontier.Resolved
+	}
+	if err := h.lease.Commit(h.held, h.cursor, nil); err != nil {
+		return err
+	}
+	w.committed()
+	return nil
+}
+
+// committed reports a transaction, and starts the account of the next.
+func (w *writer) committed() {
+	t, h := &w.txn, w.h
+	if t.counts.Dead > 0 {
+		h.opts.Log.Warn("sent to the dead-letter topic", "lease", h.p, "topic", h.opts.DeadLetter,
+			"letters", t.counts.Dead, "first_position", t.firstDead.position, "first_reason", t.firstDead.reason)
+	}
+	if t.counts.Late > 0 {
+		h.opts.Log.Warn("events came after the marker for their time",
+			"lease", h.p, "events", t.counts.Late, "segment", t.segment)
+	}
+	h.opts.Observer.Committed(t.summary(h.p))
+	w.traceOpen(nil)
+	h.shared.pipe.Reuse(t.blocks...) // their records are acknowledged
+	t.reset(t.segment)
+}
+
+// abandon drops the open transaction.
+func (w *writer) abandon() {
+	w.h.shared.pipe.Abandon(w.txn.blocks...)
+	w.txn = txn{}
+}
+
+// traceOpen reports the transaction that is open, if one is.
+func (w *writer) traceOpen(err error) {
+	if w.h.opts.Tracer == nil || w.txn.began.IsZero() {
+		return
+	}
+	w.h.traceEnd(Transaction{
+		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks),
+		Segments: w.txn.segments, Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
+	}, w.txn.began, err)
+}
+
+// traceEnd reports a transaction whose first record was written at began, and that ends now.
+func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
+	if h.opts.Tracer == nil {
+		return
+	}
+	now := time.Now()
+	t.Err, t.Publishing = err, pipeline.Between(began, now)
+	if acked := h.lease.Flushed(); acked.After(began) {
+		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
+	}
+	h.opts.Tracer.Ended(t)
+}
+
+func cursorText(c *offsets.Cursor) string {
+	var s strings.Builder
+	for i, shard := range slices.Sorted(maps.Keys(c.Shards)) {
+		if i > 0 {
+			s.WriteByte(' ')
+		}
+		fmt.Fprintf(&s, "%s=%05d/%d", shard, c.Shards[shard].Chunk, c.Shards[shard].Offset)
+	}
+	return s.String()
+}
