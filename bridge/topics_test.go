@@ -354,9 +354,7 @@ func TestDeletedTopic(t *testing.T) {
 
 // With TOPIC_CREATE=broker the broker creates what is missing, with its own number of partitions.
 func TestBrokerCreates(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
-	must(t, err)
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t, kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
 	o, _ := options(t, c, realFeed)
 	o.TopicPartitions, o.BrokerCreates = 0, true
 	must(t, runOnce(t, o))

@@ -18,8 +18,7 @@ type Position struct {
 
 // AppendText appends segment/shard/chunk/offset/index: 2020/05/27/1500/00/00000/1488/3.
 func (p Position) AppendText(b []byte) ([]byte, error) {
-	b, _ = p.Segment.AppendText(b)
-	b = appendPadded(append(b, '/'), p.Shard, shardDigits)
+	b = appendPadded(append(append(b, p.Segment.name...), '/'), p.Shard, shardDigits)
 	b = appendPadded(append(b, '/'), p.Chunk, chunkDigits)
 	b = strconv.AppendInt(append(b, '/'), p.Offset, 10)
 	return strconv.AppendInt(append(b, '/'), int64(p.Index), 10), nil

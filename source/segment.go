@@ -2,20 +2,31 @@ package source
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
 // Segment names a segment by its begin, to the minute. The zero value is before all segments. It is comparable with ==.
-type Segment struct{ minute int64 } // minutes since 1600, so that the zero value is before the year 1601
+type Segment struct {
+	name string // as in the feed's paths: names sort like times
+}
 
-const segmentLayout = "2006/01/02/1504"
-
-var segmentEpoch = time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC).Unix() / 60
+const (
+	segmentLayout = "2006/01/02/1504"
+	firstYear     = 1601 // of the service, and of a name
+	lastYear      = 9999 // of a name
+)
 
 // SegmentAt returns the segment that begins at t.
-func SegmentAt(t time.Time) Segment { return Segment{floorMinute(t) - segmentEpoch} }
-
-func floorMinute(t time.Time) int64 { return (t.Unix() - int64(t.Second())) / 60 }
+func SegmentAt(t time.Time) Segment {
+	switch t = t.UTC(); {
+	case t.Year() < firstYear:
+		return Segment{}
+	case t.Year() > lastYear:
+		t = time.Date(lastYear, 12, 31, 23, 59, 0, 0, time.UTC)
+	}
+	return Segment{t.Format(segmentLayout)}
+}
 
 // ParseSegment parses YYYY/MM/DD/HHMM. "" is the zero value.
 func ParseSegment(s string) (Segment, error) {
@@ -23,57 +34,32 @@ func ParseSegment(s string) (Segment, error) {
 		return Segment{}, nil
 	}
 	t, err := time.Parse(segmentLayout, s)
-	if err != nil || t.Format(segmentLayout) != s || t.Year() < 1601 {
+	if err != nil || t.Format(segmentLayout) != s || t.Year() < firstYear {
 		return Segment{}, fmt.Errorf("segment %q: want YYYY/MM/DD/HHMM", s)
 	}
 	return SegmentAt(t), nil
 }
 
 // Time returns the begin of the segment.
-func (s Segment) Time() time.Time { return time.Unix((s.minute+segmentEpoch)*60, 0).UTC() }
+func (s Segment) Time() time.Time {
+	if s == (Segment{}) {
+		return time.Date(firstYear-1, 1, 1, 0, 0, 0, 0, time.UTC)
+	}
+	t, _ := time.Parse(segmentLayout, s.name) // a name that SegmentAt has made
+	return t
+}
 
 // Before returns a name before seg and after every earlier segment: those after it begin with seg.
-func Before(seg Segment) Segment {
-	if seg == (Segment{}) {
-		return seg
-	}
-	return Segment{seg.minute - 1}
-}
+func Before(seg Segment) Segment { return SegmentAt(seg.Time().Add(-time.Minute)) }
 
-// AppendText appends YYYY/MM/DD/HHMM, as in the feed's paths, or nothing for the zero value.
-func (s Segment) AppendText(b []byte) ([]byte, error) {
-	if s == (Segment{}) {
-		return b, nil
-	}
-	t := s.Time()
-	year, month, day := t.Date()
-	b = append(appendTwo(appendTwo(b, year/100), year%100), '/')
-	b = append(appendTwo(b, int(month)), '/')
-	b = append(appendTwo(b, day), '/')
-	return appendTwo(appendTwo(b, t.Hour()), t.Minute()), nil
-}
-
-func appendTwo(b []byte, n int) []byte { return append(b, byte('0'+n/10), byte('0'+n%10)) }
-
-// String returns what AppendText appends.
-func (s Segment) String() string {
-	b, _ := s.AppendText(nil)
-	return string(b)
-}
+// String returns YYYY/MM/DD/HHMM, as in the feed's paths, or "" for the zero value.
+func (s Segment) String() string { return s.name }
 
 // Compare orders segments by time.
-func (s Segment) Compare(o Segment) int {
-	switch {
-	case s.minute < o.minute:
-		return -1
-	case s.minute > o.minute:
-		return 1
-	}
-	return 0
-}
+func (s Segment) Compare(o Segment) int { return strings.Compare(s.name, o.name) }
 
 // MarshalText implements encoding.TextMarshaler.
-func (s Segment) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s Segment) MarshalText() ([]byte, error) { return []byte(s.name), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Segment) UnmarshalText(b []byte) (err error) {

@@ -74,9 +74,32 @@ func TestSegmentsBetweenPositionAndWatermark(t *testing.T) {
 	}
 }
 
+// A segment is named by its minute. Times that no name can have are before all segments, or the last one there can be.
 func TestSegmentNamesItsMinute(t *testing.T) {
 	if at := segmentOf(t, "2020/07/30/1810").Time(); !at.Equal(time.Date(2020, 7, 30, 18, 10, 0, 0, time.UTC)) {
 		t.Error(at)
+	}
+	for at, want := range map[time.Time]string{
+		time.Date(2020, 7, 30, 18, 10, 59, 999, time.UTC):                   "2020/07/30/1810",
+		time.Date(2020, 7, 30, 18, 10, 0, 0, time.FixedZone("", 2*3600)):    "2020/07/30/1610",
+		time.Date(1601, 1, 1, 0, 0, 0, 0, time.UTC):                         "1601/01/01/0000",
+		time.Date(1600, 12, 31, 23, 59, 0, 0, time.UTC):                     "",
+		time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC):                           "",
+		time.Date(9999, 12, 31, 23, 59, 0, 0, time.FixedZone("", -23*3600)): "9999/12/31/2359",
+		{}: "",
+	} {
+		if got := source.SegmentAt(at).String(); got != want {
+			t.Errorf("%s: %s, want %s", at, got, want)
+		}
+	}
+	first, next := segmentOf(t, "2020/12/31/2359"), segmentOf(t, "2021/01/01/0000")
+	if source.Before(next) != first || source.Before(segmentOf(t, "1601/01/01/0000")) != (source.Segment{}) ||
+		source.Before(source.Segment{}) != (source.Segment{}) {
+		t.Error(source.Before(next))
+	}
+	if next.Compare(first) != 1 || first.Compare(next) != -1 || next.Compare(next) != 0 ||
+		(source.Segment{}).Compare(first) != -1 {
+		t.Error("segments do not compare like times")
 	}
 }
 

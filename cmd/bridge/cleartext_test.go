@@ -5,16 +5,13 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // run and check say that the password for Kafka is sent unencrypted, and do not show it.
 func TestClearTextIsTold(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge",
-		"hunter2"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", "hunter2"))
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"),
 		"KAFKA_BROKERS": fake.ListenAddrs()[0], "HTTP_ADDR": "off",
 		"KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "bridge", "KAFKA_SASL_PASSWORD": "hunter2",

@@ -6,16 +6,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kfake"
+	"blobfeed/internal/fakebroker"
 )
 
 // With --config, a verb takes its settings from a file, and config prints them as one that does the same.
 func TestSettingsFromFile(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	t.Setenv("BRIDGE_CONFIG", "")
 	file := filepath.Join(t.TempDir(), "bridge.yaml")
 	write := func(text string) {

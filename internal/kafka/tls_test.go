@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/pki"
+	"blobfeed/internal/fakebroker"
 )
 
 // ping connects anew and asks the broker something.
@@ -72,12 +73,8 @@ func TestTLS(t *testing.T) {
 	}
 	clients := x509.NewCertPool()
 	clients.AppendCertsFromPEM(mine.PEM)
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1),
-		kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.TLS(&tls.Config{Certificates: []tls.Certificate{cert},
+		ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients}))
 	ca := filepath.Join(dir, "ca.crt")
 	write(t, ca, other.PEM)
 	certFile, keyFile, err := issue(t, other, "bridge", time.Hour).Write(dir, "client")
