@@ -85,10 +85,19 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recorder{t: t, changed: make(chan struct{}, 1), failing: make(chan struct{}, 1), done: make(chan struct{}, 1), headroom: make(chan time.Duration, 1)}
+	r := &recorder{
+		t:        t,
+		changed:  make(chan struct{}, 1),
+		failing:  make(chan struct{}, 1),
+		done:     make(chan struct{}, 1),
+		headroom: make(chan time.Duration, 1),
+	}
 	return Options{
 		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic},
-		Topics: byTemplate(t, topic), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+		Topics: byTemplate(
+			t,
+			topic,
+		), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
 		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
@@ -133,8 +142,14 @@ func consume(t *testing.T, c *kfake.Cluster, notes ...verify.Validator) (data, m
 
 func consumeAll(t *testing.T, c *kfake.Cluster, topics []string, notes ...verify.Validator) (data, markers int) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topics...), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(), kgo.FetchMaxWait(100*time.Millisecond), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.ConsumeTopics(topics...),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(),
+		kgo.FetchMaxWait(100*time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +199,13 @@ func consumeAll(t *testing.T, c *kfake.Cluster, topics []string, notes ...verify
 }
 
 func promises() []verify.Validator {
-	return []verify.Validator{verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(), verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
+	return []verify.Validator{
+		verify.NewUnique(),
+		verify.NewOrder(),
+		verify.NewBarrier(),
+		verify.NewResolved(partitions),
+		verify.NewPartition(partitions, partitioner.Murmur2),
+	}
 }
 
 // Rebalances that bring no lease leave no line in the log; they only say that this instance is a member.
@@ -219,7 +240,8 @@ func TestOnce(t *testing.T) {
 				}
 			}
 			data, markers := consume(t, c, promises()...)
-			// A bundle has inner markers only in a transaction: else they would be below what comes again after a crash.
+			// A bundle has inner markers only in a transaction: else they would be below what comes again after
+			// a crash.
 			all := markers == realSegments*partitions
 			if data != realEvents || transactional != all || markers == 0 || markers%partitions != 0 {
 				t.Errorf("%d records and %d markers", data, markers)
@@ -270,7 +292,11 @@ func TestMissingTopic(t *testing.T) {
 	o.TopicPartitions = 0
 	err := runOnce(t, o)
 	var missing *offsets.MissingError
-	if !errors.As(err, &missing) || !strings.Contains(err.Error(), "kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ") {
+	if !errors.As(err, &missing) ||
+		!strings.Contains(
+			err.Error(),
+			"kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ",
+		) {
 		t.Errorf("err = %v", err)
 	}
 	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
@@ -400,7 +426,8 @@ func (s *spread) Note(r verify.Record) {
 
 func (s *spread) Failures() []verify.Failure { return nil }
 
-// Partitions that are added while a segment is delivered are used from the next one on, and get markers from then on (I5).
+// Partitions that are added while a segment is delivered are used from the next one on, and get markers from
+// then on (I5).
 func TestPartitionsAdded(t *testing.T) {
 	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
@@ -438,7 +465,10 @@ func TestPartitionsAdded(t *testing.T) {
 	}
 	where := &spread{counts: map[string]map[int]bool{}}
 	data, markers := consume(t, c, where, verify.NewUnique(), verify.NewBarrier())
-	if first, second := where.counts["2026/01/01/0000"], where.counts["2026/01/01/0100"]; !first[partitions] || first[partitions+3] || !second[partitions+3] || second[partitions] {
+	if first, second := where.counts["2026/01/01/0000"], where.counts["2026/01/01/0100"]; !first[partitions] ||
+		first[partitions+3] ||
+		!second[partitions+3] ||
+		second[partitions] {
 		t.Errorf("segments are spread over %v", where.counts)
 	}
 	if data != 600 || markers != 2*(partitions+3) {

@@ -31,8 +31,8 @@ func (l *largest) Committed(c Commit) {
 	l.recorder.Committed(c)
 }
 
-// What all leases hold stays within the bound, though the settings would let each hold more, and all of it is given back,
-// also where a run ends in the middle (I9).
+// What all leases hold stays within the bound, though the settings would let each hold more, and all of it is
+// given back, also where a run ends in the middle (I9).
 func TestBufferBytes(t *testing.T) {
 	const events = 2000
 	feed := t.TempDir()
@@ -68,13 +68,20 @@ func TestBufferBytes(t *testing.T) {
 	}
 }
 
-// Events that filters leave out take memory, too, until their block is passed: none of them waits for the commit,
-// which is
-// an hour away, and what waits is committed when it takes too much (I9).
+// Events that filters leave out take memory, too, until their block is passed: none of them waits for the
+// commit, which is an hour away, and what waits is committed when it takes too much (I9).
 func TestFilteredEventsAreBounded(t *testing.T) {
 	const events = 10_000
 	feed := t.TempDir()
-	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Shards: 2, EventsPerSegment: events, BlockEvents: 20}, nil))
+	must(
+		t,
+		feedsim.Write(
+			t.Context(),
+			feedsim.Dir(feed),
+			feedsim.Spec{Shards: 2, EventsPerSegment: events, BlockEvents: 20},
+			nil,
+		),
+	)
 	for name, containers := range map[string][]string{"all": {"nothing"}, "most": {"$web"}} {
 		t.Run(name, func(t *testing.T) {
 			o, r := options(t, broker(t), feed)

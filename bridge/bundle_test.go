@@ -43,7 +43,8 @@ func transactions(c *kfake.Cluster) *atomic.Int64 {
 	return &n
 }
 
-// Segments in bundles become the same records as one by one, in the same order, with the same markers, in few transactions.
+// Segments in bundles become the same records as one by one, in the same order, with the same markers, in few
+// transactions.
 func TestBundles(t *testing.T) {
 	t.Parallel()
 	const segments = 50
@@ -57,7 +58,8 @@ func TestBundles(t *testing.T) {
 		must(t, runOnce(t, o))
 		all := &partitioned{}
 		data, markers := consume(t, c, append(promises(), complete, all)...)
-		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 || r.Read != data || r.Emitted != data {
+		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 || r.Read != data ||
+			r.Emitted != data {
 			t.Errorf("%d bytes: %d records, %d markers, %d missing, %+v", bytes, data, markers, complete.Left(), r.Commit)
 		}
 		if want == nil {
@@ -97,8 +99,8 @@ func (p *partitioned) sorted() (all []string) {
 	return all
 }
 
-// What a transaction promised that did not come to be is void: the marker after the first segment of the next one says no
-// more than that segment allows (I6).
+// What a transaction promised that did not come to be is void: the marker after the first segment of the next
+// one says no more than that segment allows (I6).
 func TestBundleFails(t *testing.T) {
 	t.Parallel()
 	m, _, complete := smallSegments(t, 30)
@@ -119,7 +121,9 @@ func TestBundleFails(t *testing.T) {
 		return partitioner.Murmur2(key, n)
 	}
 	must(t, runOnce(t, o))
-	if data, markers := consume(t, c, append(promises(), complete)...); data != 31*20 || markers != 30*partitions || complete.Left() > 0 || !failed.Load() {
+	if data, markers := consume(t, c, append(promises(), complete)...); data != 31*20 || markers != 30*partitions ||
+		complete.Left() > 0 ||
+		!failed.Load() {
 		t.Errorf("%d records, %d markers, %d missing; failed: %v", data, markers, complete.Left(), failed.Load())
 	}
 }
@@ -145,7 +149,8 @@ func TestBundleCrash(t *testing.T) {
 	}
 	o, _ := over(t, c, m)
 	must(t, runOnce(t, o))
-	if data, markers := consume(t, c, append(promises(), complete)...); data != 31*20 || markers != 30*partitions || complete.Left() > 0 {
+	if data, markers := consume(t, c, append(promises(), complete)...); data != 31*20 || markers != 30*partitions ||
+		complete.Left() > 0 {
 		t.Errorf("%d records, %d markers, %d missing", data, markers, complete.Left())
 	}
 }
@@ -182,7 +187,8 @@ func TestBundleEnds(t *testing.T) {
 		t.Errorf("the last marker says %s, want %s (%v)", last.resolved, end, err)
 	}
 	const inBlock = 5
-	if lost := r.Read - data - r.Filtered; lost != 0 || r.Filtered < 20 || r.Filtered > 100 || complete.Left()-r.Read > 40+inBlock {
+	if lost := r.Read - data - r.Filtered; lost != 0 || r.Filtered < 20 || r.Filtered > 100 ||
+		complete.Left()-r.Read > 40+inBlock {
 		t.Errorf("%d records of %d, %d lost, %+v", data, complete.Left(), lost, r.Commit)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"blobfeed/verify"
 )
 
-// A crash in the middle, at any commit: with transactions nothing comes twice; without, ids tell what does, and what comes
-// for the first time is in order.
+// A crash in the middle, at any commit: with transactions nothing comes twice; without, ids tell what does, and
+// what comes for the first time is in order.
 func TestReplayAfterACrash(t *testing.T) {
 	t.Parallel()
 	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {

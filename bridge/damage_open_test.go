@@ -12,8 +12,8 @@ var noBlock = []byte(strings.Repeat("garbage ", 20))
 
 const openChunk = "/2026/01/01/0000/00000.avro"
 
-// A chunk of an open segment whose header is damaged: whether more of it comes is not known until the segment is finalized.
-// Then it goes to the dead-letter topic.
+// A chunk of an open segment whose header is damaged: whether more of it comes is not known until the segment
+// is finalized. Then it goes to the dead-letter topic.
 func TestDamageUntilFinalized(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
@@ -32,7 +32,12 @@ func TestDamageUntilFinalized(t *testing.T) {
 func TestDamageBesideAGrowingShard(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
+	m.segment(
+		"2026/01/01/0000",
+		"Publishing",
+		60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
+	)
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
 	o, r := over(t, broker(t), m)
 	o.OffsetsPartitions = 1
@@ -43,12 +48,20 @@ func TestDamageBesideAGrowingShard(t *testing.T) {
 	r.await(t, func(c Commit) bool { return c.Emitted == 3 })
 }
 
-// One shard of a lease is damaged and tries again for ever; what another meets meanwhile, which only a new hold of the lease
-// can mend, is done.
+// One shard of a lease is damaged and tries again for ever; what another meets meanwhile, which only a new hold
+// of the lease can mend, is done.
 func TestTroubleBesideDamage(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", strings.Repeat("b", 900)}}})
+	m.segment(
+		"2026/01/01/0000",
+		"Finalized",
+		60,
+		map[int][]happened{
+			0: {{"1", "2026-01-01T00:10:00Z", "a"}},
+			1: {{"2", "2026-01-01T00:10:00Z", strings.Repeat("b", 900)}},
+		},
+	)
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
 	c := broker(t)
 	low, high := "1300", "1000000"
@@ -58,7 +71,10 @@ func TestTroubleBesideDamage(t *testing.T) {
 	live(t, o)
 	r.awaitFailure(t, "max.message.bytes")
 	r.awaitFailure(t, "log/00"+openChunk)
-	_, err := admin(t, c).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}, topic)
+	_, err := admin(
+		t,
+		c,
+	).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}, topic)
 	must(t, err)
 	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
 }

@@ -67,7 +67,8 @@ func TestDeadLetter(t *testing.T) {
 				}
 			}
 			data, markers := consume(t, c, promises()...)
-			// The marker behind the garbage is that of the last block: what is before it is lost together with the garbage.
+			// The marker behind the garbage is that of the last block: what is before it is lost together with
+			// the garbage.
 			if data != 90 || markers != 2*partitions {
 				t.Errorf("%d records and %d markers", data, markers)
 			}
@@ -85,7 +86,8 @@ func TestDeadLetter(t *testing.T) {
 			}
 			first := letters[0]
 			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" || !strings.Contains(string(first.Header("reason")), "offset") ||
-				!strings.HasPrefix(string(first.Header("position")), "2026/01/01/0000/00/00000/") || string(first.Header("part")) == "" {
+				!strings.HasPrefix(string(first.Header("position")), "2026/01/01/0000/00/00000/") ||
+				string(first.Header("part")) == "" {
 				t.Errorf("headers %v", first.Headers)
 			}
 		})
@@ -169,7 +171,12 @@ func TestLimitRaised(t *testing.T) {
 // A dead letter comes once, also when what is behind it in the block has to be tried again.
 func TestDeadLetterOnce(t *testing.T) {
 	m := newMemory()
-	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}})
+	m.segment(
+		"2026/01/01/0000",
+		"Finalized",
+		60,
+		map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}},
+	)
 	c := broker(t)
 	o, r := over(t, c, m)
 	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, byTemplate(t, "t-{container}")

@@ -35,9 +35,9 @@
 //
 // # Topics
 //
-// A topic is opened when its first record is to be written: created if it may, its partitions and the id of its key's
-// schema pinned. The frontier has the pins; a pin that it does not have yet is in the cursor of the lease that found the
-// topic, until the segment is complete (type openTopics says why I5 and I6 hold).
+// A topic is opened when its first record is to be written: created if it may, its partitions and the id of its
+// key's schema pinned. The frontier has the pins; a pin that it does not have yet is in the cursor of the lease
+// that found the topic, until the segment is complete (type openTopics says why I5 and I6 hold).
 //
 // # Stopping
 //

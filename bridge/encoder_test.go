@@ -11,8 +11,7 @@ import (
 )
 
 // One container of a template has no schema yet. Its shard waits, the lease's other shard goes on, and when the
-// schema is
-// there nothing is missing and nothing came twice.
+// schema is there nothing is missing and nothing came twice.
 func TestTopicWithoutEncoder(t *testing.T) {
 	t.Parallel()
 	m := newMemory()

@@ -9,8 +9,8 @@ import (
 	"blobfeed/offsets"
 )
 
-// Another instance takes a lease that we think is ours. We let it work for the time of a session; when the group still says
-// nothing else then, the lease is ours.
+// Another instance takes a lease that we think is ours. We let it work for the time of a session; when the
+// group still says nothing else then, the lease is ours.
 func TestGiveWay(t *testing.T) {
 	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{})

@@ -72,7 +72,13 @@ func TestHistoryLost(t *testing.T) {
 	ctx, a := t.Context(), delivered(t, 50)
 	// The bridge is away for a long time.
 	must(t, a.Next(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil), a.Finalize(ctx))
-	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100")
+	a.remove(
+		t,
+		"idx/segments/2026/01/01/0000",
+		"log/00/2026/01/01/0000",
+		"idx/segments/2026/01/01/0100",
+		"log/00/2026/01/01/0100",
+	)
 	gap, data, markers, gaps := a.resume(t)
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
 		t.Errorf("%v", gap)
@@ -88,7 +94,13 @@ func TestHistoryLostAfterTheLast(t *testing.T) {
 	ctx, a := t.Context(), delivered(t, 50)
 	must(t, a.Finalize(ctx), runOnce(t, a.Options))
 	must(t, a.Open(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil))
-	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100")
+	a.remove(
+		t,
+		"idx/segments/2026/01/01/0000",
+		"log/00/2026/01/01/0000",
+		"idx/segments/2026/01/01/0100",
+		"log/00/2026/01/01/0100",
+	)
 	gap, data, _, _ := a.resume(t)
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" || data != 70 {
 		t.Errorf("%v; %d records", gap, data)
@@ -114,7 +126,10 @@ func TestChunkLost(t *testing.T) {
 // How much of the feed is older than the bridge's position is what retention may still remove without loss.
 func TestHeadroom(t *testing.T) {
 	feed := t.TempDir()
-	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true}, nil))
+	must(
+		t,
+		feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true}, nil),
+	)
 	o, r := options(t, broker(t), feed)
 	must(t, runOnce(t, o))
 	for len(r.headroom) > 0 {

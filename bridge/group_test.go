@@ -50,7 +50,8 @@ func TestGroupRefuses(t *testing.T) {
 			o, _ := options(t, c, realFeed)
 			err := runOnce(t, o)
 			var settings *SettingsError
-			if isSettings := errors.As(err, &settings); isSettings != (refusal == kerr.InvalidSessionTimeout) || isSettings && !strings.Contains(err.Error(), "BRIDGE_SESSION_TIMEOUT") ||
+			if isSettings := errors.As(err, &settings); isSettings != (refusal == kerr.InvalidSessionTimeout) ||
+				isSettings && !strings.Contains(err.Error(), "BRIDGE_SESSION_TIMEOUT") ||
 				!isSettings && !errors.Is(err, refusal) {
 				t.Errorf("err = %v", err)
 			}

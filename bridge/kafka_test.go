@@ -14,7 +14,8 @@ import (
 // errDropped ends the connection in place of an answer.
 var errDropped = errors.New("dropped")
 
-// answer makes the response to a request that says code in all places. With reflection, since each kind has them elsewhere.
+// answer makes the response to a request that says code in all places. With reflection, since each kind has
+// them elsewhere.
 func answer(req kmsg.Request, code int16) kmsg.Response {
 	resp := req.ResponseKind()
 	resp.SetVersion(req.GetVersion())
@@ -36,8 +37,8 @@ func answer(req kmsg.Request, code int16) kmsg.Response {
 	return resp
 }
 
-// What brokers answer when they are busy, move or restart, at any step of a transaction: it goes on, and nothing is lost or
-// comes twice.
+// What brokers answer when they are busy, move or restart, at any step of a transaction: it goes on, and
+// nothing is lost or comes twice.
 func TestBrokersRefuse(t *testing.T) {
 	type fault struct {
 		key   kmsg.Key

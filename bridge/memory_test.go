@@ -16,8 +16,8 @@ import (
 	"blobfeed/source"
 )
 
-// memory is a feed in memory, for feedsim to write and the engine to read. Hooks are called before a call is answered, and
-// may change the feed; an error of theirs is the answer.
+// memory is a feed in memory, for feedsim to write and the engine to read. Hooks are called before a call is
+// answered, and may change the feed; an error of theirs is the answer.
 type memory struct {
 	mu     sync.Mutex
 	blobs  map[string][]byte
@@ -172,6 +172,13 @@ func (m *memory) segment(name, status string, minutes int, shards map[int][]happ
 			m.blobs[path+"00000.avro"] = avro(true, events...)
 		}
 	}
-	m.blobs["idx/segments/"+name+"/meta.json"] = fmt.Appendf(nil, `{"begin":%q,"intervalSecs":%d,"status":%q,"chunkFilePaths":[%s]}`, begin, minutes*60, status, strings.Join(paths, ","))
+	m.blobs["idx/segments/"+name+"/meta.json"] = fmt.Appendf(
+		nil,
+		`{"begin":%q,"intervalSecs":%d,"status":%q,"chunkFilePaths":[%s]}`,
+		begin,
+		minutes*60,
+		status,
+		strings.Join(paths, ","),
+	)
 	m.blobs["meta/segments.json"] = fmt.Appendf(nil, `{"lastConsumable":%q}`, begin)
 }

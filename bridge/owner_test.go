@@ -183,9 +183,8 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 	}
 }
 
-// A topic that another bridge has taken meanwhile is noticed at the next start: one of the frontier at once, one that
-// only
-// cursors know with its next record.
+// A topic that another bridge has taken meanwhile is noticed at the next start: one of the frontier at once,
+// one that only cursors know with its next record.
 func TestTopicOfTemplateIsTaken(t *testing.T) {
 	t.Parallel()
 	for _, complete := range []bool{true, false} {

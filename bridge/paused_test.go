@@ -12,11 +12,10 @@ import (
 	"blobfeed/source"
 )
 
-// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when others
-// have delivered
-// more. Its old records stand behind newer ones then; its document says so, never counts, and makes the bridge
-// deliver again from
-// there, so that every key ends on its newest record. Markers do not fall.
+// Without transactions nothing stops an instance that was paused in the middle of a commit, and wakes when
+// others have delivered more. Its old records stand behind newer ones then; its document says so, never counts,
+// and makes the bridge deliver again from there, so that every key ends on its newest record. Markers do not
+// fall.
 func TestPausedOwnerWrites(t *testing.T) {
 	t.Parallel()
 	hour := func(m *memory, name, status, a, b string) {
@@ -33,7 +32,12 @@ func TestPausedOwnerWrites(t *testing.T) {
 			o, _ := over(t, c, m)
 			o.Transactional, o.BundleBytes, o.EpochHeader = false, 0, true
 			must(t, runOnce(t, o))
-			before := awaitState(t, o, "the first instance has written", func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil })
+			before := awaitState(
+				t,
+				o,
+				"the first instance has written",
+				func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil },
+			)
 			old := tail(t, c)
 			o.Instance = "two"
 			live(t, o)
@@ -49,7 +53,11 @@ func TestPausedOwnerWrites(t *testing.T) {
 			awaitState(t, o, "the second instance has delivered all", delivered(0))
 			newest := tail(t, c)
 			for _, r := range old.last { // the first one wakes up
-				produceRecord(t, o, &kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp})
+				produceRecord(
+					t,
+					o,
+					&kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp},
+				)
 			}
 			if stale := tail(t, c); string(stale.last["c/a"].Value) == string(newest.last["c/a"].Value) {
 				t.Fatal("the old record is not behind the newer one")
@@ -76,13 +84,17 @@ func TestPausedOwnerWrites(t *testing.T) {
 	}
 }
 
-// The old frontier of a paused instance is all that compaction has left, behind cursors of later segments. Without
-// transactions that
-// can be; the bridge delivers again from there, and promises no less than before.
+// The old frontier of a paused instance is all that compaction has left, behind cursors of later segments.
+// Without transactions that can be; the bridge delivers again from there, and promises no less than before.
 func TestStaleFrontierIsLast(t *testing.T) {
 	m := newMemory()
 	for hour, id := range map[string]string{"0000": "1", "0100": "2", "0200": "3"} {
-		m.segment("2026/01/01/"+hour, "Finalized", 60, map[int][]happened{0: nil, 1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}})
+		m.segment(
+			"2026/01/01/"+hour,
+			"Finalized",
+			60,
+			map[int][]happened{0: nil, 1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}},
+		)
 	}
 	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{1: {{"4", "2026-01-01T03:10:00Z", "a"}}})
 	c := broker(t)
@@ -100,12 +112,16 @@ func TestStaleFrontierIsLast(t *testing.T) {
 	end, err := adm.ListEndOffsets(t.Context(), o.offsetsTopic())
 	must(t, err)
 	last, _ := end.Lookup(o.offsetsTopic(), 0)
-	_, err = adm.DeleteRecords(t.Context(), kadm.Offsets{o.offsetsTopic(): {0: {Topic: o.offsetsTopic(), Partition: 0, At: last.Offset}}})
+	_, err = adm.DeleteRecords(
+		t.Context(),
+		kadm.Offsets{o.offsetsTopic(): {0: {Topic: o.offsetsTopic(), Partition: 0, At: last.Offset}}},
+	)
 	must(t, err)
 	write(t, o, 0, "frontier", &old)
 	live(t, o)
 	after := awaitState(t, o, "all is delivered again", func(now *offsets.State) bool {
-		return now.Frontier != nil && now.Epoch == 1 && now.Frontier.Current.String() == "2026/01/01/0300" && !now.Frontier.Owed &&
+		return now.Frontier != nil && now.Epoch == 1 && now.Frontier.Current.String() == "2026/01/01/0300" &&
+			!now.Frontier.Owed &&
 			now.Cursors[1].At(now.Frontier.Current, 1).Offset > 0
 	})
 	if after.Frontier.Resolved != s.Frontier.Resolved {
@@ -161,8 +177,13 @@ func header(r *kgo.Record, name string) string {
 // readAll returns all records of a topic, partition by partition.
 func readAll(t *testing.T, c *kfake.Cluster, topic string) (all []*kgo.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.KeepControlRecords(), kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	cl, err := kgo.NewClient(
+		kgo.SeedBrokers(c.ListenAddrs()...),
+		kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+	)
 	must(t, err)
 	defer cl.Close()
 	listed, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), topic)

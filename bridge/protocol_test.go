@@ -32,7 +32,12 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	for i := range segments {
 		m.segment(name(i), "Finalized", 60, map[int][]happened{0: nil, 1: nil, 2: nil})
 	}
-	m.segment(name(segments), "Publishing", 60, map[int][]happened{0: nil, 1: nil, 2: {{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}}})
+	m.segment(
+		name(segments),
+		"Publishing",
+		60,
+		map[int][]happened{0: nil, 1: nil, 2: {{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}}},
+	)
 	c := broker(t)
 	o, _ := over(t, c, m)
 	o.BundleBytes = 0
@@ -52,9 +57,8 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	}
 }
 
-// A segment's manifest goes while lease 1 has the events of its shard in memory, and ON_GAP=continue is set: lease 1
-// delivers them,
-// and the frontier waits for that (I4, I11).
+// A segment's manifest goes while lease 1 has the events of its shard in memory, and ON_GAP=continue is set:
+// lease 1 delivers them, and the frontier waits for that (I4, I11).
 func TestGapWaitsForOtherLeases(t *testing.T) {
 	t.Parallel()
 	m := threeHours()
@@ -141,7 +145,12 @@ func TestSeekPastDamage(t *testing.T) {
 	o, r := options(t, c, feed)
 	o.BundleBytes = 0
 	live(t, o)
-	awaitState(t, o, "the damage is in the cursor", func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil })
+	awaitState(
+		t,
+		o,
+		"the damage is in the cursor",
+		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil },
+	)
 	for range 5 { // so that nothing is left to write that would meet a fence
 		<-r.failing
 	}
@@ -189,7 +198,8 @@ func TestLeasesAdded(t *testing.T) {
 	refused := func(t *testing.T, err error) {
 		t.Helper()
 		var settings *SettingsError
-		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "test.offsets has 8 partitions") || !strings.Contains(err.Error(), "bridge reset") {
+		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "test.offsets has 8 partitions") ||
+			!strings.Contains(err.Error(), "bridge reset") {
 			t.Errorf("err = %v", err)
 		}
 	}
@@ -256,7 +266,12 @@ func TestOnceBesideOnce(t *testing.T) {
 // Only what is committed counts for --once, in a state that is not of the past.
 func TestDeliveredAllByCommittedState(t *testing.T) {
 	m := newMemory()
-	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
+	m.segment(
+		"2026/01/01/0000",
+		"Publishing",
+		60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
+	)
 	c := broker(t)
 	o, _ := over(t, c, m)
 	must(t, runOnce(t, o))
@@ -285,7 +300,15 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 func TestRefusedBatchKeepsOrder(t *testing.T) {
 	t.Parallel()
 	feed := t.TempDir()
-	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6}, nil))
+	must(
+		t,
+		feedsim.Write(
+			t.Context(),
+			feedsim.Dir(feed),
+			feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6},
+			nil,
+		),
+	)
 	for at := int32(3); at < 12; at++ {
 		c, small := broker(t), "4096"
 		createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
@@ -310,7 +333,10 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	t.Parallel()
 	feed := t.TempDir()
-	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5}, nil))
+	must(
+		t,
+		feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5}, nil),
+	)
 	c, small := broker(t), "4096"
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
 	for produced := int32(3); produced < 20; produced++ {
@@ -354,7 +380,14 @@ func firstDeliveries(t *testing.T, c *kfake.Cluster) {
 		seen[string(r.Value)] = true
 		updated := header(r, "updated")
 		if updated <= last[string(r.Key)] || updated <= resolved[r.Partition] {
-			t.Errorf("partition %d, offset %d: %s comes behind %s of its key, and marker %s", r.Partition, r.Offset, updated, last[string(r.Key)], resolved[r.Partition])
+			t.Errorf(
+				"partition %d, offset %d: %s comes behind %s of its key, and marker %s",
+				r.Partition,
+				r.Offset,
+				updated,
+				last[string(r.Key)],
+				resolved[r.Partition],
+			)
 		}
 		last[string(r.Key)] = updated
 	}

@@ -48,14 +48,17 @@ func (c *counting) count() int {
 	return c.listings
 }
 
-// The last segment of an idle account stays open for days. When its time is over its shards are not listed at each poll;
-// its end is seen at once all the same. Before that, each poll lists each shard once.
+// The last segment of an idle account stays open for days. When its time is over its shards are not listed at
+// each poll; its end is seen at once all the same. Before that, each poll lists each shard once.
 func TestQuiet(t *testing.T) {
 	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
 	const shards = 3
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Start: begin, Shards: shards, EventsPerSegment: 100, Blobs: 100})
+	live, err := feedsim.New(
+		feedsim.Dir(feed),
+		feedsim.Spec{Start: begin, Shards: shards, EventsPerSegment: 100, Blobs: 100},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +79,10 @@ func TestQuiet(t *testing.T) {
 			}
 			counts := &counting{Store: store, manifests: make(chan struct{})}
 			o, r := options(t, broker(t), feed)
-			o.Feed, o.Once, o.PollInterval, o.QuietInterval = source.New(counts, source.Options{}), false, 5*time.Millisecond, time.Hour
+			o.Feed, o.Once, o.PollInterval, o.QuietInterval = source.New(
+				counts,
+				source.Options{},
+			), false, 5*time.Millisecond, time.Hour
 			o.OffsetsPartitions = 1
 			o.Now = func() time.Time { return c.now }
 			stop, cancel := context.WithCancel(ctx)
@@ -136,7 +142,8 @@ func (d *drains) Active(_ int32, a Activity) {
 	}
 }
 
-// A lease that could not look for more, and can again, says so at once, however long nothing comes and the shards go unlisted.
+// A lease that could not look for more, and can again, says so at once, however long nothing comes and the
+// shards go unlisted.
 func TestTroubleWhileDrainedIsOver(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{})
 	must(t, live.Append(t.Context(), 10, nil))

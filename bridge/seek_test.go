@@ -64,8 +64,8 @@ func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) 
 	return s
 }
 
-// After a seek to the segment that the leases have just finished, every lease of a live instance delivers it again, also
-// those that have nothing to write that would tell them that they were fenced.
+// After a seek to the segment that the leases have just finished, every lease of a live instance delivers it
+// again, also those that have nothing to write that would tell them that they were fenced.
 func TestSeekUnderLiveInstance(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
@@ -83,15 +83,20 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 			return f != nil && f.Epoch == epoch && f.Completed == last
 		}
 	}
-	awaitState(t, o, "all is delivered, by three leases", func(s *offsets.State) bool { // the view reads their cursors one by one
-		used := 0
-		for _, cur := range s.Cursors {
-			if cur != nil && cur.Finished(last) {
-				used++
+	awaitState(
+		t,
+		o,
+		"all is delivered, by three leases",
+		func(s *offsets.State) bool { // the view reads their cursors one by one
+			used := 0
+			for _, cur := range s.Cursors {
+				if cur != nil && cur.Finished(last) {
+					used++
+				}
 			}
-		}
-		return done(0)(s) && used == 3
-	})
+			return done(0)(s) && used == 3
+		},
+	)
 	s := seize(t, o)
 	target, err := ParseTarget(last.String())
 	if err != nil {
@@ -124,8 +129,8 @@ func TestSeekWhileIdle(t *testing.T) {
 	r.await(t, func(c Commit) bool { return c.Emitted == 180 })
 }
 
-// A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and holds a cursor of
-// the epoch before. What it writes under that would be void.
+// A seek whose fences take longer than a session: an owner has its lease back before the frontier moves, and
+// holds a cursor of the epoch before. What it writes under that would be void.
 func TestSeekOverAHeldLease(t *testing.T) {
 	t.Parallel()
 	m, f := simulated(t, feedsim.Spec{Shards: 3})
@@ -196,7 +201,8 @@ func TestCursorTellsTrouble(t *testing.T) {
 		t.Errorf("%d records of state came while nothing changed", now-written)
 	}
 	report := status.Of("test", s, status.Group{}, time.Now())
-	if len(report.Errors) != 1 || report.Errors[0].Lease != 0 || report.Lag.Ahead == nil || *report.Lag.Ahead != cur.Ahead {
+	if len(report.Errors) != 1 || report.Errors[0].Lease != 0 || report.Lag.Ahead == nil ||
+		*report.Lag.Ahead != cur.Ahead {
 		t.Errorf("%+v", report)
 	}
 }
@@ -209,8 +215,8 @@ func endOf(t *testing.T, c *kfake.Cluster, o Options) int64 {
 	return end.Offset
 }
 
-// A lease whose cursor is of a later epoch than the frontier that its view has waits for the newer one: it must not deliver
-// what belongs to the older.
+// A lease whose cursor is of a later epoch than the frontier that its view has waits for the newer one: it must
+// not deliver what belongs to the older.
 func TestStaleFrontier(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
@@ -241,11 +247,20 @@ func TestStaleFrontier(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	commit(0, nil, &offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}})
+	commit(
+		0,
+		nil,
+		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}},
+	)
 	commit(1, &offsets.Cursor{Epoch: 1}, nil)
 	o.Instance = "two"
 	live(t, o)
-	got := awaitState(t, o, "lease 0 has done its shard", func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) })
+	got := awaitState(
+		t,
+		o,
+		"lease 0 has done its shard",
+		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) },
+	)
 	if got.Owners[1] == "two" && got.Cursors[1].Segment == seg {
 		t.Errorf("lease 1 works under a frontier that is over: %+v", got.Cursors[1])
 	}
@@ -262,5 +277,10 @@ func TestStaleFrontier(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close(t.Context())
-	awaitState(t, o, "it goes on under the new frontier", func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg })
+	awaitState(
+		t,
+		o,
+		"it goes on under the new frontier",
+		func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg },
+	)
 }

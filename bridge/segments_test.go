@@ -12,8 +12,8 @@ import (
 	"blobfeed/source"
 )
 
-// The last segment of an idle account stays open for months: all its events are delivered, at once and once, it is never
-// done, and to look again costs no download.
+// The last segment of an idle account stays open for months: all its events are delivered, at once and once, it
+// is never done, and to look again costs no download.
 func TestIdleAccount(t *testing.T) {
 	t.Parallel()
 	m, live := simulated(t, feedsim.Spec{Shards: 3})
@@ -131,7 +131,8 @@ func TestOpenManifestIsReadAgain(t *testing.T) {
 	}
 }
 
-// Segments that list no shards, and shards that never get a blob, are done when they are finalized, and promise their time.
+// Segments that list no shards, and shards that never get a blob, are done when they are finalized, and promise
+// their time.
 func TestSegmentsWithoutShards(t *testing.T) {
 	m := newMemory()
 	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"a", "2026-01-01T00:10:00Z", "a"}}})

@@ -96,9 +96,8 @@ func TestEndIsInclusive(t *testing.T) {
 	}
 }
 
-// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no later
-// segment
-// to wait for.
+// An end that equals the marker of the feed's last segment: nothing at or below it can follow, so there is no
+// later segment to wait for.
 func TestEndEqualsLastMarker(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
@@ -143,7 +142,10 @@ func TestFilteredEventsAreDone(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if data, markers := consume(t, c, promises()...); data != 0 || markers != realSegments*partitions || r.Filtered != realEvents || r.Read != realEvents || r.Last.IsZero() {
+	if data, markers := consume(t, c, promises()...); data != 0 || markers != realSegments*partitions ||
+		r.Filtered != realEvents ||
+		r.Read != realEvents ||
+		r.Last.IsZero() {
 		t.Errorf("%d records, %d markers, %+v", data, markers, r.Commit)
 	}
 }
@@ -197,9 +199,8 @@ func TestFilterByContainer(t *testing.T) {
 	}
 }
 
-// A start that meets an unfinished transaction can't know the frontier yet. When it does, and the frontier says that
-// all is
-// delivered up to another end, the run has not done what its settings ask for.
+// A start that meets an unfinished transaction can't know the frontier yet. When it does, and the frontier says
+// that all is delivered up to another end, the run has not done what its settings ask for.
 func TestOtherEndBehindTransaction(t *testing.T) {
 	c := broker(t)
 	o, _ := options(t, c, realFeed)
@@ -210,7 +211,8 @@ func TestOtherEndBehindTransaction(t *testing.T) {
 	o.Frozen = map[string]string{"BRIDGE_END_TIME": end}
 	must(t, runOnce(t, o))
 
-	cl, err := kgo.NewClient(append(o.Client, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	cl, err := kgo.NewClient(
+		append(o.Client, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	must(t, err)
 	defer cl.Close()
 	must(t, cl.BeginTransaction())

@@ -38,7 +38,12 @@ func TestShardsThatAppear(t *testing.T) {
 func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 	m := newMemory()
 	const seg = "2026/01/01/0000"
-	m.segment(seg, "Publishing", 60, map[int][]happened{0: {{"quiet", "2026-01-01T00:10:00Z", "a"}}, 1: {{"busy 0", "2026-01-01T00:10:00Z", "b"}}})
+	m.segment(
+		seg,
+		"Publishing",
+		60,
+		map[int][]happened{0: {{"quiet", "2026-01-01T00:10:00Z", "a"}}, 1: {{"busy 0", "2026-01-01T00:10:00Z", "b"}}},
+	)
 	quiet := int64(len(m.blobs["log/00/"+seg+"/00000.avro"]))
 	c := broker(t)
 	for i := range 4 {
@@ -55,7 +60,14 @@ func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 		if got := state.Cursor(0).Shards; len(got) != 2 || got["00"] != want["00"] || got["01"] != want["01"] {
 			t.Errorf("run %d: %v, want %v", i, got, want)
 		}
-		must(t, m.Append(t.Context(), "log/01/"+seg+"/00000.avro", avro(false, happened{fmt.Sprint("busy ", i+1), "2026-01-01T00:20:00Z", "b"})))
+		must(
+			t,
+			m.Append(
+				t.Context(),
+				"log/01/"+seg+"/00000.avro",
+				avro(false, happened{fmt.Sprint("busy ", i+1), "2026-01-01T00:20:00Z", "b"}),
+			),
+		)
 	}
 	consume(t, c, promises()...)
 }
@@ -71,7 +83,9 @@ func TestControlMovesTheCursor(t *testing.T) {
 				o, r := over(t, c, m)
 				must(t, runOnce(t, o))
 				controls := int(live.Summary().Controls)
-				if wantRead, wantEmitted := 100*(1-run), (100-controls)*(1-run); r.Read != wantRead || r.Emitted != wantEmitted || r.Filtered != wantRead-wantEmitted || controls == 0 {
+				if wantRead, wantEmitted := 100*(1-run), (100-controls)*(1-run); r.Read != wantRead || r.Emitted != wantEmitted ||
+					r.Filtered != wantRead-wantEmitted ||
+					controls == 0 {
 					t.Errorf("run %d: %+v, %d Control events", run, r.Commit, controls)
 				}
 			}
@@ -96,15 +110,25 @@ func TestOneBlobInOrder(t *testing.T) {
 	seen := &order{}
 	consume(t, c, append(promises(), seen)...)
 	if !slices.Equal(seen.ids, want) || len(seen.partitions) != 1 {
-		t.Errorf("%d of %d events, in order: %v, in %d partitions", len(seen.ids), len(want), slices.Equal(seen.ids, want), len(seen.partitions))
+		t.Errorf(
+			"%d of %d events, in order: %v, in %d partitions",
+			len(seen.ids),
+			len(want),
+			slices.Equal(seen.ids, want),
+			len(seen.partitions),
+		)
 	}
 }
 
-// The number of shards changes with each segment, and with it the shard of a blob, and the lease: all of N before any of N+1.
+// The number of shards changes with each segment, and with it the shard of a blob, and the lease: all of N
+// before any of N+1.
 func TestShardCountsChange(t *testing.T) {
 	ctx := t.Context()
 	complete := verify.NewComplete()
-	m, live := simulated(t, feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }})
+	m, live := simulated(
+		t,
+		feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }},
+	)
 	for range 6 {
 		must(t, live.Append(ctx, 100, func(e feedsim.Event) { complete.Expect(e.ID) }), live.Next(ctx))
 	}
@@ -112,7 +136,8 @@ func TestShardCountsChange(t *testing.T) {
 	o, _ := over(t, c, m)
 	o.TxnRecords, o.TxnBytes, o.BundleBytes = 20, 20_000, 0
 	must(t, runOnce(t, o))
-	if data, markers := consume(t, c, append(promises(), complete)...); data != 600 || markers != 6*partitions || complete.Left() > 0 {
+	if data, markers := consume(t, c, append(promises(), complete)...); data != 600 || markers != 6*partitions ||
+		complete.Left() > 0 {
 		t.Errorf("%d records, %d markers, %d missing", data, markers, complete.Left())
 	}
 }

@@ -26,7 +26,8 @@ func TestFeedIsNotEnabledYet(t *testing.T) {
 	c := broker(t)
 	o, r := over(t, c, m)
 	must(t, runOnce(t, o))
-	if data, _ := consume(t, c, promises()...); data != 10 || len(r.failed) != 2 || !strings.Contains(r.failed[0], "enable it for the storage account") {
+	if data, _ := consume(t, c, promises()...); data != 10 || len(r.failed) != 2 ||
+		!strings.Contains(r.failed[0], "enable it for the storage account") {
 		t.Errorf("%d records, %q", data, r.failed)
 	}
 }
@@ -63,9 +64,31 @@ func TestStartInsideASegment(t *testing.T) {
 	} {
 		m := newMemory()
 		m.segment("2026/01/01/0800", "Finalized", 60, map[int][]happened{0: {{"08-a", "2026-01-01T08:59:59Z", "a"}}})
-		m.segment("2026/01/01/0900", "Finalized", 60, map[int][]happened{0: {{"09-a", "2026-01-01T09:30:00Z", "a"}, {"09-late", "2026-01-01T10:05:00Z", "b"}}})
-		m.segment("2026/01/01/1000", "Finalized", 60, map[int][]happened{0: {{"10-early", "2026-01-01T09:55:00Z", "a"}, {"10-a", "2026-01-01T10:04:59.9999999Z", "b"}, {"10-b", "2026-01-01T10:06:00Z", "a"}, {"10-c", "2026-01-01T10:45:00Z", "a"}}})
-		m.segment("2026/01/01/1100", "Finalized", 60, map[int][]happened{0: {{"11-early", "2026-01-01T10:46:00Z", "a"}, {"11-a", "2026-01-01T11:00:00Z", "a"}}})
+		m.segment(
+			"2026/01/01/0900",
+			"Finalized",
+			60,
+			map[int][]happened{0: {{"09-a", "2026-01-01T09:30:00Z", "a"}, {"09-late", "2026-01-01T10:05:00Z", "b"}}},
+		)
+		m.segment(
+			"2026/01/01/1000",
+			"Finalized",
+			60,
+			map[int][]happened{
+				0: {
+					{"10-early", "2026-01-01T09:55:00Z", "a"},
+					{"10-a", "2026-01-01T10:04:59.9999999Z", "b"},
+					{"10-b", "2026-01-01T10:06:00Z", "a"},
+					{"10-c", "2026-01-01T10:45:00Z", "a"},
+				},
+			},
+		)
+		m.segment(
+			"2026/01/01/1100",
+			"Finalized",
+			60,
+			map[int][]happened{0: {{"11-early", "2026-01-01T10:46:00Z", "a"}, {"11-a", "2026-01-01T11:00:00Z", "a"}}},
+		)
 		c := broker(t)
 		o, _ := over(t, c, m)
 		var err error
@@ -84,8 +107,18 @@ func TestStartInsideASegment(t *testing.T) {
 // The segment behind the end may hold events of its last minutes. Behind that one nothing is read.
 func TestEndTime(t *testing.T) {
 	m := newMemory()
-	m.segment("2026/01/01/1000", "Finalized", 15, map[int][]happened{0: {{"a", "2026-01-01T10:04:00Z", "a"}, {"too late", "2026-01-01T10:05:00.0000001Z", "a"}}})
-	m.segment("2026/01/01/1015", "Finalized", 15, map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}})
+	m.segment(
+		"2026/01/01/1000",
+		"Finalized",
+		15,
+		map[int][]happened{0: {{"a", "2026-01-01T10:04:00Z", "a"}, {"too late", "2026-01-01T10:05:00.0000001Z", "a"}}},
+	)
+	m.segment(
+		"2026/01/01/1015",
+		"Finalized",
+		15,
+		map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}},
+	)
 	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {{"far too late", "2026-01-01T10:50:00Z", "b"}}})
 	c := broker(t)
 	o, r := over(t, c, m)
@@ -122,7 +155,9 @@ func TestStateOfAnotherAccount(t *testing.T) {
 		wrong.FeedID = other
 		err := runOnce(t, wrong)
 		var settings *SettingsError
-		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_SOURCE_URL") || !strings.Contains(err.Error(), o.FeedID) || r.Read > 0 {
+		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_SOURCE_URL") ||
+			!strings.Contains(err.Error(), o.FeedID) ||
+			r.Read > 0 {
 			t.Errorf("%q: %v, %+v", other, err, r.Commit)
 		}
 	}

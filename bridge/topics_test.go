@@ -36,8 +36,8 @@ type noted func(verify.Record)
 func (n noted) Note(r verify.Record)     { n(r) }
 func (noted) Failures() []verify.Failure { return nil }
 
-// A topic per container appears with the container's first event, has only that container's events, and gets each marker
-// from then on, on every partition (I6), whichever lease found it.
+// A topic per container appears with the container's first event, has only that container's events, and gets
+// each marker from then on, on every partition (I6), whichever lease found it.
 func TestTopicPerContainer(t *testing.T) {
 	t.Parallel()
 	t.Run("by leases", func(t *testing.T) { topicPerContainer(t, 0) })
@@ -88,13 +88,20 @@ func topicPerContainer(t *testing.T, bundle int64) {
 	consumeAll(t, c, simTopics, append(promises(), complete, count)...)
 	for _, name := range simTopics {
 		if got[name] != want[name] || markers[name] != (3-found[name])*partitions {
-			t.Errorf("topic %s, of segment %d: %d of %d records, %d markers", name, found[name], got[name], want[name], markers[name])
+			t.Errorf(
+				"topic %s, of segment %d: %d of %d records, %d markers",
+				name,
+				found[name],
+				got[name],
+				want[name],
+				markers[name],
+			)
 		}
 	}
 }
 
-// A key stays on its partition until the marker, also if the topic is new, its partitions are added and the lease acquired
-// anew meanwhile (I5): the cursor has the pin.
+// A key stays on its partition until the marker, also if the topic is new, its partitions are added and the
+// lease acquired anew meanwhile (I5): the cursor has the pin.
 func TestNewTopicIsPinned(t *testing.T) {
 	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
@@ -229,7 +236,8 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 	}
 }
 
-// Another broker than the one that created a topic may not know it for some moments. Its retention is turned off all the same.
+// Another broker than the one that created a topic may not know it for some moments. Its retention is turned
+// off all the same.
 func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 	k := broker(t)
 	var lag atomic.Int32
@@ -279,7 +287,14 @@ func TestCleanupPolicy(t *testing.T) {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
 		o.Markers, o.Table = envelope.MarkersTopic, table
-		o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Envelope: envelope.Row, Deletes: envelope.DeletesTombstone, Markers: envelope.MarkersTopic})
+		o.Encoder = encoder(
+			envelope.Options{
+				Events:   envelope.EventsAll,
+				Envelope: envelope.Row,
+				Deletes:  envelope.DeletesTombstone,
+				Markers:  envelope.MarkersTopic,
+			},
+		)
 		must(t, runOnce(t, o))
 		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topicname.Markers(topic))
 		must(t, err)
@@ -308,7 +323,8 @@ func TestDeletesBoth(t *testing.T) {
 			deletions++
 		case r.Value == nil:
 			nulls++
-			if string(r.Key) != string(last.Key) || string(last.Value) != `{"after": null}` || string(r.Header("position")) != string(last.Header("position")) {
+			if string(r.Key) != string(last.Key) || string(last.Value) != `{"after": null}` ||
+				string(r.Header("position")) != string(last.Header("position")) {
 				t.Errorf("a null for %s follows %s", r.Key, last.Value)
 			}
 		}
@@ -358,7 +374,8 @@ func TestBrokerCreates(t *testing.T) {
 	o, _ := options(t, c, realFeed)
 	o.TopicPartitions, o.BrokerCreates = 0, true
 	must(t, runOnce(t, o))
-	if data, markers := consume(t, c, verify.NewPartition(5, partitioner.Murmur2)); data != realEvents || markers != 5*realSegments {
+	if data, markers := consume(t, c, verify.NewPartition(5, partitioner.Murmur2)); data != realEvents ||
+		markers != 5*realSegments {
 		t.Errorf("%d records, %d markers", data, markers)
 	}
 }
@@ -367,8 +384,15 @@ func TestBrokerCreates(t *testing.T) {
 func TestOneTopicInTrouble(t *testing.T) {
 	const name = "2026/01/01/1000"
 	m, c := newMemory(), broker(t)
-	shards := map[int][]happened{0: {{"a", "2026-01-01T10:00:00Z", "a"}}, 4: {{"b", "2026-01-01T10:00:00Z", "b"}}} // of one lease
-	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(avro(true, shards[4]...), []byte("/containers/c/"), []byte("/containers/d/"))
+	shards := map[int][]happened{
+		0: {{"a", "2026-01-01T10:00:00Z", "a"}},
+		4: {{"b", "2026-01-01T10:00:00Z", "b"}},
+	} // of one lease
+	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(
+		avro(true, shards[4]...),
+		[]byte("/containers/c/"),
+		[]byte("/containers/d/"),
+	)
 	m.segment(name, "Finalized", 60, shards)
 	o, r := over(t, c, m)
 	o.Topics = byTemplate(t, "{container}")
@@ -408,10 +432,18 @@ func TestKeySchemaChanged(t *testing.T) {
 				must(t, live.Next(ctx))
 			}
 			o, _ := over(t, c, m)
-			o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, KeyFormat: envelope.KeyAvro, Register: func(envelope.Subject) (int, error) { return id, nil }})
+			o.Encoder = encoder(
+				envelope.Options{
+					Events:    envelope.EventsAll,
+					KeyFormat: envelope.KeyAvro,
+					Register:  func(envelope.Subject) (int, error) { return id, nil },
+				},
+			)
 			err := runOnce(t, o)
 			var settings *SettingsError
-			if i < 2 && err != nil || i == 2 && (!errors.As(err, &settings) || !strings.Contains(err.Error(), "schema 8 for the keys of topic changes, which were written with schema 7")) {
+			if i < 2 && err != nil ||
+				i == 2 &&
+					(!errors.As(err, &settings) || !strings.Contains(err.Error(), "schema 8 for the keys of topic changes, which were written with schema 7")) {
 				t.Errorf("complete %t, run %d: %v", complete, i, err)
 			}
 		}

@@ -25,8 +25,8 @@ func (t *traces) Ended(txn Transaction) {
 	t.ended = append(t.ended, txn)
 }
 
-// Every event is in one committed transaction that is told, and every marker; the steps are in the order of the work. Told
-// are also the transactions that come to nothing.
+// Every event is in one committed transaction that is told, and every marker; the steps are in the order of the
+// work. Told are also the transactions that come to nothing.
 func TestTraces(t *testing.T) {
 	for what, bundle := range map[string]int64{"bundles": 1 << 20, "leases": 0} {
 		for _, transactional := range []bool{true, false} {

@@ -20,7 +20,16 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "bridge")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=1.2.3", "-o", out, "blobfeed/cmd/bridge")
+	cmd := exec.Command(
+		"go",
+		"build",
+		"-trimpath",
+		"-ldflags",
+		"-s -w -X main.version=1.2.3",
+		"-o",
+		out,
+		"blobfeed/cmd/bridge",
+	)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -28,8 +37,8 @@ func build(t *testing.T) string {
 	return out
 }
 
-// The program is static, names no path of the machine that built it, knows its version, and holds no decoder that nobody
-// mends any more.
+// The program is static, names no path of the machine that built it, knows its version, and holds no decoder
+// that nobody mends any more.
 func TestBinary(t *testing.T) {
 	bin := build(t)
 	f, err := elf.Open(bin)
@@ -37,7 +46,10 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if slices.ContainsFunc(f.Progs, func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC }) {
+	if slices.ContainsFunc(
+		f.Progs,
+		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC },
+	) {
 		t.Error("the program is linked dynamically")
 	}
 	content, err := os.ReadFile(bin)
@@ -114,7 +126,11 @@ func TestReadOnlyRoot(t *testing.T) {
 	for _, args := range [][]string{{"check"}, {"run", "--once"}} {
 		cmd := exec.CommandContext(t.Context(), "/bridge", args...)
 		cmd.Dir, cmd.SysProcAttr = "/", confined(root)
-		cmd.Env = []string{"BRIDGE_SOURCE_URL=file:///feed", "BRIDGE_EVENTS=all", "BRIDGE_KAFKA_BROKERS=" + strings.Join(brokers.ListenAddrs(), ",")}
+		cmd.Env = []string{
+			"BRIDGE_SOURCE_URL=file:///feed",
+			"BRIDGE_EVENTS=all",
+			"BRIDGE_KAFKA_BROKERS=" + strings.Join(brokers.ListenAddrs(), ","),
+		}
 		cmd.WaitDelay = time.Minute
 		out, err := cmd.CombinedOutput()
 		if err != nil {

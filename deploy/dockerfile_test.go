@@ -58,7 +58,8 @@ func TestDockerfiles(t *testing.T) {
 		}
 		copied := 0
 		for _, line := range last.lines {
-			if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") || strings.HasPrefix(line, "VOLUME ") || strings.HasPrefix(line, "SHELL ") {
+			if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") || strings.HasPrefix(line, "VOLUME ") ||
+				strings.HasPrefix(line, "SHELL ") {
 				t.Errorf("%s: %s", name, line)
 			}
 			if strings.HasPrefix(line, "COPY ") {
@@ -103,12 +104,15 @@ func TestDockerfiles(t *testing.T) {
 			t.Errorf("the images have no label %s", label)
 		}
 	}
-	if build := strings.Join(own[0].lines, "\n"); !strings.Contains(build, "CGO_ENABLED=0") || !strings.Contains(build, "-trimpath") || !strings.Contains(build, "main.version=$VERSION") {
+	if build := strings.Join(own[0].lines, "\n"); !strings.Contains(build, "CGO_ENABLED=0") ||
+		!strings.Contains(build, "-trimpath") ||
+		!strings.Contains(build, "main.version=$VERSION") {
 		t.Errorf("the program is built by\n%s", build)
 	}
 }
 
-// What is left out of the build's context is not what the build reads: it copies go.mod and every package of the program.
+// What is left out of the build's context is not what the build reads: it copies go.mod and every package of
+// the program.
 func TestDockerignore(t *testing.T) {
 	text, err := os.ReadFile("../.dockerignore")
 	if err != nil {

@@ -57,9 +57,13 @@ func TestHostileChunks(t *testing.T) {
 	const limit = 256 << 20
 	const huge = "\xfe\xff\xff\xff\xff\xff\xff\xff\xff\x01"
 	field := func(name, typ string) string {
-		return fmt.Sprintf(`{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"subject","type":"string"},`+
-			`{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"},`+
-			`{"name":"data","type":{"type":"record","name":"D","fields":[{"name":%q,"type":%s}]}}]}`, name, typ)
+		return fmt.Sprintf(
+			`{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"subject","type":"string"},`+
+				`{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"},`+
+				`{"name":"data","type":{"type":"record","name":"D","fields":[{"name":%q,"type":%s}]}}]}`,
+			name,
+			typ,
+		)
 	}
 	text := func(s string) string { return string(binary.AppendVarint(nil, int64(len(s)))) + s }
 	event := func(blob string) string {

@@ -246,7 +246,10 @@ func TestResolvedUpTo(t *testing.T) {
 			}
 			want := fmt.Sprintf(`{"resolved":"1590609600000000000.0000000000","partition":3,"offset":%d}`, end)
 			if c.f == Avro {
-				want = fmt.Sprintf(`{"resolved":{"string":"1590609600000000000.0000000000"},"partition":{"long":3},"offset":{"long":%d}}`, end)
+				want = fmt.Sprintf(
+					`{"resolved":{"string":"1590609600000000000.0000000000"},"partition":{"long":3},"offset":{"long":%d}}`,
+					end,
+				)
 				sameJSON(t, "avro", got, want)
 			} else if got != want {
 				t.Errorf("%s, want %s", got, want)

@@ -33,7 +33,9 @@ func TestUnknownTypesAreNoChange(t *testing.T) {
 	}
 	// A known type with an api, a tier and fields that are not known is still that type.
 	_, v, emit := encoded(t, Options{Events: state}, changed(func(e *ocf.Event) {
-		e.SchemaVersion, e.API, e.BlobTier, e.BlobType, e.Extra = 99, "PutBlobFromSpace", "Lukewarm", "CloudBlob", []ocf.Pair{{Name: "contentOffset", Value: "12"}}
+		e.SchemaVersion, e.API, e.BlobTier, e.BlobType, e.Extra = 99, "PutBlobFromSpace", "Lukewarm", "CloudBlob", []ocf.Pair{
+			{Name: "contentOffset", Value: "12"},
+		}
 	}))
 	if !emit || v.After["api"] != "PutBlobFromSpace" || v.After["blob_tier"] != "Lukewarm" ||
 		v.After["blob_type"] != "CloudBlob" ||
@@ -140,7 +142,10 @@ func TestOnlyTheBaseBlobIsDeleted(t *testing.T) {
 func TestAsyncOperationIsNoChange(t *testing.T) {
 	for _, api := range []string{"SetBlobTier", "CopyBlob"} {
 		ev := changed(func(e *ocf.Event) {
-			e.EventType, e.API, e.AsyncOperationInfo = "BlobAsyncOperationInitiated", api, []ocf.Pair{{Name: "WasAsyncOperation", Value: "true"}, {Name: "DestinationTier", Value: "Hot"}}
+			e.EventType, e.API, e.AsyncOperationInfo = "BlobAsyncOperationInitiated", api, []ocf.Pair{
+				{Name: "WasAsyncOperation", Value: "true"},
+				{Name: "DestinationTier", Value: "Hot"},
+			}
 		})
 		if _, _, emit := encoded(t, Options{Events: state}, ev); emit {
 			t.Errorf("%s: it is emitted as state", api)

@@ -151,11 +151,9 @@ func plain(t *testing.T, value []byte) any {
 	return m
 }
 
-// A restart registers nothing new. An option that adds a field makes a second version. One that changes a field's
-// type is
-// frozen. Without the right to register, schemas are looked up. Where the subject has another schema, the bridge
-// stops with
-// the registry's words and the way out.
+// A restart registers nothing new. An option that adds a field makes a second version. One that changes a
+// field's type is frozen. Without the right to register, schemas are looked up. Where the subject has another
+// schema, the bridge stops with the registry's words and the way out.
 func TestSubjectsOverRestarts(t *testing.T) {
 	ctx, brokers := t.Context(), shared.KafkaBrokers
 	compatibility(t, sr.CompatFull)

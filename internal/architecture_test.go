@@ -43,8 +43,20 @@ var imports = map[string][]string{
 	"internal/change":   {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status"},
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
-	"internal/setup": {"source/ocf", "source", "source/dir", "source/azure", "envelope", "partitioner", "offsets", "bridge",
-		"internal/config", "internal/kafka", "internal/status", "internal/topicname"},
+	"internal/setup": {
+		"source/ocf",
+		"source",
+		"source/dir",
+		"source/azure",
+		"envelope",
+		"partitioner",
+		"offsets",
+		"bridge",
+		"internal/config",
+		"internal/kafka",
+		"internal/status",
+		"internal/topicname",
+	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/setup", "internal/status",
 		"internal/topicname"},
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/plain", "internal/progress",
@@ -126,7 +138,8 @@ func importsOf(t *testing.T, root string) map[string][]string {
 		if err != nil {
 			return err
 		}
-		if base := d.Name(); d.IsDir() && name != "." && (base == "testdata" || strings.HasPrefix(base, ".") || name == "tools") {
+		if base := d.Name(); d.IsDir() && name != "." &&
+			(base == "testdata" || strings.HasPrefix(base, ".") || name == "tools") {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {

@@ -23,8 +23,11 @@ func FuzzState(f *testing.F) {
 		`"shards":{"00":{"chunk":1,"offset":1488},"03":{"chunk":-1,"offset":-5}},"done":true,"counts":{"read":1}}`))
 	f.Add(keyCursor, []byte(`{"version":1,"segment":"2026/13/01/0000"}`))
 	f.Add(keyCursor, []byte(`{"version":1,"shards":{"00":{"chunk":9223372036854775808}}}`))
-	f.Add(keyFrontier, []byte(`{"version":1,"completed":"2026/01/01/0000","current":"","resolved":"1590609600000000000.0000000000",`+
-		`"feed":"f","gap":{"from":"2026/01/01/0000","to":"2026/01/01/0200"},"settings":{"A":"b"},"topics":{"t":4}}`))
+	f.Add(
+		keyFrontier,
+		[]byte(`{"version":1,"completed":"2026/01/01/0000","current":"","resolved":"1590609600000000000.0000000000",`+
+			`"feed":"f","gap":{"from":"2026/01/01/0000","to":"2026/01/01/0200"},"settings":{"A":"b"},"topics":{"t":4}}`),
+	)
 	f.Add("else", []byte(`?`))
 	f.Fuzz(func(t *testing.T, key string, value []byte) {
 		v := NewView(stateTopic, 1)

@@ -26,7 +26,10 @@ func documentsOf(t *testing.T) map[string]any {
 	return map[string]any{
 		keyCursor: &Cursor{
 			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 12, Segment: segment(t, "2026/01/31/1200"),
-			Shards: map[string]source.ShardPosition{"00": {Chunk: 1, Offset: 4096}, "16": {Chunk: 2, Offset: 0}}, Done: true, Gap: true,
+			Shards: map[string]source.ShardPosition{
+				"00": {Chunk: 1, Offset: 4096},
+				"16": {Chunk: 2, Offset: 0},
+			}, Done: true, Gap: true,
 			Pins:     map[string]Pin{"blobs.photos": {Partitions: 6, KeySchema: 11}},
 			Resolved: "1769856300000000000.0000000000",
 			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1},
@@ -35,11 +38,16 @@ func documentsOf(t *testing.T) map[string]any {
 		keyFrontier: &Frontier{
 			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"), Seen: []int64{7, 0},
 			Moving: true, Reset: true, Born: 1, Leases: 16,
-			Shards: []int{0, 16}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
+			Shards: []int{
+				0,
+				16,
+			}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
 			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/", Start: "1769850000000000000.0000000000", Ended: true,
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
-			Seek:     &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
-			Settings: map[string]string{"BRIDGE_TOPIC": "blobs.{container}"}, Topics: map[string]int32{"blobs.photos": 6}, KeySchemas: map[string]int{"blobs.photos": 11},
+			Seek: &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
+			Settings: map[string]string{
+				"BRIDGE_TOPIC": "blobs.{container}",
+			}, Topics: map[string]int32{"blobs.photos": 6}, KeySchemas: map[string]int{"blobs.photos": 11},
 		},
 		keyOwner: &owner{Version: Version, Owner: "host-7", Time: at},
 	}
@@ -121,7 +129,9 @@ func TestOldDocumentsAreRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	var c Cursor
-	if err := documents.decode(keyCursor, first, &c); err != nil || c.At(segment(t, "2020/05/27/1500"), 0) != (source.ShardPosition{Chunk: 0, Offset: 4711}) || c.Epoch != 0 {
+	if err := documents.decode(keyCursor, first, &c); err != nil ||
+		c.At(segment(t, "2020/05/27/1500"), 0) != (source.ShardPosition{Chunk: 0, Offset: 4711}) ||
+		c.Epoch != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -148,17 +158,20 @@ func TestVersions(t *testing.T) {
 		`{"version":3,"owner":"c","counts":{"read":9007199254740993}}`: "c",
 	} {
 		var c Cursor
-		if err := third.decode(keyCursor, []byte(text), &c); err != nil || c.Owner != want || c.Counts.Read != 9007199254740993 {
+		if err := third.decode(keyCursor, []byte(text), &c); err != nil || c.Owner != want ||
+			c.Counts.Read != 9007199254740993 {
 			t.Errorf("%s: %+v, %v", text, c, err)
 		}
 	}
 	var c Cursor
 	err := third.decode(keyCursor, []byte(`{"version":4,"owner":"d"}`), &c)
 	var newer *VersionError
-	if !errors.As(err, &newer) || c.Owner != "" || err.Error() != "the cursor in the offsets topic has version 4, this bridge reads up to 3; run the newer bridge that wrote it" {
+	if !errors.As(err, &newer) || c.Owner != "" ||
+		err.Error() != "the cursor in the offsets topic has version 4, this bridge reads up to 3; run the newer bridge that wrote it" {
 		t.Errorf("%v, %+v", err, c)
 	}
-	if err := third.decode(keyCursor, []byte(`{"version":2}`), &c); err == nil || !strings.Contains(err.Error(), "version 2: no owner") {
+	if err := third.decode(keyCursor, []byte(`{"version":2}`), &c); err == nil ||
+		!strings.Contains(err.Error(), "version 2: no owner") {
 		t.Errorf("a step that fails: %v", err)
 	}
 	for n := 1; n < Version; n++ {

@@ -15,7 +15,13 @@ import (
 
 func manifest(shards ...int) source.Manifest {
 	begin := time.Date(2026, 1, 1, 10, 0, 0, 0, time.UTC)
-	return source.Manifest{Segment: source.SegmentAt(begin), Begin: begin, Interval: time.Hour, Finalized: true, Shards: shards}
+	return source.Manifest{
+		Segment:   source.SegmentAt(begin),
+		Begin:     begin,
+		Interval:  time.Hour,
+		Finalized: true,
+		Shards:    shards,
+	}
 }
 
 func TestComplete(t *testing.T) {
@@ -90,7 +96,9 @@ func TestMarkersInTheirTopic(t *testing.T) {
 	}
 	from, to := source.SegmentAt(manifest().Begin), source.SegmentAt(manifest().Begin.Add(time.Hour))
 	m := Marker{
-		At: envelope.Timestamp{Wall: 1e18}, Feed: "f", Seek: &offsets.Seek{To: "earliest"}, Gap: &offsets.Gap{From: from, To: to},
+		At: envelope.Timestamp{
+			Wall: 1e18,
+		}, Feed: "f", Seek: &offsets.Seek{To: "earliest"}, Gap: &offsets.Gap{From: from, To: to},
 		Extra: []kgo.RecordHeader{{Key: "epoch", Value: []byte("3")}},
 		End:   func(_ string, partition int32) int64 { return int64(partition) + 7 },
 	}

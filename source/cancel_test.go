@@ -38,7 +38,9 @@ type switched struct{ source.Store }
 // Every call ends when its context does, as an error that says so; then it can be made again.
 func TestEveryCallEndsWithItsContext(t *testing.T) {
 	m := indexed("2026-01-01T00:00:00Z", "2026/01/01/0000")
-	m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":["` + shardPath + `"]}`)
+	m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(
+		`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":["` + shardPath + `"]}`,
+	)
 	m.blobs[shardPath+"00000.avro"] = slices.Concat(header(), block("a"), block("b"))
 	stuck := &blocking{make(chan struct{})}
 	store := &switched{m}

@@ -102,7 +102,9 @@ func TestShardThatAppearsIsReadFromItsStart(t *testing.T) {
 	m := indexed("2026-01-01T00:00:00Z", "2026/01/01/0000")
 	feed, seg := source.New(m, source.Options{}), manifest(false).Segment
 	read := func(paths string) (all []string) {
-		m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":[` + paths + `]}`)
+		m.blobs["idx/segments/2026/01/01/0000/meta.json"] = []byte(
+			`{"begin":"2026-01-01T00:00:00Z","status":"Publishing","chunkFilePaths":[` + paths + `]}`,
+		)
 		man, err := feed.Manifest(t.Context(), seg)
 		if err != nil {
 			t.Fatal(err)

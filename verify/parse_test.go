@@ -42,8 +42,18 @@ func TestParseClock(t *testing.T) {
 
 // Each is less than the next.
 func TestSequenceCompares(t *testing.T) {
-	texts := []string{"0", "9", "a", "B", "00000000000000000000000000000293000000000058eb1f", "293000000000058EB20", "0000000000000000000000000000029300000000FFFFFFFF",
-		"000000000000000000000000000002AA0000000000000000", "000000000000000000000000000002ab0000000000000000", "ffffffffffffffffffffffffffffffffffffffffffffffff"}
+	texts := []string{
+		"0",
+		"9",
+		"a",
+		"B",
+		"00000000000000000000000000000293000000000058eb1f",
+		"293000000000058EB20",
+		"0000000000000000000000000000029300000000FFFFFFFF",
+		"000000000000000000000000000002AA0000000000000000",
+		"000000000000000000000000000002ab0000000000000000",
+		"ffffffffffffffffffffffffffffffffffffffffffffffff",
+	}
 	var last sequence
 	for i, text := range texts {
 		s, ok := parseSequence([]byte(text))

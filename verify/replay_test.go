@@ -122,7 +122,8 @@ func TestReplay(t *testing.T) {
 					if of.name == "bare" && strings.Contains(name, "tombstone") {
 						says = "is not expected" // it lost its id with its value
 					}
-					if before == 0 || (got == "") != (says == "") || of.name == "headers" && !strings.Contains(got, says) || v.Checked() == 0 {
+					if before == 0 || (got == "") != (says == "") || of.name == "headers" && !strings.Contains(got, says) ||
+						v.Checked() == 0 {
 						t.Errorf("want %q:\n%s", says, got)
 					}
 				})
@@ -171,7 +172,9 @@ func TestReplayNotRequired(t *testing.T) {
 		}
 		v.Note(r)
 	}
-	if got := text(v.Failures()); !strings.Contains(got, "cc621f000006 has another value") || strings.Contains(got, "missing") || v.Required() != 5 {
+	if got := text(v.Failures()); !strings.Contains(got, "cc621f000006 has another value") ||
+		strings.Contains(got, "missing") ||
+		v.Required() != 5 {
 		t.Error(got)
 	}
 }

@@ -93,7 +93,11 @@ func TestSeekBefore(t *testing.T) {
 	for seek, want := range map[string]int{"": 1, "seek": 0} {
 		v := NewBefore()
 		first, second := data(1, 1, 0), data(2, 1, 0)
-		first.Value, second.Value = []byte(`{"after": {"tier": "Hot"}}`), []byte(`{"after": {"tier": "Cool"}, "before": {"tier": "Cold"}}`)
+		first.Value, second.Value = []byte(
+			`{"after": {"tier": "Hot"}}`,
+		), []byte(
+			`{"after": {"tier": "Cool"}, "before": {"tier": "Cold"}}`,
+		)
 		m := mark(first.Partition, 0)
 		if seek != "" {
 			m.Headers = append(m.Headers, Header{seek, []byte("- earliest")})

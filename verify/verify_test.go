@@ -24,7 +24,10 @@ func data(n, blob, segment int) Record {
 	return Record{
 		Topic: "changes", Partition: partitionOf(key, partitions), Key: key, Value: []byte("{}"),
 		Headers: []Header{
-			{"ce_specversion", []byte("1.0")}, {"ce_id", []byte(eventID(n))}, {"ce_source", []byte("/s")}, {"ce_type", []byte("t")},
+			{
+				"ce_specversion",
+				[]byte("1.0"),
+			}, {"ce_id", []byte(eventID(n))}, {"ce_source", []byte("/s")}, {"ce_type", []byte("t")},
 			{"ce_subject", []byte("s")}, {"ce_time", []byte("x")},
 			{"updated", fmt.Appendf(nil, "%d.%010d", 1590000000000000000+int64(segment)*3600e9+int64(n), n)},
 			{"sequence", fmt.Appendf(nil, "%032X%016x", 0x2ab, n)},
@@ -35,7 +38,12 @@ func data(n, blob, segment int) Record {
 
 func mark(partition int32, segment int) Record {
 	text := fmt.Appendf(nil, "%d.0000000000", 1590000000000000000+int64(segment+1)*3600e9-1)
-	return Record{Topic: "changes", Partition: partition, Value: fmt.Appendf(nil, `{"resolved":"%s"}`, text), Headers: []Header{{"resolved", text}}}
+	return Record{
+		Topic:     "changes",
+		Partition: partition,
+		Value:     fmt.Appendf(nil, `{"resolved":"%s"}`, text),
+		Headers:   []Header{{"resolved", text}},
+	}
 }
 
 // topic is a right one: 3 segments of 40 events of 8 blobs, and markers. By partition, as the offsets tell.
@@ -65,7 +73,17 @@ func validators() []Validator {
 	for n := range events {
 		complete.Expect(eventID(n))
 	}
-	return []Validator{NewUnique(), complete, NewOrder(), NewSequence(), NewPartition(partitions, partitionOf), NewPartition(partitions, nil), NewProgress(), NewBarrier(), NewResolved(partitions)}
+	return []Validator{
+		NewUnique(),
+		complete,
+		NewOrder(),
+		NewSequence(),
+		NewPartition(partitions, partitionOf),
+		NewPartition(partitions, nil),
+		NewProgress(),
+		NewBarrier(),
+		NewResolved(partitions),
+	}
 }
 
 func set(r *Record, key, value string) {

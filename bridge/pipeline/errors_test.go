@@ -13,7 +13,8 @@ func TestRefusedEvent(t *testing.T) {
 		"raise it, or set BRIDGE_ON_ERROR=dead_letter":                          &TooLargeError{Topic: "t", Size: 2, Limit: 1},
 	} {
 		text := (&EventError{Blob: "log/x.avro", Offset: 120, Index: 3, Err: cause}).Error()
-		if !strings.Contains(text, "event 3 of the block at log/x.avro:120: ") || !strings.Contains(text, says) || strings.Count(text, "dead_letter") != 1 {
+		if !strings.Contains(text, "event 3 of the block at log/x.avro:120: ") || !strings.Contains(text, says) ||
+			strings.Count(text, "dead_letter") != 1 {
 			t.Errorf("%s", text)
 		}
 	}

@@ -22,7 +22,8 @@ func TestSettingsFromFile(t *testing.T) {
 	}
 	write("name: file\nsource:\n  url: file://" + abs(t, "../../testdata/real-2020") +
 		"\nkafka: {brokers: ['" + fake.ListenAddrs()[0] + "']}\nhttp_addr: 'off'\noffsets_leases: 2\n")
-	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK || !strings.Contains(log, `"name":"file"`) {
+	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK ||
+		!strings.Contains(log, `"name":"file"`) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
 	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitUsage ||

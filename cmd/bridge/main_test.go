@@ -91,7 +91,8 @@ func TestDumpFeed(t *testing.T) {
 		Offset int64
 		Event  struct{ ID string }
 	}
-	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 || event.Event.ID == "" {
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 ||
+		event.Event.ID == "" {
 		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
 	}
 }
@@ -131,7 +132,8 @@ func TestCheck(t *testing.T) {
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" || statuses["kafka"] != check.Failed {
+	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
+		statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
 	t.Setenv("BRIDGE_FORMAT", "avro")

@@ -22,7 +22,8 @@ func TestDemoAvro(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage || !strings.Contains(stderr, "envelope=row is not supported with format=avro") {
+	if code, _, stderr := call(t, "demo", "--for", "1s", "--format", "avro", "--envelope", "row"); code != exitUsage ||
+		!strings.Contains(stderr, "envelope=row is not supported with format=avro") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -46,7 +47,8 @@ func TestConfigSchemas(t *testing.T) {
 		t.Errorf("exit code %d, %v %s", code, subjects, stderr)
 	}
 	t.Setenv("BRIDGE_TOPIC", "{container}")
-	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_TOPIC") {
+	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -81,7 +83,9 @@ func TestVerifyRegistersNothing(t *testing.T) {
 		"nosuch": {exitFailed, "opening topic nosuch: it does not exist"},
 		"other":  {exitUsage, "subject other-key in the registry does not have the schema"},
 	} {
-		if code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic); code != want.code || !strings.Contains(stderr, want.says) || strings.Contains(stderr, "AUTO_REGISTER") {
+		if code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic); code != want.code ||
+			!strings.Contains(stderr, want.says) ||
+			strings.Contains(stderr, "AUTO_REGISTER") {
 			t.Errorf("%s: exit code %d: %s%s", topic, code, stdout, stderr)
 		}
 	}
@@ -90,9 +94,8 @@ func TestVerifyRegistersNothing(t *testing.T) {
 	}
 }
 
-// A container whose topic has no schema in the registry does not end the instance: somebody may register the schema
-// yet. The
-// status says what is missing.
+// A container whose topic has no schema in the registry does not end the instance: somebody may register the
+// schema yet. The status says what is missing.
 func TestContainerWithoutSchema(t *testing.T) {
 	registry := srfake.New()
 	defer registry.Close()

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each way out
-// that
-// they name works.
+// The way of an operator who gives a second bridge the topic of the first: run and check refuse it, and each
+// way out that they name works.
 func TestSecondBridgeOnATopic(t *testing.T) {
 	c := clusterFor(t)
 	runToEnd(t)
@@ -25,7 +24,8 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	for _, shared := range []string{"false", "true"} { // which is for other accounts
 		t.Setenv("BRIDGE_TOPIC_SHARED", shared)
 		code, _, stderr := call(t, "run", "--once")
-		if code != exitUsage || !strings.Contains(stderr, problem) || !strings.Contains(stderr, "run bridge reset --yes with BRIDGE_NAME=b") {
+		if code != exitUsage || !strings.Contains(stderr, problem) ||
+			!strings.Contains(stderr, "run bridge reset --yes with BRIDGE_NAME=b") {
 			t.Errorf("run: exit code %d: %s", code, stderr)
 		}
 	}
@@ -50,7 +50,8 @@ func TestSharedTable(t *testing.T) {
 	for name, value := range map[string]string{"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "put {account} into TOPIC") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+		!strings.Contains(stderr, "put {account} into TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -48,8 +48,8 @@ func failuresAt(t *testing.T, address string) []status.Failure {
 	return s.Errors
 }
 
-// When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the brokers go away
-// it says so once, however often that is tried again.
+// When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the
+// brokers go away it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
 	fake := fakebroker.New(t)
 	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",

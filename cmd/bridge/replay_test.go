@@ -26,8 +26,8 @@ func between(records []*kgo.Record, from, to string) map[string]*kgo.Record {
 	return found
 }
 
-// A replay writes the same records as the first delivery, to the same partitions, also if it is interrupted; a second call
-// adds nothing, and its state can be deleted.
+// A replay writes the same records as the first delivery, to the same partitions, also if it is interrupted; a
+// second call adds nothing, and its state can be deleted.
 func TestReplay(t *testing.T) {
 	c := deliveredReal(t)
 	t.Setenv("BRIDGE_DEBUG", "bundle_bytes=0") // two transactions a segment: something to interrupt
@@ -49,16 +49,19 @@ func TestReplay(t *testing.T) {
 	}
 	part := between(read(t, c, "again"), "", "9")
 	code, stdout, stderr := call(t, args...)
-	if code != exitOK || !strings.Contains(stdout, "again has the events from 2020-01-20T00:00:00Z to 2020-05-29T18:00:00Z") {
+	if code != exitOK ||
+		!strings.Contains(stdout, "again has the events from 2020-01-20T00:00:00Z to 2020-05-29T18:00:00Z") {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	got := read(t, c, "again")
 	events, markers := positions(got)
-	if positions := slices.Sorted(maps.Keys(want)); !slices.Equal(events, positions) || len(part) == 0 || len(part) == len(events) {
+	if positions := slices.Sorted(maps.Keys(want)); !slices.Equal(events, positions) || len(part) == 0 ||
+		len(part) == len(events) {
 		t.Fatalf("%d events, %d before the interruption, want each of %d once", len(events), len(part), len(positions))
 	}
 	for _, r := range got {
-		if o := want[header(r, "position")]; r.Key != nil && (!bytes.Equal(o.Key, r.Key) || !bytes.Equal(o.Value, r.Value) || o.Partition != r.Partition || header(o, "updated") != header(r, "updated")) {
+		if o := want[header(r, "position")]; r.Key != nil &&
+			(!bytes.Equal(o.Key, r.Key) || !bytes.Equal(o.Value, r.Value) || o.Partition != r.Partition || header(o, "updated") != header(r, "updated")) {
 			t.Errorf("%s: %s in partition %d, was %s in %d", header(r, "position"), r.Value, r.Partition, o.Value, o.Partition)
 		}
 	}
@@ -69,10 +72,12 @@ func TestReplay(t *testing.T) {
 	if code, _, stderr := call(t, args...); code != exitOK || len(read(t, c, "again")) != len(got) {
 		t.Errorf("once more: exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := call(t, slices.Replace(slices.Clone(args), 4, 5, "2020-05-29T19:00:00Z")...); code != exitUsage || !strings.Contains(stderr, "BRIDGE_END_TIME") {
+	if code, _, stderr := call(t, slices.Replace(slices.Clone(args), 4, 5, "2020-05-29T19:00:00Z")...); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_END_TIME") {
 		t.Errorf("with another time: exit code %d: %s", code, stderr)
 	}
-	if now := statusOf(t); now.Position.Completed != live.Position.Completed || now.Totals != live.Totals || now.Leases[0].Owner != live.Leases[0].Owner {
+	if now := statusOf(t); now.Position.Completed != live.Position.Completed || now.Totals != live.Totals ||
+		now.Leases[0].Owner != live.Leases[0].Owner {
 		t.Errorf("the live bridge has changed: %+v", now)
 	}
 	for range 2 {
@@ -107,15 +112,15 @@ func TestReplayRefuses(t *testing.T) {
 		"--cleanup --topic again --from x":                                                        "--cleanup",
 		times:                                                                                     "--topic",
 	} {
-		if code, stdout, stderr := call(t, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage || !strings.Contains(stderr, says) {
+		if code, stdout, stderr := call(t, append([]string{"replay"}, strings.Fields(args)...)...); code != exitUsage ||
+			!strings.Contains(stderr, says) {
 			t.Errorf("replay %s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
 }
 
-// An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would be
-// others, in
-// other partitions. Also when it is interrupted, and the live bridge is reset meanwhile.
+// An Avro key begins with the id of its schema, so a replay keeps that of the live topic: else the keys would
+// be others, in other partitions. Also when it is interrupted, and the live bridge is reset meanwhile.
 func TestReplayAvroKeys(t *testing.T) {
 	registry := srfake.New()
 	defer registry.Close()

@@ -29,7 +29,13 @@ type planted []string
 
 func (p *planted) plant(name string) string {
 	secret := "planted-" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + "+/=" // escapes differ
-	*p = append(*p, secret, url.QueryEscape(secret), url.PathEscape(secret), base64.StdEncoding.EncodeToString([]byte(secret)))
+	*p = append(
+		*p,
+		secret,
+		url.QueryEscape(secret),
+		url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)),
+	)
 	return secret
 }
 
@@ -46,9 +52,9 @@ func (p planted) absent(t *testing.T, what, text, says string) {
 	}
 }
 
-// plantAll plants a secret in every setting that holds one; half of them come from files. Refusing is a storage service,
-// a schema registry and an OAuth server that let nobody in. The brokers of welcome let in whoever knows the secret, those of
-// unkind nobody.
+// plantAll plants a secret in every setting that holds one; half of them come from files. Refusing is a storage
+// service, a schema registry and an OAuth server that let nobody in. The brokers of welcome let in whoever
+// knows the secret, those of unkind nobody.
 func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -82,7 +88,11 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 		}
 		t.Setenv(name, value)
 	}
-	welcoming := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
+	welcoming := fakebroker.New(
+		t,
+		kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]),
+	)
 	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
 }
 
@@ -112,12 +122,25 @@ func setAll(t *testing.T, settings map[string]string) {
 	}
 }
 
-// Whatever the verbs print, on either stream, at any level, and however the storage service, the brokers, the registry and
-// the OAuth server refuse: no secret is in it, in no form.
+// Whatever the verbs print, on either stream, at any level, and however the storage service, the brokers, the
+// registry and the OAuth server refuse: no secret is in it, in no form.
 func TestSecretsStaySecret(t *testing.T) {
 	p, refusing, _, unkind := plantAll(t)
-	setAll(t, map[string]string{"SOURCE_URL": refusing + "/account", "SOURCE_ACCOUNT": "account", "KAFKA_BROKERS": unkind, "KAFKA_SASL_USERNAME": "bridge",
-		"FORMAT": "avro", "REGISTRY_URL": refusing, "REGISTRY_USERNAME": "bridge", "REGISTRY_TOKEN": "", "LOG_LEVEL": "debug", "HTTP_ADDR": "off"})
+	setAll(
+		t,
+		map[string]string{
+			"SOURCE_URL":          refusing + "/account",
+			"SOURCE_ACCOUNT":      "account",
+			"KAFKA_BROKERS":       unkind,
+			"KAFKA_SASL_USERNAME": "bridge",
+			"FORMAT":              "avro",
+			"REGISTRY_URL":        refusing,
+			"REGISTRY_USERNAME":   "bridge",
+			"REGISTRY_TOKEN":      "",
+			"LOG_LEVEL":           "debug",
+			"HTTP_ADDR":           "off",
+		},
+	)
 	for _, way := range []struct {
 		settings         map[string]string
 		source, kafka    string // what check says of them
@@ -149,7 +172,15 @@ func TestSecretsStaySecret(t *testing.T) {
 
 // What is pasted where it does not belong is not shown either: by no verb, neither as a setting nor in an error.
 func TestSecretsInWrongPlaces(t *testing.T) {
-	setAll(t, map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "127.0.0.1:1", "LOG_LEVEL": "debug", "HTTP_ADDR": "off"})
+	setAll(
+		t,
+		map[string]string{
+			"SOURCE_URL":    "file://" + abs(t, "../../testdata/real-2020"),
+			"KAFKA_BROKERS": "127.0.0.1:1",
+			"LOG_LEVEL":     "debug",
+			"HTTP_ADDR":     "off",
+		},
+	)
 	var p planted
 	secret := p.plant("WRONG")
 	p = append(p, "planted") // in URLs that can't be parsed
@@ -198,10 +229,30 @@ var serving = regexp.MustCompile(`"serving HTTP","address":"([^"]+)"`)
 func TestRunningInstanceShowsNoSecret(t *testing.T) {
 	p, refusing, welcome, unkind := plantAll(t)
 	feed := "file://" + abs(t, "../../testdata/real-2020")
-	setAll(t, map[string]string{"SOURCE_URL": refusing + "/account", "SOURCE_ACCOUNT": "account", "SOURCE_AUTH": "sas", "KAFKA_BROKERS": welcome, "KAFKA_SASL_USERNAME": "bridge",
-		"KAFKA_SASL_MECHANISM": "PLAIN", "REGISTRY_URL": refusing, "REGISTRY_USERNAME": "bridge", "REGISTRY_TOKEN": "", "LOG_LEVEL": "debug", "LOG_FORMAT": "json",
-		"HTTP_ADDR": "127.0.0.1:0", "OFFSETS_LEASES": "2", "TOPIC_CREATE": "explicit"})
-	collector := url.URL{Scheme: "http", User: url.UserPassword("user", p.plant("COLLECTOR")), Host: strings.TrimPrefix(refusing, "http://")}
+	setAll(
+		t,
+		map[string]string{
+			"SOURCE_URL":           refusing + "/account",
+			"SOURCE_ACCOUNT":       "account",
+			"SOURCE_AUTH":          "sas",
+			"KAFKA_BROKERS":        welcome,
+			"KAFKA_SASL_USERNAME":  "bridge",
+			"KAFKA_SASL_MECHANISM": "PLAIN",
+			"REGISTRY_URL":         refusing,
+			"REGISTRY_USERNAME":    "bridge",
+			"REGISTRY_TOKEN":       "",
+			"LOG_LEVEL":            "debug",
+			"LOG_FORMAT":           "json",
+			"HTTP_ADDR":            "127.0.0.1:0",
+			"OFFSETS_LEASES":       "2",
+			"TOPIC_CREATE":         "explicit",
+		},
+	)
+	collector := url.URL{
+		Scheme: "http",
+		User:   url.UserPassword("user", p.plant("COLLECTOR")),
+		Host:   strings.TrimPrefix(refusing, "http://"),
+	}
 	for name, way := range map[string]struct {
 		settings map[string]string
 		says     string // the status

@@ -72,7 +72,8 @@ func TestPortTaken(t *testing.T) {
 	if c, err = config.Load(false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil || !strings.Contains(err.Error(), httpAddr) {
+	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil ||
+		!strings.Contains(err.Error(), httpAddr) {
 		t.Errorf("as a setting: %v", err)
 	}
 }
@@ -145,7 +146,13 @@ func TestServeTLS(t *testing.T) {
 	write("second")
 	status, after := get("second")
 	if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized || before == after {
-		t.Errorf("after a rotation: with the token %d, with the old one %d, certificates %s and %s", status, other, before, after)
+		t.Errorf(
+			"after a rotation: with the token %d, with the old one %d, certificates %s and %s",
+			status,
+			other,
+			before,
+			after,
+		)
 	}
 	write("")
 	if status, _ := get(""); status != http.StatusUnauthorized {

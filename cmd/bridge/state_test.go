@@ -136,7 +136,10 @@ func TestStatus(t *testing.T) {
 	runToEnd(t)
 	t.Setenv("BRIDGE_SOURCE_URL", "") // status needs no feed
 	s := statusOf(t)
-	if s.Name != "b" || !s.Started || s.Position.Completed == "" || s.Totals.Read != 717 || s.Totals.Emitted != 717 || len(s.Leases) != 4 || len(s.Topics) != 1 || s.Topics[0] != (status.Topic{Name: changes, Partitions: 4}) {
+	if s.Name != "b" || !s.Started || s.Position.Completed == "" || s.Totals.Read != 717 || s.Totals.Emitted != 717 ||
+		len(s.Leases) != 4 ||
+		len(s.Topics) != 1 ||
+		s.Topics[0] != (status.Topic{Name: changes, Partitions: 4}) {
 		t.Errorf("%+v", s)
 	}
 	var last time.Time
@@ -145,17 +148,25 @@ func TestStatus(t *testing.T) {
 			last = r.Timestamp
 		}
 	}
-	if s.Position.Event == nil || !s.Position.Event.Equal(last) || s.Lag.Event == nil || *s.Lag.Event != s.Now.Sub(last).Seconds() {
+	if s.Position.Event == nil || !s.Position.Event.Equal(last) || s.Lag.Event == nil ||
+		*s.Lag.Event != s.Now.Sub(last).Seconds() {
 		t.Errorf("last event %v, want %v; lag %v", s.Position.Event, last, s.Lag.Event)
 	}
-	if s.Position.Resolved == nil || s.Lag.Resolved == nil || *s.Lag.Resolved <= *s.Lag.Event-3600 || len(s.Group.Members) != 0 || s.Leases[0].State != status.Free || s.Leases[0].Owner == "" {
+	if s.Position.Resolved == nil || s.Lag.Resolved == nil || *s.Lag.Resolved <= *s.Lag.Event-3600 ||
+		len(s.Group.Members) != 0 ||
+		s.Leases[0].State != status.Free ||
+		s.Leases[0].Owner == "" {
 		t.Errorf("%+v, %+v", s.Group, s.Leases[0])
 	}
 	// Bundles leave cursors behind. What is complete is complete for every lease.
 	if l := s.Leases[0]; !l.Frontier || l.Segment != "" || l.Events == 0 {
 		t.Errorf("%+v", l)
 	}
-	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(stdout, "frontier  completed 2020/05/29/2100  current -  ") || !strings.Contains(stdout, "\nlease 0   with the frontier  events 717  ") {
+	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(
+		stdout,
+		"frontier  completed 2020/05/29/2100  current -  ",
+	) ||
+		!strings.Contains(stdout, "\nlease 0   with the frontier  events 717  ") {
 		t.Errorf("dump --state: %s", stdout)
 	}
 	code, stdout, _ := call(t, "status")
@@ -180,21 +191,32 @@ func TestStateOfLiveBridge(t *testing.T) {
 		return code == exitOK && json.Unmarshal([]byte(stdout), s) == nil && s.Totals.Read == 717
 	})
 	s := statusOf(t)
-	if len(s.Group.Members) != 1 || s.Group.Members[0].Instance != "live" || len(s.Group.Members[0].Leases) != 4 || s.Leases[0].State != status.Held || s.Leases[0].Owner != "live" || s.Leases[0].Member != "live" {
+	if len(s.Group.Members) != 1 || s.Group.Members[0].Instance != "live" || len(s.Group.Members[0].Leases) != 4 ||
+		s.Leases[0].State != status.Held ||
+		s.Leases[0].Owner != "live" ||
+		s.Leases[0].Member != "live" {
 		t.Errorf("%+v\n%+v", s.Group, s.Leases)
 	}
 	for _, verb := range []string{"seek --to earliest", "reset"} {
-		if code, stdout, stderr := call(t, strings.Fields(verb)...); code != exitOK || !strings.Contains(stdout, "These instances run: live") || !strings.Contains(stdout, "nothing changed; add --yes") {
+		if code, stdout, stderr := call(t, strings.Fields(verb)...); code != exitOK ||
+			!strings.Contains(stdout, "These instances run: live") ||
+			!strings.Contains(stdout, "nothing changed; add --yes") {
 			t.Errorf("%s: exit code %d: %s%s", verb, code, stdout, stderr)
 		}
-		if code, _, stderr := call(t, append(strings.Fields(verb), "--yes")...); code != exitFailed || !strings.Contains(stderr, "live members (live)") {
+		if code, _, stderr := call(t, append(strings.Fields(verb), "--yes")...); code != exitFailed ||
+			!strings.Contains(stderr, "live members (live)") {
 			t.Errorf("%s --yes: exit code %d: %s", verb, code, stderr)
 		}
 	}
-	if code, stdout, stderr := call(t, "seek", "--to", "earliest", "--yes", "--force"); code != exitOK && code != exitFenced {
+	if code, stdout, stderr := call(t, "seek", "--to", "earliest", "--yes", "--force"); code != exitOK &&
+		code != exitFenced {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	await(t, "all of it is delivered again", func() bool { return statusOf(t).Totals.Read == 2*717 && statusOf(t).Position.Seek == nil })
+	await(
+		t,
+		"all of it is delivered again",
+		func() bool { return statusOf(t).Totals.Read == 2*717 && statusOf(t).Position.Seek == nil },
+	)
 	if events, _ := positions(read(t, c, changes)); len(events) != 2*717 {
 		t.Errorf("%d events, want each twice", len(events))
 	}
@@ -239,7 +261,8 @@ func TestSeek(t *testing.T) {
 		t.Fatalf("without --yes %d records have come", len(got)-len(before))
 	}
 
-	if code, stdout, stderr := call(t, "seek", "--to", segment, "--yes"); code != exitOK || !strings.HasSuffix(stdout, "done\n") {
+	if code, stdout, stderr := call(t, "seek", "--to", segment, "--yes"); code != exitOK ||
+		!strings.HasSuffix(stdout, "done\n") {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if s := statusOf(t); s.Position.Seek == nil || s.Position.Seek.To != segment || s.Position.Resolved == nil {
@@ -254,7 +277,8 @@ func TestSeek(t *testing.T) {
 	// I6: on each partition the last marker stands in front again, and tells.
 	for p := range int32(4) {
 		i := slices.IndexFunc(after, func(r *kgo.Record) bool { return r.Partition == p })
-		if r := after[i]; r.Key != nil || string(r.Value) != string(last.Value) || !strings.HasSuffix(header(r, "seek"), " "+segment) {
+		if r := after[i]; r.Key != nil || string(r.Value) != string(last.Value) ||
+			!strings.HasSuffix(header(r, "seek"), " "+segment) {
 			t.Errorf("partition %d begins with %s, headers %v", p, r.Value, r.Headers)
 		}
 	}
@@ -278,7 +302,12 @@ func TestSeek(t *testing.T) {
 	}
 	runToEnd(t)
 	events, _ = positions(newer(before, read(t, c, changes)))
-	want, _ := positions(slices.DeleteFunc(slices.Clone(before), func(r *kgo.Record) bool { return header(r, "updated") < "1590602400000000000" }))
+	want, _ := positions(
+		slices.DeleteFunc(
+			slices.Clone(before),
+			func(r *kgo.Record) bool { return header(r, "updated") < "1590602400000000000" },
+		),
+	)
 	slices.Sort(want)
 	if want = slices.Compact(want); !slices.Equal(events, want) {
 		t.Errorf("%d events from %s on came again, want %d", len(events), at, len(want))
@@ -313,7 +342,8 @@ func TestReset(t *testing.T) {
 	}
 	code, stdout, _ := call(t, "reset", "--output", "json")
 	var p change.Plan
-	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != exitOK || p.Done || len(p.Rows) < 3 || len(p.Members) != 0 {
+	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != exitOK || p.Done || len(p.Rows) < 3 ||
+		len(p.Members) != 0 {
 		t.Errorf("exit code %d, %v: %s", code, err, stdout)
 	}
 	if !statusOf(t).Started {
@@ -377,7 +407,8 @@ func TestStatusWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	out := &lines{want: 3, enough: cancel}
-	if code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, new(strings.Builder)); code != exitOK || out.n < 3 {
+	if code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, new(strings.Builder)); code != exitOK ||
+		out.n < 3 {
 		t.Errorf("exit code %d, %d reports", code, out.n)
 	}
 }
@@ -405,7 +436,8 @@ func TestNoForceWithoutFence(t *testing.T) {
 		t.Error("it was done")
 	}
 	await(t, "the member is gone", func() bool { return len(statusOf(t).Group.Members) == 0 })
-	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2100", "--yes"); code != exitOK || statusOf(t).Position.Seek == nil {
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2100", "--yes"); code != exitOK ||
+		statusOf(t).Position.Seek == nil {
 		t.Errorf("stopped: exit code %d: %s", code, stderr)
 	}
 }
@@ -427,7 +459,8 @@ func TestCheckComparesSettings(t *testing.T) {
 	t.Setenv("BRIDGE_KEY_FORMAT", "json_array")
 	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
 	says(exitFailed, "BRIDGE_DELIVERY=at_least_once, but records were written with exactly_once")
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 }
@@ -442,7 +475,8 @@ func TestAvroTimestampsAreFrozen(t *testing.T) {
 	runToEnd(t)
 	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "millis")
 	code, _, stderr := call(t, "run", "--once")
-	if code != exitUsage || !strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
+	if code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -489,8 +523,12 @@ func TestCheckMissingTopic(t *testing.T) {
 	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
 		t.Fatal(err)
 	}
-	says(exitFailed, "its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
-	if code, _, stderr := call(t, "run", "--once"); code != exitFailed || !strings.Contains(stderr, "its records are gone") {
+	says(
+		exitFailed,
+		"its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
+	)
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed ||
+		!strings.Contains(stderr, "its records are gone") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 	// Of many topics, those with records are known.
@@ -515,7 +553,8 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 	}
 	for to, tells := range map[string]bool{"2020/05/27/1500": true, "earliest": true, "2021-01-01T00:00:00Z": false} {
 		code, stdout, stderr := call(t, "seek", "--to", to)
-		if code != exitOK || strings.Contains(stdout, "Markers have promised") != tells || strings.Contains(stdout, "Delivered events are repeated") {
+		if code != exitOK || strings.Contains(stdout, "Markers have promised") != tells ||
+			strings.Contains(stdout, "Delivered events are repeated") {
 			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
 		}
 	}

@@ -71,12 +71,15 @@ func TestTraces(t *testing.T) {
 		if root == nil {
 			root = names["resolve"]
 		}
-		if root == nil || len(root.ParentSpanId) > 0 || names["publish"] == nil || names["publish"].Kind != otlp.Span_SPAN_KIND_PRODUCER || names["commit"] == nil {
+		if root == nil || len(root.ParentSpanId) > 0 || names["publish"] == nil ||
+			names["publish"].Kind != otlp.Span_SPAN_KIND_PRODUCER ||
+			names["commit"] == nil {
 			t.Errorf("a trace has %v", spans)
 			continue
 		}
 		for _, s := range spans {
-			if s != root && (string(s.ParentSpanId) != string(root.SpanId) || s.StartTimeUnixNano < root.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano) {
+			if s != root &&
+				(string(s.ParentSpanId) != string(root.SpanId) || s.StartTimeUnixNano < root.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano) {
 				t.Errorf("%v is not in %v", s, root)
 			}
 		}
@@ -126,7 +129,8 @@ func TestTracesOff(t *testing.T) {
 	clusterFor(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "only http/protobuf is possible") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+		!strings.Contains(stderr, "only http/protobuf is possible") {
 		t.Errorf("grpc: exit code %d: %s", code, stderr)
 	}
 	t.Setenv("OTEL_SDK_DISABLED", "true")

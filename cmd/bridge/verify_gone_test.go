@@ -10,7 +10,8 @@ import (
 	"blobfeed/internal/feedsim"
 )
 
-// Retention takes chunks away, before or after they were delivered: what is left is compared, and it is said what was not.
+// Retention takes chunks away, before or after they were delivered: what is left is compared, and it is said
+// what was not.
 func TestVerifyWhereChunksAreGone(t *testing.T) {
 	for _, delivery := range []string{"before", "after"} {
 		t.Run(delivery, func(t *testing.T) {
@@ -40,7 +41,8 @@ func TestVerifyWhereChunksAreGone(t *testing.T) {
 				t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 			}
 			notes := strings.Join(r.Notes, "\n")
-			if !strings.Contains(notes, "in 2 places") || strings.Contains(notes, fmt.Sprintf("%d records are not compared", older)) != (older > 0) {
+			if !strings.Contains(notes, "in 2 places") ||
+				strings.Contains(notes, fmt.Sprintf("%d records are not compared", older)) != (older > 0) {
 				t.Errorf("it says %q", notes)
 			}
 		})

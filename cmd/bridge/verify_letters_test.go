@@ -61,7 +61,9 @@ func TestVerifyDeadLetters(t *testing.T) {
 	}
 	// The garbage takes the block behind it along.
 	d := r.Feed.DeadLetters
-	if d == nil || d.Events == 0 || d.Events+r.Feed.Required != 190 || d.Places != 1 || d.Bytes < 20000 || d.Letters != d.Events+1 || r.Feed.Required != r.Records {
+	if d == nil || d.Events == 0 || d.Events+r.Feed.Required != 190 || d.Places != 1 || d.Bytes < 20000 ||
+		d.Letters != d.Events+1 ||
+		r.Feed.Required != r.Records {
 		t.Fatalf("%+v, %+v, %d records", r.Feed, d, r.Records)
 	}
 	if _, stdout, _ := call(t, "verify", "--feed"); !strings.Contains(stdout, "topic blobfeed.dlq: ") {
@@ -116,33 +118,76 @@ func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 	var acls []kfake.ACL
 	for _, topic := range []string{written, "blobfeed.offsets"} {
 		for _, op := range []kmsg.ACLOperation{kmsg.ACLOperationRead, kmsg.ACLOperationDescribeConfigs} {
-			acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+			acls = append(
+				acls,
+				kfake.ACL{
+					Resource:  kmsg.ACLResourceTypeTopic,
+					Name:      topic,
+					Pattern:   kmsg.ACLResourcePatternTypeLiteral,
+					Operation: op,
+					Allow:     true,
+				},
+			)
 		}
 	}
-	deliveredTo(t, "../../testdata/real-2020", []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "secret"), kfake.User("PLAIN", "reader", "secret", acls...)},
-		"KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=root", "KAFKA_SASL_PASSWORD=secret")
+	deliveredTo(
+		t,
+		"../../testdata/real-2020",
+		[]kfake.Opt{
+			kfake.EnableSASL(),
+			kfake.EnableACLs(),
+			kfake.Superuser("PLAIN", "root", "secret"),
+			kfake.User("PLAIN", "reader", "secret", acls...),
+		},
+		"KAFKA_SASL_MECHANISM=PLAIN",
+		"KAFKA_SASL_USERNAME=root",
+		"KAFKA_SASL_PASSWORD=secret",
+	)
 	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "reader")
 	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Setenv("BRIDGE_ON_ERROR", "dead_letter")
-	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed || !strings.Contains(stderr, "blobfeed.dlq") || !strings.Contains(stderr, "TOPIC_AUTHORIZATION_FAILED") {
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed || !strings.Contains(stderr, "blobfeed.dlq") ||
+		!strings.Contains(stderr, "TOPIC_AUTHORIZATION_FAILED") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
 
-// The permissions with which the bridge writes a topic do not suffice to read it, and verify says where they are listed.
+// The permissions with which the bridge writes a topic do not suffice to read it, and verify says where they
+// are listed.
 func TestVerifyMayNotReadTopic(t *testing.T) {
 	var acls []kfake.ACL
 	for topic, op := range map[string]kmsg.ACLOperation{written: kmsg.ACLOperationWrite, "blobfeed.offsets": kmsg.ACLOperationRead} {
 		for _, op := range []kmsg.ACLOperation{op, kmsg.ACLOperationDescribeConfigs} {
-			acls = append(acls, kfake.ACL{Resource: kmsg.ACLResourceTypeTopic, Name: topic, Pattern: kmsg.ACLResourcePatternTypeLiteral, Operation: op, Allow: true})
+			acls = append(
+				acls,
+				kfake.ACL{
+					Resource:  kmsg.ACLResourceTypeTopic,
+					Name:      topic,
+					Pattern:   kmsg.ACLResourcePatternTypeLiteral,
+					Operation: op,
+					Allow:     true,
+				},
+			)
 		}
 	}
-	deliveredTo(t, "../../testdata/real-2020", []kfake.Opt{kfake.EnableSASL(), kfake.EnableACLs(), kfake.Superuser("PLAIN", "root", "secret"), kfake.User("PLAIN", "writer", "secret", acls...)},
-		"KAFKA_SASL_MECHANISM=PLAIN", "KAFKA_SASL_USERNAME=root", "KAFKA_SASL_PASSWORD=secret")
+	deliveredTo(
+		t,
+		"../../testdata/real-2020",
+		[]kfake.Opt{
+			kfake.EnableSASL(),
+			kfake.EnableACLs(),
+			kfake.Superuser("PLAIN", "root", "secret"),
+			kfake.User("PLAIN", "writer", "secret", acls...),
+		},
+		"KAFKA_SASL_MECHANISM=PLAIN",
+		"KAFKA_SASL_USERNAME=root",
+		"KAFKA_SASL_PASSWORD=secret",
+	)
 	t.Setenv("BRIDGE_KAFKA_SASL_USERNAME", "writer")
-	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "topic "+written) || !strings.Contains(stderr, "docs/security.md") {
+	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "topic "+written) ||
+		!strings.Contains(stderr, "docs/security.md") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

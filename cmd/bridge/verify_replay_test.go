@@ -47,11 +47,13 @@ func TestVerifyWithoutSource(t *testing.T) {
 	if code, stdout, stderr := call(t, "verify"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := call(t, "verify", "--feed"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_SOURCE_URL: required") {
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_SOURCE_URL: required") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BRIDGE_FORMAT", "avro")
-	if code, _, stderr := call(t, "verify"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_REGISTRY_URL: required for Avro") {
+	if code, _, stderr := call(t, "verify"); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_REGISTRY_URL: required for Avro") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -70,7 +72,8 @@ func TestVerifyTemplate(t *testing.T) {
 	}
 	rs := readBy(t, cl.Opts(), "all.photos")
 	produce(t, cl, "all.photos", rs[:1])
-	if code, _, stderr := call(t, "verify", "--feed"); code != exitBroken || !strings.Contains(stderr, "unique of all.photos") {
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitBroken ||
+		!strings.Contains(stderr, "unique of all.photos") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	if code, stdout, stderr := call(t, "verify", "--feed", "--topic", "all.backups"); code != exitOK {
@@ -85,7 +88,8 @@ func TestVerifyTemplate(t *testing.T) {
 // Markers in a topic of their own are judged, and if that topic is not there it is said.
 func TestVerifyMarkersAside(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020", "RESOLVED_TO=topic")
-	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK || !strings.Contains(stdout, "holds        resolved   after") {
+	if code, stdout, stderr := call(t, "verify", "--feed"); code != exitOK ||
+		!strings.Contains(stdout, "holds        resolved   after") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	if code, stdout, stderr := call(t, "verify", "--until-resolved", "2020-05-28T00:00:00Z"); code != exitOK {
@@ -94,7 +98,8 @@ func TestVerifyMarkersAside(t *testing.T) {
 	if _, err := kadm.NewClient(cl).DeleteTopics(t.Context(), written+".resolved"); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "opening topic changes.resolved: it does not exist") {
+	if code, _, stderr := call(t, "verify"); code != exitFailed ||
+		!strings.Contains(stderr, "opening topic changes.resolved: it does not exist") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }
@@ -106,7 +111,8 @@ func TestVerifyNewerState(t *testing.T) {
 	if err := cl.ProduceSync(t.Context(), r).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "version 99") || strings.Contains(stderr, "reads up to 0") {
+	if code, _, stderr := call(t, "verify"); code != exitFailed || !strings.Contains(stderr, "version 99") ||
+		strings.Contains(stderr, "reads up to 0") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What comes again, or is skipped, because an operator asked for it, is no fault: it is counted, and all else is judged.
+// What comes again, or is skipped, because an operator asked for it, is no fault: it is counted, and all else
+// is judged.
 func TestVerifyAfterSeek(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020", "START=2020-05-27T15:44:30Z")
 	var again, required int64
@@ -16,7 +17,8 @@ func TestVerifyAfterSeek(t *testing.T) {
 		if code, _, stderr := call(t, "seek", "--to", to, "--yes"); code != exitOK {
 			t.Fatal(stderr)
 		}
-		if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed || !strings.Contains(stderr, "since the last seek") {
+		if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed ||
+			!strings.Contains(stderr, "since the last seek") {
 			t.Errorf("before it goes on at %s: exit code %d: %s", to, code, stderr)
 		}
 		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
@@ -27,12 +29,16 @@ func TestVerifyAfterSeek(t *testing.T) {
 		if code != exitOK {
 			t.Fatalf("after the seek to %s: exit code %d: %s%s", to, code, stdout, stderr)
 		}
-		if f := r.Feed; len(r.Seeks) != i+1 || r.Again <= again || f.Required == 0 || f.Required >= f.Given || i == 2 && f.Required >= required {
+		if f := r.Feed; len(r.Seeks) != i+1 || r.Again <= again || f.Required == 0 || f.Required >= f.Given ||
+			i == 2 && f.Required >= required {
 			t.Errorf("after the seek to %s: %q, %d events came again, %d before; %+v", to, r.Seeks, r.Again, again, f)
 		}
 		again, required = r.Again, r.Feed.Required
 	}
-	if _, stdout, _ := call(t, "verify"); !strings.Contains(stdout, "bridge seek moved the bridge (2020/05/29/2100 2020/05/27/1800, ") {
+	if _, stdout, _ := call(t, "verify"); !strings.Contains(
+		stdout,
+		"bridge seek moved the bridge (2020/05/29/2100 2020/05/27/1800, ",
+	) {
 		t.Errorf("it is not said: %s", stdout)
 	}
 	rs := readBy(t, cl.Opts(), written)
@@ -40,7 +46,8 @@ func TestVerifyAfterSeek(t *testing.T) {
 		r.Headers = slices.DeleteFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "seek" })
 	}
 	produce(t, cl, "untold", rs)
-	if code, _, stderr := call(t, "verify", "--topic", "untold"); code != exitBroken || !strings.Contains(stderr, "unique, order, progress, barrier, resolved") {
+	if code, _, stderr := call(t, "verify", "--topic", "untold"); code != exitBroken ||
+		!strings.Contains(stderr, "unique, order, progress, barrier, resolved") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

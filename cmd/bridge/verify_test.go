@@ -81,9 +81,8 @@ func statusFrom(t *testing.T, stdout string) (r judge.Report, of map[string]stri
 	return r, of
 }
 
-// What the bridge delivers of the real feed holds, and what is missing or doubled on a broker is found and named. All
-// other
-// faults are in TestVerifyIsRight.
+// What the bridge delivers of the real feed holds, and what is missing or doubled on a broker is found and
+// named. All other faults are in TestVerifyIsRight.
 func TestVerify(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020")
 	code, stdout, stderr := call(t, "verify", "--feed")
@@ -133,7 +132,8 @@ func TestVerify(t *testing.T) {
 	t.Run("doubled in place", func(t *testing.T) {
 		produce(t, cl, written, rs[first:first+1])
 		code, stdout, stderr := call(t, "verify")
-		if code != exitBroken || !strings.Contains(stdout, "is repeated; first on partition") || !strings.Contains(stderr, "unique") {
+		if code != exitBroken || !strings.Contains(stdout, "is repeated; first on partition") ||
+			!strings.Contains(stderr, "unique") {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 		}
 	})
@@ -181,14 +181,23 @@ func TestVerifyUnchecked(t *testing.T) {
 
 // Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
 func TestVerifySelection(t *testing.T) {
-	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EVENT_TYPES=!BlobDeleted", "KEY_FORMAT=string")
+	delivered(
+		t,
+		"../../testdata/real-2020",
+		"EVENTS=state",
+		"START=2020-05-27T15:44:30Z",
+		"EVENT_TYPES=!BlobDeleted",
+		"KEY_FORMAT=string",
+	)
 	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
-		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds || of["resolved"] != judge.Holds {
+		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds ||
+			of["resolved"] != judge.Holds {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
-		if f := r.Feed; f != nil && (f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
+		if f := r.Feed; f != nil &&
+			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
 		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
@@ -220,8 +229,8 @@ func TestVerifyModes(t *testing.T) {
 	}
 }
 
-// Of an open segment what the cursors cover has to be there, and not what came to the feed since. What retention took from
-// the topic's begin need not be, and what it took from the feed can't be compared.
+// Of an open segment what the cursors cover has to be there, and not what came to the feed since. What
+// retention took from the topic's begin need not be, and what it took from the feed can't be compared.
 func TestVerifyOpenSegment(t *testing.T) {
 	ctx, dir := t.Context(), t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
@@ -258,7 +267,9 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") || r.Feed.Required == 0 || r.Feed.Required >= r.Records {
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") ||
+		r.Feed.Required == 0 ||
+		r.Feed.Required >= r.Records {
 		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
 	}
 }
@@ -291,7 +302,8 @@ func TestVerifyGrownTopic(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := call(t, "verify", "--feed")
-	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") || !strings.Contains(stderr, "partition, resolved") {
+	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") ||
+		!strings.Contains(stderr, "partition, resolved") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	// A second growth: keys may be where three, or five, or seven put them.
@@ -312,7 +324,8 @@ func TestVerifyGrownTopic(t *testing.T) {
 		"3": exitBroken, "2,5": exitBroken, // not to what no count explains
 		"9": exitUsage, "3,x": exitUsage, "0": exitUsage,
 	} {
-		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want || want == exitBroken && !strings.Contains(stderr, "partition") {
+		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want ||
+			want == exitBroken && !strings.Contains(stderr, "partition") {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
 	}

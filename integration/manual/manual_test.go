@@ -40,7 +40,10 @@ func TestUses(t *testing.T) {
 }
 
 func TestParse(t *testing.T) {
-	blocks, err := parse("p", "a\n```sh\nx # y\n```\n```\n$ one\nsays\n$ two\n```\n```env\nA=1   # why\nB=2\n```\n```text\nbridge run\n```\n")
+	blocks, err := parse(
+		"p",
+		"a\n```sh\nx # y\n```\n```\n$ one\nsays\n$ two\n```\n```env\nA=1   # why\nB=2\n```\n```text\nbridge run\n```\n",
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,8 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 64<<20 || len(c.KafkaBrokers) != 2 || c.Instance == "" {
+	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 64<<20 || len(c.KafkaBrokers) != 2 ||
+		c.Instance == "" {
 		t.Errorf("%+v", c)
 	}
 }
@@ -61,7 +62,14 @@ func TestSecretFile(t *testing.T) {
 	if err := os.WriteFile(file, []byte("hunter2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_SOURCE_AUTH": "shared_key", "BRIDGE_SOURCE_KEY_FILE": file})
+	set(
+		t,
+		map[string]string{
+			"BRIDGE_SOURCE_URL":      "http://x/y",
+			"BRIDGE_SOURCE_AUTH":     "shared_key",
+			"BRIDGE_SOURCE_KEY_FILE": file,
+		},
+	)
 	t.Setenv("BRIDGE_SOURCE_KEY", "")
 	c, err := Load(false)
 	if err != nil {
@@ -90,7 +98,16 @@ func TestReferenceNames(t *testing.T) {
 			}
 		}
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_SOURCE_SAS": "sig", "BRIDGE_TOPIC_SHARED": "true", "BRIDGE_TXN_BYTES": "1MiB"})
+	set(
+		t,
+		map[string]string{
+			"BRIDGE_SOURCE_URL":   "file:///feed",
+			"BRIDGE_SOURCE_AUTH":  "sas",
+			"BRIDGE_SOURCE_SAS":   "sig",
+			"BRIDGE_TOPIC_SHARED": "true",
+			"BRIDGE_TXN_BYTES":    "1MiB",
+		},
+	)
 	c, err := Load(false)
 	if err != nil {
 		t.Fatal(err)
@@ -102,12 +119,22 @@ func TestReferenceNames(t *testing.T) {
 
 // Spaces around the items of a list would select nothing, silently.
 func TestLists(t *testing.T) {
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": " a:1, b:2,", "BRIDGE_EVENT_TYPES": "BlobCreated, BlobDeleted", "BRIDGE_PREFIXES": " , "})
+	set(
+		t,
+		map[string]string{
+			"BRIDGE_SOURCE_URL":    "file:///feed",
+			"BRIDGE_KAFKA_BROKERS": " a:1, b:2,",
+			"BRIDGE_EVENT_TYPES":   "BlobCreated, BlobDeleted",
+			"BRIDGE_PREFIXES":      " , ",
+		},
+	)
 	c, err := Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(c.KafkaBrokers, List{"a:1", "b:2"}) || !slices.Equal(c.EventTypes, List{"BlobCreated", "BlobDeleted"}) || len(c.Prefixes) != 0 {
+	if !slices.Equal(c.KafkaBrokers, List{"a:1", "b:2"}) ||
+		!slices.Equal(c.EventTypes, List{"BlobCreated", "BlobDeleted"}) ||
+		len(c.Prefixes) != 0 {
 		t.Errorf("%q %q %q", c.KafkaBrokers, c.EventTypes, c.Prefixes)
 	}
 }

@@ -58,14 +58,20 @@ func TestSecurityProblems(t *testing.T) {
 
 // A preset changes defaults, and nothing that is set.
 func TestPresets(t *testing.T) {
-	base := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "ns.servicebus.windows.net", "BRIDGE_KAFKA_PRESET": "event_hubs"}
+	base := map[string]string{
+		"BRIDGE_SOURCE_URL":    "file:///feed",
+		"BRIDGE_KAFKA_BROKERS": "ns.servicebus.windows.net",
+		"BRIDGE_KAFKA_PRESET":  "event_hubs",
+	}
 	set(t, base)
 	c, err := Load(true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !c.KafkaTLSEnabled || c.KafkaBrokers[0] != "ns.servicebus.windows.net:9093" || c.KafkaSASLMechanism != "OAUTHBEARER" || c.KafkaSASLTokens != "default" ||
-		c.KafkaSASLScope != "https://ns.servicebus.windows.net/.default" || c.KafkaCompression != "none" || len(c.Insecure()) > 0 {
+		c.KafkaSASLScope != "https://ns.servicebus.windows.net/.default" ||
+		c.KafkaCompression != "none" ||
+		len(c.Insecure()) > 0 {
 		t.Errorf("%+v", c)
 	}
 	base["BRIDGE_KAFKA_SASL_PASSWORD"], base["BRIDGE_KAFKA_COMPRESSION"], base["BRIDGE_KAFKA_TLS_ENABLED"] = "Endpoint=sb://ns", "gzip", "false"
@@ -73,12 +79,23 @@ func TestPresets(t *testing.T) {
 	if c, err = Load(true); err != nil {
 		t.Fatal(err)
 	}
-	if c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" || c.KafkaSASLUsername != "$ConnectionString" || c.KafkaCompression != "gzip" || len(c.Insecure()) != 1 {
+	if c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" || c.KafkaSASLUsername != "$ConnectionString" ||
+		c.KafkaCompression != "gzip" ||
+		len(c.Insecure()) != 1 {
 		t.Errorf("%+v", c)
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "x:9092", "BRIDGE_KAFKA_PRESET": "confluent_cloud",
-		"BRIDGE_KAFKA_SASL_USERNAME": "key", "BRIDGE_KAFKA_SASL_PASSWORD": "secret"})
-	if c, err = Load(true); err != nil || !c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" || c.KafkaCompression != "snappy" {
+	set(
+		t,
+		map[string]string{
+			"BRIDGE_SOURCE_URL":          "file:///feed",
+			"BRIDGE_KAFKA_BROKERS":       "x:9092",
+			"BRIDGE_KAFKA_PRESET":        "confluent_cloud",
+			"BRIDGE_KAFKA_SASL_USERNAME": "key",
+			"BRIDGE_KAFKA_SASL_PASSWORD": "secret",
+		},
+	)
+	if c, err = Load(true); err != nil || !c.KafkaTLSEnabled || c.KafkaSASLMechanism != "PLAIN" ||
+		c.KafkaCompression != "snappy" {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
@@ -89,8 +106,17 @@ func TestEffective(t *testing.T) {
 	if err := os.WriteFile(file, []byte("hunter2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	set(t, map[string]string{"BRIDGE_SOURCE_URL": "https://user:hunter2@host/path?sig=hunter2", "BRIDGE_SOURCE_KEY_FILE": file, "BRIDGE_SOURCE_SAS": "hunter2",
-		"BRIDGE_SOURCE_AUTH": "sas", "BRIDGE_KAFKA_PRESET": "event_hubs", "BRIDGE_CONTAINERS": "a,b"})
+	set(
+		t,
+		map[string]string{
+			"BRIDGE_SOURCE_URL":      "https://user:hunter2@host/path?sig=hunter2",
+			"BRIDGE_SOURCE_KEY_FILE": file,
+			"BRIDGE_SOURCE_SAS":      "hunter2",
+			"BRIDGE_SOURCE_AUTH":     "sas",
+			"BRIDGE_KAFKA_PRESET":    "event_hubs",
+			"BRIDGE_CONTAINERS":      "a,b",
+		},
+	)
 	c, err := Load(false)
 	if err != nil {
 		t.Fatal(err)

@@ -23,6 +23,7 @@
 //	  those of real files, too.
 //	- Some blobs have names that break readers which decode or split them.
 //
-// Events are announced when they are made, before they are in the sink: who expects them does so before a reader can find
-// them. An event that is not in the sink because of an error was announced, too; after an error the feed is of no use.
+// Events are announced when they are made, before they are in the sink: who expects them does so before a
+// reader can find them. An event that is not in the sink because of an error was announced, too; after an error
+// the feed is of no use.
 package feedsim

@@ -23,8 +23,8 @@ type Registry struct {
 	// Credentials is called for each request: it returns a user and password, a token, or nothing.
 	Credentials func() (user, password, token string, err error)
 
-	// Observe is called after every request for an id. Op is register or lookup, status is 0 if there was no answer, known
-	// is the number of ids in the cache. It may be nil.
+	// Observe is called after every request for an id. Op is register or lookup, status is 0 if there was no
+	// answer, known is the number of ids in the cache. It may be nil.
 	Observe func(op string, status int, took time.Duration, known int)
 
 	ids     *schemaIDs   // the cache

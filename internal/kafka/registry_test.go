@@ -45,7 +45,8 @@ func TestRegister(t *testing.T) {
 	looks := opened(t, Registry{URLs: []string{fake.URL()}, LookUpOnly: true})
 	for _, subject := range []string{"t-value", "a/b c%-value"} {
 		var refused *SchemaError
-		if _, err := looks.ID(t.Context(), subject, schema); !errors.As(err, &refused) || refused.Subject != subject || !strings.Contains(err.Error(), "BRIDGE_REGISTRY_AUTO_REGISTER") {
+		if _, err := looks.ID(t.Context(), subject, schema); !errors.As(err, &refused) || refused.Subject != subject ||
+			!strings.Contains(err.Error(), "BRIDGE_REGISTRY_AUTO_REGISTER") {
 			t.Errorf("looked up: %v", err)
 		}
 		if fake.SubjectExists(subject) {
@@ -112,7 +113,8 @@ func TestRegistryRefuses(t *testing.T) {
 		})
 		_, err := opened(t, Registry{URLs: []string{fake.URL()}}).ID(t.Context(), "t-value", schema)
 		var refused *SchemaError
-		if err == nil || errors.As(err, &refused) != c.refused || !strings.Contains(err.Error(), c.says) || !strings.Contains(err.Error(), c.advice) {
+		if err == nil || errors.As(err, &refused) != c.refused || !strings.Contains(err.Error(), c.says) ||
+			!strings.Contains(err.Error(), c.advice) {
 			t.Errorf("%d: %v", c.status, err)
 		}
 		fake.Close()
@@ -136,7 +138,10 @@ func TestRegistryURLs(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	slow.Intercept(func(http.ResponseWriter, *http.Request) bool { <-stop; return true })
-	r := opened(t, Registry{URLs: []string{gone.URL(), unwell.URL(), slow.URL(), good.URL()}, Timeout: 200 * time.Millisecond})
+	r := opened(
+		t,
+		Registry{URLs: []string{gone.URL(), unwell.URL(), slow.URL(), good.URL()}, Timeout: 200 * time.Millisecond},
+	)
 	if id(t, r, "t-value") == 0 || asked != 1 || !good.SubjectExists("t-value") {
 		t.Errorf("asked %d times", asked)
 	}
@@ -146,9 +151,8 @@ func TestRegistryURLs(t *testing.T) {
 	}
 }
 
-// A 404 that is not a registry's says nothing about the schema: the next address is asked. It is for good only where
-// all
-// addresses answer so.
+// A 404 that is not a registry's says nothing about the schema: the next address is asked. It is for good only
+// where all addresses answer so.
 func TestRegistryURLsWithoutRegistry(t *testing.T) {
 	for _, body := range []string{`<html>nothing here</html>`, `{"error_code":404,"message":"HTTP 404 Not Found"}`} {
 		web, gone, good := srfake.New(), srfake.New(), srfake.New()
@@ -160,7 +164,8 @@ func TestRegistryURLsWithoutRegistry(t *testing.T) {
 			_, _ = w.Write([]byte(body))
 			return true
 		})
-		if id(t, opened(t, Registry{URLs: []string{web.URL(), good.URL()}}), "t-value") == 0 || !good.SubjectExists("t-value") {
+		if id(t, opened(t, Registry{URLs: []string{web.URL(), good.URL()}}), "t-value") == 0 ||
+			!good.SubjectExists("t-value") {
 			t.Error("the second address was not asked")
 		}
 		var refused *SchemaError
@@ -195,8 +200,8 @@ func TestRegistryCredentials(t *testing.T) {
 	}
 }
 
-// TLS, with a CA of one's own, and with a certificate of ours where the registry wants one; files that are replaced hold for
-// the next connection.
+// TLS, with a CA of one's own, and with a certificate of ours where the registry wants one; files that are
+// replaced hold for the next connection.
 func TestRegistryTLS(t *testing.T) {
 	dir := t.TempDir()
 	mine, other := authority(t, "mine"), authority(t, "other")
@@ -207,7 +212,12 @@ func TestRegistryTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	clients.AppendCertsFromPEM(mine.PEM)
-	server.TLS = &tls.Config{Certificates: []tls.Certificate{cert}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: clients, MinVersion: tls.VersionTLS12}
+	server.TLS = &tls.Config{
+		Certificates: []tls.Certificate{cert},
+		ClientAuth:   tls.RequireAndVerifyClientCert,
+		ClientCAs:    clients,
+		MinVersion:   tls.VersionTLS12,
+	}
 	server.StartTLS()
 	defer server.Close()
 	ca := filepath.Join(dir, "ca.crt")

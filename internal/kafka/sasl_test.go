@@ -22,7 +22,10 @@ func TestPasswords(t *testing.T) {
 	for _, mechanism := range Mechanisms[:3] {
 		fake := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser(mechanism, "bridge", "new"))
 		pass := "old"
-		c := &Client{Brokers: fake.ListenAddrs(), SASL: &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) { return "bridge", pass, nil }}}
+		c := &Client{
+			Brokers: fake.ListenAddrs(),
+			SASL:    &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) { return "bridge", pass, nil }},
+		}
 		if err := ping(t, c); err == nil {
 			t.Errorf("%s: a wrong password gets in", mechanism)
 		}
@@ -64,14 +67,20 @@ func TestClientCredentials(t *testing.T) {
 	var asked atomic.Int64
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id, secret, ok := r.BasicAuth()
-		if !ok || id != "bridge" || secret != "s%3Acret" || r.PostFormValue("grant_type") != "client_credentials" || r.PostFormValue("scope") != "kafka" {
+		if !ok || id != "bridge" || secret != "s%3Acret" || r.PostFormValue("grant_type") != "client_credentials" ||
+			r.PostFormValue("scope") != "kafka" {
 			t.Errorf("asked as %s with %v", id, r.PostForm)
 		}
 		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":100}`, asked.Add(1))
 	}))
 	defer server.Close()
 	now := time.Unix(0, 0)
-	c := &ClientCredentials{URL: server.URL, Scope: "kafka", Client: func() (string, string, error) { return "bridge", "s:cret", nil }, Now: func() time.Time { return now }}
+	c := &ClientCredentials{
+		URL:    server.URL,
+		Scope:  "kafka",
+		Client: func() (string, string, error) { return "bridge", "s:cret", nil },
+		Now:    func() time.Time { return now },
+	}
 	for seconds, want := range []string{0: "token-1", 79: "token-1", 80: "token-2"} {
 		if want == "" {
 			continue
@@ -101,7 +110,10 @@ func TestClientCredentialsRefused(t *testing.T) {
 			"307"},
 	} {
 		server := httptest.NewServer(tc.answer)
-		c := &ClientCredentials{URL: server.URL + "?key=hunter2", Client: func() (string, string, error) { return "bridge", "hunter2", nil }}
+		c := &ClientCredentials{
+			URL:    server.URL + "?key=hunter2",
+			Client: func() (string, string, error) { return "bridge", "hunter2", nil },
+		}
 		_, err := c.Token(t.Context())
 		server.Close()
 		if err == nil || !strings.Contains(err.Error(), tc.says) || !strings.Contains(err.Error(), "127.0.0.1") {

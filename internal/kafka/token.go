@@ -105,8 +105,8 @@ func (c *ClientCredentials) request(ctx context.Context) (token string, life tim
 	return answer.Token, time.Duration(min(seconds, 24*3600)) * time.Second, nil
 }
 
-// tokenErrors are the codes of RFC 6749, section 5.2. Errors repeat nothing else of a refusal: servers were seen to echo
-// the Authorization header in error_description.
+// tokenErrors are the codes of RFC 6749, section 5.2. Errors repeat nothing else of a refusal: servers were
+// seen to echo the Authorization header in error_description.
 var tokenErrors = []string{"invalid_request", "invalid_client", "invalid_grant", "unauthorized_client",
 	"unsupported_grant_type", "invalid_scope"}
 

@@ -29,7 +29,9 @@ func (c catalog) MustRegister(os ...prometheus.Collector) {
 func (c catalog) Unregister(prometheus.Collector) bool { return true }
 
 // A Desc shows what is in it only as text.
-var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+var descText = regexp.MustCompile(
+	`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|\\.)*)", (?:unit: "[^"]*", )?constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`,
+)
 
 func (c catalog) add(o prometheus.Collector) {
 	ch := make(chan *prometheus.Desc, 8)

@@ -39,7 +39,8 @@ func TestDeployAsksForMetricsThatExist(t *testing.T) {
 		}
 	}
 	var dashboard struct{ Panels []struct{ Title string } }
-	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/bridge.json")), &dashboard); err != nil || len(dashboard.Panels) < 20 {
+	if err := json.Unmarshal([]byte(read(t, "../../deploy/grafana/bridge.json")), &dashboard); err != nil ||
+		len(dashboard.Panels) < 20 {
 		t.Errorf("the dashboard has %d panels: %v", len(dashboard.Panels), err)
 	}
 }

@@ -32,7 +32,13 @@ func (w *watched) State() *offsets.State { return w.state }
 func watching(t *testing.T) (m *Monitor, engine *watched, clock *time.Time) {
 	t.Helper()
 	now := start
-	m = NewMonitor("test", "feed", Info{Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"}, 2*time.Minute, func() time.Time { return now })
+	m = NewMonitor(
+		"test",
+		"feed",
+		Info{Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"},
+		2*time.Minute,
+		func() time.Time { return now },
+	)
 	engine = &watched{}
 	m.Watch(engine)
 	return m, engine, &now
@@ -40,8 +46,14 @@ func watching(t *testing.T) (m *Monitor, engine *watched, clock *time.Time) {
 
 func state(cursors ...*offsets.Cursor) *offsets.State {
 	return &offsets.State{
-		Frontier: &offsets.Frontier{Completed: source.SegmentAt(segment.Time().Add(-time.Hour)), Current: segment, Resolved: "1769860800000000000.0000000000", Topics: map[string]int32{"changes": 6}, Gaps: 1},
-		Cursors:  cursors, Owners: make([]string, len(cursors)),
+		Frontier: &offsets.Frontier{
+			Completed: source.SegmentAt(segment.Time().Add(-time.Hour)),
+			Current:   segment,
+			Resolved:  "1769860800000000000.0000000000",
+			Topics:    map[string]int32{"changes": 6},
+			Gaps:      1,
+		},
+		Cursors: cursors, Owners: make([]string, len(cursors)),
 	}
 }
 
@@ -78,7 +90,8 @@ func TestReadiness(t *testing.T) {
 	m.Active(0, bridge.Waiting)
 	m.Failed(2, errors.New("the blob is damaged"))
 	expect("when one waits", "stuck")
-	if r := m.Snapshot().Reasons[0]; *r.Lease != 2 || !strings.Contains(r.Detail, "2m1s") || !strings.Contains(r.Detail, "the blob is damaged") {
+	if r := m.Snapshot().Reasons[0]; *r.Lease != 2 || !strings.Contains(r.Detail, "2m1s") ||
+		!strings.Contains(r.Detail, "the blob is damaged") {
 		t.Errorf("the reason is %+v", r)
 	}
 	m.Committed(bridge.Commit{Lease: 2, Read: 1})
@@ -95,7 +108,8 @@ func TestReadiness(t *testing.T) {
 	*now = now.Add(time.Second)
 	m.Failed(2, errors.New("no such host"))
 	expect("for long", "stuck")
-	if r := m.Snapshot().Reasons[0]; *r.Lease != 2 || r.Detail != "lease 2 can't see for 2m1s whether there is more: no such host" {
+	if r := m.Snapshot().Reasons[0]; *r.Lease != 2 ||
+		r.Detail != "lease 2 can't see for 2m1s whether there is more: no such host" {
 		t.Errorf("the reason is %+v", r)
 	}
 	m.Active(2, bridge.Drained)
@@ -151,7 +165,9 @@ func TestLag(t *testing.T) {
 	m.Committed(bridge.Commit{Lease: 0, Last: now.Add(-3 * time.Hour)})
 	expect("in catch-up", "unknown 10800")
 	// The service published at -10 s what had happened at -100 s, and we have it.
-	m.Committed(bridge.Commit{Lease: 0, Last: now.Add(-100 * time.Second), Published: now.Add(-10 * time.Second), Drained: true})
+	m.Committed(
+		bridge.Commit{Lease: 0, Last: now.Add(-100 * time.Second), Published: now.Add(-10 * time.Second), Drained: true},
+	)
 	expect("at work, near the end", "90 10")
 	m.Active(0, bridge.Drained)
 	expect("at the end", "90 0")
@@ -262,7 +278,11 @@ func TestLagBeforeTheBarrier(t *testing.T) {
 
 func TestSnapshotOfLeases(t *testing.T) {
 	m, engine, _ := watching(t)
-	own := &offsets.Cursor{Segment: segment, Shards: map[string]source.ShardPosition{"01": {Chunk: 2, Offset: 77}}, Counts: offsets.Counts{Read: 5}}
+	own := &offsets.Cursor{
+		Segment: segment,
+		Shards:  map[string]source.ShardPosition{"01": {Chunk: 2, Offset: 77}},
+		Counts:  offsets.Counts{Read: 5},
+	}
 	over := &offsets.Cursor{Segment: source.SegmentAt(segment.Time().Add(-24 * time.Hour)), Shards: own.Shards}
 	engine.state = state(nil, own, over)
 	engine.state.Owners = []string{"", "one", "two"}
@@ -278,16 +298,21 @@ func TestSnapshotOfLeases(t *testing.T) {
 	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || s.Leases[1].Frontier {
 		t.Errorf("behind the frontier: %+v", l)
 	}
-	if l := s.Leases[1]; !l.Here || l.State != "working" || l.Shards["01"] != "00002/77" || l.Events != 5 || !l.Event.Equal(last) {
+	if l := s.Leases[1]; !l.Here || l.State != "working" || l.Shards["01"] != "00002/77" || l.Events != 5 ||
+		!l.Event.Equal(last) {
 		t.Errorf("own lease %+v", l)
 	}
-	if p := s.Position; p.Current != segment.String() || !p.Resolved.Equal(start) || *p.Headroom != 172800 || *p.Behind != 7200 || !p.Event.Equal(last) {
+	if p := s.Position; p.Current != segment.String() || !p.Resolved.Equal(start) || *p.Headroom != 172800 ||
+		*p.Behind != 7200 ||
+		!p.Event.Equal(last) {
 		t.Errorf("position %+v", p)
 	}
 	if len(s.Topics) != 1 || s.Topics[0].Name != "changes" || s.Topics[0].Partitions != 6 {
 		t.Errorf("topics %+v", s.Topics)
 	}
-	if n := s.SinceStart; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Bytes != 99 || n.Segments != 1 || n.Markers != 6 || n.Leases["assigned"] != 1 {
+	if n := s.SinceStart; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Bytes != 99 || n.Segments != 1 ||
+		n.Markers != 6 ||
+		n.Leases["assigned"] != 1 {
 		t.Errorf("totals %+v", n)
 	}
 }

@@ -36,7 +36,9 @@ func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
 		t.Cleanup(cl.Close)
 	}
 	m.Leased(bridge.LeasesAssigned, []int32{0})
-	m.Committed(bridge.Commit{Lease: 0, Read: 5, Last: start.Add(-time.Minute), Published: start.Add(-time.Second), Drained: true})
+	m.Committed(
+		bridge.Commit{Lease: 0, Read: 5, Last: start.Add(-time.Minute), Published: start.Add(-time.Second), Drained: true},
+	)
 	m.Completed(bridge.Completion{})
 	m.History(bridge.History{Newest: start})
 	m.Requested("read", 206, time.Millisecond, 10)
@@ -75,7 +77,9 @@ func TestHandler(t *testing.T) {
 	expect("/readyz", 503, "draining: ")
 	var s Status
 	_, body, _ := get(t, h, "/status")
-	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.SinceStart.Events != 5 || len(s.Leases) != 1 || s.Name != "test" {
+	if err := json.Unmarshal([]byte(body), &s); err != nil || s.Ready || !s.Draining || s.SinceStart.Events != 5 ||
+		len(s.Leases) != 1 ||
+		s.Name != "test" {
 		t.Errorf("%v: %s", err, body)
 	}
 	w := httptest.NewRecorder()
@@ -123,7 +127,8 @@ func TestPageIsSelfContained(t *testing.T) {
 		t.Errorf("%d elements of style and script", n)
 	}
 	csp := header.Get("Content-Security-Policy")
-	if !strings.Contains(csp, "default-src 'none'") || strings.Count(csp, "'sha256-") != 2 || hashOf("style") == hashOf("script") {
+	if !strings.Contains(csp, "default-src 'none'") || strings.Count(csp, "'sha256-") != 2 ||
+		hashOf("style") == hashOf("script") {
 		t.Errorf("policy %s", csp)
 	}
 }

@@ -17,7 +17,8 @@ func TestFailureNamesItsLease(t *testing.T) {
 	_, p := New(&config.Config{LogFormat: "json"}, &log)
 	p.Failed(3, errors.New("of a lease"))
 	p.Failed(-1, errors.New("of the instance"))
-	if s := log.String(); strings.Count(s, `"lease"`) != 1 || !strings.Contains(s, `"lease":3,"error":"of a lease"`) || !strings.Contains(s, "of the instance") {
+	if s := log.String(); strings.Count(s, `"lease"`) != 1 || !strings.Contains(s, `"lease":3,"error":"of a lease"`) ||
+		!strings.Contains(s, "of the instance") {
 		t.Error(s)
 	}
 }

@@ -16,7 +16,11 @@ import (
 
 // What is not set is as the envelope has it, and fits.
 func TestOutputDefaults(t *testing.T) {
-	base := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_REGISTRY_URL": "http://r:1"}
+	base := map[string]string{
+		"BRIDGE_SOURCE_URL":    "file:///feed",
+		"BRIDGE_KAFKA_BROKERS": "a:1",
+		"BRIDGE_REGISTRY_URL":  "http://r:1",
+	}
 	for _, f := range []string{"json", "avro"} {
 		for _, e := range []string{"wrapped", "bare", "row", "deprecated_row", "key_only", "enriched"} {
 			if f == "avro" && strings.HasSuffix(e, "row") {
@@ -57,7 +61,9 @@ func TestOutputSettings(t *testing.T) {
 	o, _ := Record(c)
 	if o.Format != envelope.Avro || o.Envelope != envelope.Enriched || o.KeyFormat != envelope.KeyString || o.Updated || !o.Diff || o.KeyInValue || !o.TopicInValue ||
 		!o.MVCCTimestamp || o.Properties != envelope.Source || o.Before != envelope.BeforeFull || o.Deletes != envelope.DeletesBoth || o.AvroTimestamps != envelope.Millis ||
-		o.Markers != envelope.MarkersOff || o.Headers != envelope.HeadersNone || len(o.ExtraHeaders) != 2 || string(o.ExtraHeaders[0].Value) != "b=c" || o.ExtraHeaders[1].Key != "d" {
+		o.Markers != envelope.MarkersOff || o.Headers != envelope.HeadersNone || len(o.ExtraHeaders) != 2 ||
+		string(o.ExtraHeaders[0].Value) != "b=c" ||
+		o.ExtraHeaders[1].Key != "d" {
 		t.Errorf("%+v", o)
 	}
 	topics, err := envelope.NewTopics(c.Topic, "")
@@ -169,7 +175,10 @@ func TestValuesOfSettings(t *testing.T) {
 	}
 	var o envelope.Options
 	words := append(slices.Sorted(maps.Keys(optionFields(&o))), "none")
-	if have := slices.Sorted(slices.Values(config.OneOf("OPTIONS"))); !slices.Equal(have, slices.Sorted(slices.Values(words))) {
+	if have := slices.Sorted(slices.Values(config.OneOf("OPTIONS"))); !slices.Equal(
+		have,
+		slices.Sorted(slices.Values(words)),
+	) {
 		t.Errorf("OPTIONS takes %q, and %q are known", have, words)
 	}
 }

@@ -13,7 +13,12 @@ func TestOf(t *testing.T) {
 	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
 	before, current := source.SegmentAt(now.Add(-2*time.Hour)), source.SegmentAt(now.Add(-time.Hour))
 	cursor := func(seg source.Segment, event time.Duration, ahead int64, failed time.Duration) *offsets.Cursor {
-		c := &offsets.Cursor{Time: now, Counts: offsets.Counts{Read: 3, Emitted: 2, Filtered: 1}, Event: now.Add(-event), Ahead: ahead}
+		c := &offsets.Cursor{
+			Time:   now,
+			Counts: offsets.Counts{Read: 3, Emitted: 2, Filtered: 1},
+			Event:  now.Add(-event),
+			Ahead:  ahead,
+		}
 		if failed > 0 {
 			c.Error = &offsets.Failure{Time: now.Add(-failed), Error: "no route"}
 		}
@@ -21,9 +26,21 @@ func TestOf(t *testing.T) {
 		return c
 	}
 	state := &offsets.State{
-		Frontier: &offsets.Frontier{Completed: before, Current: current, Resolved: "1769860800000000000.0000000000", Feed: "feed", Topics: map[string]int32{"b": 2, "a": 1}},
-		Cursors:  []*offsets.Cursor{cursor(current, 3*time.Minute, 10, 0), cursor(current, 2*time.Minute, 5, time.Hour), cursor(before, time.Hour, 100, time.Minute), nil, nil},
-		Owners:   []string{"one", "gone", "gone", "", ""},
+		Frontier: &offsets.Frontier{
+			Completed: before,
+			Current:   current,
+			Resolved:  "1769860800000000000.0000000000",
+			Feed:      "feed",
+			Topics:    map[string]int32{"b": 2, "a": 1},
+		},
+		Cursors: []*offsets.Cursor{
+			cursor(current, 3*time.Minute, 10, 0),
+			cursor(current, 2*time.Minute, 5, time.Hour),
+			cursor(before, time.Hour, 100, time.Minute),
+			nil,
+			nil,
+		},
+		Owners: []string{"one", "gone", "gone", "", ""},
 	}
 	group := Group{State: "Stable", Members: []Member{{Instance: "one", Leases: []int32{0, 1, 3}}}}
 	s := Of("b", state, group, now)
@@ -32,26 +49,33 @@ func TestOf(t *testing.T) {
 			t.Errorf("lease %d is %s, want %s", p, got.State, want)
 		}
 	}
-	if l := s.Leases[1]; l.Owner != "gone" || l.Member != "one" || l.Shards["01"] != "00002/300" || l.Segment != current.String() || l.Events != 3 {
+	if l := s.Leases[1]; l.Owner != "gone" || l.Member != "one" || l.Shards["01"] != "00002/300" ||
+		l.Segment != current.String() ||
+		l.Events != 3 {
 		t.Errorf("%+v", l)
 	}
-	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || l.Ahead != 0 || l.Events != 3 || s.Leases[0].Frontier || s.Leases[3].Frontier {
+	if l := s.Leases[2]; !l.Frontier || l.Segment != "" || l.Shards != nil || l.Ahead != 0 || l.Events != 3 ||
+		s.Leases[0].Frontier ||
+		s.Leases[3].Frontier {
 		t.Errorf("behind the frontier: %+v", l)
 	}
-	if *s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 || s.Totals.Filtered != 3 {
+	if *s.Lag.Ahead != 15 || *s.Lag.Event != 120 || *s.Lag.Resolved != 3600 || s.Totals.Read != 9 ||
+		s.Totals.Filtered != 3 {
 		t.Errorf("lag %+v, event %v, totals %+v", s.Lag, *s.Lag.Event, s.Totals)
 	}
 	if len(s.Errors) != 2 || s.Errors[0].Lease != 2 || s.Errors[1].Lease != 1 || s.Topics[0].Name != "a" {
 		t.Errorf("errors %+v, topics %+v", s.Errors, s.Topics)
 	}
-	if s := Of("b", &offsets.State{Cursors: make([]*offsets.Cursor, 1), Owners: make([]string, 1)}, Group{}, now); s.Started || s.Lag.Event != nil || s.Lag.Resolved != nil || s.Leases[0].State != Unused {
+	if s := Of("b", &offsets.State{Cursors: make([]*offsets.Cursor, 1), Owners: make([]string, 1)}, Group{}, now); s.Started ||
+		s.Lag.Event != nil ||
+		s.Lag.Resolved != nil ||
+		s.Leases[0].State != Unused {
 		t.Errorf("without progress: %+v", s)
 	}
 }
 
-// How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has counted
-// would
-// say "caught up" in the middle of a catch-up.
+// How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has
+// counted would say "caught up" in the middle of a catch-up.
 func TestAheadIsKnownOrNull(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	before, current := source.SegmentAt(at.Add(-time.Hour)), source.SegmentAt(at)
@@ -67,7 +91,11 @@ func TestAheadIsKnownOrNull(t *testing.T) {
 		"before the first segment":    {offsets.Frontier{}, source.Segment{}, nil},
 		"at the end":                  {offsets.Frontier{Completed: current, Ended: true}, current, bytes(0)},
 	} {
-		state := &offsets.State{Frontier: &c.frontier, Cursors: []*offsets.Cursor{{Segment: c.in, Ahead: 70}}, Owners: []string{"one"}}
+		state := &offsets.State{
+			Frontier: &c.frontier,
+			Cursors:  []*offsets.Cursor{{Segment: c.in, Ahead: 70}},
+			Owners:   []string{"one"},
+		}
 		got := Of("b", state, Group{}, at).Lag.Ahead
 		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)

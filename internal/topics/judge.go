@@ -128,8 +128,9 @@ func (j *judge) times(now time.Time) {
 				j.alter(name, strconv.FormatInt(math.MaxInt64, 10)))
 		}
 	}
-	// The ends of transactions have the time of writing, but protect only what is in one file with them: brokers start a
-	// new file when times differ by segment.ms, and apply the retention before a transaction ends, too.
+	// The ends of transactions have the time of writing, but protect only what is in one file with them:
+	// brokers start a new file when times differ by segment.ms, and apply the retention before a transaction
+	// ends, too.
 	oldest := j.topic.Oldest
 	if age, deletes := j.settings.deletesAfter(); deletes && !oldest.IsZero() && now.Sub(oldest) > age {
 		j.add(Risk, retention, fmt.Sprintf("records have the times of their events, and the oldest is of %s: "+

@@ -31,7 +31,10 @@ func TestSent(t *testing.T) {
 		}
 		path, key = r.URL.Path, r.Header.Get("Key")
 	}))
-	environment(t, "EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other")
+	environment(
+		t,
+		"EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other",
+	)
 	traces, err := Start(t.Context(), Info{Name: "feed", Instance: "one", Version: "1.2"}, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -56,8 +59,8 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// A collector that takes a connection and never answers holds up nobody: what is too much is dropped, and the stop is in time.
-// One export would wait for ten seconds.
+// A collector that takes a connection and never answers holds up nobody: what is too much is dropped, and the
+// stop is in time. One export would wait for ten seconds.
 func TestHangs(t *testing.T) {
 	defer ended(t) // the SDK's errors go to whoever started last
 	gone := make(chan struct{})

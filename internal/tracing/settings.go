@@ -20,8 +20,8 @@ const (
 	tracesEndpoint = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 )
 
-// collector returns where the environment wants traces to be sent, "" if nowhere. An error names what it asks for that there is
-// not: the SDK would say so in the log at most, and send nothing, or elsewhere.
+// collector returns where the environment wants traces to be sent, "" if nowhere. An error names what it asks
+// for that there is not: the SDK would say so in the log at most, and send nothing, or elsewhere.
 func collector() (host string, err error) {
 	exporter, to := os.Getenv(exporters), cmp.Or(os.Getenv(tracesEndpoint), os.Getenv(endpoint))
 	if strings.EqualFold(os.Getenv(sdkDisabled), "true") || exporter == "none" || exporter == "" && to == "" {

@@ -45,14 +45,16 @@ func TestCollector(t *testing.T) {
 			environment(t, set)
 			host, err := collector()
 			says, fails := strings.CutPrefix(want, "error: ")
-			if fails != (err != nil) || !fails && host != want || fails && (!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "planted")) {
+			if fails != (err != nil) || !fails && host != want ||
+				fails && (!strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "planted")) {
 				t.Errorf("%q, %v; want %q", host, err, want)
 			}
 		})
 	}
 }
 
-// What the SDK would only write to the log, or leave out, is an error of the settings, and says nothing that may be a secret.
+// What the SDK would only write to the log, or leave out, is an error of the settings, and says nothing that
+// may be a secret.
 func TestProblems(t *testing.T) {
 	for set, want := range map[string]string{
 		"TRACES_SAMPLER=sometimes":                               "unsupported sampler: sometimes",
@@ -70,7 +72,8 @@ func TestProblems(t *testing.T) {
 			if traces != nil {
 				traces.Stop()
 			}
-			if (err == nil) != (want == "") || (err == nil) != (traces != nil) || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "planted")) {
+			if (err == nil) != (want == "") || (err == nil) != (traces != nil) ||
+				err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "planted")) {
 				t.Errorf("%v, want %s", err, want)
 			}
 		})

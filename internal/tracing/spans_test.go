@@ -55,15 +55,22 @@ func TestTransaction(t *testing.T) {
 		})
 	})
 	root := got["deliver"]
-	if root.Parent.IsValid() || !root.StartTime.Equal(start.Add(time.Second)) || !root.EndTime.Equal(start.Add(8*time.Second)) || root.Status.Code != codes.Unset {
+	if root.Parent.IsValid() || !root.StartTime.Equal(start.Add(time.Second)) ||
+		!root.EndTime.Equal(start.Add(8*time.Second)) ||
+		root.Status.Code != codes.Unset {
 		t.Errorf("%+v", root)
 	}
-	if a := attributes(root); a["blobfeed.lease"] != int64(3) || a["blobfeed.events"] != int64(12) || a["blobfeed.records"] != int64(10) || a["blobfeed.blocks"] != int64(4) || a["blobfeed.cursor"] != "03=00000/2434" {
+	if a := attributes(root); a["blobfeed.lease"] != int64(3) || a["blobfeed.events"] != int64(12) ||
+		a["blobfeed.records"] != int64(10) ||
+		a["blobfeed.blocks"] != int64(4) ||
+		a["blobfeed.cursor"] != "03=00000/2434" {
 		t.Error(a)
 	}
 	for name, want := range map[string]bridge.Step{"feed read": step(1, 4), "encode": step(2, 5), "publish": step(3, 7), "commit": step(7, 8)} {
 		s := got[name]
-		if s.Parent.SpanID() != root.SpanContext.SpanID() || s.SpanContext.TraceID() != root.SpanContext.TraceID() || !s.StartTime.Equal(want.Began) || !s.EndTime.Equal(want.Ended) {
+		if s.Parent.SpanID() != root.SpanContext.SpanID() || s.SpanContext.TraceID() != root.SpanContext.TraceID() ||
+			!s.StartTime.Equal(want.Began) ||
+			!s.EndTime.Equal(want.Ended) {
 			t.Errorf("%s: %+v", name, s)
 		}
 		if busy := attributes(s)["blobfeed.busy_seconds"]; busy != want.Busy.Seconds() {
@@ -71,7 +78,9 @@ func TestTransaction(t *testing.T) {
 		}
 	}
 	p := got["publish"]
-	if a := attributes(p); p.SpanKind != trace.SpanKindProducer || a["messaging.system"] != "kafka" || a["messaging.destination.name"] != "changes" || a["messaging.batch.message_count"] != int64(10) {
+	if a := attributes(p); p.SpanKind != trace.SpanKindProducer || a["messaging.system"] != "kafka" ||
+		a["messaging.destination.name"] != "changes" ||
+		a["messaging.batch.message_count"] != int64(10) {
 		t.Errorf("kind %s, %v", p.SpanKind, a)
 	}
 	if len(got) != 5 {
@@ -84,7 +93,8 @@ func TestMarkers(t *testing.T) {
 	got := spans(t, "blobs.{container}", func(tr *Tracer) {
 		tr.Ended(bridge.Transaction{Segments: 1, Markers: 4, Publishing: step(3, 7), Committing: step(7, 8)})
 	})
-	if len(got) != 3 || got["resolve"].Name == "" || attributes(got["publish"])["messaging.destination.template"] != "blobs.{container}" {
+	if len(got) != 3 || got["resolve"].Name == "" ||
+		attributes(got["publish"])["messaging.destination.template"] != "blobs.{container}" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -101,7 +111,9 @@ func TestAborted(t *testing.T) {
 			if name == "deliver" || name == failed {
 				want = codes.Error
 			}
-			if s.Status.Code != want || want == codes.Error && (s.Status.Description != "the broker says no" || len(s.Events) != 1 || s.Events[0].Time.Before(s.StartTime) || s.Events[0].Time.After(s.EndTime)) {
+			if s.Status.Code != want ||
+				want == codes.Error &&
+					(s.Status.Description != "the broker says no" || len(s.Events) != 1 || s.Events[0].Time.Before(s.StartTime) || s.Events[0].Time.After(s.EndTime)) {
 				t.Errorf("%s failed; %s: %+v %+v", failed, name, s.Status, s.Events)
 			}
 		}
@@ -110,7 +122,8 @@ func TestAborted(t *testing.T) {
 
 func TestRetry(t *testing.T) {
 	got := spans(t, "changes", func(tr *Tracer) { tr.Failed(3, errors.New("reading it: reset")) })["retry"]
-	if got.Status.Code != codes.Error || got.Status.Description != "reading it: reset" || attributes(got)["blobfeed.lease"] != int64(3) {
+	if got.Status.Code != codes.Error || got.Status.Description != "reading it: reset" ||
+		attributes(got)["blobfeed.lease"] != int64(3) {
 		t.Errorf("%+v", got)
 	}
 }
@@ -118,7 +131,11 @@ func TestRetry(t *testing.T) {
 // What the sampler leaves out costs no children.
 func TestSampled(t *testing.T) {
 	kept := tracetest.NewInMemoryExporter()
-	tr := newTracer(Info{}, slog.New(slog.DiscardHandler), sdk.NewTracerProvider(sdk.WithSyncer(kept), sdk.WithSampler(sdk.NeverSample())))
+	tr := newTracer(
+		Info{},
+		slog.New(slog.DiscardHandler),
+		sdk.NewTracerProvider(sdk.WithSyncer(kept), sdk.WithSampler(sdk.NeverSample())),
+	)
 	tr.Ended(bridge.Transaction{Publishing: step(1, 2)})
 	if n := len(kept.GetSpans()); n != 0 {
 		t.Errorf("%d spans", n)

@@ -35,8 +35,8 @@ type Tracer struct {
 	destination attribute.KeyValue
 }
 
-// Start returns a Tracer as the environment describes it, nil if it asks for none. There is one in a process: the SDK reports
-// to what is set here for all of it. An error is one of the settings.
+// Start returns a Tracer as the environment describes it, nil if it asks for none. There is one in a process:
+// the SDK reports to what is set here for all of it. An error is one of the settings.
 func Start(ctx context.Context, i Info, log *slog.Logger) (*Tracer, error) {
 	host, err := collector()
 	if host == "" || err != nil {
@@ -90,8 +90,8 @@ func (t *Tracer) Stop() {
 	}
 }
 
-// problems keeps what the SDK finds wrong with the environment, which it would go on without. It is a logr.LogSink. The values
-// that come with an error are left out: a header may be a password.
+// problems keeps what the SDK finds wrong with the environment, which it would go on without. It is a
+// logr.LogSink. The values that come with an error are left out: a header may be a password.
 type problems struct {
 	mu   sync.Mutex
 	errs []error

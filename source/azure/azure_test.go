@@ -132,11 +132,20 @@ func TestListPages(t *testing.T) {
 	store, requests := server(t, func(w http.ResponseWriter, r *http.Request, _ int) {
 		w.Header().Set("Content-Type", "application/xml")
 		if r.URL.Query().Get("marker") == "" {
-			_, _ = w.Write([]byte(page("more",
-				`<Blob><Name>b.avro</Name><Properties><Content-Length>7</Content-Length><Etag>0x1</Etag></Properties></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`)))
+			_, _ = w.Write([]byte(page(
+				"more",
+				`<Blob><Name>b.avro</Name><Properties><Content-Length>7</Content-Length><Etag>0x1</Etag></Properties></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`,
+			)))
 			return
 		}
-		_, _ = w.Write([]byte(page("", `<Blob><Name>d.avro</Name><Properties><Content-Length>8</Content-Length></Properties></Blob><BlobPrefix><Name>c/</Name></BlobPrefix>`)))
+		_, _ = w.Write(
+			[]byte(
+				page(
+					"",
+					`<Blob><Name>d.avro</Name><Properties><Content-Length>8</Content-Length></Properties></Blob><BlobPrefix><Name>c/</Name></BlobPrefix>`,
+				),
+			),
+		)
 	})
 	var got []string
 	for e, err := range store.List(t.Context(), "", "/") {

@@ -33,7 +33,16 @@ func (c *cloudFake) Do(r *http.Request) (*http.Response, error) {
 		c.authHost = r.URL.Host
 		if strings.HasSuffix(r.URL.Path, "openid-configuration") {
 			base := "https://" + r.URL.Host + "/tenant"
-			return reply(200, nil, fmt.Sprintf(`{"authorization_endpoint":"%s/authorize","token_endpoint":"%s/token","issuer":"%s"}`, base, base, base)), nil
+			return reply(
+				200,
+				nil,
+				fmt.Sprintf(
+					`{"authorization_endpoint":"%s/authorize","token_endpoint":"%s/token","issuer":"%s"}`,
+					base,
+					base,
+					base,
+				),
+			), nil
 		}
 		if r.Body != nil {
 			b, err := io.ReadAll(r.Body)

@@ -78,8 +78,16 @@ func FuzzListing(f *testing.F) {
 		f.Add([]byte(open+end), delimited)
 		f.Add([]byte(`<EnumerationResults><Blobs /><NextMarker>more</NextMarker></EnumerationResults>`), delimited)
 		f.Add([]byte(`<EnumerationResults><NextMarker>more</NextMarker></EnumerationResults>`), delimited)
-		f.Add([]byte(open+`<Blob><Name>log/00/00000.avro</Name><Properties><Content-Length>-5</Content-Length></Properties></Blob>`+end), delimited)
-		f.Add([]byte(open+`<Blob><Name Encoded="true">a%ef%bf%bfb</Name></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`+end), delimited)
+		f.Add(
+			[]byte(
+				open+`<Blob><Name>log/00/00000.avro</Name><Properties><Content-Length>-5</Content-Length></Properties></Blob>`+end,
+			),
+			delimited,
+		)
+		f.Add(
+			[]byte(open+`<Blob><Name Encoded="true">a%ef%bf%bfb</Name></Blob><BlobPrefix><Name>a/</Name></BlobPrefix>`+end),
+			delimited,
+		)
 		f.Add([]byte(open+`<Blob><Name>a</Name><Properties><Content-Length>7`), delimited)
 	}
 	var body []byte

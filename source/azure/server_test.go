@@ -71,7 +71,14 @@ func (b *blobs) list(w http.ResponseWriter, prefix, delimiter, marker string) {
 	for _, isPrefix := range []bool{false, true} {
 		for _, name := range names[from:to] {
 			if text, ok := b.content[name]; ok && !isPrefix {
-				lines = append(lines, fmt.Sprintf("<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length><Etag>0x1</Etag></Properties></Blob>", name, len(text)))
+				lines = append(
+					lines,
+					fmt.Sprintf(
+						"<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length><Etag>0x1</Etag></Properties></Blob>",
+						name,
+						len(text),
+					),
+				)
 			} else if !ok && isPrefix {
 				lines = append(lines, "<BlobPrefix><Name>"+name+"</Name></BlobPrefix>")
 			}

@@ -32,7 +32,11 @@ func sample(b *testing.B, codec string) (file []byte, events int) {
 					"contentLength": int64(1024 + n), "blobType": "BlockBlob",
 					"blobVersion": text("2026-11-21T03:10:00.0000000Z"), "containerVersion": nil,
 					"blobTier": map[string]any{"Microsoft.Storage.BlobTierEnum": "Hot"},
-					"url":      fmt.Sprintf("https://account.blob.core.windows.net/photos/2026/11/21/camera-%d/image-%06d.jpg", n%7, n), "sequencer": fmt.Sprintf("%048x", n),
+					"url": fmt.Sprintf(
+						"https://account.blob.core.windows.net/photos/2026/11/21/camera-%d/image-%06d.jpg",
+						n%7,
+						n,
+					), "sequencer": fmt.Sprintf("%048x", n),
 					"previousInfo": map[string]any{"map": map[string]any{"WasBlobSoftDeleted": "false",
 						"LastVersion": "2026-11-20T03:10:00.0000000Z"}},
 					"snapshot": nil, "blobPropertiesUpdated": nil, "asyncOperationInfo": nil, "blobTagsUpdated": nil,

@@ -101,7 +101,9 @@ func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 	// By index, without another writer: the third symbol of each order.
 	for symbols, want := range map[string]string{`"A","B","C","BlobMetadataUpdated","D"`: "BlobMetadataUpdated",
 		`"A","B","C","BlobPropertiesUpdated"`: "BlobPropertiesUpdated"} {
-		plan, err := CompilePlan(`{"type":"record","name":"E","fields":[{"name":"eventType","type":{"type":"enum","name":"T","symbols":[` + symbols + `]}}]}`)
+		plan, err := CompilePlan(
+			`{"type":"record","name":"E","fields":[{"name":"eventType","type":{"type":"enum","name":"T","symbols":[` + symbols + `]}}]}`,
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

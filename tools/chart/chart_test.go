@@ -44,7 +44,14 @@ func TestObjects(t *testing.T) {
 		for _, object := range render(t, values) {
 			kinds[read(t, object)]++
 		}
-		want := map[string]int{"ConfigMap": 1, "Deployment": 1, "NetworkPolicy": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}
+		want := map[string]int{
+			"ConfigMap":           1,
+			"Deployment":          1,
+			"NetworkPolicy":       1,
+			"PodDisruptionBudget": 1,
+			"Service":             1,
+			"ServiceAccount":      1,
+		}
 		if name == "full" {
 			want["ServiceMonitor"], want["ScaledObject"] = 1, 1
 		}
@@ -63,10 +70,12 @@ func TestHardened(t *testing.T) {
 	for _, d := range append(deployments, deployment(t, plain(t))) {
 		pod := d.Spec.Template.Spec
 		c := pod.Containers[0]
-		if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || *s.RunAsUser != 65532 || s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
+		if s := pod.SecurityContext; s == nil || s.RunAsNonRoot == nil || !*s.RunAsNonRoot || *s.RunAsUser != 65532 ||
+			s.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault {
 			t.Errorf("%s: pod %+v", d.Name, s)
 		}
-		if s := c.SecurityContext; s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem || !slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
+		if s := c.SecurityContext; s == nil || *s.AllowPrivilegeEscalation || !*s.ReadOnlyRootFilesystem ||
+			!slices.Equal(s.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 			t.Errorf("%s: container %+v", d.Name, s)
 		}
 		if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken || *pod.EnableServiceLinks {
@@ -114,7 +123,10 @@ func TestValues(t *testing.T) {
 	for name, want := range map[string]string{"BRIDGE_KAFKA_SASL_PASSWORD_FILE": "password", "BRIDGE_KAFKA_TLS_CA_FILE": "ca.crt"} {
 		mounted := slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
 			return env[name] == m.MountPath+"/"+want && m.SubPath == "" && // a subPath would not follow a rotation
-				slices.ContainsFunc(d.Spec.Template.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want })
+				slices.ContainsFunc(
+					d.Spec.Template.Spec.Volumes,
+					func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want },
+				)
 		})
 		if !mounted {
 			t.Errorf("%s is %q, which is not mounted", name, env[name])
@@ -123,7 +135,8 @@ func TestValues(t *testing.T) {
 	if d.Spec.Replicas != nil {
 		t.Error("KEDA and the deployment both say how many instances there are")
 	}
-	if d.Spec.Template.Labels["azure.workload.identity/use"] != "true" || account.Annotations["azure.workload.identity/client-id"] == "" {
+	if d.Spec.Template.Labels["azure.workload.identity/use"] != "true" ||
+		account.Annotations["azure.workload.identity/client-id"] == "" {
 		t.Errorf("labels %v, annotations %v", d.Spec.Template.Labels, account.Annotations)
 	}
 	if image := d.Spec.Template.Spec.Containers[0].Image; !strings.Contains(image, "@sha256:") {
@@ -136,7 +149,15 @@ func TestPlainManifests(t *testing.T) {
 	for _, object := range plain(t) {
 		kinds[read(t, object)]++
 	}
-	want := map[string]int{"Namespace": 1, "ConfigMap": 1, "Deployment": 1, "NetworkPolicy": 1, "PodDisruptionBudget": 1, "Service": 1, "ServiceAccount": 1}
+	want := map[string]int{
+		"Namespace":           1,
+		"ConfigMap":           1,
+		"Deployment":          1,
+		"NetworkPolicy":       1,
+		"PodDisruptionBudget": 1,
+		"Service":             1,
+		"ServiceAccount":      1,
+	}
 	if fmt.Sprint(kinds) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v", kinds, want)
 	}
@@ -161,7 +182,8 @@ func TestSettingsAreKnown(t *testing.T) {
 		text.Write(b)
 	}
 	for _, name := range regexp.MustCompile(`BRIDGE_[A-Z_]+`).FindAllString(text.String(), -1) {
-		if !strings.Contains(string(reference), "`"+name+"`") && !strings.Contains(string(reference), "`"+strings.TrimSuffix(name, "_FILE")+"`") {
+		if !strings.Contains(string(reference), "`"+name+"`") &&
+			!strings.Contains(string(reference), "`"+strings.TrimSuffix(name, "_FILE")+"`") {
 			t.Errorf("%s is no setting", name)
 		}
 	}
@@ -203,7 +225,8 @@ func TestOnePort(t *testing.T) {
 	}
 }
 
-// A release scales with its own lag. job is the name of the Service that is scraped, where a ServiceMonitor names no label for it.
+// A release scales with its own lag. job is the name of the Service that is scraped, where a ServiceMonitor
+// names no label for it.
 func TestScalesWithItsOwnLag(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		objects, err := release(t, name, valueSets(t)["full"])
@@ -271,7 +294,12 @@ func release(t *testing.T, name string, values map[string]any) (objects []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(c, values, chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true}, nil)
+	all, err := chartutil.ToRenderValues(
+		c,
+		values,
+		chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true},
+		nil,
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

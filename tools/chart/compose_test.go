@@ -51,7 +51,8 @@ func TestCompose(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"bridge", "consumer"} {
-		if s := compose.Services[name]; !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || !slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
+		if s := compose.Services[name]; !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) ||
+			!slices.Equal(s.SecurityOpt, []string{"no-new-privileges:true"}) {
 			t.Errorf("%s may do more than it needs: %+v", name, s)
 		}
 	}
@@ -100,7 +101,8 @@ func TestRelease(t *testing.T) {
 	}
 	if r.Version != 2 || len(r.Builds) != 1 || !slices.Contains(r.Builds[0].Env, "CGO_ENABLED=0") || !slices.Contains(r.Builds[0].Flags, "-trimpath") ||
 		!slices.Equal(r.Builds[0].Goarch, []string{"amd64", "arm64"}) || r.Checksum.Algorithm != "sha256" || len(r.SBOMs) == 0 ||
-		len(r.DockersV2) != 1 || !r.DockersV2[0].SBOM || !slices.Equal(r.DockersV2[0].Platforms, []string{"linux/amd64", "linux/arm64"}) {
+		len(r.DockersV2) != 1 || !r.DockersV2[0].SBOM ||
+		!slices.Equal(r.DockersV2[0].Platforms, []string{"linux/amd64", "linux/arm64"}) {
 		t.Errorf("%+v", r)
 	}
 	kinds := map[string]bool{}
@@ -109,7 +111,9 @@ func TestRelease(t *testing.T) {
 	}
 	image := r.DockersV2[0]
 	if !kinds["archive"] || !kinds["package"] || !slices.Contains(image.Flags, "--provenance=mode=max") ||
-		len(r.DockerSigns) != 1 || r.DockerSigns[0].Artifacts != "all" || !slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
+		len(
+			r.DockerSigns,
+		) != 1 || r.DockerSigns[0].Artifacts != "all" || !slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
 		image.BuildArgs["CERTIFICATES_IMAGE"] != "{{ .Env.CERTIFICATES_IMAGE }}" {
 		t.Errorf("SBOMs of %v, image %+v, signatures %+v", kinds, image, r.DockerSigns)
 	}

@@ -79,8 +79,10 @@ func TestHTTPS(t *testing.T) {
 		t.Fatalf("%+v", monitor)
 	}
 	e := monitor.Spec.Endpoints[0]
-	if e.Scheme != "https" || e.TLSConfig.ServerName != "test-blobfeed-bridge.blobs.svc" || e.TLSConfig.CA.Secret.Key != "ca.crt" ||
-		e.Authorization.Credentials.Name != "bridge-http" || e.Authorization.Credentials.Key != "token" {
+	if e.Scheme != "https" || e.TLSConfig.ServerName != "test-blobfeed-bridge.blobs.svc" ||
+		e.TLSConfig.CA.Secret.Key != "ca.crt" ||
+		e.Authorization.Credentials.Name != "bridge-http" ||
+		e.Authorization.Credentials.Key != "token" {
 		t.Errorf("%+v", e)
 	}
 }

@@ -82,7 +82,14 @@ func (c *copied) open(_ context.Context, name string) (*topic, error) {
 	if x == nil {
 		return nil, fmt.Errorf("opening topic %s: %w", name, errNoTopic)
 	}
-	return &topic{name: name, records: x, from: x.from, to: maps.Clone(x.to), compacted: x.compacted, markers: map[int32]envelope.Timestamp{}}, nil
+	return &topic{
+		name:      name,
+		records:   x,
+		from:      x.from,
+		to:        maps.Clone(x.to),
+		compacted: x.compacted,
+		markers:   map[int32]envelope.Timestamp{},
+	}, nil
 }
 
 func (c *copied) state(_ context.Context, topic string) (*offsets.State, error) {
@@ -93,7 +100,15 @@ func (c *copied) state(_ context.Context, topic string) (*offsets.State, error) 
 func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
 	for topic, s := range c.states {
 		if name := strings.TrimSuffix(topic, ".offsets"); name != own && s != nil && s.Frontier != nil {
-			claims = append(claims, offsets.Claim{Name: name, Feed: s.Frontier.Feed, Settings: s.Frontier.Settings, Topics: slices.Sorted(maps.Keys(s.Frontier.Topics))})
+			claims = append(
+				claims,
+				offsets.Claim{
+					Name:     name,
+					Feed:     s.Frontier.Feed,
+					Settings: s.Frontier.Settings,
+					Topics:   slices.Sorted(maps.Keys(s.Frontier.Topics)),
+				},
+			)
 		}
 	}
 	return claims, c.hidden, nil

@@ -45,7 +45,10 @@ func (l *liveFeed) grow(t *testing.T, segments int) {
 func forms() []form {
 	return []form{
 		{name: "wrapped", settings: "EVENTS=all"},
-		{name: "wrapped, everything", settings: "OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value EXTRA_HEADERS=team=a"},
+		{
+			name:     "wrapped, everything",
+			settings: "OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value EXTRA_HEADERS=team=a",
+		},
 		{name: "wrapped, key and tombstone", settings: "DELETES=both KEY_FORMAT=json_object"},
 		{name: "wrapped, tombstones", settings: "DELETES=tombstone KEY_FORMAT=string PARTITIONER=fnv-1a"},
 		{name: "wrapped, empty", settings: "DELETES=empty"},
@@ -58,16 +61,29 @@ func forms() []form {
 		{name: "table", settings: "ENVELOPE=row RESOLVED_TO=topic OPTIONS=none KEY_FORMAT=string"},
 		{name: "key only", settings: "ENVELOPE=key_only"},
 		{name: "enriched", settings: "ENVELOPE=enriched"},
-		{name: "enriched, everything", settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp"},
-		{name: "enriched, nothing", settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline DELETES=both", unknown: []string{
-			"state:a record is doubled", "state:a record is repeated at the end", "state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"}},
+		{
+			name:     "enriched, everything",
+			settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp",
+		},
+		{
+			name:     "enriched, nothing",
+			settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline DELETES=both",
+			unknown: []string{
+				"state:a record is doubled", "state:a record is repeated at the end", "state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"},
+		},
 		{name: "Avro", settings: "FORMAT=avro EVENTS=all"},
-		{name: "Avro, everything", settings: "FORMAT=avro OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value DELETES=both AVRO_TIMESTAMPS=string KEY_FORMAT=string"},
+		{
+			name:     "Avro, everything",
+			settings: "FORMAT=avro OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value DELETES=both AVRO_TIMESTAMPS=string KEY_FORMAT=string",
+		},
 		{name: "Avro, no headers", settings: "FORMAT=avro HEADERS=none"},
 		{name: "Avro, bare", settings: "FORMAT=avro ENVELOPE=bare AVRO_TIMESTAMPS=millis"},
 		{name: "Avro, key only", settings: "FORMAT=avro ENVELOPE=key_only"},
 		{name: "Avro, enriched", settings: "FORMAT=avro ENVELOPE=enriched"},
-		{name: "Avro, enriched, everything", settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full OPTIONS=updated,key_in_value,topic_in_value DELETES=both"},
+		{
+			name:     "Avro, enriched, everything",
+			settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full OPTIONS=updated,key_in_value,topic_in_value DELETES=both",
+		},
 		{name: "at least once", settings: "DELIVERY=at_least_once", stateful: true, unknown: []string{
 			"a record is doubled", "a record is repeated at the end", "state:an old record comes last", "a marker is missing everywhere"}},
 		{name: "no bundles", settings: "DEBUG=bundle_bytes=0"},
@@ -89,9 +105,17 @@ func forms() []form {
 				}
 			}
 		}},
-		{name: "DIFF came", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value,diff") }, changed: "BRIDGE_OPTIONS without diff"},
-		{name: "headers came", settings: "HEADERS=none", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_HEADERS", "cloudevents") },
-			changed: "BRIDGE_HEADERS=none"},
+		{
+			name:    "DIFF came",
+			then:    func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value,diff") },
+			changed: "BRIDGE_OPTIONS without diff",
+		},
+		{
+			name:     "headers came",
+			settings: "HEADERS=none",
+			then:     func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_HEADERS", "cloudevents") },
+			changed:  "BRIDGE_HEADERS=none",
+		},
 		{name: "tombstones went", settings: "DELETES=tombstone EXTRA_HEADERS=team=a", then: func(t *testing.T, _ *liveFeed) {
 			t.Setenv("BRIDGE_DELETES", "envelope")
 			t.Setenv("BRIDGE_EXTRA_HEADERS", "team=b")
@@ -101,8 +125,12 @@ func forms() []form {
 		{name: "the slack shrank", settings: "RESOLVED_SLACK=50m RESOLVED_TO=topic", then: func(t *testing.T, _ *liveFeed) {
 			t.Setenv("BRIDGE_RESOLVED_SLACK", "15m")
 		}, changed: "BRIDGE_RESOLVED_SLACK=50m0s"},
-		{name: "Avro, MVCC_TIMESTAMP went", settings: "FORMAT=avro OPTIONS=updated,key_in_value,mvcc_timestamp DELETES=both", changed: "BRIDGE_OPTIONS with mvcc_timestamp",
-			then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value") }},
+		{
+			name:     "Avro, MVCC_TIMESTAMP went",
+			settings: "FORMAT=avro OPTIONS=updated,key_in_value,mvcc_timestamp DELETES=both",
+			changed:  "BRIDGE_OPTIONS with mvcc_timestamp",
+			then:     func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value") },
+		},
 		{name: "replay", stateful: true, topic: "again"},
 	}
 }

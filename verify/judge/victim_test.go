@@ -93,7 +93,11 @@ func wall(text string) (ns uint64) {
 }
 
 // inMarkers changes each marker of a time, on all partitions or one; nil removes it.
-func inMarkers(which func(times []string) string, partitions int, change func(*kgo.Record) *kgo.Record) func(*victim) bool {
+func inMarkers(
+	which func(times []string) string,
+	partitions int,
+	change func(*kgo.Record) *kgo.Record,
+) func(*victim) bool {
 	return func(v *victim) bool {
 		if v.marks == nil {
 			return false
