@@ -121,7 +121,7 @@ func cursorText(c *offsets.Cursor) string {
 		if i > 0 {
 			s.WriteByte(' ')
 		}
-		fmt.Fprintf(&s, "%s=%05d/%d", shard, c.Shards[shard].Chunk, c.Shards[shard].Offset)
+		fmt.Fprintf(&s, "%s=%s", shard, c.Shards[shard])
 	}
 	return s.String()
 }
