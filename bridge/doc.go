@@ -2,18 +2,36 @@
 //
 // # The way of an event
 //
-// Pipeline: a goroutine for each shard reads a block, decodes it, encodes its events and chooses their partitions.
-// Writer: the worker puts the records into the open transaction and moves the cursor over them. Commit: records and
-// cursor become visible together (I1). Keeper: when all cursors of the segment say done, one transaction holds the next
-// frontier and a marker for every partition (I6). A crash before a commit leaves an open transaction: the next owner's
-// fence aborts it, and the cursor shows where to read again (I3). A crash after a commit loses nothing: its cursor is
-// what the next owner reads. Without transactions the order of writes takes their place (keeper.commitPromise).
+// The group hands out leases. Lease p has the shards whose number modulo the number of leases is p. A worker
+// acquires its lease when the current segment has shards for it; lease 0 always has work.
+//
+// Pipeline: a goroutine for each shard reads a block, decodes it, encodes its events and chooses their
+// partitions. Writer: the worker puts the records into the open transaction and moves the cursor over them.
+// Commit: records and cursor become visible together (I1), when the transaction is full or the commit
+// interval is over. Keeper: when all cursors of the segment say done, one transaction holds the next frontier
+// and a marker for every partition (I6).
+//
+// # Crashes
+//
+// A worker treats every error of Kafka like a crash: it drops its producer and acquires the lease again. So
+// there is one way to recover: fence, then read the cursor (I3).
+//
+//	before a commit       an open transaction; the next owner's fence or the broker's timeout aborts it
+//	during a commit       all of it took effect or nothing; the cursor behind the fence shows which
+//	after a commit        the next owner continues at the cursor
+//	all shards are done   the next owner of lease 0 sees it in the cursors, and writes frontier and markers
+//	a topic is created    nothing pins it yet; the next owner opens it again
+//	during a move         a committed intent is carried out; without one nothing has moved
+//
+// Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
+// delivers those records again (torn.go). Without transactions, the order of writes does this work
+// (keeper.commitPromise).
 //
 // # Who owns what
 //
 //	Bridge    an instance: member of the group, starts and stops the workers of its leases
 //	shared    what an instance and its workers have in common; immutable once the group is joined
-//	worker    a lease, as long as the group leaves it here; one goroutine, which owns all that follows
+//	worker    works on a lease while the group leaves it here; its one goroutine owns all that follows
 //	hold      one acquisition of the lease: producer, cursor, and the contexts that end with it
 //	basis     what a hold takes from the frontier; answers the pipeline (pipeline.Host)
 //	writer    the open transaction
@@ -24,23 +42,30 @@
 //
 // # The barrier
 //
-// Nobody chooses a segment: every worker works on the one that the frontier names as current. N+1 is named in the
-// transaction that completes N, so a record of N+1 can't precede one of N on any partition (I4), whatever instance
-// writes it. A pass reads the manifest, lists, and reads to the end of that listing (I7).
+// No worker chooses a segment: every worker works on the one that the frontier names as current. N+1 is named
+// when N is complete, in the same transaction or later. So no record of N+1 precedes one of N on any
+// partition, whatever instance writes it (I4). A pass reads the manifest, lists, and reads to the end of that
+// listing (I7).
+//
+// Small finalized segments are different. The owner of lease 0 delivers several of them in one transaction, a
+// bundle, while the frontier names no current segment (bundle.go).
 //
 // # Waits
 //
-// The view may be old, and the reason of a wait may be over. hold.loop is the one loop in which a worker waits for the
-// state. Every wait uses a context of the hold, which ends on a stop, a fence and another epoch (hold.go).
+// A worker sees the state through a view, which may be old. The reason for a wait may be gone before the wait
+// ends. So every wait uses a context of the hold, which ends on a stop, a fence and another epoch (hold.go).
+// hold.loop is the one loop in which a worker waits for the state.
 //
 // # Topics
 //
-// A topic is opened when its first record is to be written: created if it may, its partitions and the id of its
-// key's schema pinned. The frontier has the pins; a pin that it does not have yet is in the cursor of the lease
-// that found the topic, until the segment is complete (type openTopics says why I5 and I6 hold).
+// The lease that has the first record of a topic opens the topic. It creates the topic if it may, and pins
+// the number of partitions and the id of the key's schema. The frontier holds the pins. Until the segment is
+// complete, a new pin is in the cursor of the lease that found the topic. Type openTopics says why I5 and I6
+// hold.
 //
 // # Stopping
 //
-// At a stop, or when the lease is taken away, the worker commits what it has and ends; the cursor makes the next owner
-// continue there. A hard stop, or a crash, leaves a transaction open, which the next owner's fence aborts.
+// At a stop, or when the group takes the lease away, the worker commits what it has and ends. The next owner
+// continues at the cursor. A hard stop, or a crash, leaves a transaction open, which the next owner's fence
+// aborts.
 package bridge

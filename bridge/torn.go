@@ -13,8 +13,8 @@ func (h *hold) discard() error {
 	if !ok {
 		return nil
 	}
-	h.opts.Log.Warn("the brokers acknowledged a commit and did not complete it: delivering its records again, "+
-		"some may be doubled", "lease", h.p)
+	h.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
+		"lease", h.p, "effect", "some records may be doubled")
 	topics := map[string]int32{}
 	for topic, partitions := range known {
 		topics[topic] = partitions

@@ -1,8 +1,9 @@
-// Package deploy holds no code: only tests of what the program is shipped in. They need no Docker.
+// Package deploy holds only tests. They check what the program is shipped with, and need no Docker.
 //
-//	helm/        the chart              kubernetes/  the same without Helm
-//	systemd/     a unit                 docker/      the image of releases; Dockerfile is at the top
-//	notices/     licences of what programs hold
+//	helm/        the chart              kubernetes/  the same objects without Helm
+//	systemd/     a unit                 docker/      the Dockerfile of releases; the other is at the top
+//	prometheus/  alerts                 grafana/     a dashboard
+//	notices/     a command that writes the licences of what a program contains
 //
 // The Kubernetes objects are checked by tools/chart, with Helm's engine.
 package deploy

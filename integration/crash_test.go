@@ -121,7 +121,7 @@ func TestBrokerRestarts(t *testing.T) {
 			c.marks >= int64(million.Segments*partitions)
 	})
 	c.drain(t)
-	torn := strings.Contains(p.log.String(), "acknowledged a commit and did not complete it")
+	torn := strings.Contains(p.log.String(), "did not complete a commit that they acknowledged")
 	for _, n := range c.notes {
 		failed := t.Errorf
 		switch n.(type) {

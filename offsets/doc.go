@@ -3,8 +3,11 @@
 // Partition p of the topic is lease p. It holds up to three keys, each a JSON document with a "version":
 //
 //	cursor    how far the owner of lease p has read: segment, and per shard (chunk, byte offset)
-//	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen settings
-//	owner     who holds the lease; the record that ends an acquisition
+//	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen
+//	          settings, and the pins of all topics
+//	owner     who holds the lease; Acquire writes it behind its fence
+//
+// Lease p has the shards whose number modulo the number of leases is p. So their number never changes.
 //
 // Who may hold a lease is decided twice. The consumer group (Group) gives liveness: it hands the leases of a
 // dead or leaving instance to the others. Transactions give safety: a lease is held through a transactional
@@ -12,28 +15,35 @@
 //
 // # Fence, then read (I3)
 //
-// Acquire commits an owner record and waits until the View has read that very record. To write it the producer first
-// calls InitProducerID, which ends the former owner's open transaction and makes every later request of it fail.
-// A cursor the former owner committed has a lower offset than the owner record, because it was committed before the
-// fence, so the View has it by then. One the former owner tries to commit afterwards is refused by the broker. Were the
-// cursor read first, the former owner could commit records and a newer cursor between the read and the fence, and the
-// new owner would deliver those records again.
+// Acquire commits an owner record and waits until the View has read that very record. To write it the
+// producer first calls InitProducerID, which ends the former owner's open transaction and makes every later
+// request of it fail. A cursor that the former owner committed came before the fence. So its offset is lower
+// than that of the owner record, and the View has it. The broker refuses a cursor that the former owner tries
+// to commit later. If the cursor were read first, the former owner could commit records and a newer cursor
+// before the fence. The new owner would deliver those records again.
 //
 // # Know the frontier before acting on it (I10)
 //
-// A View reads record by record, so the frontier that it shows may be old: at a start it replays all of them. Acquire
-// therefore returns only when the View has passed the end that partition 0 had after the fence, and nothing is decided
-// at a start before the View has passed the end of that moment.
+// A View reads record by record, so the frontier that it shows may be old: at a start it replays all of them.
+// So Acquire returns only when the View has passed the end that partition 0 had after the fence. At a start,
+// an instance decides nothing before its View has passed the end that partition 0 had at its start.
+//
+// # Read back what was committed
+//
+// Brokers can acknowledge a commit and not complete it (torn.go). So Commit returns only when the View has
+// read its documents. Every View drops the documents of a transaction without an end, and the next owner
+// delivers its records again (State.Torn, Lease.Discard).
 //
 // # Moves (I11)
 //
-// Seized moves the frontier outside the barrier, in two phases. docs/protocol.md has the whole protocol, and package
-// protocol walks through every state of a model of it.
+// A seek or a reset moves the frontier outside the barrier, in two phases. Type Seized makes the first; the
+// owner of lease 0 makes the second. docs/protocol.md has the whole protocol. Package protocol walks through
+// every state of a model of it.
 //
 // # Without transactions
 //
-// There is no fence. A document names the acquisition that it was written under, and one of a former owner does
-// not count (type mark); a lease ends with its Session; a round keeps batches in order.
+// There is no fence. A document names the acquisition under which it was written; a former owner's document
+// does not count (type mark). A lease ends with its Session. A round keeps batches in order.
 //
 // # Concurrency
 //

@@ -11,8 +11,9 @@
 //	Partition  each key is on the partition that a function returns, or stays on one
 //	Barrier    per partition, no segment comes after a later one
 //	Time       each record has the timestamp of its event
-//	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and reaches every partition
-//	Before     the before of an event is the row that the previous event of the key left
+//	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
+//	           reaches every partition
+//	Before     the field before of an event is the row that the previous event of the key left
 //	Table      each record is its key's row, or a tombstone; there are no markers
 //	All        several of them, with a summary
 //
@@ -28,10 +29,10 @@
 // header, so Order, Progress and Barrier can't be used with HEADERS=none. A record that identifies nothing is a
 // failure.
 //
-// The promises are those of DELIVERY=exactly_once. With at_least_once, events may be repeated: then show the other
-// validators only the records for which Seen.First is true, leave Unique out, and use Replay with ReplayRepeats. With
-// DELETES=both a tombstone may follow its deletion. In a compacted topic (ReplayLatest) events and markers are missing
-// by design.
+// The promises are those of DELIVERY=exactly_once. With at_least_once, events may be repeated: then leave
+// Unique out, and use Replay with ReplayRepeats. Show the other validators only the records for which
+// Seen.First is true. With DELETES=both a tombstone may follow its deletion. In a compacted topic
+// (ReplayLatest) events and markers are missing by design.
 //
 // A marker has its time in its value, which Flink reads, and in its header; both count. Aside inserts markers from a
 // topic of their own among the records, so that they are judged like others.
@@ -39,14 +40,20 @@
 // A setting that may change, such as OPTIONS, makes different records of the same events. Replay.Or sets how an event
 // was written before the change: such records come before all others of their partition.
 //
-// A marker with a header seek says that the bridge was moved on purpose. After it, on its partition, events may be
-// repeated, in the feed's order and once, also at or below the last marker. Unique counts them.
+// A marker with a header seek says that the bridge was moved on purpose. After it, events may be repeated on
+// its partition, also at or below the last marker. They come once more, in the feed's order. Unique counts
+// them.
 //
 // # What is kept
 //
-// A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory measures what it
-// remembers: Progress, Barrier, Partition with a function and Table keep nothing that grows with the topic, Resolved 16
-// bytes per marker and partition, Order, Sequence and Before some hundred bytes per key, Replay 32 to 45 bytes per
-// event, and Complete and Unique 40 to 85, depending on the growth of their maps. On a long topic, Progress and
-// Partition together prove what Unique and Order prove.
+// A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory
+// measures what it remembers:
+//
+//	Progress, Barrier, Table         nothing that grows with the topic; also Partition with a function
+//	Resolved                         16 bytes per marker and partition
+//	Order, Sequence, Before          some hundred bytes per key
+//	Replay                           32 to 45 bytes per event
+//	Complete, Unique                 40 to 85 bytes per event, depending on the growth of their maps
+//
+// On a long topic, Progress and Partition together prove what Unique and Order prove.
 package verify

@@ -1,9 +1,11 @@
-// Package pipeline turns blocks of the feed into Kafka records: read, decode, encode, route. It knows no state in
-// Kafka: a Pass describes what it needs, and a Host answers what only the holder of a lease knows.
+// Package pipeline turns blocks of the feed into Kafka records: read, decode, encode, route. It knows nothing
+// of the state in Kafka. A Pass describes what it needs. A Host answers what only the holder of a lease
+// knows.
 //
-// A Run reads the shards of one segment side by side, one goroutine each, and sends blocks of encoded records, those of
-// a shard in order. A Lookahead reads small finalized segments before their turn; EncodeWhole makes their records when
-// the turn has come. Both use the same Block, the same encoder and the same pool of buffers.
+// A Run reads the shards of one segment side by side, one goroutine each. It sends blocks of encoded records;
+// the blocks of one shard are in order. A Lookahead reads small finalized segments before their turn. When it
+// is their turn, EncodeWhole makes their records. Both use the same Block, the same encoder and the same pool
+// of buffers.
 //
 // # Memory
 //

@@ -3,6 +3,6 @@
 // an entry without a block. The integration tests run them, as a reader would: page by page, with the environment that
 // the blocks before have left.
 //
-// A block of commands is marked sh. In a block that has lines with a "$ " before the command, these lines are commands.
-// A block of settings is marked env.
+// A block that is marked sh has only commands. In any other block, the lines that begin with "$ " are
+// commands. A block of settings is marked env.
 package manual

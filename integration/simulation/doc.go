@@ -13,11 +13,13 @@
 //
 // # What a run checks
 //
-//   - The promises of docs/delivery.md, by package verify. Without transactions those that hold then.
+//   - The promises of docs/delivery.md, by package verify. Without transactions, only those that
+//     hold without them.
 //   - Nothing is stuck: after the last fault everything is delivered and resolved within settleLimit of virtual time.
 //   - Nobody ends without need: an instance ends by itself only if the feed lost events that were not delivered.
-//   - A loss is recorded: an event is missing only if retention removed it, and the frontier counts the gap. What goes
-//     before the first segment is named is no loss, and of a segment the manifest goes first.
+//   - A loss is recorded: an event is missing only if retention removed it, and the frontier counts the gap.
+//     What retention removes before the first segment is named is no loss. Of a segment, it removes the
+//     manifest first.
 //   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
 //
 // # What replays
@@ -28,15 +30,17 @@
 //
 // # What it is not
 //
-// Without transactions a request arrives within half a session or never: what the bridge cannot promise is not judged.
+// Without transactions the simulated network delivers a request within half a session or never. The bridge
+// promises nothing for later ones, so they are not tried.
 //
-// A paused instance is one whose connections and store do not answer. Its timers run, which those of a stopped process
-// do not. kfake is one process: replication, elections that lose records, and the markers of transactions that come
-// late are left to integration/chaos, with real brokers.
+// A paused instance is one whose connections and store do not answer. Its timers run, which those of a
+// stopped process do not. kfake is one process. Replication, elections that lose records, and late ends of
+// transactions are left to integration/chaos, with real brokers.
 //
 // # The build tag
 //
-// The Kafka client holds mutexes while it waits. For a bubble a wait for a sync.Mutex is no wait, and its clock would
-// stop; with the build tag synctests the client uses channels in their place. So the tests here run themselves again,
-// by go test with that tag, unless they already have it: a plain go test skips nothing.
+// The Kafka client holds mutexes while it waits. A goroutine that waits for a sync.Mutex does not count as
+// waiting in a bubble, so the clock would stop. With the build tag synctests the client uses channels
+// instead. Without the tag, the tests here run themselves again, by go test with the tag. So a plain go test
+// skips nothing.
 package simulation

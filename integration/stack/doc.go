@@ -5,9 +5,10 @@
 // components are resolved from Maven and npm into a cache directory, once ($STACK_CACHE, or blobfeed-stack in the
 // user's cache).
 //
-// They run as child processes on ports of 127.0.0.1. On Linux the kernel kills them when this process ends, however it
-// ends; the data of a killed run is removed by the next run. Tests that share a stack keep apart by the names of their
-// topics, groups, transactional ids, subjects and containers. Topics are not created by use.
+// They run as child processes on ports of 127.0.0.1. On Linux the kernel kills them when this process ends,
+// however it ends; the data of a killed run is removed by the next run. Tests that share a stack give their
+// topics, groups, transactional ids, subjects and containers different names. Brokers do not create topics by
+// themselves.
 //
 // Clients should set kgo.MetadataMinAge(100*time.Millisecond) and, to consume, kgo.FetchMaxWait(200*time.Millisecond):
 // the defaults, 5 s each, cost a test on a new topic 5 s each.

@@ -7,7 +7,7 @@
 //	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
 //	Reveal    shards that the manifest did not list so far, Spec.LateShards, and what has happened in them
 //	Roll      the next chunk of all shards, or of some
-//	Next      what happens at the hour: the next segment exists before the one before turns Finalized;
+//	Next      what happens at the hour: the next segment appears, then the one before it turns Finalized;
 //	          Turn and Settle are its halves
 //	Finalize  the open segment turns Finalized without a next one, as no real feed does, but as tests want
 //
@@ -15,15 +15,14 @@
 //
 //   - The same Spec and the same calls give the same bytes. TornAppends changes neither bytes nor events.
 //   - In a segment a blob is in one shard; in the next segment it may be in another. No event lacks a shard.
-//   - A blob's events have rising times, sequencers and Seq. Between the blobs of a chunk neither times nor sequencers are
-
-//	  sorted.
-//	- Event times are inside the segment's interval. Ids are unique.
-//	- Block counts and sizes are the overlong varints, and the sync marker is the constant, of real files. The schemas are
-//	  those of real files, too.
-//	- Some blobs have names that break readers which decode or split them.
+//   - A blob's events have rising times, sequencers and Seq. Between the blobs of a chunk neither times nor
+//     sequencers are sorted.
+//   - Event times are inside the segment's interval. Ids are unique.
+//   - As in real files, block counts and sizes are overlong varints, and the sync marker is a constant. The
+//     schemas are those of real files, too.
+//   - Some blobs have names that break readers which decode or split them.
 //
-// Events are announced when they are made, before they are in the sink: who expects them does so before a
-// reader can find them. An event that is not in the sink because of an error was announced, too; after an error
+// An event is announced when it is made, before it is in the sink. So a test expects it before a reader can
+// find it. If an error keeps an event out of the sink, the event was announced all the same. After an error
 // the feed is of no use.
 package feedsim

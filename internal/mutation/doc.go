@@ -1,6 +1,6 @@
-// Package mutation takes safety out of the bridge, to see that the tests miss it. It does so only in a program
-// that is built with the tag "mutation": in any other its switches are constants, and the compiler leaves
-// nothing of it.
+// Package mutation takes safety out of the bridge, to show that the tests notice. It does so only in a
+// program that is built with the tag "mutation". In any other program its switches are constants, and the
+// compiler leaves nothing of them.
 //
 // MUTATION names what is taken out:
 //
@@ -11,6 +11,6 @@
 // MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there,
 // as kill -9 ends it.
 //
-// MUTATION_GATE is a path. Before the fence an acquisition of lease p creates <path>.<p> and waits until <path>
-// exists: what happens between the moments becomes a test's to choose. By itself it takes nothing out.
+// MUTATION_GATE is a path. Before the fence, an acquisition of lease p creates <path>.<p> and waits until
+// <path> exists. So a test chooses what happens in between. The gate itself takes nothing out.
 package mutation
