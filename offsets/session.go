@@ -13,8 +13,7 @@ import (
 )
 
 // Session is this instance's membership of the group, by the clock. Without transactions a lease ends with it:
-// brokers would
-// take whatever a paused process sends when it wakes up, while another instance works on.
+// brokers would take whatever a paused process sends when it wakes up, while another instance works.
 //
 // The coordinator counts a session from the last request that it got, so it is counted here from when that
 // request was sent. A lapse is a time between two of them that was longer than a session. What was acquired

@@ -1,7 +1,6 @@
 package offsets
 
 import (
-	"fmt"
 	"maps"
 	"time"
 
@@ -79,7 +78,7 @@ func (c *Cursor) At(seg source.Segment, shard int) source.ShardPosition {
 	if c.Segment != seg {
 		return source.ShardPosition{}
 	}
-	return c.Shards[shardKey(shard)]
+	return c.Shards[source.ShardName(shard)]
 }
 
 // Advance moves shard to pos, after clearing what belongs to an earlier segment.
@@ -87,7 +86,7 @@ func (c *Cursor) Advance(seg source.Segment, shard int, pos source.ShardPosition
 	if c.Segment != seg || c.Shards == nil {
 		c.Segment, c.Done, c.Gap, c.Pins, c.Shards = seg, false, false, nil, map[string]source.ShardPosition{}
 	}
-	c.Shards[shardKey(shard)] = pos
+	c.Shards[source.ShardName(shard)] = pos
 }
 
 // Pin adds pins. The cursor must be in their segment.
@@ -127,8 +126,6 @@ func (c *Cursor) void(epoch int64) *Cursor {
 		Counts: c.Counts, Event: c.Event, Error: c.Error,
 	}
 }
-
-func shardKey(shard int) string { return fmt.Sprintf("%02d", shard) }
 
 // Frontier is what all instances agree on. It is written by the owner of lease 0 alone.
 type Frontier struct {
