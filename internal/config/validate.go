@@ -75,10 +75,10 @@ func (c *Config) validateSource(p *problems) {
 	}
 }
 
-// eventTypes are those of the feed's schemas up to version 5. Newer ones pass.
+// eventTypes are those of the feed that are known. Others pass.
 var eventTypes = []string{
 	"BlobCreated", "BlobDeleted", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged",
-	"BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated", "Control",
+	"BlobTagsUpdated", "BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated", "Control",
 }
 
 // validateFilter reports lists that select nothing by mistake: events that are left out are not delivered later.
