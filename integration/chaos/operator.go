@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/envelope"
@@ -16,17 +17,26 @@ import (
 
 // Seek starts the program's verb that moves the bridge to a segment, though instances run.
 func (w *World) Seek(to string, env ...string) (*Instance, error) {
+	return w.launchVerb([]string{"seek", "--to", to}, env...)
+}
+
+// Reset starts the program's verb that removes all progress, though instances run.
+func (w *World) Reset(env ...string) (*Instance, error) {
+	return w.launchVerb([]string{"reset"}, env...)
+}
+
+func (w *World) launchVerb(args []string, env ...string) (*Instance, error) {
 	w.mu.Lock()
-	n := w.seeks
-	w.seeks++
+	n := w.verbs
+	w.verbs++
 	w.mu.Unlock()
 	settings := append(append(slices.Clone(w.env), "BRIDGE_KAFKA_BROKERS="+w.stack.KafkaBrokers[0]), env...)
-	log := filepath.Join(w.dir, fmt.Sprintf("seek-%d.log", n))
-	i, err := Launch(w.program, log, []string{"seek", "--to", to, "--yes", "--force"}, settings...)
+	log := filepath.Join(w.dir, fmt.Sprintf("%s-%d.log", args[0], n))
+	i, err := Launch(w.program, log, append(slices.Clone(args), "--yes", "--force"), settings...)
 	if err != nil {
 		return nil, err
 	}
-	i.Name = fmt.Sprintf("seek %d to %s", n, to)
+	i.Name = fmt.Sprintf("%s, verb %d", strings.Join(args, " "), n)
 	return i, nil
 }
 

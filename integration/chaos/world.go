@@ -33,7 +33,7 @@ type World struct {
 	current map[int]*Instance // by slot
 	all     []*Instance
 	asked   map[*Instance]bool // to end
-	seeks   int
+	verbs   int
 }
 
 // tuning are bounds of every instance.
