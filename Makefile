@@ -15,8 +15,9 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 
 # Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
 SIDEBYSIDE := -p 3 -parallel 4
-test: ## unit tests, the longest of them shortened; nothing but Go is needed
+test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
 	$(GO) test -short $(SIDEBYSIDE) $(TESTFLAGS) ./...
+	$(GO) test ./offsets/protocol # not built with -race
 
 thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
 	$(GO) test $(SIDEBYSIDE) $(TESTFLAGS) ./...

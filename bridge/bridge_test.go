@@ -240,7 +240,7 @@ func TestOnce(t *testing.T) {
 				}
 			}
 			data, markers := consume(t, c, promises()...)
-			// A bundle has inner markers only in a transaction: else they would be below what comes again after
+			// A bundle has inner markers only in a transaction: otherwise they would be below what is repeated after
 			// a crash.
 			all := markers == realSegments*partitions
 			if data != realEvents || transactional != all || markers == 0 || markers%partitions != 0 {

@@ -10,7 +10,7 @@ import (
 	"blobfeed/verify"
 )
 
-// One container of a template has no schema yet. Its shard waits, the lease's other shard goes on, and when the
+// One container of a template has no schema yet. Its shard waits, the lease's other shard continues, and when the
 // schema is there nothing is missing and nothing came twice.
 func TestTopicWithoutEncoder(t *testing.T) {
 	t.Parallel()

@@ -37,7 +37,7 @@ func answer(req kmsg.Request, code int16) kmsg.Response {
 	return resp
 }
 
-// What brokers answer when they are busy, move or restart, at any step of a transaction: it goes on, and
+// What brokers answer when they are busy, move or restart, at any step of a transaction: it continues, and
 // nothing is lost or comes twice.
 func TestBrokersRefuse(t *testing.T) {
 	type fault struct {

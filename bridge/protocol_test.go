@@ -328,7 +328,7 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 	}
 }
 
-// A crash in catch-up without transactions: what comes again is not below a marker for the first time, and markers do
+// A crash in catch-up without transactions: what is repeated is not below a marker for the first time, and markers do
 // not fall.
 func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	t.Parallel()

@@ -35,7 +35,7 @@ func retention(m *memory) {
 }
 
 // Retention removes segments while they are delivered, and their manifests were read before. Whatever the
-// bridge was about, the loss is told of, once.
+// bridge was about, the loss is reported, once.
 func TestRemovedMeanwhile(t *testing.T) {
 	t.Parallel()
 	const first = "/2026/01/01/0000"

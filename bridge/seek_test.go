@@ -280,7 +280,7 @@ func TestStaleFrontier(t *testing.T) {
 	awaitState(
 		t,
 		o,
-		"it goes on under the new frontier",
+		"it continues under the new frontier",
 		func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg },
 	)
 }

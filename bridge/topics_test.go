@@ -101,7 +101,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 }
 
 // A key stays on its partition until the marker, also if the topic is new, its partitions are added and the
-// lease acquired anew meanwhile (I5): the cursor has the pin.
+// lease acquired again meanwhile (I5): the cursor has the pin.
 func TestNewTopicIsPinned(t *testing.T) {
 	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()

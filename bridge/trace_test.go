@@ -25,7 +25,7 @@ func (t *traces) Ended(txn Transaction) {
 	t.ended = append(t.ended, txn)
 }
 
-// Every event is in one committed transaction that is told, and every marker; the steps are in the order of the
+// Every event is in one committed transaction that is reported, and every marker; the steps are in the order of the
 // work. Told are also the transactions that come to nothing.
 func TestTraces(t *testing.T) {
 	for what, bundle := range map[string]int64{"bundles": 1 << 20, "leases": 0} {

@@ -121,7 +121,7 @@ func TestHostileChunks(t *testing.T) {
 	}
 }
 
-// survive runs the program until it has delivered so many events that are not hostile, and stops it. It returns how
+// survive runs the program until it has delivered a number of events that are not hostile, and stops it. It returns how
 // much memory it took at most.
 func survive(t *testing.T, bin, dir string, events int) (peak int64) {
 	t.Helper()

@@ -73,7 +73,9 @@ func (t *unended) follow(s *State, r *kgo.Record) {
 		return
 	}
 	if adjacent {
-		s.torn[r.Partition] = &torn{s.topics(r.Partition)}
+		if s.torn[r.Partition] == nil { // else only an owner record was written since, and nothing is discarded yet
+			s.torn[r.Partition] = &torn{s.topics(r.Partition)}
+		}
 		s.restore(r.Partition, t.before)
 	}
 	*t = unended{r.ProducerID, r.ProducerEpoch, r.Offset + 1, s.save(r.Partition)}
@@ -113,11 +115,8 @@ func (s *State) topics(lease int32) map[string]int32 {
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
-			r := &kgo.Record{
-				Topic:     topic,
-				Partition: p,
-				Key:       []byte("aborted"),
-			} // a compacted topic takes none without a key
+			// A compacted topic takes no record without a key.
+			r := &kgo.Record{Topic: topic, Partition: p, Key: []byte("aborted")}
 			if err := l.Produce(ctx, r); err != nil {
 				return err
 			}

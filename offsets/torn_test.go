@@ -139,6 +139,30 @@ func TestTornMoveDoesNotCount(t *testing.T) {
 	}
 }
 
+// What the brokers left open has to be discarded also by an owner that comes after the one of a verb, which takes
+// lease 0 and writes nothing but its intent, and after one whose owner record is left without an end, too.
+func TestTornStaysUntilItIsDiscarded(t *testing.T) {
+	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
+	l.frontier(1, Frontier{Topics: map[string]int32{"changes": 6}})
+	l.end(0, 2)
+	l.cursor(0, 2, Cursor{Pins: map[string]Pin{"new": {Partitions: 2}}})
+	l.owner(0, 4)
+	l.owner(0, 6)
+	l.end(0, 7)
+	l.frontier(7, Frontier{Topics: map[string]int32{"changes": 6}, Epoch: 1, Moving: true})
+	l.end(0, 8)
+	s, _, _ := l.view.Get()
+	if got, ok := s.Torn(0); !ok || !maps.Equal(got, map[string]int32{"changes": 6, "new": 2}) {
+		t.Errorf("Torn = %v, %t", got, ok)
+	}
+	l.frontier(9, Frontier{Epoch: 1})
+	l.end(0, 10)
+	s, _, _ = l.view.Get()
+	if _, ok := s.Torn(0); ok {
+		t.Error("it stays when the move has ended")
+	}
+}
+
 // A commit that the brokers acknowledge and do not complete is not believed.
 func TestCommitIsReadBack(t *testing.T) {
 	c, err := kfake.NewCluster(kfake.NumBrokers(1))

@@ -190,7 +190,6 @@ func (s *State) apply(r *kgo.Record) error {
 		}
 		s.written[r.Partition] = c
 	case keyFrontier:
-		s.torn[r.Partition] = nil
 		if r.Value == nil {
 			s.Frontier, s.Epoch, s.Moving, s.born = nil, 0, false, 0
 			return nil
@@ -201,6 +200,9 @@ func (s *State) apply(r *kgo.Record) error {
 		}
 		if s.staleFrontier(f, r.Offset) {
 			return nil
+		}
+		if !f.Moving { // the intent of a verb, which has discarded nothing
+			s.torn[r.Partition] = nil
 		}
 		s.settle(f.Seen)
 		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// What comes again, or is skipped, because an operator asked for it, is no fault: it is counted, and all else
+// What is repeated, or skipped, because an operator asked for it, is no fault: it is counted, and all else
 // is judged.
 func TestVerifyAfterSeek(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020", "START=2020-05-27T15:44:30Z")

@@ -10,14 +10,8 @@ import (
 	"time"
 )
 
-// The tests of this package need the build tag synctests, see doc.go. Without it they run themselves again, with it: a
-// short run with fewer seeds.
-func TestSimulation(t *testing.T) {
-	if testing.Short() && os.Getenv("SIM_SEEDS") == "" {
-		t.Setenv("SIM_SEEDS", "40")
-	}
-	again(t, "synctests", "")
-}
+// The tests of this package need the build tag synctests, see doc.go. Without it they run themselves again, with it.
+func TestSimulation(t *testing.T) { again(t, "synctests", "") }
 
 // What is taken out of the bridge is found.
 func TestMutations(t *testing.T) {
