@@ -22,6 +22,7 @@ type keeper struct {
 	basis     *basis
 	w         *writer
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
+	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
