@@ -73,8 +73,8 @@ const empty = 10 * time.Second
 // settled is how long a speed is measured before it is shown.
 const settled = 2 * time.Second
 
-// catchUp returns the progress towards the newest segment, nil at the end of the feed. All segments count alike: what is
-// in those ahead is not known before they are listed.
+// catchUp returns the progress towards the newest segment, nil at the end of the feed. All segments count alike: what
+// is in those ahead is not known before they are listed.
 func (s *Status) catchUp(state *offsets.State) *Progress {
 	f := state.Frontier
 	c := f.CatchUp

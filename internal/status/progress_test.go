@@ -43,38 +43,42 @@ func TestCatchUpOfAState(t *testing.T) {
 		CatchUp: &offsets.CatchUp{Done: 3, Left: 5, From: 1, Since: at.Add(-100 * time.Second), Read: 1000},
 	}
 	s := Of("b", &offsets.State{
-		Frontier: &f, Owners: make([]string, 3), Cursors: []*offsets.Cursor{cursor(900_000, 0, 0), cursor(101_000, 50, 100), nil},
+		Frontier: &f, Owners: make([]string, 3),
+		Cursors: []*offsets.Cursor{cursor(900_000, 0, 0), cursor(101_000, 50, 100), nil},
 	}, Group{}, at.Add(time.Minute))
 	// 2.5 segments in 100 s: the other 4.5 take 180 s.
-	if p := s.Progress; p == nil || p.Done != 3 || p.Total != 8 || *p.Share != 3.5/8 || *p.Rate != 10_000 || *p.Left != 180 {
+	if p := s.Progress; p == nil || p.Done != 3 || p.Total != 8 || *p.Share != 3.5/8 || *p.Rate != 10_000 ||
+		*p.Left != 180 {
 		t.Errorf("%+v: %s", p, p)
 	}
-	if want := "catching up: segment 4 of 8, 43 %, 10,000 events/s, about 3m0s left"; s.Verdict != (Verdict{CatchingUp, want}) {
+	want := "catching up: segment 4 of 8, 43 %, 10,000 events/s, about 3m0s left"
+	if s.Verdict != (Verdict{CatchingUp, want}) {
 		t.Errorf("%+v", s.Verdict)
 	}
+	of := func(way offsets.CatchUp, c *offsets.Cursor, later time.Duration) *Progress {
+		f.CatchUp = &way
+		state := &offsets.State{Frontier: &f, Owners: []string{""}, Cursors: []*offsets.Cursor{c}}
+		return Of("b", state, Group{}, at.Add(later)).Progress
+	}
+	newest, old := offsets.CatchUp{Done: 3, Left: 1, Since: at}, offsets.CatchUp{Done: 3, Left: 5, Since: at}
 	for when, c := range map[string]struct {
-		change func(*offsets.CatchUp)
+		way    offsets.CatchUp
 		cursor *offsets.Cursor
 		later  time.Duration
 		over   bool
 	}{
-		"measured for a moment only":                 {func(c *offsets.CatchUp) { c.Since = at.Add(-time.Second) }, cursor(1, 0, 0), 0, false},
-		"in the newest segment":                      {func(c *offsets.CatchUp) { c.Left = 1 }, cursor(1, 5, 10), 0, false},
-		"at the end of the newest segment":           {func(c *offsets.CatchUp) { c.Left = 1 }, cursor(1, 0, 10), 0, true},
-		"before the newest segment is listed":        {func(c *offsets.CatchUp) { c.Left = 1 }, cursor(1, 0, 0), 0, false},
-		"in a newest segment that stays empty":       {func(c *offsets.CatchUp) { c.Left = 1 }, cursor(1, 0, 0), time.Minute, true},
-		"in an old segment with a lot of successors": {func(*offsets.CatchUp) {}, cursor(1, 0, 10), time.Minute, false},
+		"in an old segment":                    {old, cursor(1, 0, 10), time.Minute, false},
+		"in the newest segment":                {newest, cursor(1, 5, 10), time.Minute, false},
+		"at the end of the newest segment":     {newest, cursor(1, 0, 10), 0, true},
+		"before the newest segment is listed":  {newest, cursor(1, 0, 0), 0, false},
+		"in a newest segment that stays empty": {newest, cursor(1, 0, 0), time.Minute, true},
 	} {
-		way, front := *f.CatchUp, f
-		c.change(&way)
-		front.CatchUp = &way
-		s := Of("b", &offsets.State{Frontier: &front, Owners: []string{""}, Cursors: []*offsets.Cursor{c.cursor}}, Group{},
-			at.Add(c.later))
-		if (s.Progress == nil) != c.over {
-			t.Errorf("%s: %v", when, s.Progress)
+		if p := of(c.way, c.cursor, c.later); (p == nil) != c.over {
+			t.Errorf("%s: %v", when, p)
 		}
-		if when == "measured for a moment only" && (s.Progress.Rate != nil || s.Progress.Left != nil) {
-			t.Errorf("a speed out of a second: %s", s.Progress)
-		}
+	}
+	old.Since = at.Add(-time.Second)
+	if p := of(old, cursor(1, 5, 10), 0); p.Rate != nil || p.Left != nil {
+		t.Errorf("a speed out of a second: %s", p)
 	}
 }

@@ -35,8 +35,8 @@ const behind = time.Minute
 // maxWhy is how much of a problem is in a verdict.
 const maxWhy = 200
 
-// Judge returns the verdict on s. Problems are what is wrong now, the worst first; starting, if not empty, says what the
-// bridge waits for before it can do anything. It is the one judge of log, status, page and metrics.
+// Judge returns the verdict on s. Problems are what is wrong now, the worst first; starting, if not empty, says what
+// the bridge waits for before it can do anything. It is the one judge of log, status, page and metrics.
 func (s *Status) Judge(starting string, problems []string) Verdict {
 	switch {
 	case s.Position.Ended:

@@ -35,7 +35,8 @@ func TestVerdict(t *testing.T) {
 			"catching up: segment 1 of 5, 0 %", CatchingUp, false,
 		},
 		"without members": {
-			Group{State: "Empty"}, &offsets.Frontier{}, offsets.Cursor{Time: now.Add(-3 * time.Minute), Error: failure, Failing: true},
+			Group{State: "Empty"}, &offsets.Frontier{},
+			offsets.Cursor{Time: now.Add(-3 * time.Minute), Error: failure, Failing: true},
 			"nobody is running: the last commit was 3m0s ago; start an instance with bridge run", Nobody, true,
 		},
 		"without members, after its end": {
@@ -43,14 +44,17 @@ func TestVerdict(t *testing.T) {
 			"up to date: everything up to BRIDGE_END_TIME is delivered", UpToDate, false,
 		},
 		"a lease that nobody has": {
-			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{}, offsets.Cursor{},
+			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{},
+			offsets.Cursor{},
 			"degraded: no instance has 1 of the 2 leases", Degraded, true,
 		},
 		"while members agree": {
 			Group{State: "PreparingRebalance", Members: []Member{{Instance: "one"}}}, &offsets.Frontier{}, offsets.Cursor{},
 			"up to date", UpToDate, false,
 		},
-		"an instance, which does not know the group": {Group{}, &offsets.Frontier{}, offsets.Cursor{}, "up to date", UpToDate, false},
+		"an instance, which does not know the group": {
+			Group{}, &offsets.Frontier{}, offsets.Cursor{}, "up to date", UpToDate, false,
+		},
 	} {
 		s := Of("b", &offsets.State{
 			Frontier: c.frontier, Cursors: []*offsets.Cursor{&c.cursor, nil}, Owners: []string{"one", "gone"},
