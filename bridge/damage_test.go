@@ -16,6 +16,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
 
@@ -92,12 +93,6 @@ func TestDeadLetter(t *testing.T) {
 			}
 		})
 	}
-}
-
-func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, configs map[string]*string) {
-	t.Helper()
-	_, err := admin(t, c).CreateTopic(t.Context(), partitions, 1, configs, name)
-	must(t, err)
 }
 
 // A record that the topic does not take stops its shard, naming the setting; or it becomes a dead letter, as JSON.
@@ -194,5 +189,28 @@ func TestDeadLetterOnce(t *testing.T) {
 	must(t, runOnce(t, o))
 	if letters := dead(t, c); len(letters) != 1 || r.Dead != 1 || r.failures("the registry is away") != 1 {
 		t.Errorf("%d letters, %+v", len(letters), r.Commit)
+	}
+}
+
+// A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
+func TestDamagedChunk(t *testing.T) {
+	t.Parallel()
+	ctx, feed := t.Context(), t.TempDir()
+	sink := feedsim.Dir(feed)
+	if err := feedsim.Write(ctx, sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := sink.Append(ctx, "log/00/2026/01/01/0000/00000.avro", []byte("garbage, and quite a lot of it, so that it is a block")); err != nil {
+		t.Fatal(err)
+	}
+	c := broker(t)
+	o, _ := options(t, c, feed)
+	err := runOnce(t, o)
+	var damage *source.DamageError
+	if !errors.As(err, &damage) || damage.Blob != "log/00/2026/01/01/0000/00000.avro" {
+		t.Errorf("err = %v", err)
+	}
+	if data, markers := consume(t, c, promises()...); data != 50 || markers != 0 {
+		t.Errorf("%d records and %d markers", data, markers)
 	}
 }

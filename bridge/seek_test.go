@@ -16,54 +16,6 @@ import (
 	"blobfeed/source"
 )
 
-// seize takes all leases of a bridge, as seek does.
-func seize(t *testing.T, o Options) *offsets.Seized {
-	t.Helper()
-	cfg := o.lease()
-	cfg.Instance, cfg.Now = "operator", time.Now
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s, err := offsets.Seize(ctx, cfg, int(o.OffsetsPartitions))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// live runs a bridge until the test ends.
-func live(t *testing.T, o Options) {
-	t.Helper()
-	o.Once = false
-	b := New(o)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx, ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the run ended with %v", err)
-		}
-	})
-}
-
-// awaitState returns when the state of a bridge is as wanted.
-func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) bool) *offsets.State {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	v := offsets.NewView(o.offsetsTopic(), int(o.OffsetsPartitions))
-	viewing, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- v.Run(viewing, o.Client...) }()
-	defer func() { stop(); <-ended }()
-	s, err := v.Await(ctx, cond)
-	if err != nil {
-		now, _, _ := v.Get()
-		t.Fatalf("still not: %s\n%+v\nfrontier %+v", what, now, now.Frontier)
-	}
-	return s
-}
-
 // After a seek to the segment that the leases have just finished, every lease of a live instance delivers it
 // again, also those that have nothing to write that would tell them that they were fenced.
 func TestSeekUnderLiveInstance(t *testing.T) {

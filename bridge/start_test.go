@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/source"
@@ -164,5 +167,41 @@ func TestStateOfAnotherAccount(t *testing.T) {
 	must(t, runOnce(t, o))
 	if data, _ := consume(t, c, promises()...); data != 15 {
 		t.Errorf("%d records", data)
+	}
+}
+
+// At a start the view replays frontiers of the past, one by one: their segments are gone, and none of them says what
+// to do (I10).
+func TestStartReplaysOldFrontiers(t *testing.T) {
+	t.Parallel()
+	const segments = 30
+	m := newMemory()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	name := func(i int) string { return source.SegmentAt(at.Add(time.Duration(i) * time.Hour)).String() }
+	for i := range segments {
+		m.segment(name(i), "Finalized", 60, map[int][]happened{0: nil, 1: nil, 2: nil})
+	}
+	m.segment(
+		name(segments),
+		"Publishing",
+		60,
+		map[int][]happened{0: nil, 1: nil, 2: {{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}}},
+	)
+	c := broker(t)
+	o, _ := over(t, c, m)
+	o.BundleBytes = 0
+	must(t, runOnce(t, o))
+	for i := range segments {
+		m.remove("idx/segments/" + name(i))
+		for _, shard := range []string{"log/00/", "log/01/", "log/02/"} {
+			m.remove(shard + name(i))
+		}
+	}
+	o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(1)) // a record at a time
+	for range 3 {
+		must(t, runOnce(t, o))
+	}
+	if data, markers := consume(t, c, promises()...); data != 1 || markers != segments*partitions {
+		t.Errorf("%d records, %d markers", data, markers)
 	}
 }
