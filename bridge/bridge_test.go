@@ -9,7 +9,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/offsets"
 )
 
@@ -63,17 +62,24 @@ func TestRefused(t *testing.T) {
 		policy string
 		says   string
 	}{
-		"another feed":    {change: func(o *Options) { o.FeedID = "other" }, says: "BRIDGE_SOURCE_URL"},
-		"another setting": {change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} }, says: "BRIDGE_TOPIC=x"},
-		"compacted":       {change: func(o *Options) { o.Name, o.Topics = "fresh", byTemplate(t, "compacted") }, policy: "compact", says: "cleanup.policy=compact"},
+		"another feed": {
+			change: func(o *Options) { o.FeedID = "other" },
+			says:   "BRIDGE_SOURCE_URL",
+		},
+		"another setting": {
+			change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} },
+			says:   "BRIDGE_TOPIC=x",
+		},
+		"compacted": {
+			change: func(o *Options) { o.Name, o.Topics = "fresh", byTemplate(t, "compacted") },
+			policy: "compact",
+			says:   "cleanup.policy=compact",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := broker(t)
 			if c.policy != "" {
-				cl := fakebroker.Client(t, k)
-				if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 1, 1, map[string]*string{"cleanup.policy": &c.policy}, "compacted"); err != nil {
-					t.Fatal(err)
-				}
+				createTopic(t, k, "compacted", 1, map[string]*string{"cleanup.policy": &c.policy})
 			}
 			o, _ := options(t, k, realFeed)
 			if err := runOnce(t, o); err != nil {

@@ -58,9 +58,11 @@ func TestBundles(t *testing.T) {
 		must(t, runOnce(t, o))
 		all := &partitioned{}
 		data, markers := consume(t, c, append(promises(), complete, all)...)
-		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 || r.Read != data ||
+		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 ||
+			r.Read != data ||
 			r.Emitted != data {
-			t.Errorf("%d bytes: %d records, %d markers, %d missing, %+v", bytes, data, markers, complete.Left(), r.Commit)
+			t.Errorf("%d bytes: %d records, %d markers, %d missing, %+v",
+				bytes, data, markers, complete.Left(), r.Commit)
 		}
 		if want == nil {
 			want = all.sorted()

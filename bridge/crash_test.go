@@ -31,7 +31,8 @@ func TestReplayAfterACrash(t *testing.T) {
 			c := broker(t)
 			for crash := range 3 {
 				o, r := over(t, c, m)
-				o.Transactional, o.TxnBytes, o.CommitInterval, o.BundleBytes = transactional, 30_000, time.Millisecond, 0
+				o.Transactional, o.TxnBytes, o.BundleBytes = transactional, 30_000, 0
+				o.CommitInterval = time.Millisecond
 				hard, kill := context.WithCancel(ctx)
 				o.Observer = &crashing{recorder: r, left: 2 + crash, kill: kill}
 				if err := New(o).Run(hard, hard); err != nil {
@@ -100,16 +101,7 @@ func (f *firsts) Failures() []verify.Failure { return nil }
 // their order.
 func TestRefusedBatchKeepsOrder(t *testing.T) {
 	t.Parallel()
-	feed := t.TempDir()
-	must(
-		t,
-		feedsim.Write(
-			t.Context(),
-			feedsim.Dir(feed),
-			feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6},
-			nil,
-		),
-	)
+	feed := writeFeed(t, feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6})
 	for at := int32(3); at < 12; at++ {
 		c, small := broker(t), "4096"
 		createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
@@ -133,11 +125,7 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 // not fall.
 func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	t.Parallel()
-	feed := t.TempDir()
-	must(
-		t,
-		feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5}, nil),
-	)
+	feed := writeFeed(t, feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5})
 	c, small := broker(t), "4096"
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
 	for produced := int32(3); produced < 20; produced++ {

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-
 	"blobfeed/offsets"
 )
 
@@ -73,11 +71,7 @@ func TestTroubleBesideDamage(t *testing.T) {
 	live(t, o)
 	r.awaitFailure(t, "max.message.bytes")
 	r.awaitFailure(t, "log/00"+openChunk)
-	_, err := admin(
-		t,
-		c,
-	).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}, topic)
-	must(t, err)
+	setTopic(t, c, topic, "max.message.bytes", high)
 	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
 }
 

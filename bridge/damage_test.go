@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
@@ -32,11 +31,8 @@ func dead(t *testing.T, c *kfake.Cluster) (letters []verify.Record) {
 // damagedFeed is a feed of two segments; in the first, bytes stand between two chunks' worth of good blocks.
 func damagedFeed(t *testing.T, garbage []byte) (dir, chunk string, at int) {
 	t.Helper()
-	dir, chunk = t.TempDir(), "log/00/2026/01/01/0000/00000.avro"
-	sink := feedsim.Dir(dir)
-	if err := feedsim.Write(t.Context(), sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir = writeFeed(t, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2})
+	chunk = "log/00/2026/01/01/0000/00000.avro"
 	whole, err := os.ReadFile(filepath.Join(dir, chunk))
 	if err != nil {
 		t.Fatal(err)
@@ -86,7 +82,8 @@ func TestDeadLetter(t *testing.T) {
 				t.Errorf("%d dead letters with %d bytes, want %d", len(letters), len(got), len(whole)-at)
 			}
 			first := letters[0]
-			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" || !strings.Contains(string(first.Header("reason")), "offset") ||
+			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" ||
+				!strings.Contains(string(first.Header("reason")), "offset") ||
 				!strings.HasPrefix(string(first.Header("position")), "2026/01/01/0000/00/00000/") ||
 				string(first.Header("part")) == "" {
 				t.Errorf("headers %v", first.Headers)
@@ -99,10 +96,8 @@ func TestDeadLetter(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	const events = 50
-	feed, limit := t.TempDir(), "1600" // between what a deletion takes and what a creation takes
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10}, nil); err != nil {
-		t.Fatal(err)
-	}
+	limit := "1600" // between what a deletion takes and what a creation takes
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10})
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
 	o, _ := options(t, c, feed)
@@ -136,10 +131,8 @@ func TestTooLarge(t *testing.T) {
 // The operator raises the limit of the topic: the shard that waits goes on by itself.
 func TestLimitRaised(t *testing.T) {
 	t.Parallel()
-	feed, low, high := t.TempDir(), "1500", "1000000"
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 50}, nil); err != nil {
-		t.Fatal(err)
-	}
+	low, high := "1500", "1000000"
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: 50})
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
 	o, r := options(t, c, feed)
@@ -153,9 +146,7 @@ func TestLimitRaised(t *testing.T) {
 		}
 	}
 	wait("the refusal", r.failing)
-	raise := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}
-	_, err := admin(t, c).AlterTopicConfigs(t.Context(), raise, topic)
-	must(t, err)
+	setTopic(t, c, topic, "max.message.bytes", high)
 	wait("a commit", r.changed)
 	stop()
 	if data, _ := consume(t, c, promises()...); data != 50 {
@@ -195,14 +186,9 @@ func TestDeadLetterOnce(t *testing.T) {
 // A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
 func TestDamagedChunk(t *testing.T) {
 	t.Parallel()
-	ctx, feed := t.Context(), t.TempDir()
-	sink := feedsim.Dir(feed)
-	if err := feedsim.Write(ctx, sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
-		t.Fatal(err)
-	}
-	if err := sink.Append(ctx, "log/00/2026/01/01/0000/00000.avro", []byte("garbage, and quite a lot of it, so that it is a block")); err != nil {
-		t.Fatal(err)
-	}
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2})
+	garbage := []byte("garbage, and quite a lot of it, so that it is a block")
+	must(t, feedsim.Dir(feed).Append(t.Context(), "log/00/2026/01/01/0000/00000.avro", garbage))
 	c := broker(t)
 	o, _ := options(t, c, feed)
 	err := runOnce(t, o)

@@ -13,6 +13,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -43,17 +44,26 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 		headroom: make(chan time.Duration, 1),
 	}
 	return Options{
-		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed", Frozen: map[string]string{"BRIDGE_TOPIC": topic},
-		Topics: byTemplate(
-			t,
-			topic,
-		), Events: envelope.EventsAll, Encoder: encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed",
+		Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Topics: byTemplate(t, topic), Events: envelope.EventsAll,
+		Encoder:       encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
 		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
 		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
-		Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute, CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20, BundleBytes: 1 << 20, BundleReaders: 4,
-		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true, Observer: r, Log: slog.New(slog.DiscardHandler),
+		Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute,
+		CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
+		BundleBytes: 1 << 20, BundleReaders: 4,
+		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true,
+		Observer: r, Log: slog.New(slog.DiscardHandler),
 	}, r
+}
+
+// writeFeed makes a folder with a simulated feed.
+func writeFeed(t *testing.T, spec feedsim.Spec) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	must(t, feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil))
+	return dir
 }
 
 func byTemplate(t *testing.T, template string) *envelope.Topics {
@@ -112,6 +122,13 @@ func admin(t *testing.T, c *kfake.Cluster) *kadm.Client { return fakebroker.Admi
 func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, configs map[string]*string) {
 	t.Helper()
 	_, err := admin(t, c).CreateTopic(t.Context(), partitions, 1, configs, name)
+	must(t, err)
+}
+
+func setTopic(t *testing.T, c *kfake.Cluster, name, setting, value string) {
+	t.Helper()
+	change := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: setting, Value: &value}}
+	_, err := admin(t, c).AlterTopicConfigs(t.Context(), change, name)
 	must(t, err)
 }
 

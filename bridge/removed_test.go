@@ -106,9 +106,9 @@ func TestRemovedWhileReadAhead(t *testing.T) {
 		if strings.HasPrefix(prefix, "log/00/2026/01/01/0100") {
 			<-read
 			removal.Do(func() {
-				for _, gone := range []string{"idx/segments/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100"} {
-					m.remove(gone)
-				}
+				m.remove("idx/segments/2026/01/01/0000")
+				m.remove("idx/segments/2026/01/01/0100")
+				m.remove("log/00/2026/01/01/0100")
 			})
 		}
 		return nil

@@ -21,10 +21,7 @@ import (
 func TestSeekUnderLiveInstance(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
-	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3})
 	o, _ := options(t, c, dir)
 	o.BundleBytes = 0 // the leases deliver everything
 	live(t, o)
@@ -133,7 +130,12 @@ func TestCursorTellsTrouble(t *testing.T) {
 		return s.Cursors[0] != nil && s.Cursors[0].Error != nil && s.Cursors[0].Counts.Read == 40
 	})
 	cur := s.Cursors[0]
-	for _, says := range []string{fmt.Sprintf("%s, offset %d: ", chunk, at), fmt.Sprintf("bridge dump --at %d %s ", at, chunk), "BRIDGE_ON_ERROR=dead_letter", "BridgeDamage in docs/operations.md)"} {
+	for _, says := range []string{
+		fmt.Sprintf("%s, offset %d: ", chunk, at),
+		fmt.Sprintf("bridge dump --at %d %s ", at, chunk),
+		"BRIDGE_ON_ERROR=dead_letter",
+		"BridgeDamage in docs/operations.md)",
+	} {
 		if !strings.Contains(cur.Error.Error, says) {
 			t.Errorf("%q is not in %q", says, cur.Error.Error)
 		}
@@ -172,10 +174,7 @@ func endOf(t *testing.T, c *kfake.Cluster, o Options) int64 {
 func TestStaleFrontier(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
-	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2})
 	o, _ := options(t, c, dir)
 	o.BundleBytes = 0
 	createTopic(t, c, topic, partitions, nil)

@@ -122,7 +122,8 @@ func TestEndTime(t *testing.T) {
 		15,
 		map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}},
 	)
-	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {{"far too late", "2026-01-01T10:50:00Z", "b"}}})
+	tooLate := happened{"far too late", "2026-01-01T10:50:00Z", "b"}
+	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {tooLate}})
 	c := broker(t)
 	o, r := over(t, c, m)
 	var err error
@@ -138,7 +139,8 @@ func TestEndTime(t *testing.T) {
 	if got := seen.sortedIDs(); got != "a b" || !strings.Contains(seen.last, o.End.String()) || r.Filtered != 2 {
 		t.Errorf("%s, %d filtered, the last marker %s", got, r.Filtered, seen.last)
 	}
-	if slices.ContainsFunc(m.reads, func(name string) bool { return strings.HasPrefix(name, "log/00/2026/01/01/1045") }) {
+	ofTheLast := func(name string) bool { return strings.HasPrefix(name, "log/00/2026/01/01/1045") }
+	if slices.ContainsFunc(m.reads, ofTheLast) {
 		t.Error("the segment behind was read")
 	}
 }
@@ -181,12 +183,8 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	for i := range segments {
 		m.segment(name(i), "Finalized", 60, map[int][]happened{0: nil, 1: nil, 2: nil})
 	}
-	m.segment(
-		name(segments),
-		"Publishing",
-		60,
-		map[int][]happened{0: nil, 1: nil, 2: {{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}}},
-	)
+	one := happened{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}
+	m.segment(name(segments), "Publishing", 60, map[int][]happened{0: nil, 1: nil, 2: {one}})
 	c := broker(t)
 	o, _ := over(t, c, m)
 	o.BundleBytes = 0

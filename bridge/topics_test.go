@@ -173,8 +173,8 @@ func TestOneTopicInTrouble(t *testing.T) {
 // A new topic that takes less than those before makes the producer's batches smaller, and loses nothing.
 func TestNewTopicTakesLess(t *testing.T) {
 	t.Parallel()
-	feed, small := t.TempDir(), "20000"
-	must(t, feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 1000}, nil))
+	small := "20000"
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: 1000})
 	c := broker(t)
 	createTopic(t, c, "photos", partitions, map[string]*string{"max.message.bytes": &small})
 	o, r := options(t, c, feed)

@@ -54,7 +54,10 @@ func TestRetentionWarning(t *testing.T) {
 		start         string
 		warns         bool
 	}{
-		{&hour, false, "earliest", true}, {&hour, true, "earliest", true}, {&forever, true, "earliest", false}, {&hour, true, "latest", false},
+		{&hour, false, "earliest", true},
+		{&hour, true, "earliest", true},
+		{&forever, true, "earliest", false},
+		{&hour, true, "latest", false},
 	} {
 		k := broker(t)
 		createTopic(t, k, topic, partitions, map[string]*string{"retention.ms": c.retention})
@@ -78,7 +81,8 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 		resp := req.ResponseKind().(*kmsg.IncrementalAlterConfigsResponse)
 		for _, r := range req.(*kmsg.IncrementalAlterConfigsRequest).Resources {
 			refused := kmsg.NewIncrementalAlterConfigsResponseResource()
-			refused.ErrorCode, refused.ResourceType, refused.ResourceName = kerr.TopicAuthorizationFailed.Code, r.ResourceType, r.ResourceName
+			refused.ErrorCode = kerr.TopicAuthorizationFailed.Code
+			refused.ResourceType, refused.ResourceName = r.ResourceType, r.ResourceName
 			resp.Resources = append(resp.Resources, refused)
 		}
 		return resp, nil, true
@@ -106,7 +110,8 @@ func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 		lag.Add(1)
 		resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
 		unknown := kmsg.NewDescribeConfigsResponseResource()
-		unknown.ErrorCode, unknown.ResourceType, unknown.ResourceName = kerr.UnknownTopicOrPartition.Code, r.ResourceType, r.ResourceName
+		unknown.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		unknown.ResourceType, unknown.ResourceName = r.ResourceType, r.ResourceName
 		resp.Resources = append(resp.Resources, unknown)
 		return resp, nil, true
 	})
