@@ -67,7 +67,9 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		if err != nil {
 			return err
 		}
-		return setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error { return d.State(s) })
+		return setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error {
+			return d.State(s)
+		})
 	case *segment == "":
 		return inFeed(func(feed *source.Feed) error { return d.Segments(ctx, feed) })
 	}
