@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -25,12 +24,6 @@ func (sh *shared) topicAdmin(cl *kgo.Client) *topics.Admin {
 // prepareTopics creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
 // frontier, it creates none in place of a topic of records that is gone: its records are.
 func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
-	for _, own := range []string{sh.opts.offsetsTopic(), sh.opts.DeadLetter} {
-		if own != "" && sh.opts.Topics.Meets(own) {
-			return &SettingsError{Problem: fmt.Sprintf("records could go to %s, a topic of the bridge's own: "+
-				"change BRIDGE_TOPIC or BRIDGE_NAME", own)}
-		}
-	}
 	if sh.opts.DeadLetter != "" {
 		if err := sh.topics.OpenDeadLetters(ctx, sh.opts.DeadLetter); err != nil {
 			return err
