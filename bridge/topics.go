@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -24,6 +25,11 @@ func (sh *shared) topicAdmin(cl *kgo.Client) *topics.Admin {
 // prepareTopics creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
 // frontier, it creates none in place of a topic of records that is gone: its records are.
 func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
+	for _, own := range []string{sh.opts.offsetsTopic(), sh.opts.DeadLetter} {
+		if err := sh.opts.Topics.Apart(own); err != nil {
+			return &SettingsError{Problem: fmt.Sprintf("BRIDGE_TOPIC: %v", err)}
+		}
+	}
 	if sh.opts.DeadLetter != "" {
 		if err := sh.topics.OpenDeadLetters(ctx, sh.opts.DeadLetter); err != nil {
 			return err
