@@ -135,6 +135,14 @@ func (s *State) RoundOver() bool {
 	return true
 }
 
+// RowsListed reports whether all leases have listed everything of a scan.
+func (s *State) RowsListed(scan *Scan) bool {
+	return !slices.ContainsFunc(s.Cursors, func(c *Cursor) bool {
+		l := c.Listing(scan)
+		return !l.Progress.Done()
+	})
+}
+
 // ListedAll returns the sum of what all leases have done for a scan; Done says that all is listed.
 func (s *State) ListedAll(scan *Scan) Listing {
 	sum := Listing{ID: scan.ID, Done: true}
