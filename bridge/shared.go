@@ -28,6 +28,8 @@ type shared struct {
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
+	listing  turn // of the leases, to list
+	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
 	names  atomic.Pointer[[]source.Segment] // of the segments after the frontier, as watchHistory has listed them

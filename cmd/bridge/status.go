@@ -11,7 +11,6 @@ import (
 	"syscall"
 	"time"
 
-	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -26,13 +25,9 @@ Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settin
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json] [--check] [--watch DURATION]"
 	fs := flags("status", usage, stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
-	output := fs.String("output", "text", "text, or json: one document per line")
 	check := fs.Bool("check", false, "exit code 1 if the bridge is degraded or nobody is running")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	asJSON, err := wantsJSON(*output)
+	asJSON, err := parseOutput(fs, args, "one document per line")
 	if err != nil {
 		return err
 	}
@@ -44,11 +39,7 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	c, err := load(config.LoadKafka())
-	if err != nil {
-		return err
-	}
-	r, done, err := setup.State(c)
+	_, r, done, err := openState()
 	if err != nil {
 		return err
 	}

@@ -48,8 +48,8 @@ var pictures = map[string]string{
 	"status-failing.png": "status-failing-desk.png", "status-kafka-down.png": "status-kafka-down-desk.png",
 }
 
-// The status page in five states at three widths, by day and by night, by keyboard and for a screen reader. It makes the
-// pictures of docs: SCREENSHOTS=$PWD/docs/images.
+// The status page in five states at three widths, by day and by night, by keyboard and for a screen reader. It makes
+// the pictures of docs: SCREENSHOTS=$PWD/docs/images.
 func TestPageStates(t *testing.T) {
 	var last *scene
 	mux := http.NewServeMux()
