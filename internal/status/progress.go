@@ -28,8 +28,11 @@ type Progress struct {
 // String returns the progress in a line, such as "catching up: segment 4 of 7, 57 %, 210,000 events/s, about 40s left".
 func (p *Progress) String() string {
 	var parts []string
-	if p.Total > 0 {
+	switch {
+	case p.Total > 0:
 		parts = append(parts, fmt.Sprintf("%s %s of %s", p.Step, grouped(min(p.Done+1, p.Total)), grouped(p.Total)))
+	case p.Done > 0:
+		parts = append(parts, p.Step+" "+grouped(p.Done))
 	}
 	if p.Items > 0 {
 		parts = append(parts, grouped(p.Items)+" "+p.Item)

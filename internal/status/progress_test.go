@@ -22,6 +22,9 @@ func TestProgressInALine(t *testing.T) {
 			Phase: "scanning the account", Step: "container", Item: "rows", Done: 3, Total: 50, Items: 412000,
 			Rate: known(112345),
 		},
+		"scanning the account: container 4, 412,000 rows": {
+			Phase: "scanning the account", Step: "container", Item: "rows", Done: 4, Items: 412000,
+		},
 		"scanning the account":              {Phase: "scanning the account"},
 		"catching up: segment 7 of 7, 99 %": {Phase: "catching up", Step: "segment", Done: 7, Total: 7, Share: known(0.999)},
 	} {

@@ -17,7 +17,7 @@ type Status struct {
 	Now      time.Time      `json:"now"`
 	Feed     string         `json:"feed,omitempty"`
 	Verdict  Verdict        `json:"verdict"`
-	Progress *Progress      `json:"progress"` // of a catch-up; null at the end of the feed, and while it is not known
+	Progress *Progress      `json:"progress"` // of a catch-up or a scan; null if there is none, and while it is unknown
 	Started  bool           `json:"started"`  // there was a first start
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
@@ -157,7 +157,9 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	for _, topic := range slices.Sorted(maps.Keys(f.Topics)) {
 		s.Topics = append(s.Topics, Topic{topic, f.Topics[topic]})
 	}
-	s.Progress = s.catchUp(state)
+	if s.Progress = s.catchUp(state); s.Progress == nil {
+		s.Progress = s.Scan.progress(s.Now)
+	}
 	s.Verdict = s.Judge("", s.problems())
 	return s
 }

@@ -53,10 +53,13 @@ func (s *Status) Judge(starting string, problems []string) Verdict {
 		return Verdict{Starting, "starting: " + starting}
 	case !s.Started:
 		return Verdict{Starting, "starting: nothing is delivered yet"}
-	case s.Progress != nil:
+	case s.Progress != nil && (s.Scan == nil || s.Scan.State != "active" || s.Scan.Initial):
 		return Verdict{CatchingUp, s.Progress.String()}
 	case s.Lag.Bridge != nil && *s.Lag.Bridge > behind.Seconds():
 		return Verdict{CatchingUp, "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
+	}
+	if s.Progress != nil { // a scan that is repeated, beside the feed
+		return Verdict{UpToDate, "up to date, " + s.Progress.String()}
 	}
 	return Verdict{UpToDate, "up to date"}
 }

@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/offsets"
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // The verdict of a state: what the verb says, and what --check goes by.
@@ -64,6 +65,25 @@ func TestVerdict(t *testing.T) {
 		}
 		if text := s.Text(); !strings.HasPrefix(text, c.want+"\n") {
 			t.Errorf("%s: the report begins with %.80q", name, text)
+		}
+	}
+}
+
+// An initial scan is the beginning of the way to the end of the feed. A repeated one goes on beside the feed.
+func TestVerdictOfAScan(t *testing.T) {
+	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	for want, scan := range map[string]offsets.Scan{
+		CatchingUp + " scanning the account: container 3, 5,000 rows, 100 rows/s":           {Initial: true},
+		UpToDate + " up to date, scanning the account: container 3, 5,000 rows, 100 rows/s": {},
+		UpToDate + " up to date": {Initial: true, Done: true},
+	} {
+		scan.Requested = now.Add(-50 * time.Second)
+		c := &offsets.Cursor{Scan: &offsets.Listing{Rows: 5000, Progress: inventory.Progress{Containers: 3}}}
+		v := Of("b", &offsets.State{
+			Frontier: &offsets.Frontier{Scan: &scan}, Cursors: []*offsets.Cursor{c}, Owners: []string{""},
+		}, Group{}, now).Verdict
+		if got := v.Code + " " + v.Text; got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }
