@@ -44,7 +44,7 @@ func (p *Progress) String() string {
 		parts = append(parts, grouped(rounded(*p.Rate))+" "+p.Item+"/s")
 	}
 	if p.Left != nil {
-		parts = append(parts, "about "+plain.Span(time.Duration(*p.Left*float64(time.Second)))+" left")
+		parts = append(parts, "about "+plain.Span(max(time.Second, inSeconds(*p.Left)))+" left")
 	}
 	if len(parts) == 0 {
 		return p.Phase

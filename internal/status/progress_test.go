@@ -17,6 +17,7 @@ func TestProgressInALine(t *testing.T) {
 			Phase: "catching up", Step: "segment", Item: "events", Done: 3, Total: 7, Share: known(0.579), Rate: known(209871),
 			Left: known(40.2),
 		},
+		"catching up: about 1s left":           {Phase: "catching up", Left: known(0.1)},
 		"catching up: segment 1 of 1,200, 0 %": {Phase: "catching up", Step: "segment", Total: 1200, Share: known(0.0001)},
 		"scanning the account: container 4 of 50, 412,000 rows, 110,000 rows/s": {
 			Phase: "scanning the account", Step: "container", Item: "rows", Done: 3, Total: 50, Items: 412000,
