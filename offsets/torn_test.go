@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // tornLog makes records of the state topic as a transactional producer and the brokers write them.
@@ -181,6 +183,24 @@ func TestCommitIsReadBack(t *testing.T) {
 	l.cfg.TxnTimeout = 100 * time.Millisecond
 	if err := l.Commit(ctx, &Cursor{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Commit = %v", err)
+	}
+}
+
+// An owner record that the brokers leave without an end keeps its owner waiting, and nobody else may come: the owner gives
+// up, and its next acquisition ends that record.
+func TestAcquisitionIsReadBack(t *testing.T) {
+	c := fakebroker.New(t)
+	cfg, ctx := configOf(t, c)
+	v := viewOf(t, cfg)
+	torn := *cfg
+	torn.TxnTimeout = 100 * time.Millisecond
+	fakebroker.LeaveOutEnds(t, c, "test-1")
+	if _, err := Acquire(ctx, &torn, v, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Acquire = %v", err)
+	}
+	acquire(t, ctx, cfg, v, "b")
+	if s, _, _ := v.Get(); s.Owners[1] != "b" {
+		t.Errorf("the owner is %q", s.Owners[1])
 	}
 }
 
