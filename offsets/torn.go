@@ -44,6 +44,7 @@ type leaseState struct {
 	born     int64
 	marks    []mark
 	seen     []int64
+	topics   map[string]int32
 }
 
 // torn is a transaction that the brokers left without an end.
@@ -74,7 +75,7 @@ func (t *unended) follow(s *State, r *kgo.Record) {
 	}
 	if adjacent {
 		if s.torn[r.Partition] == nil { // else only an owner record was written since, and nothing is discarded yet
-			s.torn[r.Partition] = &torn{s.topics(r.Partition)}
+			s.torn[r.Partition] = &torn{s.writtenTo(r.Partition)}
 		}
 		s.restore(r.Partition, t.before)
 	}
@@ -85,7 +86,7 @@ func (s *State) save(p int32) leaseState {
 	t := leaseState{written: s.written[p], owner: s.Owners[p], term: s.terms[p]}
 	if p == 0 {
 		t.frontier, t.epoch, t.moving, t.born = s.Frontier, s.Epoch, s.Moving, s.born
-		t.marks, t.seen = s.marks, s.seen
+		t.marks, t.seen, t.topics = s.marks, s.seen, s.topics
 	}
 	return t
 }
@@ -94,16 +95,13 @@ func (s *State) restore(p int32, t leaseState) {
 	s.written[p], s.Owners[p], s.terms[p] = t.written, t.owner, t.term
 	if p == 0 {
 		s.Frontier, s.Epoch, s.Moving, s.born = t.frontier, t.epoch, t.moving, t.born
-		s.marks, s.seen = t.marks, t.seen
+		s.marks, s.seen, s.topics = t.marks, t.seen, t.topics
 	}
 }
 
-// topics returns what a lease may write to, with the partitions: what the frontier and the lease's cursor know.
-func (s *State) topics(lease int32) map[string]int32 {
-	if s.Frontier == nil {
-		return nil
-	}
-	f := *s.Frontier
+// writtenTo returns the topics of a lease with their partitions: what the frontier and the lease's cursor know.
+func (s *State) writtenTo(lease int32) map[string]int32 {
+	f := Frontier{Topics: s.topics}
 	if c := s.written[lease]; c != nil {
 		f.Adopt(c.Pins)
 	}
