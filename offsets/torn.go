@@ -110,6 +110,9 @@ func (s *State) writtenTo(lease int32) map[string]int32 {
 
 // Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts
 // one that has a record in each partition. See State.Torn.
+//
+// Then it commits once more the documents that count. Compaction removes the owner record behind those that do not
+// count when there is a newer one, and a view that starts after that could not tell them apart.
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
@@ -131,5 +134,10 @@ func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
 	}
 	l.open = false
-	return nil
+	var f *Frontier
+	if l.Partition == 0 && l.was.Frontier != nil {
+		f = new(Frontier)
+		*f = *l.was.Frontier
+	}
+	return l.Commit(ctx, l.Cursor(), f)
 }

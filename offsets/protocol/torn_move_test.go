@@ -11,6 +11,7 @@ const (
 	tornTaken    // it has fenced the lease, and writes an owner record
 	tornTaking   // it waits until the view has read that
 	tornTidying  // it aborts what is open
+	tornTidied   // it commits the cursor once more, and waits until the view has read that
 	tornMoved
 )
 
@@ -38,7 +39,7 @@ func (r tornRules) keeper(s *torn, add addTorn) {
 	case tornIntended:
 		r.keeperFences(s, add)
 	case tornAwaited:
-		if s.last == 0 && s.before == 0 {
+		if s.before == 0 {
 			add(true, say("the keeper has read the partition, and moves the frontier"), r.moves)
 		}
 	case tornTaken:
@@ -49,7 +50,7 @@ func (r tornRules) keeper(s *torn, add addTorn) {
 		})
 	case tornTaking:
 		switch {
-		case s.coordinator != tornIdle || s.last != 0 || s.before != 0:
+		case !s.read():
 			add(true, say("the keeper gives up"), func(s *torn) { s.move = tornIntended })
 		case s.undone && r.tidies:
 			add(true, say("the keeper reads its owner record"), func(s *torn) { s.move = tornTidying })
@@ -57,12 +58,23 @@ func (r tornRules) keeper(s *torn, add addTorn) {
 			add(true, say("the keeper reads its owner record, and moves the frontier"), r.moves)
 		}
 	case tornTidying:
-		add(true, say("the keeper writes to both partitions, aborts, and moves the frontier"), func(s *torn) {
-			s.write(dataA)
-			s.write(dataB)
-			s.end(false)
-			r.moves(s)
-		})
+		if s.coordinator == tornIdle {
+			add(true, say("the keeper writes to both partitions, and aborts"), func(s *torn) {
+				s.write(dataA)
+				s.write(dataB)
+				s.end(false)
+				s.move = tornTidied
+			})
+		}
+	case tornTidied:
+		switch {
+		case s.read() && s.undone:
+			add(true, say("the keeper commits the cursor once more"), (*torn).rewrite)
+		case s.read():
+			add(true, say("the keeper reads its cursor, and moves the frontier"), r.moves)
+		default:
+			add(true, say("the keeper gives up"), func(s *torn) { s.move = tornIntended })
+		}
 	}
 }
 

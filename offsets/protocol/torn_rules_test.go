@@ -5,7 +5,7 @@ package protocol
 import "testing"
 
 var allTornRules = tornRules{
-	readBack: true, sideBySide: true, discard: true, givesUp: true, takes: true, tidies: true, cuts: 2,
+	readBack: true, sideBySide: true, discard: true, rewrite: true, givesUp: true, takes: true, tidies: true, cuts: 2,
 }
 
 // With all rules nothing is lost or doubled when brokers leave out all ends of a commit.
@@ -30,6 +30,7 @@ func TestTornReverts(t *testing.T) {
 		{"a commit is read back", tornLost, func(r *tornRules) { r.readBack = false }},
 		{"side by side", tornLost, func(r *tornRules) { r.sideBySide = false }},
 		{"discard", tornTwice, func(r *tornRules) { r.discard = false }},
+		{"the cursor is written again", tornLost, func(r *tornRules) { r.rewrite = false }},
 		{"an acquisition gives up", deadEnd, func(r *tornRules) { r.givesUp = false }},
 		{"the keeper takes what it fences", deadEnd, func(r *tornRules) { r.seeks, r.takes = true, false }},
 		{"the keeper discards", deadEnd, func(r *tornRules) { r.seeks, r.to, r.tidies = true, 3, false }},

@@ -22,6 +22,8 @@ const (
 	tornFenced     // it has a new epoch, and writes its owner record
 	tornReading    // it waits until the view has read the owner record
 	tornDiscarding // it aborts what is open
+	tornRewriting  // it commits the cursor once more
+	tornRewritten  // it waits until the view has read that
 	tornDelivering
 	tornCommitting // EndTxn is acknowledged
 	tornWaiting    // it holds the lease while the frontier moves
@@ -49,6 +51,8 @@ type torn struct {
 	last    uint8 // 1 + the cursor in an open transaction; 0: none
 	before  uint8 // the same, of an earlier epoch
 	undone  bool  // documents were taken back
+	dropped uint8 // 1 + the cursor in these documents, which are still in the log; 0: none
+	apart   bool  // there is an owner record behind the one that stands beside them
 	open    [tornParts][3]uint8
 	visible [tornParts][3]uint8
 
@@ -59,6 +63,7 @@ type tornRules struct {
 	readBack   bool // a commit counts when the view has read it
 	sideBySide bool // documents without an end before the next epoch do not count
 	discard    bool // what is open is aborted before it is written again
+	rewrite    bool // and then the cursor that counts is committed once more
 	givesUp    bool // an owner that cannot read its owner record gives up, and another one comes
 	takes      bool // the keeper that fences a lease for a move acquires it
 	tidies     bool // and discards what is open
@@ -113,7 +118,7 @@ func (r tornRules) steps(s *torn, to []step[torn]) []step[torn] {
 	if s.crashes > 0 && s.phase != tornDown {
 		add(false, say("the worker crashes"), func(s *torn) { s.crash(); s.crashes-- })
 	}
-	if s.coordinator == tornEnding && s.phase != tornCommitting && s.phase != tornReading {
+	if s.coordinator == tornEnding && s.phase != tornCommitting && s.phase != tornReading && s.phase != tornRewritten {
 		return to // brokers take no record until the transaction before is complete
 	}
 	r.worker(s, add)
@@ -130,6 +135,12 @@ func (r tornRules) broker(s *torn, add addTorn) {
 		if s.unmarked&(1<<p) != 0 {
 			add(true, say("the broker writes the end to partition %d", p), func(s *torn) { s.mark(p, r) })
 		}
+	}
+	// Compaction is slower than an owner that discards.
+	if s.dropped > 0 && s.apart && (s.phase == tornDelivering || s.phase == tornWaiting) {
+		add(false, say("compaction removes the first of two owner records, and all views start again"), func(s *torn) {
+			s.cursor, s.dropped, s.undone = s.dropped-1, 0, false
+		})
 	}
 	if s.cuts > 0 && (r.partly || s.unmarked == s.written) && (r.aborts || s.commits) {
 		add(false, say("the broker restarts and leaves out the other ends"), func(s *torn) {
@@ -162,9 +173,14 @@ func (s *torn) judge(r tornRules) {
 		if !r.sideBySide && s.before > 0 {
 			s.cursor, s.before = s.before-1, 0
 		}
-		s.undone = s.undone || s.before > 0
+		switch {
+		case s.before > 0:
+			s.undone, s.dropped, s.apart = true, s.before, false
+		case s.last == 0:
+			s.apart = true
+		}
 		if s.last > 0 {
-			s.cursor, s.undone = s.last-1, false
+			s.cursor, s.undone, s.dropped = s.last-1, false, 0
 		}
 	}
 	s.last, s.before = 0, 0
@@ -184,6 +200,16 @@ func (s *torn) end(commits bool) {
 }
 
 func (s *torn) write(p uint8) { s.coordinator, s.written = tornOngoing, s.written|1<<p }
+
+// rewrite commits the cursor that counts.
+func (s *torn) rewrite() {
+	s.write(stateP)
+	s.last = s.cursor + 1
+	s.end(true)
+}
+
+// read reports whether views have read the last commit. Else they wait at the last stable offset.
+func (s *torn) read() bool { return s.coordinator == tornIdle && s.last == 0 && s.before == 0 }
 
 func (s *torn) crash() { s.phase, s.pos, s.owner = tornDown, 0, false }
 
@@ -206,7 +232,7 @@ func (r tornRules) worker(s *torn, add addTorn) {
 			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading },
 		)
 	case tornReading:
-		if s.coordinator == tornIdle && s.last == 0 && s.before == 0 { // else the view waits at the last stable offset
+		if s.read() {
 			add(true, say("it reads its owner record"), func(s *torn) {
 				s.phase = tornWaiting
 				if s.undone && r.discard {
@@ -223,7 +249,20 @@ func (r tornRules) worker(s *torn, add addTorn) {
 				s.write(dataB)
 				s.end(false)
 				s.phase = tornWaiting
+				if r.rewrite {
+					s.phase = tornRewriting
+				}
 			})
+		}
+	case tornRewriting:
+		if s.written == 0 {
+			add(true, say("it commits the cursor once more"), func(s *torn) { s.rewrite(); s.phase = tornRewritten })
+		}
+	case tornRewritten:
+		if s.read() {
+			add(true, say("it reads its cursor"), func(s *torn) { s.phase = tornWaiting })
+		} else {
+			add(true, say("it gives up"), func(s *torn) { s.crash() })
 		}
 	case tornWaiting:
 		if !s.moving() {
@@ -233,7 +272,7 @@ func (r tornRules) worker(s *torn, add addTorn) {
 		r.deliver(s, add)
 	case tornCommitting:
 		switch {
-		case !r.readBack && s.coordinator == tornIdle, s.coordinator == tornIdle && s.last == 0 && s.before == 0:
+		case !r.readBack && s.coordinator == tornIdle, s.read():
 			add(true, say("event %d is committed", s.pos), func(s *torn) { s.phase, s.pos = tornDelivering, s.pos+1 })
 		case r.readBack:
 			add(true, say("it gives up"), func(s *torn) { s.crash() })
