@@ -206,6 +206,19 @@ func TestAcquisitionIsReadBack(t *testing.T) {
 	}
 }
 
+// The owner of lease 0 may have nothing to write, so a verb does not leave its owner record open.
+func TestSeizeEndsItsOwnerRecord(t *testing.T) {
+	c := fakebroker.New(t)
+	cfg, ctx := configOf(t, c)
+	cfg.TxnTimeout = 500 * time.Millisecond
+	fakebroker.LeaveOutEnds(t, c, "test-0")
+	s, err := Seize(ctx, cfg, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close(ctx)
+}
+
 // Compaction removes the owner record that stands beside a torn cursor, as soon as there is a newer one. Without it the
 // cursor would count for a view that starts after that, and the records that Discard has aborted would be lost.
 func TestDiscardOutlivesCompaction(t *testing.T) {
