@@ -7,6 +7,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -206,17 +207,25 @@ func TestAcquisitionIsReadBack(t *testing.T) {
 	}
 }
 
-// The owner of lease 0 may have nothing to write, so a verb does not leave its owner record open.
-func TestSeizeEndsItsOwnerRecord(t *testing.T) {
+// The owner of lease 0 may have nothing to write, so a verb leaves no record of its own open.
+func TestSeizedEndsItsRecords(t *testing.T) {
 	c := fakebroker.New(t)
 	cfg, ctx := configOf(t, c)
+	standing(t, ctx, cfg)
 	cfg.TxnTimeout = 500 * time.Millisecond
-	fakebroker.LeaveOutEnds(t, c, "test-0")
+	fakebroker.LeaveOutEnds(t, c, "test-0") // of the owner record
 	s, err := Seize(ctx, cfg, 4)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Close(ctx)
+	defer s.Close(ctx)
+	fakebroker.LeaveOutEnds(t, c, "test-0") // of the intent
+	if err := s.Reset(ctx); err == nil || !strings.HasSuffix(err.Error(), "run the command again") {
+		t.Errorf("Reset = %v", err)
+	}
+	if got := stored(t, ctx, cfg); got.Frontier == nil || got.Epoch != 0 {
+		t.Errorf("epoch %d, frontier %+v", got.Epoch, got.Frontier)
+	}
 }
 
 // Compaction removes the owner record that stands beside a torn cursor, as soon as there is a newer one. Without it the
