@@ -13,7 +13,21 @@ type Group struct {
 	topics     byTopic[map[int32]bool] // the partitions of each
 }
 
-var _ Validator = (*Group)(nil)
+var (
+	_ Validator = (*Group)(nil)
+	_ Validator = (*Unique)(nil)
+	_ Validator = (*Complete)(nil)
+	_ Validator = (*Order)(nil)
+	_ Validator = (*Sequence)(nil)
+	_ Validator = (*Partition)(nil)
+	_ Validator = (*Progress)(nil)
+	_ Validator = (*Barrier)(nil)
+	_ Validator = (*Resolved)(nil)
+	_ Validator = (*Before)(nil)
+	_ Validator = (*Table)(nil)
+	_ Validator = (*Time)(nil)
+	_ Validator = (*Replay)(nil)
+)
 
 // All returns a Group that shows each record to all validators.
 func All(validators ...Validator) *Group {
