@@ -111,7 +111,8 @@ func (s Summary) OK() bool {
 // String returns a line of counts, a line per check, and the failures below it.
 func (s Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n", s.Data, s.Markers, s.Partitions, s.Topics)
+	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n",
+		s.Data, s.Markers, s.Partitions, s.Topics)
 	for _, c := range s.Checks {
 		result := "ok"
 		switch {

@@ -46,19 +46,30 @@ func TestFaults(t *testing.T) {
 			"unique complete", "no header ce_id"},
 		"two events of a blob swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
 			"order sequence progress", ""},
-		"an event in another shard": {func(rs []Record) []Record { set(&rs[8], "position", "2020/05/27/0000/09/00000/1/1"); return rs },
+		"an event in another shard": {func(rs []Record) []Record {
+			set(&rs[8], "position", "2020/05/27/0000/09/00000/1/1")
+			return rs
+		},
 			"order", "after one of shard 00"},
-		"an earlier chunk": {func(rs []Record) []Record { set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1"); return rs },
+		"an earlier chunk": {func(rs []Record) []Record {
+			set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1")
+			return rs
+		},
 			"order progress", "comes after the one at 1/"},
 		"no position": {func(rs []Record) []Record { drop(&rs[8], "position"); return rs },
 			"order barrier progress", `header position is ""`},
-		"a sequencer falls": {func(rs []Record) []Record { set(&rs[8], "sequence", "0"); set(&rs[0], "sequence", "1"); return rs },
+		"a sequencer falls": {func(rs []Record) []Record {
+			set(&rs[8], "sequence", "0")
+			set(&rs[0], "sequence", "1")
+			return rs
+		},
 			"sequence", "sequence 0 comes after"},
 		"no sequencer": {func(rs []Record) []Record { drop(&rs[8], "sequence"); return rs },
 			"sequence", ""},
 		"an odd sequencer": {func(rs []Record) []Record { set(&rs[8], "sequence", "xyz"); return rs },
 			"sequence", ""},
-		"the sequencer of a scanned row": {func(rs []Record) []Record { set(&rs[8], "sequence", ""); return rs }, "", ""},
+		"the sequencer of a scanned row": {func(rs []Record) []Record { set(&rs[8], "sequence", ""); return rs }, "",
+			""},
 		"sequencers in another case, less padded": {func(rs []Record) []Record {
 			for i := range rs {
 				text := string(rs[i].Header("sequence"))
@@ -69,19 +80,26 @@ func TestFaults(t *testing.T) {
 			}
 			return rs
 		}, "", ""},
-		"a key moves": {func(rs []Record) []Record { rs[20].Partition = (rs[20].Partition + 1) % partitions; return rs },
+		"a key moves": {func(rs []Record) []Record {
+			rs[20].Partition = (rs[20].Partition + 1) % partitions
+			return rs
+		},
 			"order partition", "belongs to partition"},
 		"an old segment's event late": {func(rs []Record) []Record {
 			// Of a blob of its own, so that only the barrier and the marker are hurt.
 			late := data(3, 3, 0)
 			i := find(rs, func(r *Record) bool {
-				return r.Key != nil && r.Partition == late.Partition && strings.Contains(string(r.Header("position")), "/0100/")
+				return r.Key != nil && r.Partition == late.Partition &&
+					strings.Contains(string(r.Header("position")), "/0100/")
 			})
 			late.Key = []byte("other")
 			rs = slices.Delete(rs, 3, 4)
 			return slices.Insert(rs, i, late)
 		}, "barrier partition progress resolved", ""},
-		"data before its time": {func(rs []Record) []Record { set(&rs[60], "updated", "1590003599999999999.0000000000"); return rs },
+		"data before its time": {func(rs []Record) []Record {
+			set(&rs[60], "updated", "1590003599999999999.0000000000")
+			return rs
+		},
 			"resolved", "comes after the marker"},
 		"no updated": {func(rs []Record) []Record { drop(&rs[60], "updated"); return rs },
 			"resolved", `header updated is ""`},
@@ -97,7 +115,9 @@ func TestFaults(t *testing.T) {
 			"resolved", "partition 0 lacks 1 of 4"},
 		"a partition too many": {func(rs []Record) []Record { return append(rs, mark(3, 0)) },
 			"resolved", "has a partition 3"},
-		"an odd marker": {func(rs []Record) []Record { return append(rs, Record{Topic: "changes", Value: []byte("{}")}) },
+		"an odd marker": {func(rs []Record) []Record {
+			return append(rs, Record{Topic: "changes", Value: []byte("{}")})
+		},
 			"resolved", "is no marker"},
 		"header and value differ": {func(rs []Record) []Record {
 			m := mark(0, 5)
@@ -170,7 +190,8 @@ func TestCompleteLeft(t *testing.T) {
 	for n := range 50 {
 		c.Note(data(n+10, 1, 0))
 	}
-	if f := c.Failures(); !strings.HasPrefix(f[0].Problem, "3 of 3 expected events are missing, among them "+eventID(1)) {
+	if f := c.Failures(); !strings.HasPrefix(f[0].Problem,
+		"3 of 3 expected events are missing, among them "+eventID(1)) {
 		t.Error(f[0])
 	}
 	r := data(1, 1, 0)
