@@ -65,7 +65,8 @@ func Start(ctx context.Context, i Info, log *slog.Logger) (*Tracer, error) {
 }
 
 func newTracer(i Info, log *slog.Logger, p *sdk.TracerProvider) *Tracer {
-	t := &Tracer{provider: p, tracer: p.Tracer("blobfeed/bridge", trace.WithInstrumentationVersion(i.Version)), log: log}
+	tracer := p.Tracer("blobfeed/bridge", trace.WithInstrumentationVersion(i.Version))
+	t := &Tracer{provider: p, tracer: tracer, log: log}
 	t.destination = attribute.String("messaging.destination.name", i.Topic)
 	if strings.Contains(i.Topic, "{") {
 		t.destination = attribute.String("messaging.destination.template", i.Topic)
