@@ -27,6 +27,8 @@ type shared struct {
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
+	listing  turn // of the leases, to list
+	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
 	leases int
