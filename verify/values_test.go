@@ -9,36 +9,28 @@ import (
 // Values of every envelope say the same as headers would.
 func TestDocument(t *testing.T) {
 	const row = `{"event_id": "e", "path": "c/b", "sequencer": "0A"}`
-	for value, want := range map[string]string{
-		`{"after": ` + row + `, "before": {"x": 1}, "updated": "1.0000000002"}`: `e 0A 1.0000000002  before after`,
-
-		`{"after": null, "before": ` + row + `, "key": ["c/b"], "updated": "1.0000000002"}`: `  1.0000000002  before`,
-
-		`{"__crdb__": {"updated": "1.0000000002"}, "event_id": "e", "path": "c/b", "sequencer": "0A"}`: `e 0A 1.0000000002  row c/b`,
-
-		`{"after": ` + row + `, "op": "c", "source": {"ts_hlc": "1.0000000002"}, "ts_ns": 5}`: `e 0A 1.0000000002  after`,
-
-		`{"payload": {"after": null, "op": "d", "source": {"event_id": "e", "ts_hlc": "1.0000000002"}}, "schema": {}}`: `e  1.0000000002 `,
-
-		`{"resolved":"1.0000000002"}`: `   1.0000000002`,
-
-		`{"__crdb__":{"resolved":"1.0000000002"}}`: `   1.0000000002`,
-
-		`{"payload": {"resolved":"1.0000000002"}}`: `   1.0000000002`,
-
-		"\x00\x00\x00\x00\x01{": `   `,
-
-		`{"after": 5, "updated": "1.0000000002"`: `   `,
-
-		``: `   `,
-
-		`{"updated": 7}`: `   `,
-
-		`["updated"]`: `   `,
-
-		`{"after": {"event_id": 7}, "updated": "1"}`: `   `,
+	for _, c := range []struct{ value, want string }{
+		{`{"after": ` + row + `, "before": {"x": 1}, "updated": "1.0000000002"}`,
+			`e 0A 1.0000000002  before after`},
+		{`{"after": null, "before": ` + row + `, "key": ["c/b"], "updated": "1.0000000002"}`,
+			`  1.0000000002  before`},
+		{`{"__crdb__": {"updated": "1.0000000002"}, "event_id": "e", "path": "c/b", "sequencer": "0A"}`,
+			`e 0A 1.0000000002  row c/b`},
+		{`{"after": ` + row + `, "op": "c", "source": {"ts_hlc": "1.0000000002"}, "ts_ns": 5}`,
+			`e 0A 1.0000000002  after`},
+		{`{"payload": {"after": null, "op": "d", "source": {"event_id": "e", "ts_hlc": "1.0000000002"}}, "schema": {}}`,
+			`e  1.0000000002 `},
+		{`{"resolved":"1.0000000002"}`, `   1.0000000002`},
+		{`{"__crdb__":{"resolved":"1.0000000002"}}`, `   1.0000000002`},
+		{`{"payload": {"resolved":"1.0000000002"}}`, `   1.0000000002`},
+		{"\x00\x00\x00\x00\x01{", `   `},
+		{`{"after": 5, "updated": "1.0000000002"`, `   `},
+		{``, `   `},
+		{`{"updated": 7}`, `   `},
+		{`["updated"]`, `   `},
+		{`{"after": {"event_id": 7}, "updated": "1"}`, `   `},
 	} {
-		d := parseDocument([]byte(value))
+		d := parseDocument([]byte(c.value))
 		got := fmt.Sprintf("%s %s %s %s", d.id, d.sequence, d.updated, d.resolved)
 		for name, is := range map[string]bool{" before": d.before != nil} {
 			if is {
@@ -51,8 +43,8 @@ func TestDocument(t *testing.T) {
 		if d.row {
 			got += " row " + d.path
 		}
-		if strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
-			t.Errorf("%s\ngot  %q\nwant %q", value, got, want)
+		if strings.TrimRight(got, " ") != strings.TrimRight(c.want, " ") {
+			t.Errorf("%s\ngot  %q\nwant %q", c.value, got, c.want)
 		}
 	}
 }
