@@ -85,7 +85,7 @@ func TestVerifyLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, shown := progress.New(c, io.Discard)
-	o.Log, o.Observer = log, shown
+	o.Log, o.Observer = log, bridge.Observers{shown}
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {

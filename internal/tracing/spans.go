@@ -13,7 +13,12 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// Ended implements bridge.Tracer.
+var (
+	_ bridge.TransactionObserver = (*Tracer)(nil)
+	_ bridge.FailureObserver     = (*Tracer)(nil)
+)
+
+// Ended implements bridge.TransactionObserver.
 func (t *Tracer) Ended(txn bridge.Transaction) {
 	steps := []struct {
 		name string
@@ -74,7 +79,7 @@ func (t *Tracer) Ended(txn bridge.Transaction) {
 	root.End(trace.WithTimestamp(ended))
 }
 
-// Failed implements bridge.Observer.
+// Failed implements bridge.FailureObserver.
 func (t *Tracer) Failed(lease int32, err error) {
 	now := time.Now()
 	_, span := t.tracer.Start(context.Background(), "retry", trace.WithNewRoot(), trace.WithTimestamp(now),

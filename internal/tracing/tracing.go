@@ -16,8 +16,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"blobfeed/bridge"
 )
 
 // flushTimeout is how long a stop waits for a collector to take what is left.
@@ -28,7 +26,6 @@ type Info struct{ Name, Instance, Version, Topic string }
 
 // Tracer makes spans of what the engine does.
 type Tracer struct {
-	bridge.NoObserver
 	provider    *sdk.TracerProvider
 	tracer      trace.Tracer
 	log         *slog.Logger
