@@ -58,4 +58,6 @@ func (e *Encoder) Deletes(value []byte) bool {
 }
 
 // TellsDeletions reports whether a topic of this encoder shows which keys are deleted.
-func (e *Encoder) TellsDeletions() bool { return e.o.Envelope != KeyOnly || e.o.Deletes == DeletesTombstone }
+func (e *Encoder) TellsDeletions() bool {
+	return e.o.Envelope != KeyOnly || e.o.Deletes == DeletesTombstone
+}

@@ -43,7 +43,8 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
-	"internal/change":   {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status"},
+	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status",
+		"internal/topics"},
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
 	"internal/setup": {

@@ -50,6 +50,9 @@ type Scan struct {
 	Deleted   int64     `json:"deleted,omitempty"` // the same
 }
 
+// ScanID names a scan by the time of its request.
+func ScanID(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
+
 // ScanPhase is the part of a round.
 type ScanPhase string
 
