@@ -71,7 +71,7 @@ func (sh *shared) reportHistory(
 		sh.opts.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
 		reported = true
 	}
-	if source.SegmentAt(newest).Compare(s.Frontier.Completed) > 0 && !newest.Equal(*listed) {
+	if source.SegmentAt(newest).Compare(at) > 0 && !newest.Equal(*listed) { // an idle account costs no listing
 		if err := sh.listNames(ctx, s.Frontier.Completed); err != nil {
 			return reported, fmt.Errorf("listing the segments ahead: %w", err)
 		}
