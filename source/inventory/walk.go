@@ -181,7 +181,7 @@ func (w *walk) open(ctx context.Context) error {
 // container returns the next container to open, or "".
 func (w *walk) container(ctx context.Context) (string, error) {
 	if w.Container != "" {
-		if w.opened != "" {
+		if w.opened != "" || w.Mine != nil && !w.Mine(w.Container) {
 			return "", nil
 		}
 		return w.Container, nil
