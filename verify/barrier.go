@@ -19,7 +19,7 @@ func (b *Barrier) Note(r Record) {
 	if r.seeks() {
 		delete(newest, r.Partition)
 	}
-	if r.Key == nil {
+	if r.Key == nil || r.Scanned() {
 		return
 	}
 	if b.bare.over(&r) {

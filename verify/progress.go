@@ -26,7 +26,7 @@ func NewProgress() *Progress {
 // Note implements Validator.
 func (v *Progress) Note(r Record) {
 	round := v.rounds.at(&r)
-	if r.Key == nil {
+	if r.Key == nil || r.Scanned() {
 		return
 	}
 	if v.bare.over(&r) {
