@@ -27,11 +27,11 @@ var imports = map[string][]string{
 	"source/azure":     {"source", "source/inventory", "internal/outbound", "internal/plain"},
 	"envelope":         {"source", "source/ocf", "internal/topicname"},
 	"partitioner":      nil,
-	"offsets":          {"source", "internal/mutation", "internal/topicname", "internal/topics"},
+	"offsets":          {"source", "source/inventory", "internal/mutation", "internal/topicname", "internal/topics"},
 	"offsets/protocol": nil,
 	"resolved":         {"source", "envelope", "offsets", "internal/topicname"},
-	"bridge/pipeline":  {"source", "envelope", "partitioner", "internal/plain"},
-	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
+	"bridge/pipeline":  {"source", "source/inventory", "envelope", "partitioner", "internal/plain"},
+	"bridge": {"source", "source/inventory", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
 		"internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.

@@ -6,8 +6,7 @@ package verify
 // failure, except the tombstone that follows its value with DELETES=both. After a seek a key starts again. Order keeps
 // the key and about 150 bytes per key.
 type Order struct {
-	failures
-	bare   bareFirst
+	positioned
 	rounds rounds
 	moves  bool
 	topics byTopic[byKey[place]]
@@ -33,19 +32,10 @@ func (o *Order) Moves() *Order {
 // Note implements Validator.
 func (o *Order) Note(r Record) {
 	round := o.rounds.at(&r)
-	if r.Key == nil || r.Scanned() {
-		return
-	}
-	if o.bare.over(&r) {
-		return
-	}
-	header := r.Header("position")
-	pos, ok := parsePosition(header)
+	header, pos, ok := o.locate(&r)
 	if !ok {
-		o.add(&r, "header position is %q", header)
 		return
 	}
-	o.checked++
 	last, known := o.topics.at(r.Topic).at(r.Key)
 	known = known && last.round == round
 	if known && last.partition != r.Partition {
@@ -70,8 +60,7 @@ func (o *Order) Note(r Record) {
 // Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without headers.
 // Sequencers are compared as the service documents: without case, padded to equal length. Order trusts the feed's
 // order; Sequence fails if the service wrote a blob's events out of order. Records with an empty sequence are skipped, and so are
-// deletions without headers. Sequence keeps the key and about 120 bytes per
-// key.
+// deletions without headers. Sequence keeps the key and about 120 bytes per key.
 type Sequence struct {
 	failures
 	rounds rounds

@@ -72,7 +72,8 @@ func TestDumpFeed(t *testing.T) {
 		Offset int64
 		Event  struct{ ID string }
 	}
-	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 ||
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 ||
+		event.Offset != 2434 ||
 		event.Event.ID == "" {
 		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
 	}
@@ -96,7 +97,8 @@ func TestDumpPosition(t *testing.T) {
 		"dump log/00/2020/05/27/1500/00009.avro":    "00009.avro",
 		"dump --at 2021/05/27/1500/00/00000/2434/9": "not found",
 	} {
-		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed || !strings.Contains(stderr, says) {
+		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed ||
+			!strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
@@ -105,7 +107,9 @@ func TestDumpPosition(t *testing.T) {
 // The demo shows records and markers that went through the whole path, and ends cleanly.
 func TestDemo(t *testing.T) {
 	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s")
-	for _, want := range []string{"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read"} {
+	for _, want := range []string{
+		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
+	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}

@@ -27,7 +27,8 @@ func TestVerifyOpenSegment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
+	err = errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil))
+	if err != nil {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)
@@ -109,7 +110,8 @@ func TestVerifyLive(t *testing.T) {
 	})
 	var first, last int64
 	limit := time.Now().Add(time.Minute)
-	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ { // joining the group takes longer than a few rounds
+	// Joining the group takes longer than a few rounds.
+	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ {
 		code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
 		if code != exitOK {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)

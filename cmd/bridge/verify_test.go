@@ -35,7 +35,8 @@ func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...stri
 	t.Helper()
 	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
-		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
+		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written,
+		"TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
 	}, settings...) {
 		name, value, _ := strings.Cut(s, "=")
@@ -101,7 +102,9 @@ func TestVerify(t *testing.T) {
 		says   string
 	}{
 		"nothing": {func(rs []*kgo.Record) []*kgo.Record { return rs }, "", ""},
-		"removed": {func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7"},
+		"removed": {
+			func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := strings.ReplaceAll(name, " ", "-")
@@ -143,21 +146,30 @@ func TestVerifyUnchecked(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
-		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
-		"verify --topic no-markers":        {"", exitFailed, "resolved: there is nothing to check"},
-		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: it is unknown which events must be in the topic"},
-		"verify --topic markers":           {"", exitFailed, "has no records: nothing is checked"},
-		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
-		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
-		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
-		"verify --output xml":                                             {"", exitUsage, "xml"},
-		"verify now":                                                      {"", exitUsage, `unexpected argument "now"`},
-		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
-		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
-		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},
+		"verify --topic empty":                         {"", exitFailed, "topic empty is empty"},
+		"verify --topic markers":                       {"", exitFailed, "has no records: nothing is checked"},
+		"verify --until-resolved 2030-01-01T00:00:00Z": {"", exitFailed, "has no marker at or above"},
+		"verify --until-resolved yesterday":            {"", exitUsage, "yesterday"},
+		"verify --feed --bounded":                      {"", exitUsage, "--bounded"},
+		"verify --output xml":                          {"", exitUsage, "xml"},
+		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
+		"verify --help":                                {"", exitOK, "4 a promise is broken"},
+
+		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist"},
+
+		"verify --topic no-markers": {"", exitFailed, "resolved: there is nothing to check"},
+
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed,
+			"replay: it is unknown which events must be in the topic"},
+
+		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed,
+			"has no marker at or above"},
+
+		"verify --until-resolved 2020-05-28T00:00:00Z": {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
+
+		"verify --topic no-markers --feed ": {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
+
+		"verify --feed": {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
@@ -181,7 +193,10 @@ func TestVerifySelection(t *testing.T) {
 		"EVENT_TYPES=!BlobDeleted",
 		"KEY_FORMAT=string",
 	)
-	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
+	for _, args := range []string{
+		"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json",
+		"verify --bounded --output json",
+	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
 		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds ||
@@ -189,7 +204,8 @@ func TestVerifySelection(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 		if f := r.Feed; f != nil &&
-			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
+			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records ||
+				of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
 		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
@@ -201,9 +217,15 @@ func TestVerifySelection(t *testing.T) {
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
-		"HEADERS=none":           {"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked, "resolved": judge.Holds, "replay": judge.Holds},
-		"DELIVERY=at_least_once": {"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds, "replay": judge.Holds},
-		"RESOLVED_TO=off":        {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
+		"HEADERS=none": {
+			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked,
+			"resolved": judge.Holds, "replay": judge.Holds,
+		},
+		"DELIVERY=at_least_once": {
+			"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds,
+			"replay": judge.Holds,
+		},
+		"RESOLVED_TO=off": {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
