@@ -69,6 +69,38 @@ func (v *Scan) Rows() (all []ScanRows) {
 	return all
 }
 
+// Listed returns when the initial scan got its last page, by the state or else by its rows: "" without such a scan.
+func (v *Scan) Listed() string {
+	listed := v.end()
+	if listed == (clock{}) {
+		return ""
+	}
+	return listed.String()
+}
+
+func (v *Scan) end() clock {
+	listed := v.listed
+	for _, s := range v.scans {
+		if end := (clock{wall: uint64(s.ends) * 1e6}); end.compare(listed) > 0 {
+			listed = end
+		}
+	}
+	return listed
+}
+
+// BeforeFeed returns the updated of a row of an initial scan, "" of other records.
+func (r *Record) BeforeFeed() string {
+	if updated, ok := parseClock(r.updated()); ok && r.Scanned() && r.early(updated) {
+		return updated.String()
+	}
+	return ""
+}
+
+// early reports whether a row has another updated than the time of its page.
+func (r *Record) early(updated clock) bool {
+	return r.Millis != 0 && updated.wall/1e6 != uint64(r.Millis)
+}
+
 // scan returns the id of the scan that a record is a row of.
 func (r *Record) scan() (id []byte, ok bool) {
 	if r.Key == nil {
@@ -127,7 +159,7 @@ func (v *Scan) row(r *Record, l *scanLane, id string) {
 	if !ok { // Resolved judges that
 		return
 	}
-	s.Initial = s.Initial || r.Millis != 0 && updated.wall/1e6 != uint64(r.Millis)
+	s.Initial = s.Initial || r.early(updated)
 	if !s.Initial {
 		return
 	}
@@ -152,11 +184,8 @@ func (r *Record) place() Record {
 // Failures implements Validator. It includes the markers below an initial scan, and unknown scans.
 func (v *Scan) Failures() []Failure {
 	f := v.copy()
-	listed := v.listed
+	listed := v.end()
 	for _, s := range v.Rows() {
-		if end := (clock{wall: uint64(s.ends) * 1e6}); s.Initial && end.compare(listed) > 0 {
-			listed = end
-		}
 		if v.known != nil && !v.known[s.ID] && !v.named[s.ID] {
 			f.add(&s.first, "the first of %d rows of scan %s, which neither the state nor a marker names", s.Rows, s.ID)
 		}
