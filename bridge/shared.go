@@ -28,6 +28,7 @@ type shared struct {
 	history  *history
 	pipe     *pipeline.Pipeline
 	listing  turn // of the leases, to list
+	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
 	leases int

@@ -29,9 +29,11 @@ func startWorker(sh *shared, p int32, hard context.Context, fatal func(error)) *
 	w := &worker{shared: sh, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
 	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
+	w.findings.life = w.soft
 	go func() {
 		defer close(w.ended)
 		defer w.endHard()
+		defer w.findings.stopSweep()
 		if err := w.run(); err != nil {
 			fatal(err)
 		}
@@ -110,6 +112,7 @@ func (w *worker) holdOnce() error {
 		}
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {
 			h.cursor.Scan = nil
+			h.findings.stopSweep()
 		}
 		if w.p == 0 {
 			if moved, err := keeper.moveFrontier(s); moved || err != nil {

@@ -29,11 +29,13 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	if err := w.produce(b); err != nil {
 		return err
 	}
-	if b.Step != nil {
+	switch {
+	case b.Swept:
+	case b.Step != nil:
 		if err := w.advanceScan(b); err != nil {
 			return err
 		}
-	} else {
+	default:
 		w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
 		w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
 		w.backlog.Set(b.Shard, b.Left)

@@ -37,7 +37,7 @@ func (w *walk) list(ctx context.Context, r *active) error {
 		blobs := page.Blobs
 		if before == "" && len(blobs) > 0 { // a listing can't begin behind a name
 			if Before(blobs[0].Name, q.From) {
-				return fmt.Errorf("%w: the listing begins with %.200q instead of %.200q", errOrder, blobs[0].Name, q.From)
+				return fmt.Errorf("%w: a listing from %.200q begins with %.200q", errOrder, q.From, blobs[0].Name)
 			}
 			if r.After != "" && blobs[0].Name == r.After {
 				blobs = blobs[1:]

@@ -52,8 +52,8 @@ func (w *walk) cut(ctx context.Context, r *active, bound string) (*Range, error)
 		return nil, nil
 	}
 	child := &Range{ID: w.newID(), Container: r.Container, From: bound}
-	// The lock is held during emit: a step of r that ends at the bound must come later. Otherwise, after a crash between
-	// the two, r would be done and the names from the bound on would be in no range.
+	// The lock is held during emit: a step of r that ends at the bound must come later. Otherwise, after a crash
+	// between the two, r would be done and the names from the bound on would be in no range.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.finished || bound <= r.After {

@@ -27,9 +27,9 @@ type Options struct {
 // Walk lists what p leaves and passes every step to emit. Prefix, Container and Mine must be those of the Walk
 // that began p; Requests and PageSize may differ.
 //
-// Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step whose
-// emit had returned before the emit of another began comes before that other one. Any beginning of such an order is a
-// state from which another Walk lists exactly the rest.
+// Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step
+// whose emit had returned before the emit of another began comes before that other one. Any beginning of such an order
+// is a state from which another Walk lists exactly the rest.
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
 	w := &walk{store: store, Options: o, emit: emit, gate: newGate(o.Requests),
