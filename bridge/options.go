@@ -76,8 +76,7 @@ type Options struct {
 	SkipGaps   bool   // continue at the oldest segment where retention has removed what was to be read
 	RescanGaps bool   // and repair the topics by a scan
 	Once       bool   // deliver what the feed holds now, then return
-	Observer   Observer
-	Tracer     Tracer // nil: no times are taken
+	Observer   Observers
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
 }

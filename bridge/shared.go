@@ -61,7 +61,7 @@ func (sh *shared) explain(p int32, err error) error {
 	if verr != nil {
 		return err
 	}
-	if owner := s.Owners[p]; owner != sh.opts.Instance {
+	if owner := s.Owners[p]; owner != sh.opts.Instance && owner != "" {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
 	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+

@@ -100,7 +100,7 @@ func (w *worker) holdOnce() error {
 		w.shared.pipe.DropBuffers()
 	}()
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
-	if err := h.discard(); err != nil {
+	if err := h.shared.discard(h.held, h.lease); err != nil {
 		return err
 	}
 	err := h.loop(func(s *offsets.State) (todo, error) {
@@ -133,7 +133,8 @@ func (w *worker) holdOnce() error {
 // else wants it.
 func (w *worker) giveWay(h *hold) error {
 	s, _, err := w.shared.view.Get()
-	if err != nil || !w.fenced || s.Owners[w.p] == h.opts.Instance {
+	owner := s.Owners[w.p]
+	if err != nil || !w.fenced || owner == h.opts.Instance || owner == "" {
 		return err
 	}
 	ctx, cancel := h.until(w.soft, func(s *offsets.State) error {

@@ -145,7 +145,7 @@ func (w *writer) abandon() {
 
 // traceOpen reports the transaction that is open, if one is.
 func (w *writer) traceOpen(err error) {
-	if w.h.opts.Tracer == nil || w.txn.began.IsZero() {
+	if !w.h.opts.Observer.traced() || w.txn.began.IsZero() {
 		return
 	}
 	w.h.traceEnd(Transaction{
@@ -156,7 +156,7 @@ func (w *writer) traceOpen(err error) {
 
 // traceEnd reports a transaction whose first record was written at began, and that ends now.
 func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
-	if h.opts.Tracer == nil {
+	if !h.opts.Observer.traced() {
 		return
 	}
 	now := time.Now()
@@ -164,7 +164,7 @@ func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
 	if acked := h.lease.Flushed(); acked.After(began) {
 		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
-	h.opts.Tracer.Ended(t)
+	h.opts.Observer.Ended(t)
 }
 
 func cursorText(c *offsets.Cursor) string {

@@ -158,7 +158,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 
 func (s *Status) lease(p int32, state *offsets.State) {
 	l := Lease{Lease: p, State: Unused, Owner: state.Owners[p]}
-	if l.Owner != "" {
+	if l.Owner != "" || state.Cursors[p] != nil { // a move takes a lease from its owner, and gives it to nobody
 		l.State = Free
 	}
 	for _, m := range s.Group.Members {

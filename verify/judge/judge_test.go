@@ -47,7 +47,7 @@ func (s *scene) holds(t *testing.T) {
 		text := shown(t, rs)
 		invented := s.changed == "" && strings.Contains(text, "were written with") // a change of settings
 		if Verdict(rs) != nil || invented || how.feed && !strings.Contains(text, s.changed) {
-			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, Verdict(rs), s.changed, shown(t, rs))
+			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, Verdict(rs), s.changed, text)
 		}
 	}
 }

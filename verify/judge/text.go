@@ -40,7 +40,8 @@ func Verdict(rs []*Report) error {
 // Text returns the report for people.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n", r.Topic, r.Records, r.Markers, r.Partitions)
+	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n",
+		r.Topic, r.Records, r.Markers, r.Partitions)
 	for _, s := range r.Scans {
 		kind := "scan"
 		if s.Initial {
@@ -55,7 +56,8 @@ func (r *Report) Text() string {
 		}
 		b.WriteByte('\n')
 		if d := f.DeadLetters; d != nil {
-			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, and %d damaged places with %d bytes\n",
+			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, "+
+				"and %d damaged places with %d bytes\n",
 				d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
 		}
 	}
