@@ -79,6 +79,7 @@ func (w *world) change() {
 		w.Put("logs", inventory.Blob{Name: fmt.Sprintf("new/%d", i), Length: 7})
 	}
 	w.Put("$web", inventory.Blob{Name: "log", BlobType: "AppendBlob", Length: 1})
+	w.Put("$web", inventory.Blob{Name: "log.old", BlobType: "AppendBlob", Length: 2})
 }
 
 // publish lets the changes get into the feed, and ends its segment.
@@ -196,6 +197,29 @@ func TestCensusDifferences(t *testing.T) {
 		}, `key ["photos/dir/003 ü%20.bin"]: the topic has a blob of 1000 bytes with etag 0x`, true},
 		"a deletion that the feed lost": {func(_ *testing.T, w *world, _ *copied) { w.Delete("photos", blobNamed(63).Name) },
 			`key ["photos/dir/063 ü%20.bin"]: the topic has a blob of 63 bytes with etag 0x`, true},
+		"a lost deletion of a name that begins another": {func(_ *testing.T, w *world, _ *copied) { w.Delete("$web", "log") },
+			`key ["$web/log"]: the topic has a blob of 1 bytes`, true},
+		"an event of the open segment is lost": {func(t *testing.T, w *world, c *copied) {
+			w.Put("photos", inventory.Blob{Name: "last"})
+			if _, err := w.Publish(t.Context(), w.feed, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+			w.now = w.now.Add(time.Minute)
+			deliver(t)
+			*c = *copyAll(t, w.cl)
+			for p, rs := range c.topics[written].records {
+				if n := len(rs); strings.Contains(string(rs[n-1].Key), "last") {
+					c.topics[written].records[p] = rs[:n-1]
+					return
+				}
+			}
+			t.Fatal("it is not delivered")
+		}, `key ["photos/last"]: the topic has no blob`, true},
+		"a filter that came later": {func(t *testing.T, w *world, _ *copied) {
+			t.Setenv("BRIDGE_PREFIXES", "photos/")
+			w.Put("logs", inventory.Blob{Name: blobNamed(4).Name, Length: 3})
+			w.now = w.now.Add(time.Minute)
+		}, "holds        account    ", false},
 		"a container is gone": {func(_ *testing.T, w *world, _ *copied) { w.Drop("$web") },
 			`key ["$web/log"]: the topic has a blob of 1 bytes with etag 0x`, true},
 		"an append": {func(_ *testing.T, w *world, _ *copied) {
@@ -244,19 +268,58 @@ func TestCensusDifferences(t *testing.T) {
 func TestCensusWaits(t *testing.T) {
 	w := newWorld(t, "")
 	w.Delete("photos", blobNamed(3).Name)
+	w.Put("photos", inventory.Blob{Name: blobNamed(6).Name, Length: 77})
+	w.now = w.now.Add(time.Minute)
 	looks := 0
 	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
 		if op == "list" && q.Prefix != "" {
-			if looks++; looks == 2 {
+			if looks++; looks == 3 {
 				w.publish(t)
 				deliver(t)
 			}
 		}
 		return nil
 	}
-	rs, text := w.verify(t, nil, func(v *verification) { v.Wait, v.limits.poll = time.Minute, time.Millisecond })
-	if Verdict(rs) != nil || looks < 3 {
+	rs, text := w.verify(t, nil, func(v *verification) { v.Wait, v.limits.poll = 5*time.Second, time.Millisecond })
+	if Verdict(rs) != nil || looks < 5 || strings.Contains(text, "note") {
 		t.Errorf("%d looks, %v: %s", looks, Verdict(rs), text)
+	}
+}
+
+// A pass keeps no more keys than it may, and those of its own part.
+func TestCensusParts(t *testing.T) {
+	w := newWorld(t, "")
+	v := bySettings(t, "")
+	v.ReadAccount, v.Inventory, v.cluster, v.limits.keys = true, w.store, copyAll(t, w.cl), 16
+	state, err := v.state(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	subjects, err := v.subjects(t.Context(), state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := v.newCensus(subjects, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := 0
+	for c.parts = 1; c.part < c.parts; c.part++ {
+		c.rows = map[uint64]uint64{}
+		if err := c.read(t.Context(), subjects[0]); err != nil {
+			t.Fatal(err)
+		}
+		if all += len(c.rows); c.part == 0 && len(c.rows) > 16 {
+			t.Errorf("%d keys", len(c.rows))
+		}
+		for h := range c.rows {
+			if h%c.parts != c.part {
+				t.Fatalf("a key of part %d in part %d", h%c.parts, c.part)
+			}
+		}
+	}
+	if all != 120 || c.parts < 8 {
+		t.Errorf("%d keys in %d parts", all, c.parts)
 	}
 }
 

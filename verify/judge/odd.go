@@ -122,8 +122,11 @@ func (c *census) look(ctx context.Context) error {
 		return err
 	}
 	maps.DeleteFunc(c.odd, func(_ uint64, x *oddKey) bool {
-		if x.row.Deleted || x.blob == nil {
-			return x.row.Deleted && x.blob == nil || !c.selects(x.path, x.row.Type)
+		switch {
+		case !c.selects(x.path, x.row.Type):
+			return true
+		case x.row.Deleted || x.blob == nil:
+			return x.row.Deleted && x.blob == nil
 		}
 		return c.same(c.sum(x.row.ETag, x.row.Length), x.blob)
 	})
