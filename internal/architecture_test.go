@@ -69,7 +69,7 @@ var imports = map[string][]string{
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
 		"internal/config", "internal/kafka", "internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
 		"internal/plain", "internal/status", "internal/topicname", "internal/topics"},
 
 	// Plumbing knows no subject of the bridge.
