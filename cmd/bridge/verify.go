@@ -29,7 +29,8 @@ empty), 2 usage or settings.
 `
 
 func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] [--output text|json]"
+	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] " +
+		"[--output text|json]"
 	fs := flags("verify", usage, stderr, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
 	fs.StringVar(&o.Topic, "topic", "",

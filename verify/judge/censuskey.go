@@ -40,13 +40,6 @@ func (c *census) hash(s *subject, key []byte) uint64 {
 	return h.Sum64()
 }
 
-// censusKey makes keys.
-type censusKey struct {
-	ev  source.Event
-	buf []byte
-	rec envelope.Record
-}
-
 // key returns the topic and the key of a blob. Without a topic, the blob does not count.
 func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subject, []byte, error) {
 	e.ev = source.Event{

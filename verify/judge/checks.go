@@ -168,3 +168,12 @@ func (c *checks) validators() (all []verify.Validator) {
 	}
 	return all
 }
+
+// addScan adds the check of the rows of scans.
+func (c *checks) addScan() {
+	c.addFirst("scan", "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
+		func() verify.Validator {
+			c.scan = verify.NewScan()
+			return c.scan
+		}).optional = true
+}

@@ -10,15 +10,6 @@ import (
 	"blobfeed/verify"
 )
 
-// addScan adds the check of the rows of scans.
-func (c *checks) addScan() {
-	c.addFirst("scan", "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
-		func() verify.Validator {
-			c.scan = verify.NewScan()
-			return c.scan
-		}).optional = true
-}
-
 // initialScan returns the initial scan, if the state still has it: later scans replace it.
 func (s *progressState) initialScan() *offsets.Scan {
 	if s == nil || s.Frontier.Scan == nil || !s.Frontier.Scan.Initial {
