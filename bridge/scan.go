@@ -140,6 +140,7 @@ func (k *keeper) moveScan(f offsets.Frontier, s *offsets.State) (moved, stays bo
 
 // takeUp begins a scan that was requested, or ends one that was cancelled.
 func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
+	next.Floor = f.Scan.Bar()
 	f.Scan = next
 	if next.Done {
 		k.h.opts.Log.Info("the scan is cancelled", "scan", next.ID)
@@ -161,6 +162,7 @@ func (k *keeper) repair(f *offsets.Frontier) {
 	}
 	f.Scan = &offsets.Scan{
 		ID: offsets.ScanID(opts.Now()), Sweep: true, Requested: opts.Now().UTC(), Phase: offsets.ScanHolds, Round: 1,
+		Floor: f.Scan.Bar(),
 	}
 	k.countContainers(f.Scan)
 	opts.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", f.Scan.ID)
