@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"source/ocf":       nil,
 	"source":           {"source/ocf"},
 	"source/dir":       {"source"},
-	"source/azure":     {"source", "internal/outbound", "internal/plain"},
+	"source/azure":     {"source", "internal/outbound", "internal/plain", "internal/remedy"},
 	"envelope":         {"source", "source/ocf", "internal/topicname"},
 	"partitioner":      nil,
 	"offsets":          {"source", "internal/mutation", "internal/topicname", "internal/topics"},
@@ -65,10 +65,11 @@ var imports = map[string][]string{
 		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
 	"internal/check": {"source", "source/azure", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
-		"internal/plain", "internal/status", "internal/topicname", "internal/topics"},
+		"internal/plain", "internal/remedy", "internal/status", "internal/topicname", "internal/topics"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/plain":            nil,
+	"internal/remedy":           nil,
 	"internal/mutation":         nil,
 	"internal/outbound":         {"internal/plain"},
 	"internal/logging":          {"internal/plain"},

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -17,16 +17,15 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	if err == nil {
 		return false
 	}
-	do := "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
+	text, do := remedy.Split(err)
 	switch {
-	case errors.Is(err, source.ErrNotEnabled):
-		do = "az storage account blob-service-properties update --account-name <account> --enable-change-feed true"
+	case do != "":
 	case errors.Is(err, source.ErrNotFound):
 		do = "run the check again: retention may have just removed it"
-	case strings.Contains(err.Error(), "Storage Blob Data Reader"):
-		do = grant + "; it takes some minutes"
+	default:
+		do = "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
 	}
-	fs.Add(what, Failed, err.Error(), do)
+	fs.Add(what, Failed, text, do)
 	return true
 }
 

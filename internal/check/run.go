@@ -25,8 +25,7 @@ type Bridge struct {
 // settings; everything else is a finding.
 func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
-	o := b.Options
-	fs.feed(ctx, o.Feed, o.FeedID, now)
+	fs.feed(ctx, b.Options.Feed, b.Options.FeedID, now)
 	if b.Azure != nil {
 		fs.rights(ctx, b.Azure, now)
 	}

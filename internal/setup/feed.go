@@ -22,6 +22,10 @@ type Observe struct {
 func Feed(c *config.Config, observe Observe) (feed *source.Feed, id, account string, err error) {
 	store, id, account, err := openStore(c, observe)
 	if err != nil {
+		var setting *azure.SettingError
+		if errors.As(err, &setting) {
+			return nil, "", "", c.Problem(setting.Setting, "%s", setting.Problem)
+		}
 		return nil, "", "", c.Problem("SOURCE_URL", "%w", err)
 	}
 	memory := memoryLimit()
