@@ -22,7 +22,7 @@ var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":       nil,
 	"source":           {"source/ocf"},
-	"source/dir":       {"source"},
+	"source/dir":       {"source", "internal/remedy"},
 	"source/azure":     {"source", "internal/outbound", "internal/plain", "internal/remedy"},
 	"envelope":         {"source", "source/ocf", "internal/topicname"},
 	"partitioner":      nil,

@@ -25,7 +25,7 @@ type Bridge struct {
 // settings; everything else is a finding.
 func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
-	fs.feed(ctx, b.Options.Feed, b.Options.FeedID, now)
+	fs.feed(ctx, b, now)
 	if b.Azure != nil {
 		fs.rights(ctx, b.Azure, now)
 	}
