@@ -70,7 +70,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		defer traces.Stop()
 		o.Tracer, observers = traces, append(observers, traces)
 	}
-	o.Log, o.Observer = log, observers
+	client, err := setup.Kafka(c, "", 1)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	o.Log, o.Observer = log, advised{observers, &client}
 	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
