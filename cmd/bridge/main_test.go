@@ -80,6 +80,21 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// Help goes to stdout when it is asked for. A mistake is one line that says where the help is.
+func TestHelp(t *testing.T) {
+	for _, v := range verbs() {
+		if code, stdout, stderr := call(t, v.name, "--help"); code != exitOK || stderr != "" ||
+			!strings.HasPrefix(stdout, "usage: bridge "+v.name) {
+			t.Errorf("%s --help: exit code %d, stderr %q: %s", v.name, code, stderr, stdout)
+		}
+		code, stdout, stderr := call(t, v.name, "--nosuch")
+		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+			!strings.HasSuffix(stderr, "; see bridge "+v.name+" --help\n") {
+			t.Errorf("%s --nosuch: exit code %d, stdout %q: %s", v.name, code, stdout, stderr)
+		}
+	}
+}
+
 func TestDumpFeed(t *testing.T) {
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	code, stdout, stderr := call(t, "dump", "--output", "json")
@@ -195,7 +210,7 @@ func TestManual(t *testing.T) {
 		if !ok || !strings.Contains(string(text), "[`"+v.name+"`](#"+v.name+")") {
 			t.Errorf("docs/cli.md does not have %s", v.name)
 		}
-		_, _, usage := call(t, v.name, "--help")
+		_, usage, _ := call(t, v.name, "--help")
 		for _, flag := range regexp.MustCompile(`(?m)^  -([a-z]+)`).FindAllStringSubmatch(usage, -1) {
 			if flag[1] == "config" && strings.Contains(string(text), "`--config FILE`") {
 				continue // said once of all verbs

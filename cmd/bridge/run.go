@@ -18,8 +18,8 @@ import (
 	"blobfeed/internal/tracing"
 )
 
-func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
-	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
+func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("run", "[--once]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // dispatch reports a failed write
 	})
