@@ -102,13 +102,24 @@ func TestDumpFeed(t *testing.T) {
 		t.Fatalf("exit code %d, %d segments: %s", code, lines, stderr)
 	}
 	code, stdout, stderr = call(t, "dump", "--segment", "2020/05/27/1500", "--output", "json")
-	var event struct {
-		Offset int64
-		Event  struct{ ID string }
+	var doc struct {
+		Position string
+		Offset   int64
+		Event    struct {
+			ID string `json:"event_id"`
+		}
 	}
-	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 ||
-		event.Event.ID == "" {
-		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&doc); err != nil || code != 0 || doc.Offset != 2434 ||
+		doc.Position != "2020/05/27/1500/00/00000/2434/0" || doc.Event.ID == "" {
+		t.Errorf("exit code %d, %+v, %v: %s", code, doc, err, stderr)
+	}
+	// A position that is printed can be given back.
+	_, stdout, _ = call(t, "dump", "--segment", "2020/05/27/1500")
+	for line := range strings.Lines(stdout) {
+		position, _, _ := strings.Cut(line, " ")
+		if code, again, stderr := call(t, "dump", "--at", position); code != 0 || again != line {
+			t.Errorf("dump --at %s: exit code %d: %s%s, want %s", position, code, again, stderr, line)
+		}
 	}
 }
 
