@@ -75,7 +75,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		return nil, &usageError{err}
 	}
 	o.Log, o.Observer = log, advised{observers, &client}
-	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
+	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
