@@ -50,6 +50,7 @@ type Commit struct {
 	Filtered int           // left out by the settings
 	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
+	Rows     int           // of Emitted, records of a scan
 	Bytes    int           // keys, values and headers
 	Last     time.Time     // the latest event time in it, also of events that are left out
 	Drained  bool          // everything that is in an open segment so far is delivered

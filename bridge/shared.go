@@ -27,6 +27,7 @@ type shared struct {
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
+	listing  turn // of the leases, to list
 
 	view   *offsets.View
 	leases int

@@ -108,6 +108,9 @@ func (w *worker) holdOnce() error {
 		if err := basis.adopt(s.Frontier); err != nil {
 			return todoWait, err
 		}
+		if s.Frontier != nil && !s.Frontier.Scan.Active() {
+			h.cursor.Scan = nil
+		}
 		if w.p == 0 {
 			if moved, err := keeper.moveFrontier(s); moved || err != nil {
 				return todoAgain, err
@@ -155,7 +158,7 @@ func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
 		return todoEnd, nil
 	case !w.shared.caughtUp(s):
 		return todoWait, nil
-	case w.mustEnter(s):
+	case w.mustEnter(s) || s.Owes(w.p):
 		return todoEnd, nil
 	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current):
 		return todoWait, nil
@@ -181,6 +184,8 @@ func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
 	switch {
 	case w.mustEnter(s): // what comes after it is of the new epoch
 		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
+	case f != nil && f.Scan.Holds():
+		return w.scan(out, s)
 	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
 		return todoWait, nil // I4: only the current segment
 	}

@@ -18,7 +18,7 @@ import (
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
-		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		c.Version, c.Owner, c.Time, c.Term = versionOf(c.Scan != nil), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyCursor, c)
 		if err != nil {
 			return err
@@ -26,7 +26,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		docs = append(docs, r)
 	}
 	if f != nil {
-		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		f.Version, f.Owner, f.Time, f.Term = versionOf(f.Scan.matters(f)), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyFrontier, f)
 		if err != nil {
 			return err

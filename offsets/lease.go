@@ -121,7 +121,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
-	r, err := l.document(keyOwner, owner{Version: Version, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
+	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
 	if err != nil {
 		return err
 	}

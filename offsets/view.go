@@ -25,6 +25,7 @@ type State struct {
 	terms    []int64   // by lease: of the last owner record
 	marks    []mark    // of stale documents
 	seen     []int64   // the frontier's
+	request  *Request  // the last one
 	torn     []*torn   // by lease: the last transaction, if the brokers left it without an end
 	next     []int64   // by lease: every record below this offset is in the state
 }
@@ -219,6 +220,13 @@ func (s *State) apply(r *kgo.Record) error {
 			return err
 		}
 		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
+	case keyRequest:
+		s.request = nil
+		if r.Value == nil {
+			return nil
+		}
+		s.request = new(Request)
+		return documents.decode(keyRequest, r.Value, s.request)
 	}
 	return nil
 }
@@ -276,6 +284,6 @@ func (s *State) Cursor(lease int32) *Cursor {
 		return &Cursor{Epoch: s.Epoch}
 	}
 	own := *c
-	own.Shards, own.Pins = maps.Clone(c.Shards), maps.Clone(c.Pins)
+	own.Shards, own.Pins, own.Scan = maps.Clone(c.Shards), maps.Clone(c.Pins), c.Scan.owned()
 	return &own
 }

@@ -15,7 +15,8 @@ import (
 
 func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
 	fs := flags("config", "[--output text|json|yaml] | --format markdown|schemas", stdout, func(w io.Writer) {
-		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, and the problems in them.\n"+
+		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
+			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config.\n"+
 			"With --format, prints the reference of all settings instead, or the Avro schemas of the records.\n")
 	})

@@ -2,125 +2,16 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"fmt"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
-	"blobfeed/internal/config"
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/kafka"
 )
-
-// planted are secrets in the forms that output might have them in.
-type planted []string
-
-func (p *planted) plant(name string) string {
-	secret := "planted-" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + "+/=" // escapes differ
-	*p = append(
-		*p,
-		secret,
-		url.QueryEscape(secret),
-		url.PathEscape(secret),
-		base64.StdEncoding.EncodeToString([]byte(secret)),
-	)
-	return secret
-}
-
-// absent fails the test if text holds a secret, or does not say what shows that it came as far as it should.
-func (p planted) absent(t *testing.T, what, text, says string) {
-	t.Helper()
-	for _, secret := range p {
-		if strings.Contains(text, secret) {
-			t.Errorf("%s shows %s:\n%s", what, secret, text)
-		}
-	}
-	if !strings.Contains(text, says) {
-		t.Errorf("%s does not say %q:\n%s", what, says, text)
-	}
-}
-
-// plantAll plants a secret in every setting that holds one; half of them come from files. Refusing is a storage
-// service, a schema registry and an OAuth server that let nobody in. The brokers of welcome let in whoever
-// knows the secret, those of unkind nobody.
-func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasPrefix(r.URL.Path, "/account") {
-			w.Header().Set("X-Ms-Error-Code", "AuthenticationFailed")
-			w.WriteHeader(http.StatusForbidden)
-			fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>AuthenticationFailed</Code><Message>no</Message></Error>`)
-			return
-		}
-		w.WriteHeader(http.StatusUnauthorized)
-		fmt.Fprint(w, `{"error_code":40101,"message":"who are you","error":"invalid_client"}`)
-	}))
-	t.Cleanup(server.Close)
-	values := map[string]string{}
-	for _, name := range config.SecretNames() {
-		values[name] = p.plant(strings.TrimPrefix(name, config.Prefix+"_"))
-	}
-	key := base64.StdEncoding.EncodeToString([]byte("planted-key"))
-	p = append(p, key)
-	values["BRIDGE_SOURCE_KEY"] = key
-	values["BRIDGE_SOURCE_SAS"] = "sv=2024&sp=rl&sig=" + url.QueryEscape(p.plant("SAS"))
-	values["BRIDGE_SOURCE_CONNECTION_STRING"] = "DefaultEndpointsProtocol=http;AccountName=account;AccountKey=" + key + ";BlobEndpoint=" + server.URL + "/account;"
-	dir := t.TempDir()
-	for name, value := range values {
-		if strings.HasPrefix(name, "BRIDGE_KAFKA_") {
-			file := filepath.Join(dir, name)
-			if err := os.WriteFile(file, []byte(value), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			name, value = name+"_FILE", file
-		}
-		t.Setenv(name, value)
-	}
-	welcoming := fakebroker.New(
-		t,
-		kfake.EnableSASL(),
-		kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]),
-	)
-	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
-}
-
-// unkindBroker knows every mechanism and refuses everybody, as brokers do; kfake by itself would only hang up.
-func unkindBroker(t *testing.T) string {
-	t.Helper()
-	c := fakebroker.New(t)
-	c.ControlKey(int16(kmsg.SASLHandshake), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		resp := req.ResponseKind().(*kmsg.SASLHandshakeResponse)
-		resp.SupportedMechanisms = kafka.Mechanisms
-		return resp, nil, true
-	})
-	c.ControlKey(int16(kmsg.SASLAuthenticate), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		c.KeepControl()
-		resp := req.ResponseKind().(*kmsg.SASLAuthenticateResponse)
-		resp.ErrorCode = kerr.SaslAuthenticationFailed.Code
-		return resp, nil, true
-	})
-	return c.ListenAddrs()[0]
-}
-
-func setAll(t *testing.T, settings map[string]string) {
-	t.Helper()
-	for name, value := range settings {
-		t.Setenv(config.Prefix+"_"+name, value)
-	}
-}
 
 // Whatever the verbs print, on either stream, at any level, and however the storage service, the brokers, the
 // registry and the OAuth server refuse: no secret is in it, in no form.
@@ -146,10 +37,14 @@ func TestSecretsStaySecret(t *testing.T) {
 		source, kafka    string // what check says of them
 		reg, dump, start string
 	}{
-		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
-			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
+		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"},
+			"answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"},
+			"answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+			"KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")},
+			"answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
 	} {
 		setAll(t, way.settings)
 		verb := func(args string, says ...string) {
@@ -193,20 +88,26 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 		{"SOURCE_URL": "https://account.blob.core.windows.net?sv=2024&sig=" + escaped},
 		{"SOURCE_URL": "https://account.blob.core.windows.net/%?sv=2024&sig=planted"},
 		{"SOURCE_URL": "DefaultEndpointsProtocol=https;" + key},
-		{"SOURCE_URL": "BlobEndpoint=https://account.blob.core.windows.net/;SharedAccessSignature=sv=2024&sig=" + escaped},
+		{"SOURCE_URL": "BlobEndpoint=https://account.blob.core.windows.net/;SharedAccessSignature=sv=2024&sig=" +
+			escaped},
 		{"SOURCE_URL": "file://user:planted@host/feed"},
 		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": key},
-		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "BlobEndpoint=http://\x7f;" + key},
+		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "",
+			"SOURCE_CONNECTION_STRING": "BlobEndpoint=http://\x7f;" + key},
 		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "planted"},
 		{"SOURCE_AUTH": "shared_key", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_KEY": "planted%"},
 		{"SOURCE_AUTH": key},
-		{"SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_CLIENT_SECRET": secret},
+		{"SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net",
+			"SOURCE_CLIENT_SECRET": secret},
 		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": secret},
 		{"KAFKA_BROKERS": "user:" + secret + "@127.0.0.1:1"},
 		{"KAFKA_BROKERS": "sasl_ssl://user:" + escaped + "@127.0.0.1:1"},
-		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" + secret},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "https://user:planted%@127.0.0.1:1/token"},
+		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" +
+			secret},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret,
+			"KAFKA_SASL_TOKENS": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret,
+			"KAFKA_SASL_TOKENS": "https://user:planted%@127.0.0.1:1/token"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://user:" + escaped + "@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1,http://user:planted%@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1/?token=" + escaped},
@@ -214,7 +115,9 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			setAll(t, wrong)
-			for args, says := range map[string]string{"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: "} {
+			for args, says := range map[string]string{
+				"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: ",
+			} {
 				stdout, stderr := callFor(t, 300*time.Millisecond, strings.Fields(args)...)
 				p.absent(t, fmt.Sprintf("bridge %s, %v", args, wrong), stdout+stderr, says)
 			}
@@ -260,10 +163,13 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 	}{
 		"all delivered":   {map[string]string{"SOURCE_URL": feed}, `"segments":10,`, "blobfeed_ready 1"},
 		"storage refuses": {nil, "answered 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
-		"brokers refuse":  {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind}, "SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
-		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token",
-			"KAFKA_SASL_CLIENT_ID": "id"}, "invalid_client", "blobfeed_ready 0"},
-		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you", `blobfeed_schema_registry_requests_total{op="register",status="401"}`},
+		"brokers refuse": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind},
+			"SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
+		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_CLIENT_ID": "id",
+			"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token"},
+			"invalid_client", "blobfeed_ready 0"},
+		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you",
+			`blobfeed_schema_registry_requests_total{op="register",status="401"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(name, " ", "-")
@@ -308,7 +214,9 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 				case <-time.After(10 * time.Millisecond):
 				}
 			}
-			for path, says := range map[string]string{"/status": way.says, "/readyz": "", "/healthz": "ok", "/metrics": way.counts, "/": "<html"} {
+			for path, says := range map[string]string{
+				"/status": way.says, "/readyz": "", "/healthz": "ok", "/metrics": way.counts, "/": "<html",
+			} {
 				p.absent(t, path, get(path), says)
 			}
 			cancel()
@@ -316,14 +224,4 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 			p.absent(t, "the log", log.String(), logs)
 		})
 	}
-}
-
-// callFor runs a verb that may try the same for long.
-func callFor(t *testing.T, limit time.Duration, args ...string) (stdout, stderr string) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
-	defer cancel()
-	var out, errs safeBuffer // a run that has no time left does not wait for the last words of the engine
-	execute(ctx, args, &out, &errs)
-	return out.String(), errs.String()
 }

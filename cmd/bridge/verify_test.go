@@ -1,26 +1,18 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/bridge"
-	"blobfeed/internal/config"
 	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
-	"blobfeed/internal/progress"
-	"blobfeed/internal/setup"
 	"blobfeed/verify/judge"
 )
 
@@ -43,7 +35,8 @@ func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...stri
 	t.Helper()
 	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
-		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
+		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written,
+		"TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
 	}, settings...) {
 		name, value, _ := strings.Cut(s, "=")
@@ -109,7 +102,9 @@ func TestVerify(t *testing.T) {
 		says   string
 	}{
 		"nothing": {func(rs []*kgo.Record) []*kgo.Record { return rs }, "", ""},
-		"removed": {func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7"},
+		"removed": {
+			func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := strings.ReplaceAll(name, " ", "-")
@@ -151,21 +146,29 @@ func TestVerifyUnchecked(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
-		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
-		"verify --topic no-markers":        {"", exitFailed, "resolved: there is nothing to check"},
-		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: it is unknown which events must be in the topic"},
-		"verify --topic markers":           {"", exitFailed, "has no records: nothing is checked"},
-		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
-		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
-		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
-		"verify --output xml":                                             {"", exitUsage, "xml"},
-		"verify now":                                                      {"", exitUsage, `unexpected argument "now"`},
-		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
-		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
-		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},
+		"verify --topic empty":                         {"", exitFailed, "topic empty is empty"},
+		"verify --topic markers":                       {"", exitFailed, "has no records: nothing is checked"},
+		"verify --until-resolved 2030-01-01T00:00:00Z": {"", exitFailed, "has no marker at or above"},
+		"verify --until-resolved yesterday":            {"", exitUsage, "yesterday"},
+		"verify --feed --bounded":                      {"", exitUsage, "--bounded"},
+		"verify --output xml":                          {"", exitUsage, "xml"},
+		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
+
+		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist"},
+
+		"verify --topic no-markers": {"", exitFailed, "resolved: there is nothing to check"},
+
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed,
+			"replay: it is unknown which events must be in the topic"},
+
+		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed,
+			"has no marker at or above"},
+
+		"verify --until-resolved 2020-05-28T00:00:00Z": {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
+
+		"verify --topic no-markers --feed ": {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
+
+		"verify --feed": {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
@@ -189,7 +192,10 @@ func TestVerifySelection(t *testing.T) {
 		"EVENT_TYPES=!BlobDeleted",
 		"KEY_FORMAT=string",
 	)
-	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
+	for _, args := range []string{
+		"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json",
+		"verify --bounded --output json",
+	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
 		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds ||
@@ -197,7 +203,8 @@ func TestVerifySelection(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 		if f := r.Feed; f != nil &&
-			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
+			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records ||
+				of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
 		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
@@ -209,9 +216,15 @@ func TestVerifySelection(t *testing.T) {
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
-		"HEADERS=none":           {"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked, "resolved": judge.Holds, "replay": judge.Holds},
-		"DELIVERY=at_least_once": {"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds, "replay": judge.Holds},
-		"RESOLVED_TO=off":        {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
+		"HEADERS=none": {
+			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked,
+			"resolved": judge.Holds, "replay": judge.Holds,
+		},
+		"DELIVERY=at_least_once": {
+			"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds,
+			"replay": judge.Holds,
+		},
+		"RESOLVED_TO=off": {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
@@ -226,51 +239,6 @@ func TestVerifyModes(t *testing.T) {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
 		})
-	}
-}
-
-// Of an open segment what the cursors cover has to be there, and not what came to the feed since. What
-// retention took from the topic's begin need not be, and what it took from the feed can't be compared.
-func TestVerifyOpenSegment(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
-		t.Fatal(err)
-	}
-	cl := delivered(t, dir)
-	run := func(code int) (judge.Report, map[string]string) {
-		t.Helper()
-		have, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
-		if have != code {
-			t.Fatalf("exit code %d: %s%s", have, stdout, stderr)
-		}
-		return statusFrom(t, stdout)
-	}
-	if r, _ := run(exitOK); r.Feed.Required != r.Records || r.Feed.Given != r.Records || r.Records == 0 {
-		t.Errorf("%+v of %d", r.Feed, r.Records)
-	}
-	if err := feed.Append(ctx, 50, nil); err != nil {
-		t.Fatal(err)
-	}
-	if r, _ := run(exitOK); r.Feed.Required != r.Records || r.Feed.Given <= r.Records {
-		t.Errorf("%+v of %d", r.Feed, r.Records)
-	}
-	// Up to the 20th record of each partition, which is in the first segment.
-	cut := kadm.Offsets{}
-	for p := range int32(3) {
-		cut.Add(kadm.Offset{Topic: written, Partition: p, At: 20})
-	}
-	if _, err := kadm.NewClient(cl).DeleteRecords(ctx, cut); err != nil {
-		t.Fatal(err)
-	}
-	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") ||
-		r.Feed.Required == 0 ||
-		r.Feed.Required >= r.Records {
-		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)
 	}
 }
 
@@ -328,68 +296,5 @@ func TestVerifyGrownTopic(t *testing.T) {
 			want == exitBroken && !strings.Contains(stderr, "partition") {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
-	}
-}
-
-// While the bridge writes, verify finds no fault in what is half way.
-func TestVerifyLive(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
-		t.Fatal(err)
-	}
-	delivered(t, dir, "POLL_INTERVAL=20ms", "COMMIT_INTERVAL=20ms")
-	c, err := config.Load(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := setup.Options(c, setup.Observe{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, shown := progress.New(c, io.Discard)
-	o.Log, o.Observer = log, shown
-	stop, cancel := context.WithCancel(ctx)
-	var working sync.WaitGroup
-	working.Go(func() {
-		if err := bridge.New(o).Run(stop, ctx); err != nil {
-			t.Error(err)
-		}
-	})
-	working.Go(func() {
-		tick := time.NewTicker(20 * time.Millisecond) // a feed that grows faster than verify reads would never end
-		defer tick.Stop()
-		for n := 0; stop.Err() == nil; n++ {
-			<-tick.C
-			err := feed.Append(ctx, 10, nil)
-			if n%10 == 9 {
-				err = errors.Join(err, feed.Next(ctx))
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-		}
-	})
-	var first, last int64
-	limit := time.Now().Add(time.Minute)
-	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ { // joining the group takes longer than a few rounds
-		code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
-		if code != exitOK {
-			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-			break
-		}
-		r, _ := statusFrom(t, stdout)
-		if last = r.Records; i == 0 {
-			first = last
-		}
-	}
-	cancel()
-	working.Wait()
-	if last <= first {
-		t.Errorf("%d records, then %d: nothing was written meanwhile", first, last)
 	}
 }

@@ -1,11 +1,13 @@
 // Package protocol checks the state protocol of the bridge by walking through every state that it can reach.
 //
-// There is no code here that the bridge runs. The package holds two models of the protocol, as tests:
+// There is no code here that the bridge runs. The package holds models of the protocol, as tests:
 //
 //   - exact_*_test.go: DELIVERY=exactly_once, with transactions and fences;
-//   - least_*_test.go: DELIVERY=at_least_once, with neither.
+//   - least_*_test.go: DELIVERY=at_least_once, with neither;
+//   - torn_test.go: transactions that the brokers do not complete;
+//   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile.
 //
-// A model is a small state machine: two instances, two leases, up to three segments, and the state topic as a list of
+// A model is a small state machine. The first two have two instances, two leases, up to three segments, and the state topic as a list of
 // records that each instance reads one by one. A step is one thing that one actor does: an instance reads a record,
 // fences, reads an event, produces; a broker commits or aborts; retention removes a segment; an operator seeks; a
 // process crashes. A pause needs no step, because every actor may wait while the others act.
@@ -15,7 +17,7 @@
 //
 // Each rule of the protocol is a switch (see exactRules and leastRules). The tests show that the protocol with all
 // rules is clean in every situation, and that each rule is needed: without it, a situation breaks a named invariant.
-// docs/protocol.md lists both.
+// docs/protocol.md explains the rules; TestExactReverts and TestLeastReverts list what breaks.
 //
 // The tests run without the race detector, which would find nothing in one goroutine and take ten times as long.
 //

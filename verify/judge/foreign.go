@@ -9,22 +9,6 @@ import (
 	"blobfeed/verify"
 )
 
-// otherReport counts what another bridge wrote to the topic.
-type otherReport struct {
-	Bridge  string `json:"bridge"`
-	Account string `json:"account,omitempty"` // of records
-	Feed    string `json:"feed,omitempty"`    // of markers
-	Records int64  `json:"records"`
-	Markers int64  `json:"markers"`
-}
-
-func (o *otherReport) String() string {
-	if o.Feed != "" {
-		return fmt.Sprintf("%d markers of feed %s (bridge %s)", o.Markers, o.Feed, o.Bridge)
-	}
-	return fmt.Sprintf("%d records of account %s (bridge %s)", o.Records, o.Account, o.Bridge)
-}
-
 // share reports what other bridges wrote to the topic, and what no known bridge wrote, which is a failure.
 func (r *Report) share(ctx context.Context, t *topic) error {
 	parts := []*portion{t.portion}
