@@ -10,6 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/topicname"
 )
 
 // MissingError is a topic that does not exist.
@@ -105,6 +107,42 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
 	}
 	return partitions, fresh, err
+}
+
+// Prepare creates the topics of records that are missing, and those of their markers, all of a kind with one request.
+// It returns how many it has created. Open judges the topics afterwards, and reports those that could not be created.
+func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err error) {
+	if a.Partitions == 0 || a.ByBroker {
+		return 0, nil
+	}
+	kinds := map[Kind][]string{Records: records}
+	if a.Beside {
+		for _, name := range records {
+			kinds[Markers] = append(kinds[Markers], topicname.Markers(name))
+		}
+	}
+	for kind, names := range kinds {
+		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, a.settings(kind), names...)
+		if err != nil {
+			return created, fmt.Errorf("creating %d topics: %w", len(names), err)
+		}
+		var fresh []string
+		for name, r := range rs {
+			if r.Err == nil {
+				fresh = append(fresh, name)
+			}
+		}
+		created += len(fresh)
+		// At once: if this attempt ended before, the next one would find the topics and leave them.
+		err = settled(ctx, func() error { return a.keepHistories(ctx, kind, fresh) })
+		if err == nil {
+			err = settled(ctx, func() error { _, err := Count(ctx, a.admin(), fresh...); return err })
+		}
+		if err != nil {
+			return created, err
+		}
+	}
+	return created, nil
 }
 
 // awaited returns the partitions of a topic that was created a moment ago.
