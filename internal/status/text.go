@@ -36,9 +36,7 @@ func (s *Status) Text() string {
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n",
 			n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
-		for _, t := range s.Topics {
-			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
-		}
+		b.WriteString(topicLines(s.Topics))
 	}
 	fmt.Fprintf(&b, "group     %s, %d members\n", cmp.Or(s.Group.State, "-"), len(s.Group.Members))
 	for _, m := range s.Group.Members {
