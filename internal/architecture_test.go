@@ -66,8 +66,9 @@ var imports = map[string][]string{
 	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",
 		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
-		"internal/plain", "internal/remedy", "internal/status", "internal/topicname", "internal/topics"},
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
+		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
+		"internal/topics"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/plain":            nil,
@@ -82,7 +83,7 @@ var imports = map[string][]string{
 	"internal/feedsim/account":  {"source/inventory", "internal/feedsim"},
 	"internal/config":           nil,
 	"internal/topicname":        nil,
-	"internal/topics":           {"internal/topicname"},
+	"internal/topics":           {"internal/remedy", "internal/topicname"},
 
 	"deploy":         nil,
 	"deploy/notices": nil,

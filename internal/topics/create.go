@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
 )
 
@@ -78,11 +79,24 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 		}
 	}
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return 0, false, fmt.Errorf("creating topic %s: %w", topic, err)
+		return 0, false, remedy.With(fmt.Errorf("creating topic %s: %w", topic, err), CreateAdvice(err))
 	}
 	created = err == nil
 	have, err = awaited(ctx, admin, topic)
 	return have, created, err
+}
+
+// CreateAdvice says what to do about a topic that the brokers do not create; "" if the reason is another one.
+func CreateAdvice(err error) string {
+	for _, rejected := range []error{
+		kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidConfig, kerr.PolicyViolation,
+	} {
+		if errors.Is(err, rejected) {
+			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create the topic " +
+				"yourself"
+		}
+	}
+	return ""
 }
 
 // ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
