@@ -13,7 +13,7 @@ type fixable struct {
 	do  string
 }
 
-func (e *fixable) Error() string { return e.err.Error() + ": " + e.do }
+func (e *fixable) Error() string { return strings.TrimRight(e.err.Error(), ". ") + ": " + e.do }
 
 func (e *fixable) Unwrap() error { return e.err }
 

@@ -22,6 +22,9 @@ func TestSplit(t *testing.T) {
 	if text, do := Split(With(io.EOF, "")); text != "EOF" || do != "" {
 		t.Errorf("no remedy: %q, %q", text, do)
 	}
+	if text := With(errors.New("no such thing."), "make it").Error(); text != "no such thing: make it" {
+		t.Errorf("the end of a sentence: %q", text)
+	}
 	if With(nil, "nothing") != nil {
 		t.Error("a remedy without an error is an error")
 	}

@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -19,10 +20,6 @@ import (
 // Grant is the command that permits an identity to read the feed, and nothing more.
 const Grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
 	"--scope '<resource id of the account>/blobServices/default/containers/" + Container + "'"
-
-// Enable is the command that enables the feed. Its container appears some minutes later.
-const Enable = "enable it, and wait some minutes: az storage account blob-service-properties update " +
-	"--account-name <account> --enable-change-feed true"
 
 // SettingError is an invalid setting, by its name without the prefix.
 type SettingError struct{ Setting, Problem string }
@@ -59,6 +56,9 @@ func (c *Config) rejection(status int, code string) string {
 	proof := c.proof()
 	rejected := status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		code == "PublicAccessNotPermitted" || proof == byNothing && code == "ResourceNotFound"
+	if status == http.StatusBadRequest || status == http.StatusNotFound && !rejected {
+		return "check the account and the path in BRIDGE_SOURCE_URL"
+	}
 	if !rejected {
 		return ""
 	}
@@ -93,6 +93,21 @@ func (c *Config) rejection(status int, code string) string {
 	return "give the identity the role Storage Blob Data Reader, and wait some minutes: " + Grant
 }
 
+// noFeed returns the error for a container that does not exist, with its address: that may be the mistake.
+func (c *Config) noFeed(err error) error {
+	none := source.ErrNoFeed
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		at := *answer.RawResponse.Request.URL
+		path, _, _ := strings.Cut(at.Path, Container)
+		none = fmt.Errorf("%w at %s://%s%s%s", none, at.Scheme, at.Host, path, Container)
+	}
+	_, account, _ := endpoint(c.Endpoint)
+	return remedy.With(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+
+		"az storage account blob-service-properties update --account-name %s --enable-change-feed true",
+		cmp.Or(c.Account, account, "<account>")))
+}
+
 // unreachable says what to do about a request without an answer.
 func unreachable(err error) string {
 	var dns *net.DNSError
@@ -107,7 +122,7 @@ func unreachable(err error) string {
 // do.
 func (c *Config) explain(err error) error {
 	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
-		return remedy.With(source.ErrNoFeed, Enable)
+		return c.noFeed(err)
 	}
 	if bloberror.HasCode(err, bloberror.BlobNotFound) {
 		return source.ErrNotFound

@@ -37,7 +37,8 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 		{"default", 403, "AuthorizationFailure", "allow this machine in the network rules"},
 		{"default", 401, "InvalidAuthenticationInfo", "the token is of another tenant or cloud"},
 		{"default", 503, "ServerBusy", ""},
-		{"default", 404, "ResourceNotFound", ""},
+		{"default", 404, "ResourceNotFound", "check the account and the path in BRIDGE_SOURCE_URL"},
+		{"default", 400, "InvalidUri", "check the account and the path in BRIDGE_SOURCE_URL"},
 	} {
 		c := Config{Auth: tc.auth}
 		err := c.explain(&azcore.ResponseError{StatusCode: tc.status, ErrorCode: tc.code})

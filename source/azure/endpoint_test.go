@@ -3,6 +3,7 @@ package azure
 import (
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 
 	"blobfeed/internal/remedy"
@@ -30,7 +31,8 @@ func TestFeedIsNotEnabled(t *testing.T) {
 			}
 		}
 		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
-		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) && do != Enable {
+		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) &&
+			(!strings.Contains(do, "enable the feed") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
 			t.Errorf("%d %s: it does not say what to do: %v", c.status, c.code, err)
 		}
 		check("reading", err)
