@@ -159,6 +159,9 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	case lost:
 		recordGap(&f, m.Segment, m.Segment)
 	}
+	if lost {
+		k.repair(&f)
+	}
 	var final envelope.Timestamp
 	if ends {
 		final = h.opts.End // nothing above it was written, and nothing more comes

@@ -20,7 +20,8 @@ func (h *hold) doubt(gap *GapError) error {
 }
 
 func (h *hold) reportLoss(gap *GapError) {
-	h.opts.Log.Warn("history is lost; continuing with what is left", "lease", h.p, "lost", gap.At, "oldest", gap.Oldest)
+	h.opts.Log.Warn("history is lost; continuing with what is left", "lease", h.p, "lost", gap.At, "oldest", gap.Oldest,
+		"hint", "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself")
 	h.opts.Observer.Failed(h.p, gap)
 }
 
@@ -70,6 +71,7 @@ func (k *keeper) lose(f *offsets.Frontier, gap *GapError) error {
 	}
 	k.h.reportLoss(gap)
 	recordGap(f, gap.At, gap.Oldest)
+	k.repair(f)
 	return nil
 }
 

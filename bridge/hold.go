@@ -189,6 +189,16 @@ type findings struct {
 	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
 	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
 	failed  chan struct{}                   // capacity 1: there is one
+	life    context.Context                 // of the worker
+	sweep   *sweep                          // of the worker's goroutine; nil: none
+}
+
+// stopSweep ends the sweep, if there is one.
+func (f *findings) stopSweep() {
+	if f.sweep != nil {
+		f.sweep.stop()
+		f.sweep = nil
+	}
 }
 
 // remember keeps a failure for the cursor, and reports whether err is one.

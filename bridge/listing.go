@@ -49,12 +49,17 @@ func (w *worker) scan(out *writer, s *offsets.State) (todo, error) {
 		l.done.Held = scan.Round // I4: this hold has produced nothing, and the ones before it are fenced
 		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
 	}
-	return todoAgain, l.run()
+	return todoAgain, l.run(s)
 }
 
 // run lists until all is listed, or the time of the round is over, and commits that this lease has.
-func (l *listing) run() error {
+func (l *listing) run(s *offsets.State) (err error) {
 	h := l.h
+	defer func() {
+		if err != nil { // what the sweep has judged is not committed
+			h.findings.stopSweep()
+		}
+	}()
 	ctx, done := h.until(h.work, func(s *offsets.State) error {
 		if f := s.Frontier; f == nil || f.Scan == nil || f.Scan.ID != l.scan.ID || f.Scan.Round != l.scan.Round ||
 			!f.Scan.Lists() {
@@ -63,15 +68,26 @@ func (l *listing) run() error {
 		return nil
 	})
 	defer done()
-	l.w.txn.reset(l.basis.frontier.Completed)
-	if !l.done.Progress.Done() {
-		if err := l.list(ctx); errors.Is(err, errPast) {
-			return errMoved // what is open is dropped with the hold
-		} else if err != nil {
-			return err
-		}
+	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
+		limited, cancel := context.WithTimeoutCause(ctx, h.opts.ScanRound, errRoundOver)
+		defer cancel()
+		ctx = limited
 	}
-	l.done.Done = l.done.Progress.Done()
+	l.w.txn.reset(l.basis.frontier.Completed)
+	l.done.From = l.basis.frontier.Completed
+	switch {
+	case !l.done.Progress.Done():
+		err = l.list(ctx)
+		l.done.Done = l.done.Progress.Done() && !l.scan.Sweep
+	case !l.done.Done && s.RowsListed(l.scan): // else some of the suspects are still to be listed
+		l.done.Done, err = l.sweep(ctx)
+	}
+	if errors.Is(err, errPast) || errors.Is(context.Cause(ctx), errPast) {
+		return errMoved // what is open is dropped with the hold
+	}
+	if err != nil && !errors.Is(err, errRoundOver) {
+		return err
+	}
 	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
 	l.w.txn.start()
 	return l.w.commit()
@@ -81,26 +97,17 @@ func (l *listing) run() error {
 func (l *listing) list(ctx context.Context) error {
 	h := l.h
 	// One lease at a time lists for an instance, with all the requests that it may have at a time: their pages are in
-	// memory.
+	// memory (I9).
 	if err := h.shared.listing.take(ctx); err != nil {
 		return err
 	}
 	defer h.shared.listing.leave()
-	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limited, cancel := context.WithTimeoutCause(ctx, h.opts.ScanRound, errRoundOver)
-		defer cancel()
-		ctx = limited
-	}
-	l.done.From = l.basis.frontier.Completed
 	run := h.shared.pipe.List(ctx, l.basis.describeRows(), l.rows(), l.walk)
 	defer run.Close()
 	if err := l.w.take(run.Blocks); err != nil {
 		return err
 	}
-	if err := run.Err(); err != nil && !errors.Is(err, errRoundOver) {
-		return err
-	}
-	return nil
+	return run.Err()
 }
 
 func (l *listing) rows() pipeline.Rows {

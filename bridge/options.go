@@ -74,9 +74,9 @@ type Options struct {
 
 	DeadLetter string // topic of what cannot become a record; "": the shard stays at it, and reports it
 	SkipGaps   bool   // continue at the oldest segment where retention has removed what was to be read
+	RescanGaps bool   // and repair the topics by a scan
 	Once       bool   // deliver what the feed holds now, then return
-	Observer   Observer
-	Tracer     Tracer // nil: no times are taken
+	Observer   Observers
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
 }

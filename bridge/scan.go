@@ -21,9 +21,6 @@ const (
 	ScanOnly InitialScan = "only" // and then ends
 )
 
-// scanID names a scan by the time of its request.
-func scanID(at time.Time) string { return at.UTC().Format("20060102T150405Z") }
-
 // firstScan puts the initial scan into f, which begins where the feed ends now. The order is what makes the rows right:
 // an event before that end was published before the listing began, so the listing shows what it did. Every other event
 // comes after the rows. The listing may show later changes than the end, so no marker is written for a time before the
@@ -42,7 +39,7 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 		updated = f.Ends.Add(-opts.ResolvedSlack)
 	}
 	f.Scan = &offsets.Scan{
-		ID: scanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(), Round: 1,
+		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(), Round: 1,
 		Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 	}
 	return nil
@@ -121,6 +118,19 @@ func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
 			"prefix", next.Prefix, "sweep", next.Sweep)
 	}
 	return k.h.lease.Commit(k.h.held, nil, &f)
+}
+
+// repair begins a scan with a sweep, if lost history is to be answered by one. One that is under way begins again: it
+// may have listed what was lost behind it.
+func (k *keeper) repair(f *offsets.Frontier) {
+	opts := k.h.opts
+	if !opts.RescanGaps {
+		return
+	}
+	f.Scan = &offsets.Scan{
+		ID: offsets.ScanID(opts.Now()), Sweep: true, Requested: opts.Now().UTC(), Phase: offsets.ScanHolds, Round: 1,
+	}
+	opts.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", f.Scan.ID)
 }
 
 // endScan commits that all is listed, and, if the bridge only scans, the marker that ends everything.

@@ -29,11 +29,13 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	if err := w.produce(b); err != nil {
 		return err
 	}
-	if b.Step != nil {
+	switch {
+	case b.Swept:
+	case b.Step != nil:
 		if err := w.advanceScan(b); err != nil {
 			return err
 		}
-	} else {
+	default:
 		w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
 		w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
 		w.backlog.Set(b.Shard, b.Left)
@@ -143,7 +145,7 @@ func (w *writer) abandon() {
 
 // traceOpen reports the transaction that is open, if one is.
 func (w *writer) traceOpen(err error) {
-	if w.h.opts.Tracer == nil || w.txn.began.IsZero() {
+	if !w.h.opts.Observer.traced() || w.txn.began.IsZero() {
 		return
 	}
 	w.h.traceEnd(Transaction{
@@ -154,7 +156,7 @@ func (w *writer) traceOpen(err error) {
 
 // traceEnd reports a transaction whose first record was written at began, and that ends now.
 func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
-	if h.opts.Tracer == nil {
+	if !h.opts.Observer.traced() {
 		return
 	}
 	now := time.Now()
@@ -162,7 +164,7 @@ func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
 	if acked := h.lease.Flushed(); acked.After(began) {
 		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
-	h.opts.Tracer.Ended(t)
+	h.opts.Observer.Ended(t)
 }
 
 func cursorText(c *offsets.Cursor) string {

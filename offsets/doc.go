@@ -32,8 +32,9 @@
 // # Read back what was committed
 //
 // Brokers can acknowledge a commit and not complete it (torn.go). So Commit returns only when the View has
-// read its documents. Every View drops the documents of a transaction without an end, and the next owner
-// delivers its records again (State.Torn, Lease.Discard).
+// read its documents, and Acquire gives up when the View does not get its owner record. Every View drops the
+// documents of a transaction without an end, and the next owner delivers its records again (State.Torn,
+// Lease.Discard).
 //
 // # Moves (I11)
 //

@@ -50,6 +50,9 @@ type Scan struct {
 	Deleted   int64     `json:"deleted,omitempty"` // the same
 }
 
+// ScanID names a scan by the time of its request.
+func ScanID(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
+
 // ScanPhase is the part of a round.
 type ScanPhase string
 
@@ -133,6 +136,14 @@ func (s *State) RoundOver() bool {
 		}
 	}
 	return true
+}
+
+// RowsListed reports whether all leases have listed everything of a scan.
+func (s *State) RowsListed(scan *Scan) bool {
+	return !slices.ContainsFunc(s.Cursors, func(c *Cursor) bool {
+		l := c.Listing(scan)
+		return !l.Progress.Done()
+	})
 }
 
 // ListedAll returns the sum of what all leases have done for a scan; Done says that all is listed.

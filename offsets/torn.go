@@ -44,6 +44,7 @@ type leaseState struct {
 	born     int64
 	marks    []mark
 	seen     []int64
+	topics   map[string]int32
 }
 
 // torn is a transaction that the brokers left without an end.
@@ -78,7 +79,7 @@ func (t *unended) follow(s *State, r *kgo.Record) {
 	}
 	if adjacent {
 		if s.torn[r.Partition] == nil { // else only an owner record was written since, and nothing is discarded yet
-			s.torn[r.Partition] = &torn{s.topics(r.Partition)}
+			s.torn[r.Partition] = &torn{s.writtenTo(r.Partition)}
 		}
 		s.restore(r.Partition, t.before)
 	}
@@ -89,7 +90,7 @@ func (s *State) save(p int32) leaseState {
 	t := leaseState{written: s.written[p], owner: s.Owners[p], term: s.terms[p]}
 	if p == 0 {
 		t.frontier, t.epoch, t.moving, t.born = s.Frontier, s.Epoch, s.Moving, s.born
-		t.marks, t.seen = s.marks, s.seen
+		t.marks, t.seen, t.topics = s.marks, s.seen, s.topics
 	}
 	return t
 }
@@ -98,16 +99,13 @@ func (s *State) restore(p int32, t leaseState) {
 	s.written[p], s.Owners[p], s.terms[p] = t.written, t.owner, t.term
 	if p == 0 {
 		s.Frontier, s.Epoch, s.Moving, s.born = t.frontier, t.epoch, t.moving, t.born
-		s.marks, s.seen = t.marks, t.seen
+		s.marks, s.seen, s.topics = t.marks, t.seen, t.topics
 	}
 }
 
-// topics returns what a lease may write to, with the partitions: what the frontier and the lease's cursor know.
-func (s *State) topics(lease int32) map[string]int32 {
-	if s.Frontier == nil {
-		return nil
-	}
-	f := *s.Frontier
+// writtenTo returns the topics of a lease with their partitions: what the frontier and the lease's cursor know.
+func (s *State) writtenTo(lease int32) map[string]int32 {
+	f := Frontier{Topics: s.topics}
 	if c := s.written[lease]; c != nil {
 		f.Adopt(c.Pins)
 	}
@@ -116,6 +114,9 @@ func (s *State) topics(lease int32) map[string]int32 {
 
 // Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts
 // one that has a record in each partition. See State.Torn.
+//
+// Then it commits once more the documents that count. Compaction removes the owner record behind those that do not
+// count when there is a newer one, and a view that starts after that could not tell them apart.
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
@@ -137,5 +138,10 @@ func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
 	}
 	l.open = false
-	return nil
+	var f *Frontier
+	if l.Partition == 0 && l.was.Frontier != nil {
+		f = new(Frontier)
+		*f = *l.was.Frontier
+	}
+	return l.Commit(ctx, l.Cursor(), f)
 }

@@ -28,6 +28,8 @@ type State struct {
 	request  *Request  // the last one
 	torn     []*torn   // by lease: the last transaction, if the brokers left it without an end
 	next     []int64   // by lease: every record below this offset is in the state
+
+	topics map[string]int32 // of the last frontier, also after a reset
 }
 
 // Term names the last acquisition of a lease: it rises with each.
@@ -206,7 +208,7 @@ func (s *State) apply(r *kgo.Record) error {
 			s.torn[r.Partition] = nil
 		}
 		s.settle(f.Seen)
-		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born
+		s.Frontier, s.Epoch, s.Moving, s.born, s.topics = f, f.Epoch, f.Moving, f.Born, f.Topics
 		if f.Reset {
 			s.Frontier, s.born = nil, f.Epoch
 		}

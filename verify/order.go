@@ -12,13 +12,6 @@ type Order struct {
 	topics byTopic[byKey[place]]
 }
 
-type place struct {
-	partition int32
-	form      form
-	round     uint16
-	pos       position
-}
-
 // NewOrder returns an Order.
 func NewOrder() *Order { return &Order{} }
 

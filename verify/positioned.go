@@ -21,3 +21,10 @@ func (p *positioned) locate(r *Record) (header []byte, pos position, ok bool) {
 	p.checked++
 	return header, pos, true
 }
+
+type place struct {
+	partition int32
+	form      form
+	round     uint16
+	pos       position
+}

@@ -43,6 +43,3 @@ func (v *Progress) Note(r Record) {
 	}
 	lots[l] = place{r.Partition, formOf(&r), round, pos}
 }
-
-// follows reports whether r is the tombstone that may come after a value.
-func (f form) follows(r *Record) bool { return f == asValue && formOf(r) == asTombstone }

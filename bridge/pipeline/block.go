@@ -16,6 +16,7 @@ import (
 type Block struct {
 	Shard             int
 	Step              *inventory.Step // of a listing, in place of a shard
+	Swept             bool            // deletions of a sweep; neither shard nor step
 	Records           []kgo.Record
 	New               []*Topic // of Records, those that the frontier does not have yet
 	Gap               bool     // a chunk before it is gone
@@ -94,7 +95,7 @@ func (p *pool) get(shard int) *Block {
 	}
 	b := p.free[n-1]
 	p.free = p.free[:n-1]
-	b.Shard, b.Step, b.Gap = shard, nil, false
+	b.Shard, b.Step, b.Swept, b.Gap = shard, nil, false, false
 	return b
 }
 

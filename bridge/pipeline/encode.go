@@ -20,6 +20,7 @@ type encoding struct {
 	b    *Block
 
 	scan *envelope.Scan // nil: events, not rows
+	gone bool           // deletions, not rows
 
 	topic    *Topic // of the event before: mostly this one's, too
 	prepared bool   // the topics of the block
@@ -158,10 +159,13 @@ func (e *encoding) append(ev *source.Event, pos source.Position) error {
 	var buf []byte
 	var err error
 	emit := true
-	if e.scan != nil {
-		buf, err = e.topic.Encoder.AppendRow(b.buf[len(b.buf):], &b.env, ev, e.scan)
-	} else {
-		buf, emit, err = e.topic.Encoder.Append(b.buf[len(b.buf):], &b.env, ev, pos)
+	switch end := b.buf[len(b.buf):]; {
+	case e.gone:
+		buf, err = e.topic.Encoder.AppendGone(end, &b.env, ev, e.scan)
+	case e.scan != nil:
+		buf, err = e.topic.Encoder.AppendRow(end, &b.env, ev, e.scan)
+	default:
+		buf, emit, err = e.topic.Encoder.Append(end, &b.env, ev, pos)
 	}
 	if err != nil || !emit {
 		return err

@@ -125,7 +125,7 @@ func (p *Pipeline) encodeRows(ctx context.Context, d *Pass, rows *Rows, b *Block
 // event fills ev with what the listing says of a blob.
 func (r *Rows) event(ev *source.Event, container string, b *inventory.Blob) {
 	*ev = source.Event{
-		Subject: "/blobServices/default/containers/" + container + "/blobs/" + b.Name,
+		Subject: subjectOf(container, b.Name),
 		URL:     r.Account + container + "/" + escape(b.Name),
 		ETag:    b.ETag, ContentType: b.ContentType, ContentLength: b.Length, HasContentLength: true,
 		BlobType: b.BlobType, BlobTier: b.Tier, BlobVersion: b.Version,
@@ -133,7 +133,50 @@ func (r *Rows) event(ev *source.Event, container string, b *inventory.Blob) {
 	}
 }
 
+func subjectOf(container, name string) string {
+	return "/blobServices/default/containers/" + container + "/blobs/" + name
+}
+
 // escape writes a name as URLs have it. Slashes stay.
 func escape(name string) string {
 	return strings.TrimPrefix((&url.URL{Path: "/" + name}).EscapedPath(), "/")
+}
+
+// Gone is a blob that the account does not have.
+type Gone struct {
+	Container, Name string
+	Served          time.Time // when the service said so
+}
+
+// Delete makes a block of the deletions of blobs, for one partition of a topic.
+func (p *Pipeline) Delete(
+	ctx context.Context, d *Pass, rows Rows, topic string, partition int32, gone []Gone,
+) (*Block, error) {
+	b := p.pool.get(0)
+	b.Swept = true
+	b.events.Events = b.events.Events[:0]
+	b.reset(len(gone))
+	var ev source.Event
+	for i := range gone {
+		g := &gone[i]
+		scan := envelope.Scan{ID: rows.ID, Updated: envelope.Timestamp{Wall: g.Served.UnixNano()}, Served: g.Served}
+		e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b, scan: &scan, gone: true}
+		var err error
+		if e.topic, err = d.Host.Topic(ctx, topic); err != nil {
+			return nil, err
+		}
+		ev = source.Event{Subject: subjectOf(g.Container, g.Name)}
+		if err := e.append(&ev, source.Position{}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.Records {
+		b.Records[i].Partition = partition // where the key is, whatever its partition would be today
+	}
+	b.finish("")
+	b.Counts.Rows = b.Counts.Emitted
+	if err := p.memory.acquire(ctx, b); err != nil {
+		return nil, err
+	}
+	return b, nil
 }

@@ -1,22 +1,34 @@
 package main
 
 import (
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/ops"
+	"blobfeed/internal/progress"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/setup"
 )
 
-// advised adds to the errors of a running instance what check says about them, for the log, the page and traces.
-type advised struct {
-	bridge.Observers
+// advisedLog adds to the errors in the log what check says about them.
+type advisedLog struct {
+	*progress.Progress
 	client *kafka.Client
 }
 
-// Failed implements bridge.Observer.
-func (a advised) Failed(lease int32, err error) {
-	a.Observers.Failed(lease, remedy.With(err, a.client.Advice(err)))
+// Failed implements bridge.FailureObserver.
+func (a advisedLog) Failed(lease int32, err error) {
+	a.Progress.Failed(lease, remedy.With(err, a.client.Advice(err)))
+}
+
+// advisedMonitor does so for the status page and the metrics.
+type advisedMonitor struct {
+	*ops.Monitor
+	client *kafka.Client
+}
+
+// Failed implements bridge.FailureObserver.
+func (a advisedMonitor) Failed(lease int32, err error) {
+	a.Monitor.Failed(lease, remedy.With(err, a.client.Advice(err)))
 }
 
 // advise does so for the error that a verb ends with. Of the settings it needs only how the brokers are reached.

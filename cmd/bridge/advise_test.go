@@ -3,15 +3,19 @@ package main
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/status"
 )
 
-// What check advises is also in the log of run, and in the last line of a verb.
+// What check advises is also in the log and on the status page of run, and in the last line of a verb.
 func TestErrorsCarryAdvice(t *testing.T) {
 	const advice = "connection refused: start the brokers, or set BRIDGE_KAFKA_BROKERS to their addresses"
 	for name, value := range map[string]string{
-		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "127.0.0.1:1", "HTTP_ADDR": "off",
+		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "127.0.0.1:1",
+		"HTTP_ADDR": "127.0.0.1:0", "LOG_FORMAT": "json",
 	} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
@@ -24,6 +28,13 @@ func TestErrorsCarryAdvice(t *testing.T) {
 	var stderr safeBuffer
 	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, &stderr) }()
 	await(t, "the log says so", func() bool { return strings.Contains(stderr.String(), advice) })
+	_, address, _ := strings.Cut(stderr.String(), `"msg":"serving HTTP","address":"`)
+	address, _, _ = strings.Cut(address, `"`)
+	await(t, "the status page says so", func() bool {
+		return slices.ContainsFunc(failuresAt(t, address), func(f status.Failure) bool {
+			return strings.Contains(f.Error, advice)
+		})
+	})
 	stop()
 	<-ended
 }

@@ -82,9 +82,9 @@ func inFeed(f func(*source.Feed) error) error {
 	if err != nil {
 		return err
 	}
-	feed, _, _, err := setup.Feed(c, setup.Observe{})
+	from, err := setup.OpenSource(c, setup.Observe{})
 	if err != nil {
 		return &usageError{err}
 	}
-	return f(feed)
+	return f(from.Feed)
 }

@@ -18,8 +18,8 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// flags returns a flag set with a help text: usage, the flags, and more if it is not nil. Help goes to stdout, since the
-// user asks for it.
+// flags returns a flag set with a help text: usage, the flags, and more if it is not nil. Help goes to stdout, since
+// the user asks for it.
 func flags(name, usage string, stdout io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings

@@ -39,7 +39,6 @@ func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error
 func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Progress, error) {
 	log, shown := progress.New(c, stderr)
 	var monitor *ops.Monitor
-	var observers bridge.Observers
 	o, err := setup.Options(c, setup.Observe{
 		Storage: func(op string, status int, took time.Duration, received int64) {
 			monitor.Requested(op, status, took, received)
@@ -59,7 +58,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
-	observers = bridge.Observers{shown, monitor}
+	client, err := setup.Kafka(c, "", 1)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	observers := bridge.Observers{advisedLog{shown, &client}, advisedMonitor{monitor, &client}}
 	traces, err := tracing.Start(ctx, tracing.Info{
 		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
 	}, log)
@@ -68,13 +71,9 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	if traces != nil {
 		defer traces.Stop()
-		o.Tracer, observers = traces, append(observers, traces)
+		observers = append(observers, traces)
 	}
-	client, err := setup.Kafka(c, "", 1)
-	if err != nil {
-		return nil, &usageError{err}
-	}
-	o.Log, o.Observer = log, advised{observers, &client}
+	o.Log, o.Observer = log, observers
 	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}

@@ -52,8 +52,6 @@ var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
 	{Page: "docs/quickstart.md", Begins: "bin/bridge check --config", Skip: "there is no account"},
 
-	{Page: "docs/security.md", Begins: "az ", Skip: "there is no account"},
-
 	{Page: "README.md", Begins: "make demo", Until: "  resolved  "},
 	{Page: "README.md", Begins: "make test", Skip: "these tests run beside it"},
 	{Page: "README.md", Begins: "make build", Says: []string{"transactions are available", `"msg":"stopped"`}},

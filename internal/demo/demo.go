@@ -77,7 +77,7 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 		return err
 	}
 	log, shown := progress.New(conf, io.Discard)
-	o.Log, o.Observer = log, shown
+	o.Log, o.Observer = log, bridge.Observers{shown}
 
 	ended := make(chan error, 2)
 	working, stop := context.WithCancel(ctx)

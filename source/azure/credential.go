@@ -84,7 +84,7 @@ func (*tokenError) NonRetriable() {}
 var (
 	refusal = regexp.MustCompile(`AADSTS\d+: [^"\\\r\n]*`)             // of Entra ID, without the trace
 	attempt = regexp.MustCompile(`(?m)^\t(\w+Credential[ :].*)$`)      // a line of the chain
-	answer  = regexp.MustCompile(`(?m)^\s*RESPONSE \d+: (\d+ [\w ]+)`) // of the machine's own service
+	reply   = regexp.MustCompile(`(?m)^\s*RESPONSE \d+: (\d+ [\w ]+)`) // of the machine's own service
 	advert  = regexp.MustCompile(`\.? *(?:To mitigate|Check pod configuration|See https|To troubleshoot).*`)
 )
 
@@ -113,7 +113,7 @@ func brief(text string) string {
 func short(part string) string {
 	line, _, _ := strings.Cut(part, "\n")
 	line = strings.TrimRight(advert.ReplaceAllString(line, ""), ". \r")
-	if status := answer.FindStringSubmatch(part); status != nil {
+	if status := reply.FindStringSubmatch(part); status != nil {
 		line += ": " + strings.TrimSpace(status[1])
 	}
 	return plain.Line(line)

@@ -25,7 +25,8 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
 				if state != nil {
-					c.Reason = "no event must be in the topic: by the cursors nothing is delivered (since the last seek, if any)"
+					c.Reason = "no event must be in the topic: " +
+						"by the cursors nothing is delivered (since the last seek, if any)"
 				}
 			}
 			if c.Status == NotChecked && !k.optional && r.Problem == "" {
@@ -34,7 +35,8 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 		}
 		r.Checks = append(r.Checks, c)
 		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
-			r.note("the bridge counted %d events that the service published too late; they break \"resolved\"", state.late())
+			r.note("the bridge counted %d events that the service published too late; they break \"resolved\"",
+				state.late())
 		}
 	}
 	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == Broken }) {

@@ -44,7 +44,8 @@ func (v *verification) explain(ctx context.Context, s *trial, before *Report) (*
 		return before, err
 	}
 	if again.slack != nil {
-		r.note("older markers were written with BRIDGE_RESOLVED_SLACK=%s, and are compared with that setting", *again.slack)
+		r.note("older markers were written with BRIDGE_RESOLVED_SLACK=%s, and are compared with that setting",
+			*again.slack)
 	}
 	if n, until := found.feed.Before(); n > 0 {
 		var places []string

@@ -43,7 +43,8 @@ func (v *verification) judge(ctx context.Context, s *trial) (*Report, error) {
 	}
 	for p := range int32(len(s.to)) {
 		if v.Until != (envelope.Timestamp{}) && !reached[p] {
-			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: wait for it, or give an earlier time",
+			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: "+
+				"wait for it, or give an earlier time",
 				p, s.name, v.Until)
 		}
 	}

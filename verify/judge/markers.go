@@ -69,7 +69,8 @@ func (s *trial) due() {
 	}
 	switch n := len(p.over); {
 	case !ends:
-	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
+	case p.state != nil && p.state.Frontier.Ended,
+		p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
 		last = p.v.End
 	}
 	if last != (envelope.Timestamp{}) {

@@ -21,7 +21,8 @@ func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
 	}
 	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
 		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
-		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
+		Subject: "/blobServices/default/containers/c/blobs/b", Sequencer: "1",
+		ID: "00000000-0000-0000-0000-000000000000"}
 	var rec envelope.Record
 	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
 	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })

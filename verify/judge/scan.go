@@ -59,7 +59,9 @@ func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(ve
 const logAppendTime = 1
 
 func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
-	v := verify.Record{Topic: t.name, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Avro: t.avro}
+	v := verify.Record{
+		Topic: t.name, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Avro: t.avro,
+	}
 	if r.Attrs.TimestampType() != logAppendTime {
 		v.Millis = r.Timestamp.UnixMilli()
 	}
@@ -178,7 +180,8 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 		pos, err := source.ParsePosition(string(r.Header("position")))
 		begins[r.Partition] = pos.Segment
 		if err != nil {
-			unknown = fmt.Errorf("partition %d of %s starts at offset %d, and its first record has no position in the feed: %w",
+			unknown = fmt.Errorf("partition %d of %s starts at offset %d, "+
+				"and its first record has no position in the feed: %w",
 				r.Partition, t.name, t.from[r.Partition], err)
 		}
 		return false
