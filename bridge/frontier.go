@@ -93,11 +93,11 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 	if err != nil || !ok {
 		return false, err
 	}
+	if err := k.lostSince(&f); err != nil { // I8: also if only what is behind the end is left
+		return false, err
+	}
 	if k.h.opts.end().Reached(next.Time()) {
 		return true, k.endFeed(f)
-	}
-	if err := k.lostSince(&f); err != nil {
-		return false, err
 	}
 	// I5: nothing is in flight between two segments, so the counts may change here.
 	if err := k.recount(&f, s); err != nil {

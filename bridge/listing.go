@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 )
@@ -140,7 +139,6 @@ func (sh *shared) leaseOf(container string) int32 {
 // advanceScan moves the cursor over a block of rows (I1).
 func (w *writer) advanceScan(b *pipeline.Block) error {
 	l := w.h.cursor.Scan
-	mutation.Crash("scan", "page")
 	if err := l.Progress.Apply(b.Step); err != nil {
 		return err
 	}

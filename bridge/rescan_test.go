@@ -30,6 +30,8 @@ type world struct {
 	memory  *memory
 	feed    *feedsim.Feed
 
+	recorder *recorder // of the last options
+
 	mu    sync.Mutex
 	rng   *rand.Rand
 	clock atomic.Int64 // ns
@@ -104,7 +106,8 @@ func (w *world) segment() string { return w.feed.Segment().Format("2006/01/02/15
 
 // options are those of a bridge for this world.
 func (w *world) options(c *kfake.Cluster) Options {
-	o, _ := over(w.t, c, w.memory)
+	o, r := over(w.t, c, w.memory)
+	w.recorder = r
 	o.Inventory, o.AccountURL, o.ScanRequests, o.ScanRound = w.store, "https://a/", 3, 200*time.Millisecond
 	o.Events = envelope.EventsState
 	o.Encoder = encoder(envelope.Options{Events: envelope.EventsState, Updated: true})

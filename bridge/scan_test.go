@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -79,6 +81,52 @@ func TestInitialScan(t *testing.T) {
 		f := s.Frontier
 		return f != nil && f.Scan != nil && f.Scan.Done && f.Scan.Rows == 7*1200 && f.Scan.Listed != ""
 	})
+}
+
+// A crash at any request or commit of the scan: every blob still has one row, and the rest is as without a crash.
+func TestScanAfterCrashes(t *testing.T) {
+	t.Parallel()
+	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, 4, 300)
+			c := broker(t)
+			w.store.Size = func(limit int) int { return min(limit, 60) }
+			ctx := t.Context()
+			for crash := range 12 {
+				o := w.options(c)
+				o.Transactional, o.InitialScan = transactional, ScanYes
+				o.CommitInterval, o.TxnRecords = time.Millisecond, 20
+				hard, kill := context.WithCancel(ctx)
+				if crash%2 == 0 {
+					o.Observer = Observers{&crashing{recorder: w.recorder, left: 1 + crash/2, kill: kill}}
+				} else {
+					var asked atomic.Int32
+					w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
+						if asked.Add(1) == int32(1+crash/2) {
+							kill()
+						}
+						return ctx.Err()
+					}
+				}
+				if err := New(o).Run(hard, hard); err != nil {
+					t.Errorf("crash %d: %v", crash, err)
+				}
+				kill()
+				w.store.Before = nil
+			}
+			o := w.options(c)
+			o.Transactional, o.InitialScan = transactional, ScanYes
+			w.change(50)
+			w.publish(false)
+			w.next()
+			must(t, runOnce(t, o))
+			seen := newScanned()
+			w.compare(c, seen)
+			if doubled := seen.rows - len(seen.keys); len(seen.updated) != 1 || transactional && (doubled > 0 || seen.early) {
+				t.Errorf("%d rows of %d keys, %v, early %t", seen.rows, len(seen.keys), seen.updated, seen.early)
+			}
+		})
+	}
 }
 
 // With only, the bridge ends after a marker for the time when the listing ended.

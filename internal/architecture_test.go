@@ -66,8 +66,8 @@ var imports = map[string][]string{
 		"internal/topicname"},
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/plain", "internal/progress",
 		"internal/setup", "internal/topicname"},
-	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",
-		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
+	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
+		"internal/config", "internal/kafka", "internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
 	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
 		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",

@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -53,10 +54,16 @@ type torn struct{ topics map[string]int32 }
 // Torn returns the topics that the last transaction of a lease may have written to, with their partitions, if the
 // brokers left it without an end.
 func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
-	if t := s.torn[lease]; t != nil {
-		return t.topics, true
+	t := s.torn[lease]
+	if t == nil {
+		return nil, false
 	}
-	return nil, false
+	topics = maps.Clone(t.topics)
+	if topics == nil {
+		topics = map[string]int32{}
+	}
+	maps.Copy(topics, s.topics) // a view that starts may read the frontier last
+	return topics, true
 }
 
 // follow takes note of r, which s does not hold yet, and takes back what an undecided transaction before it has

@@ -123,6 +123,20 @@ func TestTornTransactionDoesNotCount(t *testing.T) {
 	}
 }
 
+// A view that starts reads the partitions in any order: lease 1 was taken, and its owner died before it discarded.
+func TestTornKnowsTopicsOfALaterFrontier(t *testing.T) {
+	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
+	l.cursor(1, 6, Cursor{Pins: map[string]Pin{"new": {Partitions: 2}}})
+	l.owner(1, 8)
+	l.end(1, 9)
+	l.frontier(0, Frontier{Topics: map[string]int32{"changes": 6}})
+	l.end(0, 1)
+	s, _, _ := l.view.Get()
+	if got, ok := s.Torn(1); !ok || !maps.Equal(got, map[string]int32{"changes": 6, "new": 2}) {
+		t.Errorf("Torn = %v, %t", got, ok)
+	}
+}
+
 // With the frontier of a move, its epoch is taken back, so the cursors of the other leases have their position again.
 func TestTornMoveDoesNotCount(t *testing.T) {
 	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}

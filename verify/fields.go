@@ -52,8 +52,13 @@ func (r *Record) Says() (event, time bool) {
 	return event, time
 }
 
-// identity returns what identifies an event, also as text: its id, or else its key and its time.
+// identity returns what identifies an event, also as text: its id, or else its key and its time. A row is identified by
+// its scan and its key.
 func (r *Record) identity() (x id, text []byte, ok bool) {
+	if scan, ok := r.scan(); ok {
+		text = append(append(append(text, scan...), 0), r.Key...)
+		return hashed(text), text, true
+	}
 	if text = r.eventID(); len(text) > 0 {
 		return idOf(text), text, true
 	}

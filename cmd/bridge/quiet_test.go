@@ -72,7 +72,7 @@ func TestQuiet(t *testing.T) {
 			t.Fatalf("never quiet:\n%s", log.String())
 		}
 	}
-	if quiet(2 * time.Second) {
+	if quiet(600 * time.Millisecond) {
 		t.Errorf("not quiet when all is delivered:\n%s", log.String())
 	}
 	delivered := log.String()

@@ -25,6 +25,7 @@ type Source struct {
 	ID        string          // identity of the account or directory
 	Account   string          // "" if the settings do not name it
 	Inventory inventory.Store // of the feed's account; nil if the feed is a directory
+	URL       string          // of the account, with a slash at its end
 }
 
 // OpenSource opens the feed that the settings name. It makes no request.
@@ -41,9 +42,11 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	s := &Source{ID: id, Account: account}
 	s.Feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
 	if blobs, ok := store.(*azure.Store); ok {
-		if s.Inventory, err = blobs.Inventory(); err != nil {
+		account, err := blobs.Inventory()
+		if err != nil {
 			return nil, c.Problem("SOURCE_URL", "%w", err)
 		}
+		s.Inventory, s.URL = account, account.URL()
 	}
 	return s, nil
 }

@@ -1,8 +1,6 @@
 package setup
 
 import (
-	"strings"
-
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
@@ -60,7 +58,7 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: strings.TrimSuffix(from.ID, "/") + "/",
+		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: from.URL,
 		Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		Frozen: frozen(c, &record),
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,

@@ -68,6 +68,15 @@ func (v *Inventory) connect(c *Config) error {
 	return nil
 }
 
+// URL returns where the account's containers are, with a slash at its end, as in the URLs of events.
+func (v *Inventory) URL() string {
+	u, err := url.Parse(v.client.Load().URL())
+	if err != nil {
+		return "" // connect has parsed it
+	}
+	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/"
+}
+
 // Containers implements inventory.Store.
 func (v *Inventory) Containers(ctx context.Context, marker string) (*inventory.Containers, error) {
 	var a answer

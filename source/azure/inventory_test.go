@@ -183,10 +183,19 @@ func TestInventoryOfOthers(t *testing.T) {
 	}
 }
 
+// chunked sends no length, as the service.
+type chunked struct{ http.ResponseWriter }
+
+func (c chunked) Write(p []byte) (int, error) {
+	c.Header().Del("Content-Length")
+	return c.ResponseWriter.Write(p)
+}
+
 // A body that breaks off, and an overloaded service, are retried by the SDK. The page says that the service was busy.
 func TestPagesAreRetried(t *testing.T) {
 	s := &account.Server{Account: account.New(nil)}
-	for i := range 1000 {
+	const blobs = 4000 // more than other answers may have
+	for i := range blobs {
 		s.Account.Put("c", inventory.Blob{Name: fmt.Sprint(i)})
 	}
 	requests := 0
@@ -198,7 +207,7 @@ func TestPagesAreRetried(t *testing.T) {
 			w.Header().Set("Content-Length", "1000000")
 			_, _ = w.Write([]byte("<EnumerationResults><Blobs><Blob><Name>a</Name></Blob>"))
 		default:
-			s.ServeHTTP(w, r)
+			s.ServeHTTP(chunked{w}, r)
 		}
 	}))
 	t.Cleanup(srv.Close)
@@ -214,8 +223,8 @@ func TestPagesAreRetried(t *testing.T) {
 		t.Fatal(err)
 	}
 	page, err := v.List(t.Context(), inventory.Query{Container: "c", Max: 5000})
-	if err != nil || len(page.Blobs) != 1000 || !page.Busy || requests != 3 || page.Served.IsZero() ||
-		received < 500_000 {
+	if err != nil || len(page.Blobs) != blobs || !page.Busy || requests != 3 || page.Served.IsZero() ||
+		received < maxAnswer {
 		t.Errorf("%d requests, %d bytes, %+v, %v", requests, received, page, err)
 	}
 }

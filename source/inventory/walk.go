@@ -30,6 +30,8 @@ type Options struct {
 // Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step
 // whose emit had returned before the emit of another began comes before that other one. Any beginning of such an order
 // is a state from which another Walk lists exactly the rest.
+//
+// If ctx ends, Walk returns its cause.
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
 	w := &walk{store: store, Options: o, emit: emit, gate: newGate(o.Requests),
@@ -39,17 +41,21 @@ func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(con
 		w.pending = append(w.pending, newActive(r, 0))
 		w.lastID = max(w.lastID, r.ID)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	stop := context.AfterFunc(ctx, func() {
+	group, inner := errgroup.WithContext(ctx)
+	stop := context.AfterFunc(inner, func() {
 		w.mu.Lock() // a waiter that has checked ctx already waits
 		defer w.mu.Unlock()
 		w.changed.Broadcast()
 	})
 	defer stop()
 	for range o.Requests {
-		group.Go(func() error { return w.work(ctx) })
+		group.Go(func() error { return w.work(inner) })
 	}
-	return group.Wait()
+	err := group.Wait()
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // the errors of requests that were broken off say less
+	}
+	return err
 }
 
 // walk is a Walk while it runs.

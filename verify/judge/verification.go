@@ -12,10 +12,11 @@ type verification struct {
 	cluster cluster
 	avro    *verify.Avro // nil: no record is in Avro
 	sharing *sharing     // nil: no other bridge may write to the topics
+	limits  limits       // of --account
 }
 
 func newVerification(o Options) *verification {
-	v := &verification{Options: o, cluster: brokers(o.Client)}
+	v := &verification{Options: o, cluster: brokers(o.Client), limits: censusLimits}
 	if o.Schema != nil {
 		v.avro = verify.NewAvro(func(id int) (string, error) { return o.Schema(context.Background(), id) })
 	}

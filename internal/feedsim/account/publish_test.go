@@ -79,10 +79,14 @@ func TestTheFeedMakesTheAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := a.Blobs()
+	want, tags := a.Blobs(), map[string]bool{}
 	for key, b := range want { // events have no Last-Modified
+		tags[b.ETag] = true
 		b.Modified = time.Time{}
 		want[key] = b
+	}
+	if len(tags) != len(want) {
+		t.Errorf("%d blobs have %d entity tags", len(want), len(tags))
 	}
 	if len(want) < 100 || !maps.Equal(got, want) {
 		t.Errorf("%d blobs in the feed, %d in the account", len(got), len(want))
@@ -120,6 +124,11 @@ func table(ctx context.Context, store source.Store) (map[string]inventory.Blob, 
 				}
 				for i := range batch.Events {
 					e := &batch.Events[i]
+					// The tag is the time of the change, also of one that is published late.
+					at, err := time.Parse(time.RFC3339, e.EventTime)
+					if err != nil || string(appendETag(nil, at.UnixNano()/100)) != e.ETag {
+						return nil, fmt.Errorf("event at %s with tag %s: %w", e.EventTime, e.ETag, err)
+					}
 					path := strings.TrimPrefix(e.Subject, "/blobServices/default/containers/")
 					key := strings.Replace(path, "/blobs/", "/", 1)
 					_, name, _ := strings.Cut(key, "/")

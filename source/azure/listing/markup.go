@@ -65,6 +65,11 @@ func (e *DamageError) Error() string {
 func (m *markup) next() error {
 	m.text = m.text[:0]
 	for {
+		// Mostly there is no text, and no mark.
+		if rest := m.buf[m.from:]; len(rest) > 1 && rest[0] == '<' && rest[1] != '!' && rest[1] != '?' {
+			m.from++
+			return m.tag()
+		}
 		text, err := m.until("<")
 		if err != nil {
 			return err
@@ -129,22 +134,54 @@ func (m *markup) tag() error {
 		m.open = append(m.open, m.name...)
 		m.ends = append(m.ends, len(m.open))
 	case m.kind == end:
-		last, start := len(m.ends)-1, 0
-		if last > 0 {
-			start = m.ends[last-1]
-		}
-		if last < 0 || !bytes.Equal(m.open[start:], m.name) || len(m.attrs) > 0 {
+		if len(m.ends) == 0 || !bytes.Equal(m.innermost(), m.name) || len(m.attrs) > 0 {
 			return m.damaged("unexpected </%.50s>", m.name)
 		}
-		m.open, m.ends = m.open[:start], m.ends[:last]
+		m.close()
 	}
 	return nil
+}
+
+// innermost returns the name of the element that was opened last.
+func (m *markup) innermost() []byte {
+	if last := len(m.ends) - 1; last > 0 {
+		return m.open[m.ends[last-1]:]
+	}
+	return m.open
+}
+
+func (m *markup) close() {
+	m.open = m.open[:len(m.open)-len(m.innermost())]
+	m.ends = m.ends[:len(m.ends)-1]
+	m.kind = end
+}
+
+// plain returns the text of the element whose tag was read last and reads its end, if both are in the buffer and nothing
+// is between them. That is so for almost all elements, and much faster.
+func (m *markup) plain() (text []byte, ok bool) {
+	rest, name := m.buf[m.from:], m.innermost()
+	i := bytes.IndexByte(rest, '<')
+	if i < 0 || len(rest) < i+len(name)+len("</>") || rest[i+1] != '/' ||
+		rest[i+2+len(name)] != '>' || !bytes.Equal(rest[i+2:i+2+len(name)], name) {
+		return nil, false
+	}
+	m.from += i + len(name) + len("</>")
+	m.close()
+	return rest[:i], true
 }
 
 // leaf returns the text of the element whose tag was read last. Other elements in it are an error.
 func (m *markup) leaf() ([]byte, error) {
 	if m.kind == empty {
 		return nil, nil
+	}
+	if text, ok := m.plain(); ok {
+		if bytes.IndexByte(text, '&') < 0 && bytes.IndexByte(text, '\r') < 0 {
+			return text, nil
+		}
+		m.text = m.text[:0]
+		err := m.unescape(text)
+		return m.text, err
 	}
 	if err := m.next(); err != nil {
 		return nil, err
@@ -158,6 +195,9 @@ func (m *markup) leaf() ([]byte, error) {
 // skip reads to the end of the element whose tag was read last.
 func (m *markup) skip() error {
 	if m.kind != begin {
+		return nil
+	}
+	if _, ok := m.plain(); ok {
 		return nil
 	}
 	for depth := len(m.ends); len(m.ends) >= depth; {

@@ -24,9 +24,16 @@ func (m *markup) until(mark string) ([]byte, error) {
 
 // untilTagEnd returns the bytes before a > outside quotes, which it skips.
 func (m *markup) untilTagEnd() ([]byte, error) {
+	// Mostly a whole tag without quotes is in the buffer.
+	rest := m.buf[m.from:]
+	if i := bytes.IndexByte(rest, '>'); i >= 0 && bytes.IndexByte(rest[:i], '"') < 0 &&
+		bytes.IndexByte(rest[:i], '\'') < 0 {
+		m.from += i + 1
+		return rest[:i], nil
+	}
 	quote := byte(0)
 	for i := 0; ; {
-		rest := m.buf[m.from:]
+		rest = m.buf[m.from:]
 		for ; i < len(rest); i++ {
 			switch c := rest[i]; {
 			case quote != 0:
