@@ -38,6 +38,9 @@ type Scan struct {
 	// Begin is, of an initial scan, the segment from which the feed is delivered, if there was an open one.
 	Begin source.Segment `json:"begin,omitzero"`
 
+	// Containers is how many there are to list, 0 if that is not known. For operators.
+	Containers int `json:"containers,omitempty"`
+
 	Round int       `json:"round"`
 	Phase ScanPhase `json:"phase"`
 	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of
