@@ -24,14 +24,14 @@ func (e *Encoder) Path(key []byte) (container, blob string, ok bool) {
 		path = string(key[1+n:])
 	case KeyJSONObject:
 		var object struct{ Path string }
-		ok = json.Unmarshal(key, &object) == nil
-		path = object.Path
+		if json.Unmarshal(key, &object) == nil {
+			path = object.Path
+		}
 	case KeyString:
 		path = string(key)
 	default:
 		var array []string
-		ok = json.Unmarshal(key, &array) == nil && len(array) == 1
-		if ok {
+		if json.Unmarshal(key, &array) == nil && len(array) == 1 {
 			path = array[0]
 		}
 	}
