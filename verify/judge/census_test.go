@@ -170,7 +170,9 @@ func TestCensusWaits(t *testing.T) {
 				}
 				return nil
 			}
-			rs, text := w.verify(t, nil, func(v *verification) { v.Wait, v.limits.poll = 5*time.Second, time.Millisecond })
+			rs, text := w.verify(t, nil, func(v *verification) {
+				v.Wait, v.limits.poll = 5*time.Second, time.Millisecond
+			})
 			if Verdict(rs) != nil || looks < 3 || strings.Contains(text, "note") {
 				t.Errorf("%d looks, %v: %s", looks, Verdict(rs), text)
 			}
