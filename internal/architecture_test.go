@@ -59,6 +59,8 @@ var imports = map[string][]string{
 	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/setup", "internal/status",
 		"internal/topicname"},
+	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
+		"internal/setup"},
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/plain", "internal/progress",
 		"internal/setup", "internal/topicname"},
 	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",

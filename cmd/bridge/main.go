@@ -34,6 +34,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "deliver the feed to Kafka until stopped; with --once, only what the feed holds now", runVerb},
+		{"tail", "print the feed's records as it grows; no Kafka", tailVerb},
 		{"demo", "run on an embedded broker and a sample feed that grows", demoVerb},
 		{"check", "test what run needs of the feed and of Kafka, and print how to fix problems", checkVerb},
 		{"status", "show position, instances, lag and recent errors, from Kafka alone", statusVerb},
