@@ -3,7 +3,6 @@ package tail
 import (
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,6 +24,22 @@ type printed struct {
 	mu        sync.Mutex
 	positions []string
 	changed   chan struct{}
+	retries   chan struct{}
+}
+
+func newPrinted() *printed {
+	return &printed{changed: make(chan struct{}, 1), retries: make(chan struct{}, 1)}
+}
+
+// Write gets the log.
+func (p *printed) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "retrying") {
+		select {
+		case p.retries <- struct{}{}:
+		default:
+		}
+	}
+	return len(line), nil
 }
 
 func (p *printed) print(r *kgo.Record) error {
@@ -76,12 +91,12 @@ func start(t *testing.T, dir, from string, change func(*config.Config)) *printed
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &printed{changed: make(chan struct{}, 1)}
+	p := newPrinted()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, c, Options{From: target, Print: p.print, Flush: p.flush,
-			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			Log: slog.New(slog.NewTextHandler(p, nil))})
 	}()
 	t.Cleanup(func() {
 		cancel()
@@ -188,6 +203,7 @@ func TestRetries(t *testing.T) {
 	if err := errors.Join(err, feed.Append(ctx, 50, count)); err != nil {
 		t.Fatal(err)
 	}
+	<-p.retries
 	if err := os.WriteFile(meta, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -222,10 +238,10 @@ func TestFails(t *testing.T) {
 	} {
 		c := config.Defaults()
 		c.SourceURL = "file://" + dir
-		p := &printed{changed: make(chan struct{}, 1)}
+		p := newPrinted()
 		from, _ := bridge.ParseTarget("earliest")
 		err := Run(t.Context(), c, Options{From: from, Once: dir == damaged, Print: p.print, Flush: p.flush,
-			Log: slog.New(slog.NewTextHandler(io.Discard, nil))})
+			Log: slog.New(slog.NewTextHandler(p, nil))})
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", dir, err)
 		}
