@@ -61,8 +61,8 @@ var imports = map[string][]string{
 		"internal/topicname"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
 		"internal/setup"},
-	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/plain", "internal/progress",
-		"internal/setup", "internal/topicname"},
+	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/ops", "internal/plain",
+		"internal/progress", "internal/setup", "internal/topicname", "verify/judge"},
 	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",
 		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 

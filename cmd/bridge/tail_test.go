@@ -108,7 +108,9 @@ func TestTailEnds(t *testing.T) {
 // closed is a pipe whose reader has gone.
 type closed struct{}
 
-func (closed) Write([]byte) (int, error) { return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE} }
+func (closed) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
 
 // A reader such as head may go: that is no failure.
 func TestTailIntoClosedPipe(t *testing.T) {

@@ -95,9 +95,9 @@ func TestTerminal(t *testing.T) {
 				}
 			}
 		}
-		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) || 
+		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) ||
 			(strings.HasPrefix(args, "dump --segment") || strings.HasPrefix(args, "tail")) &&
-			!strings.Contains(stdout, `\u001b[2J`) {
+				!strings.Contains(stdout, `\u001b[2J`) {
 			t.Errorf("bridge %s does not show it: %q", args, stdout)
 		}
 	}
