@@ -1,6 +1,10 @@
 package envelope
 
-import "blobfeed/source/ocf"
+import (
+	"slices"
+
+	"blobfeed/source/ocf"
+)
 
 // table is what is known of the rows. Ours is blobs; tests bring CockroachDB's own.
 type table struct {
@@ -11,6 +15,22 @@ type table struct {
 	upTo    []column // of markers in a topic of their own, after the time
 	// before fills prev with what ev says about the row before it, and reports whether it says anything.
 	before func(ev, prev *ocf.Event) bool
+}
+
+// choose leaves out the columns that the options leave out, and writes maps as they say.
+func (o *Options) choose(t *table) {
+	leftOut := map[string]bool{}
+	t.columns = slices.Clone(t.columns)
+	for i, c := range t.columns {
+		isKey := slices.ContainsFunc(t.key, func(k column) bool { return k.name == c.name })
+		leftOut[c.name] = slices.Contains(o.Exclude, c.name) || isMap(c.field) && o.Maps == MapsOmit ||
+			len(o.Columns) > 0 && !isKey && !slices.Contains(o.Columns, c.name)
+		if isMap(c.field) && o.Maps == MapsJSON {
+			t.columns[i].field = mapText{c.field}
+		}
+	}
+	gone := func(c column) bool { return leftOut[c.name] }
+	t.columns, t.source = slices.DeleteFunc(t.columns, gone), slices.DeleteFunc(slices.Clone(t.source), gone)
 }
 
 // of is a column of a field of the event.

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"blobfeed/source"
@@ -85,8 +84,7 @@ func compile(o Options, t table) (*Encoder, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
-	excluded := func(c column) bool { return slices.Contains(o.Exclude, c.name) }
-	t.columns, t.source = slices.DeleteFunc(t.columns, excluded), slices.DeleteFunc(t.source, excluded)
+	o.choose(&t)
 	e := &Encoder{o: o, table: t}
 	e.key = newRecord(t.name, t.key, same)
 	e.value = e.o.message(&e.table)

@@ -68,7 +68,8 @@ type Config struct {
 	Partitioner        string `default:"murmur2" oneof:"murmur2 fnv-1a" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen."`
 	EnrichedProperties string `split_words:"true" desc:"For ENVELOPE=enriched: source, schema, source,schema for both, or none. Default: source."`
 	Before             string `desc:"\"before\" of ENVELOPE=enriched: key, none, or full (the row before, as far as the event has it). Default: key."`
-	ExcludeColumns     List   `split_words:"true" desc:"Columns of the row to leave out, such as client_request_id,blob_tags_updated. docs/security.md lists those that may hold personal data."`
+	Columns            List   `desc:"Columns of the row besides path, such as blob_type,content_length, or, with ! before each, those to leave out, such as !client_request_id,!blob_tags_updated. docs/events.md lists all, docs/security.md those that may hold personal data. Default: all; frozen."`
+	Maps               string `default:"native" desc:"Columns that are maps, such as blob_tags_updated: native, json (a string that holds JSON, for sinks such as JDBC that take plain columns only) or omit; frozen."`
 	Deletes            string `desc:"Value of a deletion: envelope, tombstone (null), both (two records) or empty. Default: envelope; with row, tombstone."`
 	AvroTimestamps     string `split_words:"true" desc:"Type of event_time in Avro: micros, millis or string. Default: micros; frozen."`
 	Headers            string `default:"cloudevents" desc:"Headers of records: cloudevents or none."`
