@@ -113,9 +113,7 @@ func TestStateLimitIsRaised(t *testing.T) {
 	stop := run(t, o)
 	defer stop()
 	<-r.failing
-	raise := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: limitSetting, Value: ptr("65536")}}
-	_, err := admin(t, c).AlterTopicConfigs(t.Context(), raise, "test.offsets")
-	must(t, err)
+	setTopic(t, c, "test.offsets", limitSetting, "65536")
 	r.await(t, func(c Commit) bool { return c.Emitted == n })
 }
 

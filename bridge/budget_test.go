@@ -35,10 +35,7 @@ func (l *largest) Committed(c Commit) {
 // given back, also where a run ends in the middle (I9).
 func TestBufferBytes(t *testing.T) {
 	const events = 2000
-	feed := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Shards: 4, EventsPerSegment: events, BlockEvents: 5}, nil); err != nil {
-		t.Fatal(err)
-	}
+	feed := writeFeed(t, feedsim.Spec{Shards: 4, EventsPerSegment: events, BlockEvents: 5})
 	for name, test := range map[string]struct{ limit, records, commits int }{
 		"to the end": {200_000, 1_000_000, -1},
 		"stopped":    {10_000_000, 10, 3}, // with readers that are ahead as far as they may
@@ -72,16 +69,7 @@ func TestBufferBytes(t *testing.T) {
 // commit, which is an hour away, and what waits is committed when it takes too much (I9).
 func TestFilteredEventsAreBounded(t *testing.T) {
 	const events = 10_000
-	feed := t.TempDir()
-	must(
-		t,
-		feedsim.Write(
-			t.Context(),
-			feedsim.Dir(feed),
-			feedsim.Spec{Shards: 2, EventsPerSegment: events, BlockEvents: 20},
-			nil,
-		),
-	)
+	feed := writeFeed(t, feedsim.Spec{Shards: 2, EventsPerSegment: events, BlockEvents: 20})
 	for name, containers := range map[string][]string{"all": {"nothing"}, "most": {"$web"}} {
 		t.Run(name, func(t *testing.T) {
 			o, r := options(t, broker(t), feed)

@@ -58,9 +58,11 @@ func TestBundles(t *testing.T) {
 		must(t, runOnce(t, o))
 		all := &partitioned{}
 		data, markers := consume(t, c, append(promises(), complete, all)...)
-		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 || r.Read != data ||
+		if data != 20*(segments+1) || markers != segments*partitions || complete.Left() > 0 || r.Late > 0 ||
+			r.Read != data ||
 			r.Emitted != data {
-			t.Errorf("%d bytes: %d records, %d markers, %d missing, %+v", bytes, data, markers, complete.Left(), r.Commit)
+			t.Errorf("%d bytes: %d records, %d markers, %d missing, %+v",
+				bytes, data, markers, complete.Left(), r.Commit)
 		}
 		if want == nil {
 			want = all.sorted()
@@ -203,3 +205,23 @@ func (l *latest) Note(r verify.Record) {
 }
 
 func (l *latest) Failures() []verify.Failure { return nil }
+
+// A broker refuses a record of a bundle whose markers have a topic of their own. The lease is given up and taken again.
+func TestBundleRefusedWithMarkersApart(t *testing.T) {
+	m, _, complete := smallSegments(t, 4)
+	c := broker(t)
+	var asked atomic.Int32
+	c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if asked.Add(1) != 3 { // the owner record, the first frontier, the bundle
+			return nil, nil, false
+		}
+		return answer(req, kerr.TopicAuthorizationFailed.Code), nil, true
+	})
+	o, _ := over(t, c, m)
+	o.Markers = envelope.MarkersTopic
+	must(t, runOnce(t, o))
+	if data, _ := consume(t, c, complete); data != 5*20 || complete.Left() > 0 || asked.Load() < 3 {
+		t.Errorf("%d records, %d missing, %d requests", data, complete.Left(), asked.Load())
+	}
+}

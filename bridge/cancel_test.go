@@ -12,7 +12,9 @@ import (
 
 // A stop gets through a store that hangs, wherever it does, without waiting for the shutdown's timeout.
 func TestStopWhileTheStoreHangs(t *testing.T) {
-	for name, where := range map[string]string{"watermark": "meta/", "manifest": "idx/segments/2026/01/01/0000/meta.json", "chunk": "log/"} {
+	for name, where := range map[string]string{
+		"watermark": "meta/", "manifest": "idx/segments/2026/01/01/0000/meta.json", "chunk": "log/",
+	} {
 		t.Run(name, func(t *testing.T) {
 			m, live := simulated(t, feedsim.Spec{})
 			must(t, live.Append(t.Context(), 10, nil))

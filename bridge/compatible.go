@@ -13,7 +13,8 @@ func (o *Options) Compatible(feed string, frozen map[string]string) error {
 	restart := fmt.Sprintf("set it back, or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
 		"BRIDGE_TOPIC (the state is in topic %s)", o.offsetsTopic())
 	if feed != o.FeedID {
-		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: %s",
+		return &SettingsError{Problem: fmt.Sprintf(
+			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: %s",
 			o.FeedID, o.Name, feed, restart)}
 	}
 	for name, have := range frozen {

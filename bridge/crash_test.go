@@ -3,8 +3,14 @@ package bridge
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/verify"
@@ -25,7 +31,8 @@ func TestReplayAfterACrash(t *testing.T) {
 			c := broker(t)
 			for crash := range 3 {
 				o, r := over(t, c, m)
-				o.Transactional, o.TxnBytes, o.CommitInterval, o.BundleBytes = transactional, 30_000, time.Millisecond, 0
+				o.Transactional, o.TxnBytes, o.BundleBytes = transactional, 30_000, 0
+				o.CommitInterval = time.Millisecond
 				hard, kill := context.WithCancel(ctx)
 				o.Observer = &crashing{recorder: r, left: 2 + crash, kill: kill}
 				if err := New(o).Run(hard, hard); err != nil {
@@ -89,3 +96,91 @@ func (f *firsts) Note(r verify.Record) {
 }
 
 func (f *firsts) Failures() []verify.Failure { return nil }
+
+// Without transactions, what a broker refuses stops everything behind it: events are delivered for the first time in
+// their order.
+func TestRefusedBatchKeepsOrder(t *testing.T) {
+	t.Parallel()
+	feed := writeFeed(t, feedsim.Spec{Segments: 3, EventsPerSegment: 200, BlockEvents: 10, Blobs: 6})
+	for at := int32(3); at < 12; at++ {
+		c, small := broker(t), "4096"
+		createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
+		var asked atomic.Int32
+		c.ControlKey(int16(kmsg.Produce), func(req kmsg.Request) (kmsg.Response, error, bool) {
+			c.KeepControl()
+			if asked.Add(1) != at {
+				return nil, nil, false
+			}
+			return answer(req, kerr.PolicyViolation.Code), nil, true
+		})
+		o, _ := options(t, c, feed)
+		o.Transactional = false
+		o.Client = append(o.Client, kgo.ProducerLinger(0))
+		must(t, runOnce(t, o))
+		firstDeliveries(t, c)
+	}
+}
+
+// A crash in catch-up without transactions: what is repeated is not below a marker for the first time, and markers do
+// not fall.
+func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
+	t.Parallel()
+	feed := writeFeed(t, feedsim.Spec{Segments: 12, EventsPerSegment: 40, BlockEvents: 5})
+	c, small := broker(t), "4096"
+	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
+	for produced := int32(3); produced < 20; produced++ {
+		o, _ := options(t, c, feed)
+		o.Transactional = false // one bundle, of many batches
+		ctx, crash := context.WithCancel(t.Context())
+		var asked atomic.Int32
+		c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
+			if asked.Add(1) < produced {
+				c.KeepControl()
+			} else {
+				crash()
+			}
+			return nil, nil, false
+		})
+		must(t, New(o).Run(ctx, ctx))
+		crash()
+	}
+	o, _ := options(t, c, feed)
+	o.Transactional = false
+	must(t, runOnce(t, o))
+	firstDeliveries(t, c)
+	if tail(t, c).fell {
+		t.Error("a marker is below one before it")
+	}
+}
+
+// firstDeliveries checks the events of a topic as they come for the first time: in order for each key, none below a
+// marker.
+func firstDeliveries(t *testing.T, c *kfake.Cluster) {
+	t.Helper()
+	seen, resolved, last := map[string]bool{}, map[int32]string{}, map[string]string{}
+	for _, r := range readAll(t, c, topic) {
+		if r.Key == nil {
+			resolved[r.Partition] = max(resolved[r.Partition], header(r, "resolved"))
+			continue
+		}
+		if seen[string(r.Value)] {
+			continue
+		}
+		seen[string(r.Value)] = true
+		updated := header(r, "updated")
+		if updated <= last[string(r.Key)] || updated <= resolved[r.Partition] {
+			t.Errorf(
+				"partition %d, offset %d: %s comes behind %s of its key, and marker %s",
+				r.Partition,
+				r.Offset,
+				updated,
+				last[string(r.Key)],
+				resolved[r.Partition],
+			)
+		}
+		last[string(r.Key)] = updated
+	}
+	if len(seen) == 0 {
+		t.Error("there are no events")
+	}
+}

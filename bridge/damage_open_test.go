@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kadm"
+	"blobfeed/offsets"
 )
 
 // noBlock is what is no block, and long enough to be told as that.
@@ -71,10 +71,33 @@ func TestTroubleBesideDamage(t *testing.T) {
 	live(t, o)
 	r.awaitFailure(t, "max.message.bytes")
 	r.awaitFailure(t, "log/00"+openChunk)
-	_, err := admin(
-		t,
-		c,
-	).AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}, topic)
-	must(t, err)
+	setTopic(t, c, topic, "max.message.bytes", high)
 	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
+}
+
+// A seek past damage that nothing can be done about arrives: the lease that reads it again and again hears of the move.
+func TestSeekPastDamage(t *testing.T) {
+	t.Parallel()
+	feed, _, _ := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
+	c := broker(t)
+	o, r := options(t, c, feed)
+	o.BundleBytes = 0
+	live(t, o)
+	awaitState(
+		t,
+		o,
+		"the damage is in the cursor",
+		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil },
+	)
+	for range 5 { // so that nothing is left to write that would meet a fence
+		<-r.failing
+	}
+	s := seize(t, o)
+	target, err := ParseTarget("2026/01/01/0100")
+	must(t, err)
+	must(t, s.Seek(t.Context(), target.Move))
+	s.Close(t.Context())
+	awaitState(t, o, "the segment behind the damage is delivered", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Completed.String() == "2026/01/01/0100"
+	})
 }

@@ -11,11 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
 
@@ -31,11 +31,8 @@ func dead(t *testing.T, c *kfake.Cluster) (letters []verify.Record) {
 // damagedFeed is a feed of two segments; in the first, bytes stand between two chunks' worth of good blocks.
 func damagedFeed(t *testing.T, garbage []byte) (dir, chunk string, at int) {
 	t.Helper()
-	dir, chunk = t.TempDir(), "log/00/2026/01/01/0000/00000.avro"
-	sink := feedsim.Dir(dir)
-	if err := feedsim.Write(t.Context(), sink, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir = writeFeed(t, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2})
+	chunk = "log/00/2026/01/01/0000/00000.avro"
 	whole, err := os.ReadFile(filepath.Join(dir, chunk))
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +82,8 @@ func TestDeadLetter(t *testing.T) {
 				t.Errorf("%d dead letters with %d bytes, want %d", len(letters), len(got), len(whole)-at)
 			}
 			first := letters[0]
-			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" || !strings.Contains(string(first.Header("reason")), "offset") ||
+			if string(first.Header("blob")) != chunk || string(first.Header("content")) != "chunk" ||
+				!strings.Contains(string(first.Header("reason")), "offset") ||
 				!strings.HasPrefix(string(first.Header("position")), "2026/01/01/0000/00/00000/") ||
 				string(first.Header("part")) == "" {
 				t.Errorf("headers %v", first.Headers)
@@ -94,20 +92,12 @@ func TestDeadLetter(t *testing.T) {
 	}
 }
 
-func createTopic(t *testing.T, c *kfake.Cluster, name string, partitions int32, configs map[string]*string) {
-	t.Helper()
-	_, err := admin(t, c).CreateTopic(t.Context(), partitions, 1, configs, name)
-	must(t, err)
-}
-
 // A record that the topic does not take stops its shard, naming the setting; or it becomes a dead letter, as JSON.
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	const events = 50
-	feed, limit := t.TempDir(), "1600" // between what a deletion takes and what a creation takes
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10}, nil); err != nil {
-		t.Fatal(err)
-	}
+	limit := "1600" // between what a deletion takes and what a creation takes
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: events, BlockEvents: 10, Blobs: 10})
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
 	o, _ := options(t, c, feed)
@@ -141,10 +131,8 @@ func TestTooLarge(t *testing.T) {
 // The operator raises the limit of the topic: the shard that waits goes on by itself.
 func TestLimitRaised(t *testing.T) {
 	t.Parallel()
-	feed, low, high := t.TempDir(), "1500", "1000000"
-	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{EventsPerSegment: 50}, nil); err != nil {
-		t.Fatal(err)
-	}
+	low, high := "1500", "1000000"
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: 50})
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
 	o, r := options(t, c, feed)
@@ -158,9 +146,7 @@ func TestLimitRaised(t *testing.T) {
 		}
 	}
 	wait("the refusal", r.failing)
-	raise := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &high}}
-	_, err := admin(t, c).AlterTopicConfigs(t.Context(), raise, topic)
-	must(t, err)
+	setTopic(t, c, topic, "max.message.bytes", high)
 	wait("a commit", r.changed)
 	stop()
 	if data, _ := consume(t, c, promises()...); data != 50 {
@@ -194,5 +180,23 @@ func TestDeadLetterOnce(t *testing.T) {
 	must(t, runOnce(t, o))
 	if letters := dead(t, c); len(letters) != 1 || r.Dead != 1 || r.failures("the registry is away") != 1 {
 		t.Errorf("%d letters, %+v", len(letters), r.Commit)
+	}
+}
+
+// A damaged chunk stops its lease and is named; what is before it is delivered, and nothing is skipped (I8).
+func TestDamagedChunk(t *testing.T) {
+	t.Parallel()
+	feed := writeFeed(t, feedsim.Spec{EventsPerSegment: 50, BlockEvents: 10, Segments: 2})
+	garbage := []byte("garbage, and quite a lot of it, so that it is a block")
+	must(t, feedsim.Dir(feed).Append(t.Context(), "log/00/2026/01/01/0000/00000.avro", garbage))
+	c := broker(t)
+	o, _ := options(t, c, feed)
+	err := runOnce(t, o)
+	var damage *source.DamageError
+	if !errors.As(err, &damage) || damage.Blob != "log/00/2026/01/01/0000/00000.avro" {
+		t.Errorf("err = %v", err)
+	}
+	if data, markers := consume(t, c, promises()...); data != 50 || markers != 0 {
+		t.Errorf("%d records and %d markers", data, markers)
 	}
 }

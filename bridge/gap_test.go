@@ -83,7 +83,8 @@ func TestHistoryLost(t *testing.T) {
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
 		t.Errorf("%v", gap)
 	}
-	if data != 70 || markers != 2*partitions || len(gaps) != partitions || gaps[0] != "2026/01/01/0000 2026/01/01/0200" {
+	if data != 70 || markers != 2*partitions || len(gaps) != partitions ||
+		gaps[0] != "2026/01/01/0000 2026/01/01/0200" {
 		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
 	}
 }
@@ -125,11 +126,7 @@ func TestChunkLost(t *testing.T) {
 
 // How much of the feed is older than the bridge's position is what retention may still remove without loss.
 func TestHeadroom(t *testing.T) {
-	feed := t.TempDir()
-	must(
-		t,
-		feedsim.Write(t.Context(), feedsim.Dir(feed), feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true}, nil),
-	)
+	feed := writeFeed(t, feedsim.Spec{Segments: 3, EventsPerSegment: 10, LeaveOpen: true})
 	o, r := options(t, broker(t), feed)
 	must(t, runOnce(t, o))
 	for len(r.headroom) > 0 {
@@ -161,7 +158,8 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 			k := broker(t)
 			o, _ := over(t, k, m)
 			must(t, runOnce(t, o))
-			must(t, live.Next(ctx), live.Append(ctx, 20, nil), live.Next(ctx), live.Append(ctx, 30, nil), live.Finalize(ctx))
+			must(t, live.Next(ctx), live.Append(ctx, 20, nil))
+			must(t, live.Next(ctx), live.Append(ctx, 30, nil), live.Finalize(ctx))
 			for _, seg := range c.remove {
 				m.remove("idx/segments/" + seg)
 				m.remove("log/00/" + seg)
@@ -170,7 +168,8 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 			var gap *GapError
 			if c.lost == "" {
 				must(t, err)
-			} else if !errors.As(err, &gap) || gap.At.String() != c.lost || gap.Oldest.Compare(gap.At) <= 0 || !strings.Contains(err.Error(), gap.Oldest.String()) || !strings.Contains(err.Error(), c.lost) {
+			} else if !errors.As(err, &gap) || gap.At.String() != c.lost || gap.Oldest.Compare(gap.At) <= 0 ||
+				!strings.Contains(err.Error(), gap.Oldest.String()) || !strings.Contains(err.Error(), c.lost) {
 				t.Fatalf("err = %v", err)
 			}
 			if data, _ := consume(t, k, promises()...); data != c.data {

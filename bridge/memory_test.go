@@ -136,7 +136,8 @@ type happened struct{ id, at, blob string }
 func avro(header bool, events ...happened) []byte {
 	const sync = "0123456789abcdef"
 	text := func(s string) string { return string([]byte{byte(len(s)<<1&0x7f | 0x80), byte(len(s) >> 6)}) + s }
-	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"subject","type":"string"},{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"}]}`
+	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},` +
+		`{"name":"subject","type":"string"},{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"}]}`
 	b := ""
 	if header {
 		b = "Obj\x01\x02\x16avro.schema" + text(schema) + "\x00" + sync

@@ -50,7 +50,8 @@ func TestTopicHasAnOwner(t *testing.T) {
 		must(t, runOnce(t, a), runOnce(t, a)) // its own claim is no obstacle
 		b, _ := named(t, c, "b", topic)
 		b.Transactional = transactional
-		refused(t, b, "topic "+topic+" belongs to bridge a, which reads feed feed of a and has its state in topic a.offsets",
+		refused(t, b,
+			"topic "+topic+" belongs to bridge a, which reads feed feed of a and has its state in topic a.offsets",
 			"BRIDGE_TOPIC_SHARED=true")
 		all, err := admin(t, c).ListTopics(t.Context())
 		must(t, err)
@@ -214,7 +215,9 @@ func TestForeignState(t *testing.T) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	must(t, err)
 	defer cl.Close()
-	for name, key := range map[string]string{"connect.offsets": "source", "odd.offsets": "frontier", "empty.offsets": ""} {
+	for name, key := range map[string]string{
+		"connect.offsets": "source", "odd.offsets": "frontier", "empty.offsets": "",
+	} {
 		createTopic(t, c, name, 2, nil)
 		if key != "" {
 			r := &kgo.Record{Topic: name, Key: []byte(key), Value: []byte("no document")}

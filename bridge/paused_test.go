@@ -53,11 +53,9 @@ func TestPausedOwnerWrites(t *testing.T) {
 			awaitState(t, o, "the second instance has delivered all", delivered(0))
 			newest := tail(t, c)
 			for _, r := range old.last { // the first one wakes up
-				produceRecord(
-					t,
-					o,
-					&kgo.Record{Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp},
-				)
+				produceRecord(t, o, &kgo.Record{
+					Topic: r.Topic, Partition: r.Partition, Key: r.Key, Value: r.Value, Timestamp: r.Timestamp,
+				})
 			}
 			if stale := tail(t, c); string(stale.last["c/a"].Value) == string(newest.last["c/a"].Value) {
 				t.Fatal("the old record is not behind the newer one")

@@ -106,9 +106,9 @@ func TestRemovedWhileReadAhead(t *testing.T) {
 		if strings.HasPrefix(prefix, "log/00/2026/01/01/0100") {
 			<-read
 			removal.Do(func() {
-				for _, gone := range []string{"idx/segments/2026/01/01/0000", "idx/segments/2026/01/01/0100", "log/00/2026/01/01/0100"} {
-					m.remove(gone)
-				}
+				m.remove("idx/segments/2026/01/01/0000")
+				m.remove("idx/segments/2026/01/01/0100")
+				m.remove("log/00/2026/01/01/0100")
 			})
 		}
 		return nil
@@ -141,5 +141,85 @@ func TestGapKeepsFoundTopics(t *testing.T) {
 	data, markers := consumeAll(t, c, []string{"t-c"}, told(&gaps))
 	if data != 1 || len(gaps) != partitions || markers != 2*partitions { // of the lost one, and of the one behind it
 		t.Errorf("%d records, %d markers, gaps %q", data, markers, gaps)
+	}
+}
+
+// A segment's manifest goes while lease 1 has the events of its shard in memory, and ON_GAP=continue is set:
+// lease 1 delivers them, and the frontier waits for that (I4, I11).
+func TestGapWaitsForOtherLeases(t *testing.T) {
+	t.Parallel()
+	m := threeHours()
+	m.replace("idx/segments/2026/01/01/0000/meta.json", "Finalized", "Publishing") // so that it is read again
+	removed, looked := make(chan struct{}), make(chan struct{})
+	var looks atomic.Int32
+	var once sync.Once
+	release := sync.OnceFunc(func() { close(looked) })
+	m.onRead = func(name string) error {
+		switch {
+		case strings.HasPrefix(name, "log/01/2026/01/01/0000"):
+			once.Do(func() {
+				m.remove("idx/segments/2026/01/01/0000")
+				close(removed)
+			})
+			<-looked
+		case strings.HasPrefix(name, "idx/segments/2026/01/01/0000"):
+			select {
+			case <-removed:
+				if looks.Add(1) == 60 { // lease 0 had every chance to leave it behind
+					release()
+				}
+			default:
+			}
+		case strings.HasPrefix(name, "log/00/2026/01/01/0200"): // it did
+			release()
+		}
+		return nil
+	}
+	c := broker(t)
+	o, r := over(t, c, m)
+	o.BundleBytes, o.SkipGaps = 0, true
+	live(t, o) // not --once, which reads the chunk as well
+	r.await(t, func(c Commit) bool { return c.Emitted == 5 })
+	seen := &order{}
+	consume(t, c, append(promises(), seen)...)
+	if ids := seen.sortedIDs(); ids != "1 2 3 4 5" {
+		t.Errorf("events %s", ids)
+	}
+}
+
+// Retention removes a chunk between its listing and its reading. A new listing says so; then it is lost history.
+func TestChunkRemovedBeforeReading(t *testing.T) {
+	t.Parallel()
+	for name, skip := range map[string]bool{"fail": false, "continue": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newMemory()
+			m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
+			m.segment("2026/01/01/0100", "Publishing", 60, map[int][]happened{0: {{"2", "2026-01-01T01:10:00Z", "a"}}})
+			const chunk = "log/00/2026/01/01/0000/00000.avro"
+			m.blobs["log/00/2026/01/01/0000/00001.avro"] = m.blobs[chunk] // what is left
+			var once sync.Once
+			m.onRead = func(name string) error {
+				if name == chunk {
+					once.Do(func() { m.remove(chunk) })
+				}
+				return nil
+			}
+			c := broker(t)
+			o, _ := over(t, c, m)
+			o.BundleBytes, o.SkipGaps = 0, skip
+			err := runOnce(t, o)
+			var gap *GapError
+			if !skip {
+				if !errors.As(err, &gap) || !strings.Contains(gap.Chunk, "00000.avro") {
+					t.Errorf("err = %v", err)
+				}
+				return
+			}
+			must(t, err)
+			var gaps []string
+			if data, _ := consume(t, c, told(&gaps)); data != 2 || len(gaps) != partitions {
+				t.Errorf("%d records, gaps %q", data, gaps)
+			}
+		})
 	}
 }

@@ -16,63 +16,12 @@ import (
 	"blobfeed/source"
 )
 
-// seize takes all leases of a bridge, as seek does.
-func seize(t *testing.T, o Options) *offsets.Seized {
-	t.Helper()
-	cfg := o.lease()
-	cfg.Instance, cfg.Now = "operator", time.Now
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	s, err := offsets.Seize(ctx, cfg, int(o.OffsetsPartitions))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
-}
-
-// live runs a bridge until the test ends.
-func live(t *testing.T, o Options) {
-	t.Helper()
-	o.Once = false
-	b := New(o)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- b.Run(ctx, ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("the run ended with %v", err)
-		}
-	})
-}
-
-// awaitState returns when the state of a bridge is as wanted.
-func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) bool) *offsets.State {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	v := offsets.NewView(o.offsetsTopic(), int(o.OffsetsPartitions))
-	viewing, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- v.Run(viewing, o.Client...) }()
-	defer func() { stop(); <-ended }()
-	s, err := v.Await(ctx, cond)
-	if err != nil {
-		now, _, _ := v.Get()
-		t.Fatalf("still not: %s\n%+v\nfrontier %+v", what, now, now.Frontier)
-	}
-	return s
-}
-
 // After a seek to the segment that the leases have just finished, every lease of a live instance delivers it
 // again, also those that have nothing to write that would tell them that they were fenced.
 func TestSeekUnderLiveInstance(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
-	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3})
 	o, _ := options(t, c, dir)
 	o.BundleBytes = 0 // the leases deliver everything
 	live(t, o)
@@ -181,7 +130,12 @@ func TestCursorTellsTrouble(t *testing.T) {
 		return s.Cursors[0] != nil && s.Cursors[0].Error != nil && s.Cursors[0].Counts.Read == 40
 	})
 	cur := s.Cursors[0]
-	for _, says := range []string{fmt.Sprintf("%s, offset %d: ", chunk, at), fmt.Sprintf("bridge dump --at %d %s ", at, chunk), "BRIDGE_ON_ERROR=dead_letter", "BridgeDamage in docs/operations.md)"} {
+	for _, says := range []string{
+		fmt.Sprintf("%s, offset %d: ", chunk, at),
+		fmt.Sprintf("bridge dump --at %d %s ", at, chunk),
+		"BRIDGE_ON_ERROR=dead_letter",
+		"BridgeDamage in docs/operations.md)",
+	} {
 		if !strings.Contains(cur.Error.Error, says) {
 			t.Errorf("%q is not in %q", says, cur.Error.Error)
 		}
@@ -220,10 +174,7 @@ func endOf(t *testing.T, c *kfake.Cluster, o Options) int64 {
 func TestStaleFrontier(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
-	dir := t.TempDir()
-	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2}, nil); err != nil {
-		t.Fatal(err)
-	}
+	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2})
 	o, _ := options(t, c, dir)
 	o.BundleBytes = 0
 	createTopic(t, c, topic, partitions, nil)

@@ -114,19 +114,22 @@ func TestOpenManifestIsReadAgain(t *testing.T) {
 	must(t, err)
 	cache := newHistory(source.New(m, source.Options{}), 0)
 	for i := range 3 {
-		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || man.Finalized || len(m.reads) != i+1 {
+		man, err := cache.readManifest(t.Context(), seg, time.Time{})
+		if err != nil || man.Finalized || len(m.reads) != i+1 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	m.segment("2026/01/01/0000", "Finalized", 60, nil)
 	for range 3 {
-		if man, err := cache.readManifest(t.Context(), seg, time.Time{}); err != nil || !man.Finalized || len(m.reads) != 4 {
+		man, err := cache.readManifest(t.Context(), seg, time.Time{})
+		if err != nil || !man.Finalized || len(m.reads) != 4 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	next, err := source.ParseSegment("2026/01/01/0100")
 	must(t, err)
-	if man, err := cache.readManifest(t.Context(), next, time.Time{}); err != nil || man.Finalized || man.Segment != next {
+	man, err := cache.readManifest(t.Context(), next, time.Time{})
+	if err != nil || man.Finalized || man.Segment != next {
 		t.Errorf("of another segment: %+v, %v", man, err)
 	}
 }
@@ -160,7 +163,9 @@ func TestEventsOutsideTheirSegment(t *testing.T) {
 	m.segment(seg, "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T10:30:00Z", "a"}}})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	for _, e := range []happened{{"2", "2026-01-01T09:45:00Z", "b"}, {"3", "2026-01-01T11:14:00Z", "c"}, {"4", "2025-01-01T00:00:00Z", "d"}} {
+	for _, e := range []happened{
+		{"2", "2026-01-01T09:45:00Z", "b"}, {"3", "2026-01-01T11:14:00Z", "c"}, {"4", "2025-01-01T00:00:00Z", "d"},
+	} {
 		must(t, runOnce(t, o))
 		must(t, m.Append(t.Context(), "log/00/"+seg+"/00000.avro", avro(false, e)))
 	}

@@ -29,7 +29,8 @@ func TestShardsThatAppear(t *testing.T) {
 	stop()
 	must(t, runOnce(t, o))
 	seen := &order{}
-	if _, markers := consume(t, c, append(promises(), seen)...); seen.sortedIDs() != "0 1 4 7" || markers != partitions {
+	_, markers := consume(t, c, append(promises(), seen)...)
+	if seen.sortedIDs() != "0 1 4 7" || markers != partitions {
 		t.Errorf("%s, %d markers", seen.sortedIDs(), markers)
 	}
 }
@@ -83,7 +84,8 @@ func TestControlMovesTheCursor(t *testing.T) {
 				o, r := over(t, c, m)
 				must(t, runOnce(t, o))
 				controls := int(live.Summary().Controls)
-				if wantRead, wantEmitted := 100*(1-run), (100-controls)*(1-run); r.Read != wantRead || r.Emitted != wantEmitted ||
+				wantRead, wantEmitted := 100*(1-run), (100-controls)*(1-run)
+				if r.Read != wantRead || r.Emitted != wantEmitted ||
 					r.Filtered != wantRead-wantEmitted ||
 					controls == 0 {
 					t.Errorf("run %d: %+v, %d Control events", run, r.Commit, controls)

@@ -6,6 +6,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/source"
@@ -119,7 +122,8 @@ func TestEndTime(t *testing.T) {
 		15,
 		map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}},
 	)
-	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {{"far too late", "2026-01-01T10:50:00Z", "b"}}})
+	tooLate := happened{"far too late", "2026-01-01T10:50:00Z", "b"}
+	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {tooLate}})
 	c := broker(t)
 	o, r := over(t, c, m)
 	var err error
@@ -135,7 +139,8 @@ func TestEndTime(t *testing.T) {
 	if got := seen.sortedIDs(); got != "a b" || !strings.Contains(seen.last, o.End.String()) || r.Filtered != 2 {
 		t.Errorf("%s, %d filtered, the last marker %s", got, r.Filtered, seen.last)
 	}
-	if slices.ContainsFunc(m.reads, func(name string) bool { return strings.HasPrefix(name, "log/00/2026/01/01/1045") }) {
+	ofTheLast := func(name string) bool { return strings.HasPrefix(name, "log/00/2026/01/01/1045") }
+	if slices.ContainsFunc(m.reads, ofTheLast) {
 		t.Error("the segment behind was read")
 	}
 }
@@ -164,5 +169,37 @@ func TestStateOfAnotherAccount(t *testing.T) {
 	must(t, runOnce(t, o))
 	if data, _ := consume(t, c, promises()...); data != 15 {
 		t.Errorf("%d records", data)
+	}
+}
+
+// At a start the view replays frontiers of the past, one by one: their segments are gone, and none of them says what
+// to do (I10).
+func TestStartReplaysOldFrontiers(t *testing.T) {
+	t.Parallel()
+	const segments = 30
+	m := newMemory()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	name := func(i int) string { return source.SegmentAt(at.Add(time.Duration(i) * time.Hour)).String() }
+	for i := range segments {
+		m.segment(name(i), "Finalized", 60, map[int][]happened{0: nil, 1: nil, 2: nil})
+	}
+	one := happened{"1", at.Add(segments * time.Hour).Format(time.RFC3339), "a"}
+	m.segment(name(segments), "Publishing", 60, map[int][]happened{0: nil, 1: nil, 2: {one}})
+	c := broker(t)
+	o, _ := over(t, c, m)
+	o.BundleBytes = 0
+	must(t, runOnce(t, o))
+	for i := range segments {
+		m.remove("idx/segments/" + name(i))
+		for _, shard := range []string{"log/00/", "log/01/", "log/02/"} {
+			m.remove(shard + name(i))
+		}
+	}
+	o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(1)) // a record at a time
+	for range 3 {
+		must(t, runOnce(t, o))
+	}
+	if data, markers := consume(t, c, promises()...); data != 1 || markers != segments*partitions {
+		t.Errorf("%d records, %d markers", data, markers)
 	}
 }

@@ -37,6 +37,8 @@ func op(r *row) string {
 	switch {
 	case r.kind == Delete:
 		return "d"
+	case r.scan != nil:
+		return "r" // read, in Debezium's words
 	case (r.ev.EventType == "BlobCreated" || r.ev.API == "UndeleteBlob") && !r.told:
 		return "c"
 	}
@@ -51,7 +53,8 @@ func toldBefore(r *row) *row {
 }
 
 func existedBefore(r *row) *row {
-	if op(r) == "c" {
+	switch op(r) {
+	case "c", "r":
 		return nil
 	}
 	return r.before

@@ -42,7 +42,12 @@ func of(name string, get func(*ocf.Event) string) column {
 func blobs(topic string, timestamps AvroTimestamps) table {
 	name := AvroName(topic)
 	key := column{name: "path", field: path{}}
-	eventTime := column{name: "event_time", field: text(func(r *row) string { return r.ev.EventTime })}
+	eventTime := column{name: "event_time", field: text(func(r *row) string {
+		if r.scan != nil { // the listing knows when the blob was written, not what happened then
+			return ""
+		}
+		return r.ev.EventTime
+	})}
 	if timestamps != Text {
 		eventTime.field = instant{eventTime.field.(text), [...]int64{Micros: 1e3, Millis: 1e6}[timestamps],
 			timestamps.String()}
@@ -99,8 +104,13 @@ func blobs(topic string, timestamps AvroTimestamps) table {
 			container,
 			eventID,
 			eventType,
-			{name: "origin", field: text(func(*row) string { return "azure_blob_change_feed" })},
-			{name: "position", field: ascii(func(b []byte, r *row) []byte { return append(b, r.position...) })},
+			{name: "origin", field: text(func(r *row) string {
+				if r.scan != nil {
+					return "azure_blob_listing"
+				}
+				return "azure_blob_change_feed"
+			})},
+			{name: "position", field: place{func(b []byte, r *row) []byte { return append(b, r.position...) }}},
 			{name: "primary_keys", field: list{"path"}},
 			sequencer,
 		},

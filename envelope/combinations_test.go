@@ -68,6 +68,10 @@ func written(t *testing.T, o Options, events []ocf.Event) string {
 			fmt.Fprintf(&b, "%s %q %v %v\n", r.Key, r.Value, r.Value == nil, r.Tombstone)
 		}
 	}
+	for _, row := range scanned(t, e) {
+		check(row.Value)
+		fmt.Fprintf(&b, "%s %q %v %v\n", row.Key, row.Value, row.Value == nil, row.Tombstone)
+	}
 	m := e.Resolved(Timestamp{1, 2})
 	check(m.Value)
 	fmt.Fprintf(&b, "%q\n", m.Value)
@@ -199,6 +203,7 @@ func TestIncomplete(t *testing.T) {
 		"ce_dataschema is a header":  {ExtraHeaders: []Header{{Key: "ce_dataschema"}}},
 		"feed is a header":           {ExtraHeaders: []Header{{Key: "feed"}}},
 		"epoch is a header":          {ExtraHeaders: []Header{{Key: "epoch"}}},
+		"scan is a header":           {ExtraHeaders: []Header{{Key: "scan"}}},
 		"has no name":                {ExtraHeaders: []Header{{}}},
 		"registering the schema of t-value: down": {Format: Avro, Topic: "t", Register: func(Subject) (int, error) {
 			return 0, fmt.Errorf("down")

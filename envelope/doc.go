@@ -14,6 +14,9 @@
 // With EventsState, Upsert and Delete are emitted; with EventsAll, all but Control. A column is null if the
 // feed has no such field, or if the field is null or an empty text.
 //
+// A row of a scan comes from a listing, not from an event. It is an Upsert, or the Delete of a key that a sweep did not
+// find. It has the header scan, and the columns that only events have are null.
+//
 // # Bytes
 //
 // Rows are written as CockroachDB writes JSON: keys are sorted, with ": " and ", " between, and nothing is

@@ -22,7 +22,7 @@ func TestDocs(t *testing.T) {
 	}
 	sections := map[string]func(*testing.T) string{
 		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes, "schemas": docSchemas,
-		"table": func(*testing.T) string { return optionTable() },
+		"table": func(*testing.T) string { return optionTable() }, "scan": docScan,
 	}
 	found := 0
 	section := regexp.MustCompile(`(?s)<!-- generated: (\w+) -->\n.*?<!-- end -->`)
@@ -87,7 +87,18 @@ var somewhere = source.Position{Segment: segment("2020/05/27/1500"), Offset: 148
 func docRecord(t *testing.T) string {
 	// It is there: the manual's test has it printed by this position.
 	pos := source.Position{Segment: segment("2020/05/29/1600"), Offset: 2434, Index: 8}
-	r := appended(t, encoder(t, Defaults(JSON, Wrapped)), example(t, "BlobPropertiesUpdated", "SetBlobMetadata"), pos)
+	ev := example(t, "BlobPropertiesUpdated", "SetBlobMetadata")
+	return docLines(appended(t, encoder(t, Defaults(JSON, Wrapped)), ev, pos))
+}
+
+func docScan(t *testing.T) string {
+	o := Defaults(JSON, Wrapped)
+	o.Account, o.MVCCTimestamp = "simacct", true
+	rows := scanned(t, encoder(t, o))
+	return docLines(&rows[0])
+}
+
+func docLines(r *Record) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "```\nkey      %s\nvalue    %s\n", r.Key, r.Value)
 	for _, h := range r.Headers {

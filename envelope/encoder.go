@@ -20,7 +20,7 @@ type Header struct {
 type Record struct {
 	Key, Value []byte // a nil value is a tombstone, an empty one is not
 	Headers    []Header
-	Millis     int64 // record timestamp: the event's time
+	Millis     int64 // record timestamp: the event's time; of a scan, when the service answered
 	Updated    Timestamp
 	Kind       Kind
 
@@ -30,7 +30,7 @@ type Record struct {
 	// The encoder keeps its buffers here; local ones would be allocated for each event.
 	row, before row
 	prev        ocf.Event
-	hlc         [32]byte
+	hlc, mvcc   [32]byte
 	position    []byte
 }
 
@@ -105,13 +105,9 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos source.Positi
 	if !e.o.Events.Emits(r.Kind) {
 		return buf, false, nil
 	}
-	container, blob, ok := subject(ev.Subject)
-	if !ok {
-		return buf, false, eventError(ev, fmt.Errorf("subject %.200q does not name a blob", ev.Subject))
-	}
-	if len(ev.Subject) > maxSubject {
-		return buf, false, eventError(ev,
-			fmt.Errorf("its subject has %d bytes; names of blobs have at most 1,024 characters", len(ev.Subject)))
+	container, blob, err := named(ev)
+	if err != nil {
+		return buf, false, eventError(ev, err)
 	}
 	wall, err := parseTime(ev.EventTime)
 	if err != nil {
@@ -119,13 +115,18 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos source.Positi
 	}
 	r.Updated = Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
 	r.Millis = wall / int64(time.Millisecond)
-	r.row = row{
-		ev: ev, account: account(ev.Topic), container: container, blob: blob, kind: r.Kind, updated: r.Updated,
-		hlc: r.Updated.AppendText(r.hlc[:0]),
-	}
+	hlc := r.Updated.AppendText(r.hlc[:0])
 	r.position, _ = pos.AppendText(r.position[:0])
-	r.row.position = r.position
-	if r.row.account == "" {
+	r.row = row{
+		ev: ev, container: container, blob: blob, kind: r.Kind, updated: r.Updated,
+		hlc: hlc, mvcc: hlc, position: r.position,
+	}
+	return e.appendRecord(buf, r), true, nil
+}
+
+// appendRecord appends the record of r.row, and fills in the rest of r.
+func (e *Encoder) appendRecord(buf []byte, r *Record) []byte {
+	if r.row.account = account(r.row.ev.Topic); r.row.account == "" {
 		r.row.account = e.o.Account
 	}
 	if e.tells {
@@ -152,7 +153,20 @@ func (e *Encoder) Append(buf []byte, r *Record, ev *ocf.Event, pos source.Positi
 			r.Tombstone = true
 		}
 	}
-	return buf, true, nil
+	return buf
+}
+
+// named returns the container and the blob that an event is about.
+func named(ev *ocf.Event) (container, blob string, err error) {
+	container, blob, ok := subject(ev.Subject)
+	switch {
+	case !ok:
+		return "", "", fmt.Errorf("subject %.200q does not name a blob", ev.Subject)
+	case len(ev.Subject) > maxSubject:
+		return "", "", fmt.Errorf("its subject has %d bytes; names of blobs have at most 1,024 characters",
+			len(ev.Subject))
+	}
+	return container, blob, nil
 }
 
 // maxSubject bounds a text that a record holds up to six times, escaped. Names of blobs have at most 1,024 characters.

@@ -14,7 +14,9 @@ type row struct {
 	account, container, blob string
 	kind                     Kind
 	updated                  Timestamp
-	hlc, position            []byte // the texts of updated and of where the event is
+	hlc, mvcc                []byte // the texts of updated, and of when the blob was written
+	position                 []byte // the text of where the event is; none in a scan
+	scan                     *Scan  // nil for an event
 	now                      int64  // ns
 	before                   *row   // with an event that holds what is known of the row before, which is
 	told                     bool   // something
@@ -67,6 +69,22 @@ func (f ascii) avro(b []byte, r *row) []byte {
 	b = append(b, present)
 	from := len(b)
 	return insertSize(f(b, r), from)
+}
+
+// place is the column of an event's position. A row of a scan has none.
+type place struct{ ascii }
+
+func (f place) json(b []byte, r *row) []byte {
+	if r.scan != nil {
+		return append(b, null...)
+	}
+	return f.ascii.json(b, r)
+}
+func (f place) avro(b []byte, r *row) []byte {
+	if r.scan != nil {
+		return append(b, absent)
+	}
+	return f.ascii.avro(b, r)
 }
 
 // integer is a column of 64 bits.

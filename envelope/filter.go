@@ -22,11 +22,7 @@ type Filter struct {
 // Match reports whether ev is selected. It fails if it needs the event's time and can't parse it.
 func (f *Filter) Match(ev *ocf.Event) (bool, error) {
 	if len(f.EventTypes) > 0 && !slices.Contains(f.EventTypes, ev.EventType) ||
-		slices.Contains(f.ExcludeEventTypes, ev.EventType) ||
-		len(f.BlobTypes) > 0 && !slices.Contains(f.BlobTypes, ev.BlobType) {
-		return false, nil
-	}
-	if container, blob, ok := subject(ev.Subject); ok && !f.path(container, blob) {
+		slices.Contains(f.ExcludeEventTypes, ev.EventType) || !f.MatchRow(ev) {
 		return false, nil
 	}
 	if f.From == (Timestamp{}) && f.To == (Timestamp{}) {
@@ -41,6 +37,16 @@ func (f *Filter) Match(ev *ocf.Event) (bool, error) {
 	}
 	at := Timestamp{Wall: wall, Logical: logical(ev.Sequencer)}
 	return at.Compare(f.From) >= 0 && (f.To == (Timestamp{}) || at.Compare(f.To) <= 0), nil
+}
+
+// MatchRow reports whether the row of a scan is selected: by the blob's path and type. It has no event's type, and its
+// time is not an event's.
+func (f *Filter) MatchRow(ev *ocf.Event) bool {
+	if len(f.BlobTypes) > 0 && !slices.Contains(f.BlobTypes, ev.BlobType) {
+		return false
+	}
+	container, blob, ok := subject(ev.Subject)
+	return !ok || f.path(container, blob)
 }
 
 func (f *Filter) path(container, blob string) bool {

@@ -5,26 +5,35 @@ import (
 	"strings"
 )
 
-const typePrefix = "Microsoft.Storage."
+const (
+	typePrefix  = "Microsoft.Storage."
+	updatedName = "updated"
+)
 
 var specVersion = []byte("1.0")
 
 // cloudEventNames are the headers of every record, in their order.
-var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time", "updated",
-	"sequence", "position"}
+var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time",
+	updatedName, "sequence", "position"}
+
+// scanName is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
+const scanName = "scan"
 
 // markerNames are the headers of markers. Consumers recognize markers by them, and read what a marker promises.
 var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
 
 // reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "ce_") || name == "epoch" ||
+	return strings.HasPrefix(name, "ce_") || name == "epoch" || name == scanName ||
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
 }
 
 // appendHeaders appends the values of the headers to b, and lists them in r.
 func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
 	r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
+	if r.row.scan != nil {
+		return e.appendScanHeaders(b, r)
+	}
 	if e.o.Headers == HeadersNone {
 		return b
 	}

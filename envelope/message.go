@@ -26,7 +26,7 @@ func (o *Options) message(t *table) *record {
 		m.add(o.Diff, "before", o.part(t, "before", t.columns, toldBefore))
 		m.add(true, "after", o.part(t, "", t.columns, after))
 		m.add(o.Updated, "updated", ascii(hlc))
-		m.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(hlc))
+		m.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(mvcc))
 	case Enriched:
 		m.add(o.Before != BeforeNone, "before", o.before(t))
 		m.add(true, "after", o.part(t, "", t.columns, after))
@@ -95,7 +95,7 @@ func (o *Options) bare(t *table) *record {
 func (o *Options) plain(t *table) *record {
 	var m columns
 	m.add(o.KeyInValue, "key", o.key(t))
-	m.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(hlc))
+	m.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(mvcc))
 	m.add(o.TopicInValue, "topic", text(func(*row) string { return o.Topic }))
 	m.add(o.Updated, "updated", ascii(hlc))
 	if m == nil {
@@ -124,7 +124,7 @@ func (o *Options) source(t *table) *record {
 		return r.updated.Wall / int64(time.Millisecond), true
 	}))
 	c.add(o.Updated, "ts_ns", integer(func(r *row) (int64, bool) { return r.updated.Wall, true }))
-	c.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(hlc))
+	c.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(mvcc))
 	slices.SortFunc(c, func(a, b column) int { return cmp.Compare(a.name, b.name) })
 	f := newRecord("source", c, same)
 	f.connectName = o.Topic + ".source"
@@ -132,6 +132,8 @@ func (o *Options) source(t *table) *record {
 }
 
 func hlc(b []byte, r *row) []byte { return append(b, r.hlc...) }
+
+func mvcc(b []byte, r *row) []byte { return append(b, r.mvcc...) }
 
 func madeAt(r *row) (int64, bool) { return r.now, true }
 

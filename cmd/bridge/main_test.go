@@ -1,35 +1,17 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
-	"blobfeed/internal/check"
-	"blobfeed/internal/config"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
-
-func call(t *testing.T, args ...string) (code int, stdout, stderr string) {
-	t.Helper()
-	var out, errs bytes.Buffer
-	code = execute(context.Background(), args, &out, &errs)
-	for _, name := range config.SecretNames() { // those of files, too: they are in the environment now
-		if secret := os.Getenv(name); secret != "" && strings.Contains(out.String()+errs.String(), secret) {
-			t.Errorf("bridge %s shows %s", args, name)
-		}
-	}
-	return code, out.String(), errs.String()
-}
 
 func TestExitCodes(t *testing.T) {
 	for args, want := range map[string]struct {
@@ -123,46 +105,6 @@ func TestDumpPosition(t *testing.T) {
 	}
 }
 
-func TestCheck(t *testing.T) {
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
-	code, stdout, stderr := call(t, "check", "--output", "json")
-	statuses := map[string]check.Status{}
-	for line := range strings.Lines(stdout) {
-		var f check.Finding
-		if err := json.Unmarshal([]byte(line), &f); err != nil {
-			t.Fatal(err)
-		}
-		statuses[f.Check] = f.Status
-	}
-	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
-		statuses["kafka"] != check.Failed {
-		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
-	}
-	t.Setenv("BRIDGE_FORMAT", "avro")
-	for _, missing := range []string{"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set"} {
-		if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, missing) {
-			t.Errorf("exit code %d, want %q: %s", code, missing, stdout)
-		}
-	}
-	t.Setenv("BRIDGE_FORMAT", "json")
-	brokers := fakebroker.New(t)
-	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
-	empty := t.TempDir()
-	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
-	if code, stdout, _ := call(t, "check"); code != 0 || !strings.Contains(stdout, "warning  feed") {
-		t.Errorf("empty feed: exit code %d: %s", code, stdout)
-	}
-	if err := os.MkdirAll(filepath.Join(empty, "meta"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(empty, "meta/segments.json"), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, "failed   reach") {
-		t.Errorf("damaged feed: exit code %d: %s", code, stdout)
-	}
-}
-
 // The demo shows records and markers that went through the whole path and its status page, and ends with a verdict.
 func TestDemo(t *testing.T) {
 	var out, errs safeBuffer
@@ -190,15 +132,6 @@ func TestDemo(t *testing.T) {
 	if code != 0 {
 		t.Errorf("exit code %d: %s%s", code, stdout, errs.String())
 	}
-}
-
-func abs(t *testing.T, path string) string {
-	t.Helper()
-	p, err := filepath.Abs(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }
 
 // The manual has every verb, and every flag of it.

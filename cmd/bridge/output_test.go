@@ -119,3 +119,19 @@ func TestContainerWithoutSchema(t *testing.T) {
 		t.Errorf("it ended by itself, with exit code %d: %s", code, &stderr)
 	}
 }
+
+// event_time has one type in all of a topic: a reader by the latest schema would take millis for micros.
+func TestAvroTimestampsAreFrozen(t *testing.T) {
+	registry := srfake.New()
+	defer registry.Close()
+	clusterFor(t)
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	t.Setenv("BRIDGE_REGISTRY_URL", registry.URL())
+	runToEnd(t)
+	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "millis")
+	code, _, stderr := call(t, "run", "--once")
+	if code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

@@ -1,11 +1,13 @@
 // Package protocol checks the state protocol of the bridge by walking through every state that it can reach.
 //
-// There is no code here that the bridge runs. The package holds two models of the protocol, as tests:
+// There is no code here that the bridge runs. The package holds models of the protocol, as tests:
 //
 //   - exact_*_test.go: DELIVERY=exactly_once, with transactions and fences;
-//   - least_*_test.go: DELIVERY=at_least_once, with neither.
+//   - least_*_test.go: DELIVERY=at_least_once, with neither;
+//   - torn_test.go: transactions that the brokers do not complete;
+//   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile.
 //
-// A model is a small state machine: two instances, two leases, up to three segments, and the state topic as a list of
+// A model is a small state machine. The first two have two instances, two leases, up to three segments, and the state topic as a list of
 // records that each instance reads one by one. A step is one thing that one actor does: an instance reads a record,
 // fences, reads an event, produces; a broker commits or aborts; retention removes a segment; an operator seeks; a
 // process crashes. A pause needs no step, because every actor may wait while the others act.

@@ -1,0 +1,69 @@
+package bridge
+
+import (
+	"sync"
+	"testing"
+
+	"blobfeed/internal/feedsim"
+	"blobfeed/offsets"
+)
+
+// Two instances with --once: each ends when all that the feed holds is committed, whoever has the leases, and not
+// before.
+func TestOnceBesideOnce(t *testing.T) {
+	m, live := simulated(t, feedsim.Spec{Shards: 6})
+	must(t, live.Append(t.Context(), 300, nil))
+	c := broker(t)
+	var runs sync.WaitGroup
+	for _, name := range []string{"one", "two", "three"} {
+		o, _ := over(t, c, m)
+		o.Instance = name
+		runs.Go(func() {
+			if err := runOnce(t, o); err != nil {
+				t.Error(err)
+			}
+			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Frontier != nil })
+			sh := New(o).shared
+			sh.leases = int(o.OffsetsPartitions)
+			if all, err := sh.drained(t.Context(), s); err != nil || !all {
+				t.Errorf("%s ended, and all is delivered: %t, %v", name, all, err)
+			}
+		})
+	}
+	runs.Wait()
+	if data, _ := consume(t, c, promises()...); data != 300 {
+		t.Errorf("%d records", data)
+	}
+}
+
+// Only what is committed counts for --once, in a state that is not of the past.
+func TestDeliveredAllByCommittedState(t *testing.T) {
+	m := newMemory()
+	m.segment(
+		"2026/01/01/0000",
+		"Publishing",
+		60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
+	)
+	c := broker(t)
+	o, _ := over(t, c, m)
+	must(t, runOnce(t, o))
+	all := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Cursors[0] != nil && s.Cursors[1] != nil
+	})
+	delivered := func(what string, want bool, change func(*shared, *offsets.State)) {
+		t.Helper()
+		sh, s := New(o).shared, *all
+		sh.leases = int(o.OffsetsPartitions)
+		s.Cursors = append([]*offsets.Cursor{}, all.Cursors...)
+		change(sh, &s)
+		if got, err := sh.deliveredAll(t.Context(), &s); err != nil || got != want {
+			t.Errorf("%s: %t, %v", what, got, err)
+		}
+	}
+	delivered("as it is", true, func(*shared, *offsets.State) {})
+	delivered("a lease has committed nothing", false, func(_ *shared, s *offsets.State) { s.Cursors[1] = nil })
+	delivered("the view is not at the end", false, func(sh *shared, _ *offsets.State) { sh.start = 1 << 40 })
+	m.segment("2026/01/01/0100", "Publishing", 60, nil)
+	delivered("there is a later segment", false, func(*shared, *offsets.State) {})
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"blobfeed/internal/change"
+	"blobfeed/internal/status"
+)
+
+func TestReset(t *testing.T) {
+	c := deliveredReal(t)
+	t.Setenv("BRIDGE_EVENTS", "state") // frozen
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_EVENTS") {
+		t.Fatalf("exit code %d: %s", code, stderr)
+	}
+	code, stdout, _ := call(t, "reset", "--output", "json")
+	var p change.Plan
+	if err := json.Unmarshal([]byte(stdout), &p); err != nil || code != exitOK || p.Done || len(p.Rows) < 3 ||
+		len(p.Members) != 0 {
+		t.Errorf("exit code %d, %v: %s", code, err, stdout)
+	}
+	if !statusOf(t).Started {
+		t.Fatal("without --yes it was done")
+	}
+	if code, stdout, stderr := call(t, "reset", "--yes"); code != exitOK || !strings.HasSuffix(stdout, "done\n") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if s := statusOf(t); s.Started || s.Totals.Read != 0 {
+		t.Errorf("%+v", s)
+	}
+	before := read(t, c, changes)
+	t.Setenv("BRIDGE_EVENTS", "all")
+	runToEnd(t)
+	events, _ := positions(newer(before, read(t, c, changes)))
+	if want, _ := positions(before); !slices.Equal(events, want) {
+		t.Errorf("%d events after the reset, want all %d", len(events), len(want))
+	}
+}
+
+// While an instance runs, status says so; it is not moved or reset from under it unless forced, and goes on if it is.
+func TestStateOfLiveBridge(t *testing.T) {
+	c := clusterFor(t)
+	t.Setenv("BRIDGE_INSTANCE", "live")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	defer func() { stop(); <-ended }()
+	await(t, "the feed is delivered", func() bool {
+		code, stdout, _ := call(t, "status", "--output", "json")
+		s := new(status.Status)
+		return code == exitOK && json.Unmarshal([]byte(stdout), s) == nil && s.Totals.Read == 717
+	})
+	s := statusOf(t)
+	if len(s.Group.Members) != 1 || s.Group.Members[0].Instance != "live" || len(s.Group.Members[0].Leases) != 4 ||
+		s.Leases[0].State != status.Held ||
+		s.Leases[0].Owner != "live" ||
+		s.Leases[0].Member != "live" {
+		t.Errorf("%+v\n%+v", s.Group, s.Leases)
+	}
+	for _, verb := range []string{"seek --to earliest", "reset"} {
+		if code, stdout, stderr := call(t, strings.Fields(verb)...); code != exitOK ||
+			!strings.Contains(stdout, "These instances run: live") ||
+			!strings.Contains(stdout, "nothing changed; add --yes") {
+			t.Errorf("%s: exit code %d: %s%s", verb, code, stdout, stderr)
+		}
+		if code, _, stderr := call(t, append(strings.Fields(verb), "--yes")...); code != exitFailed ||
+			!strings.Contains(stderr, "live members (live)") {
+			t.Errorf("%s --yes: exit code %d: %s", verb, code, stderr)
+		}
+	}
+	if code, stdout, stderr := call(t, "seek", "--to", "earliest", "--yes", "--force"); code != exitOK &&
+		code != exitFenced {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	await(
+		t,
+		"all of it is delivered again",
+		func() bool { return statusOf(t).Totals.Read == 2*717 && statusOf(t).Position.Seek == nil },
+	)
+	if events, _ := positions(read(t, c, changes)); len(events) != 2*717 {
+		t.Errorf("%d events, want each twice", len(events))
+	}
+}
+
+// Without transactions nothing keeps an instance from writing, so not even --force takes its leases.
+func TestNoForceWithoutFence(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
+	t.Setenv("BRIDGE_INSTANCE", "live")
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	await(t, "the instance is a member", func() bool {
+		code, stdout, _ := call(t, "status")
+		return code == exitOK && strings.Contains(stdout, "1 members") && strings.Contains(stdout, "717 read")
+	})
+	t.Setenv("BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
+	code, _, stderr := call(t, "reset", "--yes", "--force")
+	stop()
+	<-ended
+	if code != exitFailed || !strings.Contains(stderr, "without transactions") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if !statusOf(t).Started {
+		t.Error("it was done")
+	}
+	await(t, "the member is gone", func() bool { return len(statusOf(t).Group.Members) == 0 })
+	if code, _, stderr := call(t, "seek", "--to", "2020/05/29/2100", "--yes"); code != exitOK ||
+		statusOf(t).Position.Seek == nil {
+		t.Errorf("stopped: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestStateUsage(t *testing.T) {
+	clusterFor(t)
+	for args, want := range map[string]struct {
+		code int
+		says string
+	}{
+		"seek":                                   {exitUsage, "--to"},
+		"seek --to yesterday":                    {exitUsage, "yesterday"},
+		"seek --to earliest more":                {exitUsage, `unexpected argument "more"`},
+		"seek --to earliest":                     {exitFailed, "no topic b.offsets"},
+		"seek --to 2020/05/27/1500 --output xml": {exitUsage, "xml"},
+		"reset now":                              {exitUsage, `unexpected argument "now"`},
+		"reset":                                  {exitFailed, "no topic b.offsets"},
+		"status --watch never":                   {exitUsage, "watch"},
+		"status --output xml":                    {exitUsage, "xml"},
+		"seek --help":                            {exitOK, "After a move back"},
+	} {
+		code, stdout, stderr := call(t, strings.Fields(args)...)
+		if code != want.code || !strings.Contains(stdout+stderr, want.says) {
+			t.Errorf("bridge %s: exit code %d\n%s%s", args, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"blobfeed/internal/check"
+	"blobfeed/internal/fakebroker"
+)
+
+func TestCheck(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	code, stdout, stderr := call(t, "check", "--output", "json")
+	statuses := map[string]check.Status{}
+	for line := range strings.Lines(stdout) {
+		var f check.Finding
+		if err := json.Unmarshal([]byte(line), &f); err != nil {
+			t.Fatal(err)
+		}
+		statuses[f.Check] = f.Status
+	}
+	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
+		statuses["kafka"] != check.Failed {
+		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
+	}
+	t.Setenv("BRIDGE_FORMAT", "avro")
+	for _, missing := range []string{"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set"} {
+		if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, missing) {
+			t.Errorf("exit code %d, want %q: %s", code, missing, stdout)
+		}
+	}
+	t.Setenv("BRIDGE_FORMAT", "json")
+	brokers := fakebroker.New(t)
+	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
+	empty := t.TempDir()
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
+	if code, stdout, _ := call(t, "check"); code != 0 || !strings.Contains(stdout, "warning  feed") {
+		t.Errorf("empty feed: exit code %d: %s", code, stdout)
+	}
+	if err := os.MkdirAll(filepath.Join(empty, "meta"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(empty, "meta/segments.json"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, "failed   reach") {
+		t.Errorf("damaged feed: exit code %d: %s", code, stdout)
+	}
+}
+
+// What run refuses because of the records that are there, check refuses too.
+func TestCheckComparesSettings(t *testing.T) {
+	clusterFor(t)
+	says := func(code int, line string) {
+		t.Helper()
+		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %d and %q:\n%s%s", got, code, line, stdout, stderr)
+		}
+	}
+	says(exitOK, "there is no progress yet: run starts at earliest")
+	runToEnd(t)
+	says(exitOK, "there is progress, with these settings")
+	t.Setenv("BRIDGE_KEY_FORMAT", "string")
+	says(exitFailed, "BRIDGE_KEY_FORMAT=string, but records were written with json_array")
+	t.Setenv("BRIDGE_KEY_FORMAT", "json_array")
+	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
+	says(exitFailed, "BRIDGE_DELIVERY=at_least_once, but records were written with exactly_once")
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+		!strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+}
+
+// Check reports how many topics a template has made, and warns before the limit is reached.
+func TestCheckCountsTopics(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	t.Setenv("BRIDGE_CONTAINERS", "container0,container1")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "10")
+	says := func(line string) {
+		t.Helper()
+		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %q:\n%s%s", code, line, stdout, stderr)
+		}
+	}
+	says("ok       topics        0 of 10 topics are in use")
+	runToEnd(t)
+	says("ok       topics        2 of 10 topics are in use")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "2")
+	says("warning  topics        2 of 2 topics are in use")
+	t.Setenv("BRIDGE_TOPIC_LIMIT", "10000")
+	says("topic b.offsets has max.message.bytes=")
+	t.Setenv("BRIDGE_TOPIC_ADOPT", "true")
+	says("warning  topics        a client that may create containers")
+}
+
+// A topic that is gone is created at a first start only, by whom the settings say.
+func TestCheckMissingTopic(t *testing.T) {
+	c := clusterFor(t)
+	says := func(code int, line string) {
+		t.Helper()
+		if got, stdout, stderr := call(t, "check"); got != code || !strings.Contains(stdout, line) {
+			t.Errorf("exit code %d, want %d and %q:\n%s%s", got, code, line, stdout, stderr)
+		}
+	}
+	says(exitOK, "changes does not exist; run creates it with 4 partitions")
+	t.Setenv("BRIDGE_TOPIC_CREATE", "broker")
+	says(exitOK, "changes does not exist; run asks the brokers for it (auto.create.topics.enable=?)")
+	says(exitOK, "b.offsets does not exist; run creates it with 4 partitions")
+	t.Setenv("BRIDGE_TOPIC_CREATE", "explicit")
+	runToEnd(t)
+	cl := fakebroker.Client(t, c)
+	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), changes); err != nil {
+		t.Fatal(err)
+	}
+	says(
+		exitFailed,
+		"its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
+	)
+	if code, _, stderr := call(t, "run", "--once"); code != exitFailed ||
+		!strings.Contains(stderr, "its records are gone") {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+	// Of many topics, those with records are known.
+	t.Setenv("BRIDGE_NAME", "many")
+	t.Setenv("BRIDGE_TOPIC", "{container}")
+	const topic = "test-container-6ad5cfac-aa2e-48fa-bae2-ce62487c312f"
+	t.Setenv("BRIDGE_CONTAINERS", topic)
+	runToEnd(t)
+	if _, err := kadm.NewClient(cl).DeleteTopic(t.Context(), topic); err != nil {
+		t.Fatal(err)
+	}
+	says(exitFailed, topic+" does not exist")
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// read returns what is committed to a topic, by partition.
+func read(t *testing.T, c *kfake.Cluster, topic string) (records []*kgo.Record) {
+	t.Helper()
+	return readBy(t, []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...)}, topic)
+}
+
+// readBy does so with the options of a client.
+func readBy(t *testing.T, options []kgo.Opt, topic string) (records []*kgo.Record) {
+	t.Helper()
+	cl, err := kgo.NewClient(append(slices.Clone(options), kgo.ConsumeTopics(topic), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	listed, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := listed.Offsets()
+	left := func() (n int) {
+		ends.Each(func(o kadm.Offset) {
+			if o.At > 0 {
+				n++
+			}
+		})
+		return n
+	}
+	for left() > 0 {
+		fs := cl.PollFetches(t.Context())
+		if err := fs.Err(); err != nil {
+			t.Fatal(err)
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			end, _ := ends.Lookup(topic, r.Partition)
+			if !r.Attrs.IsControl() && r.Offset < end.At {
+				records = append(records, r)
+			}
+			if r.Offset+1 >= end.At {
+				ends.Delete(topic, r.Partition)
+			}
+		})
+	}
+	slices.SortStableFunc(records, func(a, b *kgo.Record) int { return int(a.Partition - b.Partition) })
+	return records
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+// positions returns where in the feed the events come from, sorted, and the markers.
+func positions(records []*kgo.Record) (events []string, markers []*kgo.Record) {
+	for _, r := range records {
+		if r.Key == nil {
+			markers = append(markers, r)
+		} else {
+			events = append(events, header(r, "position"))
+		}
+	}
+	slices.Sort(events)
+	return events, markers
+}
+
+// newer returns the records that came since, in order.
+func newer(before, after []*kgo.Record) (records []*kgo.Record) {
+	ends := map[int32]int64{}
+	for _, r := range before {
+		ends[r.Partition] = max(ends[r.Partition], r.Offset+1)
+	}
+	return slices.DeleteFunc(after, func(r *kgo.Record) bool { return r.Offset < ends[r.Partition] })
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// seek moves back to a segment, to a time, and forward: what is there comes again or is left out, exactly.
+func TestSeek(t *testing.T) {
+	c := deliveredReal(t)
+	before := read(t, c, changes)
+	first, marks := positions(before)
+	segment := "2020/05/27/1800"
+	var from []string
+	for _, p := range first {
+		if p >= segment {
+			from = append(from, p)
+		}
+	}
+	if len(from) == 0 || len(from) == len(first) {
+		t.Fatalf("%d of %d events are in %s or later", len(from), len(first), segment)
+	}
+	last := marks[len(marks)-1]
+
+	code, stdout, _ := call(t, "seek", "--to", segment)
+	for _, want := range []string{"continues at", segment, "are repeated", "promised", "nothing changed; add --yes"} {
+		if code != exitOK || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, %q is not in:\n%s", code, want, stdout)
+		}
+	}
+	runToEnd(t)
+	if got := read(t, c, changes); len(got) != len(before) {
+		t.Fatalf("without --yes %d records have come", len(got)-len(before))
+	}
+
+	if code, stdout, stderr := call(t, "seek", "--to", segment, "--yes"); code != exitOK ||
+		!strings.HasSuffix(stdout, "done\n") {
+		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if s := statusOf(t); s.Position.Seek == nil || s.Position.Seek.To != segment || s.Position.Resolved == nil {
+		t.Errorf("%+v", s.Position)
+	}
+	runToEnd(t)
+	after := newer(before, read(t, c, changes))
+	events, markers := positions(after)
+	if !slices.Equal(events, from) {
+		t.Errorf("%d events came again, want the %d from %s on", len(events), len(from), segment)
+	}
+	// I6: on each partition the last marker stands in front again, and tells.
+	for p := range int32(4) {
+		i := slices.IndexFunc(after, func(r *kgo.Record) bool { return r.Partition == p })
+		if r := after[i]; r.Key != nil || string(r.Value) != string(last.Value) ||
+			!strings.HasSuffix(header(r, "seek"), " "+segment) {
+			t.Errorf("partition %d begins with %s, headers %v", p, r.Value, r.Headers)
+		}
+	}
+	told := 0
+	for _, m := range markers {
+		if string(m.Value) < string(last.Value) {
+			t.Errorf("a marker goes back: %s", m.Value)
+		}
+		if header(m, "seek") != "" {
+			told++
+		}
+	}
+	if told != 4 {
+		t.Errorf("%d markers tell of the seek, want one for each partition", told)
+	}
+
+	before = read(t, c, changes)
+	at := "2020-05-27T18:00:00Z"
+	if code, _, stderr := call(t, "seek", "--to", at, "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	runToEnd(t)
+	events, _ = positions(newer(before, read(t, c, changes)))
+	want, _ := positions(
+		slices.DeleteFunc(
+			slices.Clone(before),
+			func(r *kgo.Record) bool { return header(r, "updated") < "1590602400000000000" },
+		),
+	)
+	slices.Sort(want)
+	if want = slices.Compact(want); !slices.Equal(events, want) {
+		t.Errorf("%d events from %s on came again, want %d", len(events), at, len(want))
+	}
+
+	// Forward, to behind the feed: nothing is left.
+	before = read(t, c, changes)
+	code, stdout, stderr := call(t, "seek", "--to", "2021-01-01T00:00:00Z", "--yes")
+	if code != exitOK || !strings.Contains(stdout, "are skipped") || strings.Contains(stdout, "again") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	runToEnd(t)
+	if events, _ := positions(newer(before, read(t, c, changes))); len(events) != 0 {
+		t.Errorf("%d events came", len(events))
+	}
+}
+
+// Markers that a seek breaks are told of also where nothing was delivered: their readers count on them all the same.
+func TestSeekTellsOfMarkers(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("BRIDGE_CONTAINERS", "none")
+	runToEnd(t)
+	if s := statusOf(t); s.Totals.Emitted != 0 || s.Position.Resolved == nil {
+		t.Fatalf("%+v", s)
+	}
+	for to, tells := range map[string]bool{"2020/05/27/1500": true, "earliest": true, "2021-01-01T00:00:00Z": false} {
+		code, stdout, stderr := call(t, "seek", "--to", to)
+		if code != exitOK || strings.Contains(stdout, "Markers have promised") != tells ||
+			strings.Contains(stdout, "Delivered events are repeated") {
+			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
+		}
+	}
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"blobfeed/internal/status"
+)
+
+func TestStatus(t *testing.T) {
+	c := clusterFor(t)
+	if code, _, stderr := call(t, "status"); code != exitFailed || !strings.Contains(stderr, "no topic b.offsets") {
+		t.Errorf("before the first start: exit code %d: %s", code, stderr)
+	}
+	runToEnd(t)
+	t.Setenv("BRIDGE_SOURCE_URL", "") // status needs no feed
+	s := statusOf(t)
+	if s.Name != "b" || !s.Started || s.Position.Completed == "" || s.Totals.Read != 717 || s.Totals.Emitted != 717 ||
+		len(s.Leases) != 4 ||
+		len(s.Topics) != 1 ||
+		s.Topics[0] != (status.Topic{Name: changes, Partitions: 4}) {
+		t.Errorf("%+v", s)
+	}
+	var last time.Time
+	for _, r := range read(t, c, changes) {
+		if r.Key != nil && r.Timestamp.After(last) {
+			last = r.Timestamp
+		}
+	}
+	if s.Position.Event == nil || !s.Position.Event.Equal(last) || s.Lag.Event == nil ||
+		*s.Lag.Event != s.Now.Sub(last).Seconds() {
+		t.Errorf("last event %v, want %v; lag %v", s.Position.Event, last, s.Lag.Event)
+	}
+	if s.Position.Resolved == nil || s.Lag.Resolved == nil || *s.Lag.Resolved <= *s.Lag.Event-3600 ||
+		len(s.Group.Members) != 0 ||
+		s.Leases[0].State != status.Free ||
+		s.Leases[0].Owner == "" {
+		t.Errorf("%+v, %+v", s.Group, s.Leases[0])
+	}
+	// Bundles leave cursors behind. What is complete is complete for every lease.
+	if l := s.Leases[0]; !l.Frontier || l.Segment != "" || l.Events == 0 {
+		t.Errorf("%+v", l)
+	}
+	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(
+		stdout,
+		"frontier  completed 2020/05/29/2100  current -  ",
+	) ||
+		!strings.Contains(stdout, "\nlease 0   with the frontier  events 717  ") {
+		t.Errorf("dump --state: %s", stdout)
+	}
+	code, stdout, _ := call(t, "status")
+	for _, want := range []string{"b at ", "testdata/real-2020", "717 read, 717 records", "changes, 4 partitions", "0 members", "resolved  2020-"} {
+		if code != exitOK || !strings.Contains(stdout, want) {
+			t.Errorf("%q is not in:\n%s", want, stdout)
+		}
+	}
+}
+
+// lines is a Writer that tells when so many documents have come.
+type lines struct {
+	n, want int
+	enough  func()
+}
+
+func (l *lines) Write(b []byte) (int, error) {
+	l.n += strings.Count(string(b), "\n")
+	if l.n >= l.want {
+		l.enough()
+	}
+	return len(b), nil
+}
+
+func TestStatusWatch(t *testing.T) {
+	deliveredReal(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	out := &lines{want: 3, enough: cancel}
+	if code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, new(strings.Builder)); code != exitOK ||
+		out.n < 3 {
+		t.Errorf("exit code %d, %d reports", code, out.n)
+	}
+}

@@ -1,0 +1,203 @@
+//go:build !race
+
+package protocol
+
+// A model of scans: an account whose blobs change, its feed, a listing that shows each blob at another moment, and what
+// consumers make of the topic. Commits are one step here, and a fence refuses a former owner: the exact model shows why
+// they may be. Time is the number of changes so far.
+
+const (
+	scanBlobs   = 2 // blob b is listed by lease b, and its events are in the shard of the other lease
+	scanChanges = 3
+	scanRecords = 2*scanChanges + 3
+)
+
+// Phases of the frontier.
+const (
+	scanBefore   = iota // there is no frontier
+	scanListing         // rows are written
+	scanFeeding         // events are delivered
+	scanHolding         // a re-scan is requested: leases stop delivering
+	scanRelist          // a re-scan lists
+	scanRepaired        // events are delivered again
+)
+
+// found is what a listing, or a HEAD, shows of a blob.
+type found struct {
+	held    bool
+	at      uint8 // when
+	content uint8 // the time of the last write; 0: there is no blob
+}
+
+// scanRecord is a record of a blob. Content 0 is a deletion.
+type scanRecord struct{ updated, content uint8 }
+
+type scanState struct {
+	blob    [scanBlobs]uint8 // content
+	changed [scanChanges + 1]uint8
+	clock   uint8
+	fed     [scanBlobs]uint8 // events of the blob that the feed has
+	from    [scanBlobs]uint8 // C0: events before it are not delivered
+	read    [scanBlobs]uint8 // events that are delivered, lost, or before C0
+	low     uint8            // what may be promised at C0
+	begun   uint8            // T0
+	listed  [scanBlobs]bool  // committed cursors
+	served  [scanBlobs]uint8 // in the same cursors: the time of the last answer
+	acked   [scanBlobs]bool  // leases that deliver nothing until the re-scan has listed
+	ends    uint8            // Tend
+	right   uint8            // from when on markers are right again after a loss
+	phase   uint8
+	page    [scanBlobs]found // in the memory of an owner
+	paused  [scanBlobs]found // in the memory of a former owner
+	records [scanBlobs][scanRecords]scanRecord
+	length  [scanBlobs]uint8
+	marker  uint8
+	late    bool // a record at or below the marker was written
+	wrong   bool // a marker was wrong when it was written
+	crashes uint8
+	gaps    uint8
+	missing [scanBlobs]bool // an event of the blob is lost, and nothing has repaired it
+}
+
+type scanRules struct {
+	startFirst bool // C0 is taken before the listing
+	rowsFirst  bool // events follow all rows
+	waitsTend  bool // no marker below Tend
+	storesTend bool // the time of the answer is in the transaction of its rows
+	fence      bool // the commit of a former owner is refused
+	lowRows    bool // rows of a first scan have the time that may be promised at C0
+	rises      bool // whether updated must rise
+
+	rescan     bool // a situation with a re-scan
+	acks       bool // it lists when every lease has stopped delivering
+	holds      bool // leases deliver nothing while it lists
+	servedRows bool // its rows have the time of their page
+	sweeps     bool // it writes deletions of what the topic has, and a HEAD does not find
+	gaps       uint8
+	crashes    uint8
+}
+
+const (
+	scanWrongMarker = "I6: what a marker promises is not what the account was"
+	scanDiverged    = "everything is delivered, and the topic is not the account"
+	scanFalls       = "updated falls within a key"
+	scanLate        = "I6: a record at or below a marker"
+)
+
+func (r scanRules) start() scanState { return scanState{crashes: r.crashes, gaps: r.gaps} }
+
+// change says what happened at a time: the blob, and whether it was deleted.
+func change(b uint8, deleted bool) uint8 {
+	if deleted {
+		return 1 + b*2 + 1
+	}
+	return 1 + b*2
+}
+
+// event returns the n-th change of a blob, from 0 on.
+func (s *scanState) event(b, n uint8) (at, content uint8) {
+	for at = 1; at <= s.clock; at++ {
+		c := s.changed[at] - 1
+		if c/2 != b {
+			continue
+		}
+		if n == 0 {
+			if c%2 == 1 {
+				return at, 0
+			}
+			return at, at
+		}
+		n--
+	}
+	return 0, 0
+}
+
+// events returns how many changes a blob had up to a time.
+func (s *scanState) events(b, upTo uint8) (n uint8) {
+	for at := uint8(1); at <= upTo; at++ {
+		if (s.changed[at]-1)/2 == b {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *scanState) contentAt(b, at uint8) uint8 {
+	n := s.events(b, at)
+	if n == 0 {
+		return 0
+	}
+	_, content := s.event(b, n-1)
+	return content
+}
+
+func (s *scanState) write(b, updated, content uint8) {
+	s.records[b][s.length[b]] = scanRecord{updated, content}
+	s.length[b]++
+	// A marker is far below the service's clock. Here a page can be of its very moment.
+	if s.marker > 0 && (updated < s.marker || updated == s.marker && s.phase != scanRelist) {
+		s.late = true
+	}
+}
+
+// table returns what a consumer has of a blob, of the records up to a time.
+func (s *scanState) table(b, upTo uint8) (content uint8) {
+	for _, r := range s.records[b][:s.length[b]] {
+		if r.updated <= upTo {
+			content = r.content
+		}
+	}
+	return content
+}
+
+// complete returns the time up to which every event is in the feed, and below n.
+func (s *scanState) complete(n *[scanBlobs]uint8) uint8 {
+	for at := uint8(1); at <= s.clock; at++ {
+		if b := (s.changed[at] - 1) / 2; s.events(b, at) > n[b] {
+			return at - 1
+		}
+	}
+	return s.clock
+}
+
+func (r scanRules) broken(s *scanState) string {
+	switch {
+	case s.wrong:
+		return scanWrongMarker
+	case s.late:
+		return scanLate
+	}
+	for b := range uint8(scanBlobs) {
+		if r.delivered(s) && s.table(b, scanChanges) != s.blob[b] {
+			return scanDiverged
+		}
+		for i := 1; i < int(s.length[b]) && r.rises && !r.rescan; i++ {
+			if s.records[b][i].updated < s.records[b][i-1].updated {
+				return scanFalls
+			}
+		}
+	}
+	return ""
+}
+
+// delivered reports whether nothing is left to do but markers.
+func (r scanRules) delivered(s *scanState) bool {
+	last := uint8(scanFeeding)
+	if r.rescan {
+		last = scanRepaired
+	}
+	return s.phase == last && s.clock == scanChanges &&
+		s.read[0]+s.read[1] == scanChanges && s.page == [scanBlobs]found{} && s.missing == [scanBlobs]bool{} &&
+		(r.fence || s.paused == [scanBlobs]found{})
+}
+
+func b2u(b bool) uint8 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func (r scanRules) settled(s *scanState) bool { return r.delivered(s) && s.marker == scanChanges }
+
+func (r scanRules) stuck(*scanState) string { return deadEnd }

@@ -1,0 +1,102 @@
+package inventory
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+)
+
+// active is an open range.
+type active struct {
+	mu       sync.Mutex // of Range and finished
+	Range               // After is the last name that was passed to emit, or is about to be
+	finished bool       // its last step was passed to emit, or is about to be
+
+	// Under walk.mu:
+	pages     int // that were listed since it was opened or split, with another one to follow
+	need      int // pages before it may be split
+	split     int // how often this range and those that it came from were split
+	splitting bool
+}
+
+// list lists a range to its end.
+func (w *walk) list(ctx context.Context, r *active) error {
+	q, before := w.from(r), "" // the last name of this listing
+	for {
+		page, err := w.page(ctx, q)
+		switch {
+		case errors.Is(err, ErrMarker) && q.Marker != "":
+			q, before = w.from(r), ""
+			continue
+		case errors.Is(err, ErrNoContainer): // deleted since: the feed has no events of its blobs either
+			page = &Page{}
+		case err != nil:
+			return err
+		}
+		blobs := page.Blobs
+		if before == "" && len(blobs) > 0 { // a listing can't begin behind a name
+			if Before(blobs[0].Name, q.From) {
+				return fmt.Errorf("%w: the listing begins with %.200q instead of %.200q", errOrder, blobs[0].Name, q.From)
+			}
+			if r.After != "" && blobs[0].Name == r.After {
+				blobs = blobs[1:]
+			}
+		}
+		if err := inOrder(before, blobs); err != nil {
+			return err
+		}
+		if len(blobs) > 0 {
+			before = blobs[len(blobs)-1].Name
+		}
+		if len(page.Blobs) == 0 && page.Marker != "" && page.Marker == q.Marker {
+			return errStuck
+		}
+		q.Marker = page.Marker
+		if last, err := w.deliver(ctx, r, blobs, page); last || err != nil {
+			return err
+		}
+	}
+}
+
+// from returns the query for what is left of a range. Only the worker that lists the range changes From and After.
+func (w *walk) from(r *active) Query {
+	q := Query{Container: r.Container, Prefix: w.Prefix, From: r.From, Max: w.PageSize}
+	if r.After != "" {
+		q.From = r.After
+	}
+	return q
+}
+
+// page makes the request of a query.
+func (w *walk) page(ctx context.Context, q Query) (page *Page, err error) {
+	err = w.request(ctx, func(ctx context.Context) (busy bool, err error) {
+		page, err = w.store.List(ctx, q)
+		return page != nil && page.Busy, err
+	})
+	return page, err
+}
+
+// deliver emits the step of a page.
+func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page) (last bool, err error) {
+	// A split between these lines and emit is harmless: it takes only names behind After, and no finished range. A
+	// split before them has been emitted, since it holds the lock until then, and so precedes a step that relies on it.
+	r.mu.Lock()
+	mine := bounded(blobs, r.End)
+	last = len(mine) < len(blobs) || page.Marker == ""
+	if len(mine) > 0 {
+		r.From, r.After = "", mine[len(mine)-1].Name
+	}
+	r.finished = last
+	r.mu.Unlock()
+
+	err = w.emit(ctx, &Step{Range: r.ID, Container: r.Container, Listed: &Listed{mine, last}, Served: page.Served})
+	if err != nil || last {
+		return last, err
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.pages++
+	w.changed.Broadcast()
+	return false, nil
+}
