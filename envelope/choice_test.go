@@ -141,7 +141,9 @@ func TestMaps(t *testing.T) {
 		text, _ := row(encoder(t, texts), ev)
 		without, _ := row(encoder(t, none), ev)
 		_, value := row(inAvro, ev)
-		var record struct{ Record struct{ Topic map[string]map[string]any } }
+		var record struct {
+			Record struct{ Topic map[string]map[string]any }
+		}
 		if err := json.Unmarshal([]byte(avroJSON(t, schema, value)), &record); err != nil {
 			t.Fatal(err)
 		}

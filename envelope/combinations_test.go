@@ -200,6 +200,7 @@ func TestIncomplete(t *testing.T) {
 		"updated is a header":        {ExtraHeaders: []Header{{Key: "updated"}}},
 		"resolved is a header":       {ExtraHeaders: []Header{{Key: "resolved"}}},
 		"ce_time is a header":        {ExtraHeaders: []Header{{Key: "ce_time"}}, Headers: HeadersNone},
+		"content-type is a header":   {ExtraHeaders: []Header{{Key: "content-type"}}},
 		"ce_dataschema is a header":  {ExtraHeaders: []Header{{Key: "ce_dataschema"}}},
 		"feed is a header":           {ExtraHeaders: []Header{{Key: "feed"}}},
 		"epoch is a header":          {ExtraHeaders: []Header{{Key: "epoch"}}},

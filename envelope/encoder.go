@@ -153,6 +153,9 @@ func (e *Encoder) appendRecord(buf []byte, r *Record) []byte {
 			r.Tombstone = true
 		}
 	}
+	if len(r.Value) > 0 && e.o.Headers == HeadersCloudEvents && r.row.scan == nil {
+		r.Headers = append(r.Headers, contentTypes[e.o.Format])
+	}
 	return buf
 }
 

@@ -8,6 +8,8 @@ import (
 const (
 	typePrefix  = "Microsoft.Storage."
 	updatedName = "updated"
+
+	contentTypeName = "content-type"
 )
 
 var specVersion = []byte("1.0")
@@ -15,6 +17,12 @@ var specVersion = []byte("1.0")
 // cloudEventNames are the headers of every record, in their order.
 var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time",
 	updatedName, "sequence", "position"}
+
+// contentTypes are CloudEvents' datacontenttype of values, by format. In binary mode that header has no prefix. A value
+// without bytes has no type.
+var contentTypes = [...]Header{
+	JSON: {contentTypeName, []byte("application/json")}, Avro: {contentTypeName, []byte("application/avro")},
+}
 
 // scanName is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
 const scanName = "scan"
@@ -24,7 +32,7 @@ var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
 
 // reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "ce_") || name == "epoch" || name == scanName ||
+	return strings.HasPrefix(name, "ce_") || name == contentTypeName || name == "epoch" || name == scanName ||
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
 }
 
