@@ -19,6 +19,9 @@ func TestVerifyWithoutColumns(t *testing.T) {
 		"MAPS=json OPTIONS=diff,updated EVENTS=state":                                "",
 		"MAPS=omit ENVELOPE=enriched BEFORE=full EVENTS=state":                       "",
 		"COLUMNS=etag,blob_tier EVENTS=state ENVELOPE=enriched OPTIONS=updated,diff": "",
+		"PRESET=table EVENTS=state":                                                  "",
+		"PRESET=debezium EVENTS=state":                                               "",
+		"PRESET=log":                                                                 "",
 	} {
 		t.Run(settings, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", strings.Fields(settings)...)

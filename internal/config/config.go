@@ -14,6 +14,8 @@ type Config struct {
 	Name     string `group:"The bridge" default:"blobfeed" desc:"Name of this bridge: its consumer group, the prefix of its transactional ids, and of its state topic <name>.offsets."`
 	Instance string `desc:"Name of this instance, unique among the running ones. Default: host name and process id."`
 
+	Preset List `oneof:"table debezium log event_hubs confluent_cloud" desc:"Defaults of other settings for a use (table, debezium or log; docs/events.md) and for a Kafka service (event_hubs or confluent_cloud; docs/security.md). What you set wins; what contradicts a use is rejected. bridge config shows the result."`
+
 	SourceURL              string `group:"The account" split_words:"true" desc:"The feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>. Required."`
 	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"How to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from the standard variables AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
 	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it."`
@@ -33,7 +35,6 @@ type Config struct {
 	OnGap      string `split_words:"true" default:"fail" oneof:"fail continue" desc:"What to do if retention has deleted the events to read next. fail: report the error and retry. continue: continue at the oldest segment; the next marker then has a header gap."`
 
 	KafkaBrokers     List   `group:"Kafka" split_words:"true" desc:"Some brokers, as host:port. Required."`
-	KafkaPreset      string `split_words:"true" oneof:"event_hubs confluent_cloud" desc:"Defaults for a service: event_hubs or confluent_cloud. docs/security.md lists them."`
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
 	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 

@@ -131,7 +131,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "a:1"},
 		{"SOURCE_URL": "https://account.example", "SOURCE_AUTH": "shared_key", "SOURCE_KEY_FILE": secret,
-			"KAFKA_BROKERS": "ns.servicebus.windows.net", "KAFKA_PRESET": "event_hubs", "KAFKA_COMPRESSION": "gzip",
+			"KAFKA_BROKERS": "ns.servicebus.windows.net", "PRESET": "event_hubs", "KAFKA_COMPRESSION": "gzip",
 			"CONTAINERS": "!logs, a, b", "PREFIXES": "null", "TOPIC": "{container}", "SOURCE_ACCOUNT": "5", "NAME": "true", "INSTANCE": "~",
 			"OPTIONS": "updated,diff", "COMMIT_INTERVAL": "1500ms", "TXN_BYTES": "1MiB", "TOPIC_SHARED": "true",
 			"EXTRA_HEADERS": "a=b: #c,d='e'", "REGISTRY_AUTO_REGISTER": "false", "LOG_LEVEL": "warn"},

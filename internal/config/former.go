@@ -27,6 +27,8 @@ var formerNames = map[string]string{
 	"REGISTRY_CERT": "renamed: use BRIDGE_REGISTRY_CERT_FILE",
 	"REGISTRY_KEY":  "renamed: use BRIDGE_REGISTRY_KEY_FILE",
 
+	"KAFKA_PRESET": "replaced: use BRIDGE_PRESET",
+
 	"KAFKA_SASL_TOKEN_URL":  "replaced: set BRIDGE_KAFKA_SASL_TOKENS to the URL",
 	"KAFKA_SASL_TOKEN_FILE": "replaced: set BRIDGE_KAFKA_SASL_TOKENS=file:///<path>",
 	"KAFKA_SASL_TENANT":     "replaced: use AZURE_TENANT_ID",
