@@ -48,6 +48,8 @@ type Encoder struct {
 	full       bool    // and on what was in it
 
 	markerHead []byte // what precedes a marker in Avro
+
+	constant, typed []Header // the first headers of events: without, and with the type of a value
 }
 
 // NewEncoder returns an encoder. With Avro it registers its schemas, which is why an encoder is made when a topic is
@@ -90,6 +92,7 @@ func compile(o Options, t table) (*Encoder, error) {
 	e.value = e.o.message(&e.table)
 	e.full = o.Diff || o.Before == BeforeFull
 	e.tells = e.full || o.Envelope == Enriched
+	e.constant, e.typed = o.constantHeaders()
 	if o.Properties&Schema != 0 {
 		e.head = []byte(`{"payload": `)
 		e.tail = []byte(`, "schema": {` + e.value.connect(false) + `}}`)
@@ -139,7 +142,7 @@ func (e *Encoder) appendRecord(buf []byte, r *Record) []byte {
 	value := len(buf)
 	buf = e.appendValue(buf, &r.row)
 	headers := len(buf)
-	buf = e.appendHeaders(buf, r)
+	buf = e.appendHeaders(buf, r, headers > value)
 
 	// The buffer may have moved while the record was appended, so slices are taken at the end.
 	r.Key = buf[from:value:value]
@@ -152,9 +155,6 @@ func (e *Encoder) appendRecord(buf []byte, r *Record) []byte {
 		case DeletesBoth:
 			r.Tombstone = true
 		}
-	}
-	if len(r.Value) > 0 && e.o.Headers == HeadersCloudEvents && r.row.scan == nil {
-		r.Headers = append(r.Headers, contentTypes[e.o.Format])
 	}
 	return buf
 }

@@ -36,11 +36,25 @@ func reserved(name string) bool {
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
 }
 
+// constantHeaders returns the headers that are the same for all events, and those of events whose record has a value.
+func (o *Options) constantHeaders() (all, typed []Header) {
+	if o.Headers == HeadersNone {
+		return o.ExtraHeaders, o.ExtraHeaders
+	}
+	all = append(slices.Clip(o.ExtraHeaders), Header{cloudEventNames[0], specVersion})
+	return all, append(slices.Clip(all), contentTypes[o.Format])
+}
+
 // appendHeaders appends the values of the headers to b, and lists them in r.
-func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
-	r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
+func (e *Encoder) appendHeaders(b []byte, r *Record, hasValue bool) []byte {
 	if r.row.scan != nil {
+		r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
 		return e.appendScanHeaders(b, r)
+	}
+	if hasValue {
+		r.Headers = append(r.Headers[:0], e.typed...)
+	} else {
+		r.Headers = append(r.Headers[:0], e.constant...)
 	}
 	if e.o.Headers == HeadersNone {
 		return b
@@ -65,7 +79,6 @@ func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
 	b = append(b, r.row.position...)
 	ends[8] = len(b)
 
-	r.Headers = append(r.Headers, Header{cloudEventNames[0], specVersion})
 	for i, name := range cloudEventNames[1:] {
 		r.Headers = append(r.Headers, Header{name, b[ends[i]:ends[i+1]:ends[i+1]]})
 	}
