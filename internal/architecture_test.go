@@ -60,6 +60,8 @@ var imports = map[string][]string{
 	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/setup", "internal/status",
 		"internal/topicname"},
+	"internal/needs": {"source", "source/ocf", "envelope", "offsets", "bridge", "internal/config", "internal/setup",
+		"internal/topicname", "internal/topics"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
 		"internal/setup"},
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/ops", "internal/plain",

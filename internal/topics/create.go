@@ -99,7 +99,7 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 		return 0, false, err
 	default:
 		fresh = true
-		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.Settings(t.Kind))
 	}
 	if err == nil {
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
