@@ -44,7 +44,7 @@ func verbs() []verb {
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's state", dumpVerb},
 		{"verify", "check a topic against the bridge's promises; with --feed, also against the feed", verifyVerb},
 		{"healthcheck", "check whether the local instance is ready; for container probes", healthcheckVerb},
-		{"config", "print the effective settings, secrets masked; with --format, their reference", configVerb},
+		{"config", "print the effective settings, secrets masked; with --format, what they need of Kafka", configVerb},
 		{"metrics", "print the metrics reference (--format markdown)", metricsVerb},
 		{"version", "print the version", versionVerb},
 	}
