@@ -54,6 +54,9 @@ func (b *basis) adopt(f *offsets.Frontier) error {
 	return nil
 }
 
+// describeRows returns the pass over a listing, for the pipeline.
+func (b *basis) describeRows() *pipeline.Pass { return b.describe(source.Manifest{}, nil) }
+
 // describe returns the pass over a segment, for the pipeline.
 func (b *basis) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{

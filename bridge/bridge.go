@@ -49,6 +49,7 @@ func New(o Options) *Bridge {
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, BundleBytes: o.BundleBytes,
 			BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
+		listing: newTurn(), sweeping: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
 	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}

@@ -47,7 +47,7 @@ func TestBufferBytes(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			l := &largest{recorder: r, left: test.commits, stop: cancel}
-			o.Observer, o.BufferBytes, o.BundleBytes, o.TxnRecords = l, limit, 0, test.records
+			o.Observer, o.BufferBytes, o.BundleBytes, o.TxnRecords = Observers{l}, limit, 0, test.records
 			b := New(o)
 			if err := b.Run(ctx, t.Context()); err != nil {
 				t.Fatal(err)
@@ -86,7 +86,7 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
-	opts := &Options{Observer: NoObserver{}, PollInterval: time.Millisecond}
+	opts := &Options{PollInterval: time.Millisecond}
 	h := &hold{opts: opts, shared: &shared{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
 	h.shared.pipe.Reuse(&pipeline.Block{})

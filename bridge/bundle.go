@@ -89,7 +89,10 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 		if err != nil {
 			return false, err
 		}
-		txn.segment, k.basis.promised = f.Completed, c.Resolved
+		txn.segment = f.Completed
+		if c.Resolved != (envelope.Timestamp{}) {
+			k.basis.promised = c.Resolved
+		}
 		txn.segments++
 		txn.markers += c.Markers
 		done = append(done, c)

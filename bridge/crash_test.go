@@ -34,7 +34,7 @@ func TestReplayAfterACrash(t *testing.T) {
 				o.Transactional, o.TxnBytes, o.BundleBytes = transactional, 30_000, 0
 				o.CommitInterval = time.Millisecond
 				hard, kill := context.WithCancel(ctx)
-				o.Observer = &crashing{recorder: r, left: 2 + crash, kill: kill}
+				o.Observer = Observers{&crashing{recorder: r, left: 2 + crash, kill: kill}}
 				if err := New(o).Run(hard, hard); err != nil {
 					t.Errorf("crash %d: %v", crash, err)
 				}

@@ -85,47 +85,15 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 // runPass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays
 // reports that a shard of an open segment stays where it is.
 func (d *delivery) runPass(ctx context.Context) (stays bool, _ error) {
-	h, opts, txn := d.h, d.h.opts, &d.w.txn
-	failed := func(err error) { opts.Observer.Failed(h.p, err) }
+	h := d.h
+	failed := func(err error) { h.opts.Observer.Failed(h.p, err) }
 	run := h.shared.pipe.Start(ctx, d.basis.describe(d.m, &d.w.backlog), d.shards, d.readers, failed)
 	defer run.Close() // the readers must be gone before the lease is
-	txn.reset(d.m.Segment)
-	due := time.NewTimer(0)
-	defer due.Stop()
-	<-due.C
-	for {
-		select {
-		case b, ok := <-run.Blocks:
-			if !ok {
-				return run.Stays(), d.endPass(run)
-			}
-			if txn.began.IsZero() {
-				due.Reset(opts.CommitInterval)
-			}
-			if err := d.w.addBlock(b); err != nil {
-				return false, err
-			}
-			if txn.full(opts.TxnRecords, opts.TxnBytes, h.shared.pipe.TxnMemory(opts.TxnBytes)) {
-				due.Stop()
-				if err := d.w.commit(); err != nil {
-					return false, err
-				}
-			}
-		case <-due.C:
-			if err := d.w.commit(); err != nil {
-				return false, err
-			}
-		case <-h.findings.failed:
-			if txn.began.IsZero() { // else the commit that is due takes it with it
-				if err := h.commitFailure(); err != nil {
-					return false, err
-				}
-			}
-		case <-h.work.Done():
-			// The other blocks are dropped, with their readers.
-			return false, errors.Join(context.Cause(h.work), d.w.commit())
-		}
+	d.w.txn.reset(d.m.Segment)
+	if err := d.w.take(run.Blocks); err != nil {
+		return false, err
 	}
+	return run.Stays(), d.endPass(run)
 }
 
 // endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a

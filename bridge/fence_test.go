@@ -71,7 +71,7 @@ func TestFencedByNobody(t *testing.T) {
 	must(t, live.Append(t.Context(), 20, nil))
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.Once = false
+	o.Once, o.Session = false, 2*time.Minute // it does not wait that long, since nobody else wants the lease
 	defer run(t, o)()
 	r.await(t, func(c Commit) bool { return c.Read == 20 })
 	cfg := o.lease()
@@ -80,7 +80,9 @@ func TestFencedByNobody(t *testing.T) {
 	viewing, endView := context.WithCancel(t.Context())
 	defer endView()
 	go func() { _ = view.Run(viewing, o.Client...) }()
-	must(t, offsets.Fence(t.Context(), cfg, view, 0))
+	fence, err := offsets.Fence(t.Context(), cfg, view, 0)
+	must(t, err)
+	fence.Close(t.Context())
 	must(t, live.Append(t.Context(), 20, nil))
 	r.awaitFailure(t, "no other instance holds the lease")
 	r.await(t, func(c Commit) bool { return c.Read == 40 })

@@ -37,6 +37,11 @@ func (k *keeper) moveFrontier(s *offsets.State) (moved bool, err error) {
 		return true, k.pay(&f, nothing)
 	case f.Ended:
 		return false, nil // Run stops when it sees this
+	}
+	if moved, stays, err := k.moveScan(f, s); moved || stays || err != nil {
+		return moved, err
+	}
+	switch {
 	case f.Current == (source.Segment{}):
 		return k.advance(f, s)
 	}
@@ -72,7 +77,13 @@ func (k *keeper) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	if err := k.recount(&f, nil); err != nil {
 		return false, err
 	}
-	f.Start, f.Completed = opts.Start.resolve(opts.Now())
+	if opts.InitialScan == ScanYes || opts.InitialScan == ScanOnly {
+		if err := k.firstScan(&f); err != nil {
+			return false, err
+		}
+	} else {
+		f.Start, f.Completed = opts.Start.resolve(opts.Now())
+	}
 	return true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
@@ -82,11 +93,11 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 	if err != nil || !ok {
 		return false, err
 	}
+	if err := k.lostSince(&f); err != nil { // I8: also if only what is behind the end is left
+		return false, err
+	}
 	if k.h.opts.end().Reached(next.Time()) {
 		return true, k.endFeed(f)
-	}
-	if err := k.lostSince(&f); err != nil {
-		return false, err
 	}
 	// I5: nothing is in flight between two segments, so the counts may change here.
 	if err := k.recount(&f, s); err != nil {
@@ -148,6 +159,9 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	case lost:
 		recordGap(&f, m.Segment, m.Segment)
 	}
+	if lost {
+		k.repair(&f)
+	}
 	var final envelope.Timestamp
 	if ends {
 		final = h.opts.End // nothing above it was written, and nothing more comes
@@ -177,7 +191,7 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 // endFeed commits the last frontier, and a marker for the end time to every partition.
 func (k *keeper) endFeed(f offsets.Frontier) error {
 	opts := k.h.opts
-	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 {
+	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 && !resolved.Barred(opts.End, f.Scan, opts.ResolvedSlack) {
 		f.Resolved = opts.End.String()
 		if opts.Transactional {
 			if err := k.mark(&f, opts.End); err != nil {

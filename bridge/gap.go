@@ -20,7 +20,8 @@ func (h *hold) doubt(gap *GapError) error {
 }
 
 func (h *hold) reportLoss(gap *GapError) {
-	h.opts.Log.Warn("history is lost; continuing with what is left", "lease", h.p, "lost", gap.At, "oldest", gap.Oldest)
+	h.opts.Log.Warn("history is lost; continuing with what is left", "lease", h.p, "lost", gap.At, "oldest", gap.Oldest,
+		"hint", "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself")
 	h.opts.Observer.Failed(h.p, gap)
 }
 
@@ -38,6 +39,9 @@ func recordGap(f *offsets.Frontier, from, to source.Segment) {
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread. With ON_GAP=continue it records that in f.
 func (k *keeper) lostSince(f *offsets.Frontier) error {
+	if f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin) {
+		return k.lostWhileScanning(f)
+	}
 	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(k.basis.filter.From) ||
 		f.Version > 1 && f.Ends.IsZero() {
 		return nil // not a segment of the feed, but where to begin
@@ -56,10 +60,26 @@ func (k *keeper) lostSince(f *offsets.Frontier) error {
 		return nil // the oldest begins where the complete one ends: there was nothing between them
 	case f.Gap != nil && f.Gap.To == gap.Oldest:
 		return nil // recorded, and its marker is still to come
-	case !k.h.opts.SkipGaps:
+	}
+	return k.lose(f, gap)
+}
+
+// lose records lost history in f, if the settings allow it.
+func (k *keeper) lose(f *offsets.Frontier, gap *GapError) error {
+	if !k.h.opts.SkipGaps {
 		return k.h.doubt(gap)
 	}
 	k.h.reportLoss(gap)
 	recordGap(f, gap.At, gap.Oldest)
+	k.repair(f)
 	return nil
+}
+
+// lostWhileScanning is lostSince before the first segment behind an initial scan: retention may have reached it.
+func (k *keeper) lostWhileScanning(f *offsets.Frontier) error {
+	oldest, ok, err := k.h.nextSegment(source.Segment{})
+	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
+		return err
+	}
+	return k.lose(f, &GapError{At: f.Scan.Begin, Oldest: oldest})
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -105,6 +106,22 @@ func TestHistoryLostAfterTheLast(t *testing.T) {
 	gap, data, _, _ := a.resume(t)
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" || data != 70 {
 		t.Errorf("%v; %d records", gap, data)
+	}
+}
+
+// The same with an end before the oldest segment that is left: the end is not reached, but lost.
+func TestHistoryLostBeforeTheEnd(t *testing.T) {
+	t.Parallel()
+	ctx, a := t.Context(), delivered(t, 50)
+	must(t, a.Finalize(ctx), runOnce(t, a.Options))
+	must(t, a.Open(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil))
+	for _, hour := range []string{"0000", "0100"} {
+		a.remove(t, "idx/segments/2026/01/01/"+hour, "log/00/2026/01/01/"+hour)
+	}
+	a.End = envelope.Timestamp{Wall: time.Date(2026, 1, 1, 1, 30, 0, 0, time.UTC).UnixNano()}
+	gap, data, _, gaps := a.resume(t)
+	if gap.Oldest.String() != "2026/01/01/0200" || data != 50 || len(gaps) != partitions {
+		t.Errorf("%v; %d records, gaps %q", gap, data, gaps)
 	}
 }
 

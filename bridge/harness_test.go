@@ -54,7 +54,7 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 		CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
 		BundleBytes: 1 << 20, BundleReaders: 4,
 		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true,
-		Observer: r, Log: slog.New(slog.DiscardHandler),
+		Observer: Observers{r}, Log: slog.New(slog.DiscardHandler),
 	}, r
 }
 

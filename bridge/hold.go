@@ -111,15 +111,20 @@ func (h *hold) until(parent context.Context, over func(*offsets.State) error) (c
 
 // during returns a context of the work on the current segment seg.
 func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) {
-	return h.until(h.work, func(s *offsets.State) error {
-		if s.Frontier == nil || s.Frontier.Current != seg {
+	ctx, stop := h.work, context.CancelFunc(func() {})
+	if s, _, err := h.shared.view.Get(); err == nil && h.p == 0 && s.Frontier != nil && s.Frontier.Scan.Active() {
+		ctx, stop = context.WithTimeoutCause(ctx, h.opts.pause(), errPast) // the keeper has another round to begin
+	}
+	ctx, cancel := h.until(ctx, func(s *offsets.State) error {
+		if s.Frontier == nil || s.Frontier.Current != seg || s.Frontier.Scan.Holds() {
 			return errPast
 		}
-		if _, regressed := s.Regressed(); regressed && h.p == 0 {
-			return errPast // the keeper of the frontier has a repair to begin
+		if _, regressed := s.Regressed(); h.p == 0 && (regressed || s.Requested() != nil) {
+			return errPast // the keeper of the frontier has a repair or a scan to begin
 		}
 		return nil
 	})
+	return ctx, func() { cancel(); stop() }
 }
 
 // todo is what a worker does after it has looked at a state.
@@ -184,6 +189,16 @@ type findings struct {
 	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
 	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
 	failed  chan struct{}                   // capacity 1: there is one
+	life    context.Context                 // of the worker
+	sweep   *sweep                          // of the worker's goroutine; nil: none
+}
+
+// stopSweep ends the sweep, if there is one.
+func (f *findings) stopSweep() {
+	if f.sweep != nil {
+		f.sweep.stop()
+		f.sweep = nil
+	}
 }
 
 // remember keeps a failure for the cursor, and reports whether err is one.

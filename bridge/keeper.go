@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,6 +23,7 @@ type keeper struct {
 	basis     *basis
 	w         *writer
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
+	nextRound time.Time           // of a scan that lists for some time, and then delivers for some time
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
@@ -34,6 +36,9 @@ func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
 				f.Adopt(c.Pins)
 			}
 		}
+	}
+	if k.barred(f) {
+		return nil // I5: no marker stands between the rows of the scan and the events after them yet
 	}
 	had := maps.Clone(f.Topics)
 	if len(had) == 0 {
@@ -56,19 +61,26 @@ func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
 func (k *keeper) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
 	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
 	done := Completion{Segment: m.Segment}
-	if !k.h.opts.marks() {
+	at := resolved.After(m, k.h.opts.ResolvedSlack, k.basis.promised)
+	if final.Compare(k.basis.promised) > 0 {
+		at = final
+	}
+	if !k.h.opts.marks() || resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack) { // I6: no marker before the scan ended
 		return done, nil
 	}
-	done.Resolved = resolved.After(m, k.h.opts.ResolvedSlack, k.basis.promised)
-	if final.Compare(k.basis.promised) > 0 {
-		done.Resolved = final
-	}
+	done.Resolved = at
 	f.Resolved = done.Resolved.String()
 	done.Markers = resolved.Count(f.Topics)
 	if !k.h.opts.Transactional {
 		return done, nil
 	}
 	return done, k.mark(f, done.Resolved)
+}
+
+// barred reports whether f has an initial scan, and no marker behind it.
+func (k *keeper) barred(f *offsets.Frontier) bool {
+	at, err := parseTime(f.Resolved)
+	return err == nil && resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack)
 }
 
 // commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what may
@@ -86,7 +98,7 @@ func (k *keeper) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func
 		}
 		return h.lease.Commit(h.held, c, f)
 	}
-	f.Base, f.Owed = k.basis.frontier.Completed, h.opts.marks()
+	f.Base, f.Owed = k.basis.frontier.Completed, h.opts.marks() && !k.barred(f)
 	if c != nil {
 		c.Resolved = f.Resolved
 	}
@@ -130,6 +142,9 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 	marker := resolved.Marker{At: at, Seek: f.Seek, Gap: f.Gap, Extra: k.basis.epochHeader}
 	if opts.Shared {
 		marker.Feed = opts.FeedID
+	}
+	if f.Scan != nil && f.Scan.Only {
+		marker.Scan = f.Scan.ID
 	}
 	if opts.Markers == envelope.MarkersTopic {
 		// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition:

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"context"
+
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/envelope"
@@ -63,9 +65,7 @@ func (k *keeper) fenceOthers() (fenced bool, _ error) {
 	for p := int32(1); p < int32(sh.leases); p++ {
 		fences.Go(func() error {
 			if exact {
-				err := offsets.Fence(ctx, sh.cfg, sh.view, p)
-				mutation.Crash("fences", "one")
-				return err
+				return sh.fence(ctx, p)
 			}
 			_, err := sh.view.Known(ctx, sh.cfg, sh.client, p)
 			return err
@@ -77,4 +77,16 @@ func (k *keeper) fenceOthers() (fenced bool, _ error) {
 	mutation.Crash("fences", "done")
 	s, _, err := sh.view.Get()
 	return err == nil && (exact || s.Entered()), err
+}
+
+// fence acquires lease p for nobody, and discards what the brokers left open. The lease may have no work where the move
+// leads. Then nobody else acquires it, and consumers would wait for the open records forever.
+func (sh *shared) fence(ctx context.Context, p int32) error {
+	lease, err := offsets.Fence(ctx, sh.cfg, sh.view, p)
+	if err != nil {
+		return err
+	}
+	defer lease.Close(ctx)
+	mutation.Crash("fences", "one")
+	return sh.discard(ctx, lease)
 }

@@ -8,20 +8,30 @@ import (
 	"blobfeed/source"
 )
 
-// Observer is called for what the engine does: metrics and the progress line implement it. Calls come from many
-// goroutines and must not block.
-type Observer interface {
-	Committed(Commit)
-	Completed(Completion)
-	// History reports from time to time what the feed holds.
-	History(History)
-	// Failed reports an error that is retried. Lease is -1 where it concerns the instance.
-	Failed(lease int32, err error)
-	// Leased reports leases that came or went. The first call says that this instance is a member of the group.
-	Leased(LeaseChange, []int32)
-	// Active reports what a lease does from now on. One that works and commits nothing for long is stuck.
-	Active(lease int32, a Activity)
-}
+// Observer is called for what the engine does, such as metrics and the progress line. It implements one or more of the
+// interfaces below, and is called for no more. Calls come from many goroutines and must not block.
+type Observer any
+
+// CommitObserver observes committed transactions.
+type CommitObserver interface{ Committed(Commit) }
+
+// CompletionObserver observes completed segments.
+type CompletionObserver interface{ Completed(Completion) }
+
+// HistoryObserver observes from time to time what the feed holds.
+type HistoryObserver interface{ History(History) }
+
+// FailureObserver observes errors that are retried. Lease is -1 if the error concerns the instance.
+type FailureObserver interface{ Failed(lease int32, err error) }
+
+// LeaseObserver observes leases that come or go. The first call says that this instance is a member of the group.
+type LeaseObserver interface{ Leased(LeaseChange, []int32) }
+
+// ActivityObserver observes what a lease does from now on. One that works and commits nothing for long is stuck.
+type ActivityObserver interface{ Active(lease int32, a Activity) }
+
+// TransactionObserver observes when the steps of each transaction were. Without one, no times are taken.
+type TransactionObserver interface{ Ended(Transaction) }
 
 // LeaseChange is what became of leases.
 type LeaseChange int
@@ -50,6 +60,7 @@ type Commit struct {
 	Filtered int           // left out by the settings
 	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
+	Rows     int           // of Emitted, records of a scan
 	Bytes    int           // keys, values and headers
 	Last     time.Time     // the latest event time in it, also of events that are left out
 	Drained  bool          // everything that is in an open segment so far is delivered
@@ -74,38 +85,36 @@ type Completion struct {
 	Last     bool               // the feed has no later segment yet
 }
 
-// NoObserver does nothing. Observers that need only some calls embed it.
-type NoObserver struct{}
-
-func (NoObserver) Committed(Commit)            {}
-func (NoObserver) Completed(Completion)        {}
-func (NoObserver) History(History)             {}
-func (NoObserver) Failed(int32, error)         {}
-func (NoObserver) Leased(LeaseChange, []int32) {}
-func (NoObserver) Active(int32, Activity)      {}
-
-// Observers is several in one.
+// Observers is several in one. It implements all of the interfaces.
 type Observers []Observer
 
-func (os Observers) each(f func(Observer)) {
+// each calls f with those observers that implement I.
+func each[I any](os Observers, f func(I)) {
 	for _, o := range os {
-		f(o)
+		if o, ok := o.(I); ok {
+			f(o)
+		}
 	}
 }
 
-func (os Observers) Committed(c Commit)     { os.each(func(o Observer) { o.Committed(c) }) }
-func (os Observers) Completed(c Completion) { os.each(func(o Observer) { o.Completed(c) }) }
-func (os Observers) History(h History)      { os.each(func(o Observer) { o.History(h) }) }
+func (os Observers) Committed(c Commit)     { each(os, func(o CommitObserver) { o.Committed(c) }) }
+func (os Observers) Completed(c Completion) { each(os, func(o CompletionObserver) { o.Completed(c) }) }
+func (os Observers) History(h History)      { each(os, func(o HistoryObserver) { o.History(h) }) }
 func (os Observers) Failed(lease int32, err error) {
-	os.each(func(o Observer) { o.Failed(lease, err) })
+	each(os, func(o FailureObserver) { o.Failed(lease, err) })
 }
-func (os Observers) Leased(c LeaseChange, ls []int32) { os.each(func(o Observer) { o.Leased(c, ls) }) }
-func (os Observers) Active(lease int32, a Activity)   { os.each(func(o Observer) { o.Active(lease, a) }) }
+func (os Observers) Leased(c LeaseChange, ls []int32) {
+	each(os, func(o LeaseObserver) { o.Leased(c, ls) })
+}
+func (os Observers) Active(lease int32, a Activity) {
+	each(os, func(o ActivityObserver) { o.Active(lease, a) })
+}
+func (os Observers) Ended(t Transaction) { each(os, func(o TransactionObserver) { o.Ended(t) }) }
 
-// Tracer observes when the steps of each transaction were. It is called from many goroutines and must not block.
-// Without one, no times are taken.
-type Tracer interface {
-	Ended(Transaction)
+// traced reports whether anybody wants to know of the steps of transactions.
+func (os Observers) traced() (yes bool) {
+	each(os, func(TransactionObserver) { yes = true })
+	return yes
 }
 
 // Step is a part of the work on a transaction.

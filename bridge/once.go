@@ -56,6 +56,9 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 	if f.Ended {
 		return true, nil
 	}
+	if f.Scan.Active() {
+		return false, nil
+	}
 	if f.Current != (source.Segment{}) {
 		drained, err := sh.drained(ctx, s)
 		if err != nil || !drained {

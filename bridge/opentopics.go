@@ -25,7 +25,7 @@ func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.open, t.pins = map[string]*pipeline.Topic{}, nil
-	if f != nil && c.Segment == f.Current {
+	if f != nil && (c.Segment == f.Current || f.Scan.Active() && c.Listing(f.Scan).Over > 0) {
 		t.pins = maps.Clone(c.Pins)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"blobfeed/partitioner"
 	"blobfeed/resolved"
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // Options is what a Bridge is made of. All fields are required unless they say otherwise.
@@ -30,9 +31,15 @@ type Options struct {
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 
-	Start  Start              // used once, at the first start
-	End    envelope.Timestamp // deliver up to it, then stop; zero: no end
-	Filter envelope.Filter    // its times are set from Start and End
+	Start Start // used once, at the first start
+	// InitialScan is used once, too. It and other scans need an Inventory, the account of the feed; a directory has none.
+	InitialScan  InitialScan
+	Inventory    inventory.Store
+	AccountURL   string             // with a slash at its end, for the URLs of blobs
+	ScanRequests int                // of an instance at a time
+	ScanRound    time.Duration      // how long a scan holds up delivery at a time
+	End          envelope.Timestamp // deliver up to it, then stop; zero: no end
+	Filter       envelope.Filter    // its times are set from Start and End
 
 	Client        []kgo.Opt // brokers, security, compression
 	Transactional bool      // exactly once; at least once otherwise
@@ -67,9 +74,9 @@ type Options struct {
 
 	DeadLetter string // topic of what cannot become a record; "": the shard stays at it, and reports it
 	SkipGaps   bool   // continue at the oldest segment where retention has removed what was to be read
+	RescanGaps bool   // and repair the topics by a scan
 	Once       bool   // deliver what the feed holds now, then return
-	Observer   Observer
-	Tracer     Tracer // nil: no times are taken
+	Observer   Observers
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
 }

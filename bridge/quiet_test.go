@@ -156,7 +156,8 @@ func TestTroubleWhileDrainedIsOver(t *testing.T) {
 	}
 	o, r := over(t, broker(t), m)
 	d := &drains{r, make(chan struct{}, 1000)}
-	o.Observer, o.Once, o.PollInterval, o.QuietInterval = d, false, 5*time.Millisecond, time.Hour
+	o.Observer, o.Once = Observers{d}, false
+	o.PollInterval, o.QuietInterval = 5*time.Millisecond, time.Hour
 	o.Now = func() time.Time { return time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) }
 	stop := run(t, o)
 	defer stop()

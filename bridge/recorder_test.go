@@ -10,7 +10,6 @@ import (
 
 // recorder is an Observer.
 type recorder struct {
-	NoObserver
 	t  *testing.T
 	mu sync.Mutex
 	Commit

@@ -62,6 +62,11 @@ func (t Target) Move(f *offsets.Frontier) {
 	}
 	f.Seek = &offsets.Seek{From: from, To: t.text}
 	f.Current, f.Ended, f.Start = source.Segment{}, false, ""
+	if f.Scan.Active() { // what its leases have listed is void as well
+		scan := *f.Scan
+		scan.Done, scan.Cancelled = true, true
+		f.Scan = &scan
+	}
 	if t.at != (envelope.Timestamp{}) {
 		f.Start = t.at.String()
 	}

@@ -27,6 +27,8 @@ type shared struct {
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
+	listing  turn // of the leases, to list
+	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
 	leases int
@@ -59,7 +61,7 @@ func (sh *shared) explain(p int32, err error) error {
 	if verr != nil {
 		return err
 	}
-	if owner := s.Owners[p]; owner != sh.opts.Instance {
+	if owner := s.Owners[p]; owner != sh.opts.Instance && owner != "" {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
 	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+

@@ -26,9 +26,8 @@ func (sh *shared) topicAdmin(cl *kgo.Client) *topics.Admin {
 // frontier, it creates none in place of a topic of records that is gone: its records are.
 func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
 	for _, own := range []string{sh.opts.offsetsTopic(), sh.opts.DeadLetter} {
-		if own != "" && sh.opts.Topics.Meets(own) {
-			return &SettingsError{Problem: fmt.Sprintf("records could go to %s, a topic of the bridge's own: "+
-				"change BRIDGE_TOPIC or BRIDGE_NAME", own)}
+		if err := sh.opts.Topics.Apart(own); err != nil {
+			return &SettingsError{Problem: fmt.Sprintf("BRIDGE_TOPIC: %v", err)}
 		}
 	}
 	if sh.opts.DeadLetter != "" {

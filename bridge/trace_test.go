@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kversion"
 )
 
-// traces is a Tracer.
+// traces is a TransactionObserver.
 type traces struct {
 	mu    sync.Mutex
 	ended []Transaction
@@ -47,7 +47,7 @@ func TestTraces(t *testing.T) {
 				o.BundleBytes, o.Transactional = bundle, transactional
 				o.Client = append(o.Client, kgo.MaxVersions(kversion.V3_0_0())) // newer requests do not name topics
 				var told traces
-				o.Tracer = &told
+				o.Observer = append(o.Observer, &told)
 				must(t, runOnce(t, o))
 
 				read, markers, done, failed := 0, 0, 0, 0

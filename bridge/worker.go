@@ -29,9 +29,11 @@ func startWorker(sh *shared, p int32, hard context.Context, fatal func(error)) *
 	w := &worker{shared: sh, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
 	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
+	w.findings.life = w.soft
 	go func() {
 		defer close(w.ended)
 		defer w.endHard()
+		defer w.findings.stopSweep()
 		if err := w.run(); err != nil {
 			fatal(err)
 		}
@@ -98,7 +100,7 @@ func (w *worker) holdOnce() error {
 		w.shared.pipe.DropBuffers()
 	}()
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
-	if err := h.discard(); err != nil {
+	if err := h.shared.discard(h.held, h.lease); err != nil {
 		return err
 	}
 	err := h.loop(func(s *offsets.State) (todo, error) {
@@ -107,6 +109,10 @@ func (w *worker) holdOnce() error {
 		}
 		if err := basis.adopt(s.Frontier); err != nil {
 			return todoWait, err
+		}
+		if s.Frontier != nil && !s.Frontier.Scan.Active() {
+			h.cursor.Scan = nil
+			h.findings.stopSweep()
 		}
 		if w.p == 0 {
 			if moved, err := keeper.moveFrontier(s); moved || err != nil {
@@ -127,7 +133,8 @@ func (w *worker) holdOnce() error {
 // else wants it.
 func (w *worker) giveWay(h *hold) error {
 	s, _, err := w.shared.view.Get()
-	if err != nil || !w.fenced || s.Owners[w.p] == h.opts.Instance {
+	owner := s.Owners[w.p]
+	if err != nil || !w.fenced || owner == h.opts.Instance || owner == "" {
 		return err
 	}
 	ctx, cancel := h.until(w.soft, func(s *offsets.State) error {
@@ -155,7 +162,7 @@ func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
 		return todoEnd, nil
 	case !w.shared.caughtUp(s):
 		return todoWait, nil
-	case w.mustEnter(s):
+	case w.mustEnter(s) || s.Owes(w.p):
 		return todoEnd, nil
 	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current):
 		return todoWait, nil
@@ -181,6 +188,8 @@ func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
 	switch {
 	case w.mustEnter(s): // what comes after it is of the new epoch
 		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
+	case f != nil && f.Scan.Holds():
+		return w.scan(out, s)
 	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
 		return todoWait, nil // I4: only the current segment
 	}

@@ -1,6 +1,8 @@
 package bridge
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,10 +29,18 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	if err := w.produce(b); err != nil {
 		return err
 	}
-	w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
-	w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
+	switch {
+	case b.Swept:
+	case b.Step != nil:
+		if err := w.advanceScan(b); err != nil {
+			return err
+		}
+	default:
+		w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
+		w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
+		w.backlog.Set(b.Shard, b.Left)
+	}
 	w.h.cursor.Pin(pinsOf(b.New))
-	w.backlog.Set(b.Shard, b.Left)
 	if len(b.Records) == 0 { // I9: nothing of it waits for the commit
 		w.txn.removeLast(b)
 		w.h.shared.pipe.Reuse(b)
@@ -47,6 +57,48 @@ func (w *writer) produce(b *pipeline.Block) error {
 		}
 	}
 	return nil
+}
+
+// take puts blocks into transactions, and commits each that is full or as old as the commit interval. When there are no
+// more blocks, the last transaction may be open.
+func (w *writer) take(blocks <-chan *pipeline.Block) error {
+	h, opts, txn := w.h, w.h.opts, &w.txn
+	due := time.NewTimer(0)
+	defer due.Stop()
+	<-due.C
+	for {
+		select {
+		case b, ok := <-blocks:
+			if !ok {
+				return nil
+			}
+			if txn.began.IsZero() {
+				due.Reset(opts.CommitInterval)
+			}
+			if err := w.addBlock(b); err != nil {
+				return err
+			}
+			if txn.full(opts.TxnRecords, opts.TxnBytes, h.shared.pipe.TxnMemory(opts.TxnBytes)) {
+				due.Stop()
+				if err := w.commit(); err != nil {
+					return err
+				}
+			}
+		case <-due.C:
+			if err := w.commit(); err != nil {
+				return err
+			}
+		case <-h.findings.failed:
+			if txn.began.IsZero() { // else the commit that is due takes it with it
+				if err := h.commitFailure(); err != nil {
+					return err
+				}
+			}
+		case <-h.work.Done():
+			// The other blocks are dropped, with their readers.
+			return errors.Join(context.Cause(h.work), w.commit())
+		}
+	}
 }
 
 // commit ends the open transaction, if one is, with the cursor.
@@ -93,7 +145,7 @@ func (w *writer) abandon() {
 
 // traceOpen reports the transaction that is open, if one is.
 func (w *writer) traceOpen(err error) {
-	if w.h.opts.Tracer == nil || w.txn.began.IsZero() {
+	if !w.h.opts.Observer.traced() || w.txn.began.IsZero() {
 		return
 	}
 	w.h.traceEnd(Transaction{
@@ -104,7 +156,7 @@ func (w *writer) traceOpen(err error) {
 
 // traceEnd reports a transaction whose first record was written at began, and that ends now.
 func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
-	if h.opts.Tracer == nil {
+	if !h.opts.Observer.traced() {
 		return
 	}
 	now := time.Now()
@@ -112,7 +164,7 @@ func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
 	if acked := h.lease.Flushed(); acked.After(began) {
 		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
-	h.opts.Tracer.Ended(t)
+	h.opts.Observer.Ended(t)
 }
 
 func cursorText(c *offsets.Cursor) string {
@@ -174,7 +226,7 @@ func (t *txn) summary(lease int32) Commit {
 	c := &t.counts
 	return Commit{
 		Lease: lease, Segment: t.segment, Read: c.Read, Emitted: c.Emitted, Filtered: c.Filtered, Dead: c.Dead,
-		Late: c.Late, Bytes: c.Bytes, Last: c.Seen, Drained: t.drained, Published: t.published,
+		Late: c.Late, Rows: c.Rows, Bytes: c.Bytes, Last: c.Seen, Drained: t.drained, Published: t.published,
 		Took: time.Since(t.began),
 	}
 }
@@ -182,8 +234,9 @@ func (t *txn) summary(lease int32) Commit {
 // countInto adds what is in the transaction to a cursor.
 func (t *txn) countInto(c *offsets.Cursor) {
 	c.Counts.Add(offsets.Counts{
-		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted), Filtered: int64(t.counts.Filtered),
+		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted - t.counts.Rows), Filtered: int64(t.counts.Filtered),
 		Late: int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
+		Scanned: int64(t.counts.Rows),
 	})
 	if t.counts.Last.After(c.Event) {
 		c.Event = t.counts.Last.UTC()

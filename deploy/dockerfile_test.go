@@ -58,7 +58,8 @@ func TestDockerfiles(t *testing.T) {
 		}
 		copied := 0
 		for _, line := range last.lines {
-			if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") || strings.HasPrefix(line, "VOLUME ") ||
+			if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") ||
+				strings.HasPrefix(line, "VOLUME ") ||
 				strings.HasPrefix(line, "SHELL ") {
 				t.Errorf("%s: %s", name, line)
 			}
@@ -119,7 +120,10 @@ func TestDockerignore(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(string(text), "\n")
-	for _, needed := range []string{"go.mod", "go.sum", "cmd", "bridge", "envelope", "internal", "offsets", "partitioner", "resolved", "source", "verify"} {
+	for _, needed := range []string{
+		"go.mod", "go.sum", "cmd", "bridge", "envelope", "internal", "offsets", "partitioner", "resolved", "source",
+		"verify",
+	} {
 		if slices.Contains(lines, needed) {
 			t.Errorf("%s is left out", needed)
 		}

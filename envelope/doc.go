@@ -23,5 +23,36 @@
 // escaped for HTML. Control characters become \u00XX, in lower case. Bytes that are not UTF-8 become \ufffd.
 // Markers are compact, as CockroachDB's are.
 //
+// # Adding a column
+//
+//  1. Add a field to Event in source/ocf/event.go. In source/ocf/target.go add a slot above the end of its group
+//     (lastLong, lastText, lastPairs), its name in dataSlots, and its case in setLong, text or pairs: without one, text
+//     fills Snapshot, and the event changes no row.
+//  2. Add a case to TestEvolution in source/ocf/evolution_test.go, and the field to decode in oracle_test.go. No other
+//     test sees a wrong slot, name or case.
+//  3. Add the column to columns.go, in alphabetical order, which no test checks. Correct the number of columns in
+//     TestValues (envelope_test.go). Set the field in random (avro_test.go) and in one event of made (fixture_test.go):
+//     otherwise every test has null.
+//  4. If an event says what the value was before (a deletion, or blobPropertiesUpdated), add it to blobBefore in
+//     before.go, to TestBefore (encode_test.go), and to "The row before" in docs/events.md. If it can differ from what
+//     the previous event left, add it to AboutEvent or Unseen in verify/before.go.
+//  5. Run go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
+//  6. If it can hold personal data, add it to the table in docs/security.md. Add it to CHANGELOG.md: values move from
+//     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify.
+//
+// # Adding an event type
+//
+//  1. Add it to Classify in subject.go, and to the kinds above. Test its kind in subject_test.go, and if snapshots can
+//     have it, add it to TestSnapshotsAreNoChange. Until then it is Other.
+//  2. If it is an upsert, check op of the enriched envelope (before.go), with a case in TestBefore (encode_test.go).
+//  3. Add it to eventTypes in internal/config/validate.go, with a misspelling in TestFilterProblems (config_test.go).
+//     Otherwise a name that differs by one or two letters from a known type is rejected.
+//  4. Add it to the table of event types in docs/events.md. For an example value, add type and api to docTypes in
+//     docs_test.go and, if neither the real feed nor made has such an event, the event to rare. Run
+//     go test ./envelope -update. Add it to CHANGELOG.md.
+//  5. A simulated feed has it only if a schema in internal/feedsim/schemas has its type and api. These are the schemas
+//     of real files: do not edit them. The comment of package feedsim says how to add it to the mix.
+//  6. Run go test -short ./envelope ./internal/config ./internal/feedsim.
+//
 // An Encoder is immutable and safe for concurrent use. Append does not allocate once the buffers have grown.
 package envelope

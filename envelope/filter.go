@@ -49,6 +49,12 @@ func (f *Filter) MatchRow(ev *ocf.Event) bool {
 	return !ok || f.path(container, blob)
 }
 
+// Selects reports whether the filter may leave some blob of a container.
+func (f *Filter) Selects(container string) bool {
+	return (len(f.Containers) == 0 || slices.Contains(f.Containers, container)) &&
+		!slices.Contains(f.ExcludeContainers, container)
+}
+
 func (f *Filter) path(container, blob string) bool {
 	if len(f.Containers) > 0 && !slices.Contains(f.Containers, container) ||
 		slices.Contains(f.ExcludeContainers, container) {

@@ -24,15 +24,15 @@ var contentTypes = [...]Header{
 	JSON: {contentTypeName, []byte("application/json")}, Avro: {contentTypeName, []byte("application/avro")},
 }
 
-// scanName is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
-const scanName = "scan"
+// ScanHeader is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
+const ScanHeader = "scan"
 
 // markerNames are the headers of markers. Consumers recognize markers by them, and read what a marker promises.
 var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
 
 // reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "ce_") || name == contentTypeName || name == "epoch" || name == scanName ||
+	return strings.HasPrefix(name, "ce_") || name == contentTypeName || name == "epoch" || name == ScanHeader ||
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
 }
 

@@ -59,7 +59,7 @@ func (e *Encoder) appendScanHeaders(b []byte, r *Record) []byte {
 		b = append(b, r.row.hlc...)
 		r.Headers = append(r.Headers, Header{updatedName, b[id:len(b):len(b)]})
 	}
-	r.Headers = append(r.Headers, Header{scanName, b[from:id:id]})
+	r.Headers = append(r.Headers, Header{ScanHeader, b[from:id:id]})
 	return b
 }
 

@@ -30,7 +30,7 @@ var settings = []setting{
 	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema },
 		says("`{\"payload\": …, \"schema\": …}`")},
 	{"before=none", func(o *Options) { o.Before = BeforeNone }, says("no `before`")},
-	{"before=full", func(o *Options) { o.Before = BeforeFull }, says("`before`: what is told, not only the key")},
+	{"before=full", func(o *Options) { o.Before = BeforeFull }, says("`before`: what the event says, not only the key")},
 	{"deletes=envelope", func(o *Options) { o.Deletes = DeletesEnvelope }, (*Encoder).deletion},
 	{"deletes=tombstone", func(o *Options) { o.Deletes = DeletesTombstone }, says("null")},
 	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string {
@@ -83,7 +83,7 @@ func optionTable() string {
 						i = len(reasons)
 						reasons = append(reasons, err.Error())
 					}
-					cell = fmt.Sprintf("refused (%d)", i+1)
+					cell = fmt.Sprintf("rejected (%d)", i+1)
 				}
 				fmt.Fprintf(&b, " %s |", cell)
 			}

@@ -64,6 +64,14 @@ func (t *Topics) Meets(name string) bool {
 	return t.constant == name || t.constant == "" && t.shape.MatchString(name)
 }
 
+// Apart rejects a template by which records could go to a topic that the bridge needs for itself; "" is none.
+func (t *Topics) Apart(own string) error {
+	if own == "" || !t.Meets(own) {
+		return nil
+	}
+	return fmt.Errorf("records could go to %s, a topic of the bridge's own: choose another TOPIC or NAME", own)
+}
+
 // Prefixed reports whether the names of all topics begin with the same text. Without it a container can be named like
 // any topic of the cluster.
 func (t *Topics) Prefixed() bool { return t.literal != "" }

@@ -24,14 +24,16 @@ var imports = map[string][]string{
 	"source":           {"source/ocf"},
 	"source/dir":       {"source"},
 	"source/inventory": nil,
-	"source/azure":     {"source", "source/inventory", "internal/outbound", "internal/plain"},
-	"envelope":         {"source", "source/ocf", "internal/topicname"},
-	"partitioner":      nil,
-	"offsets":          {"source", "internal/mutation", "internal/topicname", "internal/topics"},
-	"offsets/protocol": nil,
-	"resolved":         {"source", "envelope", "offsets", "internal/topicname"},
-	"bridge/pipeline":  {"source", "envelope", "partitioner", "internal/plain"},
-	"bridge": {"source", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
+	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
+		"internal/plain"},
+	"source/azure/listing": {"source/inventory"},
+	"envelope":             {"source", "source/ocf", "internal/topicname"},
+	"partitioner":          nil,
+	"offsets":              {"source", "source/inventory", "internal/mutation", "internal/topicname", "internal/topics"},
+	"offsets/protocol":     nil,
+	"resolved":             {"source", "envelope", "offsets", "internal/topicname"},
+	"bridge/pipeline":      {"source", "source/inventory", "envelope", "partitioner", "internal/plain"},
+	"bridge": {"source", "source/inventory", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
 		"internal/mutation", "internal/plain", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
@@ -41,7 +43,8 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
-	"internal/change":   {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status"},
+	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status",
+		"internal/topics"},
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
 	"internal/setup": {
@@ -49,6 +52,7 @@ var imports = map[string][]string{
 		"source",
 		"source/dir",
 		"source/azure",
+		"source/inventory",
 		"envelope",
 		"partitioner",
 		"offsets",

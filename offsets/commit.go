@@ -18,7 +18,7 @@ import (
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
-		c.Version, c.Owner, c.Time, c.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		c.Version, c.Owner, c.Time, c.Term = versionOf(c.Scan != nil), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyCursor, c)
 		if err != nil {
 			return err
@@ -26,7 +26,7 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		docs = append(docs, r)
 	}
 	if f != nil {
-		f.Version, f.Owner, f.Time, f.Term = Version, l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
+		f.Version, f.Owner, f.Time, f.Term = versionOf(f.Scan.matters(f)), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
 		r, err := l.document(keyFrontier, f)
 		if err != nil {
 			return err
@@ -37,31 +37,39 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
-	err := l.readBack(ctx, docs)
+	var err error
+	if len(docs) > 0 {
+		_, err = l.readBack(ctx, docs[len(docs)-1])
+	}
 	mutation.Crash(step, "read")
 	return err
 }
 
-// readBack returns when the view has read documents of a commit. It gives up after TxnTimeout, so that another
-// acquisition, whose owner record ends what the brokers left open, can find out.
-func (l *Lease) readBack(ctx context.Context, docs []*kgo.Record) error {
-	if len(docs) == 0 {
-		return nil
-	}
-	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
+// readBack returns a state that has the last record of a commit. It gives up when the view has not moved for
+// TxnTimeout, so that another acquisition, whose owner record ends what the brokers left open, can find out.
+func (l *Lease) readBack(ctx context.Context, last *kgo.Record) (*State, error) {
+	within, cancel := context.WithCancel(ctx)
 	defer cancel()
-	end := docs[len(docs)-1].Offset + 1
-	s, err := l.view.pass(within, l.cfg, l.Partition, end)
+	stands := time.AfterFunc(l.cfg.TxnTimeout, cancel)
+	defer stands.Stop()
+	at := int64(-1)
+	s, err := l.view.Await(within, func(s *State) bool {
+		if next := s.next[l.Partition]; next != at { // a view that is new reads for a while
+			at = next
+			stands.Reset(l.cfg.TxnTimeout)
+		}
+		return at > last.Offset
+	})
 	switch {
 	case err != nil && ctx.Err() == nil && within.Err() != nil:
-		return fmt.Errorf("reading a commit back from offset %d in partition %d of %s: %w", end-1, l.Partition,
-			l.cfg.Topic, err)
+		return nil, fmt.Errorf("reading a commit back from offset %d in partition %d of %s: the view stands at %d: %w",
+			last.Offset, l.Partition, l.cfg.Topic, at, context.DeadlineExceeded)
 	case err != nil:
-		return err
+		return nil, err
 	case s.Term(l.Partition) != l.term && l.cfg.Transactional: // another owner's record may stand where their end should
-		return ErrFenced
+		return nil, ErrFenced
 	}
-	return nil
+	return s, nil
 }
 
 // step names a transaction by its documents, for package mutation.

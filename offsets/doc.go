@@ -1,11 +1,12 @@
 // Package offsets is the bridge's state: one compacted Kafka topic, <name>.offsets, and the leases on its partitions.
 //
-// Partition p of the topic is lease p. It holds up to three keys, each a JSON document with a "version":
+// Partition p of the topic is lease p. It holds up to four keys, each a JSON document with a "version":
 //
 //	cursor    how far the owner of lease p has read: segment, and per shard (chunk, byte offset)
 //	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen
 //	          settings, and the pins of all topics
 //	owner     who holds the lease; Acquire writes it behind its fence
+//	request   partition 0 only: a scan that an operator asks for; any client may write it
 //
 // Lease p has the shards whose number modulo the number of leases is p. So their number never changes.
 //
@@ -31,8 +32,9 @@
 // # Read back what was committed
 //
 // Brokers can acknowledge a commit and not complete it (torn.go). So Commit returns only when the View has
-// read its documents. Every View drops the documents of a transaction without an end, and the next owner
-// delivers its records again (State.Torn, Lease.Discard).
+// read its documents, and Acquire gives up when the View does not get its owner record. Every View drops the
+// documents of a transaction without an end, and the next owner delivers its records again (State.Torn,
+// Lease.Discard).
 //
 // # Moves (I11)
 //

@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 var update = flag.Bool("update", false, "write the golden files of the current version")
@@ -32,8 +33,17 @@ func documentsOf(t *testing.T) map[string]any {
 			}, Done: true, Gap: true,
 			Pins:     map[string]Pin{"blobs.photos": {Partitions: 6, KeySchema: 11}},
 			Resolved: "1769856300000000000.0000000000",
-			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1},
-			Event:    at.Add(-time.Minute), Ahead: 123, Error: &Failure{Time: at, Error: "no route to host"},
+			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1, Scanned: 6},
+			Scan: &Listing{
+				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Rows: 7, Swept: 1, From: segment(t, "2026/01/31/1100"),
+				Progress: inventory.Progress{
+					Next: "photos", Exhausted: true, Open: []inventory.Range{
+						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c"},
+					}, Served: at, Rows: 7, Pages: 2, Containers: 1,
+				},
+				Judged: map[string][]int32{"blobs.photos": {0, 4}},
+			},
+			Event: at.Add(-time.Minute), Ahead: 123, Error: &Failure{Time: at, Error: "no route to host"},
 		},
 		keyFrontier: &Frontier{
 			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"), Seen: []int64{7, 0},
@@ -45,11 +55,20 @@ func documentsOf(t *testing.T) map[string]any {
 			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/", Start: "1769850000000000000.0000000000", Ended: true,
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
 			Seek: &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
+			Scan: &Scan{
+				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
+				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Round: 2, Phase: ScanLists,
+				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
+			},
 			Settings: map[string]string{
 				"BRIDGE_TOPIC": "blobs.{container}",
 			}, Topics: map[string]int32{"blobs.photos": 6}, KeySchemas: map[string]int{"blobs.photos": 11},
 		},
 		keyOwner: &owner{Version: Version, Owner: "host-7", Time: at},
+		keyRequest: &Request{
+			Version: Version, Epoch: 2, ID: "20260131T120000Z", Time: at, Cancel: true, Sweep: true, Container: "photos",
+			Prefix: "b",
+		},
 	}
 }
 

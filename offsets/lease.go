@@ -121,7 +121,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
-	r, err := l.document(keyOwner, owner{Version: Version, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
+	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
 	if err != nil {
 		return err
 	}
@@ -129,10 +129,10 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	// I3: then the read. When the view has passed our own record it has every record of the former owner.
-	if l.was, err = l.view.pass(ctx, l.cfg, l.Partition, r.Offset+1); err != nil {
+	l.term = r.Offset + 1
+	if l.was, err = l.readBack(ctx, r); err != nil {
 		return err
 	}
-	l.term = r.Offset + 1
 	// I10: and the frontier that was the last one after the fence. Lease 0 has it by its own record; the
 	// others' views may still replay old frontiers, and acting on one would mean to work on a segment that is
 	// over, or gone.

@@ -144,7 +144,8 @@ func TestAcquireReadsAfterTheFence(t *testing.T) {
 	select {
 	case <-acquired:
 		t.Fatal("acquired before anything was read")
-	case <-time.After(200 * time.Millisecond): // nothing to wait for: a wrong Acquire returns within this, a right one never
+	// nothing to wait for: a wrong Acquire returns within this, a right one never
+	case <-time.After(200 * time.Millisecond):
 	}
 	run(t, cfg, late)
 	l := <-acquired
@@ -238,7 +239,8 @@ func TestFailedRecordFailsTheCommit(t *testing.T) {
 		v := viewOf(t, cfg)
 		l := acquire(t, ctx, cfg, v, "a")
 		produce(t, ctx, l, "good")
-		if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Partition: 77, Key: []byte("k"), Value: []byte("bad")}); err != nil {
+		if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Partition: 77, Key: []byte("k"),
+			Value: []byte("bad")}); err != nil {
 			t.Fatal(err)
 		}
 		c := new(Cursor)
@@ -304,7 +306,8 @@ func TestEnsureRefusesDeletingTopic(t *testing.T) {
 	defer cl.Close()
 	policy := "delete"
 	adm := kadm.NewClient(cl)
-	if _, err := adm.CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": &policy}, "other.offsets"); err != nil {
+	if _, err := adm.CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": &policy},
+		"other.offsets"); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := Ensure(ctx, adm, "other.offsets", 4, 1, true, true); err == nil {

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -24,8 +25,9 @@ import (
 type Seized struct {
 	State *State // its frontier is the last one, since lease 0 is fenced
 
+	cfg   *Config
 	view  *View
-	lease *Lease
+	lease *Lease             // nil if it could not be acquired
 	end   func() error       // of the view
 	after func(string) error // for tests: fails where a crash is to be tried
 }
@@ -33,12 +35,12 @@ type Seized struct {
 // Seize takes lease 0, which fences its owner (I3). The caller closes what it returns.
 func Seize(ctx context.Context, cfg *Config, partitions int) (*Seized, error) {
 	viewing, cancel := context.WithCancel(context.WithoutCancel(ctx)) // until Close
-	s := &Seized{view: NewView(cfg.Topic, partitions), after: func(string) error { return nil }}
+	s := &Seized{cfg: cfg, view: NewView(cfg.Topic, partitions), after: func(string) error { return nil }}
 	ended := make(chan error, 1)
 	go func() { ended <- s.view.Run(viewing, cfg.Client...) }()
 	s.end = func() error { cancel(); return <-ended }
-	var err error
-	if s.lease, err = Acquire(ctx, cfg, s.view, 0); err == nil {
+	err := s.acquire(ctx)
+	if err == nil {
 		s.State, _, err = s.view.Get()
 	}
 	if err != nil {
@@ -46,6 +48,21 @@ func Seize(ctx context.Context, cfg *Config, partitions int) (*Seized, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// acquire tries again if brokers leave out the end of the owner record (torn.go). Until another one ends it, no view
+// passes it, and the owner of lease 0 may have nothing to write.
+func (s *Seized) acquire(ctx context.Context) (err error) {
+	s.lease, err = Acquire(ctx, s.cfg, s.view, 0)
+	if unread(ctx, err) {
+		s.lease, err = Acquire(ctx, s.cfg, s.view, 0)
+	}
+	return err
+}
+
+// unread reports whether err says that a commit could not be read back.
+func unread(ctx context.Context, err error) bool {
+	return errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
 }
 
 // Close gives the lease back.
@@ -64,9 +81,10 @@ func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 	return s.intend(ctx, &f)
 }
 
-// Reset takes the frontier away. Positions and counts of all cursors are void.
+// Reset takes the frontier away. Positions and counts of all cursors are void. What remains are the topics, where brokers
+// may have left transactions open: see State.Torn.
 func (s *Seized) Reset(ctx context.Context) error {
-	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next)})
+	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next), Topics: s.State.topics})
 }
 
 // intend commits the frontier that decides.
@@ -75,8 +93,25 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 		return err
 	}
 	f.Epoch, f.Moving = s.State.Epoch+1, true
-	if err := s.lease.Commit(ctx, nil, f); err != nil {
+	err := s.lease.Commit(ctx, nil, f)
+	if unread(ctx, err) {
+		err = s.settle(ctx, f.Epoch)
+	}
+	if err != nil {
 		return fmt.Errorf("writing the frontier: %w", err)
 	}
 	return s.after("intent")
+}
+
+// settle ends an intent that brokers have left without an end, for the reason of acquire. It returns nil if the intent
+// counts: it was only late.
+func (s *Seized) settle(ctx context.Context, epoch int64) error {
+	s.lease.Close(ctx)
+	if err := s.acquire(ctx); err != nil {
+		return err
+	}
+	if s.lease.State().Epoch != epoch {
+		return errors.New("the brokers did not complete the commit that they acknowledged: run the command again")
+	}
+	return nil
 }

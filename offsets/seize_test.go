@@ -187,11 +187,16 @@ func TestFence(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := viewOf(t, cfg)
-	if err := Fence(ctx, cfg, own, 1); err != nil {
+	fence, err := Fence(ctx, cfg, own, 1)
+	if err != nil {
 		t.Fatal(err)
 	}
+	fence.Close(ctx)
 	if s, _, _ := own.Get(); s.Cursor(1).At(seg, 1).Offset != 200 {
 		t.Errorf("the cursor of before the fence is not in the view: %+v", s.Cursor(1))
+	}
+	if s, _, _ := own.Get(); s.Owners[1] != "" {
+		t.Errorf("the lease belongs to %q", s.Owners[1])
 	}
 	c.Advance(seg, 1, source.ShardPosition{Offset: 300})
 	if err := zombie.Commit(ctx, c, nil); !errors.Is(err, ErrFenced) {

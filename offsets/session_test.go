@@ -79,7 +79,8 @@ func TestStaleDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer keeper.Close(ctx)
-	if err := keeper.Commit(ctx, nil, &Frontier{Completed: segment(t, "2026/01/31/1100"), Current: seg, Resolved: "5.0000000000"}); err != nil {
+	if err := keeper.Commit(ctx, nil, &Frontier{Completed: segment(t, "2026/01/31/1100"), Current: seg,
+		Resolved: "5.0000000000"}); err != nil {
 		t.Fatal(err)
 	}
 	former := acquire(t, ctx, cfg, v, "former")

@@ -23,8 +23,12 @@ func (s *State) staleCursor(c *Cursor, lease int32, offset int64) bool {
 	if c.Term == 0 || c.Term >= s.terms[lease] {
 		return false
 	}
-	if c.Segment != (source.Segment{}) { // else it has entered an epoch, or met an error, and written no records
+	if c.Segment != (source.Segment{}) { // else it has entered an epoch, or met an error, and written no events
 		s.mark(lease, offset, source.Before(c.Segment))
+	}
+	// A row that was listed before its blob changed: the event of the change is behind From.
+	if c.Scan != nil && c.Scan.Rows+c.Scan.Swept > 0 {
+		s.mark(lease, offset, c.Scan.From)
 	}
 	return true
 }

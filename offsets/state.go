@@ -12,6 +12,7 @@ const (
 	keyCursor   = "cursor"
 	keyFrontier = "frontier"
 	keyOwner    = "owner"
+	keyRequest  = "request"
 )
 
 // Cursor is how far one lease has read. Every record of the events before it is in the same transaction as the cursor
@@ -34,6 +35,8 @@ type Cursor struct {
 	// Resolved is the frontier's when this was written. Only without transactions is it needed: see Frontier.Behind.
 	Resolved string `json:"resolved,omitempty"`
 	Counts   Counts `json:"counts"`
+	// Scan is what this lease has done for the frontier's scan, or for one before it.
+	Scan *Listing `json:"scan,omitempty"`
 
 	// For operators; nothing is derived from them.
 	Event time.Time `json:"event_time,omitzero"`   // the latest of the delivered events
@@ -62,6 +65,8 @@ type Counts struct {
 	Late     int64 `json:"late"`
 	// DeadLettered are records of the dead-letter topic.
 	DeadLettered int64 `json:"dead_lettered"`
+	// Scanned are records of scans: rows, and deletions that a sweep found.
+	Scanned int64 `json:"scanned,omitempty"`
 }
 
 // Add adds those of another lease.
@@ -71,6 +76,7 @@ func (c *Counts) Add(o Counts) {
 	c.Filtered += o.Filtered
 	c.Late += o.Late
 	c.DeadLettered += o.DeadLettered
+	c.Scanned += o.Scanned
 }
 
 // At returns the position in shard: its start if the cursor does not know it or is in another segment.
@@ -165,6 +171,7 @@ type Frontier struct {
 	Gap   *Gap   `json:"gap,omitempty"`   // lost history that no marker has told of yet
 	Gaps  int    `json:"gaps,omitempty"`  // how often history was lost
 	Seek  *Seek  `json:"seek,omitempty"`  // set until a segment is complete after it
+	Scan  *Scan  `json:"scan,omitempty"`  // the last one, also when it is done
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).

@@ -3,6 +3,7 @@ package offsets
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -44,6 +45,7 @@ type leaseState struct {
 	born     int64
 	marks    []mark
 	seen     []int64
+	topics   map[string]int32
 }
 
 // torn is a transaction that the brokers left without an end.
@@ -52,10 +54,16 @@ type torn struct{ topics map[string]int32 }
 // Torn returns the topics that the last transaction of a lease may have written to, with their partitions, if the
 // brokers left it without an end.
 func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
-	if t := s.torn[lease]; t != nil {
-		return t.topics, true
+	t := s.torn[lease]
+	if t == nil {
+		return nil, false
 	}
-	return nil, false
+	topics = maps.Clone(t.topics)
+	if topics == nil {
+		topics = map[string]int32{}
+	}
+	maps.Copy(topics, s.topics) // a view that starts may read the frontier last
+	return topics, true
 }
 
 // follow takes note of r, which s does not hold yet, and takes back what an undecided transaction before it has
@@ -63,6 +71,10 @@ func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
 //
 // Only records side by side say anything: compaction removes records, and some brokers remove ends.
 func (t *unended) follow(s *State, r *kgo.Record) {
+	if string(r.Key) == keyRequest && t.next > 0 && t.next == r.Offset { // of a client without a transaction, between two of a lease
+		t.next++
+		return
+	}
 	if r.Attrs.IsControl() || !r.Attrs.IsTransactional() {
 		*t = unended{}
 		return
@@ -74,7 +86,7 @@ func (t *unended) follow(s *State, r *kgo.Record) {
 	}
 	if adjacent {
 		if s.torn[r.Partition] == nil { // else only an owner record was written since, and nothing is discarded yet
-			s.torn[r.Partition] = &torn{s.topics(r.Partition)}
+			s.torn[r.Partition] = &torn{s.writtenTo(r.Partition)}
 		}
 		s.restore(r.Partition, t.before)
 	}
@@ -85,7 +97,7 @@ func (s *State) save(p int32) leaseState {
 	t := leaseState{written: s.written[p], owner: s.Owners[p], term: s.terms[p]}
 	if p == 0 {
 		t.frontier, t.epoch, t.moving, t.born = s.Frontier, s.Epoch, s.Moving, s.born
-		t.marks, t.seen = s.marks, s.seen
+		t.marks, t.seen, t.topics = s.marks, s.seen, s.topics
 	}
 	return t
 }
@@ -94,16 +106,13 @@ func (s *State) restore(p int32, t leaseState) {
 	s.written[p], s.Owners[p], s.terms[p] = t.written, t.owner, t.term
 	if p == 0 {
 		s.Frontier, s.Epoch, s.Moving, s.born = t.frontier, t.epoch, t.moving, t.born
-		s.marks, s.seen = t.marks, t.seen
+		s.marks, s.seen, s.topics = t.marks, t.seen, t.topics
 	}
 }
 
-// topics returns what a lease may write to, with the partitions: what the frontier and the lease's cursor know.
-func (s *State) topics(lease int32) map[string]int32 {
-	if s.Frontier == nil {
-		return nil
-	}
-	f := *s.Frontier
+// writtenTo returns the topics of a lease with their partitions: what the frontier and the lease's cursor know.
+func (s *State) writtenTo(lease int32) map[string]int32 {
+	f := Frontier{Topics: s.topics}
 	if c := s.written[lease]; c != nil {
 		f.Adopt(c.Pins)
 	}
@@ -112,6 +121,9 @@ func (s *State) topics(lease int32) map[string]int32 {
 
 // Discard makes the brokers end, as aborted, what transactions of this lease left open in the topics: it aborts
 // one that has a record in each partition. See State.Torn.
+//
+// Then it commits once more the documents that count. Compaction removes the owner record behind those that do not
+// count when there is a newer one, and a view that starts after that could not tell them apart.
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 	for topic, partitions := range topics {
 		for p := range partitions {
@@ -133,5 +145,10 @@ func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
 		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
 	}
 	l.open = false
-	return nil
+	var f *Frontier
+	if l.Partition == 0 && l.was.Frontier != nil {
+		f = new(Frontier)
+		*f = *l.was.Frontier
+	}
+	return l.Commit(ctx, l.Cursor(), f)
 }

@@ -1,16 +1,21 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // tornLog makes records of the state topic as a transactional producer and the brokers write them.
@@ -118,6 +123,20 @@ func TestTornTransactionDoesNotCount(t *testing.T) {
 	}
 }
 
+// A view that starts reads the partitions in any order: lease 1 was taken, and its owner died before it discarded.
+func TestTornKnowsTopicsOfALaterFrontier(t *testing.T) {
+	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
+	l.cursor(1, 6, Cursor{Pins: map[string]Pin{"new": {Partitions: 2}}})
+	l.owner(1, 8)
+	l.end(1, 9)
+	l.frontier(0, Frontier{Topics: map[string]int32{"changes": 6}})
+	l.end(0, 1)
+	s, _, _ := l.view.Get()
+	if got, ok := s.Torn(1); !ok || !maps.Equal(got, map[string]int32{"changes": 6, "new": 2}) {
+		t.Errorf("Torn = %v, %t", got, ok)
+	}
+}
+
 // With the frontier of a move, its epoch is taken back, so the cursors of the other leases have their position again.
 func TestTornMoveDoesNotCount(t *testing.T) {
 	l := &tornLog{t, make([]int64, 2), NewView(stateTopic, 2)}
@@ -182,6 +201,103 @@ func TestCommitIsReadBack(t *testing.T) {
 	if err := l.Commit(ctx, &Cursor{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Commit = %v", err)
 	}
+}
+
+// An owner record that the brokers leave without an end keeps its owner waiting, and nobody else may come: the owner gives
+// up, and its next acquisition ends that record.
+func TestAcquisitionIsReadBack(t *testing.T) {
+	c := fakebroker.New(t)
+	cfg, ctx := configOf(t, c)
+	v := viewOf(t, cfg)
+	torn := *cfg
+	torn.TxnTimeout = 100 * time.Millisecond
+	fakebroker.LeaveOutEnds(t, c, "test-1")
+	if _, err := Acquire(ctx, &torn, v, 1); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Acquire = %v", err)
+	}
+	acquire(t, ctx, cfg, v, "b")
+	if s, _, _ := v.Get(); s.Owners[1] != "b" {
+		t.Errorf("the owner is %q", s.Owners[1])
+	}
+}
+
+// The owner of lease 0 may have nothing to write, so a verb leaves no record of its own open.
+func TestSeizedEndsItsRecords(t *testing.T) {
+	c := fakebroker.New(t)
+	cfg, ctx := configOf(t, c)
+	standing(t, ctx, cfg)
+	cfg.TxnTimeout = 500 * time.Millisecond
+	fakebroker.LeaveOutEnds(t, c, "test-0") // of the owner record
+	s, err := Seize(ctx, cfg, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close(ctx)
+	fakebroker.LeaveOutEnds(t, c, "test-0") // of the intent
+	if err := s.Reset(ctx); err == nil || !strings.HasSuffix(err.Error(), "run the command again") {
+		t.Errorf("Reset = %v", err)
+	}
+	if got := stored(t, ctx, cfg); got.Frontier == nil || got.Epoch != 0 {
+		t.Errorf("epoch %d, frontier %+v", got.Epoch, got.Frontier)
+	}
+}
+
+// Compaction removes the owner record that stands beside a torn cursor, as soon as there is a newer one. Without it the
+// cursor would count for a view that starts after that, and the records that Discard has aborted would be lost.
+func TestDiscardOutlivesCompaction(t *testing.T) {
+	c := fakebroker.New(t, kfake.SeedTopics(2, dataTopic))
+	cfg, ctx := configOf(t, c)
+	v := viewOf(t, cfg)
+	gone := acquire(t, ctx, cfg, v, "gone")
+	if err := gone.Commit(ctx, &Cursor{Counts: Counts{Read: 1}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	fakebroker.LeaveOutEnds(t, c, "test-1")
+	produce(t, ctx, gone, "torn")
+	gone.cfg.TxnTimeout = 100 * time.Millisecond
+	if err := gone.Commit(ctx, &Cursor{Counts: Counts{Read: 2}}, nil); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("Commit = %v", err)
+	}
+	next := acquire(t, ctx, cfg, v, "next")
+	if _, ok := next.State().Torn(1); !ok {
+		t.Fatal("the transaction is not torn")
+	}
+	if err := next.Discard(ctx, map[string]int32{dataTopic: 2}); err != nil {
+		t.Fatal(err)
+	}
+	acquire(t, ctx, cfg, v, "last")
+	if s, _, _ := v.Get(); s.Cursor(1).Counts.Read != 1 {
+		t.Fatalf("the cursor is %+v", s.Cursor(1))
+	}
+	if got := compacted(t, ctx, cfg, 1).Cursor(1).Counts.Read; got != 1 {
+		t.Errorf("after compaction the cursor of transaction %d counts, want 1", got)
+	}
+}
+
+// compacted returns what a view has that starts when compaction has kept only the last record of each key.
+func compacted(t *testing.T, ctx context.Context, cfg *Config, p int32) *State {
+	t.Helper()
+	cl, err := kgo.NewClient(append(cfg.Client, kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{cfg.Topic: {p: kgo.NewOffset().AtStart()}}))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	last := map[string]*kgo.Record{}
+	for end, at := stored(t, ctx, cfg).next[p], int64(0); at < end; {
+		cl.PollFetches(ctx).EachRecord(func(r *kgo.Record) {
+			if at = r.Offset + 1; !r.Attrs.IsControl() {
+				last[string(r.Key)] = r
+			}
+		})
+	}
+	kept := slices.SortedFunc(maps.Values(last), func(a, b *kgo.Record) int { return cmp.Compare(a.Offset, b.Offset) })
+	v := NewView(cfg.Topic, 4)
+	if err := v.apply(kept...); err != nil {
+		t.Fatal(err)
+	}
+	s, _, _ := v.Get()
+	return s
 }
 
 // Discard leaves nothing to read, and the lease can go on.

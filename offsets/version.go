@@ -7,15 +7,31 @@ import (
 	"strconv"
 )
 
-// Version is the version of the documents this package writes. It reads this one and those before it. A field that old
-// readers may ignore needs no new version; one that changes what the others mean does.
+// Version is the latest version of documents. This package reads it and those before it. A field that old readers may
+// ignore needs no new version; one that changes what the others mean does.
 //
 // Version 2 has moves in two phases: a bridge of version 1 would name a segment while a frontier is moving.
-const Version = 2
+//
+// Version 3 has scans: a bridge of version 2 would deliver while rows are written. Documents without a scan are still
+// written as version 2, so that the bridge before can follow.
+const (
+	Version        = 3
+	versionOfScans = 3
+	versionOfMoves = 2
+)
+
+// versionOf returns the version in which a document is written.
+func versionOf(scans bool) int {
+	if scans {
+		return versionOfScans
+	}
+	return versionOfMoves
+}
 
 // documents is how this package reads: upgrades lead from every version before to this one.
 var documents = codec{version: Version, upgrades: map[int]upgrade{
 	1: func(string, map[string]json.RawMessage) error { return nil }, // the new fields are zero: nothing moves
+	2: func(string, map[string]json.RawMessage) error { return nil }, // nor is there a scan
 }}
 
 // upgrade turns the fields of a document of one version into those of the next.

@@ -25,8 +25,11 @@ type State struct {
 	terms    []int64   // by lease: of the last owner record
 	marks    []mark    // of stale documents
 	seen     []int64   // the frontier's
+	request  *Request  // the last one
 	torn     []*torn   // by lease: the last transaction, if the brokers left it without an end
 	next     []int64   // by lease: every record below this offset is in the state
+
+	topics map[string]int32 // of the last frontier, also after a reset
 }
 
 // Term names the last acquisition of a lease: it rises with each.
@@ -205,7 +208,7 @@ func (s *State) apply(r *kgo.Record) error {
 			s.torn[r.Partition] = nil
 		}
 		s.settle(f.Seen)
-		s.Frontier, s.Epoch, s.Moving, s.born = f, f.Epoch, f.Moving, f.Born
+		s.Frontier, s.Epoch, s.Moving, s.born, s.topics = f, f.Epoch, f.Moving, f.Born, f.Topics
 		if f.Reset {
 			s.Frontier, s.born = nil, f.Epoch
 		}
@@ -219,6 +222,13 @@ func (s *State) apply(r *kgo.Record) error {
 			return err
 		}
 		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
+	case keyRequest:
+		s.request = nil
+		if r.Value == nil {
+			return nil
+		}
+		s.request = new(Request)
+		return documents.decode(keyRequest, r.Value, s.request)
 	}
 	return nil
 }
@@ -276,6 +286,6 @@ func (s *State) Cursor(lease int32) *Cursor {
 		return &Cursor{Epoch: s.Epoch}
 	}
 	own := *c
-	own.Shards, own.Pins = maps.Clone(c.Shards), maps.Clone(c.Pins)
+	own.Shards, own.Pins, own.Scan = maps.Clone(c.Shards), maps.Clone(c.Pins), c.Scan.owned()
 	return &own
 }

@@ -19,6 +19,7 @@ type Marker struct {
 	Feed  string             // of a shared topic: other bridges' markers there promise nothing about this feed
 	Seek  *offsets.Seek      // that the marker announces, if any
 	Gap   *offsets.Gap       // that the marker announces, if any
+	Scan  string             // the scan that the marker ends, if any
 	Extra []kgo.RecordHeader // of every record
 	// End returns the end of a partition of records; nil puts markers among the records, not in a topic of their own.
 	End func(topic string, partition int32) int64
@@ -66,6 +67,9 @@ func (m *Marker) headers() (headers []kgo.RecordHeader) {
 	}
 	if m.Gap != nil {
 		add("gap", m.Gap.From.String()+" "+m.Gap.To.String())
+	}
+	if m.Scan != "" {
+		add("scan", m.Scan)
 	}
 	return headers
 }

@@ -50,3 +50,13 @@ func (e End) Reached(moment time.Time) bool {
 func (e End) Within(m source.Manifest) bool {
 	return e != (End{}) && m.Begin.Add(m.Interval+Slack+time.Second).UnixNano() > e.Wall
 }
+
+// Barred reports whether a marker would promise too much after an initial scan. The listing shows each blob at another
+// moment, so the topic is not the account of any moment before its end; the slack covers the service's clocks.
+func Barred(at envelope.Timestamp, scan *offsets.Scan, slack time.Duration) bool {
+	if scan == nil || !scan.Initial || scan.Only {
+		return false
+	}
+	listed, err := envelope.ParseTimestamp(scan.Listed)
+	return err != nil || at.Wall < listed.Wall+int64(slack)
+}

@@ -109,7 +109,8 @@ func TestMarkersInTheirTopic(t *testing.T) {
 			got[h.Key] = string(h.Value)
 		}
 		delete(got, "resolved")
-		want := map[string]string{"feed": "f", "seek": "- earliest", "gap": from.String() + " " + to.String(), "epoch": "3"}
+		want := map[string]string{"feed": "f", "seek": "- earliest", "gap": from.String() + " " + to.String(),
+			"epoch": "3"}
 		value := fmt.Sprintf(`{"resolved":"1000000000000000000.0000000000","partition":%d,"offset":%d}`, p, p+7)
 		if r.Topic != "a.resolved" || string(r.Value) != value || !maps.Equal(got, want) {
 			t.Errorf("%s: %s %v", r.Topic, r.Value, got)

@@ -13,7 +13,21 @@ type Group struct {
 	topics     byTopic[map[int32]bool] // the partitions of each
 }
 
-var _ Validator = (*Group)(nil)
+var (
+	_ Validator = (*Group)(nil)
+	_ Validator = (*Unique)(nil)
+	_ Validator = (*Complete)(nil)
+	_ Validator = (*Order)(nil)
+	_ Validator = (*Sequence)(nil)
+	_ Validator = (*Partition)(nil)
+	_ Validator = (*Progress)(nil)
+	_ Validator = (*Barrier)(nil)
+	_ Validator = (*Resolved)(nil)
+	_ Validator = (*Before)(nil)
+	_ Validator = (*Table)(nil)
+	_ Validator = (*Time)(nil)
+	_ Validator = (*Replay)(nil)
+)
 
 // All returns a Group that shows each record to all validators.
 func All(validators ...Validator) *Group {
@@ -97,7 +111,8 @@ func (s Summary) OK() bool {
 // String returns a line of counts, a line per check, and the failures below it.
 func (s Summary) String() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n", s.Data, s.Markers, s.Partitions, s.Topics)
+	fmt.Fprintf(&b, "%d records and %d markers on %d partitions of %d topics\n",
+		s.Data, s.Markers, s.Partitions, s.Topics)
 	for _, c := range s.Checks {
 		result := "ok"
 		switch {

@@ -3,8 +3,7 @@ package verify
 // Barrier checks that on a partition no event comes after an event of a later segment (I4), by the header position.
 // It keeps one number per partition.
 type Barrier struct {
-	failures
-	bare   bareFirst
+	positioned
 	topics byTopic[map[int32]uint64] // the newest segment by partition
 }
 
@@ -19,19 +18,10 @@ func (b *Barrier) Note(r Record) {
 	if r.seeks() {
 		delete(newest, r.Partition)
 	}
-	if r.Key == nil {
-		return
-	}
-	if b.bare.over(&r) {
-		return
-	}
-	header := r.Header("position")
-	pos, ok := parsePosition(header)
+	header, pos, ok := b.locate(&r)
 	if !ok {
-		b.add(&r, "header position is %q", header)
 		return
 	}
-	b.checked++
 	switch last := newest[r.Partition]; {
 	case pos.segment < last:
 		b.add(&r, "the event at %s comes after one of segment %012d", header, last)

@@ -64,9 +64,6 @@ func (v *Before) Note(r Record) {
 	*last = left{v.columns(d.after), round}
 }
 
-// seed is shared, so that two validators agree.
-var seed = maphash.MakeSeed()
-
 // columns returns the compared columns of a row, sorted by name, so that failures have a fixed order.
 func (v *Before) columns(row json.RawMessage) []column {
 	var values map[string]json.RawMessage

@@ -51,8 +51,10 @@ func BenchmarkMemory(b *testing.B) {
 	for name, fresh := range map[string]func() Validator{
 		"unique": func() Validator { return NewUnique() }, "order": func() Validator { return NewOrder() },
 		"sequence": func() Validator { return NewSequence() }, "progress": func() Validator { return NewProgress() },
-		"barrier": func() Validator { return NewBarrier() }, "partition": func() Validator { return NewPartition(partitions, partitionOf) },
-		"resolved": func() Validator { return NewResolved(partitions) }, "replay": func() Validator { return NewReplay(ReplayExact) },
+		"barrier":   func() Validator { return NewBarrier() },
+		"partition": func() Validator { return NewPartition(partitions, partitionOf) },
+		"resolved":  func() Validator { return NewResolved(partitions) },
+		"replay":    func() Validator { return NewReplay(ReplayExact) },
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

@@ -54,9 +54,6 @@ func (c *Complete) Note(r Record) {
 	}
 }
 
-// examples is how many missing events a failure names.
-const examples = 5
-
 // Failures implements Validator. It includes the missing events.
 func (c *Complete) Failures() []Failure {
 	f := c.copy()

@@ -1,9 +1,6 @@
 package verify
 
-import (
-	"maps"
-	"slices"
-)
+import "slices"
 
 // The feed and the state of the bridge say which markers a topic must have.
 
@@ -72,23 +69,3 @@ func (v *Resolved) Timeless() { v.timeless = true }
 
 // Ends sets the ends of the partitions that markers in a topic of their own name.
 func (v *Resolved) Ends(ends map[int32]int64) { v.ends = ends }
-
-// wanted returns the markers that each partition must have: those of any partition, and those that are due.
-func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
-	all := map[clock]bool{}
-	var seek clock
-	for _, l := range lanes {
-		for _, m := range l.markers {
-			all[m] = true
-		}
-		if l.seek.compare(seek) > 0 {
-			seek = l.seek
-		}
-	}
-	for m, due := range v.expected {
-		if due && m.compare(seek) > 0 {
-			all[m] = true
-		}
-	}
-	return slices.SortedFunc(maps.Keys(all), clock.compare)
-}

@@ -61,3 +61,6 @@ func (x id) uuid() string {
 	h := hex.EncodeToString(x[:])
 	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
 }
+
+// seed is shared, so that two validators agree.
+var seed = maphash.MakeSeed()

@@ -5,25 +5,6 @@ import (
 	"fmt"
 )
 
-// place checks the offset that a marker in a topic of its own names.
-func (v *Resolved) place(r *Record, l *lane) {
-	at := r.document().upTo
-	if at == nil {
-		v.add(r, "the marker names no partition and offset: %.100q", r.Value)
-		return
-	}
-	end, known := v.ends[r.Partition]
-	switch {
-	case *at.Partition != r.Partition:
-		v.add(r, "the marker names partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
-	case *at.Offset < l.upTo:
-		v.add(r, "the marker names offset %d, the one before it offset %d", *at.Offset, l.upTo)
-	case known && *at.Offset > end:
-		v.add(r, "the marker names offset %d, and the partition ends at %d", *at.Offset, end)
-	}
-	l.upTo = *at.Offset
-}
-
 // MarkerTime returns the time of a marker from its value, or else from its header. It returns "" for other records.
 func (r *Record) MarkerTime() string {
 	if r.Key != nil {

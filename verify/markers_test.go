@@ -31,19 +31,23 @@ func TestResolvedIsExpected(t *testing.T) {
 		"one is not expected": {expect(1, 3), []int{1, 2, 3}, "no segment of the feed explains"},
 		"from before all":     {expect(2, 3), []int{1, 2, 3}, ""},
 		"expected, not due":   {expect(1, 2, 3), []int{1, 2}, ""},
-		"due":                 {due(1, 2, 3), []int{1, 2}, "partition 0 lacks 1 of 3 markers; the first is " + stamp(3)},
-		"due, in the middle":  {due(1, 2, 3), []int{1, 3}, "the first is " + stamp(2)},
-		"due, none came":      {due(1), nil, "lacks 1 of 1 markers"},
-		"by the state":        {func(v *verify.Resolved) { v.Last(stamp(2), stamp(2)) }, []int{1, 2}, ""},
-		"less":                {func(v *verify.Resolved) { v.Last(stamp(2), stamp(3)) }, []int{1}, "by the state there is one for " + stamp(2)},
-		"more":                {func(v *verify.Resolved) { v.Last(stamp(1), stamp(2)) }, []int{1, 3}, "by the state nothing above " + stamp(2)},
-		"none":                {func(v *verify.Resolved) { v.Last(stamp(1), "") }, nil, "has no marker"},
+		"due": {due(1, 2, 3), []int{1, 2},
+			"partition 0 lacks 1 of 3 markers; the first is " + stamp(3)},
+		"due, in the middle": {due(1, 2, 3), []int{1, 3}, "the first is " + stamp(2)},
+		"due, none came":     {due(1), nil, "lacks 1 of 1 markers"},
+		"by the state":       {func(v *verify.Resolved) { v.Last(stamp(2), stamp(2)) }, []int{1, 2}, ""},
+		"less": {func(v *verify.Resolved) { v.Last(stamp(2), stamp(3)) }, []int{1},
+			"by the state there is one for " + stamp(2)},
+		"more": {func(v *verify.Resolved) { v.Last(stamp(1), stamp(2)) }, []int{1, 3},
+			"by the state nothing above " + stamp(2)},
+		"none": {func(v *verify.Resolved) { v.Last(stamp(1), "") }, nil, "has no marker"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := verify.NewResolved(1)
 			c.known(v)
 			v.Note(
-				verify.Record{Topic: "t", Key: []byte("k"), Headers: []verify.Header{{Key: "updated", Value: []byte(stamp(0))}}},
+				verify.Record{Topic: "t", Key: []byte("k"),
+					Headers: []verify.Header{{Key: "updated", Value: []byte(stamp(0))}}},
 			)
 			for _, s := range c.markers {
 				v.Note(says(0, s))

@@ -6,18 +6,10 @@ package verify
 // failure, except the tombstone that follows its value with DELETES=both. After a seek a key starts again. Order keeps
 // the key and about 150 bytes per key.
 type Order struct {
-	failures
-	bare   bareFirst
+	positioned
 	rounds rounds
 	moves  bool
 	topics byTopic[byKey[place]]
-}
-
-type place struct {
-	partition int32
-	form      form
-	round     uint16
-	pos       position
 }
 
 // NewOrder returns an Order.
@@ -33,19 +25,10 @@ func (o *Order) Moves() *Order {
 // Note implements Validator.
 func (o *Order) Note(r Record) {
 	round := o.rounds.at(&r)
-	if r.Key == nil {
-		return
-	}
-	if o.bare.over(&r) {
-		return
-	}
-	header := r.Header("position")
-	pos, ok := parsePosition(header)
+	header, pos, ok := o.locate(&r)
 	if !ok {
-		o.add(&r, "header position is %q", header)
 		return
 	}
-	o.checked++
 	last, known := o.topics.at(r.Topic).at(r.Key)
 	known = known && last.round == round
 	if known && last.partition != r.Partition {

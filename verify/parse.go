@@ -1,6 +1,9 @@
 package verify
 
-import "cmp"
+import (
+	"cmp"
+	"fmt"
+)
 
 // position is the position of an event in the feed, from the header position, as comparable numbers.
 type position struct {
@@ -106,3 +109,5 @@ func parseSequence(b []byte) (s sequence, ok bool) {
 func (s sequence) compare(o sequence) int {
 	return cmp.Or(cmp.Compare(s[0], o[0]), cmp.Compare(s[1], o[1]), cmp.Compare(s[2], o[2]))
 }
+
+func (c clock) String() string { return fmt.Sprintf("%d.%010d", c.wall, c.logical) }

@@ -76,7 +76,10 @@ func TestID(t *testing.T) {
 		t.Errorf("%s is %s, %t", text, x.uuid(), ok)
 	}
 	all := map[id]string{x: text}
-	for _, other := range []string{"", "x", "E93C3B13-901E-007A-4EB5-CC621F065C60", "e93c3b13-901e-007a-4eb5-cc621f065c6g", "e93c3b13+901e-007a-4eb5-cc621f065c60"} {
+	for _, other := range []string{
+		"", "x", "E93C3B13-901E-007A-4EB5-CC621F065C60", "e93c3b13-901e-007a-4eb5-cc621f065c6g",
+		"e93c3b13+901e-007a-4eb5-cc621f065c60",
+	} {
 		x := idOf([]byte(other))
 		if before, known := all[x]; known {
 			t.Errorf("%q is like %q", other, before)

@@ -6,8 +6,7 @@ package verify
 // repeated on the topic and each key's events are in order. That is what Unique and Order prove, without memory that
 // grows with events or keys. Progress keeps about 100 bytes per partition and shard.
 type Progress struct {
-	failures
-	bare   bareFirst
+	positioned
 	rounds rounds
 	topics byTopic[map[lot]place]
 }
@@ -26,19 +25,10 @@ func NewProgress() *Progress {
 // Note implements Validator.
 func (v *Progress) Note(r Record) {
 	round := v.rounds.at(&r)
-	if r.Key == nil {
-		return
-	}
-	if v.bare.over(&r) {
-		return
-	}
-	header := r.Header("position")
-	pos, ok := parsePosition(header)
+	header, pos, ok := v.locate(&r)
 	if !ok {
-		v.add(&r, "header position is %q", header)
 		return
 	}
-	v.checked++
 	lots := *v.topics.at(r.Topic)
 	l := lot{r.Partition, pos.shard}
 	last, known := lots[l]
@@ -53,6 +43,3 @@ func (v *Progress) Note(r Record) {
 	}
 	lots[l] = place{r.Partition, formOf(&r), round, pos}
 }
-
-// follows reports whether r is the tombstone that may come after a value.
-func (f form) follows(r *Record) bool { return f == asValue && formOf(r) == asTombstone }

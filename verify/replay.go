@@ -22,16 +22,6 @@ type Replay struct {
 	required int64
 }
 
-// ReplayMode is what a topic may hold instead of each event once.
-type ReplayMode uint8
-
-// The modes.
-const (
-	ReplayExact   ReplayMode = iota // each event once
-	ReplayRepeats                   // events may be repeated, but each key ends on its newest (DELIVERY=at_least_once)
-	ReplayLatest                    // only the latest event of a key is required (a compacted topic)
-)
-
 // Moves allows keys to move between partitions, as in Order. The order of records on two partitions is unknown, so the
 // order is not checked.
 func (v *Replay) Moves() *Replay {
@@ -44,35 +34,6 @@ func (v *Replay) Made() *Replay {
 	v.made = true
 	return v
 }
-
-// chain is the events of a key.
-type chain struct {
-	events []event
-	next   int // the first that did not come in this round, but for those that others overtook
-	last   int // the one that came last
-	round  uint16
-	index  map[id]int32 // of events, once one came that is not the next
-	twice  bool         // an event is expected more than once; known with index
-}
-
-// event is an expected event. Rest has 32 bits of its headers, 24 of its time, and 8 flags.
-type event struct {
-	id    id
-	value uint64
-	rest  uint64
-}
-
-const (
-	replaySeen  uint64 = 1 << iota
-	replayAgain        // and in this round
-	replayRequired
-	replayTombstone
-	replayTimed
-	replayNamed // the id is a UUID, so that a failure can name it
-
-	timeBits   = 0xffffff << 8
-	headerBits = 0xffffffff << 32
-)
 
 // NewReplay returns a Replay that expects nothing yet.
 func NewReplay(mode ReplayMode) *Replay { return &Replay{mode: mode} }
@@ -132,22 +93,6 @@ func (v *Replay) eventOf(r *Record) event {
 	return e
 }
 
-// same reports whether two are the same event in the same form.
-func (e *event) same(o *event) bool { return e.id == o.id && (e.rest^o.rest)&replayTombstone == 0 }
-
-// differs names the difference between two records of an event, or returns "".
-func (e *event) differs(o *event) string {
-	switch {
-	case e.value != o.value:
-		return "value"
-	case (e.rest^o.rest)&headerBits != 0:
-		return "headers"
-	case e.rest&o.rest&replayTimed != 0 && (e.rest^o.rest)&timeBits != 0:
-		return "timestamp"
-	}
-	return ""
-}
-
 // Note implements Validator.
 func (v *Replay) Note(r Record) {
 	round := v.rounds.at(&r)
@@ -165,7 +110,7 @@ func (v *Replay) Note(r Record) {
 	}
 	e := v.eventOf(&r)
 	if v.was != nil {
-		e = v.translate(&r, e)
+		e = v.was.translate(&r, e)
 	}
 	i := c.find(&e)
 	if i < 0 {
@@ -186,55 +131,6 @@ func (v *Replay) Note(r Record) {
 	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
 	c.last = i
-}
-
-// begin allows all events to be repeated, after a seek.
-func (c *chain) begin(round uint16) {
-	c.round, c.next = round, 0
-	for i := range c.events {
-		c.events[i].rest &^= replayAgain
-	}
-}
-
-// find returns the index of an event: the first that has not come in this round, or else one that has, or -1.
-func (c *chain) find(e *event) int {
-	if c.next < len(c.events) && c.events[c.next].same(e) {
-		return c.next
-	}
-	if c.index == nil {
-		c.index = map[id]int32{}
-		for i := range slices.Backward(c.events) {
-			x := c.events[i].id
-			if at, known := c.index[x]; known && c.events[at].same(&c.events[i]) {
-				c.twice = true
-			}
-			c.index[x] = int32(i)
-		}
-	}
-	first, known := c.index[e.id]
-	if !known {
-		return -1
-	}
-	end, last := len(c.events), -1
-	if !c.twice {
-		end = min(end, int(first)+2) // the value, and its tombstone
-	}
-	for i := int(first); i < end; i++ {
-		if c.events[i].same(e) {
-			if last = i; c.events[i].rest&replayAgain == 0 {
-				break
-			}
-		}
-	}
-	return last
-}
-
-// name returns how a failure names an event.
-func (e *event) name(r *Record) string {
-	if _, text, ok := r.identity(); ok {
-		return string(text)
-	}
-	return "without an id"
 }
 
 // Failures implements Validator. It includes the missing events.
@@ -296,36 +192,34 @@ func (v *Replay) stale(f *failures) {
 	}
 }
 
-// newest returns the last of the required events, or -1.
-func (c *chain) newest() int {
-	for i, e := range slices.Backward(c.events) {
-		if e.rest&replayRequired != 0 {
-			return i
-		}
+// Or sets the record of the last expected event by the settings before a change.
+func (v *Replay) Or(before Record) {
+	if v.was == nil {
+		v.was = newWas()
 	}
-	return -1
+	e := v.eventOf(&before)
+	v.was.now[form32Of(before.Key, &e)] = v.latest
 }
 
-// missing counts and names the required events that did not come.
-func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
-	if show == nil {
-		show = func(*event, int) {}
+// Before returns the number of records that Or allowed, and the offset of the last of them on each partition.
+func (v *Replay) Before() (records int64, until map[int32]int64) {
+	if v.was == nil {
+		return 0, nil
 	}
-	for i := len(c.events) - 1; i >= 0; i-- {
-		e := &c.events[i]
-		switch {
-		case mode == ReplayLatest && e.rest&replaySeen != 0:
-			return n // what is before it may be gone
-		case e.rest&(replaySeen|replayRequired) != replayRequired:
-			continue
-		case mode == ReplayLatest && e.rest&replayTombstone != 0:
-			return n // it may be gone, too, and all before it
-		}
-		n++
-		show(e, i)
-		if mode == ReplayLatest {
-			return n
-		}
+	until = map[int32]int64{}
+	for lane, offset := range v.was.until {
+		until[lane.partition] = offset
 	}
-	return n
+	return v.was.count, until
 }
+
+// Same reports whether two records of an event have the same content.
+func (v *Replay) Same(a, b *Record) bool {
+	x, y := *a, *b
+	x.doc, y.doc = nil, nil // which may be that of a later record
+	e, f := v.eventOf(&x), v.eventOf(&y)
+	return form32Of(a.Key, &e) == form32Of(b.Key, &f)
+}
+
+// Bad returns the number of failures so far.
+func (v *Replay) Bad() int64 { return int64(len(v.first)) + v.more }

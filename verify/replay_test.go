@@ -78,7 +78,8 @@ func TestReplay(t *testing.T) {
 		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
 			[3]string{"is repeated", keep, "is repeated"}},
 		"swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
-			[3]string{"event 0000f778-901e-007a-4eb5-cc621f000008 comes after a later one of its key", "comes after a later one", "comes after a later one"}},
+			[3]string{"event 0000f778-901e-007a-4eb5-cc621f000008 comes after a later one of its key",
+				"comes after a later one", "comes after a later one"}},
 		"another key": {func(rs []Record) []Record { return append(rs, data(1000, 99, 2)) },
 			[3]string{"no event of this key is expected", "no event of this key", "no event of this key"}},
 		"another event": {func(rs []Record) []Record { return append(rs, data(1000, 3, 2)) },
@@ -91,7 +92,11 @@ func TestReplay(t *testing.T) {
 			[3]string{"another headers", "another headers", "another headers"}},
 		"a header less": {func(rs []Record) []Record { drop(&rs[8], "ce_time"); return rs },
 			[3]string{"another headers", "another headers", "another headers"}},
-		"a byte moved between headers": {func(rs []Record) []Record { set(&rs[8], "ce_source", "/ss"); set(&rs[8], "ce_type", ""); return rs },
+		"a byte moved between headers": {func(rs []Record) []Record {
+			set(&rs[8], "ce_source", "/ss")
+			set(&rs[8], "ce_type", "")
+			return rs
+		},
 			[3]string{"another headers", "another headers", "another headers"}},
 		"another time": {func(rs []Record) []Record { rs[8].Millis++; return rs },
 			[3]string{"another timestamp", "another timestamp", "another timestamp"}},
@@ -122,7 +127,8 @@ func TestReplay(t *testing.T) {
 					if of.name == "bare" && strings.Contains(name, "tombstone") {
 						says = "is not expected" // it lost its id with its value
 					}
-					if before == 0 || (got == "") != (says == "") || of.name == "headers" && !strings.Contains(got, says) ||
+					if before == 0 || (got == "") != (says == "") ||
+						of.name == "headers" && !strings.Contains(got, says) ||
 						v.Checked() == 0 {
 						t.Errorf("want %q:\n%s", says, got)
 					}
@@ -141,12 +147,14 @@ func TestReplayOfTable(t *testing.T) {
 		have []Record
 		says string
 	}{
-		"all":                     {rs, ""},
-		"compacted":               {rs[1:2], ""},
-		"compacted, stone stays":  {[]Record{rs[1], rs[3]}, ""},
-		"the latest is gone":      {rs[:1], "1 of 4 required events are missing"},
-		"older than the stone":    {rs[1:3], ""}, // not compacted yet: the stone may be gone with a later one only, but nobody can tell
-		"a key is gone":           {rs[2:], `key ["photos/1.jpg"]: event 00003dde-901e-007a-4eb5-cc621f000002 is missing, number 2 of the key's 2`},
+		"all":                    {rs, ""},
+		"compacted":              {rs[1:2], ""},
+		"compacted, stone stays": {[]Record{rs[1], rs[3]}, ""},
+		"the latest is gone":     {rs[:1], "1 of 4 required events are missing"},
+		// not compacted yet: the stone may be gone with a later one only, but nobody can tell
+		"older than the stone": {rs[1:3], ""},
+		"a key is gone": {rs[2:], `key ["photos/1.jpg"]: event 00003dde-901e-007a-4eb5-cc621f000002 is missing, ` +
+			"number 2 of the key's 2"},
 		"an older one comes last": {[]Record{rs[1], rs[0]}, "comes after a later one of its key"},
 	} {
 		v := replayed(ReplayLatest, rs)
@@ -199,7 +207,8 @@ func TestReplayOfRepeatedEvent(t *testing.T) {
 func TestReplayMissingIsBounded(t *testing.T) {
 	v := replayed(ReplayExact, topic())
 	f := v.Failures()
-	if len(f) != 1+examples || f[0].Problem != "120 of 120 required events are missing" || f[1].Key != `["photos/0.jpg"]` {
+	if len(f) != 1+examples || f[0].Problem != "120 of 120 required events are missing" ||
+		f[1].Key != `["photos/0.jpg"]` {
 		t.Error(text(f))
 	}
 }
@@ -211,7 +220,9 @@ func TestReplayEndsOnNewest(t *testing.T) {
 		return Record{Topic: "t", Key: []byte("k"), Value: fmt.Appendf(nil, "%d", i), Headers: []Header{
 			{Key: "ce_id", Value: fmt.Appendf(nil, "%d", i)}, {Key: "epoch", Value: fmt.Appendf(nil, "%d", i)}}}
 	}
-	for order, problem := range map[string]string{"012": "", "01012": "", "0121": "number 2 of the key's 3", "012012": "", "01201": "number 2 of the key's 3"} {
+	for order, problem := range map[string]string{
+		"012": "", "01012": "", "0121": "number 2 of the key's 3", "012012": "", "01201": "number 2 of the key's 3",
+	} {
 		v := NewReplay(ReplayRepeats)
 		for i := range 3 {
 			r := event(i)

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 )
@@ -203,4 +202,41 @@ func firstMissing(want, have []clock) clock {
 	return clock{} // never: want has more than have
 }
 
-func (c clock) String() string { return fmt.Sprintf("%d.%010d", c.wall, c.logical) }
+// place checks the offset that a marker in a topic of its own names.
+func (v *Resolved) place(r *Record, l *lane) {
+	at := r.document().upTo
+	if at == nil {
+		v.add(r, "the marker names no partition and offset: %.100q", r.Value)
+		return
+	}
+	end, known := v.ends[r.Partition]
+	switch {
+	case *at.Partition != r.Partition:
+		v.add(r, "the marker names partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
+	case *at.Offset < l.upTo:
+		v.add(r, "the marker names offset %d, the one before it offset %d", *at.Offset, l.upTo)
+	case known && *at.Offset > end:
+		v.add(r, "the marker names offset %d, and the partition ends at %d", *at.Offset, end)
+	}
+	l.upTo = *at.Offset
+}
+
+// wanted returns the markers that each partition must have: those of any partition, and those that are due.
+func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
+	all := map[clock]bool{}
+	var seek clock
+	for _, l := range lanes {
+		for _, m := range l.markers {
+			all[m] = true
+		}
+		if l.seek.compare(seek) > 0 {
+			seek = l.seek
+		}
+	}
+	for m, due := range v.expected {
+		if due && m.compare(seek) > 0 {
+			all[m] = true
+		}
+	}
+	return slices.SortedFunc(maps.Keys(all), clock.compare)
+}

@@ -54,13 +54,25 @@ func TestSeek(t *testing.T) {
 		}, "unique order sequence progress barrier resolved replay"},
 		"one partition is not told": {func(rs []Record) []Record { drop(&rs[at-1], "seek"); return rs },
 			"unique order sequence progress barrier resolved replay"},
-		"an event three times":         {func(rs []Record) []Record { return slices.Insert(rs, at+1, rs[at]) }, "unique order progress replay"},
-		"two events of a blob swapped": {func(rs []Record) []Record { rs[at], rs[at+8] = rs[at+8], rs[at]; return rs }, "order sequence progress replay"},
-		"a segment before another":     {func(rs []Record) []Record { return slices.Concat(rs[:at], rs[at+40:at+80], rs[at:at+40], rs[at+80:]) }, "order sequence progress barrier replay"},
-		"after the next marker":        {func(rs []Record) []Record { return append(rs, data(200, 1, 3)) }, "resolved replay"},
-		"another value":                {func(rs []Record) []Record { rs[at].Value = []byte("{ }"); return rs }, "replay"},
-		"lost before, and come since":  {func(rs []Record) []Record { return slices.Delete(rs, 43, 44) }, ""},
-		"lost":                         {func(rs []Record) []Record { return slices.Delete(rs, last-1, last) }, "replay"},
+		"an event three times": {func(rs []Record) []Record {
+			return slices.Insert(rs, at+1, rs[at])
+		}, "unique order progress replay"},
+		"two events of a blob swapped": {func(rs []Record) []Record {
+			rs[at], rs[at+8] = rs[at+8], rs[at]
+			return rs
+		}, "order sequence progress replay"},
+		"a segment before another": {func(rs []Record) []Record {
+			return slices.Concat(rs[:at], rs[at+40:at+80], rs[at:at+40], rs[at+80:])
+		}, "order sequence progress barrier replay"},
+		"after the next marker": {func(rs []Record) []Record {
+			return append(rs, data(200, 1, 3))
+		}, "resolved replay"},
+		"another value": {func(rs []Record) []Record { rs[at].Value = []byte("{ }"); return rs },
+			"replay"},
+		"lost before, and come since": {func(rs []Record) []Record { return slices.Delete(rs, 43, 44) }, ""},
+		"lost": {func(rs []Record) []Record {
+			return slices.Delete(rs, last-1, last)
+		}, "replay"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			replay := NewReplay(ReplayExact)

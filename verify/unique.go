@@ -18,21 +18,6 @@ type spot struct {
 	round     uint16
 }
 
-// form is how an event came.
-type form uint8
-
-const (
-	asValue form = 1 << iota
-	asTombstone
-)
-
-func formOf(r *Record) form {
-	if r.Value == nil {
-		return asTombstone
-	}
-	return asValue
-}
-
 // NewUnique returns a Unique.
 func NewUnique() *Unique { return &Unique{first: map[id]spot{}} }
 

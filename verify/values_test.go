@@ -9,23 +9,28 @@ import (
 // Values of every envelope say the same as headers would.
 func TestDocument(t *testing.T) {
 	const row = `{"event_id": "e", "path": "c/b", "sequencer": "0A"}`
-	for value, want := range map[string]string{
-		`{"after": ` + row + `, "before": {"x": 1}, "updated": "1.0000000002"}`:                                        `e 0A 1.0000000002  before after`,
-		`{"after": null, "before": ` + row + `, "key": ["c/b"], "updated": "1.0000000002"}`:                            `  1.0000000002  before`,
-		`{"__crdb__": {"updated": "1.0000000002"}, "event_id": "e", "path": "c/b", "sequencer": "0A"}`:                 `e 0A 1.0000000002  row c/b`,
-		`{"after": ` + row + `, "op": "c", "source": {"ts_hlc": "1.0000000002"}, "ts_ns": 5}`:                          `e 0A 1.0000000002  after`,
-		`{"payload": {"after": null, "op": "d", "source": {"event_id": "e", "ts_hlc": "1.0000000002"}}, "schema": {}}`: `e  1.0000000002 `,
-		`{"resolved":"1.0000000002"}`:                `   1.0000000002`,
-		`{"__crdb__":{"resolved":"1.0000000002"}}`:   `   1.0000000002`,
-		`{"payload": {"resolved":"1.0000000002"}}`:   `   1.0000000002`,
-		"\x00\x00\x00\x00\x01{":                      `   `,
-		`{"after": 5, "updated": "1.0000000002"`:     `   `,
-		``:                                           `   `,
-		`{"updated": 7}`:                             `   `,
-		`["updated"]`:                                `   `,
-		`{"after": {"event_id": 7}, "updated": "1"}`: `   `,
+	for _, c := range []struct{ value, want string }{
+		{`{"after": ` + row + `, "before": {"x": 1}, "updated": "1.0000000002"}`,
+			`e 0A 1.0000000002  before after`},
+		{`{"after": null, "before": ` + row + `, "key": ["c/b"], "updated": "1.0000000002"}`,
+			`  1.0000000002  before`},
+		{`{"__crdb__": {"updated": "1.0000000002"}, "event_id": "e", "path": "c/b", "sequencer": "0A"}`,
+			`e 0A 1.0000000002  row c/b`},
+		{`{"after": ` + row + `, "op": "c", "source": {"ts_hlc": "1.0000000002"}, "ts_ns": 5}`,
+			`e 0A 1.0000000002  after`},
+		{`{"payload": {"after": null, "op": "d", "source": {"event_id": "e", "ts_hlc": "1.0000000002"}}, "schema": {}}`,
+			`e  1.0000000002 `},
+		{`{"resolved":"1.0000000002"}`, `   1.0000000002`},
+		{`{"__crdb__":{"resolved":"1.0000000002"}}`, `   1.0000000002`},
+		{`{"payload": {"resolved":"1.0000000002"}}`, `   1.0000000002`},
+		{"\x00\x00\x00\x00\x01{", `   `},
+		{`{"after": 5, "updated": "1.0000000002"`, `   `},
+		{``, `   `},
+		{`{"updated": 7}`, `   `},
+		{`["updated"]`, `   `},
+		{`{"after": {"event_id": 7}, "updated": "1"}`, `   `},
 	} {
-		d := parseDocument([]byte(value))
+		d := parseDocument([]byte(c.value))
 		got := fmt.Sprintf("%s %s %s %s", d.id, d.sequence, d.updated, d.resolved)
 		for name, is := range map[string]bool{" before": d.before != nil} {
 			if is {
@@ -38,8 +43,8 @@ func TestDocument(t *testing.T) {
 		if d.row {
 			got += " row " + d.path
 		}
-		if strings.TrimRight(got, " ") != strings.TrimRight(want, " ") {
-			t.Errorf("%s\ngot  %q\nwant %q", value, got, want)
+		if strings.TrimRight(got, " ") != strings.TrimRight(c.want, " ") {
+			t.Errorf("%s\ngot  %q\nwant %q", c.value, got, c.want)
 		}
 	}
 }
@@ -73,7 +78,8 @@ func TestWithoutHeaders(t *testing.T) {
 			rs[60].Value = []byte(strings.Replace(string(rs[60].Value), `"updated": "159000`, `"updated": "158000`, 1))
 			return rs
 		}, "resolved ", "comes after the marker"},
-		"out of sequence": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs }, "sequence ", "comes after"},
+		"out of sequence": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs }, "sequence ",
+			"comes after"},
 	} {
 		if found, all := run(c.fault(bareTopic())); found != c.found || !strings.Contains(all, c.says) {
 			t.Errorf("%s: found by %q, want %q and %q\n%s", name, found, c.found, c.says, all)
@@ -88,17 +94,24 @@ func TestBefore(t *testing.T) {
 		checked int64
 		says    string
 	}{
-		"no before":          {[]string{`{"after": {"a": 1}}`, `{"after": {"a": 2}}`}, 0, ""},
-		"null":               {[]string{`{"after": {"a": 1}, "before": null}`, `{"after": {"a": 2}, "before": null}`}, 0, ""},
-		"the same":           {[]string{`{"after": {"a": 1, "b": "x"}}`, `{"after": null, "before": {"b": "x", "a": 1}}`}, 1, ""},
-		"a part":             {[]string{`{"after": {"a": 1, "b": "x"}}`, `{"after": null, "before": {"b": "x"}}`}, 1, ""},
-		"nulls":              {[]string{`{"after": {"a": null, "b": "x"}}`, `{"after": null, "before": {"b": null, "a": 1}}`}, 1, ""},
-		"another":            {[]string{`{"after": {"a": 1, "b": "x"}}`, `{"after": null, "before": {"b": "y", "a": 1}}`}, 1, "before has another b"},
-		"ignored":            {[]string{`{"after": {"etag": 1}}`, `{"after": null, "before": {"etag": 2}}`}, 0, ""},
-		"after a deletion":   {[]string{`{"after": {"a": 1}}`, `{"after": null}`, `{"after": {"a": 2}, "before": {"a": 5}}`}, 0, ""},
-		"a tombstone apart":  {[]string{`{"after": {"a": 1}}`, "", `{"after": null, "before": {"a": 2}}`}, 1, "before has another a"},
-		"of the one before":  {[]string{`{"after": {"a": 1}}`, `{"after": {"a": 2}, "before": {"a": 1}}`, `{"after": {"a": 3}, "before": {"a": 1}}`}, 2, "another a"},
-		"enriched, payload":  {[]string{`{"payload": {"after": {"a": 1}}}`, `{"payload": {"after": null, "before": {"a": 2}}}`}, 1, "another a"},
+		"no before": {[]string{`{"after": {"a": 1}}`, `{"after": {"a": 2}}`}, 0, ""},
+		"null":      {[]string{`{"after": {"a": 1}, "before": null}`, `{"after": {"a": 2}, "before": null}`}, 0, ""},
+		"the same": {[]string{`{"after": {"a": 1, "b": "x"}}`,
+			`{"after": null, "before": {"b": "x", "a": 1}}`}, 1, ""},
+		"a part": {[]string{`{"after": {"a": 1, "b": "x"}}`, `{"after": null, "before": {"b": "x"}}`}, 1, ""},
+		"nulls": {[]string{`{"after": {"a": null, "b": "x"}}`,
+			`{"after": null, "before": {"b": null, "a": 1}}`}, 1, ""},
+		"another": {[]string{`{"after": {"a": 1, "b": "x"}}`,
+			`{"after": null, "before": {"b": "y", "a": 1}}`}, 1, "before has another b"},
+		"ignored": {[]string{`{"after": {"etag": 1}}`, `{"after": null, "before": {"etag": 2}}`}, 0, ""},
+		"after a deletion": {[]string{`{"after": {"a": 1}}`, `{"after": null}`,
+			`{"after": {"a": 2}, "before": {"a": 5}}`}, 0, ""},
+		"a tombstone apart": {[]string{`{"after": {"a": 1}}`, "", `{"after": null, "before": {"a": 2}}`}, 1,
+			"before has another a"},
+		"of the one before": {[]string{`{"after": {"a": 1}}`, `{"after": {"a": 2}, "before": {"a": 1}}`,
+			`{"after": {"a": 3}, "before": {"a": 1}}`}, 2, "another a"},
+		"enriched, payload": {[]string{`{"payload": {"after": {"a": 1}}}`,
+			`{"payload": {"after": null, "before": {"a": 2}}}`}, 1, "another a"},
 		"marker, other keys": {[]string{`{"after": {"a": 1}}`, "marker", "other"}, 0, ""},
 	} {
 		v := NewBefore(Unseen...)
@@ -128,20 +141,22 @@ func TestTable(t *testing.T) {
 		r    Record
 		says string
 	}{
-		"row":            {Record{Key: []byte(`["c/b"]`), Value: row}, ""},
-		"object key":     {Record{Key: []byte(`{"path": "c/b"}`), Value: row}, ""},
-		"string key":     {Record{Key: []byte(`c/b`), Value: row}, ""},
-		"tombstone":      {Record{Key: []byte(`c/b`)}, ""},
-		"avro":           {Record{Key: []byte(`c/b`), Value: []byte("\x00\x00\x00\x00\x01xy")}, ""},
-		"marker":         {mark(0, 1), "a table has no markers"},
-		"empty":          {Record{Key: []byte(`c/b`), Value: []byte{}}, "readers take it for an update"},
-		"wrapped":        {Record{Key: []byte(`c/b`), Value: []byte(`{"after": {"path": "c/b"}}`)}, "the value is not a row"},
+		"row":        {Record{Key: []byte(`["c/b"]`), Value: row}, ""},
+		"object key": {Record{Key: []byte(`{"path": "c/b"}`), Value: row}, ""},
+		"string key": {Record{Key: []byte(`c/b`), Value: row}, ""},
+		"tombstone":  {Record{Key: []byte(`c/b`)}, ""},
+		"avro":       {Record{Key: []byte(`c/b`), Value: []byte("\x00\x00\x00\x00\x01xy")}, ""},
+		"marker":     {mark(0, 1), "a table has no markers"},
+		"empty":      {Record{Key: []byte(`c/b`), Value: []byte{}}, "readers take it for an update"},
+		"wrapped": {Record{Key: []byte(`c/b`), Value: []byte(`{"after": {"path": "c/b"}}`)},
+			"the value is not a row"},
 		"another's row":  {Record{Key: []byte(`c/a`), Value: row}, `the row is of another path: "c/b"`},
 		"another's rows": {Record{Key: []byte(`["c/a"]`), Value: row}, `the row is of another path: "c/b"`},
 	} {
 		v := NewTable()
 		v.Note(c.r)
-		if got := text(v.Failures()); (got == "") != (c.says == "") || !strings.Contains(got, c.says) || v.Checked() != 1 {
+		if got := text(v.Failures()); (got == "") != (c.says == "") || !strings.Contains(got, c.says) ||
+			v.Checked() != 1 {
 			t.Errorf("%s: want %q: %s", name, c.says, got)
 		}
 	}

@@ -8,12 +8,15 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // Block is one block of a chunk, read and encoded. Blocks are reused: one is free again when the transaction that holds
 // its records is committed, since the client keeps the records until then.
 type Block struct {
 	Shard             int
+	Step              *inventory.Step // of a listing, in place of a shard
+	Swept             bool            // deletions of a sweep; neither shard nor step
 	Records           []kgo.Record
 	New               []*Topic // of Records, those that the frontier does not have yet
 	Gap               bool     // a chunk before it is gone
@@ -46,6 +49,7 @@ func (b *Block) FirstDead() (position, reason string) {
 type Counts struct {
 	Read     int       // events that the cursor passes
 	Emitted  int       // records written of them
+	Rows     int       // records of a scan, which are not of events
 	Filtered int       // events left out by the settings
 	Late     int       // records at or below a marker that was written before
 	Dead     int       // records of the dead-letter topic
@@ -58,6 +62,7 @@ type Counts struct {
 func (c *Counts) Add(o Counts) {
 	c.Read += o.Read
 	c.Emitted += o.Emitted
+	c.Rows += o.Rows
 	c.Filtered += o.Filtered
 	c.Late += o.Late
 	c.Dead += o.Dead
@@ -90,7 +95,7 @@ func (p *pool) get(shard int) *Block {
 	}
 	b := p.free[n-1]
 	p.free = p.free[:n-1]
-	b.Shard, b.Gap = shard, false
+	b.Shard, b.Step, b.Swept, b.Gap = shard, nil, false, false
 	return b
 }
 
@@ -104,7 +109,7 @@ func (p *Pipeline) Reuse(blocks ...*Block) {
 		clear(b.Records)
 		clear(b.headers)
 		clear(b.env.Headers)
-		b.env.Key, b.env.Value, b.buf, b.dead, b.New = nil, nil, nil, nil, nil
+		b.env.Key, b.env.Value, b.buf, b.dead, b.New, b.Step = nil, nil, nil, nil, nil, nil
 		if cap(b.whole) <= maxKeptBytes && cap(b.events.Events) <= maxKeptEvents {
 			p.pool.free = append(p.pool.free, b)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -40,12 +41,24 @@ func (d *Pass) partSize() int64 { return max(int64(d.Limit)-4096, int64(d.Limit)
 
 // keepEvent keeps an event that cannot be encoded, or is too large, as JSON.
 func (b *Block) keepEvent(e *EventError, ev *source.Event, pos source.Position, size int64) error {
+	return b.keep(e, ev, deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset,
+		reason: plain.Clip(e.Err.Error())}, size)
+}
+
+// keepRow does the same for a blob of a listing.
+func (b *Block) keepRow(e *RowError, ev *source.Event, scan, container string, size int64) error {
+	_, blob, _ := strings.Cut(ev.Subject, "/blobs/")
+	blob = container + "/" + blob
+	return b.keep(e, ev, deadLetter{position: "scan/" + scan + "/" + blob, content: "row", blob: blob,
+		reason: plain.Clip(e.Err.Error())}, size)
+}
+
+// keep keeps an event, in parts where one record does not hold it.
+func (b *Block) keep(fault error, ev *source.Event, d deadLetter, size int64) error {
 	raw, err := json.Marshal(ev)
 	if err != nil {
-		return e
+		return fault
 	}
-	d := deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset,
-		reason: plain.Clip(e.Err.Error())}
 	d.parts = max(1, (len(raw)+int(size)-1)/int(size))
 	for d.part = 1; d.part <= d.parts; d.part++ {
 		d.raw = raw[:min(int(size), len(raw))]

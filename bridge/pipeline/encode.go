@@ -19,13 +19,16 @@ type encoding struct {
 	most int // bytes that the records of the block may take
 	b    *Block
 
+	scan *envelope.Scan // nil: events, not rows
+	gone bool           // deletions, not rows
+
 	topic *Topic // of the event before: mostly this one's, too
 }
 
 // encode fills the records of b from its events, and from what could not become one.
 func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 	began := time.Now()
-	b.reset()
+	b.reset(len(b.events.Events))
 	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b}
 	pos := source.Position{Segment: d.Manifest.Segment, Shard: b.Shard, Chunk: b.events.Chunk, Offset: b.events.Offset}
 	for i := range b.events.Events {
@@ -45,11 +48,10 @@ func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 	return nil
 }
 
-// reset makes room for the records of the events of b.
-func (b *Block) reset() {
+// reset makes room for n records.
+func (b *Block) reset(n int) {
 	b.Records, b.headers, b.New = b.Records[:0], b.headers[:0], nil
-	n := len(b.events.Events)
-	b.Counts = Counts{Read: n}
+	b.Counts = Counts{}
 	if size := min(b.encoded, maxKeptBytes); cap(b.whole) < size { // the block before did not fit
 		b.whole = make([]byte, 0, size)
 	}
@@ -69,7 +71,7 @@ func (b *Block) finish(deadLetter string) {
 		}
 	}
 	b.encoded = b.Counts.Bytes
-	b.Counts.Emitted, b.Counts.Dead = len(b.Records), len(b.dead)
+	b.Counts.Read, b.Counts.Emitted, b.Counts.Dead = len(b.events.Events), len(b.Records), len(b.dead)
 	for i := range b.dead {
 		b.addDead(deadLetter, &b.dead[i])
 	}
@@ -92,6 +94,9 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 			err = e.append(ev, pos)
 		}
 	}
+	if err != nil && e.scan != nil {
+		return &RowError{Subject: ev.Subject, Err: err}
+	}
 	if err != nil {
 		return &EventError{Blob: e.b.events.Blob, Offset: e.b.events.Offset, Index: pos.Index, Err: err}
 	}
@@ -101,6 +106,13 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 // route returns the topic of an event, "" for an event that makes no record: it must not create a topic.
 func (e *encoding) route(ev *source.Event) (topic string, err error) {
 	match := true
+	if e.scan != nil {
+		if !e.pass.Filter.MatchRow(ev) {
+			e.b.Counts.Filtered++
+			return "", nil
+		}
+		return e.set.Topics.Of(ev)
+	}
 	if e.pass.Filter.Active() {
 		if match, err = e.pass.Filter.Match(ev); err != nil {
 			return "", err
@@ -123,7 +135,17 @@ func (e *encoding) append(ev *source.Event, pos source.Position) error {
 	if cap(b.buf)-len(b.buf) < recordSize {
 		b.buf = make([]byte, 0, 64*recordSize)
 	}
-	buf, emit, err := e.topic.Encoder.Append(b.buf[len(b.buf):], &b.env, ev, pos)
+	var buf []byte
+	var err error
+	emit := true
+	switch end := b.buf[len(b.buf):]; {
+	case e.gone:
+		buf, err = e.topic.Encoder.AppendGone(end, &b.env, ev, e.scan)
+	case e.scan != nil:
+		buf, err = e.topic.Encoder.AppendRow(end, &b.env, ev, e.scan)
+	default:
+		buf, emit, err = e.topic.Encoder.Append(end, &b.env, ev, pos)
+	}
 	if err != nil || !emit {
 		return err
 	}
@@ -160,7 +182,7 @@ func (e *encoding) add() {
 	}
 	b.headers = append(b.headers, e.pass.Headers...)
 	at := time.UnixMilli(b.env.Millis)
-	if at.After(b.Counts.Last) {
+	if e.scan == nil && at.After(b.Counts.Last) {
 		b.Counts.Last = at
 	}
 	b.Counts.Bytes += size

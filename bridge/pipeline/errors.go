@@ -25,6 +25,18 @@ func (e *EventError) Error() string {
 
 func (e *EventError) Unwrap() error { return e.Err }
 
+// RowError is a blob of a listing that cannot become a record.
+type RowError struct {
+	Subject string
+	Err     error
+}
+
+func (e *RowError) Error() string {
+	return fmt.Sprintf("encoding the row of %.300s: %v", e.Subject, e.Err)
+}
+
+func (e *RowError) Unwrap() error { return e.Err }
+
 // TooLargeError is a record that the topics do not all take: one producer writes to all, with one limit.
 type TooLargeError struct {
 	Topic       string

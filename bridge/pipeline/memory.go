@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // I9: every bound of the pipeline's memory is in this file.
@@ -95,6 +96,8 @@ const (
 	eventSize  = int(unsafe.Sizeof(source.Event{}))
 	kafkaSize  = int(unsafe.Sizeof(kgo.Record{}))
 	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
+	// A line of a listing, with the text that it is taken from.
+	blobSize = int(unsafe.Sizeof(inventory.Blob{})) + 1024
 )
 
 // footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may
@@ -104,6 +107,9 @@ func (b *Block) footprint() int {
 		cap(b.Records)*kafkaSize + cap(b.headers)*headerSize
 	for i := range b.dead {
 		size += len(b.dead[i].raw)
+	}
+	if b.Step != nil && b.Step.Listed != nil {
+		size += len(b.Step.Listed.Blobs) * blobSize
 	}
 	return size
 }

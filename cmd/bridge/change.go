@@ -11,7 +11,6 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/change"
-	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
 )
 
@@ -27,8 +26,8 @@ func seekVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	usage := "--to SEGMENT|TIME|UPDATED|earliest [--yes] [--force] [--output text|json]"
 	fs := flags("seek", usage, stderr, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
 	to := fs.String("to", "", "where to continue")
-	f := newChangeFlags(fs)
-	if err := parse(fs, args); err != nil {
+	f, err := parseChange(fs, args)
+	if err != nil {
 		return err
 	}
 	if *to == "" {
@@ -50,8 +49,8 @@ their topics, so events that are delivered again are there twice. Stop the insta
 func resetVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--yes] [--force] [--output text|json]"
 	fs := flags("reset", usage, stderr, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
-	f := newChangeFlags(fs)
-	if err := parse(fs, args); err != nil {
+	f, err := parseChange(fs, args)
+	if err != nil {
 		return err
 	}
 	return f.run(ctx, stdout, change.Reset())
@@ -62,29 +61,19 @@ const changeTimeout = 2 * time.Minute
 
 // changeFlags are those of seek and reset.
 type changeFlags struct {
-	yes, force *bool
-	output     *string
+	yes, force, asJSON bool
 }
 
-func newChangeFlags(fs *flag.FlagSet) changeFlags {
-	return changeFlags{
-		yes:    fs.Bool("yes", false, "apply the change; without it, the change is only shown"),
-		force:  fs.Bool("force", false, "apply the change although instances run; they continue from the new state"),
-		output: fs.String("output", "text", "text or json"),
-	}
+func parseChange(fs *flag.FlagSet, args []string) (f changeFlags, err error) {
+	fs.BoolVar(&f.yes, "yes", false, "apply the change; without it, the change is only shown")
+	fs.BoolVar(&f.force, "force", false, "apply the change although instances run; they continue from the new state")
+	f.asJSON, err = parseOutput(fs, args, "one document")
+	return f, err
 }
 
 // run shows the change, and applies it if the flags say so.
 func (f changeFlags) run(ctx context.Context, stdout io.Writer, kind change.Kind) error {
-	asJSON, err := wantsJSON(*f.output)
-	if err != nil {
-		return err
-	}
-	c, err := load(config.LoadKafka())
-	if err != nil {
-		return err
-	}
-	r, done, err := setup.State(c)
+	c, r, done, err := openState()
 	if err != nil {
 		return err
 	}
@@ -95,15 +84,15 @@ func (f changeFlags) run(ctx context.Context, stdout io.Writer, kind change.Kind
 	if err != nil {
 		return err
 	}
-	if !asJSON {
+	if !f.asJSON {
 		plan.Text(stdout)
 	}
-	if *f.yes {
-		if err := plan.Apply(ctx, *f.force); err != nil {
+	if f.yes {
+		if err := plan.Apply(ctx, f.force); err != nil {
 			return err
 		}
 	}
-	if asJSON {
+	if f.asJSON {
 		return json.NewEncoder(stdout).Encode(plan)
 	}
 	last := "nothing changed; add --yes"

@@ -17,11 +17,7 @@ func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		fmt.Fprint(w, "\nTries what run needs of the feed and of Kafka, writes nothing, and says what to do. "+
 			"Exit code 1 if run would not work.\n")
 	})
-	output := fs.String("output", "text", "text, or json: a document a line")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	asJSON, err := wantsJSON(*output)
+	asJSON, err := parseOutput(fs, args, "one document per line")
 	if err != nil {
 		return err
 	}

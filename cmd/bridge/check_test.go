@@ -29,7 +29,9 @@ func TestCheck(t *testing.T) {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
 	t.Setenv("BRIDGE_FORMAT", "avro")
-	for _, missing := range []string{"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set"} {
+	for _, missing := range []string{
+		"failed   kafka     BRIDGE_KAFKA_BROKERS is not set", "failed   registry  BRIDGE_REGISTRY_URL is not set",
+	} {
 		if code, stdout, _ := call(t, "check"); code != exitFailed || !strings.Contains(stdout, missing) {
 			t.Errorf("exit code %d, want %q: %s", code, missing, stdout)
 		}
@@ -120,7 +122,8 @@ func TestCheckMissingTopic(t *testing.T) {
 	}
 	says(
 		exitFailed,
-		"its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
+		"its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart "+
+			"from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
 	)
 	if code, _, stderr := call(t, "run", "--once"); code != exitFailed ||
 		!strings.Contains(stderr, "its records are gone") {

@@ -12,12 +12,11 @@ import (
 // run and check say that the password for Kafka is sent unencrypted, and do not show it.
 func TestClearTextIsTold(t *testing.T) {
 	fake := fakebroker.New(t, kfake.EnableSASL(), kfake.Superuser("PLAIN", "bridge", "hunter2"))
-	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"),
-		"KAFKA_BROKERS": fake.ListenAddrs()[0], "HTTP_ADDR": "off",
+	setAll(t, map[string]string{
+		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0],
 		"KAFKA_SASL_MECHANISM": "PLAIN", "KAFKA_SASL_USERNAME": "bridge", "KAFKA_SASL_PASSWORD": "hunter2",
-		"OFFSETS_LEASES": "2", "LOG_FORMAT": "json"} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+		"OFFSETS_LEASES": "2", "HTTP_ADDR": "off", "LOG_FORMAT": "json",
+	})
 	code, _, log := call(t, "run", "--once")
 	start := log[:strings.Index(log, "\n")]
 	if code != exitOK || !strings.Contains(start, `"level":"WARN","msg":"starting"`) || !strings.Contains(start,

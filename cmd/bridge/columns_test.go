@@ -44,7 +44,8 @@ func TestColumnsAreFrozen(t *testing.T) {
 	for name, value := range map[string]string{"BRIDGE_COLUMNS": "!etag", "BRIDGE_MAPS": "json"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
-			if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, name+"="+value) {
+			code, _, stderr := call(t, "run", "--once")
+			if code != exitUsage || !strings.Contains(stderr, name+"="+value) {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
 		})

@@ -15,12 +15,14 @@ import (
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("config", "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown", stderr, func(w io.Writer) {
-		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, and the problems in them.\n"+
+	usage := "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown"
+	fs := flags("config", usage, stderr, func(w io.Writer) {
+		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
+			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config; with env, as a file of variables.\n"+
-			"With --format, prints what the bridge needs under these settings: a script with permissions and topics\n"+
-			"(acls), resources for Strimzi, a description of the topic (asyncapi), or Avro schemas; or the reference of\n"+
-			"all settings (markdown).\n")
+			"With --format, prints what the bridge needs under these settings: a script with permissions and\n"+
+			"topics (acls), resources for Strimzi, a description of the topic (asyncapi), or Avro schemas; or the\n"+
+			"reference of all settings (markdown).\n")
 	})
 	format := fs.String("format", "",
 		"acls, strimzi, asyncapi; schemas: one JSON document per line; markdown: the reference")

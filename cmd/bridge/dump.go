@@ -27,15 +27,11 @@ With --state, prints what the bridge keeps in its state topic: the frontier, and
 func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json] [--segment YYYY/MM/DD/HHMM | --state | --at OFFSET|POSITION] [CHUNK.avro]"
 	fs := flags("dump", usage, stderr, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
-	output := fs.String("output", "text", "text, or json: one document per line")
 	segment := fs.String("segment", "", "print the events of this segment")
 	at := fs.String("at", "", "start at the block at this offset of the chunk, or print the event at this position")
 	state := fs.Bool("state", false, "print the bridge's state")
 	var chunk string
-	if err := parse(fs, args, &chunk); err != nil {
-		return err
-	}
-	asJSON, err := wantsJSON(*output)
+	asJSON, err := parseOutput(fs, args, "one document per line", &chunk)
 	if err != nil {
 		return err
 	}
@@ -67,7 +63,9 @@ func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		if err != nil {
 			return err
 		}
-		return setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error { return d.State(s) })
+		return setup.InState(ctx, c, func(_ context.Context, _ *status.Reader, s *offsets.State) error {
+			return d.State(s)
+		})
 	case *segment == "":
 		return inFeed(func(feed *source.Feed) error { return d.Segments(ctx, feed) })
 	}
@@ -84,9 +82,9 @@ func inFeed(f func(*source.Feed) error) error {
 	if err != nil {
 		return err
 	}
-	feed, _, _, err := setup.Feed(c, setup.Observe{})
+	from, err := setup.OpenSource(c, setup.Observe{})
 	if err != nil {
 		return &usageError{err}
 	}
-	return f(feed)
+	return f(from.Feed)
 }

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 )
 
 // usageError is a mistake in the arguments or settings.
@@ -54,11 +55,29 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 	}
 }
 
+// parseOutput parses the flags of a verb that prints text or JSON; document says what JSON it is.
+func parseOutput(fs *flag.FlagSet, args []string, document string, words ...*string) (asJSON bool, err error) {
+	output := fs.String("output", "text", "text, or json: "+document)
+	if err := parse(fs, args, words...); err != nil {
+		return false, err
+	}
+	return wantsJSON(*output)
+}
+
 func wantsJSON(output string) (bool, error) {
 	if output != "text" && output != "json" {
 		return false, &usageError{fmt.Errorf("--output %s: want text or json", output)}
 	}
 	return output == "json", nil
+}
+
+// openState returns the settings for Kafka, and a reader of the state that they name.
+func openState() (c *config.Config, r *status.Reader, done func(), err error) {
+	if c, err = load(config.LoadKafka()); err != nil {
+		return nil, nil, nil, err
+	}
+	r, done, err = setup.State(c)
+	return c, r, done, err
 }
 
 // load examines settings, and wraps their problems into a usage error: load(config.Load(true)).

@@ -52,12 +52,12 @@ func deliveredReal(t *testing.T) *kfake.Cluster {
 func clusterFor(t *testing.T) *kfake.Cluster {
 	t.Helper()
 	c := fakebroker.New(t)
-	for name, value := range map[string]string{
-		"NAME": "b", "SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": strings.Join(c.ListenAddrs(), ","), "TOPIC": changes, "EVENTS": "all",
-		"TOPIC_PARTITIONS": "4", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "4", "COMMIT_INTERVAL": "50ms", "POLL_INTERVAL": "50ms", "SESSION_TIMEOUT": "6s",
-	} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+	setAll(t, map[string]string{
+		"NAME": "b", "SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"),
+		"KAFKA_BROKERS": strings.Join(c.ListenAddrs(), ","), "TOPIC": changes, "EVENTS": "all",
+		"TOPIC_PARTITIONS": "4", "TOPIC_REPLICATION": "1", "OFFSETS_LEASES": "4", "COMMIT_INTERVAL": "50ms",
+		"POLL_INTERVAL": "50ms", "SESSION_TIMEOUT": "6s",
+	})
 	return c
 }
 
@@ -86,5 +86,12 @@ func await(t *testing.T, what string, cond func() bool) {
 			t.Fatalf("still not: %s", what)
 		}
 		time.Sleep(50 * time.Millisecond) // between two looks
+	}
+}
+
+func setAll(t *testing.T, settings map[string]string) {
+	t.Helper()
+	for name, value := range settings {
+		t.Setenv(config.Prefix+"_"+name, value)
 	}
 }

@@ -40,6 +40,7 @@ func verbs() []verb {
 		{"status", "show position, instances, lag and recent errors, from Kafka alone", statusVerb},
 		{"seek", "move the bridge back or forward in the feed", seekVerb},
 		{"reset", "delete the bridge's progress: the next start is a first start", resetVerb},
+		{"scan", "list the account and write a row for each blob, while the bridge runs", scanVerb},
 		{"replay", "deliver the events between two times again, to another topic", replayVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's state", dumpVerb},
 		{"verify", "check a topic against the bridge's promises; with --feed, also against the feed", verifyVerb},

@@ -75,7 +75,8 @@ func TestDumpFeed(t *testing.T) {
 		Offset int64
 		Event  struct{ ID string }
 	}
-	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 || event.Offset != 2434 ||
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 ||
+		event.Offset != 2434 ||
 		event.Event.ID == "" {
 		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
 	}
@@ -99,7 +100,8 @@ func TestDumpPosition(t *testing.T) {
 		"dump log/00/2020/05/27/1500/00009.avro":    "00009.avro",
 		"dump --at 2021/05/27/1500/00/00000/2434/9": "not found",
 	} {
-		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed || !strings.Contains(stderr, says) {
+		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed ||
+			!strings.Contains(stderr, says) {
 			t.Errorf("%s: exit code %d\n%s%s", args, code, stdout, stderr)
 		}
 	}
@@ -123,8 +125,10 @@ func TestDemo(t *testing.T) {
 		t.Errorf("the status page is of %q", s.Name)
 	}
 	code, stdout := <-ended, out.String()
-	for _, want := range []string{"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`,
-		"events read", "BRIDGE_NAME=demo bridge status", "holds        replay"} {
+	for _, want := range []string{
+		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
+		"BRIDGE_NAME=demo bridge status", "holds        replay",
+	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}

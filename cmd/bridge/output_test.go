@@ -14,7 +14,9 @@ import (
 // The demo does Avro, too, with a registry of its own.
 func TestDemoAvro(t *testing.T) {
 	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s", "--format", "avro", "--envelope", "enriched")
-	for _, want := range []string{"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", "events read"} {
+	for _, want := range []string{
+		"/subjects/blob-changes-value/versions/latest", "value  schema ", "resolved    schema ", "events read",
+	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}
@@ -100,11 +102,9 @@ func TestContainerWithoutSchema(t *testing.T) {
 	registry := srfake.New()
 	defer registry.Close()
 	clusterFor(t)
-	for name, value := range map[string]string{
+	setAll(t, map[string]string{
 		"TOPIC": "{container}", "FORMAT": "avro", "REGISTRY_URL": registry.URL(), "REGISTRY_AUTO_REGISTER": "false",
-	} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+	})
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	ended := make(chan int, 1)

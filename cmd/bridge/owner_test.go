@@ -47,9 +47,9 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 // A table keeps the last record of a key, and keys do not name the account.
 func TestSharedTable(t *testing.T) {
 	clusterFor(t)
-	for name, value := range map[string]string{"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state"} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+	setAll(t, map[string]string{
+		"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state",
+	})
 	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
 		!strings.Contains(stderr, "put {account} into TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)

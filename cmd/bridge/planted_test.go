@@ -74,7 +74,8 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 	p = append(p, key)
 	values["BRIDGE_SOURCE_KEY"] = key
 	values["BRIDGE_SOURCE_SAS"] = "sv=2024&sp=rl&sig=" + url.QueryEscape(p.plant("SAS"))
-	values["BRIDGE_SOURCE_CONNECTION_STRING"] = "DefaultEndpointsProtocol=http;AccountName=account;AccountKey=" + key + ";BlobEndpoint=" + server.URL + "/account;"
+	values["BRIDGE_SOURCE_CONNECTION_STRING"] = "DefaultEndpointsProtocol=http;AccountName=account;AccountKey=" +
+		key + ";BlobEndpoint=" + server.URL + "/account;"
 	dir := t.TempDir()
 	for name, value := range values {
 		if strings.HasPrefix(name, "BRIDGE_KAFKA_") {
@@ -111,13 +112,6 @@ func unkindBroker(t *testing.T) string {
 		return resp, nil, true
 	})
 	return c.ListenAddrs()[0]
-}
-
-func setAll(t *testing.T, settings map[string]string) {
-	t.Helper()
-	for name, value := range settings {
-		t.Setenv(config.Prefix+"_"+name, value)
-	}
 }
 
 // callFor runs a verb that may try the same for long.

@@ -52,10 +52,11 @@ func failuresAt(t *testing.T, address string) []status.Failure {
 // brokers go away it says so once, however often that is tried again.
 func TestQuiet(t *testing.T) {
 	fake := fakebroker.New(t)
-	for name, value := range map[string]string{"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0], "POLL_INTERVAL": "50ms",
-		"DEBUG": "quiet_interval=50ms,report_interval=100ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json", "HTTP_ADDR": "127.0.0.1:0"} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+	setAll(t, map[string]string{
+		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": fake.ListenAddrs()[0],
+		"POLL_INTERVAL": "50ms", "COMMIT_INTERVAL": "50ms", "OFFSETS_LEASES": "2", "LOG_FORMAT": "json",
+		"DEBUG": "quiet_interval=50ms,report_interval=100ms", "HTTP_ADDR": "127.0.0.1:0",
+	})
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var log safeBuffer

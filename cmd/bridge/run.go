@@ -39,7 +39,6 @@ func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
 func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Progress, error) {
 	log, shown := progress.New(c, stderr)
 	var monitor *ops.Monitor
-	var observers bridge.Observers
 	o, err := setup.Options(c, setup.Observe{
 		Storage: func(op string, status int, took time.Duration, received int64) {
 			monitor.Requested(op, status, took, received)
@@ -59,7 +58,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
-	observers = bridge.Observers{shown, monitor}
+	observers := bridge.Observers{shown, monitor}
 	traces, err := tracing.Start(ctx, tracing.Info{
 		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
 	}, log)
@@ -68,7 +67,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	if traces != nil {
 		defer traces.Stop()
-		o.Tracer, observers = traces, append(observers, traces)
+		observers = append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
 	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)

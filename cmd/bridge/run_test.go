@@ -24,7 +24,8 @@ func TestSignals(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				signals := make(chan os.Signal)
 				var calls []string
-				go obey(t.Context(), signals, func() { calls = append(calls, "first") }, func() { calls = append(calls, "second") })
+				go obey(t.Context(), signals, func() { calls = append(calls, "first") },
+					func() { calls = append(calls, "second") })
 				signals <- syscall.SIGTERM
 				time.Sleep(c.after)
 				signals <- c.signal

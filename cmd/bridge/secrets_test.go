@@ -37,10 +37,14 @@ func TestSecretsStaySecret(t *testing.T) {
 		source, kafka    string // what check says of them
 		reg, dump, start string
 	}{
-		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"}, "answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
-		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
-			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")}, "answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
+		{map[string]string{"SOURCE_AUTH": "sas", "KAFKA_SASL_MECHANISM": "PLAIN", "LOG_FORMAT": "json"},
+			"answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "shared_key", "KAFKA_SASL_MECHANISM": "SCRAM-SHA-512", "LOG_FORMAT": "text"},
+			"answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
+		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+			"KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")},
+			"answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
 	} {
 		setAll(t, way.settings)
 		verb := func(args string, says ...string) {
@@ -84,20 +88,26 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 		{"SOURCE_URL": "https://account.blob.core.windows.net?sv=2024&sig=" + escaped},
 		{"SOURCE_URL": "https://account.blob.core.windows.net/%?sv=2024&sig=planted"},
 		{"SOURCE_URL": "DefaultEndpointsProtocol=https;" + key},
-		{"SOURCE_URL": "BlobEndpoint=https://account.blob.core.windows.net/;SharedAccessSignature=sv=2024&sig=" + escaped},
+		{"SOURCE_URL": "BlobEndpoint=https://account.blob.core.windows.net/;SharedAccessSignature=sv=2024&sig=" +
+			escaped},
 		{"SOURCE_URL": "file://user:planted@host/feed"},
 		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": key},
-		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "BlobEndpoint=http://\x7f;" + key},
+		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "",
+			"SOURCE_CONNECTION_STRING": "BlobEndpoint=http://\x7f;" + key},
 		{"SOURCE_AUTH": "connection_string", "SOURCE_URL": "", "SOURCE_CONNECTION_STRING": "planted"},
 		{"SOURCE_AUTH": "shared_key", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_KEY": "planted%"},
 		{"SOURCE_AUTH": key},
-		{"SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net", "SOURCE_CLIENT_SECRET": secret},
+		{"SOURCE_AUTH": "client_secret", "SOURCE_URL": "https://account.blob.core.windows.net",
+			"SOURCE_CLIENT_SECRET": secret},
 		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": secret},
 		{"KAFKA_BROKERS": "user:" + secret + "@127.0.0.1:1"},
 		{"KAFKA_BROKERS": "sasl_ssl://user:" + escaped + "@127.0.0.1:1"},
-		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" + secret},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
-		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret, "KAFKA_SASL_TOKENS": "https://user:planted%@127.0.0.1:1/token"},
+		{"KAFKA_BROKERS": "Endpoint=sb://ns.servicebus.windows.net/;SharedAccessKeyName=root;SharedAccessKey=" +
+			secret},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret,
+			"KAFKA_SASL_TOKENS": "http://user:" + escaped + "@127.0.0.1:1/token?x=" + escaped},
+		{"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET": secret,
+			"KAFKA_SASL_TOKENS": "https://user:planted%@127.0.0.1:1/token"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://user:" + escaped + "@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1,http://user:planted%@127.0.0.1:1"},
 		{"FORMAT": "avro", "REGISTRY_URL": "http://127.0.0.1:1/?token=" + escaped},
@@ -105,7 +115,9 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 	} {
 		t.Run("", func(t *testing.T) {
 			setAll(t, wrong)
-			for args, says := range map[string]string{"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: "} {
+			for args, says := range map[string]string{
+				"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: ",
+			} {
 				stdout, stderr := callFor(t, 300*time.Millisecond, strings.Fields(args)...)
 				p.absent(t, fmt.Sprintf("bridge %s, %v", args, wrong), stdout+stderr, says)
 			}
@@ -151,10 +163,13 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 	}{
 		"all delivered":   {map[string]string{"SOURCE_URL": feed}, `"segments":10,`, "blobfeed_ready 1"},
 		"storage refuses": {nil, "answered 403", `blobfeed_azure_requests_total{op="read",status="403"}`},
-		"brokers refuse":  {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind}, "SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
-		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token",
-			"KAFKA_SASL_CLIENT_ID": "id"}, "invalid_client", "blobfeed_ready 0"},
-		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you", `blobfeed_schema_registry_requests_total{op="register",status="401"}`},
+		"brokers refuse": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind},
+			"SASL_AUTHENTICATION_FAILED", "blobfeed_ready 0"},
+		"no token": {map[string]string{"SOURCE_URL": feed, "KAFKA_BROKERS": unkind, "KAFKA_SASL_CLIENT_ID": "id",
+			"KAFKA_SASL_MECHANISM": "OAUTHBEARER", "KAFKA_SASL_TOKENS": refusing + "/token"},
+			"invalid_client", "blobfeed_ready 0"},
+		"registry refuses": {map[string]string{"SOURCE_URL": feed, "FORMAT": "avro"}, "who are you",
+			`blobfeed_schema_registry_requests_total{op="register",status="401"}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			id := strings.ReplaceAll(name, " ", "-")
@@ -199,7 +214,9 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 				case <-time.After(10 * time.Millisecond):
 				}
 			}
-			for path, says := range map[string]string{"/status": way.says, "/readyz": "", "/healthz": "ok", "/metrics": way.counts, "/": "<html"} {
+			for path, says := range map[string]string{
+				"/status": way.says, "/readyz": "", "/healthz": "ok", "/metrics": way.counts, "/": "<html",
+			} {
 				p.absent(t, path, get(path), says)
 			}
 			cancel()

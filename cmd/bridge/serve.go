@@ -29,7 +29,8 @@ func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logg
 	if c.HTTPCertFile != "" {
 		l = tls.NewListener(l, &tls.Config{
 			MinVersion: tls.VersionTLS12,
-			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { // so that a rotation needs no restart
+			// Loaded for every connection, so that a rotation needs no restart.
+			GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 				cert, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile)
 				return &cert, err
 			},

@@ -37,7 +37,8 @@ func TestHealthcheck(t *testing.T) {
 	t.Setenv(httpAddr, "0.0.0.0:"+port)
 	expect := func(args string, code int, says string) {
 		t.Helper()
-		if have, stdout, stderr := call(t, strings.Fields(args)...); have != code || !strings.Contains(stdout+stderr, says) {
+		if have, stdout, stderr := call(t, strings.Fields(args)...); have != code ||
+			!strings.Contains(stdout+stderr, says) {
 			t.Errorf("%s with %s: exit code %d: %s%s", args, httpAddr, have, stdout, stderr)
 		}
 	}
@@ -105,7 +106,8 @@ func TestServeTLS(t *testing.T) {
 	cert, key := issue()
 	write("first")
 	setAll(t, map[string]string{
-		"SOURCE_URL": "file://" + dir, "HTTP_ADDR": "127.0.0.1:0", "HTTP_CERT_FILE": cert, "HTTP_KEY_FILE": key, "HTTP_TOKEN_FILE": token,
+		"SOURCE_URL": "file://" + dir, "HTTP_ADDR": "127.0.0.1:0", "HTTP_CERT_FILE": cert, "HTTP_KEY_FILE": key,
+		"HTTP_TOKEN_FILE": token,
 	})
 	c, err := config.Load(false)
 	if err != nil {

@@ -10,7 +10,6 @@ import (
 	"syscall"
 	"time"
 
-	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -25,12 +24,8 @@ Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settin
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json] [--watch DURATION]"
 	fs := flags("status", usage, stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
-	output := fs.String("output", "text", "text, or json: one document per line")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	asJSON, err := wantsJSON(*output)
+	asJSON, err := parseOutput(fs, args, "one document per line")
 	if err != nil {
 		return err
 	}
@@ -39,11 +34,7 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
-	c, err := load(config.LoadKafka())
-	if err != nil {
-		return err
-	}
-	r, done, err := setup.State(c)
+	_, r, done, err := openState()
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,9 @@ func TestStatus(t *testing.T) {
 		t.Errorf("dump --state: %s", stdout)
 	}
 	code, stdout, _ := call(t, "status")
-	for _, want := range []string{"b at ", "testdata/real-2020", "717 read, 717 records", "changes, 4 partitions", "0 members", "resolved  2020-"} {
+	for _, want := range []string{
+		"b at ", "testdata/real-2020", "717 read, 717 records", "changes, 4 partitions", "0 members", "resolved  2020-",
+	} {
 		if code != exitOK || !strings.Contains(stdout, want) {
 			t.Errorf("%q is not in:\n%s", want, stdout)
 		}
@@ -77,8 +80,8 @@ func TestStatusWatch(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	out := &lines{want: 3, enough: cancel}
-	if code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, new(strings.Builder)); code != exitOK ||
-		out.n < 3 {
+	code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, io.Discard)
+	if code != exitOK || out.n < 3 {
 		t.Errorf("exit code %d, %d reports", code, out.n)
 	}
 }

@@ -37,7 +37,9 @@ func TestTailIsWhatRunWrites(t *testing.T) {
 			t.Setenv("BRIDGE_KAFKA_BROKERS", "")
 			code, stdout, stderr := call(t, "tail", "--from", "earliest", "--once", "--headers")
 			got := slices.Collect(strings.Lines(stdout))
-			byKey := func(a, b string) int { return strings.Compare(strings.Split(a, "\t")[1], strings.Split(b, "\t")[1]) }
+			byKey := func(a, b string) int {
+				return strings.Compare(strings.Split(a, "\t")[1], strings.Split(b, "\t")[1])
+			}
 			slices.SortStableFunc(got, byKey)
 			slices.SortStableFunc(want, byKey)
 			if code != exitOK || len(got) < 100 || !slices.Equal(got, want) {

@@ -33,13 +33,15 @@ func hostileFeed(t *testing.T) string {
 	dir := t.TempDir()
 	text := func(s string) string { return string([]byte{byte(len(s)<<1&0x7f | 0x80), byte(len(s) >> 6)}) + s }
 	const sync = "0123456789abcdef"
-	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},{"name":"subject","type":"string"},{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"}]}`
+	schema := `{"type":"record","name":"E","fields":[{"name":"id","type":"string"},` +
+		`{"name":"subject","type":"string"},{"name":"eventType","type":"string"},{"name":"eventTime","type":"string"}]}`
 	event := text(hostile) + text("/blobServices/default/containers/c/blobs/"+hostile) + text("BlobCreated") +
 		text("2026-01-01T00:10:00.0000000Z")
 	bad := text(hostile) + text(hostile) + text("BlobCreated") + text(hostile)
 	for name, content := range map[string]string{
-		"meta/segments.json":                     `{"lastConsumable":"2026-01-01T00:00:00Z"}`,
-		"idx/segments/2026/01/01/0000/meta.json": `{"begin":"2026-01-01T00:00:00Z","intervalSecs":3600,"status":"Finalized","chunkFilePaths":["log/00/2026/01/01/0000/"]}`,
+		"meta/segments.json": `{"lastConsumable":"2026-01-01T00:00:00Z"}`,
+		"idx/segments/2026/01/01/0000/meta.json": `{"begin":"2026-01-01T00:00:00Z","intervalSecs":3600,` +
+			`"status":"Finalized","chunkFilePaths":["log/00/2026/01/01/0000/"]}`,
 		"log/00/2026/01/01/0000/00000.avro": "Obj\x01\x02\x16avro.schema" + text(schema) + "\x00" + sync + "\x02" +
 			text(event) + sync + "\x02" + text(bad) + sync,
 	} {
@@ -57,11 +59,10 @@ func hostileFeed(t *testing.T) string {
 // What others have named, or said, does nothing to the terminal that it is printed on.
 func TestTerminal(t *testing.T) {
 	fake := fakebroker.New(t)
-	for name, value := range map[string]string{"SOURCE_URL": "file://" + hostileFeed(t),
-		"KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term", "HTTP_ADDR": "off",
-		"OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "50ms", "ON_ERROR": "dead_letter"} {
-		t.Setenv("BRIDGE_"+name, value)
-	}
+	setAll(t, map[string]string{
+		"SOURCE_URL": "file://" + hostileFeed(t), "KAFKA_BROKERS": fake.ListenAddrs()[0], "NAME": "term",
+		"OFFSETS_LEASES": "2", "COMMIT_INTERVAL": "50ms", "ON_ERROR": "dead_letter", "HTTP_ADDR": "off",
+	})
 	chunk := "log/00/2026/01/01/0000/00000.avro"
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK || act(stderr) != "" {
 		t.Errorf("run: %d, %s in %s", code, act(stderr), stderr)

@@ -79,7 +79,8 @@ func TestTraces(t *testing.T) {
 		}
 		for _, s := range spans {
 			if s != root &&
-				(string(s.ParentSpanId) != string(root.SpanId) || s.StartTimeUnixNano < root.StartTimeUnixNano || s.EndTimeUnixNano > root.EndTimeUnixNano) {
+				(string(s.ParentSpanId) != string(root.SpanId) || s.StartTimeUnixNano < root.StartTimeUnixNano ||
+					s.EndTimeUnixNano > root.EndTimeUnixNano) {
 				t.Errorf("%v is not in %v", s, root)
 			}
 		}

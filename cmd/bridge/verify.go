@@ -40,11 +40,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		"run only checks whose memory does not grow with events or keys: for very long topics")
 	grown := fs.String("grown-from", "",
 		"number of partitions before some were added to the topic; several numbers separated by commas")
-	output := fs.String("output", "text", "text, or json: one document per topic")
-	if err := parse(fs, args); err != nil {
-		return err
-	}
-	asJSON, err := wantsJSON(*output)
+	asJSON, err := parseOutput(fs, args, "one document per topic")
 	if err != nil {
 		return err
 	}

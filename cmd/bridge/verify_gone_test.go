@@ -16,7 +16,8 @@ func TestVerifyWhereChunksAreGone(t *testing.T) {
 	for _, delivery := range []string{"before", "after"} {
 		t.Run(delivery, func(t *testing.T) {
 			dir := t.TempDir()
-			if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Segments: 2, EventsPerSegment: 90, BlockEvents: 10, ChunksPerShard: 3}, func(feedsim.Expected) {}); err != nil {
+			spec := feedsim.Spec{Segments: 2, EventsPerSegment: 90, BlockEvents: 10, ChunksPerShard: 3}
+			if err := feedsim.Write(t.Context(), feedsim.Dir(dir), spec, nil); err != nil {
 				t.Fatal(err)
 			}
 			retain := func() {

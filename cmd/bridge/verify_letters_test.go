@@ -26,7 +26,8 @@ func garble(t *testing.T, chunk string) {
 	}
 	sync := whole[len(whole)-16:]
 	last := bytes.LastIndex(whole[:len(whole)-16], sync) + 16
-	if err := os.WriteFile(chunk, slices.Concat(whole[:last], bytes.Repeat([]byte("\xffgarbage"), 2500), whole[last:]), 0o600); err != nil {
+	garbled := slices.Concat(whole[:last], bytes.Repeat([]byte("\xffgarbage"), 2500), whole[last:])
+	if err := os.WriteFile(chunk, garbled, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -80,14 +81,16 @@ func TestVerifyDeadLetters(t *testing.T) {
 		says    string
 	}{
 		"all of them, some twice": {slices.Concat(all, all[:3]), exitOK, ""},
-		"an event is missing":     {slices.Delete(slices.Clone(all), first("event"), first("event")+1), exitBroken, "required events are missing"},
+		"an event is missing": {slices.Delete(slices.Clone(all), first("event"), first("event")+1), exitBroken,
+			"required events are missing"},
 		"another event": {func() []*kgo.Record {
 			rs, other := slices.Clone(all), *all[first("event")]
 			other.Value = []byte(`{"ID":"another"}`)
 			rs[first("event")] = &other
 			return rs
 		}(), exitBroken, "1 of "},
-		"a part is missing": {slices.Delete(slices.Clone(all), first("chunk"), first("chunk")+1), exitFailed, "topic blobfeed.dlq does not have these bytes"},
+		"a part is missing": {slices.Delete(slices.Clone(all), first("chunk"), first("chunk")+1), exitFailed,
+			"topic blobfeed.dlq does not have these bytes"},
 		"other bytes": {func() []*kgo.Record {
 			rs, other := slices.Clone(all), *all[first("chunk")]
 			other.Value = bytes.ToUpper(other.Value)
@@ -148,7 +151,8 @@ func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Setenv("BRIDGE_ON_ERROR", "dead_letter")
-	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed || !strings.Contains(stderr, "blobfeed.dlq") ||
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitFailed ||
+		!strings.Contains(stderr, "blobfeed.dlq") ||
 		!strings.Contains(stderr, "TOPIC_AUTHORIZATION_FAILED") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -158,7 +162,9 @@ func TestVerifyMayNotReadDeadLetters(t *testing.T) {
 // are listed.
 func TestVerifyMayNotReadTopic(t *testing.T) {
 	var acls []kfake.ACL
-	for topic, op := range map[string]kmsg.ACLOperation{written: kmsg.ACLOperationWrite, "blobfeed.offsets": kmsg.ACLOperationRead} {
+	for topic, op := range map[string]kmsg.ACLOperation{
+		written: kmsg.ACLOperationWrite, "blobfeed.offsets": kmsg.ACLOperationRead,
+	} {
 		for _, op := range []kmsg.ACLOperation{op, kmsg.ACLOperationDescribeConfigs} {
 			acls = append(
 				acls,

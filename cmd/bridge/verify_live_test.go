@@ -27,7 +27,8 @@ func TestVerifyOpenSegment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
+	err = errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil))
+	if err != nil {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)
@@ -84,7 +85,7 @@ func TestVerifyLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, shown := progress.New(c, io.Discard)
-	o.Log, o.Observer = log, shown
+	o.Log, o.Observer = log, bridge.Observers{shown}
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -109,7 +110,8 @@ func TestVerifyLive(t *testing.T) {
 	})
 	var first, last int64
 	limit := time.Now().Add(time.Minute)
-	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ { // joining the group takes longer than a few rounds
+	// Joining the group takes longer than a few rounds.
+	for i := 0; i < 8 || last <= first && time.Now().Before(limit); i++ {
 		code, stdout, stderr := call(t, "verify", "--feed", "--output", "json")
 		if code != exitOK {
 			t.Errorf("exit code %d: %s%s", code, stdout, stderr)
@@ -124,5 +126,62 @@ func TestVerifyLive(t *testing.T) {
 	working.Wait()
 	if last <= first {
 		t.Errorf("%d records, then %d: nothing was written meanwhile", first, last)
+	}
+}
+
+// A topic that got partitions, once and again, fails as it is, and holds with --grown-from.
+func TestVerifyGrownTopic(t *testing.T) {
+	ctx, dir := t.Context(), t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	grow := func() {
+		t.Helper()
+		if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := feed.Open(ctx); err != nil {
+		t.Fatal(err)
+	}
+	grow()
+	cl := delivered(t, dir)
+	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // the open segment keeps the old count
+		grow()
+		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+	}
+	code, stdout, stderr := call(t, "verify", "--feed")
+	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") ||
+		!strings.Contains(stderr, "partition, resolved") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	// A second growth: keys may be where three, or five, or seven put them.
+	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		grow()
+		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+			t.Fatalf("exit code %d: %s", code, stderr)
+		}
+	}
+	code, stdout, stderr = call(t, "verify", "--feed", "--grown-from", "3,5")
+	if code != exitOK {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	for args, want := range map[string]int{
+		"3": exitBroken, "2,5": exitBroken, // not to what no count explains
+		"9": exitUsage, "3,x": exitUsage, "0": exitUsage,
+	} {
+		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want ||
+			want == exitBroken && !strings.Contains(stderr, "partition") {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
 	}
 }

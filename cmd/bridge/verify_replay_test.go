@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
-
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/feedsim"
 )
 
 // The topic of a replay is judged by the interval that the replay recorded; once its state is deleted, by that of the

@@ -21,7 +21,8 @@ func TestVerifySharedTopicOfDirectories(t *testing.T) {
 		{"", "verify", exitUsage, "does not name the account whose records are judged: set BRIDGE_SOURCE_ACCOUNT"},
 		{"SOURCE_ACCOUNT=bravo", "verify", exitOK, "records of account alpha (bridge perhaps alpha)"},
 		{"", "verify --feed", exitOK, "holds        replay"},
-		{"SOURCE_ACCOUNT=alpha", "verify --feed", exitUsage, "of account bravo, not alpha: set BRIDGE_SOURCE_ACCOUNT=bravo"},
+		{"SOURCE_ACCOUNT=alpha", "verify --feed", exitUsage,
+			"of account bravo, not alpha: set BRIDGE_SOURCE_ACCOUNT=bravo"},
 		{"HEADERS=none", "verify", exitFailed, "a record does not name its account"},
 		{"HEADERS=cloudevents", "verify --topic copy", exitUsage, "no state names the feed whose records are judged"},
 	} {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
 	"blobfeed/verify/judge"
 )
 
@@ -35,7 +33,8 @@ func deliveredTo(t *testing.T, feed string, broker []kfake.Opt, settings ...stri
 	t.Helper()
 	cluster := fakebroker.New(t, broker...)
 	for _, s := range append([]string{
-		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written, "TOPIC_PARTITIONS=3",
+		"KAFKA_BROKERS=" + cluster.ListenAddrs()[0], "SOURCE_URL=file://" + abs(t, feed), "TOPIC=" + written,
+		"TOPIC_PARTITIONS=3",
 		"TOPIC_REPLICATION=1", "EVENTS=all", "OFFSETS_LEASES=4", "COMMIT_INTERVAL=100ms", "LOG_LEVEL=error",
 	}, settings...) {
 		name, value, _ := strings.Cut(s, "=")
@@ -101,7 +100,9 @@ func TestVerify(t *testing.T) {
 		says   string
 	}{
 		"nothing": {func(rs []*kgo.Record) []*kgo.Record { return rs }, "", ""},
-		"removed": {func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7"},
+		"removed": {
+			func(rs []*kgo.Record) []*kgo.Record { return slices.Delete(rs, first, first+1) }, "replay", "1 of 7",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			topic := strings.ReplaceAll(name, " ", "-")
@@ -143,21 +144,30 @@ func TestVerifyUnchecked(t *testing.T) {
 		code    int
 		says    string
 	}{
-		"verify --topic empty":             {"", exitFailed, "topic empty is empty"},
-		"verify --topic nosuch":            {"", exitFailed, "opening topic nosuch: it does not exist"},
-		"verify --topic no-markers":        {"", exitFailed, "resolved: there is nothing to check"},
-		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed, "replay: it is unknown which events must be in the topic"},
-		"verify --topic markers":           {"", exitFailed, "has no records: nothing is checked"},
-		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2030-01-01T00:00:00Z":                    {"", exitFailed, "has no marker at or above"},
-		"verify --until-resolved 2020-05-28T00:00:00Z":                    {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
-		"verify --until-resolved yesterday":                               {"", exitUsage, "yesterday"},
-		"verify --feed --bounded":                                         {"", exitUsage, "--bounded"},
-		"verify --output xml":                                             {"", exitUsage, "xml"},
-		"verify now":                                                      {"", exitUsage, `unexpected argument "now"`},
-		"verify --topic no-markers --feed ":                               {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
-		"verify --feed":                                                   {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
-		"verify --help":                                                   {"", exitOK, "4 a promise is broken"},
+		"verify --topic empty":                         {"", exitFailed, "topic empty is empty"},
+		"verify --topic markers":                       {"", exitFailed, "has no records: nothing is checked"},
+		"verify --until-resolved 2030-01-01T00:00:00Z": {"", exitFailed, "has no marker at or above"},
+		"verify --until-resolved yesterday":            {"", exitUsage, "yesterday"},
+		"verify --feed --bounded":                      {"", exitUsage, "--bounded"},
+		"verify --output xml":                          {"", exitUsage, "xml"},
+		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
+		"verify --help":                                {"", exitOK, "4 a promise is broken"},
+
+		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist"},
+
+		"verify --topic no-markers": {"", exitFailed, "resolved: there is nothing to check"},
+
+		"verify --topic no-markers --feed": {"BRIDGE_RESOLVED_TO=off", exitFailed,
+			"replay: it is unknown which events must be in the topic"},
+
+		"verify --topic no-markers --until-resolved 2020-05-28T00:00:00Z": {"", exitFailed,
+			"has no marker at or above"},
+
+		"verify --until-resolved 2020-05-28T00:00:00Z": {"BRIDGE_RESOLVED_TO=off", exitUsage, "has no markers"},
+
+		"verify --topic no-markers --feed ": {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
+
+		"verify --feed": {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
@@ -181,7 +191,10 @@ func TestVerifySelection(t *testing.T) {
 		"EVENT_TYPES=!BlobDeleted",
 		"KEY_FORMAT=string",
 	)
-	for _, args := range []string{"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json", "verify --bounded --output json"} {
+	for _, args := range []string{
+		"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json",
+		"verify --bounded --output json",
+	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
 		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds ||
@@ -189,7 +202,8 @@ func TestVerifySelection(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 		if f := r.Feed; f != nil &&
-			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records || of["replay"] != judge.Holds) {
+			(f.Read != 717 || f.Given >= f.Read || f.Required == 0 || f.Given < r.Records ||
+				of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
 		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
@@ -201,9 +215,15 @@ func TestVerifySelection(t *testing.T) {
 // Without headers the values say what they can, and the report what they can't; so with the other modes of delivery.
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
-		"HEADERS=none":           {"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked, "resolved": judge.Holds, "replay": judge.Holds},
-		"DELIVERY=at_least_once": {"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds, "replay": judge.Holds},
-		"RESOLVED_TO=off":        {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
+		"HEADERS=none": {
+			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked,
+			"resolved": judge.Holds, "replay": judge.Holds,
+		},
+		"DELIVERY=at_least_once": {
+			"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds,
+			"replay": judge.Holds,
+		},
+		"RESOLVED_TO=off": {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},
 	} {
 		t.Run(setting, func(t *testing.T) {
 			delivered(t, "../../testdata/real-2020", setting)
@@ -218,62 +238,5 @@ func TestVerifyModes(t *testing.T) {
 				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 			}
 		})
-	}
-}
-
-// A topic that got partitions, once and again, fails as it is, and holds with --grown-from.
-func TestVerifyGrownTopic(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	grow := func() {
-		t.Helper()
-		if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := feed.Open(ctx); err != nil {
-		t.Fatal(err)
-	}
-	grow()
-	cl := delivered(t, dir)
-	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the open segment keeps the old count
-		grow()
-		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
-	}
-	code, stdout, stderr := call(t, "verify", "--feed")
-	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") ||
-		!strings.Contains(stderr, "partition, resolved") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	// A second growth: keys may be where three, or five, or seven put them.
-	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		grow()
-		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
-	}
-	code, stdout, stderr = call(t, "verify", "--feed", "--grown-from", "3,5")
-	if code != exitOK {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	for args, want := range map[string]int{
-		"3": exitBroken, "2,5": exitBroken, // not to what no count explains
-		"9": exitUsage, "3,x": exitUsage, "0": exitUsage,
-	} {
-		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want ||
-			want == exitBroken && !strings.Contains(stderr, "partition") {
-			t.Errorf("%s: exit code %d: %s", args, code, stderr)
-		}
 	}
 }

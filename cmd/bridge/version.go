@@ -29,6 +29,7 @@ func versionVerb(_ context.Context, args []string, stdout, stderr io.Writer) err
 	if err := parse(flags("version", "", stderr, nil), args); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(stdout, "bridge %s %s %s/%s\n", versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(stdout, "bridge %s %s %s/%s\n",
+		versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

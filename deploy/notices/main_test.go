@@ -20,7 +20,8 @@ func TestNotices(t *testing.T) {
 		t.Error("THIRD_PARTY_NOTICES is not what the programs hold: run make docs")
 	}
 	for _, module := range []string{
-		"github.com/twmb/franz-go (LICENSE)", "the Go standard library and runtime (LICENSE)", "arrow-go/v18 (NOTICE.txt)",
+		"github.com/twmb/franz-go (LICENSE)", "the Go standard library and runtime (LICENSE)",
+		"arrow-go/v18 (NOTICE.txt)",
 	} {
 		if !strings.Contains(fresh.String(), module) {
 			t.Errorf("there is no %s", module)

@@ -19,7 +19,6 @@ import (
 
 // watch notes when work began and ended: the start of the program and the joining of the group are not the path.
 type watch struct {
-	bridge.NoObserver
 	mu           sync.Mutex
 	began, ended time.Time
 	events, txns int
@@ -81,7 +80,7 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 		CommitInterval: time.Second,
 		TxnRecords:     txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16,
 		PollInterval: time.Second, Shutdown: 10 * time.Second,
-		Once: true, Observer: w, Log: slog.New(slog.DiscardHandler),
+		Once: true, Observer: bridge.Observers{w}, Log: slog.New(slog.DiscardHandler),
 	}
 	var all errgroup.Group
 	for i := range *instances {

@@ -17,8 +17,8 @@ type Instance struct {
 	Name string
 	slot int
 	cmd  *exec.Cmd
-	log  string        // path
-	done chan struct{} // closed when it has ended
+	log  string          // path
+	done <-chan struct{} // closed when it has ended
 }
 
 // Launch starts the program with settings NAME=value. What it writes goes to the file log.
@@ -27,16 +27,9 @@ func Launch(program, log string, args []string, settings ...string) (*Instance, 
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of an instance: %w", err)
 	}
-	i := &Instance{cmd: exec.Command(program, args...), log: log, done: make(chan struct{})}
+	i := &Instance{cmd: exec.Command(program, args...), log: log}
 	i.cmd.Env = append(append(os.Environ(), "BRIDGE_HTTP_ADDR=off"), settings...) // there are several
-	i.cmd.Stdout, i.cmd.Stderr = out, out
-	started := make(chan error)
-	go func() {
-		defer close(i.done)
-		defer out.Close()
-		_ = stack.RunTied(i.cmd, started) // the process's state tells
-	}()
-	if err := <-started; err != nil {
+	if i.done, err = stack.StartTied(i.cmd, out); err != nil {
 		return nil, fmt.Errorf("starting an instance: %w", err)
 	}
 	return i, nil

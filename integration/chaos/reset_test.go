@@ -50,7 +50,8 @@ func TestResetCrashPoints(t *testing.T) {
 			s.await("a reset", func() bool { return s.reset("").Wait(stopLimit) == nil })
 			dies := s.startAt(point)
 			s.await("the crash at "+point, func() bool { return !dies.Running() })
-			if status, ok := dies.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok || status.Signal() != syscall.SIGKILL {
+			if status, ok := dies.cmd.ProcessState.Sys().(syscall.WaitStatus); !ok ||
+				status.Signal() != syscall.SIGKILL {
 				t.Errorf("%s: it did not come there: %v\n%s", point, dies.cmd.ProcessState, dies.tail())
 			}
 		}
@@ -111,14 +112,16 @@ func (s *scene) lives() map[int32]map[string]bool {
 			}
 			s.must(err)
 			life := lives[r.Partition]
-			if life == nil || life[id] || at.Segment.Compare(last[r.Partition]) < 0 { // an event twice: others are missing
+			// an event twice: others are missing
+			if life == nil || life[id] || at.Segment.Compare(last[r.Partition]) < 0 {
 				life = map[string]bool{}
 				lives[r.Partition] = life
 				maps.DeleteFunc(keys, func(key string, _ source.Position) bool { return key[0] == byte(r.Partition) })
 			}
 			key := string([]byte{byte(r.Partition)}) + string(r.Key)
 			if before, ok := keys[key]; ok && at.Compare(before) <= 0 {
-				s.t.Errorf("partition %d, offset %d: %s comes behind %s of the same key", r.Partition, r.Offset, at, before)
+				s.t.Errorf("partition %d, offset %d: %s comes behind %s of the same key", r.Partition, r.Offset, at,
+					before)
 			}
 			keys[key], last[r.Partition], life[id] = at, at.Segment, true
 		})

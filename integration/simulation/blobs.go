@@ -86,10 +86,10 @@ func (b *blobs) segments() (names []string) {
 // window is how an instance sees the blobs.
 type window struct {
 	*blobs
-	read func(shard string, n int) // bytes of chunks of a shard
+	*gate                           // of requests
+	read  func(shard string, n int) // bytes of chunks of a shard
 
 	mu      sync.Mutex
-	open    chan struct{} // closed while requests are answered
 	latency time.Duration
 	err     error
 }
@@ -97,18 +97,16 @@ type window struct {
 var _ source.Store = (*window)(nil)
 
 func newWindow(b *blobs, latency time.Duration, read func(shard string, n int)) *window {
-	w := &window{blobs: b, open: make(chan struct{}), latency: latency, read: read}
-	close(w.open)
-	return w
+	return &window{blobs: b, gate: newGate(), latency: latency, read: read}
 }
 
 // request waits as long as one takes.
 func (w *window) request(ctx context.Context) error {
 	w.mu.Lock()
-	open, latency, err := w.open, w.latency, w.err
+	latency, err := w.latency, w.err
 	w.mu.Unlock()
 	select {
-	case <-open:
+	case <-w.passage():
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -169,26 +167,6 @@ func (w *window) ReadAt(ctx context.Context, name string, p []byte, offset int64
 		w.read(rest[:2], n)
 	}
 	return n, nil
-}
-
-func (w *window) hold() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	select {
-	case <-w.open:
-		w.open = make(chan struct{})
-	default:
-	}
-}
-
-func (w *window) release() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	select {
-	case <-w.open:
-	default:
-		close(w.open)
-	}
 }
 
 // behave sets how long a request takes, and what it fails with.

@@ -98,7 +98,8 @@ func (j *judge) reached(marker verify.Record) (problems []string) {
 	}
 	for _, r := range j.lanes[at] {
 		if updated := string(r.Header("updated")); r.Offset >= says.Offset && updated <= says.Resolved {
-			problems = append(problems, fmt.Sprintf("%s, partition %d, offset %d: updated %s is at or below the marker %s",
+			problems = append(problems, fmt.Sprintf(
+				"%s, partition %d, offset %d: updated %s is at or below the marker %s",
 				r.Topic, r.Partition, r.Offset, updated, marker.Value))
 		}
 	}
@@ -171,7 +172,8 @@ func (j *judge) again() (problems []string) {
 		}
 	}
 	if n > 0 {
-		problems = append(problems, fmt.Sprintf("%d events did not come behind the marker of the seek to %s, the first is %s",
+		problems = append(problems, fmt.Sprintf(
+			"%d events did not come behind the marker of the seek to %s, the first is %s",
 			n, j.target, first.Position()))
 	}
 	return problems

@@ -31,7 +31,6 @@ var deadLetters = topicname.DeadLetters(name)
 
 // instance is one of the bridge.
 type instance struct {
-	bridge.NoObserver
 	*world
 	slot   int
 	name   string
@@ -108,7 +107,7 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		CommitInterval: commitInterval, TxnRecords: p.TxnRecords, TxnBytes: 1 << 20,
 		BundleBytes: p.Bundle, BundleReaders: 3, BufferBytes: p.Buffer,
 		PollInterval: pollInterval, QuietInterval: 10 * time.Second, Shutdown: shutdown,
-		SkipGaps: p.SkipGaps, Observer: i, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		SkipGaps: p.SkipGaps, Observer: bridge.Observers{i}, Log: slog.New(slog.DiscardHandler), Now: w.now,
 	}
 	if !p.End.IsZero() {
 		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}
@@ -194,7 +193,7 @@ func (i *instance) read(shard string, n int) {
 	i.world.held(i, lease, i.unread[lease])
 }
 
-// Committed implements bridge.Observer.
+// Committed implements bridge.CommitObserver.
 func (i *instance) Committed(c bridge.Commit) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -206,12 +205,12 @@ func (i *instance) Committed(c bridge.Commit) {
 		i.name, c.Lease, c.Segment, c.Read, c.Emitted, c.Filtered, c.Dead, c.Late)
 }
 
-// Completed implements bridge.Observer.
+// Completed implements bridge.CompletionObserver.
 func (i *instance) Completed(c bridge.Completion) {
 	i.logf("%s completes segment %s, resolved %s", i.name, c.Segment, c.Resolved)
 }
 
-// Failed implements bridge.Observer.
+// Failed implements bridge.FailureObserver.
 func (i *instance) Failed(lease int32, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -223,7 +222,7 @@ var changes = map[bridge.LeaseChange]string{
 	bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost",
 }
 
-// Leased implements bridge.Observer.
+// Leased implements bridge.LeaseObserver.
 func (i *instance) Leased(change bridge.LeaseChange, leases []int32) {
 	i.mu.Lock()
 	defer i.mu.Unlock()

@@ -20,8 +20,9 @@ type link struct {
 	// patience, if not zero, is after how long on its way a request is dropped.
 	patience time.Duration
 
+	*gate // of requests and answers; nothing that it holds is lost
+
 	mu    sync.Mutex
-	open  chan struct{} // closed while requests and answers pass
 	cut   bool
 	deaf  bool
 	conns map[*connection]bool
@@ -51,22 +52,20 @@ var errCut = errors.New("the network is down")
 const lingering = 30 * time.Second
 
 func newLink(dial dialer, latency func(connection, request int) time.Duration) *link {
-	l := &link{
-		dialer: dial, latency: latency, open: make(chan struct{}),
+	return &link{
+		dialer: dial, latency: latency, gate: newGate(),
 		conns: map[*connection]bool{}, stall: map[kmsg.Key]time.Time{},
 	}
-	close(l.open)
-	return l
 }
 
 // dial is the Kafka client's dialer.
 func (l *link) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l.mu.Lock()
-	open, n := l.open, l.dials
+	n := l.dials
 	l.dials++
 	l.mu.Unlock()
 	select {
-	case <-open:
+	case <-l.passage():
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -105,7 +104,7 @@ func (l *link) requests(c *connection, n int) {
 		}
 		key, sent := kmsg.Key(binary.BigEndian.Uint16(frame[4:])), time.Now()
 		time.Sleep(max(l.latency(n, i), time.Until(l.stalled(key))))
-		l.pass()
+		<-l.passage()
 		switch trap := l.caught(key); {
 		case trap == nil:
 		case trap.kind == Late:
@@ -132,7 +131,7 @@ func (l *link) answers(c *connection) {
 		if err != nil {
 			return
 		}
-		l.pass()
+		<-l.passage()
 		l.mu.Lock()
 		deaf := l.deaf
 		l.mu.Unlock()
@@ -150,14 +149,6 @@ func (l *link) forget(c *connection) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.conns, c)
-}
-
-// pass waits while the link is held.
-func (l *link) pass() {
-	l.mu.Lock()
-	open := l.open
-	l.mu.Unlock()
-	<-open
 }
 
 func (l *link) caught(key kmsg.Key) *trap {
@@ -182,27 +173,6 @@ func (l *link) setStall(key kmsg.Key, until time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stall[key] = until
-}
-
-// hold lets nothing pass until release. Nothing is lost.
-func (l *link) hold() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.open:
-		l.open = make(chan struct{})
-	default:
-	}
-}
-
-func (l *link) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	select {
-	case <-l.open:
-	default:
-		close(l.open)
-	}
 }
 
 // sever closes the connections, and refuses new ones until mend.

@@ -7,7 +7,8 @@ import "time"
 // seconds.
 var blocked = map[string]Expectation{
 	"BridgeNoneReady": {Within: time.Minute, Clear: time.Minute, For: 5 * time.Minute,
-		Why: "an instance that the group has not heard for SESSION_TIMEOUT, 10 s, is no member; it notices when a heartbeat fails"},
+		Why: "an instance that the group has not heard for SESSION_TIMEOUT, 10 s, is no member; " +
+			"it notices when a heartbeat fails"},
 	"BridgeUnready": {Within: time.Minute, Clear: time.Minute, For: 10 * time.Minute,
 		Why: "as BridgeNoneReady; it fires only if the instance needs longer to come back than it took to leave"},
 }

@@ -24,7 +24,7 @@ const evaluation = 5 * time.Second
 type Prometheus struct {
 	url  string
 	cmd  *exec.Cmd
-	done chan struct{}
+	done <-chan struct{}
 }
 
 // find returns the server's program: the named one, the installed one, or what deploy/check.sh got beside promtool.
@@ -83,17 +83,10 @@ scrape_configs:
 	if err != nil {
 		return nil, err
 	}
-	p := &Prometheus{url: "http://" + address, done: make(chan struct{}),
+	p := &Prometheus{url: "http://" + address,
 		cmd: exec.Command(bin, "--config.file="+config, "--storage.tsdb.path="+filepath.Join(dir, "prometheus"),
 			"--web.listen-address="+address)}
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	started := make(chan error)
-	go func() {
-		defer close(p.done)
-		defer out.Close()
-		_ = stack.RunTied(p.cmd, started) // its log tells
-	}()
-	if err := <-started; err != nil {
+	if p.done, err = stack.StartTied(p.cmd, out); err != nil {
 		return nil, fmt.Errorf("starting Prometheus: %w", err)
 	}
 	err = chaos.Await(ctx, time.Minute, "Prometheus is ready", func(ctx context.Context) (bool, error) {

@@ -19,7 +19,7 @@ type proc struct {
 	cmd     *exec.Cmd
 	began   time.Time
 	logf    func(string, ...any)
-	done    chan struct{} // closed when the process has been reaped
+	done    <-chan struct{} // closed when the process has been reaped
 }
 
 // spawn starts a child that, on Linux, the kernel kills when this process dies, however it dies.
@@ -30,30 +30,36 @@ func (s *Stack) spawn(name, archive, bin string, args ...string) (*proc, error) 
 		return nil, fmt.Errorf("starting %s: the stack is closed", name)
 	}
 	p := &proc{name: name, log: filepath.Join(s.dir, name+".log"), archive: archive, cmd: exec.Command(bin, args...),
-		began: time.Now(), logf: s.logf, done: make(chan struct{})}
+		began: time.Now(), logf: s.logf}
 	out, err := os.OpenFile(p.log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644) // a node that is started again goes on
 	if err != nil {
 		return nil, fmt.Errorf("opening the log of %s: %w", name, err)
 	}
 	p.cmd.Dir = s.dir
-	p.cmd.Stdout, p.cmd.Stderr = out, out
-	started := make(chan error)
-	go func() {
-		defer close(p.done)
-		defer out.Close()
-		_ = RunTied(p.cmd, started) // the process's state tells
-	}()
-	if err := <-started; err != nil {
+	if p.done, err = StartTied(p.cmd, out); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
 	s.procs = append(s.procs, p)
 	return p, nil
 }
 
-// RunTied runs a command that does not outlive this process. Pdeathsig is sent when the *thread* that forked exits, so
+// StartTied starts a command that does not outlive this process. What the command writes goes to log, which is closed
+// when the command has ended; then ended is closed, too. The state of the process says how.
+func StartTied(cmd *exec.Cmd, log *os.File) (ended <-chan struct{}, err error) {
+	cmd.Stdout, cmd.Stderr = log, log
+	started, done := make(chan error), make(chan struct{})
+	go func() {
+		defer close(done)
+		defer log.Close()
+		_ = runTied(cmd, started)
+	}()
+	return done, <-started
+}
+
+// runTied runs a command that does not outlive this process. Pdeathsig is sent when the *thread* that forked exits, so
 // the child is started and awaited on a locked thread that lives as long as the child. Call it in a goroutine of its
 // own.
-func RunTied(cmd *exec.Cmd, started chan<- error) error {
+func runTied(cmd *exec.Cmd, started chan<- error) error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	cmd.SysProcAttr = childAttr()
 	err := cmd.Start()
@@ -70,7 +76,7 @@ func runTool(ctx context.Context, bin string, args ...string) error {
 	var out tailBuffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	started, ended := make(chan error, 1), make(chan error, 1)
-	go func() { ended <- RunTied(cmd, started) }()
+	go func() { ended <- runTied(cmd, started) }()
 	if err := <-ended; err != nil {
 		return fmt.Errorf("running %s: %w\n%s", bin, errors.Join(err, context.Cause(ctx)), out.b)
 	}

@@ -8,7 +8,8 @@ import (
 // installHints say what to do about a tool that is missing.
 var installHints = map[string]string{
 	"java": "install Java 17 or newer (Debian: apt-get install openjdk-17-jre-headless)",
-	"mvn":  "install Maven 3.8 or newer (Debian: apt-get install maven); it's needed once, to fetch Kafka and the registry",
+	"mvn": "install Maven 3.8 or newer (Debian: apt-get install maven); " +
+		"it's needed once, to fetch Kafka and the registry",
 	"node": "install Node.js 20 or newer (Debian: apt-get install nodejs)",
 	"npm":  "install npm (Debian: apt-get install npm); it's needed once, to fetch Azurite",
 }

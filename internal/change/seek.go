@@ -27,11 +27,20 @@ func Seek(to bridge.Target) Kind {
 
 var errNeverStarted = errors.New("this bridge has no progress to move: its first start begins at BRIDGE_START")
 
+var errScanning = errors.New("the initial scan is not complete, and the feed continues where it began: " +
+	"wait for its end (bridge status), or restart from scratch with bridge reset")
+
 func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 	if s.Frontier == nil {
 		return errNeverStarted
 	}
 	before, after := s.Frontier, *s.Frontier
+	if before.Scan.Active() {
+		if before.Scan.Initial {
+			return errScanning
+		}
+		p.note("Scan %s is under way and is cancelled.", before.Scan.ID)
+	}
 	to.Move(&after)
 	p.add("continues at", place(before), to.String())
 	p.add("events left out before", before.Start, after.Start)

@@ -24,15 +24,17 @@ type Config struct {
 	SourceConnectionString Secret `split_words:"true" desc:"Connection string, for connection_string."`
 	SourceClientSecret     Secret `split_words:"true" desc:"Secret of the Entra ID application, for client_secret."`
 
-	Start      string `group:"What is delivered" default:"earliest" desc:"First event to deliver: earliest, latest, a time, or the text of an \"updated\". Used at the first start only; frozen."`
-	EndTime    string `split_words:"true" desc:"Last time (or text of an \"updated\") to deliver. The bridge then writes a final marker and exits with 0; frozen."`
-	Containers List   `desc:"Deliver only these containers. In this list and the next three, ! before an item excludes it: !logs."`
-	Prefixes   List   `desc:"Deliver only paths (container/blob) with one of these prefixes."`
-	Suffixes   List   `desc:"Deliver only blobs whose names have one of these suffixes."`
-	EventTypes List   `split_words:"true" desc:"Deliver only these event types, such as BlobCreated."`
-	BlobTypes  List   `split_words:"true" oneof:"BlockBlob PageBlob AppendBlob" desc:"Deliver only these blob types: BlockBlob, PageBlob, AppendBlob."`
-	OnError    string `split_words:"true" default:"fail" oneof:"fail dead_letter" desc:"What to do with an event that cannot be decoded or encoded, or is too large for its topic. fail: its shard reports the error and retries. dead_letter: write it, with its position and the reason, to the topic <name>.dlq, in the same transaction."`
-	OnGap      string `split_words:"true" default:"fail" oneof:"fail continue" desc:"What to do if retention has deleted the events to read next. fail: report the error and retry. continue: continue at the oldest segment; the next marker then has a header gap."`
+	Start        string `group:"What is delivered" default:"earliest" desc:"First event to deliver: earliest, latest, a time, or the text of an \"updated\". Used at the first start only; frozen."`
+	InitialScan  string `split_words:"true" default:"no" oneof:"no yes only" desc:"At the first start, list the account and write a row for each blob. yes: then deliver the feed, from its end at that time. only: then write a marker and exit with 0: an export of the account. docs/scan.md. Ignored by later starts; not with START."`
+	ScanRequests int    `split_words:"true" default:"8" min:"1" max:"256" desc:"Maximum number of requests that list the account at a time, for each instance. A page has up to 5,000 blobs."`
+	EndTime      string `split_words:"true" desc:"Last time (or text of an \"updated\") to deliver. The bridge then writes a final marker and exits with 0; frozen."`
+	Containers   List   `desc:"Deliver only these containers. In this list and the next three, ! before an item excludes it: !logs."`
+	Prefixes     List   `desc:"Deliver only paths (container/blob) with one of these prefixes."`
+	Suffixes     List   `desc:"Deliver only blobs whose names have one of these suffixes."`
+	EventTypes   List   `split_words:"true" desc:"Deliver only these event types, such as BlobCreated."`
+	BlobTypes    List   `split_words:"true" oneof:"BlockBlob PageBlob AppendBlob" desc:"Deliver only these blob types: BlockBlob, PageBlob, AppendBlob."`
+	OnError      string `split_words:"true" default:"fail" oneof:"fail dead_letter" desc:"What to do with an event that cannot be decoded or encoded, or is too large for its topic. fail: its shard reports the error and retries. dead_letter: write it, with its position and the reason, to the topic <name>.dlq, in the same transaction."`
+	OnGap        string `split_words:"true" default:"fail" oneof:"fail continue rescan" desc:"What to do if retention has deleted the events to read next. fail: report the error and retry. continue: continue at the oldest segment; the next marker then has a header gap. rescan: continue, and repair the topics as bridge scan --sweep does."`
 
 	KafkaBrokers     List   `group:"Kafka" split_words:"true" desc:"Some brokers, as host:port. Required."`
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
@@ -118,6 +120,7 @@ type Tuning struct {
 	BundleBytes     Bytes         `split_words:"true" default:"8MiB"`          // of small finished segments in one transaction; 0: each by itself
 	ReadSize        Bytes         `split_words:"true" default:"4MiB" min:"4KiB" max:"1GiB"`
 	QuietInterval   time.Duration `split_words:"true" min:"0s"`                  // 0: by POLL_INTERVAL
+	ScanRound       time.Duration `split_words:"true" default:"10s" min:"10ms"`  // how long a scan holds up delivery at a time
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" min:"0s"`    // for the commit at a stop
 	WatchdogTimeout time.Duration `split_words:"true" default:"2m" min:"1s"`     // without a commit a busy lease is stuck
 	LogRepeat       time.Duration `split_words:"true" default:"1m" min:"0s"`     // between repeats of one warning; 0: each is logged

@@ -36,6 +36,9 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 	if len(c.Options) > 1 && slices.Contains(c.Options, "none") {
 		p.add("OPTIONS", "want none alone, or other words")
 	}
+	if c.InitialScan != "no" && c.InitialScan != "" && c.Start != "earliest" {
+		p.add("START", "not with INITIAL_SCAN: the scan decides where the feed begins; leave START out")
+	}
 	c.validateSource(p)
 	c.validateFilter(p)
 	if kafka || len(c.KafkaBrokers) > 0 {

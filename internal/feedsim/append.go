@@ -29,6 +29,11 @@ func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 			}
 		}
 	}
+	return f.flushAll(ctx)
+}
+
+// flushAll ends the blocks of all shards and writes what waits in memory.
+func (f *Feed) flushAll(ctx context.Context) error {
 	for _, s := range f.current.shards {
 		if err := f.cut(s); err != nil {
 			return err
@@ -38,6 +43,13 @@ func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 		}
 	}
 	return nil
+}
+
+// shardOf returns the shard of a blob. The blob stays in it for the segment; the segment's seed moves it in the next
+// one.
+func (f *Feed) shardOf(b *blob) *shard {
+	shards := f.current.shards
+	return shards[scramble(uint64(b.hash)^f.current.seed)%uint64(len(shards))]
 }
 
 // draw chooses what happens next, to which blob and so in which shard.
@@ -53,8 +65,7 @@ func (f *Feed) draw() (*shard, change, *blob) {
 		blobs = min(hotBlobs, blobs)
 	}
 	b := f.blobs.at(f.rng.IntN(blobs))
-	// A blob stays in its shard for the segment; the segment's seed moves it in the next one.
-	s := shards[scramble(uint64(b.hash)^f.current.seed)%uint64(len(shards))]
+	s := f.shardOf(b)
 	c = b.next(c, s.version.number, f.rng)
 	if tiers := len(s.version.tiers); c == tier || c == async {
 		to := uint8(1 + f.rng.IntN(tiers-1))

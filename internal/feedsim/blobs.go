@@ -44,7 +44,7 @@ type population struct {
 func newPopulation(containers []string, blobs int) *population {
 	p := &population{containers: containers, blobs: make([]blob, blobs)}
 	for i := range containers {
-		p.versions = append(p.versions, fmt.Sprintf("%016X", 0x01D8FF7A1B2C3D4E+uint64(i)*0x1F3))
+		p.versions = append(p.versions, containerVersion(i))
 	}
 	return p
 }
@@ -59,10 +59,17 @@ func (p *population) at(i int) *blob {
 	if i%oddEvery == 7 {
 		name = fmt.Sprintf(odd[i/oddEvery%len(odd)], i)
 	}
-	container := p.containers[b.container]
+	b.named(p.containers[b.container], name)
+	return b
+}
+
+// named sets what follows from the name.
+func (b *blob) named(container, name string) {
 	b.key, b.cut = container+"/"+name, len(container)
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(b.key)) // never fails
 	b.hash = h.Sum32()
-	return b
 }
+
+// containerVersion is the version of the i-th container.
+func containerVersion(i int) string { return fmt.Sprintf("%016X", 0x01D8FF7A1B2C3D4E+uint64(i)*0x1F3) }

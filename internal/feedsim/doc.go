@@ -22,6 +22,12 @@
 //     schemas are those of real files, too.
 //   - Some blobs have names that break readers which decode or split them.
 //
+// # A new event type
+//
+// If the schema of version 5 has its type and api: in mix.go add a constant above control, a row in of, a field of Mix,
+// and its weight in weights and DefaultMix. What is special in its record goes to record.go and TestDetails. If only
+// version 6 has it, TestWriteHasEverything must write that version too. A new weight changes the feed of every seed.
+//
 // An event is announced when it is made, before it is in the sink. So a test expects it before a reader can
 // find it. If an error keeps an event out of the sink, the event was announced all the same. After an error
 // the feed is of no use.

@@ -9,10 +9,12 @@ type event struct {
 	blob   *blob // nil: Control
 	text   [idLen + timeLen + seqLen + idLen]byte
 	length int64
-	tier   uint8 // the one before a change, or the destination of an operation
-	epoch  uint64
-	lsn    uint64
-	ticks  int64 // time, since 1970
+
+	contentType string
+	tier        uint8 // the one before a change, or the destination of an operation
+	epoch       uint64
+	lsn         uint64
+	ticks       int64 // time, since 1970
 }
 
 const idLen, timeLen, seqLen = 36, 28, 48
@@ -31,6 +33,7 @@ func (f *Feed) fill(e *event, c change, b *blob) {
 		hash = b.hash
 	}
 	e.change, e.blob, e.length = c, b, f.rng.Int64N(1<<24)
+	e.contentType = "application/octet-stream"
 	e.ticks = seg.ticks
 	if f.spec.Now == nil {
 		e.ticks += seg.clock.at(seg.events, hash)

@@ -29,7 +29,7 @@ func (f *Feed) append(b []byte, v *version, e *event) []byte {
 	if e.blob == nil {
 		b = append(b, 0, 0, 0) // contentType, contentLength, blobType
 	} else {
-		b = appendString(b, "application/octet-stream")
+		b = appendString(b, e.contentType)
 		b = appendLong(b, e.length)
 		b = append(b, 2) // BlockBlob
 	}

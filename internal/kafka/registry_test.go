@@ -54,7 +54,8 @@ func TestRegister(t *testing.T) {
 		}
 		first := id(t, opened(t, Registry{URLs: []string{fake.URL()}}), subject)
 		again := id(t, opened(t, Registry{URLs: []string{fake.URL()}}), subject)
-		if found := id(t, looks, subject); first == 0 || again != first || found != first || !fake.SubjectExists(subject) {
+		if found := id(t, looks, subject); first == 0 || again != first || found != first ||
+			!fake.SubjectExists(subject) {
 			t.Errorf("ids %d, %d, %d", first, again, found)
 		}
 	}
@@ -96,7 +97,8 @@ func TestRegistryRefuses(t *testing.T) {
 		refused      bool
 		says, advice string
 	}{
-		{409, `{"error_code":409,"message":"reader union lacks type"}`, true, "reader union lacks type", "compatibility"},
+		{409, `{"error_code":409,"message":"reader union lacks type"}`, true, "reader union lacks type",
+			"compatibility"},
 		{422, `{"error_code":42201,"message":"no schema"}`, true, "no schema", "Set back"},
 		{404, `<html>nothing here</html>`, true, "nothing here", "BRIDGE_REGISTRY_URL"},
 		{404, `{"error_code":404,"message":"HTTP 404 Not Found"}`, true, "HTTP 404 Not Found", "BRIDGE_REGISTRY_URL"},
@@ -240,7 +242,9 @@ func TestRegistryTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	id(t, r, "t-value")
-	for name, files := range map[string]TLS{"no CA": {CertFile: certFile, KeyFile: keyFile}, "no certificate": {CAFile: ca}} {
+	for name, files := range map[string]TLS{
+		"no CA": {CertFile: certFile, KeyFile: keyFile}, "no certificate": {CAFile: ca},
+	} {
 		if _, err := opened(t, Registry{URLs: urls, TLS: files}).ID(t.Context(), "t-value", schema); err == nil {
 			t.Errorf("%s: it works", name)
 		}

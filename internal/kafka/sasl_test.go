@@ -24,7 +24,9 @@ func TestPasswords(t *testing.T) {
 		pass := "old"
 		c := &Client{
 			Brokers: fake.ListenAddrs(),
-			SASL:    &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) { return "bridge", pass, nil }},
+			SASL: &SASL{Mechanism: mechanism, Credentials: func() (string, string, error) {
+				return "bridge", pass, nil
+			}},
 		}
 		if err := ping(t, c); err == nil {
 			t.Errorf("%s: a wrong password gets in", mechanism)
@@ -100,9 +102,12 @@ func TestClientCredentialsRefused(t *testing.T) {
 	}{
 		"by the book": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(http.StatusUnauthorized)
-			_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_client", "error_description": "secret expired"})
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": "invalid_client",
+				"error_description": "secret expired"})
 		}, "invalid_client"},
-		"a page":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "<html>hunter2", http.StatusBadGateway) }, "502 Bad Gateway"},
+		"a page": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "<html>hunter2", http.StatusBadGateway)
+		}, "502 Bad Gateway"},
 		"no token": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{}`) }, "no access_token"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/hunter2", http.StatusTemporaryRedirect)

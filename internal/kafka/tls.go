@@ -28,7 +28,8 @@ func (t *TLS) Config() (*tls.Config, error) {
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("reading the certificates of authorities: %s has no certificate in PEM form", t.CAFile)
+			return nil, fmt.Errorf("reading the certificates of authorities: %s has no certificate in PEM form",
+				t.CAFile)
 		}
 	}
 	if t.CertFile != "" {

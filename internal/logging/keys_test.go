@@ -42,7 +42,8 @@ func TestKeys(t *testing.T) {
 					continue
 				}
 				text, _ := strconv.Unquote(lit.Value)
-				if i == 0 && (text == "" || strings.ToLower(text[:1]) != text[:1]) || i > 0 && !snake.MatchString(text) {
+				if i == 0 && (text == "" || strings.ToLower(text[:1]) != text[:1]) ||
+					i > 0 && !snake.MatchString(text) {
 					t.Errorf("%s: %s", name, lit.Value)
 				}
 			}

@@ -97,7 +97,8 @@ func (l *Limiter) Flush(ctx context.Context, all bool) {
 	l.shared.mu.Unlock()
 	slices.SortFunc(due, func(a, b *kind) int { return a.last.Time.Compare(b.last.Time) })
 	for _, k := range due {
-		_ = k.next.Handle(ctx, counted(k.last, k.repeated-1)) // the line itself is one of them; a log that can't be written has nobody to tell
+		// The line itself is one of them. An error is dropped: there is no other place to report it.
+		_ = k.next.Handle(ctx, counted(k.last, k.repeated-1))
 	}
 }
 
@@ -121,7 +122,7 @@ func (l *Limiter) WithGroup(name string) slog.Handler {
 }
 
 // passing is what differs between attempts at the same.
-var passing = regexp.MustCompile(`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}` + // request ids
+var passing = regexp.MustCompile(`[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}` + // request ids
 	`|\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?` + // times
 	`|:\d+->`) // local ports
 

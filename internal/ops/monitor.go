@@ -89,9 +89,16 @@ func (m *Monitor) Drain() {
 	m.draining = true
 }
 
-var _ bridge.Observer = (*Monitor)(nil)
+var (
+	_ bridge.CommitObserver     = (*Monitor)(nil)
+	_ bridge.CompletionObserver = (*Monitor)(nil)
+	_ bridge.HistoryObserver    = (*Monitor)(nil)
+	_ bridge.FailureObserver    = (*Monitor)(nil)
+	_ bridge.LeaseObserver      = (*Monitor)(nil)
+	_ bridge.ActivityObserver   = (*Monitor)(nil)
+)
 
-// Committed implements bridge.Observer.
+// Committed implements bridge.CommitObserver.
 func (m *Monitor) Committed(c bridge.Commit) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -123,7 +130,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	}
 }
 
-// Completed implements bridge.Observer. It is the owner of lease 0 that completes segments.
+// Completed implements bridge.CompletionObserver. It is the owner of lease 0 that completes segments.
 func (m *Monitor) Completed(c bridge.Completion) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -135,14 +142,14 @@ func (m *Monitor) Completed(c bridge.Completion) {
 	}
 }
 
-// History implements bridge.Observer.
+// History implements bridge.HistoryObserver.
 func (m *Monitor) History(h bridge.History) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.history = &h
 }
 
-// Failed implements bridge.Observer.
+// Failed implements bridge.FailureObserver.
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -169,7 +176,7 @@ func (m *Monitor) Failed(p int32, err error) {
 	}
 }
 
-// Leased implements bridge.Observer.
+// Leased implements bridge.LeaseObserver.
 func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -192,7 +199,7 @@ var changes = map[bridge.LeaseChange]string{
 	bridge.LeasesAssigned: "assigned", bridge.LeasesReleased: "released", bridge.LeasesLost: "lost",
 }
 
-// Active implements bridge.Observer.
+// Active implements bridge.ActivityObserver.
 func (m *Monitor) Active(p int32, a bridge.Activity) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

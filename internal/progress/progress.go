@@ -20,7 +20,6 @@ import (
 
 // Progress is a bridge.Observer that shows what the bridge commits.
 type Progress struct {
-	bridge.NoObserver
 	log   *slog.Logger
 	limit *logging.Limiter
 	line  io.Writer // the terminal, nil elsewhere
@@ -70,7 +69,14 @@ func (p *Progress) Events() int64 { return p.events.Load() }
 // Records returns the number of committed records.
 func (p *Progress) Records() int64 { return p.records.Load() }
 
-// Committed implements bridge.Observer.
+var (
+	_ bridge.CommitObserver     = (*Progress)(nil)
+	_ bridge.CompletionObserver = (*Progress)(nil)
+	_ bridge.HistoryObserver    = (*Progress)(nil)
+	_ bridge.FailureObserver    = (*Progress)(nil)
+)
+
+// Committed implements bridge.CommitObserver.
 func (p *Progress) Committed(c bridge.Commit) {
 	p.events.Add(int64(c.Read))
 	p.records.Add(int64(c.Emitted))
@@ -82,7 +88,7 @@ func (p *Progress) Committed(c bridge.Commit) {
 	}
 }
 
-// Completed implements bridge.Observer.
+// Completed implements bridge.CompletionObserver.
 func (p *Progress) Completed(c bridge.Completion) {
 	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
 	p.mu.Lock()
@@ -90,7 +96,7 @@ func (p *Progress) Completed(c bridge.Completion) {
 	p.drained = c.Last
 }
 
-// History implements bridge.Observer. The log gets the first report only: metrics show the others.
+// History implements bridge.HistoryObserver. The log gets the first report only: metrics show the others.
 func (p *Progress) History(h bridge.History) {
 	if p.history.Swap(true) {
 		return
@@ -98,7 +104,7 @@ func (p *Progress) History(h bridge.History) {
 	p.log.Info("history before the bridge's position", "headroom_seconds", int64(h.Headroom.Seconds()))
 }
 
-// Failed implements bridge.Observer.
+// Failed implements bridge.FailureObserver.
 func (p *Progress) Failed(lease int32, err error) {
 	if lease < 0 { // the instance, or its group
 		p.log.Warn("retrying", "error", err)

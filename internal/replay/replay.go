@@ -68,7 +68,8 @@ func (r *Replay) Prepare(ctx context.Context) (c *config.Config, keys int, err e
 func (r *Replay) separate(ctx context.Context) error {
 	live := r.Live
 	if r.name() == live.Name {
-		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name", live.Name)
+		return settings("--name %s is the live bridge's: a replay needs a state of its own; use another name",
+			live.Name)
 	}
 	taken := map[string]bool{
 		live.Topic: true, topicname.State(live.Name): true, topicname.DeadLetters(live.Name): true,

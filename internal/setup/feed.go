@@ -10,6 +10,7 @@ import (
 	"blobfeed/source"
 	"blobfeed/source/azure"
 	"blobfeed/source/dir"
+	"blobfeed/source/inventory"
 )
 
 // Observe has functions that are called after every request. A function may be nil.
@@ -18,15 +19,32 @@ type Observe struct {
 	Registry func(op string, status int, took time.Duration, known int)
 }
 
-// Feed returns the feed that the settings name, its identity, and the storage account if the settings name it.
-func Feed(c *config.Config, observe Observe) (feed *source.Feed, id, account string, err error) {
+// Source is the feed that the settings name.
+type Source struct {
+	Feed      *source.Feed
+	ID        string          // identity of the account or directory
+	Account   string          // "" if the settings do not name it
+	Inventory inventory.Store // of the feed's account; nil if the feed is a directory
+	URL       string          // of the account, with a slash at its end
+}
+
+// OpenSource opens the feed that the settings name. It makes no request.
+func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	store, id, account, err := openStore(c, observe)
 	if err != nil {
-		return nil, "", "", c.Problem("SOURCE_URL", "%w", err)
+		return nil, c.Problem("SOURCE_URL", "%w", err)
 	}
 	memory := memoryLimit()
-	feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
-	return feed, id, account, nil
+	s := &Source{ID: id, Account: account}
+	s.Feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
+	if blobs, ok := store.(*azure.Store); ok {
+		account, err := blobs.Inventory()
+		if err != nil {
+			return nil, c.Problem("SOURCE_URL", "%w", err)
+		}
+		s.Inventory, s.URL = account, account.URL()
+	}
+	return s, nil
 }
 
 func openStore(c *config.Config, observe Observe) (store source.Store, id, account string, err error) {

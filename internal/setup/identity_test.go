@@ -15,13 +15,15 @@ func TestIdentity(t *testing.T) {
 	setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "https://account.blob.core.windows.net",
 		"BRIDGE_SOURCE_AUTH": "client_secret", "BRIDGE_SOURCE_CLIENT_SECRET": "hunter2",
 		"BRIDGE_KAFKA_SASL_CLIENT_ID": "kafka", "BRIDGE_KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-		"BRIDGE_KAFKA_SASL_TOKENS": "managed_identity", "BRIDGE_KAFKA_SASL_SCOPE": "scope", "BRIDGE_KAFKA_BROKERS": "a:1"})
+		"BRIDGE_KAFKA_SASL_TOKENS": "managed_identity", "BRIDGE_KAFKA_SASL_SCOPE": "scope",
+		"BRIDGE_KAFKA_BROKERS": "a:1"})
 	const want = "BRIDGE_SOURCE_AUTH: client_secret needs the variables AZURE_TENANT_ID and AZURE_CLIENT_ID"
 	if _, err := config.Load(true); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("without an identity: %v", err)
 	}
-	for name, value := range map[string]string{"TENANT_ID": "tenant", "CLIENT_ID": "app", "FEDERATED_TOKEN_FILE": "/token",
-		"AUTHORITY_HOST": "https://login.example.us"} {
+	for name, value := range map[string]string{"TENANT_ID": "tenant", "CLIENT_ID": "app",
+		"FEDERATED_TOKEN_FILE": "/token",
+		"AUTHORITY_HOST":       "https://login.example.us"} {
 		t.Setenv("AZURE_"+name, value)
 	}
 	c, err := config.Load(true)

@@ -29,7 +29,9 @@ func TestContainerLimit(t *testing.T) {
 // Reads become smaller where there is little memory, but not larger where there is much.
 func TestReadSize(t *testing.T) {
 	c := config.Defaults()
-	for memory, want := range map[int64]int64{0: 4 << 20, 8 << 30: 4 << 20, 256 << 20: 4 << 20, 128 << 20: 2 << 20, 1: 64 << 10} {
+	for memory, want := range map[int64]int64{
+		0: 4 << 20, 8 << 30: 4 << 20, 256 << 20: 4 << 20, 128 << 20: 2 << 20, 1: 64 << 10,
+	} {
 		if got := readSize(c, memory); got != want {
 			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
 		}

@@ -9,25 +9,24 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/topicname"
 	"blobfeed/partitioner"
-	"blobfeed/source"
 )
 
 // Options turns settings into the options of a bridge.
 func Options(c *config.Config, observe Observe) (bridge.Options, error) {
-	feed, id, account, err := Feed(c, observe)
+	from, err := OpenSource(c, observe)
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	return options(c, feed, id, account, observe)
+	return options(c, from, observe)
 }
 
 // WithoutFeed returns the options for verbs that read nothing but Kafka.
 func WithoutFeed(c *config.Config) (bridge.Options, error) {
-	return options(c, nil, "", c.SourceAccount, Observe{})
+	return options(c, &Source{Account: c.SourceAccount}, Observe{})
 }
 
-func options(c *config.Config, feed *source.Feed, id, account string, observe Observe) (bridge.Options, error) {
-	record, topics, encoder, err := Output(c, account, observe)
+func options(c *config.Config, from *Source, observe Observe) (bridge.Options, error) {
+	record, topics, encoder, err := Output(c, from.Account, observe)
 	if err != nil {
 		return bridge.Options{}, err
 	}
@@ -62,7 +61,8 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
 		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: feed, FeedID: id, Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
+		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: from.URL,
+		Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		Frozen: frozen(c, &record),
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
 		Session: c.SessionTimeout, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
@@ -71,8 +71,16 @@ func options(c *config.Config, feed *source.Feed, id, account string, observe Ob
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
-		SkipGaps: c.OnGap == "continue", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
+		InitialScan: bridge.InitialScan(c.InitialScan), ScanRequests: c.ScanRequests, ScanRound: c.Tuning.ScanRound,
+		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
 		Shutdown: c.Tuning.ShutdownTimeout,
+	}
+	if scans := c.InitialScan != "no" || c.OnGap == "rescan"; scans && from.Feed != nil && from.Inventory == nil {
+		name := "INITIAL_SCAN"
+		if c.InitialScan == "no" {
+			name = "ON_GAP"
+		}
+		return bridge.Options{}, c.Problem(name, "a directory has no account to list: set SOURCE_URL to the URL of the account")
 	}
 	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {

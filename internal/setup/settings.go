@@ -53,9 +53,8 @@ func topicProblems(c *config.Config) (problems []error) {
 		problems = append(problems, c.Problem("TOPIC", "%w", err))
 	} else {
 		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
-			if topics.Meets(own) {
-				problems = append(problems, c.Problem("TOPIC",
-					"records could go to %s, a topic of the bridge's own: choose another TOPIC or NAME", own))
+			if err := topics.Apart(own); err != nil {
+				problems = append(problems, c.Problem("TOPIC", "%w", err))
 			}
 		}
 	}

@@ -20,6 +20,7 @@ type Status struct {
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
+	Scan     *Scan          `json:"scan,omitempty"`
 	Topics   []Topic        `json:"topics"`
 	Group    Group          `json:"group,omitzero"` // an instance does not know it
 	Leases   []Lease        `json:"leases"`
@@ -141,6 +142,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
+	s.Scan = scanOf(state)
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = Known(time.Unix(0, ts.Wall))
 	}
@@ -156,7 +158,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 
 func (s *Status) lease(p int32, state *offsets.State) {
 	l := Lease{Lease: p, State: Unused, Owner: state.Owners[p]}
-	if l.Owner != "" {
+	if l.Owner != "" || state.Cursors[p] != nil { // a move takes a lease from its owner, and gives it to nobody
 		l.State = Free
 	}
 	for _, m := range s.Group.Members {

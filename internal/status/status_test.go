@@ -72,6 +72,11 @@ func TestOf(t *testing.T) {
 		s.Leases[0].State != Unused {
 		t.Errorf("without progress: %+v", s)
 	}
+	fenced := &offsets.State{Cursors: make([]*offsets.Cursor, 1), Owners: make([]string, 1)}
+	fenced.Cursors[0] = new(offsets.Cursor)
+	if s := Of("b", fenced, Group{}, now); s.Leases[0].State != Free {
+		t.Errorf("fenced for a move: %+v", s.Leases[0])
+	}
 }
 
 // How much is ahead is known only where a lease has committed in the current segment. A zero that nobody has

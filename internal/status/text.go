@@ -36,6 +36,9 @@ func (s *Status) Text() string {
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n",
 			n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
+		if s.Scan != nil {
+			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
+		}
 		for _, t := range s.Topics {
 			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
 		}

@@ -10,7 +10,8 @@ import (
 func TestCreate(t *testing.T) {
 	adm := fakebroker.Admin(t, fakebroker.New(t))
 	for _, first := range []bool{true, false} {
-		if have, created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first || have != 3 {
+		if have, created, err := Create(t.Context(), adm, "new", 3, 1, nil); err != nil || created != first ||
+			have != 3 {
 			t.Fatalf("%d partitions, created %v, %v", have, created, err)
 		}
 	}

@@ -47,8 +47,10 @@ func TestJudge(t *testing.T) {
 		{"there is no history", since(time.Time{}), Settings{retention: year}, 3, ok, ""},
 		{"progress fits", Topic{Largest: 10_000, Grows: 500_000}, Settings{maxMessage: "1048588"}, 3, ok, ""},
 		{"topics will not fit", Topic{Largest: 10_000, Grows: 600_000}, Settings{maxMessage: "1048588"}, 3, Risk,
-			"lower BRIDGE_TOPIC_LIMIT, or run " + commands + " --alter --topic t --add-config max.message.bytes=1200000"},
-		{"progress does not fit", Topic{Largest: 10_000}, Settings{maxMessage: "8192"}, 3, Fault, "max.message.bytes=40000"},
+			"lower BRIDGE_TOPIC_LIMIT, or run " + commands +
+				" --alter --topic t --add-config max.message.bytes=1200000"},
+		{"progress does not fit", Topic{Largest: 10_000}, Settings{maxMessage: "8192"}, 3, Fault,
+			"max.message.bytes=40000"},
 	} {
 		settings := Settings{cleanupPolicy: "delete", retention: "-1", minInSync: "2"}
 		maps.Copy(settings, tc.settings)

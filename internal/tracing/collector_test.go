@@ -33,9 +33,11 @@ func TestSent(t *testing.T) {
 	}))
 	environment(
 		t,
-		"EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other",
+		"EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b "+
+			"RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other",
 	)
-	traces, err := Start(t.Context(), Info{Name: "feed", Instance: "one", Version: "1.2"}, slog.New(slog.DiscardHandler))
+	traces, err := Start(t.Context(), Info{Name: "feed", Instance: "one", Version: "1.2"},
+		slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,7 +51,10 @@ func TestSent(t *testing.T) {
 	for _, a := range got.ResourceSpans[0].Resource.Attributes {
 		from[a.Key] = a.Value.GetStringValue()
 	}
-	for name, want := range map[string]string{"service.name": "blobfeed", "service.version": "1.2", "service.instance.id": "other", "blobfeed.name": "feed", "team": "photos"} {
+	for name, want := range map[string]string{
+		"service.name": "blobfeed", "service.version": "1.2", "service.instance.id": "other", "blobfeed.name": "feed",
+		"team": "photos",
+	} {
 		if from[name] != want {
 			t.Errorf("%s is %q, want %q", name, from[name], want)
 		}

@@ -35,7 +35,8 @@ func collector() (host string, err error) {
 	for _, name := range []string{tracesProtocol, protocol} {
 		if p := os.Getenv(name); p != "" {
 			if p != "http/protobuf" {
-				problems = append(problems, fmt.Errorf("%s: there is no %q; only http/protobuf is possible, which collectors take at port 4318", name, p))
+				problems = append(problems, fmt.Errorf("%s: there is no %q; "+
+					"only http/protobuf is possible, which collectors take at port 4318", name, p))
 			}
 			break // the first one holds
 		}
@@ -44,7 +45,8 @@ func collector() (host string, err error) {
 		if v := os.Getenv(name); v != "" {
 			u, err := url.Parse(v)
 			if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-				problems = append(problems, fmt.Errorf("%s: want a URL such as http://localhost:4318", name)) // what it is may be secret
+				// The value may be secret.
+				problems = append(problems, fmt.Errorf("%s: want a URL such as http://localhost:4318", name))
 				continue
 			}
 			host = u.Host

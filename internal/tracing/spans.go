@@ -13,7 +13,12 @@ import (
 	"blobfeed/internal/plain"
 )
 
-// Ended implements bridge.Tracer.
+var (
+	_ bridge.TransactionObserver = (*Tracer)(nil)
+	_ bridge.FailureObserver     = (*Tracer)(nil)
+)
+
+// Ended implements bridge.TransactionObserver.
 func (t *Tracer) Ended(txn bridge.Transaction) {
 	steps := []struct {
 		name string
@@ -45,20 +50,25 @@ func (t *Tracer) Ended(txn bridge.Transaction) {
 		return // by the sampler
 	}
 	root.SetAttributes(
-		attribute.Int("blobfeed.lease", int(txn.Lease)), attribute.String("blobfeed.segment", txn.Segment.String()), attribute.String("blobfeed.cursor", txn.Cursor),
-		attribute.Int("blobfeed.segments", txn.Segments), attribute.Int("blobfeed.blocks", txn.Blocks), attribute.Int("blobfeed.events", txn.Read),
-		attribute.Int("blobfeed.filtered", txn.Filtered), attribute.Int("blobfeed.late", txn.Late), attribute.Int("blobfeed.records", txn.Emitted),
-		attribute.Int("blobfeed.dead_letters", txn.Dead), attribute.Int("blobfeed.markers", txn.Markers), attribute.Int("blobfeed.bytes", txn.Bytes),
+		attribute.Int("blobfeed.lease", int(txn.Lease)),
+		attribute.String("blobfeed.segment", txn.Segment.String()), attribute.String("blobfeed.cursor", txn.Cursor),
+		attribute.Int("blobfeed.segments", txn.Segments), attribute.Int("blobfeed.blocks", txn.Blocks),
+		attribute.Int("blobfeed.events", txn.Read), attribute.Int("blobfeed.filtered", txn.Filtered),
+		attribute.Int("blobfeed.late", txn.Late), attribute.Int("blobfeed.records", txn.Emitted),
+		attribute.Int("blobfeed.dead_letters", txn.Dead), attribute.Int("blobfeed.markers", txn.Markers),
+		attribute.Int("blobfeed.bytes", txn.Bytes),
 	)
 	for i, s := range steps {
 		if s.Began.IsZero() {
 			continue
 		}
-		_, child := t.tracer.Start(ctx, s.name, trace.WithTimestamp(s.Began), trace.WithSpanKind(s.kind), trace.WithAttributes(
-			attribute.Float64("blobfeed.busy_seconds", s.Busy.Seconds())))
+		_, child := t.tracer.Start(ctx, s.name, trace.WithTimestamp(s.Began), trace.WithSpanKind(s.kind),
+			trace.WithAttributes(attribute.Float64("blobfeed.busy_seconds", s.Busy.Seconds())))
 		if s.kind == trace.SpanKindProducer {
-			child.SetAttributes(t.destination, attribute.String("messaging.system", "kafka"), attribute.String("messaging.operation.type", "send"),
-				attribute.String("messaging.operation.name", "send"), attribute.Int("messaging.batch.message_count", txn.Emitted+txn.Dead+txn.Markers))
+			child.SetAttributes(t.destination, attribute.String("messaging.system", "kafka"),
+				attribute.String("messaging.operation.type", "send"),
+				attribute.String("messaging.operation.name", "send"),
+				attribute.Int("messaging.batch.message_count", txn.Emitted+txn.Dead+txn.Markers))
 		}
 		if i == last {
 			fail(child, txn.Err, s.Ended)
@@ -69,10 +79,11 @@ func (t *Tracer) Ended(txn bridge.Transaction) {
 	root.End(trace.WithTimestamp(ended))
 }
 
-// Failed implements bridge.Observer.
+// Failed implements bridge.FailureObserver.
 func (t *Tracer) Failed(lease int32, err error) {
 	now := time.Now()
-	_, span := t.tracer.Start(context.Background(), "retry", trace.WithNewRoot(), trace.WithTimestamp(now), trace.WithAttributes(attribute.Int("blobfeed.lease", int(lease))))
+	_, span := t.tracer.Start(context.Background(), "retry", trace.WithNewRoot(), trace.WithTimestamp(now),
+		trace.WithAttributes(attribute.Int("blobfeed.lease", int(lease))))
 	fail(span, err, now)
 	span.End(trace.WithTimestamp(now))
 }

@@ -50,7 +50,8 @@ func attributes(s tracetest.SpanStub) map[string]any {
 func TestTransaction(t *testing.T) {
 	got := spans(t, "changes", func(tr *Tracer) {
 		tr.Ended(bridge.Transaction{
-			Commit: bridge.Commit{Lease: 3, Read: 12, Emitted: 10, Filtered: 2, Bytes: 4000}, Blocks: 4, Cursor: "03=00000/2434",
+			Commit: bridge.Commit{Lease: 3, Read: 12, Emitted: 10, Filtered: 2,
+				Bytes: 4000}, Blocks: 4, Cursor: "03=00000/2434",
 			Reading: step(1, 4), Encoding: step(2, 5), Publishing: step(3, 7), Committing: step(7, 8),
 		})
 	})
@@ -66,7 +67,9 @@ func TestTransaction(t *testing.T) {
 		a["blobfeed.cursor"] != "03=00000/2434" {
 		t.Error(a)
 	}
-	for name, want := range map[string]bridge.Step{"feed read": step(1, 4), "encode": step(2, 5), "publish": step(3, 7), "commit": step(7, 8)} {
+	for name, want := range map[string]bridge.Step{
+		"feed read": step(1, 4), "encode": step(2, 5), "publish": step(3, 7), "commit": step(7, 8),
+	} {
 		s := got[name]
 		if s.Parent.SpanID() != root.SpanContext.SpanID() || s.SpanContext.TraceID() != root.SpanContext.TraceID() ||
 			!s.StartTime.Equal(want.Began) ||
@@ -113,7 +116,8 @@ func TestAborted(t *testing.T) {
 			}
 			if s.Status.Code != want ||
 				want == codes.Error &&
-					(s.Status.Description != "the broker says no" || len(s.Events) != 1 || s.Events[0].Time.Before(s.StartTime) || s.Events[0].Time.After(s.EndTime)) {
+					(s.Status.Description != "the broker says no" || len(s.Events) != 1 ||
+						s.Events[0].Time.Before(s.StartTime) || s.Events[0].Time.After(s.EndTime)) {
 				t.Errorf("%s failed; %s: %+v %+v", failed, name, s.Status, s.Events)
 			}
 		}

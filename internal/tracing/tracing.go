@@ -16,8 +16,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
-
-	"blobfeed/bridge"
 )
 
 // flushTimeout is how long a stop waits for a collector to take what is left.
@@ -28,7 +26,6 @@ type Info struct{ Name, Instance, Version, Topic string }
 
 // Tracer makes spans of what the engine does.
 type Tracer struct {
-	bridge.NoObserver
 	provider    *sdk.TracerProvider
 	tracer      trace.Tracer
 	log         *slog.Logger
@@ -65,7 +62,8 @@ func Start(ctx context.Context, i Info, log *slog.Logger) (*Tracer, error) {
 }
 
 func newTracer(i Info, log *slog.Logger, p *sdk.TracerProvider) *Tracer {
-	t := &Tracer{provider: p, tracer: p.Tracer("blobfeed/bridge", trace.WithInstrumentationVersion(i.Version)), log: log}
+	tracer := p.Tracer("blobfeed/bridge", trace.WithInstrumentationVersion(i.Version))
+	t := &Tracer{provider: p, tracer: tracer, log: log}
 	t.destination = attribute.String("messaging.destination.name", i.Topic)
 	if strings.Contains(i.Topic, "{") {
 		t.destination = attribute.String("messaging.destination.template", i.Topic)

@@ -2,8 +2,6 @@
 
 package protocol
 
-import "testing"
-
 // A third model, of one lease and brokers that may leave out the ends of a transaction (see offsets/torn.go). The other
 // two take the end of a transaction for one step.
 
@@ -24,8 +22,11 @@ const (
 	tornFenced     // it has a new epoch, and writes its owner record
 	tornReading    // it waits until the view has read the owner record
 	tornDiscarding // it aborts what is open
+	tornRewriting  // it commits the cursor once more
+	tornRewritten  // it waits until the view has read that
 	tornDelivering
 	tornCommitting // EndTxn is acknowledged
+	tornWaiting    // it holds the lease while the frontier moves
 )
 
 // What the coordinator does.
@@ -37,6 +38,7 @@ const (
 
 type torn struct {
 	phase   uint8
+	move    uint8
 	pos     uint8 // the worker's: the next event
 	written uint8 // partitions that the open transaction has records in
 	owner   bool  // the owner record is written
@@ -49,6 +51,8 @@ type torn struct {
 	last    uint8 // 1 + the cursor in an open transaction; 0: none
 	before  uint8 // the same, of an earlier epoch
 	undone  bool  // documents were taken back
+	dropped uint8 // 1 + the cursor in these documents, which are still in the log; 0: none
+	apart   bool  // there is an owner record behind the one that stands beside them
 	open    [tornParts][3]uint8
 	visible [tornParts][3]uint8
 
@@ -59,9 +63,16 @@ type tornRules struct {
 	readBack   bool // a commit counts when the view has read it
 	sideBySide bool // documents without an end before the next epoch do not count
 	discard    bool // what is open is aborted before it is written again
+	rewrite    bool // and then the cursor that counts is committed once more
+	givesUp    bool // an owner that cannot read its owner record gives up, and another one comes
+	takes      bool // the keeper that fences a lease for a move acquires it
+	tidies     bool // and discards what is open
 	cuts       uint8
 	partly     bool // brokers may write some of the ends, and leave out the others
 	aborts     bool // brokers may leave out the ends of an aborted transaction
+
+	seeks bool
+	to    uint8 // the event that a seek moves to
 }
 
 const (
@@ -78,7 +89,7 @@ func (r tornRules) broken(s *torn) string {
 				continue
 			}
 			switch n := s.visible[p][e]; {
-			case n == 0 && s.open[p][e] == 0 && int(s.cursor) > e:
+			case n == 0 && s.open[p][e] == 0 && int(s.cursor) > e && !(s.move == tornMoved && e < int(r.to)):
 				return tornLost
 			case n > 1:
 				return tornTwice
@@ -88,9 +99,10 @@ func (r tornRules) broken(s *torn) string {
 	return ""
 }
 
+// settled: all is delivered, and nothing that is open holds up consumers.
 func (r tornRules) settled(s *torn) bool {
 	return int(s.cursor) == len(tornEvents) && s.coordinator == tornIdle && s.open == [tornParts][3]uint8{} &&
-		s.phase != tornDown
+		!s.moving() && (s.phase != tornDown || r.over(s))
 }
 
 func (r tornRules) stuck(*torn) string { return deadEnd }
@@ -102,91 +114,31 @@ func (r tornRules) steps(s *torn, to []step[torn]) []step[torn] {
 		to = append(to, step[torn]{next, l, progress})
 	}
 	r.broker(s, add)
+	r.keeper(s, add)
 	if s.crashes > 0 && s.phase != tornDown {
 		add(false, say("the worker crashes"), func(s *torn) { s.crash(); s.crashes-- })
 	}
-	if s.coordinator == tornEnding && s.phase != tornCommitting && s.phase != tornReading {
+	if s.coordinator == tornEnding && s.phase != tornCommitting && s.phase != tornReading && s.phase != tornRewritten {
 		return to // brokers take no record until the transaction before is complete
 	}
 	r.worker(s, add)
 	return to
 }
 
-type addTorn func(progress bool, l label, do func(*torn))
-
-func (r tornRules) broker(s *torn, add addTorn) {
-	if s.coordinator != tornEnding {
-		return
-	}
-	for p := range uint8(tornParts) {
-		if s.unmarked&(1<<p) != 0 {
-			add(true, say("the broker writes the end to partition %d", p), func(s *torn) { s.mark(p, r) })
-		}
-	}
-	if s.cuts > 0 && (r.partly || s.unmarked == s.written) && (r.aborts || s.commits) {
-		add(false, say("the broker restarts and leaves out the other ends"), func(s *torn) {
-			s.unmarked = 0
-			s.cuts--
-			s.complete()
-		})
-	}
-}
-
-// mark writes the end of the transaction to a partition: it decides all that is open there.
-func (s *torn) mark(p uint8, r tornRules) {
-	if p == stateP {
-		s.judge(r)
-	}
-	for e, n := range s.open[p] {
-		if s.commits {
-			s.visible[p][e] += n
-		}
-	}
-	s.open[p] = [3]uint8{}
-	if s.unmarked &^= 1 << p; s.unmarked == 0 {
-		s.complete()
-	}
-}
-
-// judge is what views make of the documents when an end is written behind them.
-func (s *torn) judge(r tornRules) {
-	if s.commits {
-		if !r.sideBySide && s.before > 0 {
-			s.cursor, s.before = s.before-1, 0
-		}
-		s.undone = s.undone || s.before > 0
-		if s.last > 0 {
-			s.cursor, s.undone = s.last-1, false
-		}
-	}
-	s.last, s.before = 0, 0
-}
-
-// complete begins another epoch. Documents that are open still are of the one before.
-func (s *torn) complete() {
-	s.coordinator, s.written = tornIdle, 0
-	s.before, s.last = max(s.before, s.last), 0
-}
-
-func (s *torn) end(commits bool) {
-	s.coordinator, s.commits, s.unmarked = tornEnding, commits, s.written
-	if s.written == 0 {
-		s.complete()
-	}
-}
-
-func (s *torn) write(p uint8) { s.coordinator, s.written = tornOngoing, s.written|1<<p }
-
 func (s *torn) crash() { s.phase, s.pos, s.owner = tornDown, 0, false }
 
 func (r tornRules) worker(s *torn, add addTorn) {
 	switch s.phase {
 	case tornDown:
+		if r.over(s) {
+			return // the lease has nothing in the current segment, so nobody acquires it
+		}
+		sees := !s.moving() // else only an owner whose view is old acquires the lease: there is no current segment
 		if s.coordinator == tornOngoing {
-			add(true, say("the next owner fences: the open transaction is aborted"), func(s *torn) { s.end(false) })
+			add(sees, say("the next owner fences: the open transaction is aborted"), func(s *torn) { s.end(false) })
 			return
 		}
-		add(true, say("the next owner fences"), func(s *torn) { s.phase = tornFenced })
+		add(sees, say("the next owner fences"), func(s *torn) { s.fenceKeeper(); s.phase = tornFenced })
 	case tornFenced:
 		add(
 			true,
@@ -194,14 +146,14 @@ func (r tornRules) worker(s *torn, add addTorn) {
 			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading },
 		)
 	case tornReading:
-		if s.coordinator == tornIdle && s.last == 0 && s.before == 0 { // else the view waits at the last stable offset
+		if s.read() {
 			add(true, say("it reads its owner record"), func(s *torn) {
-				s.phase, s.pos = tornDelivering, s.cursor
+				s.phase = tornWaiting
 				if s.undone && r.discard {
 					s.phase = tornDiscarding
 				}
 			})
-		} else {
+		} else if r.givesUp {
 			add(true, say("it gives up"), func(s *torn) { s.crash() })
 		}
 	case tornDiscarding:
@@ -210,14 +162,31 @@ func (r tornRules) worker(s *torn, add addTorn) {
 				s.write(dataA)
 				s.write(dataB)
 				s.end(false)
-				s.phase = tornDelivering
+				s.phase = tornWaiting
+				if r.rewrite {
+					s.phase = tornRewriting
+				}
 			})
+		}
+	case tornRewriting:
+		if s.written == 0 {
+			add(true, say("it commits the cursor once more"), func(s *torn) { s.rewrite(); s.phase = tornRewritten })
+		}
+	case tornRewritten:
+		if s.read() {
+			add(true, say("it reads its cursor"), func(s *torn) { s.phase = tornWaiting })
+		} else {
+			add(true, say("it gives up"), func(s *torn) { s.crash() })
+		}
+	case tornWaiting:
+		if !s.moving() {
+			add(true, say("it begins at event %d", s.cursor), func(s *torn) { s.phase, s.pos = tornDelivering, s.cursor })
 		}
 	case tornDelivering:
 		r.deliver(s, add)
 	case tornCommitting:
 		switch {
-		case !r.readBack && s.coordinator == tornIdle, s.coordinator == tornIdle && s.last == 0 && s.before == 0:
+		case !r.readBack && s.coordinator == tornIdle, s.read():
 			add(true, say("event %d is committed", s.pos), func(s *torn) { s.phase, s.pos = tornDelivering, s.pos+1 })
 		case r.readBack:
 			add(true, say("it gives up"), func(s *torn) { s.crash() })
@@ -245,31 +214,6 @@ func (r tornRules) deliver(s *torn, add addTorn) {
 			s.last = s.pos + 2
 			s.end(true)
 			s.phase = tornCommitting
-		})
-	}
-}
-
-var allTornRules = tornRules{readBack: true, sideBySide: true, discard: true, cuts: 2}
-
-// With all rules nothing is lost or doubled when brokers leave out all ends of a commit.
-func TestTornClean(t *testing.T) { check(t, allTornRules, "") }
-
-// TestTornReverts takes a rule away. The last two are no rules, but what brokers must not do beside.
-func TestTornReverts(t *testing.T) {
-	for _, c := range []struct {
-		revert, broken string
-		do             func(*tornRules)
-	}{
-		{"a commit is read back", tornLost, func(r *tornRules) { r.readBack = false }},
-		{"side by side", tornLost, func(r *tornRules) { r.sideBySide = false }},
-		{"discard", tornTwice, func(r *tornRules) { r.discard = false }},
-		{"only some of the ends are left out", tornLost, func(r *tornRules) { r.partly = true }},
-		{"the ends of an abort are left out", tornTwice, func(r *tornRules) { r.aborts = true }},
-	} {
-		t.Run(c.revert, func(t *testing.T) {
-			rules := allTornRules
-			c.do(&rules)
-			check(t, rules, c.broken)
 		})
 	}
 }

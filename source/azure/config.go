@@ -12,6 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 )
 
 // Container is where the service keeps the feed.
@@ -74,7 +75,16 @@ func (c *Config) transport() policy.Transporter {
 
 // client returns a client of a container, and the account's name as far as it is known.
 func (c *Config) client(name string) (cl *container.Client, account string, err error) {
-	options := &container.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: c.transport(), Retry: c.Retry}}
+	s, account, err := c.service(c.transport())
+	if err != nil {
+		return nil, "", err
+	}
+	return s.NewContainerClient(name), account, nil
+}
+
+// service returns a client of the account, and the account's name as far as it is known.
+func (c *Config) service(t policy.Transporter) (cl *service.Client, account string, err error) {
+	options := &service.ClientOptions{ClientOptions: azcore.ClientOptions{Transport: t, Retry: c.Retry}}
 	if options.Retry.MaxRetries == 0 {
 		options.Retry = policy.RetryOptions{MaxRetries: 4, RetryDelay: 500 * time.Millisecond,
 			MaxRetryDelay: 20 * time.Second}
@@ -82,12 +92,13 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 	if c.Observe != nil {
 		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
 	}
+	options.PerRetryPolicies = append(options.PerRetryPolicies, receiver{})
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {
 			return nil, "", errors.New("the connection string is missing")
 		}
-		cl, err := container.NewClientFromConnectionString(c.ConnectionString, name, options)
+		cl, err := service.NewClientFromConnectionString(c.ConnectionString, options)
 		if err != nil {
 			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
 		}
@@ -98,22 +109,22 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		return nil, "", err
 	}
 	account = cmp.Or(c.Account, account)
-	where = strings.TrimSuffix(where, Container) + name
+	where = strings.TrimSuffix(where, "/"+Container)
 	switch c.Auth {
 	case "anonymous":
-		cl, err = container.NewClientWithNoCredential(where, options)
+		cl, err = service.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
 			return nil, "", errors.New("the shared access signature is missing")
 		}
-		cl, err = container.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
+		cl, err = service.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
 			options)
 	case "shared_key":
-		cred, kerr := container.NewSharedKeyCredential(account, c.Key)
+		cred, kerr := service.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
 			return nil, "", errors.New("the account key is missing or not base64")
 		}
-		cl, err = container.NewClientWithSharedKeyCredential(where, cred, options)
+		cl, err = service.NewClientWithSharedKeyCredential(where, cred, options)
 	default:
 		if strings.HasPrefix(where, "http://") {
 			return nil, "", errors.New("credentials for Azure are sent over https only: use https, or another way to authenticate")
@@ -122,7 +133,7 @@ func (c *Config) client(name string) (cl *container.Client, account string, err 
 		if cerr != nil {
 			return nil, "", cerr
 		}
-		cl, err = container.NewClient(where, cred, options)
+		cl, err = service.NewClient(where, cred, options)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("creating the blob client: %w", explain(err))

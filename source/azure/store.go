@@ -23,6 +23,7 @@ import (
 
 	"blobfeed/internal/plain"
 	"blobfeed/source"
+	"blobfeed/source/azure/listing"
 )
 
 // Store reads the feed's container. It is safe for concurrent use.
@@ -33,6 +34,8 @@ type Store struct {
 	mu      sync.Mutex
 	config  Config // as the client was made
 	renewed time.Time
+
+	inventory *Inventory // nil without one
 }
 
 var _ source.Store = (*Store)(nil)
@@ -133,7 +136,7 @@ func entry(item *container.BlobItem) source.Entry {
 }
 
 // errNoListing is for answers of captive portals and proxies: status 200 without a listing.
-var errNoListing = errors.New("the answer is not a listing of blobs: check the endpoint, and proxies on the way to it")
+var errNoListing = listing.ErrForeign
 
 // bodyAttempts is how often in a row a body may break off without a byte. Each attempt asks for the rest. The SDK
 // retries only until it has the headers.
@@ -292,6 +295,11 @@ func (s *Store) renew() error {
 	cl, _, err := c.client(Container)
 	if err != nil {
 		return err
+	}
+	if s.inventory != nil {
+		if err := s.inventory.connect(&c); err != nil {
+			return err
+		}
 	}
 	c.Renew = s.config.Renew
 	s.config = c

@@ -22,12 +22,20 @@ const (
 
 var errPages = errors.New("the listing has too many pages: check the endpoint, and proxies on the way to it")
 
-// defaultClient is the SDK's own, except that it follows no redirects.
-var defaultClient = sync.OnceValue(func() *http.Client {
+// maxInventory bounds a page of an inventory: its names can have 9 KB each. It is decoded as it arrives.
+const maxInventory = 64 << 20
+
+// defaultClient is the SDK's own, except that it follows no redirects. inventoryClient accepts longer answers.
+var (
+	defaultClient   = sync.OnceValue(func() *http.Client { return newClient(maxAnswer) })
+	inventoryClient = sync.OnceValue(func() *http.Client { return newClient(maxInventory) })
+)
+
+func newClient(limit int64) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	t.MaxIdleConnsPerHost = 10
+	t.MaxIdleConnsPerHost = 32
 	// Pings detect a dead connection before its requests time out.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
-	return &http.Client{Transport: outbound.Guard(t, maxAnswer)}
-})
+	return &http.Client{Transport: outbound.Guard(t, limit)}
+}

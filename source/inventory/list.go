@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 )
 
 // active is an open range.
 type active struct {
-	mu       sync.Mutex // of Range and finished
-	Range               // After is the last name that was passed to emit, or is about to be
-	finished bool       // its last step was passed to emit, or is about to be
+	// held has a token while a goroutine uses Range and finished. It is a channel, not a mutex, so that a waiter can
+	// stop when its context ends: a split holds it while it emits.
+	held     chan struct{}
+	Range         // After is the last name that was passed to emit, or is about to be
+	finished bool // its last step was passed to emit, or is about to be
 
 	// Under walk.mu:
 	pages     int // that were listed since it was opened or split, with another one to follow
@@ -19,6 +20,21 @@ type active struct {
 	split     int // how often this range and those that it came from were split
 	splitting bool
 }
+
+func newActive(r Range, split int) *active {
+	return &active{held: make(chan struct{}, 1), Range: r, split: split}
+}
+
+func (r *active) hold(ctx context.Context) error {
+	select {
+	case r.held <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (r *active) release() { <-r.held }
 
 // list lists a range to its end.
 func (w *walk) list(ctx context.Context, r *active) error {
@@ -37,7 +53,7 @@ func (w *walk) list(ctx context.Context, r *active) error {
 		blobs := page.Blobs
 		if before == "" && len(blobs) > 0 { // a listing can't begin behind a name
 			if Before(blobs[0].Name, q.From) {
-				return fmt.Errorf("%w: the listing begins with %.200q instead of %.200q", errOrder, blobs[0].Name, q.From)
+				return fmt.Errorf("%w: a listing from %.200q begins with %.200q", errOrder, q.From, blobs[0].Name)
 			}
 			if r.After != "" && blobs[0].Name == r.After {
 				blobs = blobs[1:]
@@ -80,15 +96,17 @@ func (w *walk) page(ctx context.Context, q Query) (page *Page, err error) {
 // deliver emits the step of a page.
 func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page) (last bool, err error) {
 	// A split between these lines and emit is harmless: it takes only names behind After, and no finished range. A
-	// split before them has been emitted, since it holds the lock until then, and so precedes a step that relies on it.
-	r.mu.Lock()
+	// split before them has been emitted, since it holds the range until then: it precedes a step that relies on it.
+	if err := r.hold(ctx); err != nil {
+		return false, err
+	}
 	mine := bounded(blobs, r.End)
 	last = len(mine) < len(blobs) || page.Marker == ""
 	if len(mine) > 0 {
 		r.From, r.After = "", mine[len(mine)-1].Name
 	}
 	r.finished = last
-	r.mu.Unlock()
+	r.release()
 
 	err = w.emit(ctx, &Step{Range: r.ID, Container: r.Container, Listed: &Listed{mine, last}, Served: page.Served})
 	if err != nil || last {

@@ -7,8 +7,8 @@ import (
 
 var errOrder = errors.New("the names of the listing are not in ascending order")
 
-// rising reports whether b can follow a in a listing. Two characters outside ASCII can follow each other either way: the
-// service does not document their order.
+// rising reports whether b can follow a in a listing. Two characters outside ASCII can follow each other either way:
+// the service does not document their order.
 func rising(a, b string) bool {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {

@@ -9,12 +9,8 @@ import (
 // minPages is how many pages of a range are listed before it may be split. Small containers are never probed.
 const minPages = 2
 
-// victim returns the range to split: of those that had enough pages, the one that was split least. Workers
-// have something else to do while there are containers to open.
+// victim returns the range to split: of those that had enough pages, the one that was split least.
 func (w *walk) victim() *active {
-	if !w.exhausted {
-		return nil // a container is cheaper than a part of one
-	}
 	var best *active
 	for _, r := range w.running {
 		if !r.splitting && r.pages >= max(minPages, r.need) && (best == nil || r.split < best.split) {
@@ -24,47 +20,40 @@ func (w *walk) victim() *active {
 	return best
 }
 
-// split takes about half of the names that are left of a range that another worker lists.
+// split gives about half of the names that are left of a range, which another worker lists, to a new range.
 func (w *walk) split(ctx context.Context, r *active) error {
-	r.mu.Lock()
+	if err := r.hold(ctx); err != nil {
+		return err
+	}
 	left := r.Range
-	r.mu.Unlock()
+	r.release()
 	bound, err := w.bound(ctx, left)
 	if err != nil {
 		return err
 	}
-	child, err := w.cut(ctx, r, bound)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err != nil || child == nil {
-		r.need = 2 * r.pages // its names, or the lister, will have moved on
+	// The range is held during emit: a step of it that ends at the bound must come later. Otherwise, after a crash
+	// between the two, the range would be done and the names from the bound on would be in no range.
+	if err := r.hold(ctx); err != nil {
 		return err
 	}
-	r.pages, r.need = 0, 0
-	r.split++
-	w.pending = append(w.pending, &active{Range: *child, split: r.split})
-	return nil
-}
-
-// cut gives what r has from bound on to a new range. It returns nil if the lister of r has passed the bound.
-func (w *walk) cut(ctx context.Context, r *active, bound string) (*Range, error) {
-	if bound == "" {
-		return nil, nil
+	defer r.release()
+	if bound == "" || r.finished || bound <= r.After { // nothing found, or the lister was faster
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		r.need = 2 * r.pages // its names will have moved on
+		return nil
 	}
-	child := &Range{ID: w.newID(), Container: r.Container, From: bound}
-	// The lock is held during emit: a step of r that ends at the bound must come later. Otherwise, after a crash between
-	// the two, r would be done and the names from the bound on would be in no range.
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.finished || bound <= r.After {
-		return nil, nil
-	}
-	child.End = r.End
-	if err := w.emit(ctx, &Step{Range: r.ID, Container: r.Container, Split: child}); err != nil {
-		return nil, err
+	child := Range{ID: w.newID(), Container: r.Container, From: bound, End: r.End}
+	if err := w.emit(ctx, &Step{Range: r.ID, Container: r.Container, Split: &child}); err != nil {
+		return err
 	}
 	r.End = bound
-	return child, nil
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.pages, r.need = 0, 0
+	r.split++
+	w.pending = append(w.pending, newActive(child, r.split))
+	return nil
 }
 
 // bound returns an ASCII name that has names of the range on both sides, or "" if it finds none. It looks for the

@@ -27,29 +27,35 @@ type Options struct {
 // Walk lists what p leaves and passes every step to emit. Prefix, Container and Mine must be those of the Walk
 // that began p; Requests and PageSize may differ.
 //
-// Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step whose
-// emit had returned before the emit of another began comes before that other one. Any beginning of such an order is a
-// state from which another Walk lists exactly the rest.
+// Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step
+// whose emit had returned before the emit of another began comes before that other one. Any beginning of such an order
+// is a state from which another Walk lists exactly the rest.
+//
+// If ctx ends, Walk returns its cause.
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
 	w := &walk{store: store, Options: o, emit: emit, gate: newGate(o.Requests),
 		opened: p.Next, exhausted: p.Exhausted}
 	w.changed.L = &w.mu
 	for _, r := range p.Open {
-		w.pending = append(w.pending, &active{Range: r})
+		w.pending = append(w.pending, newActive(r, 0))
 		w.lastID = max(w.lastID, r.ID)
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	stop := context.AfterFunc(ctx, func() {
+	group, inner := errgroup.WithContext(ctx)
+	stop := context.AfterFunc(inner, func() {
 		w.mu.Lock() // a waiter that has checked ctx already waits
 		defer w.mu.Unlock()
 		w.changed.Broadcast()
 	})
 	defer stop()
 	for range o.Requests {
-		group.Go(func() error { return w.work(ctx) })
+		group.Go(func() error { return w.work(inner) })
 	}
-	return group.Wait()
+	err := group.Wait()
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx) // the errors of requests that were broken off say less
+	}
+	return err
 }
 
 // walk is a Walk while it runs.
@@ -64,7 +70,6 @@ type walk struct {
 	pending   []*active // open, and listed by nobody
 	running   []*active // open, and listed by a worker
 	opening   bool      // a worker is opening the next container
-	splits    int       // workers that are splitting a range
 	exhausted bool
 	lastID    int
 
@@ -105,7 +110,7 @@ func (w *walk) next(ctx context.Context) (*active, error) {
 			if err := w.unlocked(&w.opening, func() error { return w.open(ctx) }); err != nil {
 				return nil, err
 			}
-		case w.exhausted && len(w.running) == 0 && w.splits == 0:
+		case w.exhausted && len(w.running) == 0:
 			return nil, nil
 		default:
 			victim := w.victim()
@@ -113,9 +118,7 @@ func (w *walk) next(ctx context.Context) (*active, error) {
 				w.changed.Wait()
 				continue
 			}
-			w.splits++
-			err := w.unlocked(&victim.splitting, func() error { return w.split(ctx, victim) })
-			if w.splits--; err != nil {
+			if err := w.unlocked(&victim.splitting, func() error { return w.split(ctx, victim) }); err != nil {
 				return nil, fmt.Errorf("splitting a range of container %s: %w", victim.Container, err)
 			}
 		}
@@ -132,13 +135,6 @@ func (w *walk) unlocked(flag *bool, f func() error) error {
 	*flag = false
 	w.changed.Broadcast()
 	return err
-}
-
-// add makes a range available to the workers.
-func (w *walk) add(r Range) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.pending = append(w.pending, &active{Range: r})
 }
 
 // newID returns an ID that no open range has.
@@ -182,14 +178,16 @@ func (w *walk) open(ctx context.Context) error {
 		return err
 	}
 	w.opened = name
-	w.add(r)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.pending = append(w.pending, newActive(r, 0))
 	return nil
 }
 
 // container returns the next container to open, or "".
 func (w *walk) container(ctx context.Context) (string, error) {
 	if w.Container != "" {
-		if w.opened != "" {
+		if w.opened != "" || w.Mine != nil && !w.Mine(w.Container) {
 			return "", nil
 		}
 		return w.Container, nil
@@ -223,7 +221,7 @@ func (w *walk) containers(ctx context.Context) error {
 		return page != nil && page.Busy, err
 	})
 	if errors.Is(err, ErrMarker) && w.marker != "" {
-		w.marker, w.listed = "", "" // from the start: containers up to w.opened are skipped
+		w.marker, w.asked, w.listed = "", false, "" // from the start: containers up to w.opened are skipped
 		return nil
 	}
 	if err != nil {

@@ -45,7 +45,7 @@ func newWorld(seed uint64) *world {
 	w.Size = func(limit int) int {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return w.rng.IntN(limit + 2)
+		return w.rng.IntN(min(limit, 20) + 2) // also of containers
 	}
 	w.Before = func(_ context.Context, op string, q inventory.Query) error {
 		w.mu.Lock()
@@ -89,14 +89,17 @@ func (w *world) change() {
 
 var errKilled = errors.New("killed")
 
-// journal takes steps in the order of emit, until it is killed.
+// journal takes steps, each at any time between the begin and the end of its emit, until it is killed.
 type journal struct {
 	mu    sync.Mutex
+	rng   *rand.Rand
 	steps []*inventory.Step
 	left  int
 }
 
 func (j *journal) emit(_ context.Context, s *inventory.Step) error {
+	j.wait()
+	defer j.wait()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.left--; j.left < 0 {
@@ -104,6 +107,14 @@ func (j *journal) emit(_ context.Context, s *inventory.Step) error {
 	}
 	j.steps = append(j.steps, s)
 	return nil
+}
+
+// wait gives other steps the time to come first.
+func (j *journal) wait() {
+	j.mu.Lock()
+	d := time.Duration(j.rng.IntN(2)*j.rng.IntN(100)) * time.Millisecond
+	j.mu.Unlock()
+	time.Sleep(d) // virtual
 }
 
 func retry(ctx context.Context, f func(context.Context) error) error {
@@ -142,7 +153,7 @@ func scan(t *testing.T, seed uint64) (splits, kills int) {
 		o := inventory.Options{Requests: 1 + rng.IntN(8), PageSize: 1 + rng.IntN(20), Prefix: prefix, Retry: retry,
 			Mine: func(c string) bool { return c != "c3" }}
 		widest = max(widest, o.Requests)
-		j := &journal{left: rng.IntN(1 + 20<<rng.IntN(6))}
+		j := &journal{rng: rand.New(rand.NewPCG(seed, rng.Uint64())), left: rng.IntN(1 + 10<<rng.IntN(6))}
 		if err := inventory.Walk(t.Context(), w, p, o, j.emit); errors.Is(err, errKilled) {
 			kills++
 		} else if err != nil {

@@ -102,7 +102,8 @@ func TestEnumsAreReadByTheWritersSchema(t *testing.T) {
 	for symbols, want := range map[string]string{`"A","B","C","BlobMetadataUpdated","D"`: "BlobMetadataUpdated",
 		`"A","B","C","BlobPropertiesUpdated"`: "BlobPropertiesUpdated"} {
 		plan, err := CompilePlan(
-			`{"type":"record","name":"E","fields":[{"name":"eventType","type":{"type":"enum","name":"T","symbols":[` + symbols + `]}}]}`,
+			`{"type":"record","name":"E","fields":[{"name":"eventType","type":{"type":"enum","name":"T","symbols":[` +
+				symbols + `]}}]}`,
 		)
 		if err != nil {
 			t.Fatal(err)

@@ -29,7 +29,8 @@ const (
 
 func TestLint(t *testing.T) {
 	for name, values := range valueSets(t) {
-		for _, m := range lint.AllWithKubeVersion(chartDir, values, namespace, &chartutil.KubeVersion{Version: "v1.31.0", Major: "1", Minor: "31"}).Messages {
+		for _, m := range lint.AllWithKubeVersion(chartDir, values, namespace,
+			&chartutil.KubeVersion{Version: "v1.31.0", Major: "1", Minor: "31"}).Messages {
 			if m.Severity >= support.WarningSev {
 				t.Errorf("%s: %s", name, m)
 			}
@@ -111,7 +112,9 @@ func TestValues(t *testing.T) {
 			strict(t, o, &account)
 		}
 	}
-	for name, want := range map[string]string{"BRIDGE_TXN_BYTES": "100000000", "BRIDGE_KAFKA_TLS_ENABLED": "true", "BRIDGE_KAFKA_BROKERS": "kafka:9093"} {
+	for name, want := range map[string]string{
+		"BRIDGE_TXN_BYTES": "100000000", "BRIDGE_KAFKA_TLS_ENABLED": "true", "BRIDGE_KAFKA_BROKERS": "kafka:9093",
+	} {
 		if settings.Data[name] != want {
 			t.Errorf("%s is %q, want %q", name, settings.Data[name], want)
 		}
@@ -120,14 +123,17 @@ func TestValues(t *testing.T) {
 	for _, e := range d.Spec.Template.Spec.Containers[0].Env {
 		env[e.Name] = e.Value
 	}
-	for name, want := range map[string]string{"BRIDGE_KAFKA_SASL_PASSWORD_FILE": "password", "BRIDGE_KAFKA_TLS_CA_FILE": "ca.crt"} {
-		mounted := slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].VolumeMounts, func(m corev1.VolumeMount) bool {
-			return env[name] == m.MountPath+"/"+want && m.SubPath == "" && // a subPath would not follow a rotation
-				slices.ContainsFunc(
-					d.Spec.Template.Spec.Volumes,
-					func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want },
-				)
-		})
+	for name, want := range map[string]string{
+		"BRIDGE_KAFKA_SASL_PASSWORD_FILE": "password", "BRIDGE_KAFKA_TLS_CA_FILE": "ca.crt",
+	} {
+		mounted := slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].VolumeMounts,
+			func(m corev1.VolumeMount) bool {
+				return env[name] == m.MountPath+"/"+want && m.SubPath == "" && // a subPath would not follow a rotation
+					slices.ContainsFunc(
+						d.Spec.Template.Spec.Volumes,
+						func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want },
+					)
+			})
 		if !mounted {
 			t.Errorf("%s is %q, which is not mounted", name, env[name])
 		}
@@ -196,10 +202,13 @@ func TestMisspeltValues(t *testing.T) {
 		t.Fatal(err)
 	}
 	for text, good := range map[string]bool{
-		"settings: {TOPIC: x, TOPIC_LIMIT: 5, TOPIC_ADOPT: true}": true, "setings: {}": false, "settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
+		"settings: {TOPIC: x, TOPIC_LIMIT: 5, TOPIC_ADOPT: true}": true, "setings: {}": false,
+		"settings: {BRIDGE_TOPIC: x}": false, "settings: {topic: x}": false,
 		"settings: {KAFKA_SASL_PASSWORD: x}": false, "settings: {SOURCE_KEY: x}": false,
 		"settings: {SOURCE_KEY_FILE: /run/key}": true,
-		"settings: {TOPIC: [x]}":                false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true, "keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false, "terminationGracePeriodSeconds: 5": false,
+		"settings: {TOPIC: [x]}":                false, "keda: {enable: true}": false, "keda: {minReplicas: 1}": true,
+		"keda: {minReplicas: 0}": false, "secrets: [{setting: X, name: y, key: z}]": false,
+		"terminationGracePeriodSeconds: 5": false,
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err != nil {
@@ -253,7 +262,8 @@ func TestScalesWithItsOwnLag(t *testing.T) {
 				}
 			}
 		}
-		want := fmt.Sprintf("max(blobfeed_lag_seconds{part=%q, namespace=%q, job=%q})", "bridge", namespace, service.Name)
+		want := fmt.Sprintf("max(blobfeed_lag_seconds{part=%q, namespace=%q, job=%q})", "bridge", namespace,
+			service.Name)
 		if len(scaled.Spec.Triggers) != 1 || scaled.Spec.Triggers[0].Metadata.Query != want {
 			t.Errorf("%s: %+v, want %s", name, scaled, want)
 		}
@@ -358,8 +368,10 @@ func read(t *testing.T, object string) string {
 	t.Helper()
 	kind := kindOf(t, object)
 	into := map[string]any{
-		"ConfigMap": &corev1.ConfigMap{}, "Service": &corev1.Service{}, "ServiceAccount": &corev1.ServiceAccount{}, "Namespace": &corev1.Namespace{},
-		"Deployment": &appsv1.Deployment{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{}, "NetworkPolicy": &networkingv1.NetworkPolicy{},
+		"ConfigMap": &corev1.ConfigMap{}, "Service": &corev1.Service{}, "ServiceAccount": &corev1.ServiceAccount{},
+		"Namespace":  &corev1.Namespace{},
+		"Deployment": &appsv1.Deployment{}, "PodDisruptionBudget": &policyv1.PodDisruptionBudget{},
+		"NetworkPolicy":  &networkingv1.NetworkPolicy{},
 		"ServiceMonitor": &map[string]any{}, "ScaledObject": &map[string]any{},
 	}[kind]
 	if into == nil {

@@ -99,8 +99,10 @@ func TestRelease(t *testing.T) {
 	if err := yaml.Unmarshal(text, &r); err != nil {
 		t.Fatal(err)
 	}
-	if r.Version != 2 || len(r.Builds) != 1 || !slices.Contains(r.Builds[0].Env, "CGO_ENABLED=0") || !slices.Contains(r.Builds[0].Flags, "-trimpath") ||
-		!slices.Equal(r.Builds[0].Goarch, []string{"amd64", "arm64"}) || r.Checksum.Algorithm != "sha256" || len(r.SBOMs) == 0 ||
+	if r.Version != 2 || len(r.Builds) != 1 || !slices.Contains(r.Builds[0].Env, "CGO_ENABLED=0") ||
+		!slices.Contains(r.Builds[0].Flags, "-trimpath") ||
+		!slices.Equal(r.Builds[0].Goarch, []string{"amd64", "arm64"}) || r.Checksum.Algorithm != "sha256" ||
+		len(r.SBOMs) == 0 ||
 		len(r.DockersV2) != 1 || !r.DockersV2[0].SBOM ||
 		!slices.Equal(r.DockersV2[0].Platforms, []string{"linux/amd64", "linux/arm64"}) {
 		t.Errorf("%+v", r)
@@ -121,7 +123,9 @@ func TestRelease(t *testing.T) {
 	for _, c := range r.NFPMs[0].Contents {
 		packaged = append(packaged, c.Src)
 	}
-	for what, shipped := range map[string][]string{"the archives": r.Archives[0].Files, "the packages": packaged, "the image": image.ExtraFiles} {
+	for what, shipped := range map[string][]string{
+		"the archives": r.Archives[0].Files, "the packages": packaged, "the image": image.ExtraFiles,
+	} {
 		for _, f := range []string{"LICENSE", "THIRD_PARTY_NOTICES"} {
 			if !slices.Contains(shipped, f) {
 				t.Errorf("%s: no %s", what, f)

@@ -19,7 +19,8 @@ func TestNetworkPolicy(t *testing.T) {
 		var policy networkingv1.NetworkPolicy
 		find(t, objects, "NetworkPolicy", &policy)
 		s := policy.Spec
-		if !slices.Equal(s.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) || len(s.Ingress) != 1 ||
+		if !slices.Equal(s.PolicyTypes, []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}) ||
+			len(s.Ingress) != 1 ||
 			len(s.Ingress[0].Ports) != 1 || s.Ingress[0].Ports[0].Port.StrVal != "http" || len(s.Ingress[0].From) == 0 {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -54,7 +55,9 @@ func TestHosts(t *testing.T) {
 
 // With a certificate the probes speak TLS, and the scraper knows its authority; with a token it bears that.
 func TestHTTPS(t *testing.T) {
-	for name, want := range map[string]corev1.URIScheme{"default": corev1.URISchemeHTTP, "full": corev1.URISchemeHTTPS} {
+	for name, want := range map[string]corev1.URIScheme{
+		"default": corev1.URISchemeHTTP, "full": corev1.URISchemeHTTPS,
+	} {
 		c := deployment(t, render(t, valueSets(t)[name])).Spec.Template.Spec.Containers[0]
 		for _, probe := range []*corev1.Probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
 			if probe.HTTPGet.Scheme != want {

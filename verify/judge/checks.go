@@ -154,7 +154,7 @@ func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again 
 }
 
 // replay adds the comparison with the feed to the checks.
-func (c *checks) replay(feed *comparison) {
+func (c *checks) replay(feed verify.Validator) {
 	k := &c.all[len(c.all)-1]
 	k.validator, k.reason = feed, ""
 }

@@ -61,7 +61,8 @@ func faults() []fault {
 						continue
 					}
 					j, known := next[string(r.Key)]
-					if known && r.Value != nil && rs[j].Value != nil && header(r, "position") != header(rs[j], "position") {
+					if known && r.Value != nil && rs[j].Value != nil &&
+						header(r, "position") != header(rs[j], "position") {
 						rs[i], rs[j] = rs[j], rs[i]
 						return true
 					}
@@ -116,7 +117,8 @@ func faults() []fault {
 			})
 			return rs
 		}), "progress barrier", "progress barrier replay"},
-		{"a timestamp is wrong", instead(func(r *kgo.Record) { r.Timestamp = r.Timestamp.Add(year) }), "time", "time replay"},
+		{"a timestamp is wrong", instead(func(r *kgo.Record) { r.Timestamp = r.Timestamp.Add(year) }), "time",
+			"time replay"},
 		{"a record is somebody else's", func(v *victim) bool {
 			r := &kgo.Record{Key: []byte("foreign"), Value: []byte(`{"hello": "world"}`), Timestamp: time.Now()}
 			v.data.add(r)

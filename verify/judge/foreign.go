@@ -9,22 +9,6 @@ import (
 	"blobfeed/verify"
 )
 
-// otherReport counts what another bridge wrote to the topic.
-type otherReport struct {
-	Bridge  string `json:"bridge"`
-	Account string `json:"account,omitempty"` // of records
-	Feed    string `json:"feed,omitempty"`    // of markers
-	Records int64  `json:"records"`
-	Markers int64  `json:"markers"`
-}
-
-func (o *otherReport) String() string {
-	if o.Feed != "" {
-		return fmt.Sprintf("%d markers of feed %s (bridge %s)", o.Markers, o.Feed, o.Bridge)
-	}
-	return fmt.Sprintf("%d records of account %s (bridge %s)", o.Records, o.Account, o.Bridge)
-}
-
 // share reports what other bridges wrote to the topic, and what no known bridge wrote, which is a failure.
 func (r *Report) share(ctx context.Context, t *topic) error {
 	parts := []*portion{t.portion}
@@ -47,7 +31,8 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 				continue
 			}
 			name, maybe := p.bridgeOf(by)
-			r.Others = append(r.Others, otherReport{cmp.Or(name, "perhaps "+maybe), by.account, by.feed, w.records, w.markers})
+			name = cmp.Or(name, "perhaps "+maybe)
+			r.Others = append(r.Others, otherReport{name, by.account, by.feed, w.records, w.markers})
 		}
 		if p.unnamed > 0 {
 			r.doubt("resolved", fmt.Sprintf("%d markers name no feed, because they were written before "+
@@ -67,7 +52,8 @@ func (c *checkReport) strange(by writer, w *wrote, topic string) {
 		w.records, by.account)
 	switch {
 	case by.feed != "":
-		problem = fmt.Sprintf("the first of %d markers of feed %s, which no bridge on the topic reads", w.markers, by.feed)
+		problem = fmt.Sprintf("the first of %d markers of feed %s, which no bridge on the topic reads",
+			w.markers, by.feed)
 	case w.records > 0 && by.account == "":
 		problem = fmt.Sprintf("the first of %d records that name no account: "+
 			"set BRIDGE_HEADERS=cloudevents for each bridge on the topic", w.records)

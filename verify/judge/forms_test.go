@@ -62,42 +62,50 @@ func forms() []form {
 		{name: "key only", settings: "ENVELOPE=key_only"},
 		{name: "enriched", settings: "ENVELOPE=enriched"},
 		{
-			name:     "enriched, everything",
-			settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp",
+			name: "enriched, everything",
+			settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full " +
+				"OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp",
 		},
 		{
-			name:     "enriched, nothing",
-			settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline DELETES=both",
+			name: "enriched, nothing",
+			settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline " +
+				"DELETES=both",
 			unknown: []string{
-				"state:a record is doubled", "state:a record is repeated at the end", "state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"},
+				"state:a record is doubled", "state:a record is repeated at the end",
+				"state:an old record comes last", "a record is below its marker", "state:a timestamp is wrong"},
 		},
 		{name: "Avro", settings: "FORMAT=avro EVENTS=all"},
 		{
-			name:     "Avro, everything",
-			settings: "FORMAT=avro OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value DELETES=both AVRO_TIMESTAMPS=string KEY_FORMAT=string",
+			name: "Avro, everything",
+			settings: "FORMAT=avro OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value DELETES=both " +
+				"AVRO_TIMESTAMPS=string KEY_FORMAT=string",
 		},
 		{name: "Avro, no headers", settings: "FORMAT=avro HEADERS=none"},
 		{name: "Avro, bare", settings: "FORMAT=avro ENVELOPE=bare AVRO_TIMESTAMPS=millis"},
 		{name: "Avro, key only", settings: "FORMAT=avro ENVELOPE=key_only"},
 		{name: "Avro, enriched", settings: "FORMAT=avro ENVELOPE=enriched"},
 		{
-			name:     "Avro, enriched, everything",
-			settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full OPTIONS=updated,key_in_value,topic_in_value DELETES=both",
+			name: "Avro, enriched, everything",
+			settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full " +
+				"OPTIONS=updated,key_in_value,topic_in_value DELETES=both",
 		},
 		{name: "at least once", settings: "DELIVERY=at_least_once", stateful: true, unknown: []string{
-			"a record is doubled", "a record is repeated at the end", "state:an old record comes last", "a marker is missing everywhere"}},
+			"a record is doubled", "a record is repeated at the end", "state:an old record comes last",
+			"a marker is missing everywhere"}},
 		{name: "no bundles", settings: "DEBUG=bundle_bytes=0"},
 		{name: "template", settings: "TOPIC={container}", topic: "photos"},
 		{name: "interval", settings: "START=2026-01-01T00:30:00Z END_TIME=2026-01-01T02:30:00Z"},
 		{name: "seek", stateful: true, then: func(t *testing.T, _ *liveFeed) {
 			seek(t, "2026/01/01/0100")
 		}},
-		{name: "seek, markers aside", settings: "RESOLVED_TO=topic", stateful: true, then: func(t *testing.T, _ *liveFeed) {
-			seek(t, "2026/01/01/0100")
-		}},
+		{name: "seek, markers aside", settings: "RESOLVED_TO=topic", stateful: true,
+			then: func(t *testing.T, _ *liveFeed) {
+				seek(t, "2026/01/01/0100")
+			}},
 		{name: "gap", settings: "ON_GAP=continue", stateful: true, then: func(t *testing.T, l *liveFeed) {
 			l.grow(t, 2)
-			for _, name := range []string{"idx/segments/2026/01/01/0400", "log/00/2026/01/01/0400"} { // and what is before, as retention does
+			// And what is before, as retention does.
+			for _, name := range []string{"idx/segments/2026/01/01/0400", "log/00/2026/01/01/0400"} {
 				for _, hour := range []string{"0000", "0100", "0200", "0300", "0400"} {
 					if err := os.RemoveAll(filepath.Join(l.dir, strings.Replace(name, "0400", hour, 1))); err != nil {
 						t.Fatal(err)
@@ -116,15 +124,17 @@ func forms() []form {
 			then:     func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_HEADERS", "cloudevents") },
 			changed:  "BRIDGE_HEADERS=none",
 		},
-		{name: "tombstones went", settings: "DELETES=tombstone EXTRA_HEADERS=team=a", then: func(t *testing.T, _ *liveFeed) {
-			t.Setenv("BRIDGE_DELETES", "envelope")
-			t.Setenv("BRIDGE_EXTRA_HEADERS", "team=b")
-		}, changed: "BRIDGE_DELETES=tombstone and BRIDGE_EXTRA_HEADERS=team=a"},
+		{name: "tombstones went", settings: "DELETES=tombstone EXTRA_HEADERS=team=a",
+			then: func(t *testing.T, _ *liveFeed) {
+				t.Setenv("BRIDGE_DELETES", "envelope")
+				t.Setenv("BRIDGE_EXTRA_HEADERS", "team=b")
+			}, changed: "BRIDGE_DELETES=tombstone and BRIDGE_EXTRA_HEADERS=team=a"},
 		{name: "the slack grew", then: func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_RESOLVED_SLACK", "40m") },
 			changed: "BRIDGE_RESOLVED_SLACK=15m0s"},
-		{name: "the slack shrank", settings: "RESOLVED_SLACK=50m RESOLVED_TO=topic", then: func(t *testing.T, _ *liveFeed) {
-			t.Setenv("BRIDGE_RESOLVED_SLACK", "15m")
-		}, changed: "BRIDGE_RESOLVED_SLACK=50m0s"},
+		{name: "the slack shrank", settings: "RESOLVED_SLACK=50m RESOLVED_TO=topic",
+			then: func(t *testing.T, _ *liveFeed) {
+				t.Setenv("BRIDGE_RESOLVED_SLACK", "15m")
+			}, changed: "BRIDGE_RESOLVED_SLACK=50m0s"},
 		{
 			name:     "Avro, MVCC_TIMESTAMP went",
 			settings: "FORMAT=avro OPTIONS=updated,key_in_value,mvcc_timestamp DELETES=both",

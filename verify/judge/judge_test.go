@@ -45,7 +45,8 @@ func (s *scene) holds(t *testing.T) {
 		}
 		rs, _ := s.verify(t, s.clone(), how.feed, how.stateless)
 		if Verdict(rs) != nil || how.feed && !strings.Contains(shown(t, rs), s.changed) {
-			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, Verdict(rs), s.changed, shown(t, rs))
+			t.Errorf("feed %t, stateless %t: %v, want %q: %s", how.feed, how.stateless, Verdict(rs), s.changed,
+				shown(t, rs))
 		}
 	}
 }

@@ -56,7 +56,8 @@ func deliverAs(t *testing.T, id string) {
 
 func work(t *testing.T, c *config.Config, o bridge.Options) {
 	t.Helper()
-	o.Log, o.Observer = progress.New(c, io.Discard)
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer = log, bridge.Observers{shown}
 	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,41 +1,17 @@
 package judge
 
 import (
+	"context"
 	"slices"
 	"time"
 
 	"blobfeed/envelope"
-	"blobfeed/resolved"
 	"blobfeed/source"
 )
 
-// segmentSlack is how far outside its segment an event may be.
-const segmentSlack = 15 * time.Minute
-
-// finished is a segment that is finalized, and so has a marker after it.
-type finished struct {
-	segment source.Segment
-	end     time.Time          // less segmentSlack
-	says    envelope.Timestamp // time of the marker, by the segment's own times
-	said    envelope.Timestamp // the same, before a change of BRIDGE_RESOLVED_SLACK
-}
-
-// finish adds a finished segment.
-func (p *feedPass) finish(m source.Manifest) {
-	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
-	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
-	if p.slack != nil {
-		f.said = resolved.After(m, *p.slack, envelope.Timestamp{})
-	}
-	p.over = append(p.over, f)
-	for _, c := range p.of {
-		c.ends = append(c.ends, c.records)
-	}
-}
-
 // expect passes the validator the markers that the feed explains.
-func (c *checks) expect(feed *comparison) {
-	p := feed.pass
+func (s *trial) expect() {
+	p, c := s.pass, s.checks
 	if c.resolved == nil {
 		return
 	}
@@ -54,8 +30,9 @@ func (c *checks) expect(feed *comparison) {
 
 // due passes the validator the required markers: those of each segment that is delivered, by the state, or without a
 // state by what the topic has.
-func (p *feedPass) due(s *subject, until envelope.Timestamp) {
-	c, v := s.feed, s.checks.resolved
+func (s *trial) due() {
+	p, c, v := s.pass, s.feed, s.checks.resolved
+	until := p.v.Until
 	// The bridge may have left out segments before its start, or before the target of a seek.
 	from := p.filter.From.Wall
 	if to := p.target.Time(); !to.IsZero() {
@@ -64,7 +41,7 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
 	all, ends := true, p.v.End != (envelope.Timestamp{})
 	for i, f := range p.over {
-		if all = p.delivered(s, i); !all {
+		if all = s.delivered(i); !all {
 			break
 		}
 		says := f.says
@@ -92,7 +69,8 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 	}
 	switch n := len(p.over); {
 	case !ends:
-	case p.state != nil && p.state.Frontier.Ended, p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
+	case p.state != nil && p.state.Frontier.Ended,
+		p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
 		last = p.v.End
 	}
 	if last != (envelope.Timestamp{}) {
@@ -101,8 +79,8 @@ func (p *feedPass) due(s *subject, until envelope.Timestamp) {
 }
 
 // delivered reports whether a finished segment is delivered and its marker written, as far as that is known.
-func (p *feedPass) delivered(s *subject, i int) bool {
-	c := s.feed
+func (s *trial) delivered(i int) bool {
+	p, c := s.pass, s.feed
 	switch {
 	case p.state != nil:
 		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
@@ -135,4 +113,47 @@ func (p *feedPass) formerSlack(markers []string) *time.Duration {
 		}
 	}
 	return least
+}
+
+// bounds passes the validator the bounds of the last marker: at or above the time that was resolved before the topic
+// was read, and at or below the time that is resolved now.
+func (v *verification) bounds(ctx context.Context, s *trial) error {
+	state := s.state
+	if state == nil || v.Until != (envelope.Timestamp{}) {
+		return nil
+	}
+	least, most := state.Frontier.Resolved, state.Frontier.Resolved
+	if s.fresh || state.Frontier.Gap != nil && len(s.markers) == 0 || state.Frontier.Owed { // its marker comes next
+		least = ""
+	}
+	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())
+	known, kerr := envelope.ParseTimestamp(most)
+	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge delivers meanwhile
+		now, err := v.cluster.state(ctx, state.topic)
+		if err != nil {
+			return err
+		}
+		if now != nil && now.Frontier != nil {
+			most = now.Frontier.Resolved
+		}
+	}
+	s.checks.resolved.Last(least, most)
+	return nil
+}
+
+// emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
+// the judged bridge wrote: only records of others are left.
+func (s *trial) emptied() {
+	t := s.topic
+	if t.beside != nil {
+		t = t.beside
+	}
+	if t.portion == nil {
+		return
+	}
+	for p, from := range t.from {
+		if from > 0 && !t.portion.own[p] {
+			s.checks.resolved.Late(p, true)
+		}
+	}
 }

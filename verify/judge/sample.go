@@ -21,15 +21,12 @@ func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
 	}
 	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
 		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
-		Subject: "/blobServices/default/containers/c/blobs/b", ID: "00000000-0000-0000-0000-000000000000", Sequencer: "1"}
+		Subject: "/blobServices/default/containers/c/blobs/b", Sequencer: "1",
+		ID: "00000000-0000-0000-0000-000000000000"}
 	var rec envelope.Record
 	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
 	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
-	r = verify.Record{Key: rec.Key, Value: rec.Value, Avro: avro}
-	for _, h := range rec.Headers {
-		r.Headers = append(r.Headers, verify.Header(h))
-	}
-	return r, emit && err == nil
+	return recordOf(&rec, avro), emit && err == nil
 }
 
 // writesRows reports whether the values under these settings are rows.
@@ -64,4 +61,21 @@ func namesAccount(o envelope.Options) bool {
 		}
 	}
 	return true
+}
+
+// recordOf returns a record as the encoder made it.
+func recordOf(rec *envelope.Record, avro *verify.Avro) verify.Record {
+	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Avro: avro}
+	r.Headers = make([]verify.Header, len(rec.Headers))
+	for i, h := range rec.Headers {
+		r.Headers[i] = verify.Header(h)
+	}
+	return r
+}
+
+// tombstoneOf returns the second record of a deletion.
+func tombstoneOf(rec *envelope.Record, avro *verify.Avro) verify.Record {
+	second := *rec
+	second.Value = nil
+	return recordOf(&second, avro)
 }

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,7 +15,7 @@ import (
 // sharing distinguishes the bridges that write to one topic (BRIDGE_TOPIC_SHARED=true). Each is judged alone, because
 // keys do not name the account, and a marker holds for the records of its own feed only.
 type sharing struct {
-	cluster       cluster
+	claims        claims
 	name          string // of the judged bridge
 	markers       string // its BRIDGE_RESOLVED_TO
 	feed, account string // of the judged bridge
@@ -22,16 +23,17 @@ type sharing struct {
 	hidden        []error // why some states can't be read, so that the topics of their bridges are unknown
 }
 
-// share returns nil if the settings let no other bridge write to the topics.
-func (v *verification) share(ctx context.Context, state *progressState) (*sharing, error) {
-	if !v.Shared {
+// claims returns what the states of bridges with other names say, and why some can't be read.
+type claims func(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error)
+
+// newSharing returns nil if the settings let no other bridge write to the topics. Feed is what the state of the judged
+// bridge names, or "".
+func newSharing(ctx context.Context, o *Options, feed string, claims claims) (*sharing, error) {
+	if !o.Shared {
 		return nil, nil
 	}
-	s := &sharing{cluster: v.cluster, name: v.Name, markers: v.Markers.String(), feed: v.FeedID}
-	if state != nil {
-		s.feed = state.Frontier.Feed
-	}
-	if s.account = strings.ToLower(v.Account); s.account == "" {
+	s := &sharing{claims: claims, name: o.Name, markers: o.Markers.String(), feed: cmp.Or(feed, o.FeedID)}
+	if s.account = strings.ToLower(o.Account); s.account == "" {
 		s.account = accountOf(s.feed)
 	}
 	const why = "BRIDGE_TOPIC_SHARED=true, and %s: %s"
@@ -42,7 +44,7 @@ func (v *verification) share(ctx context.Context, state *progressState) (*sharin
 	case s.account == "":
 		return nil, unusable(why, "feed "+s.feed+" does not name the account whose records are judged",
 			"set BRIDGE_SOURCE_ACCOUNT")
-	case !namesAccount(v.Record):
+	case !namesAccount(o.Record):
 		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
 			"write shared topics with BRIDGE_HEADERS=cloudevents")
 	}
@@ -60,7 +62,7 @@ func (s *sharing) fits(r verify.Record) error {
 
 // read reads the states of other bridges.
 func (s *sharing) read(ctx context.Context) (err error) {
-	s.others, s.hidden, err = s.cluster.claims(ctx, s.name)
+	s.others, s.hidden, err = s.claims(ctx, s.name)
 	return err
 }
 
@@ -170,21 +172,4 @@ func (p *portion) bridgeOf(by writer) (name, maybe string) {
 		}
 	}
 	return "", maybe
-}
-
-// emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
-// the judged bridge wrote: only records of others are left.
-func (s *subject) emptied() {
-	t := s.topic
-	if t.beside != nil {
-		t = t.beside
-	}
-	if t.portion == nil {
-		return
-	}
-	for p, from := range t.from {
-		if from > 0 && !t.portion.own[p] {
-			s.checks.resolved.Late(p, true)
-		}
-	}
 }

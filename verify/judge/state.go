@@ -2,13 +2,11 @@ package judge
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"slices"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/internal/kafka"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
@@ -86,6 +84,14 @@ func (v *verification) interval(f *offsets.Frontier) (err error) {
 	return err
 }
 
+// feed returns the feed that the bridge reads, or "" without a state.
+func (s *progressState) feed() string {
+	if s == nil {
+		return ""
+	}
+	return s.Frontier.Feed
+}
+
 // topics returns the topics that the bridge has written to. The fresh ones are in cursors only.
 func (s *progressState) topics() (names []string, fresh map[string]bool) {
 	if s == nil {
@@ -158,40 +164,4 @@ func (s *progressState) late() (n int64) {
 		}
 	}
 	return n
-}
-
-// bounds passes the validator the bounds of the last marker: at or above the time that was resolved before the topic
-// was read, and at or below the time that is resolved now.
-func (v *verification) bounds(ctx context.Context, s *subject, state *progressState) error {
-	if state == nil || v.Until != (envelope.Timestamp{}) {
-		return nil
-	}
-	least, most := state.Frontier.Resolved, state.Frontier.Resolved
-	if s.fresh || state.Frontier.Gap != nil && len(s.markers) == 0 || state.Frontier.Owed { // its marker comes next
-		least = ""
-	}
-	have, err := envelope.ParseTimestamp(s.checks.resolved.Newest())
-	known, kerr := envelope.ParseTimestamp(most)
-	if err == nil && (kerr != nil || have.Compare(known) > 0) { // the bridge delivers meanwhile
-		now, err := v.cluster.state(ctx, state.topic)
-		if err != nil {
-			return err
-		}
-		if now != nil && now.Frontier != nil {
-			most = now.Frontier.Resolved
-		}
-	}
-	s.checks.resolved.Last(least, most)
-	return nil
-}
-
-// unread explains a missing schema, which a reader does not register.
-func (v *verification) unread(err error, topic string) error {
-	var refused *kafka.SchemaError
-	if !errors.As(err, &refused) || !refused.Missing {
-		return err
-	}
-	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
-		"use the settings, the registry and the version of bridge that topic %s was written with",
-		refused.Subject, refused.Reason, topic)
 }

@@ -40,7 +40,8 @@ func Verdict(rs []*Report) error {
 // Text returns the report for people.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n", r.Topic, r.Records, r.Markers, r.Partitions)
+	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n",
+		r.Topic, r.Records, r.Markers, r.Partitions)
 	if f := r.Feed; f != nil {
 		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be in it", f.Read, f.Given, f.Required)
 		if f.UpTo != "" {
@@ -48,7 +49,8 @@ func (r *Report) Text() string {
 		}
 		b.WriteByte('\n')
 		if d := f.DeadLetters; d != nil {
-			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, and %d damaged places with %d bytes\n",
+			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, "+
+				"and %d damaged places with %d bytes\n",
 				d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
 		}
 	}

@@ -76,10 +76,12 @@ func (v *victim) middle() (partition int32, index int) {
 		}
 		for i := len(rs) / 2; i < len(rs); i++ {
 			r := rs[i]
-			if r.Key == nil || r.Value == nil || last[string(r.Key)] != i || strings.HasSuffix(header(r, "ce_type"), "Deleted") {
+			if r.Key == nil || r.Value == nil || last[string(r.Key)] != i ||
+				strings.HasSuffix(header(r, "ce_type"), "Deleted") {
 				continue
 			}
-			if once := len(r.Headers) == 0 || came[header(r, "position")] == 1; once && uint64(r.Timestamp.UnixNano()) < before {
+			if once := len(r.Headers) == 0 || came[header(r, "position")] == 1; once &&
+				uint64(r.Timestamp.UnixNano()) < before {
 				return p, i
 			}
 		}

@@ -2,7 +2,6 @@ package account
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -138,16 +137,21 @@ func (a *Account) Blobs() map[string]inventory.Blob {
 }
 
 func (e *entry) blob() inventory.Blob {
-	return inventory.Blob{Name: e.name, ETag: etag(e.ticks), ContentType: e.contentType, BlobType: e.kind, Tier: e.tier,
-		Length: e.length, Modified: time.Unix(e.ticks/ticksPerSecond, 0).UTC()}
+	return inventory.Blob{Name: e.name, ETag: string(appendETag(nil, e.ticks)), ContentType: e.contentType,
+		BlobType: e.kind, Tier: e.tier, Length: e.length, Modified: time.Unix(e.ticks/ticksPerSecond, 0).UTC()}
 }
 
 const ticksPerSecond = int64(time.Second / 100)
 
-// etag is the entity tag that events and listings have of a change: its .NET ticks.
-func etag(ticks int64) string {
+// appendETag appends the entity tag that events and listings have of a change: its .NET ticks, in fifteen digits.
+func appendETag(b []byte, ticks int64) []byte {
 	const sinceYear1 = 621355968000000000
-	return fmt.Sprintf("0x%015X", ticks+sinceYear1)
+	const digits = "0123456789ABCDEF"
+	b = append(b, "0x"...)
+	for shift := 56; shift >= 0; shift -= 4 {
+		b = append(b, digits[uint64(ticks+sinceYear1)>>shift&15])
+	}
+	return b
 }
 
 // page returns the entries of a query, at most size, and the name that the next page begins with, "" if there is none.

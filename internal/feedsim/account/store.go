@@ -12,10 +12,11 @@ import (
 // are.
 type Store struct {
 	*Account
-	// Size returns how many blobs the next page has, of at most limit. With 0 the page is empty and has a marker. nil: as
-	// many as fit.
+	// Size returns how many blobs the next page has, of at most limit. With 0 the page is empty and has a marker.
+	// nil: as many as fit.
 	Size func(limit int) int
-	// Before is called before every request and can fail it, wait, or change the account. Op is containers, list or head.
+	// Before is called before every request and can fail it, wait, or change the account. Op is containers, list or
+	// head.
 	Before func(ctx context.Context, op string, q inventory.Query) error
 }
 

@@ -2,7 +2,6 @@ package verify
 
 import (
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 	"testing"
@@ -10,101 +9,7 @@ import (
 
 const partitions = 3
 
-func partitionOf(key []byte, partitions int) int32 {
-	h := fnv.New32a()
-	_, _ = h.Write(key)
-	return int32(h.Sum32() % uint32(partitions))
-}
-
-func eventID(n int) string { return fmt.Sprintf("%08x-901e-007a-4eb5-cc621f%06x", n*7919, n) }
-
-// data is the n-th event of a feed, of a blob.
-func data(n, blob, segment int) Record {
-	key := fmt.Appendf(nil, `["photos/%d.jpg"]`, blob)
-	return Record{
-		Topic: "changes", Partition: partitionOf(key, partitions), Key: key, Value: []byte("{}"),
-		Headers: []Header{
-			{
-				"ce_specversion",
-				[]byte("1.0"),
-			}, {"ce_id", []byte(eventID(n))}, {"ce_source", []byte("/s")}, {"ce_type", []byte("t")},
-			{"ce_subject", []byte("s")}, {"ce_time", []byte("x")},
-			{"updated", fmt.Appendf(nil, "%d.%010d", 1590000000000000000+int64(segment)*3600e9+int64(n), n)},
-			{"sequence", fmt.Appendf(nil, "%032X%016x", 0x2ab, n)},
-			{"position", fmt.Appendf(nil, "2020/05/27/%02d00/%02d/%05d/%d/%d", segment, blob%2, n/20, n/5*1000, n%5)},
-		},
-	}
-}
-
-func mark(partition int32, segment int) Record {
-	text := fmt.Appendf(nil, "%d.0000000000", 1590000000000000000+int64(segment+1)*3600e9-1)
-	return Record{
-		Topic:     "changes",
-		Partition: partition,
-		Value:     fmt.Appendf(nil, `{"resolved":"%s"}`, text),
-		Headers:   []Header{{"resolved", text}},
-	}
-}
-
-// topic is a right one: 3 segments of 40 events of 8 blobs, and markers. By partition, as the offsets tell.
-func topic() []Record {
-	var rs []Record
-	for segment := range 3 {
-		for i := range 40 {
-			n := segment*40 + i
-			rs = append(rs, data(n, n%8, segment))
-		}
-		for p := range int32(partitions) {
-			rs = append(rs, mark(p, segment))
-		}
-	}
-	next := map[int32]int64{}
-	for i := range rs {
-		rs[i].Offset = next[rs[i].Partition]
-		next[rs[i].Partition]++
-	}
-	return rs
-}
-
 const events = 3 * 40
-
-func validators() []Validator {
-	complete := NewComplete()
-	for n := range events {
-		complete.Expect(eventID(n))
-	}
-	return []Validator{
-		NewUnique(),
-		complete,
-		NewOrder(),
-		NewSequence(),
-		NewPartition(partitions, partitionOf),
-		NewPartition(partitions, nil),
-		NewProgress(),
-		NewBarrier(),
-		NewResolved(partitions),
-	}
-}
-
-func set(r *Record, key, value string) {
-	r.Headers = slices.Clone(r.Headers)
-	for i := range r.Headers {
-		if r.Headers[i].Key == key {
-			r.Headers[i].Value = []byte(value)
-		}
-	}
-}
-
-func drop(r *Record, key string) {
-	r.Headers = slices.DeleteFunc(slices.Clone(r.Headers), func(h Header) bool { return h.Key == key })
-}
-
-// find returns the first record that is so.
-func find(rs []Record, is func(r *Record) bool) int {
-	return slices.IndexFunc(rs, func(r Record) bool { return is(&r) })
-}
-
-func isMark(r *Record) bool { return r.Key == nil }
 
 // Each fault is found by the validators that are there for it, and by no other.
 func TestFaults(t *testing.T) {
@@ -141,19 +46,30 @@ func TestFaults(t *testing.T) {
 			"unique complete", "no header ce_id"},
 		"two events of a blob swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs },
 			"order sequence progress", ""},
-		"an event in another shard": {func(rs []Record) []Record { set(&rs[8], "position", "2020/05/27/0000/09/00000/1/1"); return rs },
+		"an event in another shard": {func(rs []Record) []Record {
+			set(&rs[8], "position", "2020/05/27/0000/09/00000/1/1")
+			return rs
+		},
 			"order", "after one of shard 00"},
-		"an earlier chunk": {func(rs []Record) []Record { set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1"); return rs },
+		"an earlier chunk": {func(rs []Record) []Record {
+			set(&rs[32], "position", "2020/05/27/0000/00/00000/99000/1")
+			return rs
+		},
 			"order progress", "comes after the one at 1/"},
 		"no position": {func(rs []Record) []Record { drop(&rs[8], "position"); return rs },
 			"order barrier progress", `header position is ""`},
-		"a sequencer falls": {func(rs []Record) []Record { set(&rs[8], "sequence", "0"); set(&rs[0], "sequence", "1"); return rs },
+		"a sequencer falls": {func(rs []Record) []Record {
+			set(&rs[8], "sequence", "0")
+			set(&rs[0], "sequence", "1")
+			return rs
+		},
 			"sequence", "sequence 0 comes after"},
 		"no sequencer": {func(rs []Record) []Record { drop(&rs[8], "sequence"); return rs },
 			"sequence", ""},
 		"an odd sequencer": {func(rs []Record) []Record { set(&rs[8], "sequence", "xyz"); return rs },
 			"sequence", ""},
-		"the sequencer of a scanned row": {func(rs []Record) []Record { set(&rs[8], "sequence", ""); return rs }, "", ""},
+		"the sequencer of a scanned row": {func(rs []Record) []Record { set(&rs[8], "sequence", ""); return rs }, "",
+			""},
 		"sequencers in another case, less padded": {func(rs []Record) []Record {
 			for i := range rs {
 				text := string(rs[i].Header("sequence"))
@@ -164,19 +80,26 @@ func TestFaults(t *testing.T) {
 			}
 			return rs
 		}, "", ""},
-		"a key moves": {func(rs []Record) []Record { rs[20].Partition = (rs[20].Partition + 1) % partitions; return rs },
+		"a key moves": {func(rs []Record) []Record {
+			rs[20].Partition = (rs[20].Partition + 1) % partitions
+			return rs
+		},
 			"order partition", "belongs to partition"},
 		"an old segment's event late": {func(rs []Record) []Record {
 			// Of a blob of its own, so that only the barrier and the marker are hurt.
 			late := data(3, 3, 0)
 			i := find(rs, func(r *Record) bool {
-				return r.Key != nil && r.Partition == late.Partition && strings.Contains(string(r.Header("position")), "/0100/")
+				return r.Key != nil && r.Partition == late.Partition &&
+					strings.Contains(string(r.Header("position")), "/0100/")
 			})
 			late.Key = []byte("other")
 			rs = slices.Delete(rs, 3, 4)
 			return slices.Insert(rs, i, late)
 		}, "barrier partition progress resolved", ""},
-		"data before its time": {func(rs []Record) []Record { set(&rs[60], "updated", "1590003599999999999.0000000000"); return rs },
+		"data before its time": {func(rs []Record) []Record {
+			set(&rs[60], "updated", "1590003599999999999.0000000000")
+			return rs
+		},
 			"resolved", "comes after the marker"},
 		"no updated": {func(rs []Record) []Record { drop(&rs[60], "updated"); return rs },
 			"resolved", `header updated is ""`},
@@ -192,7 +115,9 @@ func TestFaults(t *testing.T) {
 			"resolved", "partition 0 lacks 1 of 4"},
 		"a partition too many": {func(rs []Record) []Record { return append(rs, mark(3, 0)) },
 			"resolved", "has a partition 3"},
-		"an odd marker": {func(rs []Record) []Record { return append(rs, Record{Topic: "changes", Value: []byte("{}")}) },
+		"an odd marker": {func(rs []Record) []Record {
+			return append(rs, Record{Topic: "changes", Value: []byte("{}")})
+		},
 			"resolved", "is no marker"},
 		"header and value differ": {func(rs []Record) []Record {
 			m := mark(0, 5)
@@ -253,30 +178,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A validator of a topic where everything is wrong keeps little, and counts the rest.
-func TestFailuresAreBounded(t *testing.T) {
-	u := NewUnique()
-	for range 1001 {
-		u.Note(data(1, 1, 0))
-	}
-	f := u.Failures()
-	if len(f) != kept+1 || f[kept].String() != "and 980 more" {
-		t.Errorf("%d failures, at the end %v", len(f), f[len(f)-1])
-	}
-	v := NewResolved(100)
-	for i := range 30 {
-		v.Note(mark(0, i))
-	}
-	for range 2 { // asking changes nothing
-		if f := v.Failures(); len(f) != kept+1 || f[kept].String() != "and 79 more" {
-			t.Errorf("%d failures, at the end %v", len(f), f[len(f)-1])
-		}
-	}
-	if v.Markers() != 30 {
-		t.Errorf("%d markers", v.Markers())
-	}
-}
-
 // What is missing stands first, however much else is wrong, and what has come since is no longer missing.
 func TestCompleteLeft(t *testing.T) {
 	c := NewComplete()
@@ -289,7 +190,8 @@ func TestCompleteLeft(t *testing.T) {
 	for n := range 50 {
 		c.Note(data(n+10, 1, 0))
 	}
-	if f := c.Failures(); !strings.HasPrefix(f[0].Problem, "3 of 3 expected events are missing, among them "+eventID(1)) {
+	if f := c.Failures(); !strings.HasPrefix(f[0].Problem,
+		"3 of 3 expected events are missing, among them "+eventID(1)) {
 		t.Error(f[0])
 	}
 	r := data(1, 1, 0)
@@ -300,20 +202,6 @@ func TestCompleteLeft(t *testing.T) {
 	}
 	if f := c.Failures(); c.Left() != 0 || strings.Contains(f[0].Problem, "missing") {
 		t.Error(c.Left(), f[0])
-	}
-}
-
-// A check that saw no data is not passed.
-func TestSummaryOfNothing(t *testing.T) {
-	g := All(NewUnique(), NewOrder())
-	g.Note(mark(2, 1))
-	if s := g.Summary(); s.OK() || s.Markers != 1 || s.Partitions != 1 || s.Topics != 1 {
-		t.Errorf("%+v", s)
-	}
-	g.Note(data(1, 1, 2))
-	const want = "1 records and 1 markers on 2 partitions of 1 topics\nunique     ok, 1\norder      ok, 1\n"
-	if s := g.Summary(); !s.OK() || s.String() != want {
-		t.Errorf("%v", s)
 	}
 }
 

@@ -4,12 +4,35 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/resolved"
 	"blobfeed/source"
-	"blobfeed/verify"
 )
+
+// feedPass is one reading of the feed, for all judged topics.
+type feedPass struct {
+	v      *verification
+	state  *progressState
+	filter envelope.Filter
+	dead   *letters
+	target bridge.Target // of the last seek
+
+	of     map[string]*comparison // by topic
+	only   *comparison            // of all events; nil: a template gives each event its topic
+	stray  map[string]int64       // events for topics that the state does not know
+	extent extent
+	over   []finished
+	read   int64 // events
+
+	slack *time.Duration // BRIDGE_RESOLVED_SLACK before a change; nil: no change is known
+	older older          // nil: no change of other settings is known, or looked for
+}
+
+// older returns the record of an event by the settings before a change, or nil.
+type older func(c *comparison, ev *source.Event, pos source.Position, key []byte) (*envelope.Record, error)
 
 // block compares the events of a block.
 func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
@@ -38,13 +61,14 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
 		if emit && p.v.sharing != nil {
-			err = p.v.sharing.fits(p.expected(&rec))
+			err = p.v.sharing.fits(recordOf(&rec, p.v.avro))
+		}
+		var was *envelope.Record
+		if emit && err == nil && p.older != nil {
+			was, err = p.older(c, ev, pos, rec.Key)
 		}
 		if emit && err == nil {
-			var was *envelope.Record
-			if was, err = p.formerly(c, ev, pos, rec.Key); err == nil {
-				c.event(m.Segment, &rec, was, covered && !dead)
-			}
+			c.event(m.Segment, &rec, was, covered && !dead)
 		}
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
@@ -69,68 +93,17 @@ func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 	return c, nil
 }
 
-// event adds the record of an event, and the record by the settings before a change.
-func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
-	c.given++
-	if c.first == (source.Segment{}) {
-		c.first = seg
+// finish adds a finished segment.
+func (p *feedPass) finish(m source.Manifest) {
+	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
+	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
+	if p.slack != nil {
+		f.said = resolved.After(m, *p.slack, envelope.Timestamp{})
 	}
-	required = required && (c.pass.state != nil || c.upTo != (envelope.Timestamp{})) &&
-		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-	if c.pass.target.After(seg, rec.Updated) {
-		required = false
-		c.sought++
+	p.over = append(p.over, f)
+	for _, c := range p.of {
+		c.ends = append(c.ends, c.records)
 	}
-	for _, n := range c.counts {
-		if begin, cut := c.begins[c.pass.v.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
-			required = false
-			c.before++
-			break
-		}
-	}
-	forms := []func(*envelope.Record) verify.Record{c.pass.expected}
-	if rec.Tombstone {
-		forms = append(forms, c.pass.tombstone)
-	}
-	for _, form := range forms {
-		c.Expect(form(rec), required)
-		c.records++
-		if was != nil {
-			c.Or(form(was))
-		}
-	}
-}
-
-// expected returns the record of an event.
-func (p *feedPass) expected(rec *envelope.Record) verify.Record {
-	r := verify.Record{Key: rec.Key, Value: rec.Value, Millis: rec.Millis, Avro: p.v.avro}
-	r.Headers = make([]verify.Header, len(rec.Headers))
-	for i, h := range rec.Headers {
-		r.Headers[i] = verify.Header(h)
-	}
-	return r
-}
-
-// tombstone returns the second record of a deletion.
-func (p *feedPass) tombstone(rec *envelope.Record) verify.Record {
-	second := *rec
-	second.Value = nil
-	return p.expected(&second)
-}
-
-// formerly returns the record of an event by the settings before a change, or looks for that change.
-func (p *feedPass) formerly(
-	c *comparison, ev *source.Event, pos source.Position, key []byte,
-) (was *envelope.Record, err error) {
-	if p.tries != nil {
-		return nil, p.compareOdd(c, ev, pos, key)
-	}
-	if p.was == nil {
-		return nil, nil
-	}
-	was = new(envelope.Record)
-	c.buf, _, err = p.was.Append(c.buf[:0], was, ev, pos)
-	return was, err
 }
 
 // strayed returns a report for each missing topic.

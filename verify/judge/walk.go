@@ -7,61 +7,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
-
-// feedPass is one reading of the feed, for all judged topics.
-type feedPass struct {
-	v      *verification
-	state  *progressState
-	filter envelope.Filter
-	dead   *letters
-	target bridge.Target // of the last seek
-
-	of     map[string]*comparison // by topic
-	only   *comparison            // of all events; nil: a template gives each event its topic
-	stray  map[string]int64       // events for topics that the state does not know
-	oldest source.Segment         // of the feed
-	holes  []hole
-	over   []finished
-	read   int64 // events
-
-	slack *time.Duration    // BRIDGE_RESOLVED_SLACK before a change; nil: no change is known
-	was   *envelope.Encoder // by the settings before a change; nil: no change is known
-	odd   []verify.Record   // that one of the tries may explain
-	tries []*attempt
-}
-
-// comparison is what the feed requires of a topic.
-type comparison struct {
-	*verify.Replay
-	pass    *feedPass
-	encoder *envelope.Encoder
-	counts  []int              // of partitions, now and before
-	upTo    envelope.Timestamp // only events up to it are required; zero: all that the state covers
-	bound   string             // the same for people
-	begins  map[int32]source.Segment
-	first   source.Segment // with an event for the topic
-	ends    []int64        // for each finished segment, how many records there are up to its end
-
-	records int64 // of the feed
-	noted   int64 // of the topic
-	given   int64 // events that the settings select
-	before  int64 // of them those before the start of their partition
-	sought  int64 // of them those before the target of the last seek
-	older   int64 // records of segments or chunks that the feed has no more
-
-	odd []verify.Record // the first that differ
-	buf []byte
-}
-
-// endless is after every segment.
-var endless = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
 
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
 func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subject, state *progressState) (err error) {
@@ -70,17 +21,18 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 	if p.filter.From, err = v.start(state); err != nil {
 		return err
 	}
-	for _, s := range subjects {
-		if s.feed, err = p.compare(ctx, s); err != nil {
-			return err
-		}
-		p.of[s.name] = s.feed
-		if _, one := v.Topics.Constant(); one { // under any name: the topic may be a copy
-			p.only = s.feed
-		}
-	}
 	if p.target, err = p.lastSeek(ctx, subjects); err != nil {
 		return err
+	}
+	for _, s := range subjects {
+		c, err := p.compare(ctx, s)
+		if err != nil {
+			return err
+		}
+		p.of[s.name] = c
+		if _, one := v.Topics.Constant(); one { // under any name: the topic may be a copy
+			p.only = c
+		}
 	}
 	if p.dead, err = v.letters(ctx); err != nil { // after the state: it has what the cursors passed
 		return err
@@ -89,8 +41,8 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 		if err != nil {
 			return err
 		}
-		if p.oldest == (source.Segment{}) {
-			p.oldest = seg
+		if p.extent.oldest == (source.Segment{}) {
+			p.extent.oldest = seg
 		}
 		if err := p.segment(ctx, seg); err != nil {
 			return err
@@ -108,7 +60,10 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	case !p.v.Transactional:
 		mode = verify.ReplayRepeats
 	}
-	c = &comparison{Replay: verify.NewReplay(mode), pass: p, encoder: s.encoder, upTo: p.v.Until}
+	c = &comparison{
+		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, target: p.target,
+		partition: p.v.Partition, stateful: p.state != nil, upTo: p.v.Until,
+	}
 	c.counts = append([]int{len(s.to)}, p.v.GrownFrom...)
 	if p.v.Record.Envelope == envelope.Enriched {
 		c.Made()
@@ -171,47 +126,6 @@ func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge
 	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
-// begins returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
-// may be deleted, too.
-func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
-	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
-	for p, at := range t.from {
-		if at > 0 {
-			begins[p], from[p], to[p] = endless, at, t.to[p]
-		}
-	}
-	var unknown error
-	err := t.read(ctx, from, to, func(r verify.Record) (more bool) {
-		if r.Key == nil {
-			return true
-		}
-		pos, err := source.ParsePosition(string(r.Header("position")))
-		begins[r.Partition] = pos.Segment
-		if err != nil {
-			unknown = fmt.Errorf("partition %d of %s starts at offset %d, and its first record has no position in the feed: %w",
-				r.Partition, t.name, t.from[r.Partition], err)
-		}
-		return false
-	})
-	return begins, errors.Join(err, unknown)
-}
-
-// all wants every record.
-func all(verify.Record) (more bool) { return true }
-
-// resolved returns the time of the oldest last marker of a partition, or zero if a partition has no marker.
-func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
-	if err := t.scan(ctx, all); err != nil || len(t.markers) < len(t.to) {
-		return least, err
-	}
-	for _, at := range t.markers {
-		if least == (envelope.Timestamp{}) || at.Compare(least) < 0 {
-			least = at
-		}
-	}
-	return least, nil
-}
-
 // segment compares the events of a segment, shard by shard: a blob is in one shard.
 func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
 	m, err := p.v.Feed.Manifest(ctx, seg)
@@ -244,7 +158,7 @@ func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) erro
 		if errors.As(err, &d) { // b has the events before it
 			at := source.Position{Segment: m.Segment, Shard: shard}
 			if d.Kind == source.Gone {
-				err = p.skip(ctx, r, at, d)
+				err = p.extent.skip(ctx, r, at, d)
 			} else {
 				err = p.dead.pass(ctx, p.v.Feed, r, at, d)
 			}

@@ -5,41 +5,6 @@ import (
 	"fmt"
 )
 
-// Record is a record of a topic. A nil key makes it a marker.
-type Record struct {
-	Topic      string
-	Partition  int32
-	Offset     int64
-	Key, Value []byte
-	Headers    []Header
-	Millis     int64  // 0: not known
-	In         string // the topic that holds it, where that is another than the one that it speaks of
-	Avro       *Avro  // reads a value in Avro; nil: it is not read
-
-	doc *document // of the value, where a Group shares it among its validators
-}
-
-// Header is a header of a record.
-type Header struct {
-	Key   string
-	Value []byte
-}
-
-// Header returns the value of a header, or nil.
-func (r *Record) Header(key string) []byte {
-	v, _ := r.lookup(key)
-	return v
-}
-
-func (r *Record) lookup(key string) (value []byte, ok bool) {
-	for i := range r.Headers {
-		if r.Headers[i].Key == key {
-			return r.Headers[i].Value, true
-		}
-	}
-	return nil, false
-}
-
 // Validator checks one promise.
 type Validator interface {
 	Note(Record)
@@ -48,21 +13,6 @@ type Validator interface {
 	// here.
 	Failures() []Failure
 }
-
-var (
-	_ Validator = (*Unique)(nil)
-	_ Validator = (*Complete)(nil)
-	_ Validator = (*Order)(nil)
-	_ Validator = (*Sequence)(nil)
-	_ Validator = (*Partition)(nil)
-	_ Validator = (*Progress)(nil)
-	_ Validator = (*Barrier)(nil)
-	_ Validator = (*Resolved)(nil)
-	_ Validator = (*Before)(nil)
-	_ Validator = (*Table)(nil)
-	_ Validator = (*Time)(nil)
-	_ Validator = (*Replay)(nil)
-)
 
 // Failure is a broken promise and its place. Without a topic it is not at a record.
 type Failure struct {
@@ -130,3 +80,6 @@ func (f *failures) Failures() []Failure {
 	}
 	return first
 }
+
+// examples is how many missing events a failure names.
+const examples = 5

@@ -1,0 +1,182 @@
+package pipeline
+
+import (
+	"context"
+	"errors"
+	"net/url"
+	"strings"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+)
+
+// Rows says how a listing becomes rows.
+type Rows struct {
+	ID      string             // of the scan
+	Updated envelope.Timestamp // of all rows; zero: each has the time of its page
+	Account string             // URL of the account, with a slash at its end
+}
+
+// rowsPerBlock is how many rows of a page are encoded together. Blocks of events are of this size.
+const rowsPerBlock = 500
+
+// Lister makes steps of a listing, calls emit for each, and returns when it is over. Its steps are as those of
+// inventory.Walk.
+type Lister func(ctx context.Context, emit func(context.Context, *inventory.Step) error) error
+
+// List makes blocks of the steps of a listing. A Block of it has a Step, and no shard.
+func (p *Pipeline) List(ctx context.Context, d *Pass, rows Rows, list Lister) *Run {
+	p.memory.passing.Add(1)
+	out := make(chan *Block, prefetch)
+	r := &Run{Blocks: out, p: p}
+	r.ctx, r.cancel = context.WithCancelCause(ctx)
+	l := &listing{p: p, pass: d, rows: rows, out: out}
+	go func() {
+		defer close(out)
+		if err := list(r.ctx, l.step); err != nil {
+			r.cancel(err)
+		}
+	}()
+	return r
+}
+
+// listing encodes the steps of a listing. Several goroutines use it.
+type listing struct {
+	p    *Pipeline
+	pass *Pass
+	rows Rows
+	out  chan<- *Block
+}
+
+// step sends the blocks of a step, in order. It waits for memory, and so holds up the listing.
+func (l *listing) step(ctx context.Context, s *inventory.Step) error {
+	if s.Listed == nil || len(s.Listed.Blobs) == 0 {
+		return l.send(ctx, s, nil)
+	}
+	for left := s.Listed.Blobs; len(left) > 0; {
+		part := left[:min(rowsPerBlock, len(left))]
+		left = left[len(part):]
+		of := *s
+		of.Listed = &inventory.Listed{Blobs: part, Last: s.Listed.Last && len(left) == 0}
+		if err := l.send(ctx, &of, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *listing) send(ctx context.Context, s *inventory.Step, blobs []inventory.Blob) error {
+	b := l.p.pool.get(0)
+	b.Step = s
+	began := time.Now()
+	err := l.pass.Host.Retry(ctx, func(ctx context.Context) error {
+		b.dead = b.dead[:0]
+		err := l.p.encodeRows(ctx, l.pass, &l.rows, b, blobs)
+		var large *TooLargeError
+		if errors.As(err, &large) {
+			return l.pass.Host.TooLarge(ctx, err)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	b.Encoding = Between(began, time.Now())
+	if err := l.p.memory.acquire(ctx, b); err != nil {
+		return err
+	}
+	select {
+	case l.out <- b:
+		return nil
+	case <-ctx.Done():
+		l.p.memory.release(b)
+		return context.Cause(ctx)
+	}
+}
+
+// encodeRows fills the records of b with the rows of blobs.
+func (p *Pipeline) encodeRows(ctx context.Context, d *Pass, rows *Rows, b *Block, blobs []inventory.Blob) error {
+	b.events.Events = b.events.Events[:0]
+	b.reset(len(blobs))
+	scan := envelope.Scan{ID: rows.ID, Updated: rows.Updated, Served: b.Step.Served}
+	if scan.Updated == (envelope.Timestamp{}) {
+		scan.Updated.Wall = scan.Served.UnixNano()
+	}
+	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b, scan: &scan}
+	var ev source.Event
+	for i := range blobs {
+		rows.event(&ev, b.Step.Container, &blobs[i])
+		err := e.event(ctx, &ev, source.Position{Index: i})
+		var fault *RowError
+		if errors.As(err, &fault) && p.set.DeadLetter != "" {
+			err = b.keepRow(fault, &ev, rows.ID, b.Step.Container, d.partSize())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.finish(p.set.DeadLetter)
+	b.Counts.Rows = b.Counts.Emitted
+	return nil
+}
+
+// event fills ev with what the listing says of a blob.
+func (r *Rows) event(ev *source.Event, container string, b *inventory.Blob) {
+	*ev = source.Event{
+		Subject: subjectOf(container, b.Name),
+		URL:     r.Account + container + "/" + escape(b.Name),
+		ETag:    b.ETag, ContentType: b.ContentType, ContentLength: b.Length, HasContentLength: true,
+		BlobType: b.BlobType, BlobTier: b.Tier, BlobVersion: b.Version,
+		EventTime: b.Modified.UTC().Format("2006-01-02T15:04:05.0000000Z"),
+	}
+}
+
+func subjectOf(container, name string) string {
+	return "/blobServices/default/containers/" + container + "/blobs/" + name
+}
+
+// escape writes a name as URLs have it. Slashes stay.
+func escape(name string) string {
+	return strings.TrimPrefix((&url.URL{Path: "/" + name}).EscapedPath(), "/")
+}
+
+// Gone is a blob that the account does not have.
+type Gone struct {
+	Container, Name string
+	Served          time.Time // when the service said so
+}
+
+// Delete makes a block of the deletions of blobs, for one partition of a topic.
+func (p *Pipeline) Delete(
+	ctx context.Context, d *Pass, rows Rows, topic string, partition int32, gone []Gone,
+) (*Block, error) {
+	b := p.pool.get(0)
+	b.Swept = true
+	b.events.Events = b.events.Events[:0]
+	b.reset(len(gone))
+	var ev source.Event
+	for i := range gone {
+		g := &gone[i]
+		scan := envelope.Scan{ID: rows.ID, Updated: envelope.Timestamp{Wall: g.Served.UnixNano()}, Served: g.Served}
+		e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b, scan: &scan, gone: true}
+		var err error
+		if e.topic, err = d.Host.Topic(ctx, topic); err != nil {
+			return nil, err
+		}
+		ev = source.Event{Subject: subjectOf(g.Container, g.Name)}
+		if err := e.append(&ev, source.Position{}); err != nil {
+			return nil, err
+		}
+	}
+	for i := range b.Records {
+		b.Records[i].Partition = partition // where the key is, whatever its partition would be today
+	}
+	b.finish("")
+	b.Counts.Rows = b.Counts.Emitted
+	if err := p.memory.acquire(ctx, b); err != nil {
+		return nil, err
+	}
+	return b, nil
+}

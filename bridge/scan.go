@@ -1,0 +1,163 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// InitialScan says whether the first start lists the account.
+type InitialScan string
+
+// The values are CockroachDB's.
+const (
+	NoScan   InitialScan = "no"
+	ScanYes  InitialScan = "yes"  // and then delivers the feed
+	ScanOnly InitialScan = "only" // and then ends
+)
+
+// firstScan puts the initial scan into f, which begins where the feed ends now. The order is what makes the rows right:
+// an event before that end was published before the listing began, so the listing shows what it did. Every other event
+// comes after the rows. The listing may show later changes than the end, so no marker is written for a time before the
+// listing has ended.
+func (k *keeper) firstScan(f *offsets.Frontier) error {
+	opts := k.h.opts
+	open, err := k.endOfFeed(f)
+	if err != nil {
+		return err
+	}
+	updated := opts.Now().Add(-maxInterval - resolved.Slack) // if there is no feed, its first event is later than that
+	switch {
+	case open != (source.Segment{}):
+		f.Completed, updated = source.Before(open), open.Time().Add(-opts.ResolvedSlack)
+	case !f.Ends.IsZero():
+		updated = f.Ends.Add(-opts.ResolvedSlack)
+	}
+	f.Scan = &offsets.Scan{
+		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(), Round: 1,
+		Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+	}
+	return nil
+}
+
+// openSegments bounds how far before its newest segment the feed may have an open one. All samples have one open
+// segment, the newest.
+const openSegments = 48 * time.Hour
+
+// endOfFeed returns the first open segment. If there is none, it makes the newest one the completed segment of f.
+func (k *keeper) endOfFeed(f *offsets.Frontier) (open source.Segment, err error) {
+	feed := k.h.opts.Feed
+	err = k.h.retryIdle(k.h.work, func(ctx context.Context) error {
+		f.Completed, f.Ends = source.Segment{}, time.Time{}
+		newest, err := feed.LastConsumable(ctx)
+		if err != nil || newest.IsZero() {
+			return err
+		}
+		for seg, err := range feed.Segments(ctx, source.SegmentAt(newest.Add(-openSegments))) {
+			if err != nil {
+				return fmt.Errorf("looking for the end of the feed: %w", err)
+			}
+			m, err := feed.Manifest(ctx, seg)
+			if err != nil {
+				return fmt.Errorf("looking for the end of the feed: %w", err)
+			}
+			if !m.Finalized {
+				open = seg
+				return nil
+			}
+			f.Completed, f.Ends = seg, m.Begin.Add(m.Interval)
+		}
+		return nil
+	})
+	return open, err
+}
+
+// moveScan takes up a request for a scan, or moves the frontier's scan to the next phase of its round. Stays says that
+// nothing else may happen to the frontier meanwhile.
+func (k *keeper) moveScan(f offsets.Frontier, s *offsets.State) (moved, stays bool, err error) {
+	if next := s.Requested(); next != nil {
+		return true, true, k.takeUp(f, next)
+	}
+	if !f.Scan.Active() {
+		return false, false, nil
+	}
+	scan := *f.Scan
+	f.Scan = &scan
+	switch {
+	case scan.Phase == offsets.ScanDelivers && k.h.opts.Now().Before(k.nextRound):
+		return false, false, nil
+	case scan.Phase == offsets.ScanDelivers:
+		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1
+	case !s.RoundOver():
+		return false, true, nil
+	case scan.Phase == offsets.ScanHolds:
+		scan.Phase = offsets.ScanLists
+	default:
+		sum := s.ListedAll(&scan)
+		if sum.Done {
+			return true, true, k.endScan(f, s, sum)
+		}
+		scan.Phase, k.nextRound = offsets.ScanDelivers, k.h.opts.Now().Add(k.h.opts.pause())
+	}
+	return true, true, k.h.lease.Commit(k.h.held, nil, &f)
+}
+
+// takeUp begins a scan that was requested, or ends one that was cancelled.
+func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
+	f.Scan = next
+	if next.Done {
+		k.h.opts.Log.Info("the scan is cancelled", "scan", next.ID)
+	} else {
+		next.Phase, next.Round = offsets.ScanHolds, 1
+		k.h.opts.Log.Info("scanning the account, as requested", "scan", next.ID, "container", next.Container,
+			"prefix", next.Prefix, "sweep", next.Sweep)
+	}
+	return k.h.lease.Commit(k.h.held, nil, &f)
+}
+
+// repair begins a scan with a sweep, if lost history is to be answered by one. One that is under way begins again: it
+// may have listed what was lost behind it.
+func (k *keeper) repair(f *offsets.Frontier) {
+	opts := k.h.opts
+	if !opts.RescanGaps {
+		return
+	}
+	f.Scan = &offsets.Scan{
+		ID: offsets.ScanID(opts.Now()), Sweep: true, Requested: opts.Now().UTC(), Phase: offsets.ScanHolds, Round: 1,
+	}
+	opts.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", f.Scan.ID)
+}
+
+// endScan commits that all is listed, and, if the bridge only scans, the marker that ends everything.
+func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listing) error {
+	opts := k.h.opts
+	for _, c := range s.Cursors {
+		if c != nil {
+			f.Adopt(c.Pins) // I5: behind their rows, the topics that were found stay as they are
+		}
+	}
+	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
+	scan := f.Scan
+	scan.Done, scan.Ended, scan.Rows, scan.Deleted = true, opts.Now().UTC(), sum.Rows, sum.Swept
+	scan.Listed = listed.String()
+	opts.Log.Info("the scan is complete", "scan", scan.ID, "rows", sum.Rows, "deleted", sum.Swept,
+		"containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took", scan.Ended.Sub(scan.Requested))
+	if !scan.Only {
+		return k.h.lease.Commit(k.h.held, nil, &f)
+	}
+	f.Current, f.Shards = source.Segment{}, nil
+	if opts.marks() {
+		f.Resolved = scan.Listed
+		if opts.Transactional {
+			if err := k.mark(&f, listed); err != nil {
+				return err
+			}
+		}
+	}
+	return k.commitPromise(nil, &f, func() error { f.Ended = true; return nil })
+}

@@ -1,0 +1,175 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+)
+
+// suspect is a key whose blob the account may not have: the topic's last record of it is no deletion, and no row of the
+// scan.
+type suspect struct{ container, name string }
+
+// suspectBytes bounds the keys that are in memory. A partition with more of them is read several times (I9).
+const suspectBytes = 16 << 20
+
+// class is a part of all keys: those whose hash has these low bits.
+type class struct {
+	bits  int
+	value uint64
+}
+
+func (c class) has(hash uint64) bool { return hash&(1<<c.bits-1) == c.value }
+
+// halves divides a class.
+func (c class) halves() (class, class) {
+	return class{c.bits + 1, c.value}, class{c.bits + 1, c.value | 1<<c.bits}
+}
+
+// suspects looks for the keys of one partition of a topic.
+type suspects struct {
+	client    []kgo.Opt
+	topic     string
+	partition int32
+	encoder   *envelope.Encoder
+	scan      string // the ID of the scan
+	limit     int    // bytes of keys in memory
+	log       *slog.Logger
+}
+
+// find reads the partition to where it ends now, once for each class, and calls found with the suspects of each. The
+// callee returns when it is done with them.
+func (s *suspects) find(ctx context.Context, found func([]suspect) error) error {
+	for left := []class{{}}; len(left) > 0; {
+		c := left[len(left)-1]
+		left = left[:len(left)-1]
+		keys, others, err := s.read(ctx, c)
+		if err != nil {
+			return fmt.Errorf("looking for lost deletions in partition %d of %s: %w", s.partition, s.topic, err)
+		}
+		left = append(left, others...)
+		if len(keys) == 0 {
+			continue
+		}
+		if err := found(keys); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the suspects of a class. If they are too many it returns some of them, and the classes of the others.
+func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []class, err error) {
+	cl, err := kgo.NewClient(append(slices.Clone(s.client),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: {s.partition: kgo.NewOffset().AtStart()}}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.WithContext(ctx),
+		kgo.FetchMaxBytes(8<<20))...)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, s.topic)
+	if err == nil {
+		err = ends.Error()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, s.topic)
+	if err == nil {
+		err = starts.Error()
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	end, _ := ends.Lookup(s.topic, s.partition)
+	start, _ := starts.Lookup(s.topic, s.partition)
+	live := map[string]struct{}{}
+	size := 0
+	for next := start.Offset; next < end.Offset; {
+		fs := pollFor(ctx, cl, suspectIdle)
+		if fs == nil && ctx.Err() == nil { // compaction removed what was there
+			s.log.Warn("nothing can be read behind an offset; taking it for the end", "topic", s.topic,
+				"partition", s.partition, "offset", next, "end", end.Offset)
+			break
+		}
+		if err := fs.Err(); err != nil {
+			return nil, nil, err
+		}
+		fs.EachRecord(func(r *kgo.Record) {
+			next = r.Offset + 1
+			hash := hashOf(r.Key)
+			if r.Attrs.IsControl() || len(r.Key) == 0 || !c.has(hash) {
+				return
+			}
+			if s.settles(r) {
+				if _, had := live[string(r.Key)]; had {
+					delete(live, string(r.Key))
+					size -= len(r.Key)
+				}
+				return
+			}
+			if _, had := live[string(r.Key)]; had {
+				return
+			}
+			live[string(r.Key)] = struct{}{}
+			for size += len(r.Key); size > s.limit; {
+				mine, other := c.halves()
+				c, others = mine, append(others, other)
+				maps.DeleteFunc(live, func(key string, _ struct{}) bool {
+					gone := !c.has(hashOf([]byte(key)))
+					if gone {
+						size -= len(key)
+					}
+					return gone
+				})
+			}
+		})
+	}
+	for key := range live {
+		if container, name, ok := s.encoder.Path([]byte(key)); ok {
+			keys = append(keys, suspect{container, name})
+		}
+	}
+	return keys, others, nil
+}
+
+// settles reports whether nobody has to look for the blob of a record: it is deleted, or the scan has listed it.
+func (s *suspects) settles(r *kgo.Record) bool {
+	for _, h := range r.Headers {
+		if h.Key == envelope.ScanHeader && string(h.Value) == s.scan {
+			return true
+		}
+	}
+	return s.encoder.Deletes(r.Value)
+}
+
+// suspectIdle is how long brokers return no record before an offset that they report as the end of a partition, until
+// there is none.
+const suspectIdle = 30 * time.Second
+
+// pollFor polls for some time. It returns nil if nothing came.
+func pollFor(ctx context.Context, cl *kgo.Client, d time.Duration) kgo.Fetches {
+	within, cancel := context.WithTimeout(ctx, d)
+	defer cancel()
+	fs := cl.PollFetches(within)
+	if within.Err() != nil && ctx.Err() == nil && fs.NumRecords() == 0 {
+		return nil
+	}
+	return fs
+}
+
+func hashOf(key []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(key)
+	return h.Sum64()
+}

@@ -1,0 +1,239 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/offsets"
+)
+
+// sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
+// belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
+//
+// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one round,
+// while nothing is delivered.
+type sweep struct {
+	scan  string // the ID
+	end   context.CancelFunc
+	batch chan batch    // of suspects; closed when all partitions are read, or err is set
+	done  chan struct{} // closed when the reader has ended
+
+	current batch // of the worker's goroutine: what is left of the last one
+	mu      sync.Mutex
+	err     error
+}
+
+// batch is suspects of one partition.
+type batch struct {
+	topic     string
+	partition int32
+	suspects  []suspect
+	last      bool // no suspect of the partition follows
+}
+
+// newSweep starts reading partitions, in their order.
+func (h *hold) newSweep(scan *offsets.Scan, partitions []lane) *sweep {
+	ctx, cancel := context.WithCancel(h.findings.life)
+	s := &sweep{scan: scan.ID, end: cancel, batch: make(chan batch), done: make(chan struct{})}
+	go func() {
+		defer close(s.done)
+		defer close(s.batch)
+		for _, lane := range partitions {
+			if err := h.shared.suspectsOf(ctx, scan, lane, s.batch); err != nil {
+				s.mu.Lock()
+				s.err = err
+				s.mu.Unlock()
+				return
+			}
+		}
+	}()
+	return s
+}
+
+// lane is a partition of a topic.
+type lane struct {
+	topic     string
+	partition int32
+}
+
+// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads at
+// a time, and waits until its suspects are dealt with: they are in memory (I9).
+func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at lane, out chan<- batch) error {
+	if err := sh.sweeping.take(ctx); err != nil {
+		return err
+	}
+	defer sh.sweeping.leave()
+	encoder, err := sh.encoders.get(ctx, at.topic)
+	if err != nil {
+		return err
+	}
+	send := func(b batch) error {
+		b.topic, b.partition = at.topic, at.partition
+		select {
+		case out <- b:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	s := &suspects{client: sh.opts.Client, topic: at.topic, partition: at.partition, encoder: encoder, scan: scan.ID,
+		limit: suspectBytes, log: sh.opts.Log}
+	err = s.find(ctx, func(keys []suspect) error {
+		keys = slices.DeleteFunc(keys, func(k suspect) bool {
+			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix)
+		})
+		return send(batch{suspects: keys})
+	})
+	if err != nil {
+		return err
+	}
+	return send(batch{last: true})
+}
+
+// stop ends the reader, and returns when it has ended.
+func (s *sweep) stop() {
+	s.end()
+	<-s.done
+}
+
+// lanesOf returns the partitions that a lease sweeps, without those that it has judged.
+func (l *listing) lanesOf() (lanes []lane) {
+	all := l.basis.frontier.Topics
+	for _, topic := range slices.Sorted(maps.Keys(all)) {
+		for p := range all[topic] {
+			mine := (int64(l.h.shared.leaseOf(topic))+int64(p))%int64(l.h.shared.leases) == int64(l.h.p)
+			if mine && !slices.Contains(l.done.Judged[topic], p) {
+				lanes = append(lanes, lane{topic, p})
+			}
+		}
+	}
+	return lanes
+}
+
+// sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
+// whether nothing is left.
+func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
+	f := l.h.findings
+	if f.sweep == nil || f.sweep.scan != l.scan.ID {
+		f.stopSweep()
+		if err := l.h.shared.sweepable(ctx, l.basis.frontier); err != nil {
+			l.h.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
+			return true, nil
+		}
+		f.sweep = l.h.newSweep(l.scan, l.lanesOf())
+	}
+	for {
+		s := f.sweep
+		if len(s.current.suspects) == 0 {
+			if s.current.last {
+				l.judged(s.current)
+				s.current = batch{}
+			}
+			select {
+			case b, ok := <-s.batch:
+				if !ok {
+					return l.endSweep()
+				}
+				s.current = b
+				continue
+			case <-ctx.Done():
+				return false, nil // of the round, or of the hold, which the caller sees
+			case <-time.After(sweepPatience): // the others wait, and reading takes long
+				return false, nil
+			}
+		}
+		n := min(len(s.current.suspects), rowsAtOnce)
+		if err := l.judge(ctx, &s.current, n); err != nil || ctx.Err() != nil {
+			if errors.Is(context.Cause(ctx), errRoundOver) {
+				return false, nil // the rest comes in the next round
+			}
+			return false, err
+		}
+		s.current.suspects = s.current.suspects[n:]
+	}
+}
+
+const (
+	// sweepPatience is how long a round waits for suspects.
+	sweepPatience = 100 * time.Millisecond
+	// rowsAtOnce is how many suspects are judged together.
+	rowsAtOnce = 500
+)
+
+// endSweep reports whether the reader has read all, and lets another one begin if it has failed.
+func (l *listing) endSweep() (finished bool, err error) {
+	f := l.h.findings
+	f.sweep.mu.Lock()
+	err = f.sweep.err
+	f.sweep.mu.Unlock()
+	f.stopSweep()
+	return err == nil, err
+}
+
+// judged notes that a partition is done.
+func (l *listing) judged(b batch) {
+	if l.done.Judged == nil {
+		l.done.Judged = map[string][]int32{}
+	}
+	l.done.Judged[b.topic] = append(l.done.Judged[b.topic], b.partition)
+	l.w.txn.start()
+}
+
+// judge asks for the blobs of the first n suspects, and writes the deletions.
+func (l *listing) judge(ctx context.Context, b *batch, n int) error {
+	h := l.h
+	gone := make([]pipeline.Gone, n)
+	asking, actx := errgroup.WithContext(ctx)
+	asking.SetLimit(h.opts.ScanRequests)
+	for i, k := range b.suspects[:n] {
+		asking.Go(func() error {
+			return h.retryOpen(actx, func(ctx context.Context) error {
+				there, served, err := h.opts.Inventory.Exists(ctx, k.container, k.name)
+				if err == nil && !there {
+					gone[i] = pipeline.Gone{Container: k.container, Name: k.name, Served: served}
+				}
+				return err
+			})
+		})
+	}
+	if err := asking.Wait(); err != nil {
+		return err
+	}
+	gone = slices.DeleteFunc(gone, func(g pipeline.Gone) bool { return g.Name == "" })
+	if len(gone) == 0 {
+		return nil
+	}
+	block, err := h.shared.pipe.Delete(ctx, l.basis.describeRows(), l.rows(), b.topic, b.partition, gone)
+	if err != nil {
+		return err
+	}
+	l.done.Swept += int64(len(block.Records))
+	return l.w.addBlock(block)
+}
+
+// sweepable returns why the topics cannot be swept, nil if they can.
+func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
+	if sh.opts.Shared {
+		return errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED): their keys cannot be told apart")
+	}
+	names := slices.Sorted(maps.Keys(f.Topics))
+	for _, name := range names {
+		encoder, err := sh.encoders.get(ctx, name)
+		if err != nil {
+			return err
+		}
+		if !encoder.TellsDeletions() {
+			return errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: set " +
+				"BRIDGE_DELETES=tombstone, in a new topic")
+		}
+	}
+	return sh.topics.KeepsKeys(ctx, names...)
+}

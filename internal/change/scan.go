@@ -1,0 +1,100 @@
+package change
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/status"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+)
+
+// Scan is what to ask a bridge for. Its JSON is the answer of the verb.
+type Scan struct {
+	ID        string `json:"id"`
+	Container string `json:"container,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	Sweep     bool   `json:"sweep,omitempty"`
+	Cancel    bool   `json:"cancelled,omitempty"`
+	Running   bool   `json:"running"` // an instance runs, and carries it out
+}
+
+// Request asks the bridge for a scan, or to cancel the one that is under way. It returns when the request is stored.
+func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
+	state, err := r.State(ctx)
+	if err != nil {
+		return err
+	}
+	group, err := r.Group(ctx)
+	if err != nil {
+		return err
+	}
+	s.Running = len(group.Members) > 0
+	request := offsets.Request{
+		Epoch: state.Epoch, Time: r.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
+		Prefix: s.Prefix,
+	}
+	if s.ID, err = s.allowed(state, request.Time); err != nil {
+		return err
+	}
+	request.ID = s.ID
+	cl, err := kgo.NewClient(r.Client...)
+	if err != nil {
+		return fmt.Errorf("creating the Kafka client: %w", err)
+	}
+	defer cl.Close()
+	if s.Sweep && !s.Cancel {
+		admin := &topics.Admin{Client: cl}
+		if err := admin.KeepsKeys(ctx, slices.Sorted(maps.Keys(state.Frontier.Topics))...); err != nil {
+			return fmt.Errorf("a sweep compares all keys with the account: %w; leave out --sweep, or use a topic with "+
+				"cleanup.policy=compact", err)
+		}
+	}
+	return offsets.Ask(ctx, cl, r.Topic, request)
+}
+
+// allowed returns the ID of the scan, or why the request makes no sense.
+func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err error) {
+	f := state.Frontier
+	switch {
+	case f == nil:
+		return "", errors.New("this bridge has never started: set BRIDGE_INITIAL_SCAN=yes for its first start")
+	case strings.HasPrefix(f.Feed, "file:"):
+		return "", fmt.Errorf("the feed of this bridge is %s, and a directory has no account to list", f.Feed)
+	case s.Cancel && !f.Scan.Active():
+		return "", errors.New("no scan is under way")
+	case s.Cancel && f.Scan.Initial:
+		return "", errors.New("the initial scan cannot be cancelled, since the feed is delivered behind it: " +
+			"to start without it, use bridge reset and BRIDGE_INITIAL_SCAN=no")
+	case s.Cancel:
+		return f.Scan.ID, nil
+	case f.Scan.Active():
+		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel", f.Scan.ID)
+	case s.Sweep && f.Settings["BRIDGE_ENVELOPE"] == "key_only":
+		return "", errors.New("a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
+			"leave out --sweep")
+	}
+	return offsets.ScanID(now), nil
+}
+
+// Text writes what happens now, for people.
+func (s *Scan) Text(out io.Writer) error {
+	did := "requested"
+	if s.Cancel {
+		did = "cancelled"
+	}
+	who := "an instance carries it out; bridge status shows its progress"
+	if !s.Running {
+		who = "no instance runs: the next start carries it out"
+	}
+	_, err := fmt.Fprintf(out, "scan %s %s; %s\n", s.ID, did, who)
+	return err
+}

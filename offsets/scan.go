@@ -1,0 +1,210 @@
+package offsets
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+)
+
+// Scan is a listing of the account that becomes rows. It is a step of the frontier, like a segment.
+//
+// A listing shows each blob at another moment, and its rows must not contradict the feed. So nothing is delivered from
+// the request for a page to the commit of its rows. A round makes that so for all leases:
+//
+//	holds     the keeper asks; each lease stops delivering, and commits that it has
+//	lists     every lease has: each lists its part of the containers, for a limited time, and commits that it has
+//	delivers  every lease has: events are delivered again, until the next round
+//
+// The first scan of a bridge has one round without a limit, since nothing is delivered before it.
+type Scan struct {
+	ID        string    `json:"id"`
+	Initial   bool      `json:"initial,omitempty"`   // before the first event; else it repeats what is there
+	Only      bool      `json:"only,omitempty"`      // nothing is delivered after it
+	Sweep     bool      `json:"sweep,omitempty"`     // it also deletes what the topic has and the account has not
+	Container string    `json:"container,omitempty"` // the only one to list
+	Prefix    string    `json:"prefix,omitempty"`    // of the names to list
+	Requested time.Time `json:"requested"`
+	// Updated is that of all rows of an initial scan: the time that may be promised where the feed begins, "" before it
+	// is known. Rows of a later scan have the time of their page.
+	Updated string `json:"updated,omitempty"`
+	// Begin is, of an initial scan, the segment from which the feed is delivered, if there was an open one.
+	Begin source.Segment `json:"begin,omitzero"`
+
+	Round int       `json:"round"`
+	Phase ScanPhase `json:"phase"`
+	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of
+	// any moment before it.
+	Listed    string    `json:"listed,omitempty"`
+	Done      bool      `json:"done,omitempty"`
+	Cancelled bool      `json:"cancelled,omitempty"` // Done, and not all is listed
+	Ended     time.Time `json:"ended,omitzero"`
+	Rows      int64     `json:"rows,omitempty"`    // when it is done
+	Deleted   int64     `json:"deleted,omitempty"` // the same
+}
+
+// ScanID names a scan by the time of its request.
+func ScanID(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
+
+// ScanPhase is the part of a round.
+type ScanPhase string
+
+// The phases of a round.
+const (
+	ScanHolds    ScanPhase = "holds"
+	ScanLists    ScanPhase = "lists"
+	ScanDelivers ScanPhase = "delivers"
+)
+
+// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows, or
+// write markers below what was listed.
+func (s *Scan) matters(f *Frontier) bool {
+	return s != nil && (!s.Done || s.Initial && before(f.Resolved, s.Listed))
+}
+
+// before compares two times of documents. All of this century have the same length.
+func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
+
+// Active reports whether there is a scan that is not done.
+func (s *Scan) Active() bool { return s != nil && !s.Done }
+
+// Holds reports whether no events may be delivered.
+func (s *Scan) Holds() bool { return s.Active() && s.Phase != ScanDelivers }
+
+// Lists reports whether rows may be written.
+func (s *Scan) Lists() bool { return s.Active() && s.Phase == ScanLists }
+
+// Listing is what a lease has done for a scan.
+type Listing struct {
+	ID    string `json:"id"`
+	Held  int    `json:"held"`   // the last round in which the lease stopped delivering
+	Over  int    `json:"listed"` // the last round in which it has listed
+	Done  bool   `json:"done,omitempty"`
+	Rows  int64  `json:"rows,omitempty"`    // that were written
+	Swept int64  `json:"deleted,omitempty"` // deletions that were written
+	// From is the last complete segment when the rows were written: see staleCursor.
+	From     source.Segment     `json:"from,omitzero"`
+	Progress inventory.Progress `json:"progress"`
+	// Judged are the partitions of topics whose keys the sweep has compared with the account.
+	Judged map[string][]int32 `json:"judged,omitempty"`
+}
+
+// Listing returns what the lease has done for a scan, nothing if it has done nothing.
+func (c *Cursor) Listing(s *Scan) *Listing {
+	if c == nil || c.Scan == nil || c.Scan.ID != s.ID {
+		return &Listing{ID: s.ID}
+	}
+	return c.Scan
+}
+
+// owned returns a copy that its holder may change.
+func (l *Listing) owned() *Listing {
+	if l == nil {
+		return nil
+	}
+	own := *l
+	own.Progress = l.Progress.Clone()
+	own.Judged = maps.Clone(l.Judged)
+	for topic, partitions := range own.Judged {
+		own.Judged[topic] = slices.Clone(partitions)
+	}
+	return &own
+}
+
+// Owes reports whether a lease has something to do for the frontier's scan: stop delivering, or list.
+func (s *State) Owes(lease int32) bool {
+	if s.Frontier == nil || !s.Frontier.Scan.Holds() || s.Moving {
+		return false
+	}
+	scan := s.Frontier.Scan
+	l := s.Cursors[lease].Listing(scan)
+	return l.Held < scan.Round || scan.Lists() && l.Over < scan.Round
+}
+
+// RoundOver reports whether no lease has anything to do for the frontier's scan in this phase of its round.
+func (s *State) RoundOver() bool {
+	for lease := range s.Cursors {
+		if s.Owes(int32(lease)) {
+			return false
+		}
+	}
+	return true
+}
+
+// RowsListed reports whether all leases have listed everything of a scan.
+func (s *State) RowsListed(scan *Scan) bool {
+	return !slices.ContainsFunc(s.Cursors, func(c *Cursor) bool {
+		l := c.Listing(scan)
+		return !l.Progress.Done()
+	})
+}
+
+// ListedAll returns the sum of what all leases have done for a scan; Done says that all is listed.
+func (s *State) ListedAll(scan *Scan) Listing {
+	sum := Listing{ID: scan.ID, Done: true}
+	for _, c := range s.Cursors {
+		l := c.Listing(scan)
+		sum.Done = sum.Done && l.Done
+		sum.Rows += l.Rows
+		sum.Swept += l.Swept
+		sum.Progress.Rows += l.Progress.Rows
+		sum.Progress.Pages += l.Progress.Pages
+		sum.Progress.Containers += l.Progress.Containers
+		if l.Progress.Served.After(sum.Progress.Served) {
+			sum.Progress.Served = l.Progress.Served
+		}
+	}
+	return sum
+}
+
+// Request asks the keeper for a scan, or to cancel one. Any client may write it: it needs no lease.
+type Request struct {
+	Version int `json:"version"`
+	// Epoch is that of the state when this was written: a reset voids requests.
+	Epoch     int64     `json:"epoch,omitempty"`
+	ID        string    `json:"id"` // of the new scan, or of the one to cancel
+	Time      time.Time `json:"timestamp"`
+	Cancel    bool      `json:"cancel,omitempty"`
+	Sweep     bool      `json:"sweep,omitempty"`
+	Container string    `json:"container,omitempty"`
+	Prefix    string    `json:"prefix,omitempty"`
+}
+
+// Requested returns the scan that the frontier has to have next, nil if it has it: a new one, which is requested, or
+// the active one, cancelled.
+func (s *State) Requested() *Scan {
+	r, f := s.request, s.Frontier
+	if r == nil || f == nil || r.Epoch < s.born {
+		return nil
+	}
+	switch last := f.Scan; {
+	case r.Cancel && last.Active() && last.ID == r.ID:
+		cancelled := *last
+		cancelled.Done, cancelled.Cancelled, cancelled.Ended = true, true, r.Time
+		return &cancelled
+	case !r.Cancel && !last.Active() && (last == nil || last.ID != r.ID && last.Requested.Before(r.Time)):
+		return &Scan{ID: r.ID, Sweep: r.Sweep, Container: r.Container, Prefix: r.Prefix, Requested: r.Time}
+	}
+	return nil
+}
+
+// Ask writes a request to the topic of a bridge. The keeper carries it out when it sees it.
+func Ask(ctx context.Context, cl *kgo.Client, topic string, r Request) error {
+	r.Version = versionOfScans
+	b, err := json.Marshal(r)
+	if err != nil {
+		return fmt.Errorf("encoding the request: %w", err)
+	}
+	record := &kgo.Record{Topic: topic, Partition: 0, Key: []byte(keyRequest), Value: b}
+	if err := cl.ProduceSync(ctx, record).FirstErr(); err != nil {
+		return fmt.Errorf("writing a request to %s: %w", topic, classify(err))
+	}
+	return nil
+}

@@ -1,0 +1,177 @@
+package azure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
+	"blobfeed/internal/plain"
+	"blobfeed/source/inventory"
+)
+
+// Inventory lists the whole account. It is safe for concurrent use.
+type Inventory struct {
+	store  *Store
+	client atomic.Pointer[service.Client]
+}
+
+var _ inventory.Store = (*Inventory)(nil)
+
+// errSecondary is for an endpoint that may lag behind by minutes: the feed would have told of changes before it.
+var errSecondary = errors.New("the secondary endpoint can't be listed, since it lags behind the feed: " +
+	"set SOURCE_URL to the primary endpoint")
+
+// Inventory returns the account that the feed is of. It makes no request.
+func (s *Store) Inventory() (*Inventory, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.inventory == nil {
+		v := &Inventory{store: s}
+		if err := v.connect(&s.config); err != nil {
+			return nil, err
+		}
+		s.inventory = v
+	}
+	return s.inventory, nil
+}
+
+func (v *Inventory) connect(c *Config) error {
+	t := c.Transport
+	if t == nil {
+		t = inventoryClient()
+	}
+	cl, _, err := c.service(t)
+	if err != nil {
+		return err
+	}
+	u, err := url.Parse(cl.URL())
+	if err != nil {
+		return errors.New("the account's URL can't be parsed") // it may hold the signature
+	}
+	host, _, _ := strings.Cut(u.Hostname(), ".")
+	if strings.HasSuffix(host, "-secondary") || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "-secondary") {
+		return errSecondary
+	}
+	v.client.Store(cl)
+	return nil
+}
+
+// URL returns where the account's containers are, with a slash at its end, as in the URLs of events.
+func (v *Inventory) URL() string {
+	u, err := url.Parse(v.client.Load().URL())
+	if err != nil {
+		return "" // connect has parsed it
+	}
+	return u.Scheme + "://" + u.Host + strings.TrimSuffix(u.Path, "/") + "/"
+}
+
+// Containers implements inventory.Store.
+func (v *Inventory) Containers(ctx context.Context, marker string) (*inventory.Containers, error) {
+	var a answer
+	pager := v.client.Load().NewListContainersPager(&service.ListContainersOptions{Marker: some(marker)})
+	resp, err := pager.NextPage(a.with(ctx))
+	if err != nil {
+		return nil, v.failed(err, marker)
+	}
+	page := &inventory.Containers{Served: a.served, Busy: a.busy}
+	if resp.NextMarker != nil {
+		page.Marker = *resp.NextMarker
+	}
+	for _, c := range resp.ContainerItems {
+		if c.Name == nil {
+			return nil, errNoListing
+		}
+		// Azurite also lists those that the service writes itself.
+		if name := *c.Name; !strings.HasPrefix(name, "$") || name == "$root" || name == "$web" {
+			page.Names = append(page.Names, name)
+		}
+	}
+	return page, nil
+}
+
+// List implements inventory.Store.
+func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Page, error) {
+	a := answer{decode: true}
+	most := int32(q.Max)
+	pager := v.client.Load().NewContainerClient(q.Container).NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
+		Prefix: some(q.Prefix), StartFrom: some(q.From), Marker: some(q.Marker), MaxResults: &most})
+	if _, err := pager.NextPage(a.with(ctx)); err != nil {
+		return nil, v.failed(err, q.Marker)
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	// An Azurite before 3.37 ignores where to start.
+	first := slices.IndexFunc(a.blobs, func(b inventory.Blob) bool { return !inventory.Before(b.Name, q.From) })
+	if first < 0 {
+		first = len(a.blobs)
+	}
+	return &inventory.Page{Blobs: a.blobs[first:], Marker: a.marker, Served: a.served, Busy: a.busy}, nil
+}
+
+// Exists implements inventory.Store.
+func (v *Inventory) Exists(ctx context.Context, container, name string) (bool, time.Time, error) {
+	var a answer
+	_, err := v.client.Load().NewContainerClient(container).NewBlobClient(name).GetProperties(a.with(ctx), nil)
+	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) {
+		return false, a.served, nil // a 404 without a code is a proxy's
+	}
+	if err != nil {
+		return false, time.Time{}, v.failed(err, "")
+	}
+	return true, a.served, nil
+}
+
+// some returns nil for "", which the SDK sends as an empty parameter.
+func some(text string) *string {
+	if text == "" {
+		return nil
+	}
+	return &text
+}
+
+// failed maps errors to those of inventory.Store. Marker is that of the request.
+func (v *Inventory) failed(err error, marker string) error {
+	var status *azcore.ResponseError
+	switch {
+	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
+		return inventory.ErrNoContainer
+	case !errors.As(err, &status):
+		return explain(err)
+	case status.StatusCode == http.StatusBadRequest && marker != "":
+		return inventory.ErrMarker
+	case overloaded(status.StatusCode):
+		return fmt.Errorf("%w: it answers %d %.100s", inventory.ErrBusy, status.StatusCode,
+			plain.Line(status.ErrorCode))
+	case status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized:
+		err := fmt.Errorf("the storage service answered %d %.100s: %s", status.StatusCode, plain.Line(status.ErrorCode),
+			v.store.remedy())
+		if rerr := v.store.renew(); rerr != nil {
+			return fmt.Errorf("%w; renewing the credentials: %w", err, rerr)
+		}
+		return err
+	}
+	return explain(err)
+}
+
+// remedy says what the credentials need for an inventory.
+func (s *Store) remedy() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.config.Auth == "sas" {
+		return "create the shared access signature for the account, with the permissions read and list (sp=rl) " +
+			"and the resource types service, container and object (srt=sco)"
+	}
+	return "assign the role Storage Blob Data Reader on the storage account"
+}

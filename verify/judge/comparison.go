@@ -1,0 +1,85 @@
+package judge
+
+import (
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/source"
+	"blobfeed/verify"
+)
+
+// maxOdd limits the differing records that are kept for an explanation.
+const maxOdd = 20
+
+// comparison is what the feed requires of a topic.
+type comparison struct {
+	*verify.Replay
+	encoder   *envelope.Encoder
+	avro      *verify.Avro
+	extent    *extent       // of the feed
+	target    bridge.Target // of the last seek
+	partition func(key []byte, count int) int32
+	counts    []int              // of partitions, now and before
+	stateful  bool               // a state says what is delivered
+	upTo      envelope.Timestamp // only events up to it are required; zero: all that the state covers
+	bound     string             // the same for people
+	begins    map[int32]source.Segment
+	first     source.Segment // with an event for the topic
+	ends      []int64        // for each finished segment, how many records there are up to its end
+
+	records int64 // of the feed
+	noted   int64 // of the topic
+	given   int64 // events that the settings select
+	before  int64 // of them those before the start of their partition
+	sought  int64 // of them those before the target of the last seek
+	older   int64 // records of segments or chunks that the feed has no more
+
+	odd []verify.Record // the first that differ
+}
+
+// event adds the record of an event, and the record by the settings before a change.
+func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
+	c.given++
+	if c.first == (source.Segment{}) {
+		c.first = seg
+	}
+	required = required && (c.stateful || c.upTo != (envelope.Timestamp{})) &&
+		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
+	if c.target.After(seg, rec.Updated) {
+		required = false
+		c.sought++
+	}
+	for _, n := range c.counts {
+		if begin, cut := c.begins[c.partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+			required = false
+			c.before++
+			break
+		}
+	}
+	forms := []func(*envelope.Record, *verify.Avro) verify.Record{recordOf}
+	if rec.Tombstone {
+		forms = append(forms, tombstoneOf)
+	}
+	for _, form := range forms {
+		c.Expect(form(rec, c.avro), required)
+		c.records++
+		if was != nil {
+			c.Or(form(was, c.avro))
+		}
+	}
+}
+
+// Note implements verify.Validator. Records whose events the feed has no more can't be compared.
+func (c *comparison) Note(r verify.Record) {
+	if r.Key != nil && c.extent.gone(&r) {
+		c.older++
+		return
+	}
+	if r.Key != nil {
+		c.noted++
+	}
+	bad := c.Bad()
+	c.Replay.Note(r)
+	if c.Bad() > bad && len(c.odd) < maxOdd {
+		c.odd = append(c.odd, r)
+	}
+}

@@ -1,0 +1,13 @@
+// Package judge checks what the bridge wrote to topics against its promises: it reads the state and the topics from
+// Kafka, the feed if asked to, chooses the validators of package verify that apply under the settings, and reports what
+// they find.
+//
+// Run reads everything in an order in which nothing that the bridge does meanwhile looks like a fault: the state before
+// the ends of the topics, so that what the state covers is in the topics, and those before the feed, so that what is in
+// a topic is in the feed.
+//
+// A verification is one run. It opens each topic (a subject), reads the feed once for all of them (a feedPass, with a
+// comparison for each topic), and then reads each topic with the checks that apply (a trial). If records
+// differ from the feed, it looks for a change of settings that explains them (a search). Each of these knows only what
+// is named before it in this paragraph.
+package judge

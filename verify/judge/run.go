@@ -1,0 +1,50 @@
+package judge
+
+import "context"
+
+// Run judges the topics. The error says why it can't; what is wrong with a topic is in its report.
+func Run(ctx context.Context, o Options) ([]*Report, error) {
+	return newVerification(o).run(ctx)
+}
+
+func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
+	state, err := v.state(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.sharing, err = newSharing(ctx, &v.Options, state.feed(), v.cluster.claims); err != nil {
+		return nil, err
+	}
+	subjects, err := v.subjects(ctx, state)
+	for _, s := range subjects {
+		defer s.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var pass *feedPass
+	if v.ReadFeed {
+		pass = &feedPass{v: v}
+		if err := v.walk(ctx, pass, subjects, state); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range subjects {
+		t := try(s, state, pass)
+		r, err := v.judge(ctx, t)
+		if err == nil && pass != nil {
+			r, err = v.explain(ctx, t, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	if pass != nil {
+		reports = append(reports, pass.strayed()...)
+	}
+	if v.avro != nil && v.avro.Err() != nil {
+		return nil, v.avro.Err()
+	}
+	return reports, nil
+}

@@ -1,0 +1,81 @@
+package judge
+
+import (
+	"context"
+	"errors"
+
+	"blobfeed/envelope"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/topicname"
+)
+
+// subject is a topic that is to be judged.
+type subject struct {
+	*topic
+	encoder *envelope.Encoder // with --feed
+	fresh   bool              // new in the current segment, so that no marker is due yet
+}
+
+// subjects opens the topics.
+func (v *verification) subjects(ctx context.Context, state *progressState) (all []*subject, err error) {
+	names, fresh := []string{v.Topic}, map[string]bool{}
+	if v.Topic == "" {
+		if names, fresh = state.topics(); len(names) == 0 {
+			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
+				v.Frozen["BRIDGE_TOPIC"], v.Name)
+		}
+	}
+	for _, name := range names {
+		s := &subject{fresh: fresh[name]}
+		var markers *topic
+		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
+			if markers, err = v.open(ctx, topicname.Markers(name)); err != nil {
+				return all, err
+			}
+		}
+		if s.topic, err = v.open(ctx, name); err != nil {
+			if markers != nil {
+				markers.close()
+			}
+			return all, err
+		}
+		all = append(all, s)
+		if markers != nil {
+			if err := s.putBeside(ctx, markers); err != nil {
+				return all, err
+			}
+		}
+		if n := len(v.GrownFrom); n > 0 && v.GrownFrom[n-1] > len(s.to) {
+			return all, unusable("--grown-from %d: %s has %d partitions now",
+				v.GrownFrom[n-1], name, len(s.to))
+		}
+		if v.ReadFeed {
+			if s.encoder, err = v.Encoder(ctx, name); err != nil {
+				return all, v.unread(err, name)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (v *verification) open(ctx context.Context, name string) (*topic, error) {
+	t, err := v.cluster.open(ctx, name)
+	if err == nil {
+		t.avro = v.avro
+		if v.sharing != nil {
+			t.portion = v.sharing.portion(topicname.Records(name))
+		}
+	}
+	return t, err
+}
+
+// unread explains a missing schema, which a reader does not register.
+func (v *verification) unread(err error, topic string) error {
+	var refused *kafka.SchemaError
+	if !errors.As(err, &refused) || !refused.Missing {
+		return err
+	}
+	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
+		"use the settings, the registry and the version of bridge that topic %s was written with",
+		refused.Subject, refused.Reason, topic)
+}
