@@ -40,6 +40,7 @@ func TestGroupRefuses(t *testing.T) {
 	t.Parallel()
 	for _, refusal := range []*kerr.Error{kerr.GroupAuthorizationFailed, kerr.InvalidSessionTimeout} {
 		t.Run(refusal.Message, func(t *testing.T) {
+			t.Parallel()
 			c := broker(t)
 			c.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				c.KeepControl()

@@ -28,6 +28,8 @@ const (
 	partitions   = 4
 )
 
+func init() { firstDelay = 10 * time.Millisecond }
+
 func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }
 
 func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {

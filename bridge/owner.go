@@ -43,6 +43,16 @@ func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 	return nil
 }
 
+// RecordTopics returns the topics that the bridge of c writes records to, as far as they are known. Before the first
+// segment is complete, only the settings name them.
+func RecordTopics(c *offsets.Claim) []string {
+	template := c.Settings["BRIDGE_TOPIC"]
+	if template == "" || strings.Contains(template, "{") {
+		return c.Topics
+	}
+	return append(slices.Clone(c.Topics), envelope.KafkaName(template))
+}
+
 // shares returns a topic that the bridge of c writes to as well.
 func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	theirs := map[string]bool{}
@@ -52,12 +62,8 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 			theirs[topicname.Markers(topic)] = true
 		}
 	}
-	for _, topic := range c.Topics {
+	for _, topic := range RecordTopics(c) {
 		add(topic)
-	}
-	template := c.Settings["BRIDGE_TOPIC"]
-	if template != "" && !strings.Contains(template, "{") {
-		add(envelope.KafkaName(template)) // it had no record yet
 	}
 	for _, topic := range topics {
 		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[topicname.Markers(topic)] {
@@ -66,6 +72,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	}
 	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at
 	// each topic.
+	template := c.Settings["BRIDGE_TOPIC"]
 	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
 }
 

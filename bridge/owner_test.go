@@ -230,3 +230,19 @@ func TestForeignState(t *testing.T) {
 		t.Errorf("%d records", data)
 	}
 }
+
+// Before its first segment is complete, only the settings of a bridge name its topic. It belongs to the bridge already.
+func TestTopicOfASettingIsTaken(t *testing.T) {
+	for template, want := range map[string]string{
+		"": "old", topic: "old " + topic, "blob changes": "old blob_u0020_changes", "{container}": "old",
+	} {
+		c := &offsets.Claim{Settings: map[string]string{"BRIDGE_TOPIC": template}, Topics: []string{"old"}}
+		if have := strings.Join(RecordTopics(c), " "); have != want {
+			t.Errorf("%q: topics %s, want %s", template, have, want)
+		}
+		o := &Options{Frozen: map[string]string{"BRIDGE_TOPIC": topic}}
+		if _, taken := o.shares([]string{topic}, c); taken != (template == topic) {
+			t.Errorf("%q: taken %t", template, taken)
+		}
+	}
+}

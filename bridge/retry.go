@@ -12,10 +12,9 @@ import (
 // onceAttempts is how often --once tries before it gives up; otherwise there is no limit.
 const onceAttempts = 6
 
-const (
-	firstDelay = 200 * time.Millisecond
-	maxDelay   = 30 * time.Second
-)
+const maxDelay = 30 * time.Second
+
+var firstDelay = 200 * time.Millisecond // tests have a shorter one
 
 // retryFunc calls f until it succeeds, or gives up.
 type retryFunc func(ctx context.Context, f func(context.Context) error) error

@@ -94,7 +94,7 @@ func TestScanAfterCrashes(t *testing.T) {
 			ctx := t.Context()
 			for crash := range 12 {
 				o := w.options(c)
-				o.Transactional, o.InitialScan, o.Once = transactional, ScanYes, false
+				o.Transactional, o.InitialScan = transactional, ScanYes
 				o.CommitInterval, o.TxnRecords = time.Millisecond, 20
 				hard, kill := context.WithCancel(ctx)
 				if crash%2 == 0 {

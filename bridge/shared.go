@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -31,6 +32,7 @@ type shared struct {
 	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
+	names  atomic.Pointer[[]source.Segment] // of the segments after the frontier, as watchHistory has listed them
 	leases int
 	start  int64 // end of partition 0 of the offsets topic when this instance started
 

@@ -17,14 +17,18 @@ type table struct {
 	before func(ev, prev *ocf.Event) bool
 }
 
+// Chooses reports whether rows have a column, unless it is a map that Maps leaves out.
+func (o *Options) Chooses(column string) bool {
+	return column == "path" || !slices.Contains(o.Exclude, column) &&
+		(len(o.Columns) == 0 || slices.Contains(o.Columns, column))
+}
+
 // choose leaves out the columns that the options leave out, and writes maps as they say.
 func (o *Options) choose(t *table) {
 	leftOut := map[string]bool{}
 	t.columns = slices.Clone(t.columns)
 	for i, c := range t.columns {
-		isKey := slices.ContainsFunc(t.key, func(k column) bool { return k.name == c.name })
-		leftOut[c.name] = slices.Contains(o.Exclude, c.name) || isMap(c.field) && o.Maps == MapsOmit ||
-			len(o.Columns) > 0 && !isKey && !slices.Contains(o.Columns, c.name)
+		leftOut[c.name] = !o.Chooses(c.name) || isMap(c.field) && o.Maps == MapsOmit
 		if isMap(c.field) && o.Maps == MapsJSON {
 			t.columns[i].field = mapText{c.field}
 		}

@@ -41,7 +41,7 @@ var imports = map[string][]string{
 	"internal/status":   {"source", "envelope", "offsets", "internal/plain"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain"},
 	"internal/tracing":  {"bridge", "internal/plain"},
-	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain"},
+	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
 	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status",
 		"internal/topics"},
@@ -70,10 +70,10 @@ var imports = map[string][]string{
 		"internal/setup"},
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/ops", "internal/plain",
 		"internal/progress", "internal/setup", "internal/topicname", "verify/judge"},
-	"verify/judge": {"source", "envelope", "offsets", "resolved", "bridge", "verify", "internal/config", "internal/kafka",
-		"internal/setup", "internal/status", "internal/topicname", "internal/topics"},
+	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
+		"internal/config", "internal/kafka", "internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
 		"internal/plain", "internal/status", "internal/topicname", "internal/topics"},
 
 	// Plumbing knows no subject of the bridge.

@@ -23,6 +23,7 @@ var (
 	_ Validator = (*Progress)(nil)
 	_ Validator = (*Barrier)(nil)
 	_ Validator = (*Resolved)(nil)
+	_ Validator = (*Scan)(nil)
 	_ Validator = (*Before)(nil)
 	_ Validator = (*Table)(nil)
 	_ Validator = (*Time)(nil)

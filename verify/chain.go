@@ -8,6 +8,7 @@ type chain struct {
 	next   int // the first that did not come in this round, but for those that others overtook
 	last   int // the one that came last
 	round  uint16
+	row    bool         // a row of a scan came last
 	index  map[id]int32 // of events, once one came that is not the next
 	twice  bool         // an event is expected more than once; known with index
 }
@@ -110,6 +111,9 @@ func (c *chain) newest() int {
 func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
 	if show == nil {
 		show = func(*event, int) {}
+	}
+	if mode == ReplayLatest && c.row {
+		return 0 // compaction keeps the row, and may remove all events before it
 	}
 	for i := len(c.events) - 1; i >= 0; i-- {
 		e := &c.events[i]

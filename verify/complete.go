@@ -39,7 +39,7 @@ func (c *Complete) Left() int { return c.left }
 
 // Note implements Validator.
 func (c *Complete) Note(r Record) {
-	if r.Key == nil {
+	if r.Key == nil || r.Scanned() {
 		return
 	}
 	c.checked++

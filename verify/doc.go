@@ -13,6 +13,7 @@
 //	Time       each record has the timestamp of its event
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
 //	           reaches every partition
+//	Scan       the rows of an initial scan precede the feed, with one time, and no marker is below that of the listing
 //	Before     the field before of an event is the row that the previous event of the key left
 //	Table      each record is its key's row, or a tombstone; there are no markers
 //	All        several of them, with a summary
@@ -44,12 +45,16 @@
 // its partition, also at or below the last marker. They come once more, in the feed's order. Unique counts
 // them.
 //
+// A record with a key and the header scan is a row of a scan, not an event. Only Scan, Unique, Partition, Resolved and
+// Table judge it. Between the row and the events of a blob, the order of offsets counts, not their times: a listing may
+// show a state to which the next events only lead.
+//
 // # What is kept
 //
 // A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory
 // measures what it remembers:
 //
-//	Progress, Barrier, Table         nothing that grows with the topic; also Partition with a function
+//	Progress, Barrier, Table, Scan   nothing that grows with the topic; also Partition with a function
 //	Resolved                         16 bytes per marker and partition
 //	Order, Sequence, Before          some hundred bytes per key
 //	Replay                           32 to 45 bytes per event

@@ -10,7 +10,9 @@ type document struct {
 	parsed                          bool
 	id, updated, sequence, resolved []byte
 	after, before                   json.RawMessage // nil where there is none, or a null
+	unread                          bool            // there is a value that is none of these
 	row                             bool            // the value itself is the row
+	blob                            json.RawMessage // the row, wherever it is; nil where there is none
 	members                         map[string]span // of a value in Avro
 	upTo                            *upTo           // of a marker in a topic of its own
 	path, account                   string          // of the row
@@ -55,6 +57,7 @@ func parseDocument(value []byte) document {
 	d := document{parsed: true}
 	var m members
 	if len(value) == 0 || value[0] != '{' || json.Unmarshal(value, &m) != nil {
+		d.unread = len(value) > 0
 		return d
 	}
 	if len(m.Payload) > 0 && m.Payload[0] == '{' {
@@ -70,8 +73,11 @@ func parseDocument(value []byte) document {
 	if d.row = row.Path != ""; !d.row {
 		d.after, d.before = object(m.After), object(m.Before)
 		if d.after != nil && json.Unmarshal(d.after, &row) != nil {
-			return document{parsed: true}
+			return document{parsed: true, unread: true}
 		}
+		d.blob = d.after
+	} else {
+		d.blob = value
 	}
 	first := func(texts ...string) []byte {
 		for _, t := range texts {

@@ -6,10 +6,11 @@ type positioned struct {
 	bare bareFirst
 }
 
-// locate returns the position of an event, and the header that it is from. It is false for a marker, for a record
-// without headers that comes before all records with them, and for an invalid header, which is a failure.
+// locate returns the position of an event, and the header that it is from. It is false for a marker, for a row of a
+// scan, for a record without headers that comes before all records with them, and for an invalid header, which is a
+// failure.
 func (p *positioned) locate(r *Record) (header []byte, pos position, ok bool) {
-	if r.Key == nil || p.bare.over(r) {
+	if r.Key == nil || r.Scanned() || p.bare.over(r) {
 		return nil, position{}, false
 	}
 	header = r.Header("position")

@@ -1,6 +1,9 @@
 package verify
 
-import "encoding/json"
+import (
+	"encoding/binary"
+	"encoding/json"
+)
 
 // Table checks the form of a table topic: each record has a key, and is that key's row or a tombstone. There are no
 // markers, which compacted topics reject, and no empty values, which readers take for a row of nulls. Replay with
@@ -32,7 +35,11 @@ func (v *Table) Note(r Record) {
 	}
 }
 
-// keyPath returns the path in a key of any format. No path starts like JSON, because no container's name does.
+// Path returns the path of the blob that a record's key names.
+func (r *Record) Path() string { return keyPath(r.Key) }
+
+// keyPath returns the path in a key of any format. No path starts like JSON, or with a zero byte, because no
+// container's name does.
 func keyPath(key []byte) string {
 	var array []string
 	var object struct{ Path string }
@@ -41,6 +48,10 @@ func keyPath(key []byte) string {
 		return array[0]
 	case len(key) > 0 && key[0] == '{' && json.Unmarshal(key, &object) == nil:
 		return object.Path
+	case framed(key): // a record with one field, in a union with null
+		if size, n := binary.Varint(key[min(6, len(key)):]); n > 0 && size == int64(len(key)-6-n) {
+			return string(key[6+n:])
+		}
 	}
 	return string(key)
 }

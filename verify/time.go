@@ -9,7 +9,7 @@ func NewTime() *Time { return &Time{} }
 
 // Note implements Validator.
 func (v *Time) Note(r Record) {
-	if r.Key == nil || r.Millis == 0 {
+	if r.Key == nil || r.Millis == 0 || r.Scanned() {
 		return
 	}
 	updated, ok := parseClock(r.updated())

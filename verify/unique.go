@@ -1,8 +1,9 @@
 package verify
 
-// Unique checks that no event is repeated, on any topic, partition or key. An event is identified by its id, or without
-// one (a deletion with HEADERS=none) by its key and updated. With DELETES=both an event may come as a value and then as
-// a tombstone. After a seek all events may be repeated. Unique keeps 40 to 85 bytes per event; Progress keeps none.
+// Unique checks that no event is repeated, on any topic, partition or key, and no key within a scan. An event
+// is identified by its id, or without one (a deletion with HEADERS=none) by its key and updated. With
+// DELETES=both an event may come as a value and then as a tombstone. After a seek all events may be repeated.
+// Unique keeps 40 to 85 bytes per event; Progress keeps none.
 type Unique struct {
 	failures
 	rounds rounds
@@ -48,7 +49,11 @@ func (u *Unique) Note(r Record) {
 		u.again++
 		u.first[x] = spot{r.Offset, r.Partition, f, round}
 	case at.forms&f != 0 || f == asValue: // a tombstone follows its value
-		u.add(&r, "event %s is repeated; first on partition %d at offset %d", text, at.partition, at.offset)
+		what := "event " + string(text)
+		if scan, ok := r.scan(); ok {
+			what = "the row of scan " + string(scan)
+		}
+		u.add(&r, "%s is repeated; first on partition %d at offset %d", what, at.partition, at.offset)
 	default:
 		at.forms |= f
 		u.first[x] = at

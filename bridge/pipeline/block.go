@@ -130,15 +130,16 @@ func (p *Pipeline) DropBuffers() {
 // Backlog is what a lease has listed in its segment and not delivered, in bytes by shard. The shards write it side by
 // side.
 type Backlog struct {
-	mu    sync.Mutex
-	bytes map[int]int64
+	mu     sync.Mutex
+	bytes  map[int]int64
+	listed map[int]int64
 }
 
 // Reset starts another segment, or another hold.
 func (b *Backlog) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.bytes = map[int]int64{}
+	b.bytes, b.listed = map[int]int64{}, map[int]int64{}
 }
 
 // Set sets the bytes of a shard.
@@ -148,14 +149,24 @@ func (b *Backlog) Set(shard int, bytes int64) {
 	b.bytes[shard] = bytes
 }
 
-// Total returns the bytes of all shards.
-func (b *Backlog) Total() (bytes int64) {
+// List sets the bytes of a shard that are listed, those that are read included.
+func (b *Backlog) List(shard int, bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.listed[shard] = bytes
+}
+
+// Total returns the bytes of all shards, and those that are listed.
+func (b *Backlog) Total() (bytes, listed int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, n := range b.bytes {
 		bytes += n
 	}
-	return bytes
+	for _, n := range b.listed {
+		listed += n
+	}
+	return bytes, listed
 }
 
 // Step is a part of the work, from its first begin to its last end: a transaction can have hundreds of blocks.

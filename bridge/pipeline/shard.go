@@ -38,6 +38,7 @@ func (s *shard) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.pass.Backlog.List(s.number, s.reader.Listed())
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {
 		b := s.p.pool.get(s.number)

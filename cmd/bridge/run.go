@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 	"blobfeed/internal/tracing"
 )
 
@@ -84,6 +85,10 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	b := bridge.New(o)
 	monitor.Watch(b)
+	shown.Judge(func() status.Verdict { return monitor.Snapshot().Verdict })
+	sampling, stopSampling := context.WithCancel(ctx)
+	defer stopSampling()
+	go monitor.Keep(sampling)
 	err = supervise(ctx, b, shown, monitor.Drain)
 	if err == nil {
 		log.Info("stopped", "events", shown.Events(), "records", shown.Records())

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -21,19 +22,24 @@ import (
 
 const verifyHelp = `
 Reads the topic, or all topics of a template, read_committed from the first record to the current end, and reports which
-of the bridge's promises hold. Use the settings that the topic was written with. Without --feed, BRIDGE_SOURCE_URL is
-not needed. The topic of a replay is judged by what the replay recorded.
+of the bridge's promises hold. Use the settings that the topic was written with. Without --feed and --account,
+BRIDGE_SOURCE_URL is not needed. The topic of a replay is judged by what the replay recorded.
 Exit codes: 0 all promises that apply hold, 4 a promise is broken, 1 a promise could not be checked (also: the topic is
 empty), 2 usage or settings.
 `
 
 func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--topic T] [--feed] [--until-resolved TIME] [--bounded] [--grown-from N,…] [--output text|json]"
+	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] " +
+		"[--output text|json]"
 	fs := flags("verify", usage, stderr, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
 	fs.StringVar(&o.Topic, "topic", "",
 		"topic to check (default: BRIDGE_TOPIC; of a template, each topic that the bridge has written to)")
 	fs.BoolVar(&o.ReadFeed, "feed", false, "compare the topic with the feed: nothing is lost, changed or made up")
+	fs.BoolVar(&o.ReadAccount, "account", false,
+		"compare the topic with the blobs that the account has now, and print the keys that differ")
+	fs.DurationVar(&o.Wait, "wait", 5*time.Minute,
+		"with --account: maximum wait for the feed to explain keys that differ")
 	until := fs.String("until-resolved", "",
 		"stop at the first marker at or above this time (or text of an \"updated\"), which every partition must have")
 	fs.BoolVar(&o.Bounded, "bounded", false,
@@ -46,6 +52,9 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	if o.Bounded && o.ReadFeed {
 		return &usageError{errors.New("--feed needs about 40 bytes per event: it excludes --bounded")}
+	}
+	if o.ReadAccount && *until != "" {
+		return &usageError{errors.New("--account compares the end of the topic: it excludes --until-resolved")}
 	}
 	if o.GrownFrom, err = counts(*grown); err != nil {
 		return &usageError{fmt.Errorf("--grown-from: %w", err)}
@@ -102,7 +111,7 @@ func counts(text string) (all []int, err error) {
 // judged reads the settings into o.
 func judged(o *judge.Options) error {
 	read := config.LoadKafka
-	if o.ReadFeed {
+	if o.ReadFeed || o.ReadAccount {
 		read = func() (*config.Config, error) { return config.Load(true) }
 	}
 	c, err := load(read())

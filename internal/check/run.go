@@ -30,6 +30,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	if b.Azure != nil {
 		fs.rights(ctx, b.Azure, now)
 	}
+	fs.scan(ctx, o)
 	for _, danger := range b.Insecure {
 		fs.Add("security", Warning, danger, "")
 	}

@@ -80,7 +80,7 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		if c.InitialScan == "no" {
 			name = "ON_GAP"
 		}
-		return bridge.Options{}, c.Problem(name, "a directory has no account to list: set SOURCE_URL to the URL of the account")
+		return bridge.Options{}, c.Problem(name, "%w", from.NoScan)
 	}
 	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {

@@ -64,6 +64,21 @@ func scanOf(s *offsets.State) *Scan {
 	return scan
 }
 
+// progress returns how far an active scan is. How much there is to list nobody knows before the end.
+func (s *Scan) progress(now time.Time) *Progress {
+	if s == nil || s.State != "active" {
+		return nil
+	}
+	p := &Progress{
+		Phase: "scanning the account", Step: "container", Done: int(s.Containers), Item: "rows", Items: s.Rows,
+	}
+	if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
+		rate := float64(s.Rows) / took.Seconds()
+		p.Rate = &rate
+	}
+	return p
+}
+
 // text is one line for people.
 func (s *Scan) text(now time.Time) string {
 	var b strings.Builder

@@ -32,6 +32,9 @@ var _ inventory.Store = (*Inventory)(nil)
 var errSecondary = errors.New("the secondary endpoint can't be listed, since it lags behind the feed: " +
 	"set SOURCE_URL to the primary endpoint")
 
+// errNoDate is for an answer that does not say when it was true: a scan ends when the feed has passed that time.
+var errNoDate = errors.New("the answer has no date: check proxies on the way to the storage service")
+
 // Inventory returns the account that the feed is of. It makes no request.
 func (s *Store) Inventory() (*Inventory, error) {
 	s.mu.Lock()
@@ -112,6 +115,9 @@ func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Pag
 	if a.err != nil {
 		return nil, a.err
 	}
+	if a.served.IsZero() {
+		return nil, errNoDate
+	}
 	// An Azurite before 3.37 ignores where to start.
 	first := slices.IndexFunc(a.blobs, func(b inventory.Blob) bool { return !inventory.Before(b.Name, q.From) })
 	if first < 0 {
@@ -124,13 +130,14 @@ func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Pag
 func (v *Inventory) Exists(ctx context.Context, container, name string) (bool, time.Time, error) {
 	var a answer
 	_, err := v.client.Load().NewContainerClient(container).NewBlobClient(name).GetProperties(a.with(ctx), nil)
-	if bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) {
-		return false, a.served, nil // a 404 without a code is a proxy's
-	}
-	if err != nil {
+	gone := bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) // a proxy's 404 has no code
+	switch {
+	case err != nil && !gone:
 		return false, time.Time{}, v.failed(err, "")
+	case a.served.IsZero():
+		return false, time.Time{}, errNoDate
 	}
-	return true, a.served, nil
+	return !gone, a.served, nil
 }
 
 // some returns nil for "", which the SDK sends as an empty parameter.

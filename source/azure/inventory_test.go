@@ -162,6 +162,7 @@ func TestInventoryErrors(t *testing.T) {
 // A proxy's page, and damage, are errors at once.
 func TestInventoryOfOthers(t *testing.T) {
 	for body, want := range map[string]string{"<html>log in</html>": "not a listing",
+		"<EnumerationResults><Blobs/></EnumerationResults>":       "no date",
 		"<EnumerationResults><Blobs><Blob><Name>a</Blob></Blobs>": "unexpected </Blob>"} {
 		requests := 0
 		store, err := New(Config{Endpoint: "http://127.0.0.1/acct", Auth: "anonymous",
@@ -179,6 +180,9 @@ func TestInventoryOfOthers(t *testing.T) {
 		if _, err := v.List(t.Context(), inventory.Query{Container: "c", Max: 1}); err == nil ||
 			!strings.Contains(err.Error(), want) || requests != 1 {
 			t.Errorf("%s: %v after %d requests", body, err, requests)
+		}
+		if _, _, err := v.Exists(t.Context(), "c", "b"); err == nil || !strings.Contains(err.Error(), "no date") {
+			t.Error(err)
 		}
 	}
 }

@@ -21,6 +21,7 @@ type checks struct {
 	all      []claim
 	unique   *verify.Unique
 	resolved *verify.Resolved
+	scan     *verify.Scan
 	seen     *verify.Seen // nil: no event may come twice
 	first    bool         // the current record is the first of its event
 }
@@ -117,6 +118,7 @@ func (v *verification) checks(t *subject) *checks {
 	c.add("time", "each record has the time of its event",
 		func() verify.Validator { return verify.NewTime() }).optional = true
 	v.checkMarkers(c, t, saysTime, again)
+	c.addScan()
 	c.addFirst("before", "before is what the previous event of the blob left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
 	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write only the key of it"),
@@ -166,4 +168,13 @@ func (c *checks) validators() (all []verify.Validator) {
 		}
 	}
 	return all
+}
+
+// addScan adds the check of the rows of scans.
+func (c *checks) addScan() {
+	c.addFirst("scan", "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
+		func() verify.Validator {
+			c.scan = verify.NewScan()
+			return c.scan
+		}).optional = true
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/feedsim"
 )
 
@@ -14,6 +15,7 @@ import (
 type form struct {
 	name     string
 	settings string
+	scan     bridge.InitialScan // of an account, before the feed
 	// then is what happens to the bridge after its first run, and before the feed's last segments are delivered.
 	then  func(t *testing.T, l *liveFeed)
 	topic string // that is judged, and broken; "": that of all
@@ -42,6 +44,9 @@ func (l *liveFeed) grow(t *testing.T, segments int) {
 	}
 }
 
+// goesOn lets the feed go on.
+func goesOn(t *testing.T, l *liveFeed) { l.grow(t, 3) }
+
 func forms() []form {
 	return []form{
 		{name: "wrapped", settings: "EVENTS=all"},
@@ -55,6 +60,9 @@ func forms() []form {
 		{name: "wrapped, markers aside", settings: "RESOLVED_TO=topic"},
 		{name: "wrapped, no markers", settings: "RESOLVED_TO=off", stateful: true},
 		{name: "wrapped, no headers", settings: "HEADERS=none"},
+		{name: "wrapped, no headers, key and tombstone", settings: "HEADERS=none DELETES=both", unknown: []string{
+			"state:a record is doubled", "state:a record is repeated at the end", "state:an old record comes last",
+			"a record is below its marker"}},
 		{name: "bare", settings: "ENVELOPE=bare"},
 		{name: "row", settings: "ENVELOPE=row EVENTS=all"},
 		{name: "row, empty", settings: "ENVELOPE=row DELETES=empty"},
@@ -142,5 +150,9 @@ func forms() []form {
 			then:     func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value") },
 		},
 		{name: "replay", stateful: true, topic: "again"},
+		{name: "scan", scan: bridge.ScanYes, then: goesOn},
+		{name: "scan, no headers", settings: "HEADERS=none", scan: bridge.ScanYes, then: goesOn},
+		{name: "scan, Avro, aside", settings: "FORMAT=avro ENVELOPE=enriched", scan: bridge.ScanYes, then: goesOn},
+		{name: "scan only", scan: bridge.ScanOnly, stateful: true},
 	}
 }

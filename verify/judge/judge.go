@@ -16,6 +16,7 @@ func (v *verification) judge(ctx context.Context, s *trial) (*Report, error) {
 		return r, nil
 	}
 	s.checks = v.checks(s.subject)
+	s.knowScan()
 	if s.feed != nil {
 		s.checks.replay(s.feed)
 		s.expect()
@@ -56,6 +57,9 @@ func (v *verification) judge(ctx context.Context, s *trial) (*Report, error) {
 		if err := v.bounds(ctx, s); err != nil {
 			return nil, err
 		}
+	}
+	if err := v.knowScans(ctx, s); err != nil {
+		return nil, err
 	}
 	r.fill(group.Summary(), s)
 	if s.portion != nil {

@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
+	simulated "blobfeed/internal/feedsim/account"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/replay"
 	"blobfeed/internal/setup"
@@ -40,6 +42,20 @@ func loaded(t *testing.T) *config.Config {
 func deliver(t *testing.T) {
 	t.Helper()
 	deliverAs(t, "")
+}
+
+// scan lets it list an account first, and deliver the feed from its open segment on.
+func scan(t *testing.T, how bridge.InitialScan, a *simulated.Account) {
+	t.Helper()
+	c := loaded(t)
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Once = true
+	o.InitialScan, o.AccountURL, o.Inventory = how, "https://a/", &simulated.Store{Account: a}
+	o.ScanRequests, o.ScanRound = 4, time.Second
+	work(t, c, o)
 }
 
 // deliverAs does so under another identity of the feed, unless that is "".

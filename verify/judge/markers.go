@@ -26,6 +26,9 @@ func (s *trial) expect() {
 	if p.v.End != (envelope.Timestamp{}) {
 		c.resolved.Expect(p.v.End.String())
 	}
+	if s.state.scansOnly() {
+		c.resolved.Expect(s.state.Frontier.Scan.Listed)
+	}
 }
 
 // due passes the validator the required markers: those of each segment that is delivered, by the state, or without a
@@ -56,7 +59,8 @@ func (s *trial) due() {
 			continue // the topic did not exist yet
 		}
 		switch {
-		case former, f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && most.Compare(until) > 0:
+		case former, s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) &&
+			most.Compare(until) > 0:
 			continue
 		case ends && (f.end.UnixNano() > p.v.End.Wall || i+1 == len(p.over) ||
 			p.over[i+1].segment.Time().UnixNano() > p.v.End.Wall+int64(segmentSlack)):

@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -20,8 +21,13 @@ type Options struct {
 
 	ReplayName func(topic string) string // of a replay into a topic
 
-	Topic     string             // "": all that the bridge has written to
-	ReadFeed  bool               // compare the topics with the feed
+	Topic    string // "": all that the bridge has written to
+	ReadFeed bool   // compare the topics with the feed
+	// ReadAccount compares the topics with the blobs of the account. Wait is how long the feed may take to explain a
+	// difference.
+	ReadAccount bool
+	Wait        time.Duration
+
 	Bounded   bool               // use only validators that keep nothing for each event or key
 	GrownFrom []int              // former numbers of partitions, rising
 	Until     envelope.Timestamp // judge up to the first marker at or above it; zero: to the end

@@ -13,12 +13,20 @@ type Report struct {
 	Records    int64         `json:"records"`
 	Markers    int64         `json:"markers"`
 	Feed       *feedReport   `json:"feed,omitempty"`
+	Scans      []scanReport  `json:"scans,omitempty"`
 	Seeks      []string      `json:"seeks,omitempty"`  // "<from> <to>", in their order
 	Again      int64         `json:"again,omitempty"`  // events that are repeated after them
 	Others     []otherReport `json:"others,omitempty"` // what other bridges wrote; not judged
 	Checks     []checkReport `json:"checks"`
 	Notes      []string      `json:"notes,omitempty"`
 	Problem    string        `json:"problem,omitempty"` // why something that applies was not checked
+}
+
+// scanReport counts the rows of a scan, which are among the records.
+type scanReport struct {
+	ID      string `json:"id"`
+	Initial bool   `json:"initial"`
+	Rows    int64  `json:"rows"`
 }
 
 // feedReport counts the events of the feed.

@@ -1,6 +1,9 @@
 package judge
 
-import "context"
+import (
+	"context"
+	"fmt"
+)
 
 // Run judges the topics. The error says why it can't; what is wrong with a topic is in its report.
 func Run(ctx context.Context, o Options) ([]*Report, error) {
@@ -22,6 +25,12 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	if err != nil {
 		return nil, err
 	}
+	var table *census
+	if v.ReadAccount {
+		if table, err = v.newCensus(subjects, state); err != nil {
+			return nil, err
+		}
+	}
 	var pass *feedPass
 	if v.ReadFeed {
 		pass = &feedPass{v: v}
@@ -42,6 +51,13 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	}
 	if pass != nil {
 		reports = append(reports, pass.strayed()...)
+	}
+	if table != nil {
+		more, err := table.take(ctx, reports)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the account: %w", err)
+		}
+		reports = append(reports, more...)
 	}
 	if v.avro != nil && v.avro.Err() != nil {
 		return nil, v.avro.Err()

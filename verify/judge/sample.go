@@ -43,6 +43,10 @@ func says(o envelope.Options) (event, time bool) {
 		r, ok := sample(o, eventType)
 		e, t := r.Says()
 		event, time = event && (e || !ok), time && (t || !ok)
+		if eventType == "BlobDeleted" && o.Deletes == envelope.DeletesBoth {
+			e, t = (&verify.Record{Key: r.Key, Headers: r.Headers}).Says() // the tombstone behind it
+			event, time = event && (e || !ok), time && (t || !ok)
+		}
 	}
 	return event, time
 }

@@ -174,7 +174,7 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	}
 	var unknown error
 	err := t.read(ctx, from, to, func(r verify.Record) (more bool) {
-		if r.Key == nil {
+		if r.Key == nil || r.Scanned() {
 			return true
 		}
 		pos, err := source.ParsePosition(string(r.Header("position")))

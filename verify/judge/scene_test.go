@@ -1,15 +1,19 @@
 package judge
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
+	simulated "blobfeed/internal/feedsim/account"
+	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
 
@@ -60,7 +64,11 @@ func stage(t, all *testing.T, f form) *scene {
 	for name, value := range settings {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	deliver(t)
+	if f.scan != "" {
+		scan(t, f.scan, listed())
+	} else {
+		deliver(t)
+	}
 	if f.then != nil {
 		f.then(t, l)
 	}
@@ -79,6 +87,17 @@ func stage(t, all *testing.T, f form) *scene {
 	s.copied = copyAll(t, cl)
 	s.base = bySettings(t, s.topic)
 	return s
+}
+
+// listed returns an account whose clock is in the segment of the feed that is open when it is listed. The marker after
+// that segment is too early.
+func listed() *simulated.Account {
+	at := time.Date(2026, 1, 1, 4, 35, 0, 0, time.UTC)
+	a := simulated.New(func() time.Time { return at })
+	for i := range 60 {
+		a.Put([]string{"photos", "logs"}[i%2], inventory.Blob{Name: fmt.Sprintf("listed/%02d", i), Length: int64(i)})
+	}
+	return a
 }
 
 // verify judges the scene as the verb does. Stateless forgets what the bridge says of itself.

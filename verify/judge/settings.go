@@ -12,7 +12,7 @@ import (
 // Use fills in the settings that the topics were written with.
 func (o *Options) Use(c *config.Config) (err error) {
 	c.RegistryAutoRegister = false // a reader writes nothing
-	if o.ReadFeed {
+	if o.ReadFeed || o.ReadAccount {
 		o.Options, err = setup.Options(c, setup.Observe{})
 	} else {
 		o.Options, err = setup.WithoutFeed(c)

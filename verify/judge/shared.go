@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/envelope"
+	"blobfeed/bridge"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -66,12 +66,10 @@ func (s *sharing) read(ctx context.Context) (err error) {
 	return err
 }
 
-// on returns the other bridges that write to a topic. Before a segment is complete, only the settings name it.
+// on returns the other bridges that write to a topic.
 func (s *sharing) on(topic string) (all []offsets.Claim) {
 	for _, c := range s.others {
-		template := c.Settings["BRIDGE_TOPIC"]
-		constant := template != "" && !strings.Contains(template, "{") && envelope.KafkaName(template) == topic
-		if constant || slices.Contains(c.Topics, topic) {
+		if slices.Contains(bridge.RecordTopics(&c), topic) {
 			all = append(all, c)
 		}
 	}

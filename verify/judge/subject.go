@@ -12,7 +12,7 @@ import (
 // subject is a topic that is to be judged.
 type subject struct {
 	*topic
-	encoder *envelope.Encoder // with --feed
+	encoder *envelope.Encoder // with --feed or --account
 	fresh   bool              // new in the current segment, so that no marker is due yet
 }
 
@@ -49,7 +49,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 			return all, unusable("--grown-from %d: %s has %d partitions now",
 				v.GrownFrom[n-1], name, len(s.to))
 		}
-		if v.ReadFeed {
+		if v.ReadFeed || v.ReadAccount {
 			if s.encoder, err = v.Encoder(ctx, name); err != nil {
 				return all, v.unread(err, name)
 			}

@@ -42,6 +42,13 @@ func (r *Report) Text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n",
 		r.Topic, r.Records, r.Markers, r.Partitions)
+	for _, s := range r.Scans {
+		kind := "scan"
+		if s.Initial {
+			kind = "initial scan"
+		}
+		fmt.Fprintf(&b, "%s %s: %d of the records are its rows\n", kind, s.ID, s.Rows)
+	}
 	if f := r.Feed; f != nil {
 		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be in it", f.Read, f.Given, f.Required)
 		if f.UpTo != "" {

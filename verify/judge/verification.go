@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"time"
 
 	"blobfeed/verify"
 )
@@ -12,12 +13,22 @@ type verification struct {
 	cluster cluster
 	avro    *verify.Avro // nil: no record is in Avro
 	sharing *sharing     // nil: no other bridge may write to the topics
+	limits  limits       // of --account
 }
 
 func newVerification(o Options) *verification {
-	v := &verification{Options: o, cluster: brokers(o.Client)}
+	v := &verification{Options: o, cluster: brokers(o.Client), limits: censusLimits}
 	if o.Schema != nil {
 		v.avro = verify.NewAvro(func(id int) (string, error) { return o.Schema(context.Background(), id) })
 	}
 	return v
 }
+
+// limits bound what a census keeps in memory.
+type limits struct {
+	keys int           // of the topics, at a time, with about 40 bytes each
+	odd  int           // that differ at first and are looked at again, with some hundred bytes each
+	poll time.Duration // how often those are looked at
+}
+
+var censusLimits = limits{keys: 8 << 20, odd: 256 << 10, poll: 5 * time.Second}

@@ -74,6 +74,9 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 	if c.begins, err = s.begins(ctx); err != nil {
 		return nil, err
 	}
+	if c.begun, err = p.v.begun(ctx, s, p.state); err != nil {
+		return nil, err
+	}
 	if p.state != nil {
 		c.bound = "the cursors in " + p.state.topic
 	} else if c.upTo == (envelope.Timestamp{}) {

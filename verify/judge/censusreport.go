@@ -1,0 +1,80 @@
+package judge
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// censusShown is how many keys of a topic a report names.
+const censusShown = 100
+
+// changing reports whether a key was changed while the two were compared, so that nothing can be said of it.
+func (x *oddKey) changing(began time.Time) bool {
+	if x.blob == nil {
+		return x.listed
+	}
+	return !x.blob.Modified.Before(began.Truncate(time.Second))
+}
+
+// problem says how the topic and the account differ.
+func (x *oddKey) problem() string {
+	topic, account := "no blob", "no blob"
+	if !x.row.Deleted {
+		topic = describe(x.row.ETag, x.row.Length)
+	}
+	if x.blob != nil {
+		account = describe(x.blob.ETag, x.blob.Length)
+	}
+	return fmt.Sprintf("the topic has %s, the account %s", topic, account)
+}
+
+func describe(etag string, length int64) string {
+	return fmt.Sprintf("a blob of %d bytes with etag %s", length, cmp.Or(etag, "unknown"))
+}
+
+// report adds what was found in a topic.
+func (c *census) report(r *Report, s *subject) {
+	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
+	var pending, changing int
+	var bad []*oddKey
+	for _, x := range c.odd {
+		switch {
+		case x.subject != s:
+		case x.pending:
+			pending++
+		case x.changing(c.began):
+			changing++
+		default:
+			bad = append(bad, x)
+		}
+	}
+	slices.SortFunc(bad, func(a, b *oddKey) int { return strings.Compare(a.key, b.key) })
+	for _, x := range bad[:min(len(bad), censusShown)] {
+		check.Failures = append(check.Failures, failureReport{Key: x.key, Problem: x.problem()})
+	}
+	switch more := len(bad) - censusShown; {
+	case more > 0:
+		check.Failures = append(check.Failures, failureReport{Problem: fmt.Sprintf("and %d more keys", more)})
+		fallthrough
+	case len(bad) > 0:
+		check.Status = Broken
+	case check.Checked == 0:
+		check.Status, check.Reason = NotChecked, "the account has no blob that the settings select"
+	}
+	r.Checks = append(r.Checks, check)
+	if pending > 0 {
+		r.note("%d keys differ from the account, and the feed has events of them that are not delivered yet", pending)
+	}
+	if changing > 0 {
+		r.note("%d keys were changed while they were compared, and are not judged: compare again", changing)
+	}
+	if c.lost > 0 && r.Problem == "" {
+		r.Problem = fmt.Sprintf("account: %d keys differed when they were first compared, "+
+			"and were not looked at again", c.lost)
+	}
+}
+
+const accountPromise = "the last record of each key is the blob, or a deletion where there is none"

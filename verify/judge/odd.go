@@ -1,0 +1,212 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+	"blobfeed/verify"
+)
+
+// lookRequests is how many keys are looked up in the account at a time.
+const lookRequests = 16
+
+// differ adds a key by its hash. It returns nil if there are too many.
+func (c *census) differ(h uint64) *oddKey {
+	if len(c.odd) >= c.v.limits.odd {
+		c.lost++
+		return nil
+	}
+	x := &oddKey{row: verify.Row{Deleted: true}}
+	c.odd[h] = x
+	return x
+}
+
+// settle looks again at the keys that differ until they agree or the feed explains them, or the patience is over. A
+// change takes minutes to get into the feed.
+func (c *census) settle(ctx context.Context) error {
+	at := map[*subject]map[int32]int64{}
+	for _, s := range c.subjects {
+		at[s] = s.from
+	}
+	for until := time.Now().Add(c.v.Wait); len(c.odd) > 0; {
+		for _, s := range c.subjects {
+			end, err := c.reread(ctx, s, at[s])
+			if err != nil {
+				return err
+			}
+			at[s] = end
+		}
+		if err := c.look(ctx); err != nil {
+			return err
+		}
+		if err := c.explain(ctx); err != nil {
+			return err
+		}
+		waits := func(x *oddKey) bool { return !x.pending }
+		if time.Now().After(until) || !slices.ContainsFunc(slices.Collect(maps.Values(c.odd)), waits) {
+			return nil
+		}
+		select {
+		case <-time.After(c.v.limits.poll):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
+}
+
+// reread takes the last records of the keys, from some offsets to the end that the topic has now.
+func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (end map[int32]int64, err error) {
+	t, err := c.v.open(ctx, s.name)
+	if err != nil {
+		return nil, err
+	}
+	defer t.close()
+	var failed error
+	err = t.read(ctx, from, t.to, func(r verify.Record) (more bool) {
+		if r.Key == nil {
+			return true
+		}
+		x := c.odd[c.hash(s, r.Key)]
+		if x == nil {
+			return true
+		}
+		if x.row, failed = r.Row(c.values); failed != nil {
+			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, failed)
+		}
+		x.subject, x.key, x.path = s, string(r.Key), cmp.Or(x.path, r.Path())
+		return failed == nil
+	})
+	return t.to, errors.Join(err, failed)
+}
+
+// look asks the account for each of the keys, and drops those that agree, or that the settings do not select.
+func (c *census) look(ctx context.Context) error {
+	group, gctx := errgroup.WithContext(ctx)
+	group.SetLimit(lookRequests)
+	for _, x := range c.odd {
+		group.Go(func() (err error) {
+			x.blob, err = c.blobOf(gctx, x.path)
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	maps.DeleteFunc(c.odd, func(_ uint64, x *oddKey) bool {
+		switch {
+		case !c.selects(x.path, x.row.Type):
+			return true
+		case x.row.Deleted || x.blob == nil:
+			return x.row.Deleted && x.blob == nil
+		}
+		return c.same(c.sum(x.row.ETag, x.row.Length), x.blob)
+	})
+	return nil
+}
+
+// blobOf returns the blob of a path, or nil.
+func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, error) {
+	container, name, _ := strings.Cut(path, "/")
+	q := inventory.Query{Container: container, Prefix: name, Max: 1}
+	for {
+		page, err := c.v.Inventory.List(ctx, q)
+		switch {
+		case errors.Is(err, inventory.ErrNoContainer):
+			return nil, nil
+		case err != nil:
+			return nil, fmt.Errorf("looking for %s: %w", path, err)
+		case len(page.Blobs) > 0 && page.Blobs[0].Name == name: // it sorts before what it begins
+			return &page.Blobs[0], nil
+		case len(page.Blobs) > 0 || page.Marker == "":
+			return nil, nil
+		}
+		q.Marker = page.Marker
+	}
+}
+
+// explain finds the keys of which the feed has an event that is not delivered. The state is read behind the topics, so
+// what it does not cover was not in them.
+func (c *census) explain(ctx context.Context) error {
+	state, err := c.v.cluster.state(ctx, c.state.topic)
+	if err != nil || state == nil || state.Frontier == nil {
+		return err
+	}
+	c.state = &progressState{state, c.state.topic}
+	byPath := map[string][]*oddKey{}
+	for _, x := range c.odd {
+		x.pending = false
+		byPath[x.path] = append(byPath[x.path], x)
+	}
+	if len(byPath) == 0 {
+		return nil
+	}
+	for seg, err := range c.v.Feed.Segments(ctx, state.Frontier.Completed) {
+		if err != nil {
+			return err
+		}
+		m, err := c.v.Feed.Manifest(ctx, seg)
+		if err != nil {
+			return err
+		}
+		for _, shard := range m.Shards {
+			if err := c.undelivered(ctx, m, shard, byPath); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// undelivered marks the keys that have an event in a shard behind its cursor.
+func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, byPath map[string][]*oddKey) error {
+	var b source.Batch
+	r := c.v.Feed.Shard(m, shard, source.ShardPosition{})
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	for {
+		err := r.Next(ctx, &b)
+		var d *source.DamageError
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.As(err, &d): // the other checks tell of damage; b has the events before it
+			loss, ok, lerr := r.Loss(ctx, d)
+			if lerr != nil || !ok {
+				return errors.Join(err, lerr)
+			}
+			r.Skip(loss)
+		case err != nil:
+			return err
+		}
+		if c.state.covers(m.Segment, shard, r.Position()) {
+			continue
+		}
+		for i := range b.Events {
+			for _, x := range byPath[pathOf(b.Events[i].Subject)] {
+				x.pending = true
+			}
+		}
+	}
+}
+
+// pathOf returns the path that a subject names, "" if it names none.
+func pathOf(subject string) string {
+	path, ok := strings.CutPrefix(subject, "/blobServices/default/containers/")
+	if !ok {
+		return ""
+	}
+	return strings.Replace(path, "/blobs/", "/", 1)
+}
