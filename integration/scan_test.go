@@ -35,7 +35,6 @@ type scanned struct {
 	mu   sync.Mutex
 	rng  *rand.Rand
 	hour int
-	odd  int
 }
 
 // containersOf is how many containers account.Fill makes beside the large one.

@@ -14,9 +14,9 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
+func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown"
-	fs := flags("config", usage, stderr, func(w io.Writer) {
+	fs := flags("config", usage, stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
 			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config; with env, as a file of variables.\n"+

@@ -27,7 +27,7 @@ is shown as JSON. With text, a line has key and value, separated by a tab, and a
 
 func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--from latest|earliest|TIME|SEGMENT] [--once] [--limit N] [--headers] [--output text|json]"
-	fs := flags("tail", usage, stderr, func(w io.Writer) { fmt.Fprint(w, tailHelp) })
+	fs := flags("tail", usage, stdout, func(w io.Writer) { fmt.Fprint(w, tailHelp) })
 	from := fs.String("from", "latest",
 		"first event: latest (from now on), earliest, a time, a segment such as 2026/01/31/1200, or an \"updated\"")
 	once := fs.Bool("once", false, "print what the feed holds now, then exit")
