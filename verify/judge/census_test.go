@@ -19,7 +19,8 @@ func TestCensusForms(t *testing.T) {
 	for i, settings := range []string{
 		"", "ENVELOPE=bare", "ENVELOPE=row DELETES=tombstone KEY_FORMAT=string RESOLVED_TO=topic OPTIONS=none",
 		"ENVELOPE=key_only DELETES=both KEY_FORMAT=json_object", "FORMAT=avro ENVELOPE=enriched",
-		"FORMAT=avro ENVELOPE=bare HEADERS=none", "TOPIC={container}", "EXCLUDE_COLUMNS=etag,blob_type DELETES=empty",
+		"FORMAT=avro ENVELOPE=bare HEADERS=none", "TOPIC={container}", "COLUMNS=!etag,!blob_type DELETES=empty",
+		"COLUMNS=content_length MAPS=json",
 		"DELIVERY=at_least_once", "PREFIXES=photos/,logs/new", "CONTAINERS=logs BLOB_TYPES=BlockBlob",
 	} {
 		if testing.Short() && i%3 > 0 {
