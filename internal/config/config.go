@@ -41,7 +41,7 @@ type Config struct {
 	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 
 	KafkaTLSEnabled       bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
-	KafkaTLSCaFile        string `split_words:"true" desc:"Authorities that sign the brokers' certificates, PEM. Default: those of the system. This file and the next two are read for every connection."`
+	KafkaTLSCaFile        string `split_words:"true" desc:"Authorities that sign the brokers' certificates, PEM. Default: those of the system, or Mozilla's if it has none. This file and the next two are read for every connection."`
 	KafkaTLSCertFile      string `split_words:"true" desc:"Client certificate, PEM."`
 	KafkaTLSKeyFile       string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
 	KafkaTLSServerName    string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
@@ -83,7 +83,7 @@ type Config struct {
 	RegistryUsername     string `split_words:"true" desc:"User, for basic authentication."`
 	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication."`
 	RegistryToken        Secret `split_words:"true" desc:"Token, for bearer authentication."`
-	RegistryCaFile       string `split_words:"true" desc:"Authorities that sign the registry's certificate, PEM. Default: those of the system."`
+	RegistryCaFile       string `split_words:"true" desc:"Authorities that sign the registry's certificate, PEM. Default: those of the system, or Mozilla's if it has none."`
 	RegistryCertFile     string `split_words:"true" desc:"Client certificate, PEM."`
 	RegistryKeyFile      string `split_words:"true" desc:"Key of the client certificate, PEM."`
 
