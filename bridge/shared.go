@@ -24,6 +24,7 @@ type shared struct {
 	client   *kgo.Client
 	topics   *topics.Admin
 	opened   sync.Map // set of the topics that this instance has opened
+	admitted sync.Map // set of the new topics that it may open
 	encoders *encoders
 	rivals   *rivals
 	history  *history

@@ -22,10 +22,10 @@ var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":       nil,
 	"source":           {"source/ocf"},
-	"source/dir":       {"source"},
+	"source/dir":       {"source", "internal/remedy"},
 	"source/inventory": nil,
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
-		"internal/plain"},
+		"internal/plain", "internal/remedy"},
 	"source/azure/listing": {"source/inventory"},
 	"envelope":             {"source", "source/ocf", "internal/topicname"},
 	"partitioner":          nil,
@@ -69,11 +69,13 @@ var imports = map[string][]string{
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
 		"internal/config", "internal/kafka", "internal/setup", "internal/status", "internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka", "internal/outbound",
-		"internal/plain", "internal/status", "internal/topicname", "internal/topics"},
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
+		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
+		"internal/topics"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/plain":            nil,
+	"internal/remedy":           nil,
 	"internal/mutation":         nil,
 	"internal/outbound":         {"internal/plain"},
 	"internal/logging":          {"internal/plain"},
@@ -84,7 +86,7 @@ var imports = map[string][]string{
 	"internal/feedsim/account":  {"source/inventory", "internal/feedsim"},
 	"internal/config":           nil,
 	"internal/topicname":        nil,
-	"internal/topics":           {"internal/topicname"},
+	"internal/topics":           {"internal/remedy", "internal/topicname"},
 
 	"deploy":         nil,
 	"deploy/notices": nil,

@@ -59,8 +59,9 @@ func documentsOf(t *testing.T) map[string]any {
 			Seek:    &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
 			Scan: &Scan{
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
-				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Round: 2, Phase: ScanLists,
-				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
+				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Containers: 3,
+				Round: 2, Phase: ScanLists, Listed: "1769860800000000000.0000000000",
+				Floor: "1769857200000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
 			},
 			Settings: map[string]string{
 				"BRIDGE_TOPIC": "blobs.{container}",

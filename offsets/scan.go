@@ -38,11 +38,16 @@ type Scan struct {
 	// Begin is, of an initial scan, the segment from which the feed is delivered, if there was an open one.
 	Begin source.Segment `json:"begin,omitzero"`
 
+	// Containers is how many there are to list, 0 if that is not known. For operators.
+	Containers int `json:"containers,omitempty"`
+
 	Round int       `json:"round"`
 	Phase ScanPhase `json:"phase"`
 	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of
 	// any moment before it.
-	Listed    string    `json:"listed,omitempty"`
+	Listed string `json:"listed,omitempty"`
+	// Floor is that of the initial scan, for a scan that took its place: see Bar.
+	Floor     string    `json:"floor,omitempty"`
 	Done      bool      `json:"done,omitempty"`
 	Cancelled bool      `json:"cancelled,omitempty"` // Done, and not all is listed
 	Ended     time.Time `json:"ended,omitzero"`
@@ -66,11 +71,23 @@ const (
 // matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows, or
 // write markers below what was listed.
 func (s *Scan) matters(f *Frontier) bool {
-	return s != nil && (!s.Done || s.Initial && before(f.Resolved, s.Listed))
+	return s != nil && (!s.Done || before(f.Resolved, s.Bar()))
 }
 
 // before compares two times of documents. All of this century have the same length.
 func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
+
+// Bar returns when the initial scan had listed everything, "" if there was none, or before that. It outlives the scan:
+// another one may take its place before a marker is behind it.
+func (s *Scan) Bar() string {
+	switch {
+	case s == nil:
+		return ""
+	case s.Initial:
+		return s.Listed
+	}
+	return s.Floor
+}
 
 // Active reports whether there is a scan that is not done.
 func (s *Scan) Active() bool { return s != nil && !s.Done }

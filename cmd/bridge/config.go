@@ -13,8 +13,8 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("config", "[--output text|json|yaml] | --format markdown|schemas", stderr, func(w io.Writer) {
+func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
+	fs := flags("config", "[--output text|json|yaml] | --format markdown|schemas", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
 			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config.\n"+

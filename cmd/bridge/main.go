@@ -95,7 +95,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		fmt.Fprintln(errs, "bridge:", err)
 		return exitBroken
 	default:
-		fmt.Fprintln(errs, "bridge:", plain.Clip(err.Error()))
+		fmt.Fprintln(errs, "bridge:", plain.Clip(advise(err).Error()))
 		return exitFailed
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"blobfeed/internal/tracing"
 )
 
-func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
-	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
+func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("run", "[--once]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // dispatch reports a failed write
 	})
@@ -59,7 +59,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
-	observers := bridge.Observers{shown, monitor}
+	client, err := setup.Kafka(c, "", 1)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	observers := bridge.Observers{advisedLog{shown, &client}, advisedMonitor{monitor, &client}}
 	traces, err := tracing.Start(ctx, tracing.Info{
 		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
 	}, log)
@@ -71,7 +75,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		observers = append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
-	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
+	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}

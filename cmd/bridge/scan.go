@@ -17,9 +17,9 @@ With --sweep, the bridge also deletes the keys that the topics have and the acco
 history was lost.
 `
 
-func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func scanVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "[--container NAME] [--prefix PREFIX] [--sweep] [--cancel] [--output text|json]"
-	fs := flags("scan", usage, stderr, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
+	fs := flags("scan", usage, stdout, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
 	var s change.Scan
 	fs.StringVar(&s.Container, "container", "", "list only this container")
 	fs.StringVar(&s.Prefix, "prefix", "", "list only blobs whose names begin with this")

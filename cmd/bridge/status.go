@@ -24,7 +24,7 @@ Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settin
 
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json] [--check] [--watch DURATION]"
-	fs := flags("status", usage, stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	fs := flags("status", usage, stdout, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
 	check := fs.Bool("check", false, "exit code 1 if the bridge is degraded or nobody is running")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
 	asJSON, err := parseOutput(fs, args, "one document per line")

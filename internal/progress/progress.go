@@ -40,6 +40,8 @@ type Progress struct {
 	width     int // of the line on the terminal
 	shown     time.Time
 	shownSeen int64
+	// shownWritten is the records that were written by then.
+	shownWritten int64
 }
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
@@ -145,8 +147,9 @@ func (p *Progress) report() {
 	defer p.mu.Unlock()
 	seen, now := p.events.Load(), time.Now()
 	rate := float64(seen-p.shownSeen) / now.Sub(p.shown).Seconds()
-	moved := seen != p.shownSeen
-	p.shown, p.shownSeen = now, seen
+	written := p.records.Load()
+	moved := seen != p.shownSeen || written != p.shownWritten // a scan writes records, and reads no events
+	p.shown, p.shownSeen, p.shownWritten = now, seen, written
 	lag := "none"
 	if !p.drained && !p.last.IsZero() {
 		lag = now.Sub(p.last).Round(time.Second).String()
@@ -164,7 +167,7 @@ func (p *Progress) report() {
 		return
 	}
 	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, cmp.Or(p.segment, "-"), lag)
-	if verdict.Code != status.UpToDate && verdict.Text != "" {
+	if verdict.Text != "" && verdict.Text != status.AllWell {
 		text = fmt.Sprintf("%10d events  %.*s", seen, maxLine, verdict.Text)
 	}
 	fmt.Fprintf(p.line, "\r%-*s", p.width, text)

@@ -44,6 +44,8 @@ func TestVerdictIsLogged(t *testing.T) {
 	expect("while nothing moves but a number", "")
 	p.Committed(bridge.Commit{Read: 3})
 	expect("when events came", `"verdict":"catching up: segment 5 of 7","events":3`)
+	p.Committed(bridge.Commit{Emitted: 5})
+	expect("when a scan has written rows", `"verdict":"catching up: segment 5 of 7","events":3`)
 	verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
 	expect("when it fails", `"level":"WARN","msg":"progress","verdict":"degraded: no route"`)
 	expect("while it fails", "")

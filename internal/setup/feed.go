@@ -32,6 +32,10 @@ type Source struct {
 // OpenSource opens the feed that the settings name. It makes no request.
 func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	store, id, account, err := openStore(c, observe)
+	var setting *azure.SettingError
+	if errors.As(err, &setting) {
+		return nil, c.Problem(setting.Setting, "%s", setting.Problem)
+	}
 	if err != nil {
 		return nil, c.Problem("SOURCE_URL", "%w", err)
 	}

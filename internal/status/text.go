@@ -39,9 +39,7 @@ func (s *Status) Text() string {
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
 		}
-		for _, t := range s.Topics {
-			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
-		}
+		b.WriteString(topicLines(s.Topics))
 	}
 	fmt.Fprintf(&b, "group     %s, %d members\n", cmp.Or(s.Group.State, "-"), len(s.Group.Members))
 	for _, m := range s.Group.Members {

@@ -26,6 +26,9 @@ type Verdict struct {
 	Text string `json:"text"`
 }
 
+// AllWell is the text of a verdict that there is nothing to add to.
+const AllWell = "up to date"
+
 // Bad reports whether somebody has to look.
 func (v Verdict) Bad() bool { return v.Code == Degraded || v.Code == Nobody }
 
@@ -40,7 +43,7 @@ const maxWhy = 200
 func (s *Status) Judge(starting string, problems []string) Verdict {
 	switch {
 	case s.Position.Ended:
-		return Verdict{UpToDate, "up to date: everything up to BRIDGE_END_TIME is delivered"}
+		return Verdict{UpToDate, AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
 	case s.Group.State != "" && len(s.Group.Members) == 0:
 		return Verdict{Nobody, "nobody is running: " + s.lastSeen()}
 	case len(problems) > 0:
@@ -59,9 +62,9 @@ func (s *Status) Judge(starting string, problems []string) Verdict {
 		return Verdict{CatchingUp, "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
 	}
 	if s.Progress != nil { // a scan that is repeated, beside the feed
-		return Verdict{UpToDate, "up to date, " + s.Progress.String()}
+		return Verdict{UpToDate, AllWell + ", " + s.Progress.String()}
 	}
-	return Verdict{UpToDate, "up to date"}
+	return Verdict{UpToDate, AllWell}
 }
 
 func (s *Status) lastSeen() string {

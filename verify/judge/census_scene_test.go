@@ -68,6 +68,12 @@ func (w *world) verify(t *testing.T, c *copied, set func(v *verification)) (rs [
 // newWorld lets a bridge with some settings scan an account of 120 blobs.
 func newWorld(t *testing.T, settings string) *world {
 	t.Helper()
+	return newWorldAt(t, settings, 5*time.Minute)
+}
+
+// newWorldAt lets it do so at some time in the first segment of the feed.
+func newWorldAt(t *testing.T, settings string, after time.Duration) *world {
+	t.Helper()
 	dir := t.TempDir()
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 2})
 	if err != nil {
@@ -94,7 +100,11 @@ func newWorld(t *testing.T, settings string) *world {
 	for name, value := range env {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	w := &world{feed: feed, now: time.Date(2026, 1, 1, 0, 5, 0, 0, time.UTC), cl: fakebroker.Client(t, cluster)}
+	w := &world{
+		feed: feed,
+		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(after),
+		cl:   fakebroker.Client(t, cluster),
+	}
 	w.Account = simulated.New(func() time.Time { return w.now })
 	w.store = &simulated.Store{Account: w.Account}
 	for i := range 120 {

@@ -6,6 +6,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
 
@@ -53,7 +54,9 @@ func (v *verification) knowScans(ctx context.Context, s *trial) error {
 // scan.
 func (v *verification) begun(ctx context.Context, s *subject, state *progressState) (time.Time, error) {
 	text := ""
-	if scan := state.initialScan(); scan != nil {
+	if scan := state.initialScan(); scan != nil && scan.Begin != (source.Segment{}) {
+		return scan.Begin.Time(), nil
+	} else if scan != nil {
 		text = scan.Updated
 	} else if err := s.read(ctx, s.from, s.to, func(r verify.Record) (more bool) {
 		text = max(text, r.BeforeFeed()) // rows are the first records of their partition
