@@ -14,12 +14,13 @@ import (
 const soon = 7 * 24 * time.Hour
 
 // rights reports what the credentials for the feed may do more than they need, and a signature that ends soon.
-func (fs *Findings) rights(ctx context.Context, c *azure.Config, now time.Time) {
-	advice := credentials(c, now)
+// A scan reads the whole account.
+func (fs *Findings) rights(ctx context.Context, c *azure.Config, scans bool, now time.Time) {
+	advice := credentials(c, scans, now)
 	for _, text := range advice {
 		fs.Add("rights", Warning, text, "")
 	}
-	if len(advice) > 0 || c.Auth == "anonymous" || fs.Count(Failed) > 0 {
+	if len(advice) > 0 || scans || c.Auth == "anonymous" || fs.Count(Failed) > 0 {
 		return
 	}
 	more, err := c.ReadsMore(ctx)
@@ -35,7 +36,11 @@ func (fs *Findings) rights(ctx context.Context, c *azure.Config, now time.Time) 
 }
 
 // credentials says what is wrong with the credentials themselves, although they may work.
-func credentials(c *azure.Config, now time.Time) (advice []string) {
+func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
+	place := "the container " + azure.Container
+	if scans {
+		place = "the account"
+	}
 	sas := c.SAS
 	if c.Auth == "connection_string" {
 		for part := range strings.SplitSeq(c.ConnectionString, ";") {
@@ -46,8 +51,8 @@ func credentials(c *azure.Config, now time.Time) (advice []string) {
 	}
 	switch {
 	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
-		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on the " +
-			"container " + azure.Container + ", or a signature of it with read and list, is enough"}
+		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on " +
+			place + ", or a signature of it with read and list, is enough"}
 	case c.Auth != "sas" && c.Auth != "connection_string":
 		return nil
 	}
@@ -59,7 +64,7 @@ func credentials(c *azure.Config, now time.Time) (advice []string) {
 	if more := strings.Trim(permits, "rl"); more != "" {
 		advice = append(advice, fmt.Sprintf("the signature permits %q; r (read) and l (list) are enough", permits))
 	}
-	if q.Has("srt") {
+	if q.Has("srt") && !scans {
 		advice = append(advice, "the signature is of the account with all its containers; one of the container "+
 			azure.Container+" is enough")
 	}

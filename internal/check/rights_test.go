@@ -29,7 +29,7 @@ func TestCredentials(t *testing.T) {
 		"in a string": {azure.Config{Auth: "connection_string",
 			ConnectionString: "BlobEndpoint=https://a;SharedAccessSignature=sp=rwl"}, []string{"enough"}},
 	} {
-		advice := credentials(&c.Config, now)
+		advice := credentials(&c.Config, false, now)
 		if len(advice) != len(c.says) {
 			t.Errorf("%s: %q", name, advice)
 			continue
@@ -39,5 +39,18 @@ func TestCredentials(t *testing.T) {
 				t.Errorf("%s: %q", name, advice[i])
 			}
 		}
+	}
+}
+
+// The advice does not take away the rights that a scan needs.
+func TestCredentialsOfScan(t *testing.T) {
+	signature := azure.Config{Auth: "sas", SAS: "sp=rl&ss=b&srt=co"}
+	if advice := credentials(&signature, true, time.Now()); len(advice) > 0 {
+		t.Errorf("a signature of the account: %q", advice)
+	}
+	key := azure.Config{Auth: "shared_key", Key: "x"}
+	advice := credentials(&key, true, time.Now())
+	if len(advice) != 1 || strings.Contains(advice[0], azure.Container) {
+		t.Errorf("a key: %q", advice)
 	}
 }

@@ -27,7 +27,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
 	fs.feed(ctx, b, now)
 	if b.Azure != nil {
-		fs.rights(ctx, b.Azure, now)
+		fs.rights(ctx, b.Azure, scans(b.Options), now)
 	}
 	fs.scan(ctx, b.Options)
 	for _, danger := range b.Insecure {

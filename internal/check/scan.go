@@ -13,10 +13,14 @@ import (
 // list of East US. Other regions and redundancies differ.
 const listPrice = 0.05
 
+// scans reports whether the settings ask for a scan.
+func scans(o *bridge.Options) bool {
+	return o.InitialScan == bridge.ScanYes || o.InitialScan == bridge.ScanOnly || o.RescanGaps
+}
+
 // scan tries what a scan needs of the account, and says what it will cost, if the settings ask for one.
 func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
-	initial := o.InitialScan == bridge.ScanYes || o.InitialScan == bridge.ScanOnly
-	if o.Inventory == nil || !initial && !o.RescanGaps {
+	if o.Inventory == nil || !scans(o) {
 		return
 	}
 	const do = "let the identity list the account: the role Storage Blob Data Reader on the account, not on one " +
