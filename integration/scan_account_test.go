@@ -29,13 +29,15 @@ type scanned struct {
 	feed    *feedsim.Feed
 	clock   atomic.Int64
 	asked   asked
+	down    atomic.Bool // the feed fails
+	held    atomic.Bool // the account gives no answer
 
 	mu   sync.Mutex
 	rng  *rand.Rand
 	hour int
 }
 
-// asked counts requests for the account. Those for the feed are left out.
+// asked counts requests for the account.
 type asked struct{ containers, pages, heads atomic.Int64 }
 
 func (a *asked) String() string {
@@ -43,16 +45,25 @@ func (a *asked) String() string {
 		a.heads.Load())
 }
 
-// count is a fault that never happens.
-func (a *asked) count(r *http.Request) (status int, code string) {
+// fault counts a request for the account, and lets it wait while held is set. A request for the feed fails while down is
+// set.
+func (s *scanned) fault(r *http.Request) (status int, code string) {
 	switch {
 	case strings.Contains(r.URL.Path, "/"+azure.Container):
+		if s.down.Load() {
+			return http.StatusServiceUnavailable, "ServerBusy"
+		}
+		return 0, ""
 	case r.Method == http.MethodHead:
-		a.heads.Add(1)
+		s.asked.heads.Add(1)
 	case r.URL.Query().Get("restype") == "container":
-		a.pages.Add(1)
+		s.asked.pages.Add(1)
 	default:
-		a.containers.Add(1)
+		s.asked.containers.Add(1)
+	}
+	if s.held.Load() {
+		<-r.Context().Done()
+		return http.StatusServiceUnavailable, "ServerBusy"
 	}
 	return 0, ""
 }
@@ -74,7 +85,7 @@ func newScanned(t *testing.T, blobs int) (s *scanned, settings []string) {
 	if err := s.feed.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(&account.Server{Account: s.account, Feed: s.files, Fault: s.asked.count})
+	server := httptest.NewServer(&account.Server{Account: s.account, Feed: s.files, Fault: s.fault})
 	t.Cleanup(server.Close)
 	return s, []string{"SOURCE_URL=" + server.URL + "/" + stack.AzuriteAccount, "SOURCE_AUTH=shared_key",
 		"SOURCE_ACCOUNT=" + stack.AzuriteAccount, "SOURCE_KEY=" + stack.AzuriteKey}
