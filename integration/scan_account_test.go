@@ -29,8 +29,9 @@ type scanned struct {
 	feed    *feedsim.Feed
 	clock   atomic.Int64
 	asked   asked
-	down    atomic.Bool // the feed fails
-	held    atomic.Bool // the account gives no answer
+	down    atomic.Bool  // the feed fails
+	held    atomic.Bool  // the account gives no answer
+	allowed atomic.Int64 // requests for blobs; the next ones get no answer; 0: no limit
 
 	mu   sync.Mutex
 	rng  *rand.Rand
@@ -45,9 +46,9 @@ func (a *asked) String() string {
 		a.heads.Load())
 }
 
-// fault counts a request for the account, and lets it wait while held is set. A request for the feed fails while down is
-// set.
+// fault counts requests for the account and lets some of them wait. Requests for the feed fail while down is set.
 func (s *scanned) fault(r *http.Request) (status int, code string) {
+	waits := s.held.Load()
 	switch {
 	case strings.Contains(r.URL.Path, "/"+azure.Container):
 		if s.down.Load() {
@@ -57,11 +58,12 @@ func (s *scanned) fault(r *http.Request) (status int, code string) {
 	case r.Method == http.MethodHead:
 		s.asked.heads.Add(1)
 	case r.URL.Query().Get("restype") == "container":
-		s.asked.pages.Add(1)
+		n, limit := s.asked.pages.Add(1), s.allowed.Load()
+		waits = limit > 0 && n > limit
 	default:
 		s.asked.containers.Add(1)
 	}
-	if s.held.Load() {
+	if waits {
 		<-r.Context().Done()
 		return http.StatusServiceUnavailable, "ServerBusy"
 	}
