@@ -53,6 +53,9 @@ func run(ctx context.Context, segments, each, rounds int, only string, draw bool
 			chosen = append(chosen, p)
 		}
 	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("choosing readers: -only=%s names none: name directories of integration/peers, or bridge", only)
+	}
 	report, err := measure(ctx, chosen, segments, each, rounds)
 	if err != nil {
 		return err

@@ -135,6 +135,9 @@ func (p peer) measure(ctx context.Context, s *stack.Stack, dir string, f feed, r
 	if r.Delivered, r.Duplicates, err = count(ctx, s.KafkaBrokers, topic, f, segments); err != nil {
 		return result{}, err
 	}
+	if r.Delivered == 0 {
+		return result{}, fmt.Errorf("it delivered nothing: see %s", filepath.Join(dir, "log"))
+	}
 	r.PerSecond = float64(r.Delivered) / u.Seconds
 	r.CPU = u.CPUSeconds * 1e6 / float64(r.Delivered)
 	r.MB = u.PeakBytes / 1e6
