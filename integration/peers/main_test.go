@@ -1,6 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -26,6 +30,28 @@ func TestLibrariesArePinned(t *testing.T) {
 			if !strings.Contains(string(pins), name) || !strings.Contains(string(pins), version) {
 				t.Errorf("%s/%s does not pin %s", p.name, p.pins, library)
 			}
+		}
+	}
+}
+
+// The charts are those of the results in the repository.
+func TestChartsAreFresh(t *testing.T) {
+	r, err := readReport("results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, theme := range themes {
+		want := r.svg(theme)
+		for d := xml.NewDecoder(bytes.NewReader(want)); ; {
+			if _, err := d.Token(); errors.Is(err, io.EOF) {
+				break
+			} else if err != nil {
+				t.Fatalf("the %s chart is not XML: %v", theme.name, err)
+			}
+		}
+		have, err := os.ReadFile(filepath.Join("..", "..", "docs", "images", "peers-"+theme.name+".svg"))
+		if err != nil || !bytes.Equal(have, want) {
+			t.Errorf("the %s chart is not of these results (%v): run go run ./integration/peers -draw", theme.name, err)
 		}
 	}
 }
