@@ -54,9 +54,7 @@ func (e End) Within(m source.Manifest) bool {
 // Barred reports whether a marker would promise too much after an initial scan. The listing shows each blob at another
 // moment, so the topic is not the account of any moment before its end; the slack covers the service's clocks.
 func Barred(at envelope.Timestamp, scan *offsets.Scan, slack time.Duration) bool {
-	if scan == nil || !scan.Initial || scan.Only {
-		return false
-	}
-	listed, err := envelope.ParseTimestamp(scan.Listed)
-	return err != nil || at.Wall < listed.Wall+int64(slack)
+	bar, always := scan.Barred()
+	listed, err := envelope.ParseTimestamp(bar)
+	return always || err == nil && at.Wall < listed.Wall+int64(slack)
 }
