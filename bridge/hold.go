@@ -124,8 +124,8 @@ func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) 
 	return ctx, func() { cancel(); stop() }
 }
 
-// keeps returns errPast if the keeper of the frontier has a repair or a scan to begin, or one to cancel: lease 0 must not
-// work on meanwhile.
+// keeps returns errPast if the keeper of the frontier has a repair or a scan to begin, or one to cancel: the work of
+// lease 0 holds it up.
 func (h *hold) keeps(s *offsets.State) error {
 	if _, regressed := s.Regressed(); h.p == 0 && (regressed || s.Requested() != nil) {
 		return errPast

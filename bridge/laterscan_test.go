@@ -116,7 +116,9 @@ func TestScanFindsTopics(t *testing.T) {
 	o.Topics = byTemplate(t, "t-{container}")
 	o.ScanRound = 100 * time.Millisecond
 	w.store.Size = func(limit int) int { return min(limit, 50) }
-	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error { return sleep(ctx, 30*time.Millisecond) }
+	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
+		return sleep(ctx, 30*time.Millisecond)
+	}
 	live(t, o)
 	awaitDrained(t, o, w)
 	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})

@@ -39,8 +39,8 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 		updated = f.Ends.Add(-opts.ResolvedSlack)
 	}
 	f.Scan = &offsets.Scan{
-		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(), Round: 1,
-		Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(),
+		Round: 1, Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 	}
 	return nil
 }

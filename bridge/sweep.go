@@ -19,8 +19,8 @@ import (
 // sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
 // belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
 //
-// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one round,
-// while nothing is delivered.
+// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one
+// round, while nothing is delivered.
 type sweep struct {
 	scan  string // the ID
 	end   context.CancelFunc
@@ -58,8 +58,8 @@ func (h *hold) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
 	return s
 }
 
-// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads at
-// a time, and waits until its suspects are dealt with: they are in memory (I9).
+// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads
+// at a time, and waits until its suspects are dealt with: they are in memory (I9).
 func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
 	if err := sh.sweeping.take(ctx); err != nil {
 		return err

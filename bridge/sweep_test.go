@@ -36,7 +36,9 @@ func TestSweepFails(t *testing.T) {
 	live(t, o)
 	awaitDrained(t, o, w)
 	w.unfed(30)
-	fault := c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1})
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1,
+	})
 	defer fault.Remove()
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	w.recorder.awaitFailure(t, "looking for lost deletions")

@@ -67,8 +67,8 @@ const (
 	ScanDelivers ScanPhase = "delivers"
 )
 
-// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows, or
-// write markers below what was listed.
+// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows,
+// or write markers below what was listed.
 func (s *Scan) matters(f *Frontier) bool {
 	bar, _ := s.Barred()
 	return s.Active() || before(f.Resolved, bar)

@@ -14,13 +14,13 @@ const (
 
 // Phases of the frontier.
 const (
-	scanBefore   = iota // there is no frontier
-	scanListing         // rows are written
-	scanFeeding         // events are delivered
-	scanHolding         // a re-scan is requested: leases stop delivering
-	scanRelist          // a re-scan lists
-	scanCancelled       // it is to be cancelled, and leases may have pages
-	scanRepaired        // events are delivered again
+	scanBefore    = iota // there is no frontier
+	scanListing          // rows are written
+	scanFeeding          // events are delivered
+	scanHolding          // a re-scan is requested: leases stop delivering
+	scanRelist           // a re-scan lists
+	scanCancelled        // it is to be cancelled, and leases may have pages
+	scanRepaired         // events are delivered again
 )
 
 // found is what a listing, or a HEAD, shows of a blob.

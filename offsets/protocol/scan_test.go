@@ -58,7 +58,8 @@ func TestRescanReverts(t *testing.T) {
 		{"rows have the time of their page", scanLate, func(r *scanRules) { r.servedRows = false }},
 		{"deletions", scanDiverged, func(r *scanRules) { r.sweeps, r.gaps = false, 1 }},
 		{"fence", scanLate, func(r *scanRules) { r.fence, r.crashes = false, 1 }},
-		{"a cancelled one is over when no lease has a page", scanDiverged, func(r *scanRules) { r.cancels, r.drops = true, false }},
+		{"a cancelled one is over when no lease has a page", scanDiverged,
+			func(r *scanRules) { r.cancels, r.drops = true, false }},
 	} {
 		t.Run(c.revert, func(t *testing.T) {
 			rules := rescanRules
