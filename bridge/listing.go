@@ -123,6 +123,7 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 	h, filter := l.h, &l.basis.filter
 	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress.Clone(), inventory.Options{
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
+		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {
 			return h.shared.leaseOf(container) == h.p && filter.Selects(container)
 		},
