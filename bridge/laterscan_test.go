@@ -169,3 +169,23 @@ func TestScanOfNothing(t *testing.T) {
 		})
 	}
 }
+
+// A request without an answer does not hold up the end of a scan that is cancelled, whichever lease makes it.
+func TestCancelEndsListing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 6, 10)
+	o := w.options(broker(t))
+	o.ScanRound = time.Hour
+	live(t, o)
+	awaitDrained(t, o, w)
+	asked := make(chan struct{}, 100)
+	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
+		asked <- struct{}{}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
+	<-asked
+	ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
+	awaitState(t, o, "it is cancelled", isDone("all"))
+}

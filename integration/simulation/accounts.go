@@ -26,6 +26,8 @@ type storage struct {
 	frozen bool // nothing changes
 }
 
+const containers = 4
+
 func newStorage(p *Plan) *storage {
 	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc))}
 	s.turn(feedStart)
@@ -49,7 +51,7 @@ func (s *storage) change(n int) {
 			return
 		}
 		s.clock.Add(int64(time.Millisecond))
-		container := fmt.Sprintf("c%d", s.rng.IntN(4))
+		container := fmt.Sprintf("c%d", s.rng.IntN(containers))
 		blob := fmt.Sprintf("dir/ü%d", s.rng.IntN(40))
 		switch s.rng.IntN(4) {
 		case 0:
@@ -85,6 +87,20 @@ func (s *storage) listed(i *instance) inventory.Store {
 			s.change(2)
 			return i.window.request(ctx)
 		}}
+}
+
+// keepKeys creates the topics, without retention: else a sweep is refused.
+func (w *world) keepKeys(ctx context.Context) {
+	names := []string{topicName}
+	if w.plan.ByContainer {
+		names = nil
+		for c := range containers {
+			names = append(names, fmt.Sprintf("%s-c%d", topicName, c))
+		}
+	}
+	forever := "-1"
+	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": &forever}, names...)
+	w.must(err)
 }
 
 // publish appends what has happened to the feed.

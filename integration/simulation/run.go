@@ -60,6 +60,9 @@ func Run(p *Plan, log func(string)) (r Result) {
 // be.
 func (w *world) play() (whole bool) {
 	ctx := context.Background()
+	if w.storage != nil {
+		w.keepKeys(ctx)
+	}
 	w.must(w.feed.Open(ctx))
 	for range w.plan.Backlog {
 		w.append(5 + int(w.plan.Seed%20))
