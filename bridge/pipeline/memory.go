@@ -24,6 +24,8 @@ const (
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// minPageBlobs keeps the number of requests reasonable.
+	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
 	recordSize = 1536
 	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
@@ -64,6 +66,15 @@ func (m *memory) release(blocks ...*Block) {
 		m.free.Release(b.Held)
 		b.Held = 0
 	}
+}
+
+// pageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time: they are in
+// memory beside the blocks. Limit is that of all blocks, 0: none.
+func pageBlobs(limit, requests int) int {
+	if limit == 0 {
+		return inventory.MaxPage
+	}
+	return min(max(limit/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }
 
 // Sizes of what a block keeps arrays of.
