@@ -49,6 +49,9 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 // countContainers puts into the frontier's scan how many containers it lists. It is for operators, so a failure is no
 // matter: the listing itself reports it.
 func (k *keeper) countContainers(scan *offsets.Scan) {
+	if k.h.opts.Inventory == nil {
+		return
+	}
 	if scan.Container != "" {
 		scan.Containers = 1
 		return
@@ -150,7 +153,10 @@ func (k *keeper) adopt(f *offsets.Frontier, s *offsets.State) {
 // takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
 func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
 	f.Scan = next
-	if next.Cancelled {
+	if k.h.opts.Inventory == nil { // the verb knows the feed by its name only
+		k.h.opts.Log.Error("a scan is requested, and this feed has no account to list", "scan", next.ID)
+		f.Scan = next.Cancel(k.h.opts.Now())
+	} else if next.Cancelled {
 		k.h.opts.Log.Info("cancelling the scan, as requested", "scan", next.ID)
 	} else {
 		k.countContainers(next)
