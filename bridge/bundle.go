@@ -109,7 +109,8 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 // commitBundle commits the records of the segments that are done, with f behind them.
 func (k *keeper) commitBundle(f *offsets.Frontier, done []Completion) error {
 	k.w.txn.countInto(k.h.cursor)
-	k.h.cursor.Ahead = 0
+	k.h.cursor.Ahead, k.h.cursor.Listed, k.h.cursor.Failing = 0, 0, false
+	k.countSegments(f, len(done))
 	if err := k.commitPromise(k.h.cursor, f, nothing); err != nil {
 		return err
 	}

@@ -60,12 +60,16 @@ func (d *delivery) deliver() error {
 // end shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
 func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Manifest, error) {
 	opts := d.h.opts
-	drained := func() {
-		if !stays {
-			opts.Observer.Active(d.h.p, Drained)
+	drained := func() error {
+		if stays {
+			return nil
 		}
+		opts.Observer.Active(d.h.p, Drained)
+		return d.h.recovered()
 	}
-	drained()
+	if err := drained(); err != nil {
+		return d.m, err
+	}
 	defer opts.Observer.Active(d.h.p, Working)
 	quiet := !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
 	for waited := time.Duration(0); ; {
@@ -78,7 +82,9 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 		if err != nil || changed || !quiet || waited >= opts.QuietInterval {
 			return next, err
 		}
-		drained() // still, and what failed before succeeds
+		if err := drained(); err != nil { // still, and what failed before succeeds
+			return d.m, err
+		}
 	}
 }
 

@@ -52,6 +52,16 @@ func (h *hold) commitFailure() error {
 	return h.lease.Commit(h.held, h.cursor, nil)
 }
 
+// recovered commits that what failed before is over: the lease has done all that there is to do. No transaction may be
+// open.
+func (h *hold) recovered() error {
+	if h.lease == nil || !h.cursor.Failing {
+		return nil
+	}
+	h.cursor.Failing = false
+	return h.lease.Commit(h.held, h.cursor, nil)
+}
+
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.
 func (h *hold) manifest(ctx context.Context, seg source.Segment) (m source.Manifest, err error) {
 	err = h.retryIdle(ctx, func(ctx context.Context) error {

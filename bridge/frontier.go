@@ -111,6 +111,7 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 	if err := k.nameSegment(&f, next); err != nil {
 		return false, err
 	}
+	k.countSegments(&f, 0)
 	return true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
@@ -171,6 +172,7 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	f.Current, f.Shards = source.Segment{}, nil
 	done, err := k.promise(&f, m, final)
 	if err == nil {
+		k.countSegments(&f, 1)
 		err = k.commitPromise(nil, &f, func() error {
 			switch {
 			case ends:

@@ -231,7 +231,7 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 func TestHistoryAfterAReset(t *testing.T) {
 	sh := &shared{view: offsets.NewView("test.offsets", 1)}
 	var oldest source.Segment
-	if reported, err := sh.reportHistory(t.Context(), &oldest, true); reported || err != nil {
+	if reported, err := sh.reportHistory(t.Context(), &oldest, new(time.Time), true); reported || err != nil {
 		t.Errorf("reported %v, %v", reported, err)
 	}
 }

@@ -156,6 +156,9 @@ func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
 		case do == todoEnd:
 			return nil
 		case do == todoWait:
+			if err := h.recovered(); err != nil {
+				return err
+			}
 			h.wait(changed)
 		}
 	}
@@ -219,13 +222,19 @@ func (f *findings) remember(ctx context.Context, now time.Time, err error) bool 
 	return true
 }
 
-// putInto puts the last failure into a cursor. It reports whether the cursor had another.
+// putInto puts the last failure into a cursor. It reports whether the cursor had another, or one that was over.
 func (f *findings) putInto(c *offsets.Cursor) bool {
 	last := f.failure.Load()
 	if last == nil {
 		return false
 	}
-	before := c.Error
-	c.Error = last
-	return before == nil || before.Error != last.Error
+	before, failing := c.Error, c.Failing
+	c.Error, c.Failing = last, true
+	return !failing || before == nil || before.Error != last.Error
+}
+
+// recent reports whether the last failure may still last: another attempt may be due.
+func (f *findings) recent(now time.Time) bool {
+	last := f.failure.Load()
+	return last != nil && now.Sub(last.Time) <= maxDelay
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"sync"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/topics"
@@ -59,6 +60,41 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 	}), nil
 }
 
+// Prepare creates the topics of a block that are new. They are admitted in the order of their events, and created with
+// one request: one after another, those of a thousand containers take minutes. An error is not lost, since Topic meets
+// it again.
+func (b *basis) Prepare(ctx context.Context, names []string) {
+	var missing []string
+	for _, name := range names {
+		topic, _, pinned := b.topics.lookUp(name)
+		if _, known := b.frontier.Topics[name]; topic != nil || pinned || known {
+			continue
+		}
+		err := b.h.shared.rivals.rejectTaken(ctx, name)
+		if err == nil {
+			err = b.admit(ctx, name)
+		}
+		var rejected *topics.RejectedError
+		switch {
+		case err == nil:
+			b.h.shared.admitted.Store(name, true)
+			missing = append(missing, name)
+		case !errors.As(err, &rejected):
+			return
+		}
+	}
+	if len(missing) < 2 {
+		return
+	}
+	if n, err := b.h.shared.topics.Prepare(ctx, missing); err == nil && n > 0 {
+		total := 0
+		for range b.h.shared.admitted.Range {
+			total++
+		}
+		b.h.opts.Log.Info("topics created", "topics", n, "since_start", total, "limit", b.h.opts.TopicLimit)
+	}
+}
+
 // openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
 func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
 	if err := b.admit(ctx, name); err != nil {
@@ -67,7 +103,8 @@ func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32
 	if partitions, err = b.h.shared.openTopic(ctx, name); err != nil {
 		return 0, err
 	}
-	limit, err := b.h.shared.messageLimit(ctx, name)
+	b.h.shared.opened.Store(name, true)
+	limit, err := b.h.shared.topics.MaxMessage(ctx, name) // the others are within the limit of this hold
 	if err == nil && limit < b.h.limit {
 		err = errLimitChanged
 	}
@@ -170,8 +207,10 @@ func (b *basis) foreign(ctx context.Context, topic string) (bool, error) {
 // one also those that are not.
 func (b *basis) allPins(s *offsets.State) map[string]offsets.Pin {
 	pins := map[string]offsets.Pin{}
-	for topic := range b.h.shared.opened.Range {
-		pins[topic.(string)] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
+	for _, set := range []*sync.Map{&b.h.shared.opened, &b.h.shared.admitted} {
+		for topic := range set.Range {
+			pins[topic.(string)] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
+		}
 	}
 	for _, c := range s.Cursors {
 		if c != nil {

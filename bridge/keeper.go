@@ -23,6 +23,7 @@ type keeper struct {
 	basis     *basis
 	w         *writer
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
+	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
 	nextRound time.Time           // of a scan that lists for some time, and then delivers for some time
 }
 

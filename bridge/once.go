@@ -56,7 +56,7 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 	if f.Ended {
 		return true, nil
 	}
-	if f.Scan.Active() {
+	if f.Scan.Active() || s.Requested() != nil {
 		return false, nil
 	}
 	if f.Current != (source.Segment{}) {

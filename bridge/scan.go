@@ -42,8 +42,39 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(),
 		Round: 1, Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 	}
+	k.countContainers(f.Scan)
 	return nil
 }
+
+// countContainers puts into the frontier's scan how many containers it lists. It is for operators, so a failure is no
+// matter: the listing itself reports it.
+func (k *keeper) countContainers(scan *offsets.Scan) {
+	if scan.Container != "" {
+		scan.Containers = 1
+		return
+	}
+	ctx, cancel := context.WithTimeout(k.h.work, countTimeout)
+	defer cancel()
+	count, marker := 0, ""
+	for {
+		page, err := k.h.opts.Inventory.Containers(ctx, marker)
+		if err != nil {
+			return
+		}
+		for _, name := range page.Names {
+			if k.h.opts.Filter.Selects(name) {
+				count++
+			}
+		}
+		if marker = page.Marker; marker == "" {
+			scan.Containers = count
+			return
+		}
+	}
+}
+
+// countTimeout bounds a request that nothing depends on.
+const countTimeout = 10 * time.Second
 
 // openSegments bounds how far before its newest segment the feed may have an open one. All samples have one open
 // segment, the newest.
@@ -122,6 +153,7 @@ func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
 	if next.Cancelled {
 		k.h.opts.Log.Info("cancelling the scan, as requested", "scan", next.ID)
 	} else {
+		k.countContainers(next)
 		k.h.opts.Log.Info("scanning the account, as requested", "scan", next.ID, "container", next.Container,
 			"prefix", next.Prefix, "sweep", next.Sweep)
 	}
@@ -139,6 +171,7 @@ func (k *keeper) repair(f *offsets.Frontier) {
 		ID: offsets.ScanID(opts.Now()), Sweep: true, Requested: opts.Now().UTC(), Phase: offsets.ScanHolds, Round: 1,
 	}
 	f.Scan = scan.Follow(f.Scan)
+	k.countContainers(f.Scan)
 	opts.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", f.Scan.ID)
 }
 

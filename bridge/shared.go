@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -23,6 +24,7 @@ type shared struct {
 	client   *kgo.Client
 	topics   *topics.Admin
 	opened   sync.Map // set of the topics that this instance has opened
+	admitted sync.Map // set of the new topics that it may open
 	encoders *encoders
 	rivals   *rivals
 	history  *history
@@ -31,6 +33,7 @@ type shared struct {
 	sweeping turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
+	names  atomic.Pointer[[]source.Segment] // of the segments after the frontier, as watchHistory has listed them
 	leases int
 	start  int64 // end of partition 0 of the offsets topic when this instance started
 

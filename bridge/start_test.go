@@ -22,7 +22,7 @@ func TestFeedIsNotEnabledYet(t *testing.T) {
 	var asked atomic.Int32
 	m.onRead = func(string) error {
 		if asked.Add(1) <= 2 {
-			return source.ErrNotEnabled
+			return source.ErrNoFeed
 		}
 		return nil
 	}
@@ -30,7 +30,7 @@ func TestFeedIsNotEnabledYet(t *testing.T) {
 	o, r := over(t, c, m)
 	must(t, runOnce(t, o))
 	if data, _ := consume(t, c, promises()...); data != 10 || len(r.failed) != 2 ||
-		!strings.Contains(r.failed[0], "enable it for the storage account") {
+		!strings.Contains(r.failed[0], "there is no change feed") {
 		t.Errorf("%d records, %q", data, r.failed)
 	}
 }

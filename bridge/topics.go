@@ -73,12 +73,9 @@ func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok b
 	return time.Time{}, false, nil
 }
 
-// messageLimit returns how large a batch all topics take that are written to, and those given: the next producer must
-// not be made for larger records than they take.
-func (sh *shared) messageLimit(ctx context.Context, more ...string) (int32, error) {
-	for _, topic := range more {
-		sh.opened.Store(topic, true)
-	}
+// messageLimit returns how large a batch all topics take that are written to: the next producer must not be made for
+// larger records than they take.
+func (sh *shared) messageLimit(ctx context.Context) (int32, error) {
 	names := sh.opts.constant()
 	if sh.opts.DeadLetter != "" {
 		names = append(names, sh.opts.DeadLetter)

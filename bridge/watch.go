@@ -22,12 +22,13 @@ func (sh *shared) watchHistory(ctx context.Context, keeps func() bool) {
 		return // the instance is stopping
 	}
 	var oldest source.Segment
-	var due time.Time // for another look at the oldest
+	var due time.Time    // for another look at the oldest
+	var listed time.Time // the newest segment, when those ahead were listed
 	for {
 		wait := sh.opts.PollInterval
 		if keeps() {
 			back := !sh.opts.Now().Before(due)
-			reported, err := sh.reportHistory(ctx, &oldest, back)
+			reported, err := sh.reportHistory(ctx, &oldest, &listed, back)
 			if err != nil && ctx.Err() == nil {
 				sh.opts.Observer.Failed(-1, err)
 			}
@@ -44,8 +45,11 @@ func (sh *shared) watchHistory(ctx context.Context, keeps func() bool) {
 	}
 }
 
-// reportHistory reports how far the feed reaches, if it holds anything; back looks for the oldest segment again.
-func (sh *shared) reportHistory(ctx context.Context, oldest *source.Segment, back bool) (reported bool, _ error) {
+// reportHistory reports how far the feed reaches, if it holds anything; back looks for the oldest segment again. The
+// segments ahead are listed when there is a newer one.
+func (sh *shared) reportHistory(
+	ctx context.Context, oldest *source.Segment, listed *time.Time, back bool,
+) (reported bool, _ error) {
 	s, _, err := sh.view.Get()
 	if err != nil {
 		return false, err
@@ -63,9 +67,15 @@ func (sh *shared) reportHistory(ctx context.Context, oldest *source.Segment, bac
 	if err != nil {
 		return false, err
 	}
-	if *oldest == (source.Segment{}) || at == (source.Segment{}) {
-		return false, nil
+	if *oldest != (source.Segment{}) && at != (source.Segment{}) {
+		sh.opts.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
+		reported = true
 	}
-	sh.opts.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
-	return true, nil
+	if source.SegmentAt(newest).Compare(at) > 0 && !newest.Equal(*listed) { // an idle account costs no listing
+		if err := sh.listNames(ctx, s.Frontier.Completed); err != nil {
+			return reported, fmt.Errorf("listing the segments ahead: %w", err)
+		}
+		*listed = newest
+	}
+	return reported, nil
 }

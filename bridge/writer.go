@@ -109,7 +109,8 @@ func (w *writer) commit() error {
 	h := w.h
 	w.txn.countInto(h.cursor)
 	h.findings.putInto(h.cursor)
-	h.cursor.Ahead = w.backlog.Total()
+	h.cursor.Failing = h.findings.recent(h.opts.Now())
+	h.cursor.Ahead, h.cursor.Listed = w.backlog.Total()
 	if !h.opts.Transactional {
 		h.cursor.Resolved = w.basis.frontier.Resolved
 	}

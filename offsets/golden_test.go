@@ -43,7 +43,8 @@ func documentsOf(t *testing.T) map[string]any {
 				},
 				Judged: &Lane{Topic: "blobs.photos", Partition: 4},
 			},
-			Event: at.Add(-time.Minute), Ahead: 123, Error: &Failure{Time: at, Error: "no route to host"},
+			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
+			Error: &Failure{Time: at, Error: "no route to host"}, Failing: true,
 		},
 		keyFrontier: &Frontier{
 			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"), Seen: []int64{7, 0},
@@ -54,11 +55,12 @@ func documentsOf(t *testing.T) map[string]any {
 			}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
 			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/", Start: "1769850000000000000.0000000000", Ended: true,
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
-			Seek: &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
+			CatchUp: &CatchUp{Done: 3, Left: 4, Since: at, From: 1, Read: 5},
+			Seek:    &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
 			Scan: &Scan{
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
-				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Round: 2, Phase: ScanLists,
-				Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z",
+				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Containers: 3,
+				Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
 				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
 			},
 			Settings: map[string]string{

@@ -42,6 +42,9 @@ type Scan struct {
 	// Request is the ID of the last request that was taken up, by this scan or by one before it.
 	Request string `json:"request,omitempty"`
 
+	// Containers is how many there are to list, 0 if that is not known. For operators.
+	Containers int `json:"containers,omitempty"`
+
 	Round int       `json:"round"`
 	Phase ScanPhase `json:"phase"`
 	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of

@@ -41,7 +41,10 @@ type Cursor struct {
 	// For operators; nothing is derived from them.
 	Event time.Time `json:"event_time,omitzero"`   // the latest of the delivered events
 	Ahead int64     `json:"ahead_bytes,omitempty"` // listed in the segment and not yet read, at the last commit
-	Error *Failure  `json:"error,omitempty"`       // the last one that was met
+	// Listed is the bytes of the segment's listing, those that are read included.
+	Listed  int64    `json:"listed_bytes,omitempty"`
+	Error   *Failure `json:"error,omitempty"`   // the last one that was met
+	Failing bool     `json:"failing,omitempty"` // it is not over, at the last commit
 }
 
 // Failure is an error that an owner has met, and went on trying.
@@ -133,6 +136,17 @@ func (c *Cursor) void(epoch int64) *Cursor {
 	}
 }
 
+// CatchUp is how far the bridge is on its way to the newest segment of the feed, for operators; nothing is derived from
+// it.
+type CatchUp struct {
+	Done int `json:"done"` // segments that were completed on the way
+	Left int `json:"left"` // segments to complete, the newest included
+	// What the speed is measured from: when the owner of lease 0 began to count, and Done and the events read by then.
+	Since time.Time `json:"since"`
+	From  int       `json:"from"`
+	Read  int64     `json:"read"`
+}
+
 // Frontier is what all instances agree on. It is written by the owner of lease 0 alone.
 type Frontier struct {
 	Version int       `json:"version"`
@@ -174,6 +188,7 @@ type Frontier struct {
 	Scan  *Scan  `json:"scan,omitempty"`  // the last one, also when it is done
 	// Settings are those that must not change while records exist, as "NAME" -> value.
 	Settings map[string]string `json:"settings"`
+	CatchUp  *CatchUp          `json:"catch_up,omitempty"` // nil at the end of the feed, and while it is not known
 	// Topics holds the partition counts that keys are spread over until the next marker (I5).
 	Topics map[string]int32 `json:"topics"`
 	// KeySchemas holds the ids of the schemas that keys are written with: they are in the keys, and so choose

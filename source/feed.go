@@ -115,6 +115,11 @@ func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, e
 	}
 }
 
+// Indexed yields all segments, oldest first, also those that may not be read yet.
+func (f *Feed) Indexed(ctx context.Context) iter.Seq2[Segment, error] {
+	return f.walk(ctx, "", Segment{}, SegmentAt(time.Date(9999, 12, 31, 23, 59, 0, 0, time.UTC)))
+}
+
 // enclosing returns the prefixes that hold seg, from its day up to all years.
 func enclosing(seg Segment) []string {
 	if seg == (Segment{}) {

@@ -64,6 +64,14 @@ func (r *ShardReader) Ahead() (size int64) {
 	return max(size, 0)
 }
 
+// Listed returns how many bytes the last listing has.
+func (r *ShardReader) Listed() (size int64) {
+	for _, c := range r.chunks {
+		size += c.size
+	}
+	return size
+}
+
 // Poll lists the chunks. Next then reads to the end of that listing. Finalized is what the manifest said; the caller
 // must have read the manifest before this call (I7). If it is true, the listing is the last one, and a torn block in it
 // is damage.

@@ -28,7 +28,7 @@ type Entry struct {
 var (
 	// ErrNotFound is the error of a Store for a blob that does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrNotEnabled is the error of a Store for a container that does not exist: the change feed was never enabled.
-	ErrNotEnabled = errors.New("there is no change feed: enable it for the storage account " +
-		"(its container appears some minutes later)")
+	// ErrNoFeed is the error of a Store that is not the container of a feed: the feed was never enabled, or a directory
+	// holds something else.
+	ErrNoFeed = errors.New("there is no change feed")
 )

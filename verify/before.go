@@ -6,9 +6,10 @@ import (
 	"slices"
 )
 
-// Before checks that the before of an event is the row that the previous event of the key left. It compares the columns
-// that are not null in both, except the ignored ones. An event is not judged if its before, or the after of the
-// previous event, is null, or if a row of a scan is between them. Before keeps the key, and about 30 bytes per key and column that is not null.
+// Before checks that the before of an event is the row that the previous event of the key left. It compares the
+// columns that are not null in both, except the ignored ones. An event is not judged if its before, or the
+// after of the previous event, is null, or if a row of a scan is between them. Before keeps the key, and about
+// 30 bytes per key and column that is not null.
 type Before struct {
 	failures
 	ignored []string

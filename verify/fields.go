@@ -52,6 +52,12 @@ func (r *Record) Says() (event, time bool) {
 	return event, time
 }
 
+// Sequenced reports whether a record has its event's sequencer, in a header or in the value.
+func (r *Record) Sequenced() bool {
+	text, _ := r.sequence()
+	return len(text) > 0
+}
+
 // identity returns what identifies an event, also as text: its id, or else its key and its time. A row is identified by
 // its scan and its key.
 func (r *Record) identity() (x id, text []byte, ok bool) {
@@ -66,4 +72,31 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 		return idOf(append(append(append([]byte(nil), r.Key...), 0), text...)), text, true
 	}
 	return id{}, nil, false
+}
+
+// scan returns the id of the scan that a record is a row of.
+func (r *Record) scan() (id []byte, ok bool) {
+	if r.Key == nil {
+		return nil, false
+	}
+	return r.lookup("scan")
+}
+
+// Scanned reports whether a record is a row of a scan, and so no event.
+func (r *Record) Scanned() bool {
+	_, ok := r.scan()
+	return ok
+}
+
+// early reports whether a row has another updated than the time of its page.
+func (r *Record) early(updated clock) bool {
+	return r.Millis != 0 && updated.wall/1e6 != uint64(r.Millis)
+}
+
+// BeforeFeed returns the updated of a row of an initial scan, "" of other records.
+func (r *Record) BeforeFeed() string {
+	if updated, ok := parseClock(r.updated()); ok && r.Scanned() && r.early(updated) {
+		return updated.String()
+	}
+	return ""
 }

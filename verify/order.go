@@ -50,10 +50,11 @@ func (o *Order) Note(r Record) {
 	*last = place{r.Partition, formOf(&r), round, pos}
 }
 
-// Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without headers.
-// Sequencers are compared as the service documents: without case, padded to equal length. Order trusts the feed's
-// order; Sequence fails if the service wrote a blob's events out of order. Records with an empty sequence are skipped, and so are
-// deletions without headers. Sequence keeps the key and about 120 bytes per key.
+// Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without
+// headers. Sequencers are compared as the service documents: without case, padded to equal length. Order trusts
+// the feed's order; Sequence fails if the service wrote a blob's events out of order. Records with an empty
+// sequence are skipped, and so are deletions without headers. Sequence keeps the key and about 120 bytes per
+// key.
 type Sequence struct {
 	failures
 	rounds rounds

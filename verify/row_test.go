@@ -12,13 +12,15 @@ func TestRow(t *testing.T) {
 		want  Row
 		bad   bool
 	}{
-		"wrapped":             {value: `{"after": ` + blob + `, "key": ["c/b"]}`, want: there},
-		"a deletion":          {value: `{"after": null, "key": ["c/b"]}`, want: Row{Deleted: true}},
-		"no bytes":            {value: "", want: Row{Deleted: true}},
-		"no bytes, key_only":  {value: "", in: Values{None: true}, want: Row{}},
-		"row":                 {value: blob, want: there},
-		"bare":                {value: `{"__crdb__": {"updated": "x"}, ` + blob[1:], in: Values{Bare: true}, want: there},
-		"bare deletion":       {value: `{"__crdb__": {}, "account": null, "path": "c/b"}`, in: Values{Bare: true}, want: Row{Deleted: true}},
+		"wrapped":            {value: `{"after": ` + blob + `, "key": ["c/b"]}`, want: there},
+		"a deletion":         {value: `{"after": null, "key": ["c/b"]}`, want: Row{Deleted: true}},
+		"no bytes":           {value: "", want: Row{Deleted: true}},
+		"no bytes, key_only": {value: "", in: Values{None: true}, want: Row{}},
+		"row":                {value: blob, want: there},
+		"bare": {value: `{"__crdb__": {"updated": "x"}, ` + blob[1:], in: Values{Bare: true},
+			want: there},
+		"bare deletion": {value: `{"__crdb__": {}, "account": null, "path": "c/b"}`, in: Values{Bare: true},
+			want: Row{Deleted: true}},
 		"without columns":     {value: `{"after": {"path": "c/b"}}`, want: Row{}},
 		"enriched":            {value: `{"payload": {"after": ` + blob + `, "op": "c"}, "schema": {}}`, want: there},
 		"enriched deletion":   {value: `{"after": null, "before": ` + blob + `, "op": "d"}`, want: Row{Deleted: true}},

@@ -88,33 +88,6 @@ func (v *Scan) end() clock {
 	return listed
 }
 
-// BeforeFeed returns the updated of a row of an initial scan, "" of other records.
-func (r *Record) BeforeFeed() string {
-	if updated, ok := parseClock(r.updated()); ok && r.Scanned() && r.early(updated) {
-		return updated.String()
-	}
-	return ""
-}
-
-// early reports whether a row has another updated than the time of its page.
-func (r *Record) early(updated clock) bool {
-	return r.Millis != 0 && updated.wall/1e6 != uint64(r.Millis)
-}
-
-// scan returns the id of the scan that a record is a row of.
-func (r *Record) scan() (id []byte, ok bool) {
-	if r.Key == nil {
-		return nil, false
-	}
-	return r.lookup("scan")
-}
-
-// Scanned reports whether a record is a row of a scan, and so no event.
-func (r *Record) Scanned() bool {
-	_, ok := r.scan()
-	return ok
-}
-
 // Note implements Validator.
 func (v *Scan) Note(r Record) {
 	lanes := *v.topics.at(r.Topic)
@@ -194,7 +167,8 @@ func (v *Scan) Failures() []Failure {
 		lanes := *v.topics.all[topic]
 		for _, p := range slices.Sorted(maps.Keys(lanes)) {
 			if l := lanes[p]; l.at.Topic != "" && l.lowest.compare(listed) < 0 {
-				f.add(&l.at, "the marker %s is below %s, the time of the last page of the initial scan", l.lowest, listed)
+				f.add(&l.at, "the marker %s is below %s, the time of the last page of the initial scan", l.lowest,
+					listed)
 			}
 		}
 	}

@@ -77,7 +77,8 @@ func TestScan(t *testing.T) {
 		"a marker before the end of the listing": {func(rs []Record) []Record {
 			rs[7].Millis = 1590003600000
 			return rs
-		}, "scan", "the marker 1590003599999999999.0000000000 is below 1590003600000000000.0000000000, the time of the last page"},
+		}, "scan", "the marker 1590003599999999999.0000000000 is below 1590003600000000000.0000000000, the time " +
+			"of the last page"},
 		"a row of an unknown scan": {func(rs []Record) []Record {
 			return append(rs, listedRow("s9", 3, 1590012000123000000, 1590012000123))
 		}, "scan", "the first of 1 rows of scan s9, which neither the state nor a marker names"},
@@ -134,11 +135,15 @@ func TestScanWithoutState(t *testing.T) {
 		fault func(rs []Record) []Record
 		says  string
 	}{
-		"none":              {func(rs []Record) []Record { return rs }, ""},
-		"a re-scan":         {func(rs []Record) []Record { return append(rs, listedLater(1)) }, ""},
-		"another updated":   {func(rs []Record) []Record { set(&rs[5], "updated", "1.0000000000"); return rs }, "have the same"},
-		"behind an event":   {func(rs []Record) []Record { return append(rs[1:], rs[0]) }, "comes after an event or a marker"},
-		"a marker too soon": {func(rs []Record) []Record { rs[7].Millis = 1590003600000; return rs }, "is below 1590003600"},
+		"none":      {func(rs []Record) []Record { return rs }, ""},
+		"a re-scan": {func(rs []Record) []Record { return append(rs, listedLater(1)) }, ""},
+		"another updated": {func(rs []Record) []Record { set(&rs[5], "updated", "1.0000000000"); return rs },
+			"have the same"},
+		"behind an event": {func(rs []Record) []Record {
+			return append(rs[1:], rs[0])
+		}, "comes after an event or a marker"},
+		"a marker too soon": {func(rs []Record) []Record { rs[7].Millis = 1590003600000; return rs },
+			"is below 1590003600"},
 		"after a seek": {func(rs []Record) []Record {
 			for p := range int32(partitions) {
 				m := mark(p, 2)
@@ -169,7 +174,8 @@ func TestScanByState(t *testing.T) {
 		v.Note(r)
 	}
 	v.Note(listedRow("s1", 1, scanUpdated, 0))
-	if all := text(v.Failures()); !strings.Contains(all, "is below 1590003600") || !strings.Contains(all, "comes after") {
+	if all := text(v.Failures()); !strings.Contains(all, "is below 1590003600") ||
+		!strings.Contains(all, "comes after") {
 		t.Error(all)
 	}
 }
@@ -191,7 +197,9 @@ func TestBeforeOfScan(t *testing.T) {
 // In a compacted topic a row may be all that is left of a key; events behind it are required.
 func TestReplayOfScan(t *testing.T) {
 	rs := topic()
-	last := find(rs, func(r *Record) bool { return r.Key != nil && strings.Contains(string(r.Header("position")), "/0200/") })
+	last := find(rs, func(r *Record) bool {
+		return r.Key != nil && strings.Contains(string(r.Header("position")), "/0200/")
+	})
 	v := replayed(ReplayLatest, rs)
 	for _, r := range rs {
 		if string(r.Key) != string(rs[last].Key) {

@@ -38,8 +38,8 @@ func (v *Table) Note(r Record) {
 // Path returns the path of the blob that a record's key names.
 func (r *Record) Path() string { return keyPath(r.Key) }
 
-// keyPath returns the path in a key of any format. No path starts like JSON, or with a zero byte, because no container's
-// name does.
+// keyPath returns the path in a key of any format. No path starts like JSON, or with a zero byte, because no
+// container's name does.
 func keyPath(key []byte) string {
 	var array []string
 	var object struct{ Path string }

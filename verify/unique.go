@@ -1,8 +1,9 @@
 package verify
 
-// Unique checks that no event is repeated, on any topic, partition or key, and no key within a scan. An event is identified by its id, or without
-// one (a deletion with HEADERS=none) by its key and updated. With DELETES=both an event may come as a value and then as
-// a tombstone. After a seek all events may be repeated. Unique keeps 40 to 85 bytes per event; Progress keeps none.
+// Unique checks that no event is repeated, on any topic, partition or key, and no key within a scan. An event
+// is identified by its id, or without one (a deletion with HEADERS=none) by its key and updated. With
+// DELETES=both an event may come as a value and then as a tombstone. After a seek all events may be repeated.
+// Unique keeps 40 to 85 bytes per event; Progress keeps none.
 type Unique struct {
 	failures
 	rounds rounds

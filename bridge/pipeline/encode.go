@@ -22,7 +22,8 @@ type encoding struct {
 	scan *envelope.Scan // nil: events, not rows
 	gone bool           // deletions, not rows
 
-	topic *Topic // of the event before: mostly this one's, too
+	topic    *Topic // of the event before: mostly this one's, too
+	prepared bool   // the topics of the block
 }
 
 // encode fills the records of b from its events, and from what could not become one.
@@ -56,7 +57,7 @@ func (b *Block) reset(n int) {
 		b.whole = make([]byte, 0, size)
 	}
 	if cap(b.Records) < n {
-		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n)
+		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 10*n)
 		b.whole = make([]byte, 0, recordSize*n)
 	}
 	b.buf = b.whole[:0]
@@ -85,6 +86,7 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 	}
 	if err == nil {
 		if e.topic == nil || e.topic.Name != name {
+			e.prepare(ctx)
 			if e.topic, err = e.pass.Host.Topic(ctx, name); err != nil {
 				e.topic = nil
 				return err
@@ -101,6 +103,25 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 		return &EventError{Blob: e.b.events.Blob, Offset: e.b.events.Offset, Index: pos.Index, Err: err}
 	}
 	return nil
+}
+
+// prepare gives the host all topics of the block, once, if a template makes them: a block may be the first of a hundred
+// containers.
+func (e *encoding) prepare(ctx context.Context) {
+	if _, one := e.set.Topics.Constant(); one || e.prepared {
+		return
+	}
+	e.prepared = true
+	counts := e.b.Counts
+	var names []string
+	for i := range e.b.events.Events {
+		name, err := e.route(&e.b.events.Events[i])
+		if err == nil && name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	e.b.Counts = counts // each event is routed once more
+	e.pass.Host.Prepare(ctx, names)
 }
 
 // route returns the topic of an event, "" for an event that makes no record: it must not create a topic.

@@ -59,7 +59,7 @@ func (l *listing) step(ctx context.Context, s *inventory.Step) error {
 		part := left[:min(rowsPerBlock, len(left))]
 		left = left[len(part):]
 		of := *s
-		of.Listed = &inventory.Listed{Blobs: part, Last: s.Listed.Last && len(left) == 0}
+		of.Listed = &inventory.Listed{Blobs: part, Last: s.Listed.Last && len(left) == 0, More: len(left) > 0}
 		if err := l.send(ctx, &of, part); err != nil {
 			return err
 		}

@@ -54,19 +54,12 @@ type Pass struct {
 type Host interface {
 	// Topic returns where the records of a topic go.
 	Topic(ctx context.Context, name string) (*Topic, error)
+	// Prepare creates what is missing of the topics that a block needs, all at once. Topic reports what goes wrong.
+	Prepare(ctx context.Context, names []string)
 	// Retry calls f until it succeeds, ctx ends, or the error is one that another attempt cannot help.
 	Retry(ctx context.Context, f func(context.Context) error) error
 	// TooLarge returns err, of a record that does not fit into Pass.Limit, or another error if that limit has changed.
 	TooLarge(ctx context.Context, err error) error
 	// Lost returns the error of a chunk that retention has removed before it was read.
 	Lost(ctx context.Context, seg source.Segment, chunk string) error
-}
-
-// Topic is a topic as a lease writes to it during a segment.
-type Topic struct {
-	Name       string
-	Encoder    *envelope.Encoder
-	Partitions int32 // I5: the pinned number, not the broker's of this moment
-	New        bool  // the frontier does not have all of it yet, so the cursor has to hold its pin
-	Rejected   error // why it gets no records; its events are treated as if they were at fault
 }

@@ -22,9 +22,9 @@ After a move forward, the events between are skipped. After a move back, events 
 marker with the header "seek".
 `
 
-func seekVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "--to SEGMENT|TIME|UPDATED|earliest [--yes] [--force] [--output text|json]"
-	fs := flags("seek", usage, stderr, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
+	fs := flags("seek", usage, stdout, func(w io.Writer) { fmt.Fprint(w, seekHelp) })
 	to := fs.String("to", "", "where to continue")
 	f, err := parseChange(fs, args)
 	if err != nil {
@@ -46,9 +46,9 @@ Removes all progress: the next start is a first start, at BRIDGE_START, with the
 their topics, so events that are delivered again are there twice. Stop the instances first.
 `
 
-func resetVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func resetVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "[--yes] [--force] [--output text|json]"
-	fs := flags("reset", usage, stderr, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
+	fs := flags("reset", usage, stdout, func(w io.Writer) { fmt.Fprint(w, resetHelp) })
 	f, err := parseChange(fs, args)
 	if err != nil {
 		return err

@@ -12,8 +12,8 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func checkVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("check", "[--output text|json]", stderr, func(w io.Writer) {
+func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	fs := flags("check", "[--output text|json]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nTries what run needs of the feed and of Kafka, writes nothing, and says what to do. "+
 			"Exit code 1 if run would not work.\n")
 	})

@@ -41,8 +41,9 @@ func TestCheck(t *testing.T) {
 	t.Setenv("BRIDGE_KAFKA_BROKERS", brokers.ListenAddrs()[0])
 	empty := t.TempDir()
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+empty)
-	if code, stdout, _ := call(t, "check"); code != 0 || !strings.Contains(stdout, "warning  feed") {
-		t.Errorf("empty feed: exit code %d: %s", code, stdout)
+	if code, stdout, _ := call(t, "check"); code != exitFailed ||
+		!strings.Contains(stdout, "there is no change feed in ") {
+		t.Errorf("empty directory: exit code %d: %s", code, stdout)
 	}
 	if err := os.MkdirAll(filepath.Join(empty, "meta"), 0o700); err != nil {
 		t.Fatal(err)

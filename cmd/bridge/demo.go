@@ -12,8 +12,8 @@ import (
 	"blobfeed/internal/demo"
 )
 
-func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stderr, nil)
+func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	fs := flags("demo", "[--port N] [--for DURATION] [--format json|avro] [--envelope NAME]", stdout, nil)
 	port := fs.Int("port", 19092, "port of the embedded broker; another port if it is taken")
 	format := fs.String("format", cmp.Or(os.Getenv(config.Prefix+"_FORMAT"), config.Defaults().Format),
 		"json, or avro with an embedded schema registry")
@@ -29,5 +29,5 @@ func demoVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	return demo.Run(ctx, *port, *format, *envelope, stdout)
+	return demo.Run(ctx, *port, *format, *envelope, versionText(), stdout)
 }

@@ -24,9 +24,9 @@ With --at, starts at an offset of the chunk, or prints the event at a position (
 With --state, prints what the bridge keeps in its state topic: the frontier, and the cursor and owner of each lease.
 `
 
-func dumpVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "[--output text|json] [--segment YYYY/MM/DD/HHMM | --state | --at OFFSET|POSITION] [CHUNK.avro]"
-	fs := flags("dump", usage, stderr, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
+	fs := flags("dump", usage, stdout, func(w io.Writer) { fmt.Fprint(w, dumpHelp) })
 	segment := fs.String("segment", "", "print the events of this segment")
 	at := fs.String("at", "", "start at the block at this offset of the chunk, or print the event at this position")
 	state := fs.Bool("state", false, "print the bridge's state")

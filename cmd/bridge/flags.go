@@ -18,18 +18,19 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// flags returns a flag set with a help text: usage, the flags, and more if it is not nil.
-func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.FlagSet {
+// flags returns a flag set with a help text: usage, the flags, and more if it is not nil. Help goes to stdout, since
+// the user asks for it.
+func flags(name, usage string, stdout io.Writer, more func(io.Writer)) *flag.FlagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(stderr)
 	if !slices.Contains([]string{"demo", "metrics", "version"}, name) { // these have no settings
 		fs.Func("config", "YAML `file` with settings; the environment wins over it", config.UseFile)
 	}
+	fs.SetOutput(stdout)
 	fs.Usage = func() {
-		fmt.Fprintf(stderr, "usage: bridge %s %s\n", name, usage)
+		fmt.Fprintf(fs.Output(), "usage: bridge %s %s\n", name, usage)
 		fs.PrintDefaults()
 		if more != nil {
-			more(stderr)
+			more(fs.Output())
 		}
 	}
 	return fs
@@ -39,10 +40,16 @@ func flags(name, usage string, stderr io.Writer, more func(io.Writer)) *flag.Fla
 // argument is a usage error; flag.ErrHelp passes through.
 func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 	for {
-		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
+		stdout := fs.Output()
+		fs.SetOutput(io.Discard) // else the package prints the help for every mistake
+		err := fs.Parse(args)
+		fs.SetOutput(stdout)
+		if errors.Is(err, flag.ErrHelp) {
+			fs.Usage()
 			return err
-		} else if err != nil {
-			return &usageError{err}
+		}
+		if err != nil {
+			return &usageError{fmt.Errorf("%w; see bridge %s --help", err, fs.Name())}
 		}
 		if fs.NArg() == 0 {
 			return nil

@@ -15,8 +15,8 @@ import (
 )
 
 // healthcheckVerb asks the local instance whether it is ready. It needs only the settings HTTP_ADDR and HTTP_CERT_FILE.
-func healthcheckVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stderr, func(w io.Writer) {
+func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	fs := flags("healthcheck", "[--live] [--timeout DURATION]", stdout, func(w io.Writer) {
 		fmt.Fprintf(w, "\nAsks the instance at HTTP_ADDR (default %s) whether it is ready. "+
 			"Exit code 1 if not, with the reasons.\n", config.Defaults().HTTPAddr)
 	})

@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/ops"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
@@ -21,6 +24,7 @@ func TestExitCodes(t *testing.T) {
 		"fly":                     {exitUsage, `unknown verb "fly"`},
 		"run --fast":              {exitUsage, "-fast"},
 		"run --help":              {exitOK, "BRIDGE_SOURCE_URL"},
+		"verify --help":           {exitOK, "4 a promise is broken"},
 		"run":                     {exitUsage, "BRIDGE_KAFKA_BROKERS: required"},
 		"config --format odt":     {exitUsage, "odt"},
 		"metrics --format odt":    {exitUsage, "odt"},
@@ -61,6 +65,21 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
+// Help goes to stdout when it is asked for. A mistake is one line that says where the help is.
+func TestHelp(t *testing.T) {
+	for _, v := range verbs() {
+		if code, stdout, stderr := call(t, v.name, "--help"); code != exitOK || stderr != "" ||
+			!strings.HasPrefix(stdout, "usage: bridge "+v.name) {
+			t.Errorf("%s --help: exit code %d, stderr %q: %s", v.name, code, stderr, stdout)
+		}
+		code, stdout, stderr := call(t, v.name, "--nosuch")
+		if code != exitUsage || stdout != "" || strings.Count(stderr, "\n") != 1 ||
+			!strings.HasSuffix(stderr, "; see bridge "+v.name+" --help\n") {
+			t.Errorf("%s --nosuch: exit code %d, stdout %q: %s", v.name, code, stdout, stderr)
+		}
+	}
+}
+
 func TestDumpFeed(t *testing.T) {
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
 	code, stdout, stderr := call(t, "dump", "--output", "json")
@@ -68,14 +87,24 @@ func TestDumpFeed(t *testing.T) {
 		t.Fatalf("exit code %d, %d segments: %s", code, lines, stderr)
 	}
 	code, stdout, stderr = call(t, "dump", "--segment", "2020/05/27/1500", "--output", "json")
-	var event struct {
-		Offset int64
-		Event  struct{ ID string }
+	var doc struct {
+		Position string
+		Offset   int64
+		Event    struct {
+			ID string `json:"event_id"`
+		}
 	}
-	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&event); err != nil || code != 0 ||
-		event.Offset != 2434 ||
-		event.Event.ID == "" {
-		t.Errorf("exit code %d, %+v, %v: %s", code, event, err, stderr)
+	if err := json.NewDecoder(strings.NewReader(stdout)).Decode(&doc); err != nil || code != 0 || doc.Offset != 2434 ||
+		doc.Position != "2020/05/27/1500/00/00000/2434/0" || doc.Event.ID == "" {
+		t.Errorf("exit code %d, %+v, %v: %s", code, doc, err, stderr)
+	}
+	// A position that is printed can be given back.
+	_, stdout, _ = call(t, "dump", "--segment", "2020/05/27/1500")
+	for line := range strings.Lines(stdout) {
+		position, _, _ := strings.Cut(line, " ")
+		if code, again, stderr := call(t, "dump", "--at", position); code != 0 || again != line {
+			t.Errorf("dump --at %s: exit code %d: %s%s, want %s", position, code, again, stderr, line)
+		}
 	}
 }
 
@@ -104,18 +133,34 @@ func TestDumpPosition(t *testing.T) {
 	}
 }
 
-// The demo shows records and markers that went through the whole path, and ends cleanly.
+// The demo shows records and markers that went through the whole path and its status page, and ends with a verdict.
 func TestDemo(t *testing.T) {
-	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s")
+	var out, errs safeBuffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(t.Context(), []string{"demo", "--port", "0", "--for", "4s"}, &out, &errs)
+	}()
+	address := regexp.MustCompile(`status page is at (http://\S+)`)
+	await(t, "the address of the status page", func() bool { return address.MatchString(out.String()) })
+	answer, err := http.Get(address.FindStringSubmatch(out.String())[1] + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if s := new(ops.Status); json.NewDecoder(answer.Body).Decode(s) != nil || s.Name != "demo" {
+		t.Errorf("the status page is of %q", s.Name)
+	}
+	code, stdout := <-ended, out.String()
 	for _, want := range []string{
 		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
+		"BRIDGE_NAME=demo bridge status", "holds        replay",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}
 	}
 	if code != 0 {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		t.Errorf("exit code %d: %s%s", code, stdout, errs.String())
 	}
 }
 
@@ -131,7 +176,7 @@ func TestManual(t *testing.T) {
 		if !ok || !strings.Contains(string(text), "[`"+v.name+"`](#"+v.name+")") {
 			t.Errorf("docs/cli.md does not have %s", v.name)
 		}
-		_, _, usage := call(t, v.name, "--help")
+		_, usage, _ := call(t, v.name, "--help")
 		for _, flag := range regexp.MustCompile(`(?m)^  -([a-z]+)`).FindAllStringSubmatch(usage, -1) {
 			if flag[1] == "config" && strings.Contains(string(text), "`--config FILE`") {
 				continue // said once of all verbs

@@ -8,8 +8,8 @@ import (
 	"blobfeed/internal/ops"
 )
 
-func metricsVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	fs := flags("metrics", "[--format text|markdown]", stderr, nil)
+func metricsVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
+	fs := flags("metrics", "[--format text|markdown]", stdout, nil)
 	format := fs.String("format", "text", "text or markdown")
 	if err := parse(fs, args); err != nil {
 		return err

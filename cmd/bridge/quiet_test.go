@@ -12,7 +12,6 @@ import (
 
 	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
-	"blobfeed/internal/status"
 )
 
 // safeBuffer may be read while it is written.
@@ -33,19 +32,18 @@ func (s *safeBuffer) String() string {
 	return s.b.String()
 }
 
-// failuresAt returns what the instance at an address says has failed.
-func failuresAt(t *testing.T, address string) []status.Failure {
+// statusAt returns what the instance at an address says.
+func statusAt(t *testing.T, address string) (s ops.Status) {
 	t.Helper()
 	answer, err := http.Get("http://" + address + "/status")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer answer.Body.Close()
-	var s ops.Status
 	if err := json.NewDecoder(answer.Body).Decode(&s); err != nil {
 		t.Fatal(err)
 	}
-	return s.Errors
+	return s
 }
 
 // When everything is delivered the log is quiet, though the feed is polled and leases are kept. When the
@@ -84,7 +82,7 @@ func TestQuiet(t *testing.T) {
 			t.Fatalf("%d attempts:\n%s", attempts, log.String())
 		}
 		attempts = 0
-		for _, f := range failuresAt(t, address) {
+		for _, f := range statusAt(t, address).Errors {
 			attempts = max(attempts, f.Count)
 		}
 	}

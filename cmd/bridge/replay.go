@@ -19,7 +19,7 @@ feed is complete up to --to. All other settings are those of run.
 
 func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "--from TIME --to TIME --topic TOPIC [--name NAME] | --cleanup --topic TOPIC [--name NAME]"
-	fs := flags("replay", usage, stderr, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
+	fs := flags("replay", usage, stdout, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
 	var r replay.Replay
 	fs.StringVar(&r.From, "from", "", "first time (or text of an \"updated\"), or earliest")
 	fs.StringVar(&r.To, "to", "", "last time (or text of an \"updated\")")

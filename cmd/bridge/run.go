@@ -15,11 +15,12 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
 	"blobfeed/internal/tracing"
 )
 
-func runVerb(ctx context.Context, args []string, _, stderr io.Writer) error {
-	fs := flags("run", "[--once]", stderr, func(w io.Writer) {
+func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	fs := flags("run", "[--once]", stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nSettings, from the environment or the file of --config (a secret also as <NAME>_FILE):\n")
 		_ = config.Usage(w) // dispatch reports a failed write
 	})
@@ -58,7 +59,11 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
-	observers := bridge.Observers{shown, monitor}
+	client, err := setup.Kafka(c, "", 1)
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	observers := bridge.Observers{advisedLog{shown, &client}, advisedMonitor{monitor, &client}}
 	traces, err := tracing.Start(ctx, tracing.Info{
 		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
 	}, log)
@@ -70,7 +75,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		observers = append(observers, traces)
 	}
 	o.Log, o.Observer = log, observers
-	stopServing, err := serve(ctx, c, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
+	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(monitor, metrics)), log)
 	if err != nil {
 		return nil, &usageError{err}
 	}
@@ -84,6 +89,10 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	b := bridge.New(o)
 	monitor.Watch(b)
+	shown.Judge(func() status.Verdict { return monitor.Snapshot().Verdict })
+	sampling, stopSampling := context.WithCancel(ctx)
+	defer stopSampling()
+	go monitor.Keep(sampling)
 	err = supervise(ctx, b, shown, monitor.Drain)
 	if err == nil {
 		log.Info("stopped", "events", shown.Events(), "records", shown.Records())

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/change"
 	"blobfeed/internal/setup"
 )
@@ -17,9 +18,9 @@ With --sweep, the bridge also deletes the keys that the topics have and the acco
 history was lost.
 `
 
-func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func scanVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "[--container NAME] [--prefix PREFIX] [--sweep] [--cancel] [--output text|json]"
-	fs := flags("scan", usage, stderr, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
+	fs := flags("scan", usage, stdout, func(w io.Writer) { fmt.Fprint(w, scanHelp) })
 	var s change.Scan
 	fs.StringVar(&s.Container, "container", "", "list only this container")
 	fs.StringVar(&s.Prefix, "prefix", "", "list only blobs whose names begin with this")
@@ -32,11 +33,12 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if s.Cancel && (s.Sweep || s.Container != "" || s.Prefix != "") {
 		return &usageError{fmt.Errorf("--cancel stands alone")}
 	}
-	_, r, done, err := openState()
+	c, r, done, err := openState()
 	if err != nil {
 		return err
 	}
 	defer done()
+	s.Shared, s.Tombstones = c.TopicShared, c.Deletes == envelope.DeletesTombstone.String()
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()
 	if err := s.Request(ctx, r); err != nil {

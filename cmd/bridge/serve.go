@@ -11,15 +11,18 @@ import (
 	"blobfeed/internal/ops"
 )
 
-// serve answers HTTP until stop is called. A port in use is an error if the settings name it. The default port is often
-// in use on a developer's machine, so then the bridge runs without HTTP.
-func serve(ctx context.Context, c *config.Config, h http.Handler, log *slog.Logger) (stop func(), err error) {
+// serve answers HTTP until stop is called. A port in use is an error if the settings name it and the instance is there
+// to stay. The default port is often in use on a developer's machine, and run --once often runs beside an instance with
+// the same settings: these run without HTTP.
+func serve(
+	ctx context.Context, c *config.Config, stays bool, h http.Handler, log *slog.Logger,
+) (stop func(), err error) {
 	if c.HTTPAddr == "off" {
 		return func() {}, nil
 	}
 	l, err := net.Listen("tcp", c.HTTPAddr)
 	if err != nil {
-		if c.From("HTTP_ADDR") != "default" {
+		if stays && c.From("HTTP_ADDR") != "default" {
 			return nil, c.Problem("HTTP_ADDR", "%w", err)
 		}
 		log.Warn("not serving HTTP", "error", err, "hint", "set BRIDGE_HTTP_ADDR to a free address, or to off")

@@ -64,7 +64,7 @@ func TestPortTaken(t *testing.T) {
 	var log strings.Builder
 	c := &config.Config{HTTPAddr: l.Addr().String()}
 	logger := slog.New(slog.NewTextHandler(&log, nil))
-	stop, err := serve(t.Context(), c, http.NotFoundHandler(), logger)
+	stop, err := serve(t.Context(), c, true, http.NotFoundHandler(), logger)
 	if err != nil || !strings.Contains(log.String(), httpAddr) {
 		t.Fatalf("as the default: %v, log %s", err, &log)
 	}
@@ -73,9 +73,26 @@ func TestPortTaken(t *testing.T) {
 	if c, err = config.Load(false); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := serve(t.Context(), c, http.NotFoundHandler(), logger); err == nil ||
+	if _, err := serve(t.Context(), c, true, http.NotFoundHandler(), logger); err == nil ||
 		!strings.Contains(err.Error(), httpAddr) {
 		t.Errorf("as a setting: %v", err)
+	}
+}
+
+// With --once an instance runs beside one that has the port, with the same settings.
+func TestPortTakenByAnotherInstance(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	clusterFor(t)
+	t.Setenv(httpAddr, l.Addr().String())
+	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, "not serving HTTP") {
+		t.Errorf("run --once: exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, "run"); code != exitUsage || !strings.Contains(stderr, httpAddr) {
+		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 }
 
@@ -116,7 +133,7 @@ func TestServeTLS(t *testing.T) {
 	var log strings.Builder
 	logger := slog.New(slog.NewTextHandler(&log, nil))
 	answers := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ready") })
-	stop, err := serve(t.Context(), c, guard(c, logger).Wrap(answers), logger)
+	stop, err := serve(t.Context(), c, true, guard(c, logger).Wrap(answers), logger)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,8 +23,9 @@ Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settin
 `
 
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--output text|json] [--watch DURATION]"
-	fs := flags("status", usage, stderr, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	usage := "[--output text|json] [--check] [--watch DURATION]"
+	fs := flags("status", usage, stdout, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	check := fs.Bool("check", false, "exit code 1 if the bridge is degraded or nobody is running")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
 	asJSON, err := parseOutput(fs, args, "one document per line")
 	if err != nil {
@@ -32,6 +34,9 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if *watch < 0 {
 		return &usageError{fmt.Errorf("--watch %s: want a duration such as 2s", *watch)}
 	}
+	if *check && *watch > 0 {
+		return &usageError{errors.New("--check reports once: remove --watch")}
+	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	_, r, done, err := openState()
@@ -39,7 +44,11 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	defer done()
-	if err := showStatus(ctx, r, stdout, asJSON, nil); err != nil || *watch == 0 {
+	s, err := showStatus(ctx, r, stdout, asJSON, nil)
+	if err == nil && *check && s.Verdict.Bad() {
+		return errors.New(s.Verdict.Text)
+	}
+	if err != nil || *watch == 0 {
 		return err
 	}
 	var screen io.Writer // to overwrite
@@ -56,25 +65,27 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		case <-ctx.Done():
 			return nil
 		}
-		if err := showStatus(ctx, r, stdout, asJSON, screen); err != nil && ctx.Err() == nil {
+		if _, err := showStatus(ctx, r, stdout, asJSON, screen); err != nil && ctx.Err() == nil {
 			fmt.Fprintln(stderr, "bridge:", plain.Line(err.Error())) // brokers may come back
 		}
 	}
 }
 
-func showStatus(ctx context.Context, r *status.Reader, out io.Writer, asJSON bool, screen io.Writer) error {
+func showStatus(
+	ctx context.Context, r *status.Reader, out io.Writer, asJSON bool, screen io.Writer,
+) (*status.Status, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, setup.StateTimeout, setup.ErrSilent)
 	defer cancel()
 	s, err := r.Status(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if asJSON {
-		return json.NewEncoder(out).Encode(s)
+		return s, json.NewEncoder(out).Encode(s)
 	}
 	if screen != nil {
 		fmt.Fprint(screen, "\x1b[H\x1b[2J")
 	}
 	_, err = io.WriteString(out, s.Text())
-	return err
+	return s, err
 }

@@ -48,7 +48,7 @@ func TestStatus(t *testing.T) {
 		stdout,
 		"frontier  completed 2020/05/29/2100  current -  ",
 	) ||
-		!strings.Contains(stdout, "\nlease 0   with the frontier  events 717  ") {
+		!strings.Contains(stdout, "\nlease 0   all delivered  events 717  ") {
 		t.Errorf("dump --state: %s", stdout)
 	}
 	code, stdout, _ := call(t, "status")

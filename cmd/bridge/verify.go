@@ -28,9 +28,10 @@ Exit codes: 0 all promises that apply hold, 4 a promise is broken, 1 a promise c
 empty), 2 usage or settings.
 `
 
-func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] [--output text|json]"
-	fs := flags("verify", usage, stderr, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
+func verifyVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] " +
+		"[--output text|json]"
+	fs := flags("verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
 	fs.StringVar(&o.Topic, "topic", "",
 		"topic to check (default: BRIDGE_TOPIC; of a template, each topic that the bridge has written to)")

@@ -149,9 +149,11 @@ func TestVerifyUnchecked(t *testing.T) {
 		"verify --until-resolved 2030-01-01T00:00:00Z": {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved yesterday":            {"", exitUsage, "yesterday"},
 		"verify --feed --bounded":                      {"", exitUsage, "--bounded"},
+		"verify --account":                             {"", exitUsage, "names a directory, which has no blobs"},
 		"verify --output xml":                          {"", exitUsage, "xml"},
 		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
-		"verify --help":                                {"", exitOK, "4 a promise is broken"},
+
+		"verify --account --until-resolved 2020-05-28T00:00:00Z": {"", exitUsage, "excludes --until-resolved"},
 
 		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist"},
 

@@ -25,8 +25,8 @@ func versionText() string {
 	return "devel"
 }
 
-func versionVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	if err := parse(flags("version", "", stderr, nil), args); err != nil {
+func versionVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
+	if err := parse(flags("version", "", stdout, nil), args); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(stdout, "bridge %s %s %s/%s\n",

@@ -23,7 +23,7 @@ func planReset(s *offsets.State, p *Plan) {
 	if f := s.Frontier; f != nil {
 		p.add("feed", f.Feed, "")
 		p.add("continues at", place(f), "BRIDGE_START of the next start")
-		p.add("resolved", f.Resolved, "")
+		p.add("resolved", when(f.Resolved), "")
 		for _, name := range slices.Sorted(maps.Keys(f.Settings)) {
 			p.add("frozen "+name, f.Settings[name], "setting of the next start")
 		}

@@ -42,10 +42,10 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 		p.note("Scan %s is under way and is cancelled.", before.Scan.ID)
 	}
 	to.Move(&after)
-	p.add("continues at", place(before), to.String())
-	p.add("events left out before", before.Start, after.Start)
+	p.add("continues at", place(before), when(to.String()))
+	p.add("events left out before", when(before.Start), when(after.Start))
 	p.add("complete up to", before.Completed.String(), after.Completed.String())
-	p.add("resolved", before.Resolved, before.Resolved)
+	p.add("resolved", when(before.Resolved), when(before.Resolved))
 	if before.Ended {
 		p.add("ended at BRIDGE_END_TIME", "true", "false")
 	}
@@ -59,19 +59,33 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 		}
 	}
 	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
-		p.note("Delivered events are repeated: those from %s up to %s.", to, until.Format(time.RFC3339Nano))
+		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()), until.Format(time.RFC3339Nano))
 	}
 	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
 	promised, err := envelope.ParseTimestamp(before.Resolved)
 	if err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
 		p.note("Markers have promised that no event at or below %s follows. The seek breaks that promise in the topics of "+
 			"this bridge. The bridge writes that marker once more before the repeated events, with the header \"seek\". "+
-			"Markers do not go back, and events at or below that time count as late.", before.Resolved)
+			"Markers do not go back, and events at or below that time count as late.", when(before.Resolved))
 	}
 	if skips(s, to) {
-		p.note("Events before %s that are not delivered yet are skipped.", to)
+		p.note("Events before %s that are not delivered yet are skipped.", when(to.String()))
 	}
 	return nil
+}
+
+// when returns a timestamp as people write times, and any other text as it is. A time may stand for several timestamps:
+// then the timestamp itself follows.
+func when(text string) string {
+	ts, err := envelope.ParseTimestamp(text)
+	if err != nil {
+		return text
+	}
+	at := time.Unix(0, ts.Wall).UTC().Format(time.RFC3339Nano)
+	if ts.Logical != 0 {
+		at += " (" + text + ")"
+	}
+	return at
 }
 
 // place describes the position of a frontier.

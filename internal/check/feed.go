@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -17,29 +17,32 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	if err == nil {
 		return false
 	}
-	do := "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
+	text, do := remedy.Split(err)
 	switch {
-	case errors.Is(err, source.ErrNotEnabled):
-		do = "az storage account blob-service-properties update --account-name <account> --enable-change-feed true"
+	case do != "":
 	case errors.Is(err, source.ErrNotFound):
 		do = "run the check again: retention may have just removed it"
-	case strings.Contains(err.Error(), "Storage Blob Data Reader"):
-		do = grant + "; it takes some minutes"
+	default:
+		do = "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
 	}
-	fs.Add(what, Failed, err.Error(), do)
+	fs.Add(what, Failed, text, do)
 	return true
 }
 
 // feed tries what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk.
-func (fs *Findings) feed(ctx context.Context, feed *source.Feed, id string, now time.Time) {
+func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
+	feed := b.Options.Feed
 	last, err := feed.LastConsumable(ctx)
 	if fs.unreadable("reach", err) {
 		return
 	}
-	fs.Add("reach", OK, id+" answers, the credentials are accepted", "")
-	const wait = "wait: the first segment comes some minutes after the first change"
+	answers := " answers, the credentials are accepted"
+	if b.Azure == nil {
+		answers = " can be read"
+	}
+	fs.Add("reach", OK, b.Options.FeedID+answers, "")
 	if last.IsZero() {
-		fs.Add("feed", Warning, "the change feed is enabled and has published nothing yet", wait)
+		fs.unpublished(ctx, feed, b.Azure == nil)
 		return
 	}
 	var oldest, newest source.Segment
@@ -54,13 +57,19 @@ func (fs *Findings) feed(ctx context.Context, feed *source.Feed, id string, now 
 		newest = seg
 		segments++
 	}
-	if segments == 0 {
+	switch {
+	case segments > 0:
+	case b.Azure == nil:
+		fs.Add("list", Failed, fmt.Sprintf("the copy is incomplete: meta/segments.json says that the segment %s "+
+			"may be read, and idx/segments/ has none", source.SegmentAt(last)), copyWhole)
+		return
+	default:
 		fs.Add("feed", Warning, "there is no segment yet", wait)
 		return
 	}
 	fs.Add("list", OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest,
 		plain.Span(newest.Time().Sub(oldest.Time()))), "")
-	if !fs.segment(ctx, feed, oldest) {
+	if !fs.segment(ctx, feed, oldest, b.Azure == nil) {
 		return
 	}
 	m, err := feed.Manifest(ctx, newest)
@@ -74,12 +83,39 @@ func (fs *Findings) feed(ctx context.Context, feed *source.Feed, id string, now 
 	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
 }
 
+const (
+	wait      = "wait: the first segment comes some minutes after the first change"
+	copyWhole = "copy the container $blobchangefeed whole: idx/ and log/ first, then meta/"
+)
+
+// unpublished finds out why the feed does not say yet how far it may be read.
+func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed, copied bool) {
+	for seg, err := range feed.Indexed(ctx) {
+		switch {
+		case fs.unreadable("list", err):
+		case copied:
+			fs.Add("feed", Failed, fmt.Sprintf("the copy is incomplete: it has the segment %s, "+
+				"and meta/segments.json is missing", seg), copyWhole)
+		default:
+			fs.Add("feed", Warning, fmt.Sprintf("there is the segment %s, and meta/segments.json does not exist yet", seg),
+				"wait: the service writes it some minutes later")
+		}
+		return
+	}
+	if copied {
+		fs.Add("feed", Failed, "the copy is incomplete: idx/segments/ and meta/segments.json are missing", copyWhole)
+		return
+	}
+	fs.Add("feed", Warning, "the change feed is enabled and has published nothing yet", wait)
+}
+
 // segment reads the beginning of each shard of a segment.
-func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.Segment) (readable bool) {
+func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.Segment, copied bool) (readable bool) {
 	m, err := feed.Manifest(ctx, seg)
 	if fs.unreadable("read", err) {
 		return false
 	}
+	events := 0
 	for _, shard := range m.Shards {
 		r := feed.Shard(m, shard, source.ShardPosition{})
 		if fs.unreadable("read", r.Poll(ctx, m.Finalized)) {
@@ -89,6 +125,12 @@ func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.S
 		if err := r.Next(ctx, &b); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
 			return false
 		}
+		events += len(b.Events)
+	}
+	if copied && m.Finalized && len(m.Shards) > 0 && events == 0 {
+		fs.Add("read", Failed, fmt.Sprintf("the copy is incomplete: log/ has no event of the oldest segment, %s", seg),
+			copyWhole)
+		return false
 	}
 	fs.Add("read", OK, fmt.Sprintf("the manifest of the oldest segment and its %d shards can be read", len(m.Shards)), "")
 	return true

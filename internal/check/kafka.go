@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -84,6 +86,17 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 	return resp.(R), nil
 }
 
+// advice says what to do about an error of the brokers.
+func (ck *checker) advice(err error) string {
+	return cmp.Or(ck.client.Advice(err), "see the error: address, network, or another kind of port "+
+		"(BRIDGE_KAFKA_BROKERS, BRIDGE_KAFKA_TLS_ENABLED, BRIDGE_KAFKA_SASL_MECHANISM)")
+}
+
+func (ck *checker) unreached(what string, err error) {
+	text, do := remedy.Split(err) // credentials have one of their own
+	ck.Add("kafka", Failed, what+": "+text, cmp.Or(do, ck.advice(err)))
+}
+
 // reach asks every broker that the settings name, and every one that those name in turn: brokers send clients to what
 // they advertise, and that address may be unreachable from here.
 func (ck *checker) reach(ctx context.Context) bool {
@@ -91,7 +104,7 @@ func (ck *checker) reach(ctx context.Context) bool {
 	for i, seed := range ck.cl.SeedBrokers() {
 		resp, err := ask[*kmsg.ApiVersionsResponse](ctx, seed, versionsRequest())
 		if err != nil {
-			ck.Add("kafka", Failed, fmt.Sprintf("%s: %v", ck.client.Brokers[i], err), ck.advice(err))
+			ck.unreached(ck.client.Brokers[i], err)
 			continue
 		}
 		versions = resp
@@ -103,7 +116,7 @@ func (ck *checker) reach(ctx context.Context) bool {
 	none := &kmsg.MetadataRequest{Version: 0, Topics: []kmsg.MetadataRequestTopic{}}
 	m, err := ask[*kmsg.MetadataResponse](ctx, ck.cl, none)
 	if err != nil {
-		ck.Add("kafka", Failed, fmt.Sprintf("asking for the brokers: %v", err), ck.advice(err))
+		ck.unreached("asking for the brokers", err)
 		return false
 	}
 	for _, b := range m.Brokers {

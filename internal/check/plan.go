@@ -44,6 +44,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with "+
 				"(--resource-pattern-type prefixed)")
 		state.Largest, state.Grows = ck.template(f)
+		ck.containers(ctx)
 	} else if len(written) == 0 {
 		written[name] = plan.Partitions
 	}

@@ -10,10 +10,6 @@ import (
 	"blobfeed/source/azure"
 )
 
-// grant gives what reading the feed needs, and no more.
-const grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
-	"--scope '<resource id of the account>/blobServices/default/containers/$blobchangefeed'"
-
 // soon is the time before the end of credentials from which on a check warns.
 const soon = 7 * 24 * time.Hour
 
@@ -32,7 +28,7 @@ func (fs *Findings) rights(ctx context.Context, c *azure.Config, now time.Time) 
 		fs.Add("rights", Warning, "asking for another container than the feed's: "+err.Error(), "")
 	case more:
 		fs.Add("rights", Warning, "the credentials may read other containers than "+azure.Container,
-			"give them the role on that container alone: "+grant)
+			"give them the role on that container alone: "+azure.Grant)
 	default:
 		fs.Add("rights", OK, "the credentials may read no other container than "+azure.Container, "")
 	}

@@ -25,11 +25,11 @@ type Bridge struct {
 // settings; everything else is a finding.
 func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
-	o := b.Options
-	fs.feed(ctx, o.Feed, o.FeedID, now)
+	fs.feed(ctx, b, now)
 	if b.Azure != nil {
 		fs.rights(ctx, b.Azure, now)
 	}
+	fs.scan(ctx, b.Options)
 	for _, danger := range b.Insecure {
 		fs.Add("security", Warning, danger, "")
 	}

@@ -141,7 +141,7 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 		ck.permission(kmsg.ACLOperationCreate, t, false)
 	default:
 		ck.Add("topic", Failed, fmt.Sprintf("%s does not exist and can't be created: %v%s", t.Name, err, message),
-			"see BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION, or create it yourself")
+			cmp.Or(topics.CreateAdvice(err), ck.advice(err)))
 	}
 }
 

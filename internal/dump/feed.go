@@ -66,10 +66,24 @@ func (d Dumper) shard(ctx context.Context, feed *source.Feed, m source.Manifest,
 		if err != nil {
 			return err
 		}
-		if err := d.events(b.Blob, b.Offset, b.Events); err != nil {
-			return err
+		at := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
+		for ; at.Index < len(b.Events); at.Index++ {
+			if err := d.event(b.Blob, at, &b.Events[at.Index]); err != nil {
+				return err
+			}
 		}
 	}
+}
+
+// event prints an event with its position, which --at takes.
+func (d Dumper) event(blob string, at source.Position, e *ocf.Event) error {
+	doc := map[string]any{"position": at.String(), "chunk": blob, "offset": at.Offset, "index": at.Index,
+		"event": columns(e)}
+	return d.print(doc, "%-34s  %s  %-28s  %s", at.String(), e.EventTime, e.EventType, path(e))
+}
+
+func path(e *ocf.Event) string {
+	return strings.TrimPrefix(e.Subject, "/blobServices/default/containers/")
 }
 
 // Chunk prints the events of one chunk of the feed, from an offset on.
@@ -99,7 +113,7 @@ func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position)
 		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %d events",
 			p, b.Offset, len(b.Events))
 	}
-	return d.line(b.Blob, b.Offset, p.Index, b.Events[p.Index])
+	return d.event(b.Blob, p, &b.Events[p.Index])
 }
 
 // File prints the events of a chunk in a local file, from an offset on.
@@ -124,25 +138,14 @@ func (d Dumper) File(file string, at int64) error {
 		if evs, err = h.Events(b, evs); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
-		if err := d.events(file, b.Offset, evs); err != nil {
-			return err
+		for i := range evs {
+			doc := map[string]any{"chunk": file, "offset": b.Offset, "index": i, "event": columns(&evs[i])}
+			if err := d.print(doc, "%8d  %3d  %s  %-28s  %s", b.Offset, i, evs[i].EventTime, evs[i].EventType,
+				path(&evs[i])); err != nil {
+				return err
+			}
 		}
 		off = b.End
 	}
 	return nil
-}
-
-func (d Dumper) events(blob string, offset int64, evs []ocf.Event) error {
-	for i, e := range evs {
-		if err := d.line(blob, offset, i, e); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d Dumper) line(blob string, offset int64, index int, e ocf.Event) error {
-	doc := map[string]any{"chunk": blob, "offset": offset, "index": index, "event": e}
-	return d.print(doc, "%8d/%-3d  %s  %-28s  %s", offset, index, e.EventTime, e.EventType,
-		strings.TrimPrefix(e.Subject, "/blobServices/default/containers/"))
 }

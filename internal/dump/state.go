@@ -25,7 +25,7 @@ func (d Dumper) State(s *offsets.State) error {
 		if cur == nil {
 			continue
 		}
-		where := status.WithFrontier
+		where := status.AllDelivered
 		if !cur.Over(s.Frontier) {
 			where = fmt.Sprintf("segment %s  done %-5t ", cur.Segment, cur.Done)
 			for _, name := range slices.Sorted(maps.Keys(cur.Shards)) {

@@ -41,7 +41,7 @@ func class(err error) string {
 		return "registry"
 	case errors.As(err, &netErr), errors.Is(err, context.DeadlineExceeded):
 		return "network"
-	case errors.Is(err, source.ErrNotEnabled), errors.Is(err, source.ErrNotFound):
+	case errors.Is(err, source.ErrNoFeed), errors.Is(err, source.ErrNotFound):
 		return "feed"
 	}
 	return "other"

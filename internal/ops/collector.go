@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"blobfeed/internal/status"
 	"blobfeed/source"
 )
 
@@ -60,6 +61,15 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 		unready[r.Code]++
 	}
 	each(unready, func(k string, v float64) { put("unready", v, k) })
+	for _, code := range status.Verdicts {
+		put("verdict", truth(s.Verdict.Code == code), code)
+	}
+	if p := s.Progress; p != nil && p.Share != nil {
+		put("progress_ratio", *p.Share)
+		if p.Left != nil {
+			put("progress_seconds_left", *p.Left)
+		}
+	}
 	put("start_timestamp_seconds", unix(s.UpSince))
 	put("memory_limit_bytes", float64(s.Memory))
 	put("watchdog_timeout_seconds", s.Watchdog)

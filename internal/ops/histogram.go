@@ -75,6 +75,13 @@ func (m *Monitor) Requested(op string, status int, took time.Duration, received 
 	m.observed.requests.WithLabelValues(op, statusText(status)).Inc()
 	m.observed.duration.WithLabelValues(op).Observe(took.Seconds())
 	m.observed.received.WithLabelValues().Add(float64(max(0, received)))
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if why := refusal(status); why != "" {
+		m.storage.fail(m.now(), why)
+	} else {
+		m.storage.answer(m.now())
+	}
 }
 
 // SchemaRequested notes a request to the schema registry; status 0 is one without an answer.

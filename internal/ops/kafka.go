@@ -1,9 +1,13 @@
 package ops
 
 import (
+	"context"
+	"errors"
 	"maps"
+	"net"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -14,14 +18,16 @@ import (
 // for each client, which fails for the second, and its buffer gauges ask the first client, which may be closed.
 type clients struct {
 	*kprom.Metrics
-	once sync.Once
+	monitor *Monitor
+	once    sync.Once
 
 	mu   sync.Mutex
 	live map[*kgo.Client]struct{}
 }
 
-func newClients(reg prometheus.Registerer) *clients {
+func newClients(reg prometheus.Registerer, m *Monitor) *clients {
 	c := &clients{
+		monitor: m,
 		Metrics: kprom.NewMetrics(Namespace+"_kafka", kprom.Registerer(&vectors{reg}),
 			kprom.FetchAndProduceDetail(kprom.ByNode, kprom.Batches, kprom.Records, kprom.CompressedBytes,
 				kprom.UncompressedBytes, kprom.ConsistentNaming),
@@ -53,9 +59,29 @@ func (c *clients) clients() []*kgo.Client {
 }
 
 var (
-	_ kgo.HookNewClient    = (*clients)(nil)
-	_ kgo.HookClientClosed = (*clients)(nil)
+	_ kgo.HookNewClient     = (*clients)(nil)
+	_ kgo.HookClientClosed  = (*clients)(nil)
+	_ kgo.HookBrokerConnect = (*clients)(nil)
+	_ kgo.HookBrokerRead    = (*clients)(nil)
 )
+
+// OnBrokerConnect implements kgo.HookBrokerConnect.
+func (c *clients) OnBrokerConnect(meta kgo.BrokerMetadata, took time.Duration, conn net.Conn, err error) {
+	c.Metrics.OnBrokerConnect(meta, took, conn, err)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		c.monitor.BrokerFailed(err)
+	}
+}
+
+// OnBrokerRead implements kgo.HookBrokerRead.
+func (c *clients) OnBrokerRead(
+	meta kgo.BrokerMetadata, key int16, size int, waited, took time.Duration, err error,
+) {
+	c.Metrics.OnBrokerRead(meta, key, size, waited, took, err)
+	if err == nil {
+		c.monitor.BrokerAnswered()
+	}
+}
 
 // OnNewClient implements kgo.HookNewClient.
 func (c *clients) OnNewClient(cl *kgo.Client) {

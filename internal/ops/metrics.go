@@ -32,6 +32,16 @@ var scraped = []metric{
 	{"unready", gauge, []string{"reason"},
 		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member.",
 		""},
+	{"verdict", gauge, []string{"verdict"},
+		"1 for the verdict on the bridge, as log, page and bridge status give it: up_to_date, catching_up, starting, " +
+			"degraded or nobody. An instance never says nobody.",
+		""},
+	{"progress_ratio", gauge, nil,
+		"Share of a catch-up that is done, from 0 to 1. Absent at the end of the feed, and while it is unknown.",
+		""},
+	{"progress_seconds_left", gauge, nil,
+		"Estimate of the time that a catch-up still takes. Absent as progress_ratio, and for the first seconds.",
+		""},
 	{"memory_limit_bytes", gauge, nil, "GOMEMLIMIT, or nine tenths of the container's limit; 0 is none.", ""},
 	{"start_timestamp_seconds", gauge, nil, "When the instance started.", ""},
 

@@ -42,12 +42,17 @@ type Monitor struct {
 	engine   Engine
 	draining bool
 	member   bool
+	joined   bool // was a member once
 	leases   map[int32]*lease
 	counts   Counts
 	history  *bridge.History
 	publish  *time.Duration // how long Azure took to publish what came last
 	rate     rate
 	errors   []status.Failure // newest last, at most errorsKept
+	trouble  offsets.Failure  // of the instance; zero when it is over
+	kafka    contact
+	storage  contact
+	samples  samples
 }
 
 // lease is one that this instance holds.
@@ -59,6 +64,15 @@ type lease struct {
 	commit   time.Time
 	errors   int // in a row
 	err      *offsets.Failure
+	failing  *offsets.Failure // nil when it is over
+}
+
+// committed takes note of a commit.
+func (own *lease) committed(now time.Time) {
+	own.commit, own.since, own.errors, own.err = now, now, 0, nil
+	if own.failing != nil && now.Sub(own.failing.Time) > lasting {
+		own.failing = nil // else it may be of another shard, which is retried
+	}
 }
 
 // errorsKept is how many different errors the status shows.
@@ -124,7 +138,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	if l == nil {
 		return
 	}
-	l.commit, l.since, l.errors, l.err = now, now, 0, nil
+	l.committed(now)
 	if c.Last.After(l.last) {
 		l.last = c.Last
 	}
@@ -137,8 +151,7 @@ func (m *Monitor) Completed(c bridge.Completion) {
 	m.counts.Segments++
 	m.counts.Markers += c.Markers
 	if l := m.leases[0]; l != nil {
-		now := m.now()
-		l.commit, l.since, l.errors, l.err = now, now, 0, nil
+		l.committed(m.now())
 	}
 }
 
@@ -147,6 +160,7 @@ func (m *Monitor) History(h bridge.History) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.history = &h
+	m.trouble = offsets.Failure{}
 }
 
 // Failed implements bridge.FailureObserver.
@@ -167,7 +181,11 @@ func (m *Monitor) Failed(p int32, err error) {
 	if len(m.errors) > errorsKept {
 		m.errors = slices.Delete(m.errors, 0, 1)
 	}
+	if p < 0 {
+		m.trouble = met
+	}
 	if l := m.leases[p]; l != nil {
+		l.failing = &met
 		if l.activity == bridge.Drained && l.errors == 0 {
 			l.since = met.Time // it can't look for more from now on
 		}
@@ -181,6 +199,9 @@ func (m *Monitor) Leased(change bridge.LeaseChange, leases []int32) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.member = change != bridge.LeasesLost
+	if m.member {
+		m.joined, m.trouble = true, offsets.Failure{}
+	}
 	m.counts.Leases[changes[change]] += len(leases)
 	for _, p := range leases {
 		if change == bridge.LeasesAssigned {
@@ -213,6 +234,9 @@ func (m *Monitor) Active(p int32, a bridge.Activity) {
 	}
 	if a == bridge.Drained {
 		l.errors, l.err = 0, nil
+	}
+	if a != bridge.Working { // it has done all that there is to do
+		l.failing = nil
 	}
 	if a == bridge.Drained || l.activity == bridge.Drained {
 		l.caught = now

@@ -20,7 +20,7 @@ func NewMetrics(m *Monitor) *Metrics {
 	reg := prometheus.NewRegistry()
 	reg.MustRegister(newCollector(m), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return &Metrics{reg, newClients(reg)}
+	return &Metrics{reg, newClients(reg, m)}
 }
 
 // Hook makes a Kafka client report to the metrics.

@@ -18,6 +18,7 @@ import (
 //	/healthz  200 while the process can answer
 //	/readyz   200, or 503 with one reason per line
 //	/status   a Status, as JSON
+//	/history  the last hour: a History, as JSON
 //	/metrics  for Prometheus
 func Handler(m *Monitor, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
@@ -34,17 +35,20 @@ func Handler(m *Monitor, metrics http.Handler) http.Handler {
 		}
 		text(w, http.StatusServiceUnavailable, body)
 	})
-	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) {
-		body, err := json.Marshal(m.Snapshot())
-		if err != nil {
-			text(w, http.StatusInternalServerError, err.Error()+"\n")
-			return
-		}
-		write(w, http.StatusOK, "application/json", append(body, '\n'))
-	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, m.Snapshot()) })
+	mux.HandleFunc("GET /history", func(w http.ResponseWriter, _ *http.Request) { document(w, m.LastHour()) })
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /{$}", servePage)
 	return mux
+}
+
+func document(w http.ResponseWriter, doc any) {
+	body, err := json.Marshal(doc)
+	if err != nil {
+		text(w, http.StatusInternalServerError, err.Error()+"\n")
+		return
+	}
+	write(w, http.StatusOK, "application/json", append(body, '\n'))
 }
 
 func text(w http.ResponseWriter, status int, body string) {

@@ -27,6 +27,8 @@ func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
 	m, engine, now := watching(t)
 	engine.state = state(&offsets.Cursor{Segment: segment})
 	engine.state.Frontier.Completed = segment
+	engine.state.Frontier.CatchUp = &offsets.CatchUp{Done: 2, Left: 2, Since: start.Add(-time.Minute)}
+	engine.state.Frontier.Time = start
 	metrics := NewMetrics(m)
 	for range 2 { // several clients, as there are
 		cl, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"), metrics.Hook())
@@ -274,7 +276,7 @@ func TestReference(t *testing.T) {
 // The reference has every metric of the Kafka clients, also one that a scrape does not show before it happens.
 func TestReferenceHasTheClientsMetrics(t *testing.T) {
 	registered := catalog{}
-	cl, err := kgo.NewClient(kgo.WithHooks(newClients(registered))) // kprom makes its metrics with a client
+	cl, err := kgo.NewClient(kgo.WithHooks(newClients(registered, nil))) // kprom makes its metrics with a client
 	if err != nil {
 		t.Fatal(err)
 	}

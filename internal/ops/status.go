@@ -18,7 +18,8 @@ type Status struct {
 	UpSince  time.Time `json:"up_since"`
 	Ready    bool      `json:"ready"`
 	Draining bool      `json:"draining"`
-	Reasons  []Reason  `json:"reasons"` // why it is unready
+	Reasons  []Reason  `json:"reasons"`  // why it is unready
+	Problems []string  `json:"problems"` // what is wrong at this moment, the worst first
 	Watchdog float64   `json:"watchdog_seconds"`
 
 	Throughput Throughput `json:"throughput"`
@@ -67,6 +68,7 @@ func (m *Monitor) Snapshot() *Status {
 	m.lag(s, now)
 	m.reasons(s, connected)
 	s.Ready = len(s.Reasons) == 0
+	m.judge(s, now)
 	return s
 }
 
@@ -87,7 +89,9 @@ func (m *Monitor) look(s *Status, f *offsets.Frontier) {
 func (m *Monitor) own(s *Status, now time.Time) {
 	for i := range s.Leases {
 		l := &s.Leases[i]
-		l.Error = nil // of the state: it may be long over
+		if !l.Failing { // it may be long over
+			l.Error = nil
+		}
 		if l.State == status.Free {
 			l.State = status.Elsewhere
 		}
@@ -104,6 +108,9 @@ func (m *Monitor) own(s *Status, now time.Time) {
 
 func (own *lease) show(l *status.Lease, now time.Time, watchdog time.Duration) {
 	l.Here, l.Errors, l.Error, l.Event = true, own.errors, own.err, status.Known(own.last)
+	if l.Failing = own.failing != nil; l.Failing {
+		l.Error = own.failing
+	}
 	if !own.commit.IsZero() {
 		l.Committed = status.Known(own.commit)
 	}
@@ -147,7 +154,9 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			continue
 		}
 		var late time.Duration
-		if l.activity == bridge.Working {
+		// At the end of the feed, a lease that waits looks for more from time to time: that is not late yet.
+		looks := now.Sub(l.since) < lookTime && s.Position.Behind != nil && *s.Position.Behind == 0
+		if l.activity == bridge.Working && !looks {
 			at := l.caught
 			if !l.last.IsZero() && m.publish != nil && l.last.Add(*m.publish).After(at) {
 				at = l.last.Add(*m.publish)
@@ -168,6 +177,9 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 		s.Lag.Bridge = nil
 	}
 }
+
+// lookTime is how long a lease may work before it is late.
+const lookTime = 2 * time.Second
 
 func seconds(d time.Duration) *float64 {
 	s := d.Seconds()

@@ -11,11 +11,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/logging"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 )
 
 // Progress is a bridge.Observer that shows what the bridge commits.
@@ -25,16 +27,21 @@ type Progress struct {
 	line  io.Writer // the terminal, nil elsewhere
 	every time.Duration
 
+	judge func() status.Verdict // on the bridge; nil: nobody judges
+
 	events, records atomic.Int64
 	history         atomic.Bool // is logged
 
 	mu        sync.Mutex
 	segment   string
+	verdict   string    // code, as logged last
 	last      time.Time // latest event time committed
 	drained   bool
 	width     int // of the line on the terminal
 	shown     time.Time
 	shownSeen int64
+	// shownWritten is the records that were written by then.
+	shownWritten int64
 }
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
@@ -56,6 +63,9 @@ func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
 	p.log = slog.New(p.limit)
 	return p.log, p
 }
+
+// Judge sets what gives the verdict on the bridge. Call it before Show.
+func (p *Progress) Judge(judge func() status.Verdict) { p.judge = judge }
 
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool {
@@ -129,26 +139,43 @@ func (p *Progress) Show(ctx context.Context) {
 }
 
 func (p *Progress) report() {
+	var verdict status.Verdict
+	if p.judge != nil {
+		verdict = p.judge() // not under the lock
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen, now := p.events.Load(), time.Now()
 	rate := float64(seen-p.shownSeen) / now.Sub(p.shown).Seconds()
-	moved := seen != p.shownSeen
-	p.shown, p.shownSeen = now, seen
+	written := p.records.Load()
+	moved := seen != p.shownSeen || written != p.shownWritten // a scan writes records, and reads no events
+	p.shown, p.shownSeen, p.shownWritten = now, seen, written
 	lag := "none"
 	if !p.drained && !p.last.IsZero() {
 		lag = now.Sub(p.last).Round(time.Second).String()
 	}
 	if p.line == nil {
-		if moved {
-			p.log.Info("progress", "events", seen, "events_per_second", int64(rate), "segment", p.segment, "lag", lag)
+		if changed := verdict.Code != p.verdict; moved || changed {
+			p.verdict = verdict.Code
+			level := slog.LevelInfo
+			if changed && verdict.Bad() {
+				level = slog.LevelWarn
+			}
+			p.log.Log(context.Background(), level, "progress", "verdict", verdict.Text, "events", seen,
+				"events_per_second", int64(rate), "segment", p.segment, "lag", lag)
 		}
 		return
 	}
 	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, cmp.Or(p.segment, "-"), lag)
+	if verdict.Text != "" && verdict.Text != status.AllWell {
+		text = fmt.Sprintf("%10d events  %.*s", seen, maxLine, verdict.Text)
+	}
 	fmt.Fprintf(p.line, "\r%-*s", p.width, text)
-	p.width = len(text)
+	p.width = utf8.RuneCountInString(text)
 }
+
+// maxLine is how much of a verdict is on a terminal: a line that breaks could not be written over.
+const maxLine = 90
 
 // Finish ends the display and keeps its last line.
 func (p *Progress) Finish() {

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/status"
 )
 
 // A failure of the instance names no lease.
@@ -21,6 +22,33 @@ func TestFailureNamesItsLease(t *testing.T) {
 		!strings.Contains(s, "of the instance") {
 		t.Error(s)
 	}
+}
+
+// The verdict is in the log: with each report while events come, and when it changes, also if nothing moves.
+func TestVerdictIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	_, p := New(&config.Config{LogFormat: "json"}, &log)
+	verdict := status.Verdict{Code: status.CatchingUp, Text: "catching up: segment 4 of 7"}
+	p.Judge(func() status.Verdict { return verdict })
+	expect := func(when, want string) {
+		t.Helper()
+		log.Reset()
+		p.report()
+		if s := log.String(); !strings.Contains(s, want) || want == "" && s != "" {
+			t.Errorf("%s: %q, want %q", when, s, want)
+		}
+	}
+	expect("at first", `"verdict":"catching up: segment 4 of 7"`)
+	expect("while nothing moves", "")
+	verdict.Text = "catching up: segment 5 of 7"
+	expect("while nothing moves but a number", "")
+	p.Committed(bridge.Commit{Read: 3})
+	expect("when events came", `"verdict":"catching up: segment 5 of 7","events":3`)
+	p.Committed(bridge.Commit{Emitted: 5})
+	expect("when a scan has written rows", `"verdict":"catching up: segment 5 of 7","events":3`)
+	verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
+	expect("when it fails", `"level":"WARN","msg":"progress","verdict":"degraded: no route"`)
+	expect("while it fails", "")
 }
 
 // Only the first report on history is logged: in steady state the log is quiet for days.

@@ -24,13 +24,18 @@ type Source struct {
 	Feed      *source.Feed
 	ID        string          // identity of the account or directory
 	Account   string          // "" if the settings do not name it
-	Inventory inventory.Store // of the feed's account; nil if the feed is a directory
+	Inventory inventory.Store // of the feed's account; nil if there is none to list
+	NoScan    error           // why there is none
 	URL       string          // of the account, with a slash at its end
 }
 
 // OpenSource opens the feed that the settings name. It makes no request.
 func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	store, id, account, err := openStore(c, observe)
+	var setting *azure.SettingError
+	if errors.As(err, &setting) {
+		return nil, c.Problem(setting.Setting, "%s", setting.Problem)
+	}
 	if err != nil {
 		return nil, c.Problem("SOURCE_URL", "%w", err)
 	}
@@ -40,12 +45,17 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	if blobs, ok := store.(*azure.Store); ok {
 		account, err := blobs.Inventory()
 		if err != nil {
-			return nil, c.Problem("SOURCE_URL", "%w", err)
+			s.NoScan = err
+			return s, nil
 		}
 		s.Inventory, s.URL = account, account.URL()
+	} else {
+		s.NoScan = errNoAccount
 	}
 	return s, nil
 }
+
+var errNoAccount = errors.New("a directory has no account to list: set SOURCE_URL to the URL of the account")
 
 func openStore(c *config.Config, observe Observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {

@@ -100,7 +100,7 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 	identity := fresh.KafkaIdentity()
 	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
 		ClientSecret: string(fresh.KafkaSASLClientSecret), TokenFile: identity.TokenFile, Authority: identity.Authority,
-	}).TokenCredential()
+		ForKafka: true}).TokenCredential()
 	if err != nil {
 		return nil, err
 	}

@@ -24,6 +24,8 @@ type Scan struct {
 	Deleted   int64      `json:"deleted"`
 	// Of an active scan.
 	Containers int64  `json:"containers_opened,omitempty"`
+	Done       int64  `json:"containers_done,omitempty"`
+	Total      int    `json:"containers,omitempty"` // 0: unknown
 	Pages      int64  `json:"pages,omitempty"`
 	At         string `json:"at,omitempty"` // a container that is being listed
 	// Listed is, of an initial scan, the service's time of its last answer. No marker is below it.
@@ -55,13 +57,39 @@ func scanOf(s *offsets.State) *Scan {
 	}
 	sum := s.ListedAll(f)
 	scan.Rows, scan.Deleted, scan.Containers, scan.Pages = sum.Rows, sum.Swept, sum.Progress.Containers, sum.Progress.Pages
+	open := map[string]bool{}
 	for _, c := range s.Cursors {
-		if open := c.Listing(f).Progress.Open; len(open) > 0 {
-			scan.At = open[0].Container
-			break
+		for _, r := range c.Listing(f).Progress.Open {
+			open[r.Container] = true
+			scan.At = cmp.Or(scan.At, r.Container)
 		}
 	}
+	scan.Done, scan.Total = sum.Progress.Containers-int64(len(open)), f.Containers
 	return scan
+}
+
+// progress returns how far an active scan is. Nobody knows how many blobs there are, so the estimate takes all
+// containers for equally large.
+func (s *Scan) progress(now time.Time) *Progress {
+	if s == nil || s.State != "active" {
+		return nil
+	}
+	p := &Progress{
+		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total, Item: "rows", Items: s.Rows,
+	}
+	if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
+		rate := float64(s.Rows) / took.Seconds()
+		p.Rate = &rate
+		if s.Done > 0 && s.Total > 0 {
+			left := took.Seconds() * float64(int64(s.Total)-s.Done) / float64(s.Done)
+			p.Left = &left
+		}
+	}
+	if s.Total > 0 {
+		share := float64(s.Done) / float64(s.Total)
+		p.Share = &share
+	}
+	return p
 }
 
 // text is one line for people.
@@ -86,7 +114,7 @@ func (s *Scan) text(now time.Time) string {
 		fmt.Fprintf(&b, ", %.0f rows/s", float64(s.Rows)/took.Seconds())
 	}
 	if s.State == "active" {
-		fmt.Fprintf(&b, ", %d containers opened, at %s", s.Containers, cmp.Or(s.At, "-"))
+		fmt.Fprintf(&b, ", %d of %d containers done, at %s", s.Done, s.Total, cmp.Or(s.At, "-"))
 	}
 	return b.String()
 }

@@ -16,7 +16,9 @@ type Status struct {
 	Name     string         `json:"name"`
 	Now      time.Time      `json:"now"`
 	Feed     string         `json:"feed,omitempty"`
-	Started  bool           `json:"started"` // there was a first start
+	Verdict  Verdict        `json:"verdict"`
+	Progress *Progress      `json:"progress"` // of a catch-up or a scan; null if there is none, and while it is unknown
+	Started  bool           `json:"started"`  // there was a first start
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
@@ -109,6 +111,7 @@ type Lease struct {
 	Committed *time.Time        `json:"committed"`
 	Ahead     int64             `json:"ahead_bytes"`
 	Error     *offsets.Failure  `json:"error,omitempty"` // the last one; in an instance's report, since the last commit
+	Failing   bool              `json:"failing"`         // the error lasts
 
 	// Only the instance that holds the lease knows these.
 	Here    bool    `json:"here,omitempty"`
@@ -136,6 +139,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	s.Lag.Event = since(now, s.Position.Event)
 	f := state.Frontier
 	if f == nil {
+		s.Verdict = s.Judge("", s.problems())
 		return s
 	}
 	s.Started, s.Feed = true, f.Feed
@@ -153,6 +157,10 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	for _, topic := range slices.Sorted(maps.Keys(f.Topics)) {
 		s.Topics = append(s.Topics, Topic{topic, f.Topics[topic]})
 	}
+	if s.Progress = s.catchUp(state); s.Progress == nil {
+		s.Progress = s.Scan.progress(s.Now)
+	}
+	s.Verdict = s.Judge("", s.problems())
 	return s
 }
 
@@ -171,6 +179,7 @@ func (s *Status) lease(p int32, state *offsets.State) {
 	}
 	if c := state.Cursors[p]; c != nil {
 		l.Events, l.Event, l.Committed, l.Error = c.Counts.Read, Known(c.Event), Known(c.Time), c.Error
+		l.Failing = c.Failing
 		if l.Frontier = c.Over(state.Frontier); !l.Frontier {
 			l.Segment, l.Done, l.Ahead, l.Shards = c.Segment.String(), c.Done, c.Ahead, map[string]string{}
 			for shard, at := range c.Shards {

@@ -15,7 +15,7 @@ import (
 // Text returns the report for people.
 func (s *Status) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s at %s\n", s.Name, s.Now.Format(time.RFC3339))
+	fmt.Fprintf(&b, "%s\n\n%s at %s\n", s.Verdict.Text, s.Name, s.Now.Format(time.RFC3339))
 	if !s.Started {
 		b.WriteString("has no progress: its next start is a first start\n")
 	} else {
@@ -39,9 +39,7 @@ func (s *Status) Text() string {
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
 		}
-		for _, t := range s.Topics {
-			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
-		}
+		b.WriteString(topicLines(s.Topics))
 	}
 	fmt.Fprintf(&b, "group     %s, %d members\n", cmp.Or(s.Group.State, "-"), len(s.Group.Members))
 	for _, m := range s.Group.Members {
@@ -68,8 +66,8 @@ func ahead(bytes *int64) string {
 	return fmt.Sprintf("%d bytes listed in the segment and not read, at the last commits", *bytes)
 }
 
-// WithFrontier is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
-const WithFrontier = "with the frontier"
+// AllDelivered is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
+const AllDelivered = "all delivered"
 
 func leaseTable(s *Status) string {
 	var b strings.Builder
@@ -84,7 +82,7 @@ func leaseTable(s *Status) string {
 		segment := cmp.Or(l.Segment, "-")
 		switch {
 		case l.Frontier:
-			segment = WithFrontier
+			segment = AllDelivered
 		case l.Done:
 			segment += " done"
 		}

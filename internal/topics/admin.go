@@ -108,6 +108,29 @@ func (a *Admin) judge(ctx context.Context, t *Topic) ([]Problem, error) {
 	return problems, unfit(problems)
 }
 
+// keepHistories turns off the retention of those new topics that would lose history.
+func (a *Admin) keepHistories(ctx context.Context, kind Kind, names []string) error {
+	all, err := Read(ctx, a.admin(), names...)
+	if err != nil {
+		return err
+	}
+	oldest, _, err := a.Oldest(ctx)
+	if err != nil {
+		return err
+	}
+	var short []string
+	for _, name := range names {
+		j := a.content(&Topic{Kind: kind, Name: name, Oldest: oldest}, all[name], a.Now())
+		if slices.ContainsFunc(j.problems, func(p Problem) bool { return p.Setting == retention }) {
+			short = append(short, name)
+		}
+	}
+	if len(short) > 0 {
+		_, err = a.keepHistory(ctx, short...)
+	}
+	return err
+}
+
 // Fit returns a Problem if topics of an earlier start can't hold what is to be written. It creates none of them: their
 // records would be gone.
 func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
@@ -124,21 +147,27 @@ func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
 	return nil
 }
 
-// keepHistory turns off the retention of a new topic. It reports false if that is not permitted.
-func (a *Admin) keepHistory(ctx context.Context, topic string) (kept bool, err error) {
+// keepHistory turns off the retention of new topics. It reports false if that is not permitted.
+func (a *Admin) keepHistory(ctx context.Context, topics ...string) (kept bool, err error) {
 	value := forever
 	set := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: retention, Value: &value}}
-	rs, err := a.admin().AlterTopicConfigs(ctx, set, topic)
-	if err == nil {
-		_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+	rs, err := a.admin().AlterTopicConfigs(ctx, set, topics...)
+	for _, topic := range topics {
+		if err == nil {
+			_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+		}
 	}
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return false, nil
 	}
-	if err != nil {
-		return false, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, topic, err)
+	what := topics[0]
+	if n := len(topics); n > 1 {
+		what = fmt.Sprintf("%s and %d others", what, n-1)
 	}
-	a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", topic,
+	if err != nil {
+		return false, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, what, err)
+	}
+	a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", what,
 		"setting", retention+"="+forever, "hint", "set "+retention+" when consumers have read the history")
 	return true, nil
 }

@@ -10,6 +10,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/remedy"
+	"blobfeed/internal/topicname"
 )
 
 // MissingError is a topic that does not exist.
@@ -76,11 +79,24 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 		}
 	}
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return 0, false, fmt.Errorf("creating topic %s: %w", topic, err)
+		return 0, false, remedy.With(fmt.Errorf("creating topic %s: %w", topic, err), CreateAdvice(err))
 	}
 	created = err == nil
 	have, err = awaited(ctx, admin, topic)
 	return have, created, err
+}
+
+// CreateAdvice says what to do about a topic that the brokers do not create; "" if the reason is another one.
+func CreateAdvice(err error) string {
+	for _, rejected := range []error{
+		kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidConfig, kerr.PolicyViolation,
+	} {
+		if errors.Is(err, rejected) {
+			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create the topic " +
+				"yourself"
+		}
+	}
+	return ""
 }
 
 // ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
@@ -99,12 +115,48 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 		return 0, false, err
 	default:
 		fresh = true
-		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.Settings(t.Kind))
 	}
 	if err == nil {
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
 	}
 	return partitions, fresh, err
+}
+
+// Prepare creates the topics of records that are missing, and those of their markers, all of a kind with one request.
+// It returns how many it has created. Open judges the topics afterwards, and reports those that could not be created.
+func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err error) {
+	if a.Partitions == 0 || a.ByBroker {
+		return 0, nil
+	}
+	kinds := map[Kind][]string{Records: records}
+	if a.Beside {
+		for _, name := range records {
+			kinds[Markers] = append(kinds[Markers], topicname.Markers(name))
+		}
+	}
+	for kind, names := range kinds {
+		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, a.Settings(kind), names...)
+		if err != nil {
+			return created, fmt.Errorf("creating %d topics: %w", len(names), err)
+		}
+		var fresh []string
+		for name, r := range rs {
+			if r.Err == nil {
+				fresh = append(fresh, name)
+			}
+		}
+		created += len(fresh)
+		// At once: if this attempt ended before, the next one would find the topics and leave them.
+		err = settled(ctx, func() error { return a.keepHistories(ctx, kind, fresh) })
+		if err == nil {
+			err = settled(ctx, func() error { _, err := Count(ctx, a.admin(), fresh...); return err })
+		}
+		if err != nil {
+			return created, err
+		}
+	}
+	return created, nil
 }
 
 // awaited returns the partitions of a topic that was created a moment ago.

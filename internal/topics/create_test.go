@@ -1,9 +1,13 @@
 package topics
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/twmb/franz-go/pkg/kerr"
+
 	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/remedy"
 )
 
 // A topic that was created answers, and one that exists is no error.
@@ -14,5 +18,17 @@ func TestCreate(t *testing.T) {
 			have != 3 {
 			t.Fatalf("%d partitions, created %v, %v", have, created, err)
 		}
+	}
+}
+
+// A topic that the brokers reject has the same remedy in a check and in a run.
+func TestCreateIsRejected(t *testing.T) {
+	adm := fakebroker.Admin(t, fakebroker.New(t))
+	_, _, err := Create(t.Context(), adm, "new", 3, 9, nil)
+	if text, do := remedy.Split(err); do == "" || do != CreateAdvice(err) || !strings.Contains(text, "creating topic new") {
+		t.Errorf("%v", err)
+	}
+	if do := CreateAdvice(kerr.NotController); do != "" {
+		t.Errorf("%q for an error that passes", do)
 	}
 }

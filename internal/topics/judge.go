@@ -112,6 +112,9 @@ func (j *judge) policy() {
 			do = "set BRIDGE_RESOLVED_TO=topic (or off), or run " + do
 		}
 		j.add(Unfit, cleanupPolicy, why, do)
+	case kind == Records && j.plan.Table && !j.settings.Compacted() && j.settings.bounded():
+		j.add(Risk, cleanupPolicy, "records make a table, and retention deletes the rows of blobs that do not change",
+			j.alter(cleanupPolicy, "compact"))
 	}
 }
 

@@ -76,3 +76,27 @@ func TestJudgeTable(t *testing.T) {
 		t.Errorf("%+v", problems)
 	}
 }
+
+// Rows in a topic that retention empties are no table. Without a bound they are one, only a long one.
+func TestJudgeTableWithoutCompaction(t *testing.T) {
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		settings Settings
+		table    bool
+		problems int
+	}{
+		{Settings{cleanupPolicy: "delete", retention: "604800000"}, true, 1},
+		{Settings{cleanupPolicy: "delete", retention: "-1", "retention.bytes": "1073741824"}, true, 1},
+		{Settings{cleanupPolicy: "delete", retention: "-1", "retention.bytes": "-1"}, true, 0},
+		{Settings{cleanupPolicy: "compact", retention: "604800000"}, true, 0},
+		{Settings{cleanupPolicy: "delete", retention: "604800000"}, false, 0},
+	} {
+		tc.settings[minInSync] = "2"
+		plan := Plan{Table: tc.table, Beside: true}
+		problems := plan.Judge(&Topic{Kind: Records, Name: "t"}, tc.settings, 3, now)
+		if len(problems) != tc.problems || tc.problems > 0 && (problems[0].Severity != Risk ||
+			!strings.HasSuffix(problems[0].Do, "--add-config cleanup.policy=compact")) {
+			t.Errorf("%v, table %v: %+v", tc.settings, tc.table, problems)
+		}
+	}
+}

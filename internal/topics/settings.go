@@ -88,6 +88,13 @@ func (s Settings) policies() []string {
 	return strings.Split(strings.ReplaceAll(s[cleanupPolicy], " ", ""), ",")
 }
 
+// bounded reports whether retention deletes records by their age or by the size of the topic.
+func (s Settings) bounded() bool {
+	_, byAge := s.deletesAfter()
+	bytes, err := strconv.ParseInt(s["retention.bytes"], 10, 64)
+	return byAge || s.deletes() && err == nil && bytes >= 0
+}
+
 // Millis parses a setting in milliseconds. A negative value, or one longer than a duration, is no bound.
 func Millis(text string) (time.Duration, bool) {
 	ms, err := strconv.ParseInt(text, 10, 64)

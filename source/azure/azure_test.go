@@ -72,7 +72,7 @@ func TestRead(t *testing.T) {
 			n: 5, err: source.ErrNotFound, requests: 1},
 		"no container": {handle: func(w http.ResponseWriter, _ *http.Request, _ int) {
 			fail(w, 404, "ContainerNotFound")
-		}, n: 5, err: source.ErrNotEnabled, requests: 1},
+		}, n: 5, err: source.ErrNoFeed, requests: 1},
 		"busy": {handle: func(w http.ResponseWriter, r *http.Request, n int) {
 			if n < 3 {
 				fail(w, 503, "ServerBusy")

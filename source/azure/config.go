@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,6 +30,7 @@ type Config struct {
 	Key, SAS, ConnectionString     string // for the ways of these names
 	Tenant, ClientID, ClientSecret string // for those of Entra ID; "": as the environment says
 	TokenFile                      string // for workload_identity; "": as the environment says
+	ForKafka                       bool   // errors name the settings for Kafka's tokens
 	// https://login.microsoftonline.com or that of another cloud; "": as the environment says
 	Authority string
 
@@ -55,7 +57,7 @@ func New(c Config) (*Store, error) {
 	}
 	u, err := url.Parse(cl.URL())
 	if err != nil {
-		return nil, fmt.Errorf("parsing the container's URL: %w", explain(err))
+		return nil, fmt.Errorf("parsing the container's URL: %w", c.explain(err))
 	}
 	if account == "" {
 		_, account, _ = endpoint(u.Scheme + "://" + u.Host + u.Path)
@@ -96,11 +98,13 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {
-			return nil, "", errors.New("the connection string is missing")
+			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "it is empty: set it"}
 		}
 		cl, err := service.NewClientFromConnectionString(c.ConnectionString, options)
 		if err != nil {
-			return nil, "", errors.New("the connection string can't be parsed") // the cause may show it
+			// The cause may show it.
+			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "it cannot be parsed: copy it whole, " +
+				"from the access keys of the storage account (AccountName=…;AccountKey=…;…)"}
 		}
 		return cl, c.Account, private(cl.URL())
 	}
@@ -115,28 +119,29 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		cl, err = service.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
-			return nil, "", errors.New("the shared access signature is missing")
+			return nil, "", &SettingError{"SOURCE_SAS", "it is empty: set it"}
 		}
 		cl, err = service.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
 			options)
 	case "shared_key":
 		cred, kerr := service.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
-			return nil, "", errors.New("the account key is missing or not base64")
+			return nil, "", &SettingError{"SOURCE_KEY", "it is empty or not base64: copy a key of the account whole"}
 		}
 		cl, err = service.NewClientWithSharedKeyCredential(where, cred, options)
 	default:
 		if strings.HasPrefix(where, "http://") {
-			return nil, "", errors.New("credentials for Azure are sent over https only: use https, or another way to authenticate")
+			return nil, "", &SettingError{"SOURCE_AUTH", "tokens of Entra ID are sent over https only: use https in " +
+				"BRIDGE_SOURCE_URL; or, for Azurite, set BRIDGE_SOURCE_AUTH=shared_key and BRIDGE_SOURCE_KEY"}
 		}
 		cred, cerr := c.TokenCredential()
 		if cerr != nil {
-			return nil, "", cerr
+			return nil, "", &SettingError{"SOURCE_AUTH", cerr.Error()}
 		}
 		cl, err = service.NewClient(where, cred, options)
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("creating the blob client: %w", explain(err))
+		return nil, "", fmt.Errorf("creating the blob client: %w", c.explain(err))
 	}
 	return cl, account, private(cl.URL())
 }
@@ -159,7 +164,7 @@ func endpoint(text string) (where, account string, err error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
 		// without the text itself, which may hold a secret
-		return "", "", errors.New("want https://<account>.blob.core.windows.net")
+		return "", "", errors.New("want https://<account>.blob.core.windows.net" + meant(text))
 	}
 	if u.RawQuery != "" || u.User != nil {
 		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")
@@ -167,6 +172,10 @@ func endpoint(text string) (where, account string, err error) {
 	// The feed can't be read through the Data Lake endpoint of the same account.
 	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)
 	path := strings.Trim(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), "/")
+	if path != "" && strings.Contains(u.Hostname(), ".blob.") {
+		return "", "", fmt.Errorf("it names %.100q in the account: want the account alone, %s://%s",
+			path, u.Scheme, u.Host)
+	}
 	account, _, _ = strings.Cut(u.Hostname(), ".")
 	if path != "" { // http://host:port/account
 		account, _, _ = strings.Cut(path, "/")
@@ -174,6 +183,26 @@ func endpoint(text string) (where, account string, err error) {
 	u.Path, u.RawPath = "", ""
 	return u.JoinPath(path, Container).String(), account, nil
 }
+
+// meant returns what a text without a scheme was probably meant to be.
+func meant(text string) string {
+	switch {
+	case strings.HasPrefix(text, "/"):
+		return ", or file://" + text + " for a directory"
+	case strings.HasPrefix(text, "."):
+		return ", or file:///<absolute path> for a directory"
+	case accountName.MatchString(text):
+		return "; did you mean https://" + text + ".blob.core.windows.net?"
+	case accountHost.MatchString(text):
+		return "; did you mean https://" + text + "?"
+	}
+	return "" // without the text, which may hold a secret
+}
+
+var (
+	accountName = regexp.MustCompile(`^[a-z0-9]{3,24}$`)
+	accountHost = regexp.MustCompile(`^[a-z0-9]{3,24}\.(blob|dfs)\.[a-z.]+$`)
+)
 
 // redact keeps a query, which may be a signature, out of errors.
 func redact(text string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -16,20 +17,24 @@ func TestFeedIsNotEnabled(t *testing.T) {
 		code   string
 		want   error
 	}{
-		{404, "ContainerNotFound", source.ErrNotEnabled}, {409, "ContainerBeingDeleted", source.ErrNotEnabled},
+		{404, "ContainerNotFound", source.ErrNoFeed}, {409, "ContainerBeingDeleted", source.ErrNoFeed},
 		{404, "BlobNotFound", source.ErrNotFound},
 		{404, "ResourceNotFound", nil}, {404, "", nil}, // a proxy's: it must not look like lost history
 	} {
 		store, _ := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) { fail(w, c.status, c.code) })
 		check := func(what string, err error) {
 			t.Helper()
-			for _, known := range []error{source.ErrNotEnabled, source.ErrNotFound} {
+			for _, known := range []error{source.ErrNoFeed, source.ErrNotFound} {
 				if err == nil || errors.Is(err, known) != (c.want == known) {
 					t.Errorf("%d %s: %s: %v", c.status, c.code, what, err)
 				}
 			}
 		}
 		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
+		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) &&
+			(!strings.Contains(do, "enable the feed") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
+			t.Errorf("%d %s: it does not say what to do: %v", c.status, c.code, err)
+		}
 		check("reading", err)
 		for _, delimiter := range []string{"", "/"} {
 			err = nil
@@ -37,9 +42,6 @@ func TestFeedIsNotEnabled(t *testing.T) {
 			}
 			check("listing", err)
 		}
-	}
-	if text := source.ErrNotEnabled.Error(); !strings.Contains(text, "enable it") {
-		t.Errorf("it does not say what to do: %s", text)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
 	"blobfeed/source/inventory"
 )
 
@@ -155,25 +156,25 @@ func (v *Inventory) failed(err error, marker string) error {
 	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
 		return inventory.ErrNoContainer
 	case !errors.As(err, &status):
-		return explain(err)
+		return v.store.explain(err)
 	case status.StatusCode == http.StatusBadRequest && marker != "":
 		return inventory.ErrMarker
 	case overloaded(status.StatusCode):
 		return fmt.Errorf("%w: it answers %d %.100s", inventory.ErrBusy, status.StatusCode,
 			plain.Line(status.ErrorCode))
 	case status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized:
-		err := fmt.Errorf("the storage service answered %d %.100s: %s", status.StatusCode, plain.Line(status.ErrorCode),
-			v.store.remedy())
+		err := remedy.With(fmt.Errorf("the storage service answered %d %.100s", status.StatusCode,
+			plain.Line(status.ErrorCode)), v.store.widen())
 		if rerr := v.store.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", err, rerr)
 		}
 		return err
 	}
-	return explain(err)
+	return v.store.explain(err)
 }
 
-// remedy says what the credentials need for an inventory.
-func (s *Store) remedy() string {
+// widen says what the credentials need for an inventory.
+func (s *Store) widen() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.config.Auth == "sas" {

@@ -28,5 +28,5 @@ func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
 	case errors.As(err, &status):
 		return false, nil
 	}
-	return false, explain(err)
+	return false, c.explain(err)
 }

@@ -7,9 +7,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,7 +19,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
-	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/azure/listing"
 )
@@ -227,40 +224,6 @@ func (e *rangeError) Error() string {
 		"check proxies on the way to the storage service", e.offset, e.got)
 }
 
-// explain maps errors of the service to those of source.Store, and shortens the SDK's page-long errors.
-func explain(err error) error {
-	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
-		return source.ErrNotEnabled
-	}
-	if bloberror.HasCode(err, bloberror.BlobNotFound) {
-		return source.ErrNotFound
-	}
-	var status *azcore.ResponseError
-	if errors.As(err, &status) {
-		hint := ""
-		if status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized {
-			hint = ": the credentials need the role Storage Blob Data Reader on the container " + Container
-		}
-		return fmt.Errorf("the storage service answered %d %.100s%s", status.StatusCode, plain.Line(status.ErrorCode),
-			hint)
-	}
-	if where := (*url.Error)(nil); errors.As(err, &where) {
-		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
-		return &quietError{text: strings.Replace(err.Error(), where.Error(), bare.Error(), 1), err: err}
-	}
-	return err
-}
-
-// quietError is err without the query of the URL, which may be a signature.
-type quietError struct {
-	text string
-	err  error
-}
-
-func (e *quietError) Error() string { return e.text }
-
-func (e *quietError) Unwrap() error { return e.err }
-
 // renewEvery limits how often the settings are read while the service rejects every request.
 const renewEvery = 5 * time.Second
 
@@ -271,10 +234,17 @@ func (s *Store) failed(err error) error {
 	if errors.As(err, &status) && (status.StatusCode == http.StatusForbidden ||
 		status.StatusCode == http.StatusUnauthorized) {
 		if rerr := s.renew(); rerr != nil {
-			return fmt.Errorf("%w; renewing the credentials: %w", explain(err), rerr)
+			return fmt.Errorf("%w; renewing the credentials: %w", s.explain(err), rerr)
 		}
 	}
-	return explain(err)
+	return s.explain(err)
+}
+
+func (s *Store) explain(err error) error {
+	s.mu.Lock()
+	c := s.config
+	s.mu.Unlock()
+	return c.explain(err)
 }
 
 func (s *Store) renew() error {

@@ -92,10 +92,10 @@ func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 			t.Run(kind+", "+name, func(t *testing.T) {
 				trouble(-1, match, f)
 				ids, err := read(t.Context(), store)
-				if err == nil || errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrNotEnabled) {
+				if err == nil || errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrNoFeed) {
 					t.Errorf("always: %v, %v", ids, err)
 				}
-				if name == "403" && !strings.Contains(err.Error(), "role Storage Blob Data Reader") {
+				if name == "403" && !strings.Contains(err.Error(), "set BRIDGE_SOURCE_AUTH") {
 					t.Errorf("it does not say what to do: %v", err)
 				}
 				trouble(1, match, f)

@@ -10,9 +10,11 @@ import (
 	"iter"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
+	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -99,6 +101,37 @@ func regular(name string, info fs.FileInfo) error {
 	return fmt.Errorf("%q is not a regular file (%s): remove it from the feed's directory", name, info.Mode().Type())
 }
 
+// isFeed returns an error if the directory holds nothing of a feed: a wrong path must not look like a feed without
+// events.
+func (s *Store) isFeed() error {
+	entries, err := fs.ReadDir(s.root.FS(), ".")
+	if err != nil {
+		return err
+	}
+	has := func(names ...string) bool {
+		return slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return e.IsDir() && slices.Contains(names, e.Name()) })
+	}
+	dir := s.root.Name()
+	path, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	err = fmt.Errorf("%w in %s", source.ErrNoFeed, dir)
+	const container = "$blobchangefeed"
+	switch {
+	case has("idx", "log", "meta"):
+		return nil
+	case has(container):
+		return remedy.With(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Join(path, container))
+	case len(entries) == 0:
+		return remedy.With(fmt.Errorf("%w: it is empty", err), "copy the container "+container+" into it")
+	case slices.Contains([]string{"idx", "log", "meta"}, filepath.Base(path)):
+		return remedy.With(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Dir(path))
+	}
+	return remedy.With(fmt.Errorf("%w: it has none of idx/, log/ and meta/", err),
+		"name the directory that has them, a copy of the container "+container)
+}
+
 // ReadAt implements source.Store.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	if err := ctx.Err(); err != nil {
@@ -113,6 +146,9 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		f, err = s.root.OpenFile(name, os.O_RDONLY|nonblock, 0) // it may have been replaced since
 	}
 	if errors.Is(err, fs.ErrNotExist) {
+		if err := s.isFeed(); err != nil {
+			return 0, err
+		}
 		return 0, fmt.Errorf("%w: %s", source.ErrNotFound, name)
 	}
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -57,7 +58,7 @@ func TestList(t *testing.T) {
 }
 
 func TestReadAt(t *testing.T) {
-	s, root := store(t, "a/b")
+	s, root := store(t, "log/b")
 	if err := os.WriteFile(filepath.Join(root, "..", "outside"), []byte("secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +69,11 @@ func TestReadAt(t *testing.T) {
 		want   string
 		err    error
 	}{
-		{"a/b", 0, 4, "0123", nil},
-		{"a/b", 8, 4, "89", nil},
-		{"a/b", 10, 4, "", nil},
-		{"a/b", 99, 4, "", nil},
-		{"a/c", 0, 4, "", source.ErrNotFound},
+		{"log/b", 0, 4, "0123", nil},
+		{"log/b", 8, 4, "89", nil},
+		{"log/b", 10, 4, "", nil},
+		{"log/b", 99, 4, "", nil},
+		{"log/c", 0, 4, "", source.ErrNotFound},
 	} {
 		p := make([]byte, c.n)
 		n, err := s.ReadAt(t.Context(), c.name, p, c.offset)
@@ -85,5 +86,36 @@ func TestReadAt(t *testing.T) {
 	}
 	if _, err := New(filepath.Join(root, "nosuch")); err == nil {
 		t.Error("a missing directory was opened")
+	}
+}
+
+// A wrong path is not a feed without events. The error says which path is right, or what to copy.
+func TestDirectoryWithoutFeed(t *testing.T) {
+	for _, tc := range []struct{ file, below, do string }{
+		{"", "", "copy the container $blobchangefeed into it"},
+		{"photo.jpg", "", "name the directory that has them"},
+		{"$blobchangefeed/meta/segments.json", "", "set BRIDGE_SOURCE_URL=file://ROOT/$blobchangefeed"},
+		{"meta/segments.json", "meta", "set BRIDGE_SOURCE_URL=file://ROOT"},
+		{"idx/segments/x", "", ""},
+		{"log/00/x", "", ""},
+	} {
+		var files []string
+		if tc.file != "" {
+			files = []string{tc.file}
+		}
+		_, root := store(t, files...)
+		s, err := New(filepath.Join(root, tc.below))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0)
+		want := source.ErrNoFeed
+		if tc.do == "" {
+			want = source.ErrNotFound
+		}
+		if _, do := remedy.Split(err); !errors.Is(err, want) ||
+			!strings.HasPrefix(do, strings.Replace(tc.do, "ROOT", root, 1)) {
+			t.Errorf("%q below %q: %v", tc.file, tc.below, err)
+		}
 	}
 }

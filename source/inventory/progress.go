@@ -43,6 +43,7 @@ type Step struct {
 type Listed struct {
 	Blobs []Blob
 	Last  bool // the range is done
+	More  bool // another step has more blobs of the same page
 }
 
 // Done reports whether nothing is left to list.
@@ -80,7 +81,9 @@ func (p *Progress) Apply(s *Step) error {
 			p.Open = slices.Delete(p.Open, i, i+1)
 		}
 		p.Rows += int64(len(s.Listed.Blobs))
-		p.Pages++
+		if !s.Listed.More {
+			p.Pages++
+		}
 	}
 	if s.Served.After(p.Served) {
 		p.Served = s.Served

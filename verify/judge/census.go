@@ -7,45 +7,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
-
-const accountPromise = "the last record of each key is the blob, or a deletion where there is none"
-
-// limits bound what a census keeps in memory.
-type limits struct {
-	keys int           // of the topics, at a time, with about 40 bytes each
-	odd  int           // that differ at first and are looked at again, with some hundred bytes each
-	poll time.Duration // how often those are looked at
-}
-
-var censusLimits = limits{keys: 8 << 20, odd: 256 << 10, poll: 5 * time.Second}
-
-// census compares the tables that topics make with the blobs that the account has. It reads the topics, then lists the
-// account, and looks again at the keys that differ: most of them were changed between the two.
-//
-// A pass takes the keys with some values of their hash. If they are too many for memory, each pass takes half of them,
-// and there are twice as many passes.
-type census struct {
-	v        *verification
-	subjects []*subject
-	only     *subject // of all keys; nil: a template gives each blob its topic
-	state    *progressState
-	values   verify.Values
-	seed     maphash.Seed
-
-	parts, part uint64            // this pass takes the keys of this part
-	rows        map[uint64]uint64 // of this pass: what the topics have, by key
-	odd         map[uint64]*oddKey
-	lost        int64 // keys that differ, beyond those
-	blobs       int64
-	stray       map[string]int64 // blobs by a topic that the state does not know
-	began       time.Time        // by the clock of the service
-}
 
 // newCensus returns the census of the topics, or why the topics can't be compared.
 func (v *verification) newCensus(subjects []*subject, state *progressState) (*census, error) {
@@ -84,7 +50,8 @@ func (c *census) comparable() error {
 	case f.Scan.Active() && f.Scan.Initial:
 		return unusable("--account: the initial scan %s is not complete: wait for it", f.Scan.ID)
 	case f.Start != "" && f.Epoch == 0:
-		return unusable("--account: the bridge began at %s without a scan: blobs that were written before are not in the topic",
+		return unusable("--account: the bridge began at %s without a scan: blobs that were written before are not "+
+			"in the topic",
 			f.Start)
 	}
 	for _, s := range c.subjects {
@@ -183,22 +150,23 @@ func (c *census) list(ctx context.Context) error {
 	var one sync.Mutex
 	var e censusKey
 	o := inventory.Options{Mine: c.v.Filter.Selects, Requests: c.v.ScanRequests}
-	return inventory.Walk(ctx, c.v.Inventory, inventory.Progress{}, o, func(_ context.Context, s *inventory.Step) error {
-		one.Lock()
-		defer one.Unlock()
-		if c.began.IsZero() {
-			c.began = s.Served
-		}
-		if s.Listed == nil {
-			return nil
-		}
-		for i := range s.Listed.Blobs {
-			if err := c.blob(&e, s.Container, &s.Listed.Blobs[i]); err != nil {
-				return err
+	return inventory.Walk(ctx, c.v.Inventory, inventory.Progress{}, o,
+		func(_ context.Context, s *inventory.Step) error {
+			one.Lock()
+			defer one.Unlock()
+			if c.began.IsZero() {
+				c.began = s.Served
 			}
-		}
-		return nil
-	})
+			if s.Listed == nil {
+				return nil
+			}
+			for i := range s.Listed.Blobs {
+				if err := c.blob(&e, s.Container, &s.Listed.Blobs[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
 }
 
 // blob compares a blob.

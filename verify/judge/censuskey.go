@@ -28,7 +28,7 @@ func (c *census) sum(etag string, length int64) uint64 {
 }
 
 func (c *census) without(column string) bool {
-	return c.values.None || slices.Contains(c.v.Record.Exclude, column)
+	return c.values.None || !c.v.Record.Chooses(column)
 }
 
 func (c *census) hash(s *subject, key []byte) uint64 {
@@ -38,13 +38,6 @@ func (c *census) hash(s *subject, key []byte) uint64 {
 	_ = h.WriteByte(0)
 	_, _ = h.Write(key)
 	return h.Sum64()
-}
-
-// censusKey makes keys.
-type censusKey struct {
-	ev  source.Event
-	buf []byte
-	rec envelope.Record
 }
 
 // key returns the topic and the key of a blob. Without a topic, the blob does not count.

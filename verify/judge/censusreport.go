@@ -72,6 +72,9 @@ func (c *census) report(r *Report, s *subject) {
 		r.note("%d keys were changed while they were compared, and are not judged: compare again", changing)
 	}
 	if c.lost > 0 && r.Problem == "" {
-		r.Problem = fmt.Sprintf("account: %d keys differed when they were first compared, and were not looked at again", c.lost)
+		r.Problem = fmt.Sprintf("account: %d keys differed when they were first compared, "+
+			"and were not looked at again", c.lost)
 	}
 }
+
+const accountPromise = "the last record of each key is the blob, or a deletion where there is none"

@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/progress"
 	"blobfeed/internal/replay"
 	"blobfeed/internal/setup"
+	"blobfeed/offsets"
 )
 
 const written = "changes" // the topic that the bridge writes
@@ -56,6 +57,26 @@ func scan(t *testing.T, how bridge.InitialScan, a *simulated.Account) {
 	o.InitialScan, o.AccountURL, o.Inventory = how, "https://a/", &simulated.Store{Account: a}
 	o.ScanRequests, o.ScanRound = 4, time.Second
 	work(t, c, o)
+}
+
+// rescan asks for a scan with a sweep, and lets the bridge carry it out.
+func rescan(t *testing.T, a *simulated.Account) {
+	t.Helper()
+	r, done, err := setup.State(loaded(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	cl, err := kgo.NewClient(r.Client...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	ask := offsets.Request{ID: offsets.ScanID(time.Now()), Time: time.Now(), Sweep: true}
+	if err := offsets.Ask(t.Context(), cl, r.Topic, ask); err != nil {
+		t.Fatal(err)
+	}
+	scan(t, bridge.ScanYes, a)
 }
 
 // deliverAs does so under another identity of the feed, unless that is "".

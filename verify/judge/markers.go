@@ -59,7 +59,8 @@ func (s *trial) due() {
 			continue // the topic did not exist yet
 		}
 		switch {
-		case former, s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) && most.Compare(until) > 0:
+		case former, s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) &&
+			most.Compare(until) > 0:
 			continue
 		case ends && (f.end.UnixNano() > p.v.End.Wall || i+1 == len(p.over) ||
 			p.over[i+1].segment.Time().UnixNano() > p.v.End.Wall+int64(segmentSlack)):

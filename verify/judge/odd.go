@@ -21,23 +21,6 @@ import (
 // lookRequests is how many keys are looked up in the account at a time.
 const lookRequests = 16
 
-// oddKey is a key of which the topic and the account differed at first.
-type oddKey struct {
-	subject *subject
-	key     string
-	path    string
-	listed  bool            // the account had it at first
-	row     verify.Row      // the last record of the key
-	blob    *inventory.Blob // in the account; nil: there is none
-	pending bool            // the feed has an event of it that is not delivered
-}
-
-// oddRow is what is compared of a row.
-type oddRow struct {
-	etag   string
-	length int64
-}
-
 // differ adds a key by its hash. It returns nil if there are too many.
 func (c *census) differ(h uint64) *oddKey {
 	if len(c.odd) >= c.v.limits.odd {

@@ -6,17 +6,9 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
-
-// addScan adds the check of the rows of scans.
-func (c *checks) addScan() {
-	c.addFirst("scan", "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
-		func() verify.Validator {
-			c.scan = verify.NewScan()
-			return c.scan
-		}).optional = true
-}
 
 // initialScan returns the initial scan, if the state still has it: later scans replace it.
 func (s *progressState) initialScan() *offsets.Scan {
@@ -62,7 +54,9 @@ func (v *verification) knowScans(ctx context.Context, s *trial) error {
 // scan.
 func (v *verification) begun(ctx context.Context, s *subject, state *progressState) (time.Time, error) {
 	text := ""
-	if scan := state.initialScan(); scan != nil {
+	if scan := state.initialScan(); scan != nil && scan.Begin != (source.Segment{}) {
+		return scan.Begin.Time(), nil
+	} else if scan != nil {
 		text = scan.Updated
 	} else if err := s.read(ctx, s.from, s.to, func(r verify.Record) (more bool) {
 		text = max(text, r.BeforeFeed()) // rows are the first records of their partition

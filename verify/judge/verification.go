@@ -2,6 +2,7 @@ package judge
 
 import (
 	"context"
+	"time"
 
 	"blobfeed/verify"
 )
@@ -22,3 +23,12 @@ func newVerification(o Options) *verification {
 	}
 	return v
 }
+
+// limits bound what a census keeps in memory.
+type limits struct {
+	keys int           // of the topics, at a time, with about 40 bytes each
+	odd  int           // that differ at first and are looked at again, with some hundred bytes each
+	poll time.Duration // how often those are looked at
+}
+
+var censusLimits = limits{keys: 8 << 20, odd: 256 << 10, poll: 5 * time.Second}

@@ -1,33 +1,35 @@
-package check
+package kafka
 
 import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/url"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
-
-	"blobfeed/internal/kafka"
 )
 
-// advice says what to do about an error of a connection to the brokers.
-func (ck *checker) advice(err error) string {
+// Advice says what to do about an error of the brokers, or of a connection to them. It returns "" if it does not know.
+func (c *Client) Advice(err error) string {
 	var authority x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var dns *net.DNSError
-	var token *kafka.TokenError
+	var dial *net.OpError
+	var token *TokenError
 	text := err.Error()
 	switch {
+	case errors.As(err, &token):
+		return "see BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
+	case errors.As(err, new(*url.Error)): // of the storage service or the registry
+		return ""
 	case errors.As(err, &authority):
 		return "name the authority that signed the brokers' certificates in BRIDGE_KAFKA_TLS_CA_FILE"
 	case errors.As(err, &name):
 		return "name the brokers as their certificates do, or set BRIDGE_KAFKA_TLS_SERVER_NAME"
 	case errors.As(err, &invalid):
 		return "the brokers' certificate is not valid (any more): renew it there"
-	case errors.As(err, &token):
-		return "see BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
 	case errors.As(err, &dns):
 		return "see BRIDGE_KAFKA_BROKERS: the name is unknown"
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
@@ -35,6 +37,8 @@ func (ck *checker) advice(err error) string {
 			"with this mechanism"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "see BRIDGE_KAFKA_SASL_MECHANISM: the brokers have others enabled on this listener"
+	case errors.Is(err, kerr.IllegalSaslState):
+		return "the port takes no credentials: leave BRIDGE_KAFKA_SASL_MECHANISM out, or use the port that takes them"
 	case strings.Contains(text, "oauth response"):
 		return "the brokers reject the token: see its issuer, audience (BRIDGE_KAFKA_SASL_SCOPE) and end"
 	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):
@@ -42,12 +46,16 @@ func (ck *checker) advice(err error) string {
 			"and the authorities in the brokers' truststore"
 	case strings.Contains(text, "plaintext connection"):
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
-	case ck.client.SASL == nil && strings.Contains(text, "is SASL missing"):
+	case c.SASL == nil && strings.Contains(text, "is SASL missing"):
 		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; " +
 			"or they speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=true"
-	case ck.client.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF")):
+	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF")):
 		return "the port may not speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=false, or use the encrypted port"
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
+		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		return "run bridge check, which prints the commands that grant what is missing"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "start the brokers, or set BRIDGE_KAFKA_BROKERS to their addresses"
 	}
-	return "see the error: address, network, or another kind of port " +
-		"(BRIDGE_KAFKA_BROKERS, BRIDGE_KAFKA_TLS_ENABLED, BRIDGE_KAFKA_SASL_MECHANISM)"
+	return ""
 }

@@ -1,0 +1,34 @@
+package main
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+)
+
+// The report begins with the verdict, and --check turns it into an exit code.
+func TestStatusCheck(t *testing.T) {
+	clusterFor(t)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
+	await(t, "the bridge is up to date", func() bool {
+		code, stdout, _ := call(t, "status", "--check")
+		return code == exitOK && strings.HasPrefix(stdout, "up to date\n")
+	})
+	stop()
+	<-ended
+	const nobody = "nobody is running: the last commit was "
+	if code, stdout, stderr := call(t, "status", "--check"); code != exitFailed || !strings.HasPrefix(stdout, nobody) ||
+		!strings.Contains(stderr, nobody) {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, stdout, _ := call(t, "status"); code != exitOK || !strings.HasPrefix(stdout, nobody) {
+		t.Errorf("without --check: exit code %d: %s", code, stdout)
+	}
+	if code, _, stderr := call(t, "status", "--check", "--watch", "1s"); code != exitUsage ||
+		!strings.Contains(stderr, "remove --watch") {
+		t.Errorf("with --watch: exit code %d: %s", code, stderr)
+	}
+}

@@ -1,0 +1,47 @@
+package deploy
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// directives returns the lines of a unit or an environment file that are in force.
+func directives(t *testing.T, name string) (all []string) {
+	t.Helper()
+	for line := range strings.Lines(read(t, name)) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// The unit starts without a file of a secret: systemd fails a unit whose credential is missing. The drop-in adds one.
+func TestUnitNeedsNoCredential(t *testing.T) {
+	for _, line := range directives(t, "systemd/blobfeed-bridge.service") {
+		if strings.Contains(line, "Credential=") || strings.Contains(line, "%d/") {
+			t.Errorf("the unit has %s", line)
+		}
+	}
+	dropIn := directives(t, "systemd/kafka-password.conf")
+	if !slices.Contains(dropIn, "LoadCredential=kafka-password:/etc/blobfeed/kafka-password") ||
+		!slices.Contains(dropIn, "Environment=BRIDGE_KAFKA_SASL_PASSWORD_FILE=%d/kafka-password") {
+		t.Errorf("the drop-in has %q", dropIn)
+	}
+}
+
+// The settings that come with the unit are complete and valid: only their values are examples.
+func TestUnitSettingsAreValid(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "bridge")
+	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bridge").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	cmd := exec.Command(program, "config")
+	cmd.Env = directives(t, "systemd/bridge.env")
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "managed_identity") {
+		t.Errorf("%v: %s", err, out)
+	}
+}

@@ -1,0 +1,163 @@
+//go:build integration
+
+package browser
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/ops"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// scene is an instance as the status page sees it, in a state that a picture can be made of: its clock stands.
+type scene struct {
+	*ops.Monitor
+	now   time.Time
+	state *offsets.State
+}
+
+// State implements ops.Engine.
+func (s *scene) State() *offsets.State { return s.state }
+
+var (
+	sceneTime = time.Date(2026, 1, 31, 13, 2, 9, 0, time.UTC)
+	sceneHour = sceneTime.Truncate(time.Hour)
+	longError = "reading log/00/2026/01/31/1200/00000.avro at 4194304: GET https://myaccount.blob.core.windows.net/" +
+		"$blobchangefeed/log/00/2026/01/31/1200/00000.avro?sig=" + strings.Repeat("x", 1500) +
+		" <b>This request is not authorized to perform this operation.</b>"
+	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "live"}
+)
+
+const sceneLeases = 16
+
+func newScene(began time.Time) *scene {
+	s := &scene{now: began}
+	s.Monitor = ops.NewMonitor("blobfeed", "myaccount.blob.core.windows.net", ops.Info{
+		Instance: "bridge-0", Version: "1.0.0", Topic: "blob-changes", Delivery: "exactly_once",
+	}, 2*time.Minute, func() time.Time { return s.now })
+	s.Watch(s)
+	return s
+}
+
+// sceneOf returns the instance in a state.
+func sceneOf(name string) *scene {
+	switch name {
+	case "start":
+		s := newScene(sceneTime.Add(-4 * time.Second))
+		s.now = sceneTime
+		return s
+	case "catching-up":
+		s := newScene(sceneTime.Add(-12*time.Minute - 5*time.Second))
+		s.join(source.SegmentAt(sceneHour.Add(-5 * time.Hour)))
+		s.run(sceneTime, func(minutes float64) {
+			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(300-24*minutes)*time.Minute, false)
+		})
+		f := s.state.Frontier
+		f.Time, f.CatchUp = sceneTime, &offsets.CatchUp{Done: 3, Left: 4, From: 1, Since: sceneTime.Add(-52 * time.Second)}
+		for _, c := range s.state.Cursors[:3] {
+			f.CatchUp.Read += c.Counts.Read
+		}
+		f.CatchUp.Read -= 52 * 210_000
+		return s
+	}
+	s := newScene(sceneTime.Add(-26 * time.Hour))
+	s.now = sceneTime.Add(-time.Hour - 5*time.Second)
+	s.join(source.SegmentAt(sceneHour.Add(-time.Hour)))
+	live := func(minutes float64) {
+		s.commit(int(1200+700*math.Sin(minutes/3)), time.Duration(110+40*math.Sin(minutes/5))*time.Second, true)
+		resolved := s.now.Add(-20 * time.Minute).Truncate(time.Hour).Add(-15 * time.Minute)
+		if text := fmt.Sprintf("%d.0000000000", resolved.UnixNano()); text != s.state.Frontier.Resolved {
+			s.state.Frontier.Resolved = text
+			s.Completed(bridge.Completion{Markers: 6})
+		}
+	}
+	switch name {
+	case "failing":
+		s.run(sceneTime.Add(-100*time.Second), live)
+		s.run(sceneTime, func(float64) {
+			s.BrokerAnswered()
+			const short = "reading log/01/2026/01/31/1200/00000.avro: 403 AuthorizationFailure"
+			for lease, err := range []string{longError, short} {
+				s.Active(int32(lease), bridge.Working)
+				s.Failed(int32(lease), errors.New(err))
+			}
+			s.Requested("read", 403, time.Millisecond, 0)
+		})
+	case "kafka-down":
+		s.run(sceneTime.Add(-40*time.Second), live)
+		s.run(sceneTime, func(float64) {
+			err := errors.New("dial tcp 10.0.0.4:9092: connect: connection refused")
+			s.BrokerFailed(err)
+			s.Active(0, bridge.Working)
+			s.Failed(0, fmt.Errorf("committing the transaction of lease 0: %w", err))
+		})
+	default:
+		s.run(sceneTime, live)
+	}
+	return s
+}
+
+// join makes the instance the owner of all leases, three of which have shards in the segment.
+func (s *scene) join(segment source.Segment) {
+	s.state = &offsets.State{
+		Frontier: &offsets.Frontier{
+			Completed: source.SegmentAt(segment.Time().Add(-time.Hour)), Current: segment,
+			Resolved: fmt.Sprintf("%d.0000000000", segment.Time().Add(-15*time.Minute).UnixNano()),
+			Topics:   map[string]int32{"blob-changes": 6},
+		},
+		Cursors: make([]*offsets.Cursor, sceneLeases), Owners: make([]string, sceneLeases),
+	}
+	leases := make([]int32, sceneLeases)
+	for p := range leases {
+		leases[p] = int32(p)
+	}
+	s.Leased(bridge.LeasesAssigned, leases)
+	for p := range leases {
+		if p > 2 {
+			s.Active(int32(p), bridge.Waiting)
+			continue
+		}
+		s.state.Owners[p] = "bridge-0"
+		at := source.ShardPosition{Chunk: p, Offset: int64(21451 * (p + 1))}
+		s.state.Cursors[p] = &offsets.Cursor{
+			Segment: segment, Time: s.now, Ahead: 86, Listed: 100,
+			Shards: map[string]source.ShardPosition{source.ShardName(p): at},
+		}
+	}
+	s.History(bridge.History{Newest: sceneHour.Add(-time.Hour), Headroom: 6 * 24 * time.Hour})
+}
+
+// run calls step, and takes a sample, every ten seconds until a time.
+func (s *scene) run(until time.Time, step func(minutes float64)) {
+	for began := s.now; !s.now.After(until); s.now = s.now.Add(10 * time.Second) {
+		step(s.now.Sub(began).Minutes())
+		s.Sample()
+	}
+	s.now = until
+}
+
+// commit reports a transaction of each lease that has shards, with events of an age.
+func (s *scene) commit(events int, age time.Duration, drained bool) {
+	s.BrokerAnswered()
+	s.Requested("read", 206, time.Millisecond, 100)
+	for p := range int32(3) {
+		c := bridge.Commit{
+			Lease: p, Read: events / 3, Emitted: events / 3, Bytes: events * 140, Last: s.now.Add(-age), Drained: drained,
+		}
+		if drained {
+			c.Published = s.now.Add(-2 * time.Second)
+		}
+		s.Committed(c)
+		s.state.Cursors[p].Counts.Read += int64(events / 3)
+		if drained {
+			s.state.Cursors[p].Ahead = 0
+			s.Active(p, bridge.Drained)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+//go:build integration
+
+package browser
+
+import (
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"blobfeed/internal/ops"
+)
+
+// view is what a browser shows of a state.
+type view struct {
+	State, Name, Verdict, Headline, Detail, All, Title, Said string
+
+	Overflow []string
+	Contrast struct {
+		Ratio float64
+		Text  string
+	}
+	Names          []struct{ What, Name, Now string }
+	Samples, Cells int
+}
+
+// wanted is what the page says in each state.
+var wanted = map[string]struct{ verdict, headline, detail string }{
+	"start":       {"starting", "Starting", "the brokers have not answered yet"},
+	"catching-up": {"catching_up", "Catching up", "segment 4 of 7, 44 %, 210,000 events/s, about 1m"},
+	"live":        {"up_to_date", "Up to date", "last event 93 s ago · resolved up to 2026-01-31 11:45:00 UTC"},
+	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
+	"kafka-down": {
+		"degraded", "Degraded",
+		"Kafka has not answered for 40s: dial tcp 10.0.0.4:9092: connect: connection refused (and 1 more)",
+	},
+}
+
+// pictures are those of docs/images, with the file that each is made as.
+var pictures = map[string]string{
+	"status-light.png": "status-live-desk.png",
+	"status-dark.png":  "status-live-dark.png",
+	"status-phone.png": "status-live-phone.png",
+	"status-start.png": "status-start-desk.png", "status-catching-up.png": "status-catching-up-desk.png",
+	"status-failing.png": "status-failing-desk.png", "status-kafka-down.png": "status-kafka-down-desk.png",
+}
+
+// The status page in five states at three widths, by day and by night, by keyboard and for a screen reader. It makes
+// the pictures of docs: SCREENSHOTS=$PWD/docs/images.
+func TestPageStates(t *testing.T) {
+	var last *scene
+	mux := http.NewServeMux()
+	for _, name := range sceneStates {
+		last = sceneOf(name)
+		mux.Handle("/"+name+"/", http.StripPrefix("/"+name, ops.Handler(last.Monitor, http.NotFoundHandler())))
+	}
+	server := httptest.NewServer(mux)
+	defer server.Close()
+	dir := t.TempDir()
+	var seen struct {
+		Views         []view
+		Focus         []struct{ What, Outline string }
+		Target        float64
+		Amber, Silent float64
+
+		Paused, Resumed, Problems, Foreign []string
+	}
+	err := Run(".", "states.cjs", &seen, map[string]func(){
+		"fail": func() { last.Failed(-1, errors.New("no route to host")) },
+		"stop": server.Close,
+	}, append([]string{server.URL + "/", dir}, sceneStates...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, v := range seen.Views {
+		at := v.State + ", " + v.Name
+		if v.Name != "gone" {
+			if want := wanted[v.State]; v.Verdict != want.verdict || v.Headline != want.headline ||
+				!strings.HasPrefix(v.Detail, want.detail) {
+				t.Errorf("%s: %s, %q, %q", at, v.Verdict, v.Headline, v.Detail)
+			}
+		} else if v.Verdict != "silent" || v.Headline != "No answer" ||
+			!strings.HasPrefix(v.Detail, "This instance has not answered since ") {
+			t.Errorf("%s: %s, %q, %q", at, v.Verdict, v.Headline, v.Detail)
+		}
+		if len(v.Overflow) > 0 {
+			t.Errorf("%s: wider than the page: %q", at, v.Overflow)
+		}
+		if v.Contrast.Ratio < 4.5 {
+			t.Errorf("%s: contrast %.1f of %q", at, v.Contrast.Ratio, v.Contrast.Text)
+		}
+		if !strings.HasPrefix(v.Said, v.Headline+". ") || !strings.HasPrefix(v.Title, v.Headline+": ") {
+			t.Errorf("%s: a screen reader hears %q, the title is %q", at, v.Said, v.Title)
+		}
+		progress := false
+		for _, n := range v.Names {
+			progress = progress || n.What == "progress" && n.Now == "44"
+			if n.Name == "" {
+				t.Errorf("%s: %s has no name for a screen reader", at, n.What)
+			}
+		}
+		if progress != (v.State == "catching-up") {
+			t.Errorf("%s: a progress bar: %v", at, progress)
+		}
+		// A page that is just opened has the last hour: the server keeps it.
+		samples, cells := 360, sceneLeases
+		switch v.State {
+		case "start":
+			samples, cells = 0, 0
+		case "catching-up":
+			samples = 73
+		}
+		if v.Samples < samples || v.Cells != cells {
+			t.Errorf("%s: %d samples, %d leases, want %d and %d", at, v.Samples, v.Cells, samples, cells)
+		}
+		for _, mannered := range []string{"frontier", "undefined", "NaN", "null", "[object"} {
+			if strings.Contains(v.All, mannered) {
+				t.Errorf("%s: the page says %q", at, mannered)
+			}
+		}
+		if v.Name == "open" && v.State == "failing" && !strings.Contains(v.All, "<b>This request") {
+			t.Errorf("%s: the end of a long error is not there", at)
+		}
+	}
+	if n := 4*len(sceneStates) + 2; len(seen.Views) < n {
+		t.Errorf("%d views, want at least %d", len(seen.Views), n)
+	}
+	if len(seen.Problems)+len(seen.Foreign) > 0 {
+		t.Errorf("the console says %q, others were asked: %q", seen.Problems, seen.Foreign)
+	}
+	if seen.Amber > 5 || seen.Silent > 8 {
+		t.Errorf("%.1f s until an error shows, %.1f s until the instance is known to be gone", seen.Amber, seen.Silent)
+	}
+	if len(seen.Paused) != 2 || seen.Paused[0] != "true" || seen.Resumed[0] != "false" || seen.Target < 36 {
+		t.Errorf("pause by keyboard: %q, %q; the button is %.0f high", seen.Paused, seen.Resumed, seen.Target)
+	}
+	for i, want := range []string{
+		"Skip to content", "pause", "Details of each lease", "status (JSON)", "metrics", "readyz",
+	} {
+		if i >= len(seen.Focus) || seen.Focus[i].What != want || seen.Focus[i].Outline == "none" {
+			t.Errorf("tab %d: %+v, want %s with an outline", i+1, seen.Focus, want)
+			break
+		}
+	}
+	keep(t, dir)
+}
+
+// keep puts the pictures of docs into the directory that SCREENSHOTS names, small enough for a repository.
+func keep(t *testing.T, from string) {
+	to := os.Getenv("SCREENSHOTS")
+	for name, made := range pictures {
+		picture := shrink(t, filepath.Join(from, made))
+		if len(picture) > 150_000 {
+			t.Errorf("%s takes %d bytes", name, len(picture))
+		}
+		if to == "" {
+			continue
+		}
+		if err := os.WriteFile(filepath.Join(to, name), picture, 0o644); err != nil {
+			t.Error(err)
+		}
+	}
+}

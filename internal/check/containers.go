@@ -1,0 +1,56 @@
+package check
+
+import (
+	"context"
+	"fmt"
+
+	"blobfeed/internal/remedy"
+)
+
+// maxPages bounds the listing of containers: 5,000 are on a page.
+const maxPages = 20
+
+// containers counts the containers of the account that the settings select, and the topics that they make. The events
+// of others that are created later, or were deleted, make topics, too.
+func (ck *checker) containers(ctx context.Context) {
+	o := ck.bridge
+	if o.Inventory == nil {
+		return
+	}
+	count, topics := 0, map[string]bool{}
+	marker := ""
+	for range maxPages {
+		page, err := o.Inventory.Containers(ctx, marker)
+		if err != nil {
+			text, _ := remedy.Split(err)
+			ck.Add("topics", OK, "the containers of the account are not counted, which run does not need: "+text, "")
+			return
+		}
+		for _, name := range page.Names {
+			if !o.Filter.Selects(name) {
+				continue
+			}
+			topic, err := o.Topics.Name("account", name) // whose name does not matter for the count
+			if err != nil {
+				ck.Add("topics", Warning, err.Error(), "leave the container out with BRIDGE_CONTAINERS=!"+name)
+				continue
+			}
+			count++
+			topics[topic] = true
+		}
+		if marker = page.Marker; marker == "" {
+			break
+		}
+	}
+	more := ""
+	if marker != "" {
+		more = "more than "
+	}
+	detail := fmt.Sprintf("the account has %s%d containers that are selected: %d topics", more, count, len(topics))
+	plan := o.TopicPlan()
+	if near, do := plan.NearLimit(len(topics)); near {
+		ck.Add("topics", Warning, fmt.Sprintf("%s of at most %d (BRIDGE_TOPIC_LIMIT)", detail, o.TopicLimit), do)
+		return
+	}
+	ck.Add("topics", OK, detail, "")
+}

@@ -1,0 +1,68 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/source/inventory"
+)
+
+// listed is a storage account of which only the containers are listed, a name on each page.
+type listed struct {
+	inventory.Store
+	names []string
+	err   error
+}
+
+func (a listed) Containers(_ context.Context, marker string) (*inventory.Containers, error) {
+	at := 0
+	_, _ = fmt.Sscan(marker, &at)
+	if a.err != nil {
+		return nil, a.err
+	}
+	page := &inventory.Containers{Names: a.names[at : at+1]}
+	if at+1 < len(a.names) {
+		page.Marker = fmt.Sprint(at + 1)
+	}
+	return page, nil
+}
+
+// Before the first start a template's topics are counted by the containers that the settings select.
+func TestContainersAreCounted(t *testing.T) {
+	few := []string{"a", "b", "c", "logs"}
+	for _, tc := range []struct {
+		name   string
+		store  inventory.Store
+		limit  int
+		status Status
+		detail string
+	}{
+		{"few", listed{names: few}, 10, OK, "the account has 3 containers that are selected: 3 topics"},
+		{"near the limit", listed{names: few}, 3, Warning, "3 topics of at most 3 (BRIDGE_TOPIC_LIMIT)"},
+		{"many", listed{names: make([]string, maxPages+1)}, 10, OK, "more than 20 containers that are selected: 1 topics"},
+		{"not permitted", listed{err: errors.New("403")}, 10, OK, "are not counted, which run does not need: 403"},
+		{"a directory", nil, 10, "", ""},
+	} {
+		topics, err := envelope.NewTopics("blobs.{container}", "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ck := &checker{Findings: new(Findings), bridge: &bridge.Options{Inventory: tc.store, Topics: topics,
+			TopicLimit: tc.limit, Filter: envelope.Filter{ExcludeContainers: []string{"logs"}}}}
+		ck.containers(t.Context())
+		if tc.status == "" {
+			if len(*ck.Findings) > 0 {
+				t.Errorf("%s: %+v", tc.name, *ck.Findings)
+			}
+			continue
+		}
+		if f := (*ck.Findings)[0]; f.Status != tc.status || !strings.Contains(f.Detail, tc.detail) {
+			t.Errorf("%s: %+v", tc.name, f)
+		}
+	}
+}

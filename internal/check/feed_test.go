@@ -1,0 +1,81 @@
+package check
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/source"
+	"blobfeed/source/azure"
+	"blobfeed/source/dir"
+)
+
+const recorded = "../../testdata/real-2020"
+
+// copied returns a copy of some directories of a recorded feed.
+func copied(t *testing.T, parts ...string) string {
+	t.Helper()
+	to := t.TempDir()
+	for _, part := range parts {
+		if err := os.CopyFS(filepath.Join(to, part), os.DirFS(filepath.Join(recorded, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return to
+}
+
+// container is a directory that is taken for the service's container, which exists even if it is empty.
+type container struct{ source.Store }
+
+func (c container) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	n, err := c.Store.ReadAt(ctx, name, p, offset)
+	if err != nil {
+		err = source.ErrNotFound
+	}
+	return n, err
+}
+
+// The states of a feed are kept apart: none, empty, copied in part, and whole.
+func TestStatesOfAFeed(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		parts   []string
+		service bool
+		check   string
+		status  Status
+		detail  string
+	}{
+		{"an empty directory", nil, false, "reach", Failed, "there is no change feed"},
+		{"without meta", []string{"idx", "log"}, false, "feed", Failed, "meta/segments.json is missing"},
+		{"without meta and idx", []string{"log"}, false, "feed", Failed,
+			"idx/segments/ and meta/segments.json are missing"},
+		{"without idx", []string{"meta", "log"}, false, "list", Failed, "idx/segments/ has none"},
+		{"without log", []string{"meta", "idx"}, false, "read", Failed, "log/ has no event of the oldest segment, 2020/01/16/2100"},
+		{"whole", []string{"meta", "idx", "log"}, false, "newest", OK, "segment 2020/05/29/2100"},
+		{"a new account", nil, true, "feed", Warning, "the change feed is enabled and has published nothing yet"},
+		{"the service before it writes meta", []string{"idx"}, true, "feed", Warning, "there is the segment 2020/01/16/2100"},
+		{"the service before its first segment", []string{"meta"}, true, "feed", Warning, "there is no segment yet"},
+	} {
+		var store source.Store
+		files, err := dir.New(copied(t, tc.parts...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := &Bridge{}
+		if store = files; tc.service {
+			store, b.Azure = container{files}, &azure.Config{}
+		}
+		b.Options = &bridge.Options{Feed: source.New(store, source.Options{}), FeedID: "feed"}
+		var found Findings
+		found.feed(t.Context(), b, time.Now())
+		last := found[len(found)-1]
+		if last.Check != tc.check || last.Status != tc.status || !strings.Contains(last.Detail, tc.detail) ||
+			(last.Do == "") != (last.Status == OK) {
+			t.Errorf("%s: %+v", tc.name, found)
+		}
+	}
+}

@@ -1,0 +1,55 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"blobfeed/bridge"
+	"blobfeed/source/inventory"
+)
+
+// listPrice is what 10,000 list requests cost in US dollars in a hot, locally redundant account, by the public price
+// list of East US. Other regions and redundancies differ.
+const listPrice = 0.05
+
+// scan tries what a scan needs of the account, and says what it will cost, if the settings ask for one.
+func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
+	initial := o.InitialScan == bridge.ScanYes || o.InitialScan == bridge.ScanOnly
+	if o.Inventory == nil || !initial && !o.RescanGaps {
+		return
+	}
+	const do = "let the identity list the account: the role Storage Blob Data Reader on the account, not on one " +
+		"container; a SAS needs the account's scope and the permission l"
+	containers, first, marker := 0, "", ""
+	for {
+		page, err := o.Inventory.Containers(ctx, marker)
+		if err != nil {
+			fs.Add("scan", Failed, err.Error(), do)
+			return
+		}
+		for _, name := range page.Names {
+			if o.Filter.Selects(name) {
+				containers++
+				if first == "" {
+					first = name
+				}
+			}
+		}
+		if marker = page.Marker; marker == "" {
+			break
+		}
+	}
+	if containers == 0 {
+		fs.Add("scan", Warning, "the account has no container that BRIDGE_CONTAINERS selects: a scan writes no row", "")
+		return
+	}
+	_, err := o.Inventory.List(ctx, inventory.Query{Container: first, Max: 1})
+	if err != nil && !errors.Is(err, inventory.ErrNoContainer) {
+		fs.Add("scan", Failed, err.Error(), do)
+		return
+	}
+	fs.Add("scan", OK, fmt.Sprintf("a scan lists %d containers; each million blobs takes %d list requests, about $%.3f "+
+		"at the list price of a hot, locally redundant account", containers, 1_000_000/inventory.MaxPage,
+		1_000_000/inventory.MaxPage*listPrice/10_000), "")
+}

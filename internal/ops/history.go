@@ -1,0 +1,97 @@
+package ops
+
+import (
+	"context"
+	"time"
+)
+
+// Of the last hour there is a sample every ten seconds.
+const (
+	sampleInterval = 10 * time.Second
+	samplesKept    = int(time.Hour / sampleInterval)
+)
+
+// History is the last hour of an instance, oldest first: one value of each column per sample. What was unknown is null.
+// It is kept here, not in the page, so that a reload does not empty the charts.
+type History struct {
+	Interval float64    `json:"interval_seconds"`
+	Time     []int64    `json:"time"` // Unix seconds
+	Azure    []*float64 `json:"azure_seconds"`
+	Bridge   []*float64 `json:"bridge_seconds"`
+	Events   []float64  `json:"events_per_second"`
+	Bytes    []float64  `json:"bytes_per_second"`
+	Resolved []*float64 `json:"resolved_seconds"` // age of the resolved time
+	Verdict  []string   `json:"verdict"`
+}
+
+// sample is a row of the history.
+type sample struct {
+	at                      time.Time
+	azure, bridge, resolved *float64
+	events, bytes           float64
+	verdict                 string
+}
+
+// samples is a ring.
+type samples struct {
+	all  [samplesKept]sample
+	next int
+	full bool
+
+	events, bytes int // counted until the last sample
+	at            time.Time
+}
+
+// Keep takes a sample every ten seconds until ctx ends.
+func (m *Monitor) Keep(ctx context.Context) {
+	t := time.NewTicker(sampleInterval)
+	defer t.Stop()
+	for {
+		m.Sample()
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Sample takes a sample of this moment.
+func (m *Monitor) Sample() {
+	s := m.Snapshot()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := &m.samples
+	now := sample{
+		at: s.Now, azure: s.Lag.Azure, bridge: s.Lag.Bridge, resolved: s.Lag.Resolved, verdict: s.Verdict.Code,
+	}
+	if took := s.Now.Sub(r.at).Seconds(); !r.at.IsZero() && took > 0 {
+		now.events = float64(s.SinceStart.Events-r.events) / took
+		now.bytes = float64(s.SinceStart.Bytes-r.bytes) / took
+	}
+	r.at, r.events, r.bytes = s.Now, s.SinceStart.Events, s.SinceStart.Bytes
+	r.all[r.next] = now
+	r.next = (r.next + 1) % samplesKept
+	r.full = r.full || r.next == 0
+}
+
+// LastHour returns the samples.
+func (m *Monitor) LastHour() *History {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := &m.samples
+	n, first := r.next, 0
+	if r.full {
+		n, first = samplesKept, r.next
+	}
+	h := &History{
+		Interval: sampleInterval.Seconds(), Time: make([]int64, n), Azure: make([]*float64, n), Bridge: make([]*float64, n),
+		Events: make([]float64, n), Bytes: make([]float64, n), Resolved: make([]*float64, n), Verdict: make([]string, n),
+	}
+	for i := range n {
+		s := &r.all[(first+i)%samplesKept]
+		h.Time[i], h.Azure[i], h.Bridge[i], h.Resolved[i] = s.at.Unix(), s.azure, s.bridge, s.resolved
+		h.Events[i], h.Bytes[i], h.Verdict[i] = s.events, s.bytes, s.verdict
+	}
+	return h
+}

@@ -1,0 +1,53 @@
+package ops
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/status"
+)
+
+// The last hour is kept, and no more: what the page shows after a reload.
+func TestHistoryIsOfTheLastHour(t *testing.T) {
+	m, metrics, now := busy(t)
+	h := Handler(m, metrics)
+	history := func() (got History) {
+		t.Helper()
+		_, body, _ := get(t, h, "/history")
+		if err := json.Unmarshal([]byte(body), &got); err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if got := history(); len(got.Time) != 0 || got.Interval != 10 {
+		t.Errorf("at first: %+v", got)
+	}
+	m.Sample()
+	for i := range samplesKept + 50 {
+		*now = now.Add(sampleInterval)
+		m.Committed(bridge.Commit{Lease: 0, Read: 10 * i, Bytes: 100 * i, Last: *now})
+		m.Sample()
+	}
+	got := history()
+	last := samplesKept - 1
+	for name, n := range map[string]int{
+		"time": len(got.Time), "azure": len(got.Azure), "bridge": len(got.Bridge), "events": len(got.Events),
+		"bytes": len(got.Bytes), "resolved": len(got.Resolved), "verdict": len(got.Verdict),
+	} {
+		if n != samplesKept {
+			t.Fatalf("%d samples of %s, want %d", n, name, samplesKept)
+		}
+	}
+	if got.Time[last] != now.Unix() || got.Time[0] != now.Add(-time.Hour+sampleInterval).Unix() {
+		t.Errorf("from %d to %d, at %d", got.Time[0], got.Time[last], now.Unix())
+	}
+	if n := samplesKept + 49; got.Events[last] != float64(n) || got.Bytes[last] != float64(10*n) {
+		t.Errorf("%v events/s and %v bytes/s in the last sample, want %d events/s", got.Events[last], got.Bytes[last], n)
+	}
+	if got.Verdict[last] != status.CatchingUp || got.Azure[last] == nil || got.Bridge[last] == nil ||
+		*got.Resolved[last] <= *got.Resolved[0] {
+		t.Errorf("the last sample: %s %v %v %v", got.Verdict[last], got.Azure[last], got.Bridge[last], got.Resolved[last])
+	}
+}

@@ -1,0 +1,159 @@
+
+'use strict';
+const $ = id => document.getElementById(id);
+const show = (id, text) => { const e = $(id); if (e.textContent !== text) e.textContent = text; };
+const number = n => n.toLocaleString('en-US', { maximumFractionDigits: n < 10 ? 1 : 0 });
+const size = n => { let i = 0; for (; n >= 1024 && i < 4; i++) n /= 1024; return number(n) + ' ' + ['B', 'KiB', 'MiB', 'GiB', 'TiB'][i]; };
+const span = s => s == null ? 'unknown' : s < 1 ? s.toFixed(1) + ' s' : s < 120 ? Math.round(s) + ' s' : s < 7200 ? Math.round(s / 60) + ' min' : s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' days';
+const time = t => t ? t.slice(0, 19).replace('T', ' ') + ' UTC' : '–';
+const longText = 160; // characters of an error before it is cut
+let now = 0; // of the instance
+const ago = t => !t ? '–' : now - Date.parse(t) < 1000 ? 'just now' : span((now - Date.parse(t)) / 1000) + ' ago';
+
+// Text only: what comes from errors and names is never read as markup.
+function element(name, text, cls) {
+  const e = document.createElement(name);
+  if (text != null) e.textContent = text;
+  if (cls) e.className = cls;
+  return e;
+}
+function list(id, pairs) {
+  $(id).replaceChildren(...pairs.flatMap(([k, v, title]) => {
+    const dd = element('dd', v);
+    if (title) dd.title = title;
+    return [element('dt', k), dd];
+  }));
+}
+
+const tones = { up_to_date: '10703a', catching_up: '0a58c2', starting: '0a58c2', degraded: 'd98a00', silent: 'b3261e' };
+let said = '';
+function verdict(code, headline, detail, share, problems) {
+  $('verdict').className = code;
+  show('headline', headline);
+  show('detail', detail);
+  $('progress').hidden = share == null;
+  if (share != null) {
+    $('progress').setAttribute('aria-valuenow', Math.floor(share * 100));
+    $('done').style.width = share * 100 + '%';
+  }
+  $('problems').replaceChildren(...problems.map(p => element('li', p.length > longText ? p.slice(0, longText) + '…' : p)));
+  $('detail').hidden = problems.length > 0;
+  document.title = headline + ': ' + $('name').textContent;
+  if (said === code) return; // a screen reader hears of changes, not of every number
+  said = code;
+  show('announce', headline + '. ' + detail);
+  $('icon').href = 'data:image/svg+xml,' + encodeURIComponent('<svg xmlns="' + svgNames + '" viewBox="0 0 8 8"><circle cx="4" cy="4" r="4" fill="#' + tones[code] + '"/></svg>');
+}
+
+const meaning = {
+  drained: 'drained: everything is delivered', waiting: 'waiting for work', working: 'working', failing: 'failing',
+  stuck: 'stuck', elsewhere: 'held by another instance', unused: 'not used yet',
+};
+function render(s) {
+  now = Date.parse(s.now);
+  document.body.classList.remove('stale');
+  show('name', s.name);
+  show('instance', `${s.instance} · ${s.version} · up ${span((now - Date.parse(s.up_since)) / 1000)} · ${s.delivery.replaceAll('_', ' ')} · ${s.feed}`);
+  const p = s.position, g = s.progress, code = s.verdict.code;
+  const [headline, ...rest] = s.verdict.text.split(/: |, (?=scanning)/), detail = rest.join(': ');
+  const idle = [p.event_time && 'last event ' + ago(p.event_time), p.resolved && 'resolved up to ' + time(p.resolved)].filter(Boolean).join(' · ');
+  verdict(code, headline[0].toUpperCase() + headline.slice(1), detail || idle, g && code === 'catching_up' ? g.share : null,
+    s.problems.length > 1 ? s.problems : []);
+
+  const a = s.lag.azure_seconds, b = s.lag.bridge_seconds;
+  show('lag', b == null ? 'unknown' : span((a || 0) + b));
+  show('azure', span(a)); show('ours', span(b));
+  show('rate', number(s.throughput.events_per_second) + ' events/s');
+  show('bytes', size(s.throughput.bytes_per_second) + '/s'); show('events', number(s.since_start.events));
+  show('resolved', p.resolved ? ago(p.resolved) : 'nothing yet');
+  show('marker', time(p.resolved)); show('markers', number(s.since_start.markers));
+
+  const opened = new Set([...document.querySelectorAll('#errors details[open]')].map(d => d.dataset.key));
+  const errors = s.errors || [];
+  $('errors').replaceChildren(...(errors.length ? errors : [null]).map(e => {
+    if (!e) return element('li', 'none', 'dim');
+    const li = element('li'), head = element('div', `${ago(e.time)} · ${e.lease < 0 ? 'instance' : 'lease ' + e.lease} · ${e.class}${e.count > 1 ? ` · ${number(e.count)} times` : ''}`, 'dim');
+    head.title = time(e.time);
+    li.append(head);
+    if (e.error.length <= longText) { li.append(element('div', e.error)); return li; }
+    const d = element('details');
+    d.dataset.key = e.lease + e.error;
+    d.open = opened.has(d.dataset.key);
+    d.append(element('summary', e.error.slice(0, longText) + '…'), element('pre', e.error));
+    li.append(d);
+    return li;
+  }));
+
+  // Of each lease a cell; the rest on demand.
+  const all = s.leases || [], counts = {};
+  $('strip').replaceChildren(...all.map(l => {
+    const state = l.failing && l.state !== 'stuck' ? 'failing' : l.state, li = element('li', null, state);
+    counts[state] = (counts[state] || 0) + 1;
+    li.title = `lease ${l.lease}: ${meaning[state] || state}${l.error ? ': ' + l.error.error.slice(0, longText) : ''}`;
+    return li;
+  }));
+  $('states').replaceChildren(...(all.length ? Object.entries(counts).map(([state, n]) => {
+    const e = element('span');
+    e.append(element('span', null, 'key ' + state), `${n} ${meaning[state] || state}`);
+    return e;
+  }) : [element('span', 'none yet', 'dim')]));
+  $('strip').setAttribute('aria-label', all.length ? Object.entries(counts).map(([state, n]) => `${n} ${meaning[state] || state}`).join(', ') : 'no leases yet');
+  $('details').hidden = !all.length;
+  const labels = ['Lease', 'State', 'Owner', 'Segment', 'Read to', 'Events', 'Last commit'];
+  $('leases').replaceChildren(...all.map(l => {
+    const tr = element('tr');
+    [l.lease, l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : ''), (l.owner || '–') + (l.here ? ' (here)' : ''),
+      l.with_frontier ? 'all delivered' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–',
+      Object.entries(l.shards || {}).map(([k, v]) => k + ': ' + v).join('  ') || '–', number(l.events), ago(l.committed)].forEach((text, i) => {
+      const td = element('td', text);
+      td.dataset.label = labels[i];
+      tr.append(td);
+    });
+    return tr;
+  }));
+
+  list('position', [
+    ['current segment', p.current || (p.ended ? 'ended' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
+    ['newest segment', p.newest ? p.newest + (p.backlog_seconds ? ` (${span(p.backlog_seconds)} ahead)` : '') : 'unknown'],
+    ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
+    ['older history held', span(p.headroom_seconds)], ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
+  ]);
+  const t = s.since_start;
+  list('totals', [['records', number(t.records)], ['left out by settings', number(t.filtered)], ['late', number(t.late)], ['dead letters', number(t.dead_lettered)],
+    ['transactions', number(t.transactions)], ['segments completed', number(t.segments)], ['bytes', size(t.bytes)]]);
+  const topics = s.topics || [], shown = topics.slice(0, 10);
+  list('topics', [...shown.map(x => [x.name, x.partitions + ' partitions']), ...(topics.length > shown.length ? [['and more', number(topics.length - shown.length)]] : []),
+    ...(topics.length ? [] : [['none yet', '']])]);
+  show('updated', 'updated ' + time(s.now));
+}
+
+let heard = Date.now(), paused = false, timer, due = 0;
+const clock = t => new Date(t).toISOString().slice(11, 19) + ' UTC';
+async function read(name) {
+  const r = await fetch(name, { cache: 'no-store', signal: AbortSignal.timeout(4000) });
+  if (!r.ok) throw new Error(`it answers ${r.status} ${r.statusText}`);
+  return r.json();
+}
+async function tick() {
+  clearTimeout(timer);
+  try {
+    render(await read('status'));
+    heard = Date.now();
+    if (heard >= due) {
+      hour = await read('history');
+      due = heard + 10000;
+    }
+    drawHour();
+  } catch (e) {
+    document.body.classList.add('stale');
+    const why = e.message && e.message.startsWith('it answers') ? ` (${e.message})` : '';
+    verdict('silent', 'No answer', `This instance has not answered since ${clock(heard)}${why}. ${now ? 'What follows is from then.' : ''}`, null, []);
+  }
+  if (!paused) timer = setTimeout(tick, document.hidden ? 15000 : 2000);
+}
+$('pause').addEventListener('click', () => {
+  paused = !paused; show('pause', paused ? 'Resume' : 'Pause'); $('pause').setAttribute('aria-pressed', paused);
+  if (paused) clearTimeout(timer); else tick();
+});
+document.addEventListener('visibilitychange', () => { if (!document.hidden && !paused) tick(); });
+tick();

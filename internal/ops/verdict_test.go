@@ -1,0 +1,155 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/status"
+	"blobfeed/offsets"
+)
+
+// judged fails if the verdict is another than one with this code and this in its text.
+func judged(t *testing.T, m *Monitor, when, code, says string) {
+	t.Helper()
+	if v := m.Snapshot().Verdict; v.Code != code || !strings.Contains(v.Text, says) {
+		t.Errorf("%s: %+v, want %s with %q", when, v, code, says)
+	}
+}
+
+// An instance that starts says what it waits for, and why it does not get it.
+func TestVerdictAtTheStart(t *testing.T) {
+	m, engine, now := watching(t)
+	judged(t, m, "at first", status.Starting, "the brokers have not answered yet")
+	m.BrokerFailed(errors.New("connection refused"))
+	*now = now.Add(7 * time.Second)
+	judged(t, m, "without brokers", status.Degraded, "Kafka has not answered for 7s: connection refused")
+	m.BrokerAnswered()
+	judged(t, m, "when they answer", status.Starting, "the brokers have not answered yet")
+	engine.state = state(nil, nil)
+	judged(t, m, "outside of the group", status.Starting, "the instance joins the group")
+	m.Leased(bridge.LeasesAssigned, []int32{0, 1})
+	judged(t, m, "as a member", status.UpToDate, "")
+	m.Leased(bridge.LeasesLost, []int32{0, 1})
+	judged(t, m, "when it is no member any more", status.Degraded, "not a member of the group")
+	m.Drain()
+	judged(t, m, "at the end", status.Degraded, "the instance is stopping")
+}
+
+// An error shows at once, and is over when the lease has done all that there is to do.
+func TestVerdictOfAFailingLease(t *testing.T) {
+	m, engine, now := watching(t)
+	engine.state = state(nil, &offsets.Cursor{Error: &offsets.Failure{Error: "damaged"}, Failing: true}, nil)
+	engine.state.Owners[1] = "two"
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	judged(t, m, "of another instance", status.Degraded, "lease 1 of instance two: damaged")
+	engine.state.Cursors[1].Failing = false
+	judged(t, m, "when it is over there", status.UpToDate, "")
+	for over, end := range map[string]func(){
+		"drained": func() { m.Active(0, bridge.Drained) },
+		"waiting": func() { m.Active(0, bridge.Waiting) },
+		"a commit, long after": func() {
+			*now = now.Add(lasting + time.Second)
+			m.Committed(bridge.Commit{Lease: 0})
+		},
+	} {
+		m.Active(0, bridge.Working)
+		m.Failed(0, errors.New("no route"))
+		judged(t, m, "at once", status.Degraded, "lease 0: no route")
+		m.Committed(bridge.Commit{Lease: 0})
+		judged(t, m, "after a commit, which may be of another shard", status.Degraded, "lease 0: no route")
+		end()
+		judged(t, m, over, status.UpToDate, "")
+	}
+	m.Active(0, bridge.Waiting)
+	m.Failed(-1, errors.New("reading meta/segments.json: timeout"))
+	judged(t, m, "of the instance", status.Degraded, "meta/segments.json")
+	m.History(bridge.History{})
+	judged(t, m, "when the feed is read", status.UpToDate, "")
+	m.Failed(-1, errors.New("once"))
+	*now = now.Add(lasting)
+	judged(t, m, "when it does not come again", status.UpToDate, "")
+}
+
+// The bridge says that Kafka is away, though nothing has to be delivered: the clients know it first.
+func TestVerdictWithoutKafka(t *testing.T) {
+	m, engine, now := watching(t)
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	m.Active(0, bridge.Drained)
+	c := newClients(prometheus.NewRegistry(), m)
+	cl, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cl.Close()
+	c.OnNewClient(cl)
+	read := func() { c.OnBrokerRead(kgo.BrokerMetadata{}, 1, 10, 0, 0, nil) }
+	refuse := func(err error) { c.OnBrokerConnect(kgo.BrokerMetadata{}, 0, nil, err) }
+	read()
+	refuse(&net.OpError{Op: "dial", Err: errors.New("refused")})
+	judged(t, m, "one broker of several", status.UpToDate, "")
+	*now = now.Add(another + time.Second)
+	judged(t, m, "the others do not answer either", status.Degraded, "Kafka has not answered for 3s: dial: refused")
+	read()
+	judged(t, m, "when one answers", status.UpToDate, "")
+	refuse(context.Canceled)
+	*now = now.Add(silence)
+	judged(t, m, "a connection that we gave up", status.UpToDate, "")
+	*now = now.Add(time.Second)
+	judged(t, m, "silence", status.Degraded, "Kafka has not answered for 11s")
+}
+
+// So it does of the storage service, before the requests are given up. What is not there is an answer.
+func TestVerdictWithoutStorage(t *testing.T) {
+	m, engine, now := watching(t)
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	m.Active(0, bridge.Waiting)
+	request := func(statuses ...int) {
+		for _, s := range statuses {
+			m.Requested("read", s, time.Millisecond, 0)
+		}
+	}
+	request(404, 503, 200, 503)
+	judged(t, m, "one failure", status.UpToDate, "")
+	*now = now.Add(3 * time.Second)
+	request(503)
+	judged(t, m, "and another", status.Degraded, "the storage service has answered 503 Service Unavailable for 3s")
+	request(0)
+	judged(t, m, "without an answer", status.Degraded, "the storage service has not answered for 3s")
+	request(206)
+	judged(t, m, "when it answers", status.UpToDate, "")
+	request(403, 403)
+	judged(t, m, "when it refuses", status.Degraded, "403 Forbidden")
+	*now = now.Add(forgotten)
+	judged(t, m, "when nothing is asked any more", status.UpToDate, "")
+}
+
+// A scrape has the verdict and the progress, or no progress.
+func TestVerdictIsMeasured(t *testing.T) {
+	m, metrics, _ := busy(t)
+	m.Active(0, bridge.Waiting)
+	h := Handler(m, metrics)
+	_, body, _ := get(t, h, "/metrics")
+	for _, want := range []string{
+		`blobfeed_verdict{verdict="catching_up"} 1`, `blobfeed_verdict{verdict="degraded"} 0`, "blobfeed_progress_ratio 0.5",
+		"blobfeed_progress_seconds_left 60",
+	} {
+		if !strings.Contains(body, "\n"+want+"\n") {
+			t.Errorf("%s is missing", want)
+		}
+	}
+	m.engine.(*watched).state.Frontier.CatchUp = nil
+	if _, body, _ = get(t, h, "/metrics"); strings.Contains(body, "blobfeed_progress") ||
+		!strings.Contains(body, `blobfeed_verdict{verdict="up_to_date"} 1`) {
+		t.Errorf("at the end of the feed:\n%s", body)
+	}
+}

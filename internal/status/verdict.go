@@ -1,0 +1,111 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"blobfeed/internal/plain"
+)
+
+// Codes of verdicts.
+const (
+	UpToDate   = "up_to_date"
+	Starting   = "starting"
+	CatchingUp = "catching_up"
+	Degraded   = "degraded" // something fails, or nobody does what has to be done
+	Nobody     = "nobody"   // no instance is running
+)
+
+// Verdicts are all codes, the best first.
+var Verdicts = []string{UpToDate, CatchingUp, Starting, Degraded, Nobody}
+
+// Verdict says in a line how the bridge is.
+type Verdict struct {
+	Code string `json:"code"`
+	Text string `json:"text"`
+}
+
+// AllWell is the text of a verdict that there is nothing to add to.
+const AllWell = "up to date"
+
+// Bad reports whether somebody has to look.
+func (v Verdict) Bad() bool { return v.Code == Degraded || v.Code == Nobody }
+
+// behind is how long published events may wait before the bridge is said to catch up.
+const behind = time.Minute
+
+// maxWhy is how much of a problem is in a verdict.
+const maxWhy = 200
+
+// Judge returns the verdict on s. Problems are what is wrong now, the worst first; starting, if not empty, says what
+// the bridge waits for before it can do anything. It is the one judge of log, status, page and metrics.
+func (s *Status) Judge(starting string, problems []string) Verdict {
+	switch {
+	case s.Position.Ended:
+		return Verdict{UpToDate, AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
+	case s.Group.State != "" && len(s.Group.Members) == 0:
+		return Verdict{Nobody, "nobody is running: " + s.lastSeen()}
+	case len(problems) > 0:
+		text := "degraded: " + shortened(problems[0])
+		if n := len(problems) - 1; n > 0 {
+			text += fmt.Sprintf(" (and %d more)", n)
+		}
+		return Verdict{Degraded, text}
+	case starting != "":
+		return Verdict{Starting, "starting: " + starting}
+	case !s.Started:
+		return Verdict{Starting, "starting: nothing is delivered yet"}
+	case s.Progress != nil && (s.Scan == nil || s.Scan.State != "active" || s.Scan.Initial):
+		return Verdict{CatchingUp, s.Progress.String()}
+	case s.Lag.Bridge != nil && *s.Lag.Bridge > behind.Seconds():
+		return Verdict{CatchingUp, "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
+	}
+	if s.Progress != nil { // a scan that is repeated, beside the feed
+		return Verdict{UpToDate, AllWell + ", " + s.Progress.String()}
+	}
+	return Verdict{UpToDate, AllWell}
+}
+
+func (s *Status) lastSeen() string {
+	var last *time.Time
+	for _, l := range s.Leases {
+		if l.Committed != nil && (last == nil || l.Committed.After(*last)) {
+			last = l.Committed
+		}
+	}
+	if last == nil {
+		return "no instance has delivered anything yet; start one with bridge run"
+	}
+	return "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago; start an instance with bridge run"
+}
+
+// problems are what a state shows: the leases whose last error lasts, and those that no instance has.
+func (s *Status) problems() (all []string) {
+	free := 0
+	for _, l := range s.Leases {
+		if l.Failing && l.Error != nil {
+			all = append(all, fmt.Sprintf("lease %d: %s", l.Lease, l.Error.Error))
+		}
+		if l.State == Free {
+			free++
+		}
+	}
+	if free > 0 && s.Group.State == stable {
+		all = append(all, fmt.Sprintf("no instance has %d of the %d leases", free, len(s.Leases)))
+	}
+	return all
+}
+
+// stable is the state of a group whose members agree: what is free now stays free.
+const stable = "Stable"
+
+func shortened(s string) string {
+	s = plain.Line(s)
+	if runes := []rune(s); len(runes) > maxWhy {
+		return strings.TrimSpace(string(runes[:maxWhy])) + "…"
+	}
+	return s
+}
+
+func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -1,0 +1,110 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+)
+
+// The verdict of a state: what the verb says, and what --check goes by.
+func TestVerdict(t *testing.T) {
+	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	seg := source.SegmentAt(now)
+	running := Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0, 1}}}}
+	failure := &offsets.Failure{Time: now.Add(-time.Hour), Error: "no route\nto host"}
+	for name, c := range map[string]struct {
+		group    Group
+		frontier *offsets.Frontier
+		cursor   offsets.Cursor // of lease 0
+		want     string
+		code     string
+		bad      bool
+	}{
+		"live":            {running, &offsets.Frontier{Current: seg}, offsets.Cursor{}, "up to date", UpToDate, false},
+		"an old error":    {running, &offsets.Frontier{}, offsets.Cursor{Error: failure}, "up to date", UpToDate, false},
+		"before progress": {running, nil, offsets.Cursor{}, "starting: nothing is delivered yet", Starting, false},
+		"an error that lasts": {
+			running, &offsets.Frontier{CatchUp: &offsets.CatchUp{Left: 5}}, offsets.Cursor{Error: failure, Failing: true},
+			`degraded: lease 0: no route\u000ato host`, Degraded, true,
+		},
+		"behind": {
+			running, &offsets.Frontier{CatchUp: &offsets.CatchUp{Left: 5}}, offsets.Cursor{},
+			"catching up: segment 1 of 5, 0 %", CatchingUp, false,
+		},
+		"without members": {
+			Group{State: "Empty"}, &offsets.Frontier{},
+			offsets.Cursor{Time: now.Add(-3 * time.Minute), Error: failure, Failing: true},
+			"nobody is running: the last commit was 3m0s ago; start an instance with bridge run", Nobody, true,
+		},
+		"without members, after its end": {
+			Group{State: "Dead"}, &offsets.Frontier{Ended: true}, offsets.Cursor{},
+			"up to date: everything up to BRIDGE_END_TIME is delivered", UpToDate, false,
+		},
+		"a lease that nobody has": {
+			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{},
+			offsets.Cursor{},
+			"degraded: no instance has 1 of the 2 leases", Degraded, true,
+		},
+		"while members agree": {
+			Group{State: "PreparingRebalance", Members: []Member{{Instance: "one"}}}, &offsets.Frontier{}, offsets.Cursor{},
+			"up to date", UpToDate, false,
+		},
+		"an instance, which does not know the group": {
+			Group{}, &offsets.Frontier{}, offsets.Cursor{}, "up to date", UpToDate, false,
+		},
+	} {
+		s := Of("b", &offsets.State{
+			Frontier: c.frontier, Cursors: []*offsets.Cursor{&c.cursor, nil}, Owners: []string{"one", "gone"},
+		}, c.group, now)
+		if s.Verdict != (Verdict{c.code, c.want}) || s.Verdict.Bad() != c.bad {
+			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())
+		}
+		if text := s.Text(); !strings.HasPrefix(text, c.want+"\n") {
+			t.Errorf("%s: the report begins with %.80q", name, text)
+		}
+	}
+}
+
+// An initial scan is the beginning of the way to the end of the feed. A repeated one goes on beside the feed.
+func TestVerdictOfAScan(t *testing.T) {
+	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	for want, scan := range map[string]offsets.Scan{
+		CatchingUp + " scanning the account: container 3, 5,000 rows, 100 rows/s":           {Initial: true},
+		UpToDate + " up to date, scanning the account: container 3, 5,000 rows, 100 rows/s": {},
+		UpToDate + " up to date": {Initial: true, Done: true},
+	} {
+		scan.Requested = now.Add(-50 * time.Second)
+		c := &offsets.Cursor{Scan: &offsets.Listing{Rows: 5000, Progress: inventory.Progress{Containers: 3}}}
+		v := Of("b", &offsets.State{
+			Frontier: &offsets.Frontier{Scan: &scan}, Cursors: []*offsets.Cursor{c}, Owners: []string{""},
+		}, Group{}, now).Verdict
+		if got := v.Code + " " + v.Text; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// A verdict is one line that can be read, whatever an error says.
+func TestVerdictIsShort(t *testing.T) {
+	s := Status{Started: true}
+	v := s.Judge("", []string{strings.Repeat("ä", 5000), "another"})
+	if n := len([]rune(v.Text)); n > 250 || !strings.HasSuffix(v.Text, "ä… (and 1 more)") {
+		t.Errorf("%d: %s", n, v.Text)
+	}
+}
+
+// Without numbers, as between a start and the first listing, the age of what waits says that the bridge is behind.
+func TestVerdictByLag(t *testing.T) {
+	s := Status{Started: true, Lag: Lag{Bridge: known(7200)}}
+	if v := s.Judge("", nil); v != (Verdict{CatchingUp, "catching up: events wait for 2h0m"}) {
+		t.Errorf("%+v", v)
+	}
+	*s.Lag.Bridge = 59
+	if v := s.Judge("", nil); v.Code != UpToDate {
+		t.Errorf("%+v", v)
+	}
+}

@@ -1,0 +1,151 @@
+package azure
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
+	"blobfeed/source"
+)
+
+// Grant is the command that permits an identity to read the feed, and nothing more.
+const Grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
+	"--scope '<resource id of the account>/blobServices/default/containers/" + Container + "'"
+
+// SettingError is an invalid setting, by its name without the prefix.
+type SettingError struct{ Setting, Problem string }
+
+func (e *SettingError) Error() string { return e.Setting + ": " + e.Problem }
+
+// How a request proves who sends it.
+const (
+	byToken = iota
+	byKey
+	bySignature
+	byNothing
+)
+
+func (c *Config) proof() int {
+	switch c.Auth {
+	case "shared_key":
+		return byKey
+	case "sas":
+		return bySignature
+	case "anonymous":
+		return byNothing
+	case "connection_string":
+		if strings.Contains(c.ConnectionString, "SharedAccessSignature=") {
+			return bySignature
+		}
+		return byKey
+	}
+	return byToken
+}
+
+// rejection says what to do about a request that the service rejects for its credentials; "" if it does not.
+func (c *Config) rejection(status int, code string) string {
+	proof := c.proof()
+	rejected := status == http.StatusUnauthorized || status == http.StatusForbidden ||
+		code == "PublicAccessNotPermitted" || proof == byNothing && code == "ResourceNotFound"
+	if status == http.StatusBadRequest || status == http.StatusNotFound && !rejected {
+		return "check the account and the path in BRIDGE_SOURCE_URL"
+	}
+	if !rejected {
+		return ""
+	}
+	where := map[string]string{"sas": "BRIDGE_SOURCE_SAS", "shared_key": "BRIDGE_SOURCE_KEY"}[c.Auth]
+	if where == "" {
+		where = "BRIDGE_SOURCE_CONNECTION_STRING"
+	}
+	const network = "if they are right, allow this machine in the network rules of the storage account"
+	switch {
+	case proof == byNothing:
+		return "anonymous requests cannot read the feed: set BRIDGE_SOURCE_AUTH to the way to authenticate"
+	case code == "KeyBasedAuthenticationNotPermitted":
+		return "the account rejects keys and signatures made with them: set BRIDGE_SOURCE_AUTH to " +
+			"workload_identity, managed_identity, client_secret or default"
+	case code == "AccountIsDisabled":
+		return "enable the storage account"
+	case proof == byKey && code == "AuthenticationFailed":
+		return "set " + where + " to a key of this account: az storage account keys list --account-name <account>"
+	case proof == byKey:
+		return "check the account and its key in " + where + "; " + network
+	case proof == bySignature && code == "AuthorizationFailure":
+		return "check " + where + ": it must be a signature of this account with the permissions r and l; " + network
+	case proof == bySignature:
+		return "set " + where + " to a signature that has not expired, of the container " + Container +
+			" with the permissions r (read) and l (list)"
+	case code == "InvalidAuthenticationInfo", code == "AuthenticationFailed":
+		return "the token is of another tenant or cloud: set AZURE_TENANT_ID to the tenant of the storage account, " +
+			"and AZURE_AUTHORITY_HOST for another cloud"
+	case code == "AuthorizationFailure":
+		return "allow this machine in the network rules of the storage account, or use its private endpoint"
+	}
+	return "give the identity the role Storage Blob Data Reader, and wait some minutes: " + Grant
+}
+
+// noFeed returns the error for a container that does not exist, with its address: that may be the mistake.
+func (c *Config) noFeed(err error) error {
+	none := source.ErrNoFeed
+	var answer *azcore.ResponseError
+	if errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil {
+		at := *answer.RawResponse.Request.URL
+		path, _, _ := strings.Cut(at.Path, Container)
+		none = fmt.Errorf("%w at %s://%s%s%s", none, at.Scheme, at.Host, path, Container)
+	}
+	_, account, _ := endpoint(c.Endpoint)
+	return remedy.With(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+
+		"az storage account blob-service-properties update --account-name %s --enable-change-feed true",
+		cmp.Or(c.Account, account, "<account>")))
+}
+
+// unreachable says what to do about a request without an answer.
+func unreachable(err error) string {
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		return fmt.Sprintf("check the account's name in BRIDGE_SOURCE_URL, and the DNS of this machine: "+
+			"the name %.100q is unknown", dns.Name)
+	}
+	return "check BRIDGE_SOURCE_URL, the network and proxies on the way"
+}
+
+// explain maps errors of the service to those of source.Store, shortens the SDK's page-long errors, and says what to
+// do.
+func (c *Config) explain(err error) error {
+	if bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted) {
+		return c.noFeed(err)
+	}
+	if bloberror.HasCode(err, bloberror.BlobNotFound) {
+		return source.ErrNotFound
+	}
+	var status *azcore.ResponseError
+	if errors.As(err, &status) {
+		return remedy.With(fmt.Errorf("the storage service answered %d %.100s", status.StatusCode,
+			plain.Line(status.ErrorCode)), c.rejection(status.StatusCode, status.ErrorCode))
+	}
+	if where := (*url.Error)(nil); errors.As(err, &where) && !errors.As(err, new(*tokenError)) {
+		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
+		text := strings.Replace(err.Error(), where.Error(), bare.Error(), 1)
+		return remedy.With(&quietError{text: text, err: err}, unreachable(err))
+	}
+	return err
+}
+
+// quietError is err without the query of the URL, which may be a signature.
+type quietError struct {
+	text string
+	err  error
+}
+
+func (e *quietError) Error() string { return e.text }
+
+func (e *quietError) Unwrap() error { return e.err }
