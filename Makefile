@@ -65,6 +65,8 @@ docs: ## what is generated from the source
 	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
 	$(GO) run ./cmd/bridge metrics --format markdown > docs/metrics.md
 	$(GO) run ./deploy/notices > THIRD_PARTY_NOTICES
+	cp deploy/grafana/bridge.json deploy/helm/blobfeed-bridge/files/dashboard.json # a chart holds all of its files
+	cp deploy/prometheus/alerts.yaml deploy/helm/blobfeed-bridge/files/alerts.yaml
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')

@@ -1,7 +1,7 @@
 // Package deploy holds only tests. They check what the program is shipped with, and need no Docker.
 //
 //	helm/        the chart              kubernetes/  the same objects without Helm
-//	systemd/     a unit                 docker/      the Dockerfile of releases; the other is at the top
+//	systemd/     a unit                 ../Dockerfile, and the rules for it, at the top
 //	prometheus/  alerts                 grafana/     a dashboard
 //	notices/     a command that writes the licences of what a program contains
 //

@@ -40,75 +40,49 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// The images hold the program and certificates and nothing else, and run as nobody.
-func TestDockerfiles(t *testing.T) {
-	goVersion := ""
-	mod, err := os.ReadFile("../go.mod")
-	if err != nil {
-		t.Fatal(err)
+// The image of a release and the one from source hold the program and licences and nothing else, and run as nobody.
+// integration/image builds and runs the former.
+func TestDockerfile(t *testing.T) {
+	mod := read(t, "../go.mod")
+	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(mod)[1]
+	if !strings.Contains(read(t, "../Dockerfile"), "\nARG GO_IMAGE=golang:"+goVersion+"\n") {
+		t.Errorf("a release can't pin the digest of an image of Go %s", goVersion)
 	}
-	if m := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(mod); m != nil {
-		goVersion = string(m[1])
+	all := stages(t, "../Dockerfile")
+	if len(all) != 4 {
+		t.Fatalf("%d stages: want base, release, build and the image from source", len(all))
 	}
-	for _, name := range []string{"../Dockerfile", "docker/Dockerfile.release"} {
-		all := stages(t, name)
-		last := all[len(all)-1]
-		if last.from != "scratch" {
-			t.Errorf("%s: the image is made of %s", name, last.from)
-		}
-		copied := 0
-		for _, line := range last.lines {
-			if strings.HasPrefix(line, "RUN ") || strings.HasPrefix(line, "ADD ") ||
-				strings.HasPrefix(line, "VOLUME ") ||
-				strings.HasPrefix(line, "SHELL ") {
-				t.Errorf("%s: %s", name, line)
-			}
-			if strings.HasPrefix(line, "COPY ") {
-				copied++
-			}
-		}
-		for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/bridge"]`, `CMD ["run"]`, "EXPOSE 8080",
-			`HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/bridge", "healthcheck"]`} {
-			if !slices.Contains(last.lines, want) {
-				t.Errorf("%s has no %s", name, want)
-			}
-		}
-		if copied != 3 || !slices.Contains(last.lines, "COPY LICENSE THIRD_PARTY_NOTICES /licenses/") {
-			t.Errorf("%s copies %d things: want certificates, program and licences", name, copied)
-		}
-		args := map[string]string{} // those before the first stage
-		for _, m := range regexp.MustCompile(`(?m)^ARG (\w+_IMAGE)=(\S+)$`).FindAllStringSubmatch(read(t, name), -1) {
-			args["$"+m[1]] = m[2]
-		}
-		for _, s := range all[:len(all)-1] {
-			image, ok := args[strings.Fields(strings.TrimPrefix(s.from, "--platform=$BUILDPLATFORM "))[0]]
-			if !ok {
-				t.Errorf("%s: a release can't pin the digest of %s", name, s.from)
-			}
-			if !strings.Contains(image, ":") || strings.HasSuffix(image, ":latest") {
-				t.Errorf("%s: %s is not pinned", name, image)
-			}
-			if v, ok := strings.CutPrefix(image, "golang:"); ok && v != goVersion {
-				t.Errorf("%s builds with Go %s, go.mod says %s", name, v, goVersion)
-			}
-		}
+	base, release, build, source := all[0], all[1], all[2], all[3]
+	if base.from != "scratch AS base" || release.from != "base AS release" || source.from != "base" ||
+		build.from != "--platform=$BUILDPLATFORM $GO_IMAGE AS build" {
+		t.Errorf("the stages are made of %q, %q, %q and %q", base.from, release.from, build.from, source.from)
 	}
-	own := stages(t, "../Dockerfile")
-	labels := strings.Join(own[len(own)-1].lines, "\n")
-	release, err := os.ReadFile("../.goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
+	for _, want := range []string{"USER 65532:65532", `ENTRYPOINT ["/bridge"]`, `CMD ["run"]`, "EXPOSE 8080",
+		"COPY LICENSE THIRD_PARTY_NOTICES /licenses/",
+		`HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["/bridge", "healthcheck"]`} {
+		if !slices.Contains(base.lines, want) {
+			t.Errorf("the image has no %s", want)
+		}
 	}
 	for _, label := range []string{"title", "description", "licenses", "version", "revision", "created"} {
-		label = "org.opencontainers.image." + label
-		if !strings.Contains(labels, label+"=") || !strings.Contains(string(release), label+":") {
-			t.Errorf("the images have no label %s", label)
+		if !strings.Contains(strings.Join(base.lines, "\n"), "org.opencontainers.image."+label+"=") {
+			t.Errorf("the image has no label %s", label)
 		}
 	}
-	if build := strings.Join(own[0].lines, "\n"); !strings.Contains(build, "CGO_ENABLED=0") ||
-		!strings.Contains(build, "-trimpath") ||
-		!strings.Contains(build, "main.version=$VERSION") {
-		t.Errorf("the program is built by\n%s", build)
+	for _, line := range base.lines {
+		if word, _, _ := strings.Cut(line, " "); slices.Contains([]string{"RUN", "ADD", "VOLUME", "SHELL"}, word) {
+			t.Errorf("the image has %s", line)
+		}
+	}
+	if want := []string{"ARG TARGETPLATFORM", "COPY $TARGETPLATFORM/bridge /bridge"}; !slices.Equal(release.lines, want) {
+		t.Errorf("a release adds %q to the image", release.lines)
+	}
+	if want := []string{"COPY --from=build /bridge /bridge"}; !slices.Equal(source.lines, want) {
+		t.Errorf("a build from source adds %q to the image", source.lines)
+	}
+	if lines := strings.Join(build.lines, "\n"); !strings.Contains(lines, "CGO_ENABLED=0") ||
+		!strings.Contains(lines, "-trimpath") || !strings.Contains(lines, "main.version=$VERSION") {
+		t.Errorf("the program is built by\n%s", lines)
 	}
 }
 

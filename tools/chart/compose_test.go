@@ -107,6 +107,10 @@ func TestRelease(t *testing.T) {
 		!slices.Equal(r.DockersV2[0].Platforms, []string{"linux/amd64", "linux/arm64"}) {
 		t.Errorf("%+v", r)
 	}
+	dockerfile, err := os.ReadFile("../../Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
 	kinds := map[string]bool{}
 	for _, s := range r.SBOMs {
 		kinds[s.Artifacts] = true
@@ -116,8 +120,14 @@ func TestRelease(t *testing.T) {
 		len(
 			r.DockerSigns,
 		) != 1 || r.DockerSigns[0].Artifacts != "all" || !slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
-		image.BuildArgs["CERTIFICATES_IMAGE"] != "{{ .Env.CERTIFICATES_IMAGE }}" {
+		!slices.Contains(image.Flags, "--target=release") || image.Dockerfile != "Dockerfile" ||
+		len(image.BuildArgs) != 3 {
 		t.Errorf("SBOMs of %v, image %+v, signatures %+v", kinds, image, r.DockerSigns)
+	}
+	for arg := range image.BuildArgs {
+		if !strings.Contains(string(dockerfile), "\nARG "+arg+"=") {
+			t.Errorf("the Dockerfile does not take %s", arg)
+		}
 	}
 	packaged := []string{}
 	for _, c := range r.NFPMs[0].Contents {
