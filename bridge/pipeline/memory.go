@@ -31,6 +31,8 @@ const (
 	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
 	// take two times that size.
 	smallMemory = 256 << 10
+	// minWindow is the smallest window of a reader: smaller reads cost more in requests than they save.
+	minWindow = 64 << 10
 )
 
 // memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
@@ -40,6 +42,7 @@ type memory struct {
 	limit   int64
 	free    *semaphore.Weighted
 	passing atomic.Int64 // leases that read and write
+	readers atomic.Int64 // shards that read
 }
 
 // newMemory returns a bound in bytes; 0 is none.
@@ -60,6 +63,9 @@ func (m *memory) acquire(ctx context.Context, b *Block) error {
 	b.Held = size
 	return nil
 }
+
+// window returns how many bytes of a chunk a shard may keep: all that read share a third of what blocks may take.
+func (m *memory) window() int64 { return max(minWindow, m.limit/3/max(1, m.readers.Load())) }
 
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
