@@ -62,17 +62,20 @@ func (t Target) Move(f *offsets.Frontier) {
 	}
 	f.Seek = &offsets.Seek{From: from, To: t.text}
 	f.Current, f.Ended, f.Start = source.Segment{}, false, ""
-	if f.Scan.Active() { // what its leases have listed is void as well
-		scan := *f.Scan
-		scan.Done, scan.Cancelled = true, true
-		f.Scan = &scan
+	if f.Scan.Active() { // what its leases have listed is void as well, and the fences of the move end what they list
+		f.Scan = f.Scan.Cancel(time.Now())
 	}
-	switch {
-	case t.at != (envelope.Timestamp{}):
-		f.Start, f.Completed = t.at.String(), before(t.at)
-	case t.segment != (source.Segment{}):
-		f.Completed = source.SegmentAt(t.segment.Time().Add(-time.Minute))
-	default:
-		f.Completed = source.Segment{}
+	if t.at != (envelope.Timestamp{}) {
+		f.Start = t.at.String()
 	}
+	f.Completed, _ = t.Begin()
+}
+
+// Begin returns the segment after which to read for the events from the target on, and the time before which to leave
+// events out; zero for none.
+func (t Target) Begin() (after source.Segment, from envelope.Timestamp) {
+	if t.segment != (source.Segment{}) {
+		return source.Before(t.segment), envelope.Timestamp{}
+	}
+	return before(t.at), t.at
 }

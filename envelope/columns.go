@@ -1,6 +1,10 @@
 package envelope
 
-import "blobfeed/source/ocf"
+import (
+	"slices"
+
+	"blobfeed/source/ocf"
+)
 
 // table is what is known of the rows. Ours is blobs; tests bring CockroachDB's own.
 type table struct {
@@ -11,6 +15,26 @@ type table struct {
 	upTo    []column // of markers in a topic of their own, after the time
 	// before fills prev with what ev says about the row before it, and reports whether it says anything.
 	before func(ev, prev *ocf.Event) bool
+}
+
+// Chooses reports whether rows have a column, unless it is a map that Maps leaves out.
+func (o *Options) Chooses(column string) bool {
+	return column == "path" || !slices.Contains(o.Exclude, column) &&
+		(len(o.Columns) == 0 || slices.Contains(o.Columns, column))
+}
+
+// choose leaves out the columns that the options leave out, and writes maps as they say.
+func (o *Options) choose(t *table) {
+	leftOut := map[string]bool{}
+	t.columns = slices.Clone(t.columns)
+	for i, c := range t.columns {
+		leftOut[c.name] = !o.Chooses(c.name) || isMap(c.field) && o.Maps == MapsOmit
+		if isMap(c.field) && o.Maps == MapsJSON {
+			t.columns[i].field = mapText{c.field}
+		}
+	}
+	gone := func(c column) bool { return leftOut[c.name] }
+	t.columns, t.source = slices.DeleteFunc(t.columns, gone), slices.DeleteFunc(slices.Clone(t.source), gone)
 }
 
 // of is a column of a field of the event.

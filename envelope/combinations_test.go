@@ -29,6 +29,8 @@ var settable = []axis{
 	{"deletes", 4, func(o *Options, v int) { o.Deletes = Deletes(v) }},
 	{"events", 2, func(o *Options, v int) { o.Events = EventsMode(v) }},
 	{"avro_timestamps", 3, func(o *Options, v int) { o.AvroTimestamps = AvroTimestamps(v) }},
+	{"maps", 3, func(o *Options, v int) { o.Maps = Maps(v) }},
+	{"columns", 2, func(o *Options, v int) { o.Exclude = []string{"etag"}[:v] }},
 }
 
 // written is all that an encoder makes of some events.
@@ -167,7 +169,7 @@ func TestCombinations(t *testing.T) {
 		}
 	}
 	t.Logf("%d valid, %d refused, %d encoded", valid, refused, len(outputs))
-	if want := 2 * 5 * 32 * 4 * 3 * 4 * 2 * 3; counted != want {
+	if want := 2 * 5 * 32 * 4 * 3 * 4 * 2 * 3 * 3 * 2; counted != want {
 		t.Errorf("%d combinations, want %d", counted, want)
 	}
 }
@@ -198,6 +200,7 @@ func TestIncomplete(t *testing.T) {
 		"updated is a header":        {ExtraHeaders: []Header{{Key: "updated"}}},
 		"resolved is a header":       {ExtraHeaders: []Header{{Key: "resolved"}}},
 		"ce_time is a header":        {ExtraHeaders: []Header{{Key: "ce_time"}}, Headers: HeadersNone},
+		"content-type is a header":   {ExtraHeaders: []Header{{Key: "content-type"}}},
 		"ce_dataschema is a header":  {ExtraHeaders: []Header{{Key: "ce_dataschema"}}},
 		"feed is a header":           {ExtraHeaders: []Header{{Key: "feed"}}},
 		"epoch is a header":          {ExtraHeaders: []Header{{Key: "epoch"}}},
@@ -229,7 +232,7 @@ func TestOptionTexts(t *testing.T) {
 		{BeforeFull, o.Before.UnmarshalText, "full"},
 		{DeletesBoth, o.Deletes.UnmarshalText, "both"}, {Text, o.AvroTimestamps.UnmarshalText, "string"},
 		{MarkersOff, o.Markers.UnmarshalText, "off"},
-		{Source | Schema, p.UnmarshalText, "source,schema"},
+		{Source | Schema, p.UnmarshalText, "source,schema"}, {MapsOmit, o.Maps.UnmarshalText, "omit"},
 	} {
 		if err := c.parse([]byte(c.text)); err != nil || c.value.String() != c.text {
 			t.Errorf("%s: %s, %v", c.text, c.value, err)
@@ -239,7 +242,7 @@ func TestOptionTexts(t *testing.T) {
 		}
 	}
 	want := Options{Format: Avro, Envelope: KeyOnly, Events: EventsAll, KeyFormat: KeyString, Headers: HeadersNone,
-		Before: BeforeFull, Deletes: DeletesBoth,
+		Before: BeforeFull, Deletes: DeletesBoth, Maps: MapsOmit,
 		AvroTimestamps: Text, Markers: MarkersOff}
 	if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v", o)

@@ -164,7 +164,7 @@ func TestDeletes(t *testing.T) {
 func TestExtraHeaders(t *testing.T) {
 	ev := made()[0]
 	extra := []Header{{"team", []byte("storage")}, {"x", nil}}
-	for m, n := range map[HeaderMode]int{HeadersCloudEvents: len(cloudEventNames), HeadersNone: 0} {
+	for m, n := range map[HeaderMode]int{HeadersCloudEvents: len(cloudEventNames) + 1, HeadersNone: 0} {
 		e := encoder(t, Options{Headers: m, ExtraHeaders: extra})
 		var r Record
 		for range 2 {
@@ -181,10 +181,47 @@ func TestExtraHeaders(t *testing.T) {
 	}
 }
 
+// Values have CloudEvents' content type; one without bytes has none.
+func TestContentType(t *testing.T) {
+	for _, f := range forms() {
+		for _, d := range []Deletes{DeletesEnvelope, DeletesTombstone, DeletesBoth, DeletesEmpty} {
+			o := f.o
+			if o.Deletes = d; o.Validate() != nil {
+				continue
+			}
+			e, events := encoder(t, o), made()
+			for i := range events[:2] {
+				var r Record
+				if _, _, err := e.Append(nil, &r, &events[i], source.Position{}); err != nil {
+					t.Fatal(err)
+				}
+				want := map[Format]string{JSON: "application/json", Avro: "application/avro"}[o.Format]
+				if len(r.Value) == 0 {
+					want = ""
+				}
+				got := ""
+				for _, h := range r.Headers {
+					if h.Key == "content-type" {
+						got += string(h.Value)
+					}
+				}
+				if got != want {
+					t.Errorf("%s, deletes=%s: content type %q of a value of %d bytes", f.name, d, got, len(r.Value))
+				}
+			}
+		}
+	}
+}
+
 func TestEncodeDoesNotAllocate(t *testing.T) {
 	events := append(made(), realEvents(t)[:100]...)
 	pos := source.Position{Segment: segment("2020/05/27/1500")}
-	for _, f := range forms() {
+	all := forms()
+	for _, f := range withRows() {
+		f.name, f.o.Maps = f.name+", maps=json", MapsJSON
+		all = append(all, f)
+	}
+	for _, f := range all {
 		enc := encoder(t, f.o)
 		buf, r := make([]byte, 0, 1<<16), Record{Headers: make([]Header, 0, 16)}
 		for i := range events {

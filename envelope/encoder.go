@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"blobfeed/source"
@@ -49,6 +48,8 @@ type Encoder struct {
 	full       bool    // and on what was in it
 
 	markerHead []byte // what precedes a marker in Avro
+
+	constant, typed []Header // the first headers of events: without, and with the type of a value
 }
 
 // NewEncoder returns an encoder. With Avro it registers its schemas, which is why an encoder is made when a topic is
@@ -85,13 +86,13 @@ func compile(o Options, t table) (*Encoder, error) {
 	if o.Now == nil {
 		o.Now = func() int64 { return time.Now().UnixNano() }
 	}
-	excluded := func(c column) bool { return slices.Contains(o.Exclude, c.name) }
-	t.columns, t.source = slices.DeleteFunc(t.columns, excluded), slices.DeleteFunc(t.source, excluded)
+	o.choose(&t)
 	e := &Encoder{o: o, table: t}
 	e.key = newRecord(t.name, t.key, same)
 	e.value = e.o.message(&e.table)
 	e.full = o.Diff || o.Before == BeforeFull
 	e.tells = e.full || o.Envelope == Enriched
+	e.constant, e.typed = o.constantHeaders()
 	if o.Properties&Schema != 0 {
 		e.head = []byte(`{"payload": `)
 		e.tail = []byte(`, "schema": {` + e.value.connect(false) + `}}`)
@@ -141,7 +142,7 @@ func (e *Encoder) appendRecord(buf []byte, r *Record) []byte {
 	value := len(buf)
 	buf = e.appendValue(buf, &r.row)
 	headers := len(buf)
-	buf = e.appendHeaders(buf, r)
+	buf = e.appendHeaders(buf, r, headers > value)
 
 	// The buffer may have moved while the record was appended, so slices are taken at the end.
 	r.Key = buf[from:value:value]

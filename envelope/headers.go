@@ -8,6 +8,8 @@ import (
 const (
 	typePrefix  = "Microsoft.Storage."
 	updatedName = "updated"
+
+	contentTypeName = "content-type"
 )
 
 var specVersion = []byte("1.0")
@@ -15,6 +17,12 @@ var specVersion = []byte("1.0")
 // cloudEventNames are the headers of every record, in their order.
 var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time",
 	updatedName, "sequence", "position"}
+
+// contentTypes are CloudEvents' datacontenttype of values, by format. In binary mode that header has no prefix. A value
+// without bytes has no type.
+var contentTypes = [...]Header{
+	JSON: {contentTypeName, []byte("application/json")}, Avro: {contentTypeName, []byte("application/avro")},
+}
 
 // ScanHeader is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
 const ScanHeader = "scan"
@@ -24,15 +32,29 @@ var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
 
 // reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
 func reserved(name string) bool {
-	return strings.HasPrefix(name, "ce_") || name == "epoch" || name == ScanHeader ||
+	return strings.HasPrefix(name, "ce_") || name == contentTypeName || name == "epoch" || name == ScanHeader ||
 		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
 }
 
+// constantHeaders returns the headers that are the same for all events, and those of events whose record has a value.
+func (o *Options) constantHeaders() (all, typed []Header) {
+	if o.Headers == HeadersNone {
+		return o.ExtraHeaders, o.ExtraHeaders
+	}
+	all = append(slices.Clip(o.ExtraHeaders), Header{cloudEventNames[0], specVersion})
+	return all, append(slices.Clip(all), contentTypes[o.Format])
+}
+
 // appendHeaders appends the values of the headers to b, and lists them in r.
-func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
-	r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
+func (e *Encoder) appendHeaders(b []byte, r *Record, hasValue bool) []byte {
 	if r.row.scan != nil {
+		r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
 		return e.appendScanHeaders(b, r)
+	}
+	if hasValue {
+		r.Headers = append(r.Headers[:0], e.typed...)
+	} else {
+		r.Headers = append(r.Headers[:0], e.constant...)
 	}
 	if e.o.Headers == HeadersNone {
 		return b
@@ -57,7 +79,6 @@ func (e *Encoder) appendHeaders(b []byte, r *Record) []byte {
 	b = append(b, r.row.position...)
 	ends[8] = len(b)
 
-	r.Headers = append(r.Headers, Header{cloudEventNames[0], specVersion})
 	for i, name := range cloudEventNames[1:] {
 		r.Headers = append(r.Headers, Header{name, b[ends[i]:ends[i+1]:ends[i+1]]})
 	}

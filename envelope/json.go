@@ -73,6 +73,29 @@ func appendString(b []byte, s string) []byte {
 	return append(append(b, s[start:]...), '"')
 }
 
+// quote turns the JSON from there on into a JSON string. Such text has nothing else to escape than these two.
+func quote(b []byte, from int) []byte {
+	escaped := func(c byte) bool { return c == '"' || c == '\\' }
+	end, more := len(b), 2
+	for _, c := range b[from:] {
+		if escaped(c) {
+			more++
+		}
+	}
+	b = append(b, make([]byte, more)...) // allocates nothing else
+	to := len(b) - 1
+	b[to] = '"'
+	for i := end - 1; i >= from; i-- {
+		to--
+		if b[to] = b[i]; escaped(b[i]) {
+			to--
+			b[to] = '\\'
+		}
+	}
+	b[from] = '"'
+	return b
+}
+
 // appendText appends s as a JSON string, or null if it is empty.
 func appendText(b []byte, s string) []byte {
 	if s == "" {

@@ -24,20 +24,30 @@ func (e *Encoder) Path(key []byte) (container, blob string, ok bool) {
 		path = string(key[1+n:])
 	case KeyJSONObject:
 		var object struct{ Path string }
-		ok = json.Unmarshal(key, &object) == nil
-		path = object.Path
+		if json.Unmarshal(key, &object) == nil {
+			path = object.Path
+		}
 	case KeyString:
 		path = string(key)
 	default:
 		var array []string
-		ok = json.Unmarshal(key, &array) == nil && len(array) == 1
-		if ok {
+		if json.Unmarshal(key, &array) == nil && len(array) == 1 {
 			path = array[0]
 		}
 	}
 	container, blob, found := strings.Cut(path, "/")
 	exact := utf8.ValidString(path) && !strings.ContainsRune(path, utf8.RuneError)
-	return container, blob, found && exact && container != "" && blob != ""
+	return container, blob, found && exact && containerName(container) && blob != ""
+}
+
+// containerName reports whether the service could have a container of that name: it rejects requests for others.
+func containerName(s string) bool {
+	if s == "$root" || s == "$web" {
+		return true
+	}
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z')
+	})
 }
 
 // Deletes reports whether a value of this encoder says that the blob is deleted. Of some Avro values it does not know,

@@ -8,6 +8,37 @@ import (
 	"blobfeed/source/ocf"
 )
 
+// isMap reports whether a column is a map.
+func isMap(f field) bool {
+	switch f.(type) {
+	case pairs, properties, tags:
+		return true
+	}
+	return false
+}
+
+// mapText is a map as a text of JSON.
+type mapText struct{ of field }
+
+func (mapText) schema(names) string          { return `"string"` }
+func (mapText) connect(optional bool) string { return connectType(optional, "string") }
+
+func (f mapText) json(b []byte, r *row) []byte {
+	from := len(b)
+	if b = f.of.json(b, r); b[from] == '{' {
+		b = quote(b, from)
+	}
+	return b
+}
+
+func (f mapText) avro(b []byte, r *row) []byte {
+	from := len(b) + 1
+	if b = f.of.json(append(b, present), r); b[from] != '{' {
+		return append(b[:from-1], absent)
+	}
+	return insertSize(b, from)
+}
+
 // pairs is a column of maps of strings.
 type pairs func(*ocf.Event) []ocf.Pair
 

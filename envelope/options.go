@@ -109,6 +109,16 @@ const (
 	MarkersOff
 )
 
+// Maps says how columns that are maps are written.
+type Maps uint8
+
+// The forms.
+const (
+	MapsNative Maps = iota // an object in JSON, a map in Avro
+	MapsJSON               // a string that holds JSON, for consumers that take only plain columns
+	MapsOmit               // not at all
+)
+
 // Options are the settings of an Encoder. The names in errors are CockroachDB's names of the options.
 type Options struct {
 	Account  string // of events whose topic names none
@@ -125,7 +135,9 @@ type Options struct {
 	Properties    Properties
 	Before        Before
 
+	Columns        []string // that rows and the source have, beside the key; none: all
 	Exclude        []string // columns that rows and the source do not have
+	Maps           Maps
 	Deletes        Deletes
 	KeyFormat      KeyFormat
 	AvroTimestamps AvroTimestamps
@@ -167,6 +179,7 @@ var (
 	deletesNames    = []string{"envelope", "tombstone", "both", "empty"}
 	timestampsNames = []string{"micros", "millis", "string"}
 	markersNames    = []string{"inline", "topic", "off"}
+	mapsNames       = []string{"native", "json", "omit"}
 	propertyNames   = []string{"source", "schema"}
 )
 
@@ -195,6 +208,7 @@ func (b Before) String() string         { return name(beforeNames, b) }
 func (d Deletes) String() string        { return name(deletesNames, d) }
 func (t AvroTimestamps) String() string { return name(timestampsNames, t) }
 func (m Markers) String() string        { return name(markersNames, m) }
+func (m Maps) String() string           { return name(mapsNames, m) }
 
 // UnmarshalText parses what String returns; so do its namesakes.
 func (f *Format) UnmarshalText(b []byte) error { return parse(formatNames, b, f) }
@@ -228,6 +242,9 @@ func (t *AvroTimestamps) UnmarshalText(b []byte) error { return parse(timestamps
 
 // UnmarshalText parses the name of a place.
 func (m *Markers) UnmarshalText(b []byte) error { return parse(markersNames, b, m) }
+
+// UnmarshalText parses the name of a form.
+func (m *Maps) UnmarshalText(b []byte) error { return parse(mapsNames, b, m) }
 
 // String returns the names of the properties, comma separated.
 func (p Properties) String() string {

@@ -18,9 +18,10 @@ func (o *Options) Validate() error {
 	refuse(o.Format > Avro || o.Envelope > Enriched || o.Events > EventsAll || o.KeyFormat > KeyAvro ||
 		o.Headers > HeadersNone ||
 		o.Properties > Source|Schema || o.Before > BeforeFull || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text ||
-		o.Markers > MarkersOff,
+		o.Markers > MarkersOff || o.Maps > MapsOmit,
 		"options %+v are out of range", *o)
 
+	errs = append(errs, o.validateColumns()...)
 	avro, env := o.Format == Avro, o.Envelope
 	if avro && env == Row {
 		return errors.Join(append(errs, errors.New("envelope=row is not supported with format=avro"))...)
@@ -42,6 +43,8 @@ func (o *Options) Validate() error {
 		{"before", o.Before != BeforeKey, env == Enriched, "envelope=enriched"},
 		{"avro_timestamps", o.AvroTimestamps != Micros, avro && env != KeyOnly,
 			"format=avro and an envelope that holds rows"},
+		{"columns", len(o.Columns)+len(o.Exclude) > 0, env != KeyOnly, "an envelope that holds rows"},
+		{"maps", o.Maps != MapsNative, env != KeyOnly, "an envelope that holds rows"},
 	} {
 		refuse(option.on && !option.ok, "%s is only usable with %s", option.name, option.where)
 	}
@@ -57,16 +60,34 @@ func (o *Options) Validate() error {
 	}
 	refuse(env == Row && (o.Deletes == DeletesEnvelope || o.Deletes == DeletesBoth),
 		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as CockroachDB does", o.Deletes)
-	for _, name := range o.Exclude {
-		known := slices.ContainsFunc(blobs("", Micros).columns, func(c column) bool { return c.name == name })
-		refuse(!known, "exclude_columns: there is no column %s", name)
-		refuse(name == "path", "exclude_columns: path is the key, which every row has")
-	}
 	for _, h := range o.ExtraHeaders {
 		refuse(h.Key == "", "extra_headers: a header has no name")
 		refuse(reserved(h.Key), "extra_headers: %s is a header of the bridge's own: choose another name", h.Key)
 	}
 	return errors.Join(errs...)
+}
+
+// validateColumns returns what is wrong with the choice of columns.
+func (o *Options) validateColumns() (errs []error) {
+	if len(o.Columns) > 0 && len(o.Exclude) > 0 {
+		errs = append(errs, errors.New("columns: list either the columns to keep or, with !, those to leave out"))
+	}
+	all := blobs("", Micros).columns
+	for _, name := range slices.Concat(o.Columns, o.Exclude) {
+		i := slices.IndexFunc(all, func(c column) bool { return c.name == name })
+		switch {
+		case i < 0 && slices.Contains([]string{"updated", "key", "topic", "mvcc_timestamp", "before", "after"}, name):
+			errs = append(errs, fmt.Errorf("columns: %s is no column of the row but part of the envelope: "+
+				"see the settings OPTIONS and ENVELOPE", name))
+		case i < 0:
+			errs = append(errs, fmt.Errorf("columns: there is no column %s; docs/events.md lists them", name))
+		case slices.Contains(o.Exclude, name) && name == "path":
+			errs = append(errs, errors.New("columns: path is the key, which every row has: remove !path"))
+		case slices.Contains(o.Columns, name) && isMap(all[i].field) && o.Maps == MapsOmit:
+			errs = append(errs, fmt.Errorf("columns: %s is a map, which maps=omit leaves out: remove one of them", name))
+		}
+	}
+	return errs
 }
 
 // complete reports what NewEncoder needs beyond valid options.

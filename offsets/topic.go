@@ -25,6 +25,20 @@ var settings = map[string]string{
 // until the keeper of the frontier has repaired what stands behind it.
 var untransacted = map[string]string{"min.compaction.lag.ms": "86400000"}
 
+// Settings returns what a new offsets topic gets.
+func Settings(transactional bool) map[string]*string {
+	values := map[string]*string{}
+	for name, value := range settings {
+		values[name] = &value
+	}
+	if !transactional {
+		for name, value := range untransacted {
+			values[name] = &value
+		}
+	}
+	return values
+}
+
 // MissingError says that there is no offsets topic, and how to create it.
 type MissingError struct {
 	Topic      string
@@ -67,16 +81,7 @@ func Ensure(
 		}
 		return int(counts[topic]), false, topics.KeepsState(ctx, adm, topic)
 	}
-	values := map[string]*string{}
-	for name, value := range settings {
-		values[name] = &value
-	}
-	if !transactional {
-		for name, value := range untransacted {
-			values[name] = &value
-		}
-	}
-	have, created, err := topics.Create(ctx, adm, topic, partitions, replication, values)
+	have, created, err := topics.Create(ctx, adm, topic, partitions, replication, Settings(transactional))
 	if err == nil && !created { // one that was just created is not known to all brokers yet
 		err = topics.KeepsState(ctx, adm, topic)
 	}

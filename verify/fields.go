@@ -52,6 +52,12 @@ func (r *Record) Says() (event, time bool) {
 	return event, time
 }
 
+// Sequenced reports whether a record has its event's sequencer, in a header or in the value.
+func (r *Record) Sequenced() bool {
+	text, _ := r.sequence()
+	return len(text) > 0
+}
+
 // identity returns what identifies an event, also as text: its id, or else its key and its time. A row is identified by
 // its scan and its key.
 func (r *Record) identity() (x id, text []byte, ok bool) {

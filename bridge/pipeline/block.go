@@ -45,6 +45,15 @@ func (b *Block) FirstDead() (position, reason string) {
 	return b.dead[0].position, b.dead[0].reason
 }
 
+// takeEvents takes the array of events from b, whose records have copies of what they need. It returns no large one.
+func (b *Block) takeEvents() (free []source.Event) {
+	if cap(b.events.Events) <= maxKeptEvents {
+		free = b.events.Events[:0]
+	}
+	b.events.Events, b.events.Memory = nil, 0
+	return free
+}
+
 // Counts say what became of events.
 type Counts struct {
 	Read     int       // events that the cursor passes
@@ -73,58 +82,6 @@ func (c *Counts) Add(o Counts) {
 	if o.Seen.After(c.Seen) {
 		c.Seen = o.Seen
 	}
-}
-
-// pool keeps free blocks. A sync.Pool would lose them at each garbage collection, and their buffers, which took many
-// steps to grow, would grow again. All leases share it, so its size is bounded by what was in use at a time (I9). It is
-// dropped when a worker has nothing to do.
-type pool struct {
-	mu   sync.Mutex
-	free []*Block
-	made int // since the start
-}
-
-// get returns a block for events of a shard.
-func (p *pool) get(shard int) *Block {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	n := len(p.free)
-	if n == 0 {
-		p.made++
-		return &Block{Shard: shard}
-	}
-	b := p.free[n-1]
-	p.free = p.free[:n-1]
-	b.Shard, b.Step, b.Swept, b.Gap = shard, nil, false, false
-	return b
-}
-
-// Reuse gives back blocks whose records are acknowledged, or that have none.
-func (p *Pipeline) Reuse(blocks ...*Block) {
-	p.memory.release(blocks...)
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	for _, b := range blocks {
-		// I9: what is not used any more must not stay in memory. Several large blocks could make another one large.
-		clear(b.Records)
-		clear(b.headers)
-		clear(b.env.Headers)
-		b.env.Key, b.env.Value, b.buf, b.dead, b.New, b.Step = nil, nil, nil, nil, nil, nil
-		if cap(b.whole) <= maxKeptBytes && cap(b.events.Events) <= maxKeptEvents {
-			p.pool.free = append(p.pool.free, b)
-		}
-	}
-}
-
-// Abandon gives back the memory of blocks that were not committed. The garbage collector gets the blocks: a closed
-// client may still hold their records.
-func (p *Pipeline) Abandon(blocks ...*Block) { p.memory.release(blocks...) }
-
-// DropBuffers empties the pool.
-func (p *Pipeline) DropBuffers() {
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	p.pool.free = nil
 }
 
 // Backlog is what a lease has listed in its segment and not delivered, in bytes by shard. The shards write it side by
@@ -192,4 +149,24 @@ func (s *Step) Add(o Step) {
 // Between returns the step that took all of the time between two moments.
 func Between(began, ended time.Time) Step {
 	return Step{Began: began, Ended: ended, Busy: ended.Sub(began)}
+}
+
+// Topic is a topic as a lease writes to it during a segment.
+type Topic struct {
+	Name       string
+	Encoder    *envelope.Encoder
+	Partitions int32 // I5: the pinned number, not the broker's of this moment
+	New        bool  // the frontier does not have all of it yet, so the cursor has to hold its pin
+	Rejected   error // why it gets no records; its events are treated as if they were at fault
+}
+
+// deadLetter is something of the feed that could not become a record: a piece of a chunk, or of an event as JSON.
+type deadLetter struct {
+	position    string // segment/shard/chunk/offset/index; the index is 0 for a piece of a chunk
+	content     string // "chunk" or "event"
+	blob        string
+	offset      int64 // of raw in the blob; for an event that of its block
+	part, parts int   // from 1
+	reason      string
+	raw         []byte
 }

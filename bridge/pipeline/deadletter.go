@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -12,17 +11,6 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
-
-// deadLetter is something of the feed that could not become a record: a piece of a chunk, or of an event as JSON.
-type deadLetter struct {
-	position    string // segment/shard/chunk/offset/index; the index is 0 for a piece of a chunk
-	content     string // "chunk" or "event"
-	blob        string
-	offset      int64 // of raw in the blob; for an event that of its block
-	part, parts int   // from 1
-	reason      string
-	raw         []byte
-}
 
 // addDead appends the record of a dead letter.
 func (b *Block) addDead(topic string, d *deadLetter) {
@@ -64,46 +52,6 @@ func (b *Block) keep(fault error, ev *source.Event, d deadLetter, size int64) er
 		d.raw = raw[:min(int(size), len(raw))]
 		raw = raw[len(d.raw):]
 		b.dead = append(b.dead, d)
-	}
-	return nil
-}
-
-// keepChunk reads the bytes of a loss into b. Where they are more than one record holds, the parts before the last are
-// sent in blocks that do not move the cursor: after a crash they can be sent again, each with the same position and
-// part.
-func (s *shard) keepChunk(ctx context.Context, b *Block, d *source.DamageError, loss source.Loss) error {
-	size := s.pass.partSize()
-	parts := int(max(1, (loss.To-loss.From+size-1)/size))
-	pos := source.Position{Segment: s.pass.Manifest.Segment, Shard: s.number, Chunk: loss.Chunk, Offset: loss.From}
-	for part := 1; part <= parts; part++ {
-		from := loss.From + int64(part-1)*size
-		if from < s.sent {
-			continue // by an attempt that failed later
-		}
-		raw := make([]byte, min(size, loss.To-from))
-		n, err := s.p.set.Feed.ReadAt(ctx, loss.Blob, raw, from)
-		if err != nil {
-			return fmt.Errorf("reading %s at %d: %w", loss.Blob, from, err)
-		}
-		if n < len(raw) {
-			return fmt.Errorf("reading %s at %d: it ends after %d bytes", loss.Blob, from, n)
-		}
-		letter := deadLetter{position: pos.String(), content: "chunk", blob: loss.Blob, offset: from, part: part,
-			parts: parts, reason: plain.Clip(d.Error()), raw: raw}
-		if part == parts {
-			b.dead = append(b.dead, letter)
-			break
-		}
-		alone := s.p.pool.get(s.number)
-		alone.dead = append(alone.dead, letter)
-		alone.events, alone.Reading = source.Batch{Next: s.reader.Position()}, Step{}
-		if err := s.p.encode(ctx, s.pass, alone); err != nil {
-			return err
-		}
-		if err := s.send(ctx, alone); err != nil {
-			return err
-		}
-		s.sent = from + size
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func (b *Block) reset(n int) {
 		b.whole = make([]byte, 0, size)
 	}
 	if cap(b.Records) < n {
-		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 9*n)
+		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 10*n)
 		b.whole = make([]byte, 0, recordSize*n)
 	}
 	b.buf = b.whole[:0]

@@ -24,11 +24,15 @@ const (
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// minPageBlobs keeps the number of requests reasonable.
+	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
 	recordSize = 1536
 	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
 	// take two times that size.
 	smallMemory = 256 << 10
+	// minWindow is the smallest window of a reader: smaller reads cost more in requests than they save.
+	minWindow = 64 << 10
 )
 
 // memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
@@ -38,6 +42,7 @@ type memory struct {
 	limit   int64
 	free    *semaphore.Weighted
 	passing atomic.Int64 // leases that read and write
+	readers atomic.Int64 // shards that read
 }
 
 // newMemory returns a bound in bytes; 0 is none.
@@ -59,6 +64,9 @@ func (m *memory) acquire(ctx context.Context, b *Block) error {
 	return nil
 }
 
+// window returns how many bytes of a chunk a shard may keep: all that read share a third of what blocks may take.
+func (m *memory) window() int64 { return max(minWindow, m.limit/3/max(1, m.readers.Load())) }
+
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
 		m.free.Release(b.Held)
@@ -66,29 +74,13 @@ func (m *memory) release(blocks ...*Block) {
 	}
 }
 
-// Use returns whether memory of blocks is held, and how many blocks were made and are free.
-func (p *Pipeline) Use() (held bool, made, free int) {
-	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
-		p.memory.free.Release(p.memory.limit)
+// pageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time: they are in
+// memory beside the blocks. Limit is that of all blocks, 0: none.
+func pageBlobs(limit, requests int) int {
+	if limit == 0 {
+		return inventory.MaxPage
 	}
-	p.pool.mu.Lock()
-	defer p.pool.mu.Unlock()
-	return held, p.pool.made, len(p.pool.free)
-}
-
-// TxnMemory returns how much memory the blocks of a transaction may hold: the transactions of all leases fit, and as
-// much is on its way into them.
-func (p *Pipeline) TxnMemory(txnBytes int) int64 {
-	share := max(1, p.memory.limit/2/max(1, p.memory.passing.Load()))
-	return min(share, footprints*int64(txnBytes))
-}
-
-// BlockBytes returns how many bytes the records of one block may take.
-func (p *Pipeline) BlockBytes() int {
-	if p.set.MemoryBytes == 0 {
-		return maxBlockBytes
-	}
-	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
+	return min(max(limit/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }
 
 // Sizes of what a block keeps arrays of.

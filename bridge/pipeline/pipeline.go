@@ -63,12 +63,3 @@ type Host interface {
 	// Lost returns the error of a chunk that retention has removed before it was read.
 	Lost(ctx context.Context, seg source.Segment, chunk string) error
 }
-
-// Topic is a topic as a lease writes to it during a segment.
-type Topic struct {
-	Name       string
-	Encoder    *envelope.Encoder
-	Partitions int32 // I5: the pinned number, not the broker's of this moment
-	New        bool  // the frontier does not have all of it yet, so the cursor has to hold its pin
-	Rejected   error // why it gets no records; its events are treated as if they were at fault
-}

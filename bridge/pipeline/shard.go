@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
 
@@ -17,6 +18,7 @@ type shard struct {
 	number int
 	reader *source.ShardReader
 	out    chan<- *Block
+	events []source.Event // an array for those of a block, which its records do not need
 
 	// The damage that Next reported last, and how often in a row.
 	damage   string
@@ -42,6 +44,8 @@ func (s *shard) run(ctx context.Context) error {
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {
 		b := s.p.pool.get(s.number)
+		b.events.Events = s.events
+		s.reader.LimitWindow(s.p.memory.window())
 		end, err := s.next(ctx, b)
 		if err != nil || end {
 			return err
@@ -50,6 +54,7 @@ func (s *shard) run(ctx context.Context) error {
 		if err := s.encode(ctx, b); err != nil {
 			return err
 		}
+		s.events = b.takeEvents()
 		if err := s.send(ctx, b); err != nil {
 			return err
 		}
@@ -170,4 +175,44 @@ func (s *shard) send(ctx context.Context, b *Block) error {
 		s.p.memory.release(b)
 		return ctx.Err()
 	}
+}
+
+// keepChunk reads the bytes of a loss into b. Where they are more than one record holds, the parts before the last are
+// sent in blocks that do not move the cursor: after a crash they can be sent again, each with the same position and
+// part.
+func (s *shard) keepChunk(ctx context.Context, b *Block, d *source.DamageError, loss source.Loss) error {
+	size := s.pass.partSize()
+	parts := int(max(1, (loss.To-loss.From+size-1)/size))
+	pos := source.Position{Segment: s.pass.Manifest.Segment, Shard: s.number, Chunk: loss.Chunk, Offset: loss.From}
+	for part := 1; part <= parts; part++ {
+		from := loss.From + int64(part-1)*size
+		if from < s.sent {
+			continue // by an attempt that failed later
+		}
+		raw := make([]byte, min(size, loss.To-from))
+		n, err := s.p.set.Feed.ReadAt(ctx, loss.Blob, raw, from)
+		if err != nil {
+			return fmt.Errorf("reading %s at %d: %w", loss.Blob, from, err)
+		}
+		if n < len(raw) {
+			return fmt.Errorf("reading %s at %d: it ends after %d bytes", loss.Blob, from, n)
+		}
+		letter := deadLetter{position: pos.String(), content: "chunk", blob: loss.Blob, offset: from, part: part,
+			parts: parts, reason: plain.Clip(d.Error()), raw: raw}
+		if part == parts {
+			b.dead = append(b.dead, letter)
+			break
+		}
+		alone := s.p.pool.get(s.number)
+		alone.dead = append(alone.dead, letter)
+		alone.events, alone.Reading = source.Batch{Next: s.reader.Position()}, Step{}
+		if err := s.p.encode(ctx, s.pass, alone); err != nil {
+			return err
+		}
+		if err := s.send(ctx, alone); err != nil {
+			return err
+		}
+		s.sent = from + size
+	}
+	return nil
 }

@@ -10,19 +10,23 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/needs"
 	"blobfeed/internal/setup"
 )
 
 func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
-	fs := flags("config", "[--output text|json|yaml] | --format markdown|schemas", stdout, func(w io.Writer) {
+	usage := "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown"
+	fs := flags("config", usage, stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
 			"and the problems in them.\n"+
-			"With --output yaml, prints them as a settings file for --config.\n"+
-			"With --format, prints the reference of all settings instead, or the Avro schemas of the records.\n")
+			"With --output yaml, prints them as a settings file for --config; with env, as a file of variables.\n"+
+			"With --format, prints what the bridge needs under these settings: a script with permissions and\n"+
+			"topics (acls), resources for Strimzi, a description of the topic (asyncapi), or Avro schemas; or the\n"+
+			"reference of all settings (markdown).\n")
 	})
 	format := fs.String("format", "",
-		"markdown: print the reference; schemas: the Avro schemas, one JSON document per line")
-	shape := fs.String("output", "text", "text; json: one document per line; yaml: a settings file")
+		"acls, strimzi, asyncapi; schemas: one JSON document per line; markdown: the reference")
+	shape := fs.String("output", "text", "text; json: one document per line; yaml: a settings file; env: variables")
 	if err := parse(fs, args); err != nil {
 		return err
 	}
@@ -33,8 +37,30 @@ func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
 		return config.Markdown(stdout)
 	case "schemas":
 		return schemas(stdout)
+	case "acls":
+		return needed((*needs.Needs).ACLs, stdout)
+	case "strimzi":
+		return needed((*needs.Needs).Strimzi, stdout)
+	case "asyncapi":
+		return needed((*needs.Needs).AsyncAPI, stdout)
 	}
-	return &usageError{fmt.Errorf("--format %s: want markdown or schemas", *format)}
+	return &usageError{fmt.Errorf("--format %s: want acls, strimzi, asyncapi, schemas or markdown", *format)}
+}
+
+// needed writes what the bridge needs.
+func needed(write func(*needs.Needs, io.Writer) error, stdout io.Writer) error {
+	c, err := load(config.Load(false))
+	if err != nil {
+		return err
+	}
+	n, err := needs.Of(c)
+	if err != nil {
+		return &usageError{err}
+	}
+	if err := write(n, stdout); err != nil {
+		return &usageError{err}
+	}
+	return nil
 }
 
 // schemas prints the schemas to register if the bridge must not register any.
@@ -90,8 +116,10 @@ func effective(shape string, stdout io.Writer) error {
 		}
 	case "yaml":
 		show = func(c *config.Config) error { return c.YAML(stdout) }
+	case "env":
+		show = func(c *config.Config) error { return c.Env(stdout) }
 	default:
-		return &usageError{fmt.Errorf("--output %s: want text, json or yaml", shape)}
+		return &usageError{fmt.Errorf("--output %s: want text, json, yaml or env", shape)}
 	}
 	c, problems := setup.Examined(config.Load(true))
 	if err := show(c); err != nil {

@@ -34,6 +34,7 @@ type verb struct {
 func verbs() []verb {
 	return []verb{
 		{"run", "deliver the feed to Kafka until stopped; with --once, only what the feed holds now", runVerb},
+		{"tail", "print the feed's records as it grows; no Kafka", tailVerb},
 		{"demo", "run on an embedded broker and a sample feed that grows", demoVerb},
 		{"check", "test what run needs of the feed and of Kafka, and print how to fix problems", checkVerb},
 		{"status", "show position, instances, lag and recent errors, from Kafka alone", statusVerb},
@@ -44,7 +45,7 @@ func verbs() []verb {
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's state", dumpVerb},
 		{"verify", "check a topic against the bridge's promises; with --feed, also against the feed", verifyVerb},
 		{"healthcheck", "check whether the local instance is ready; for container probes", healthcheckVerb},
-		{"config", "print the effective settings, secrets masked; with --format, their reference", configVerb},
+		{"config", "print the effective settings, secrets masked; with --format, what they need of Kafka", configVerb},
 		{"metrics", "print the metrics reference (--format markdown)", metricsVerb},
 		{"version", "print the version", versionVerb},
 	}

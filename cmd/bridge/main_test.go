@@ -2,10 +2,13 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"os"
 	"regexp"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/ops"
 )
 
 const chunk = "../../testdata/real-2020/log/00/2020/05/27/1500/00000.avro"
@@ -130,18 +133,34 @@ func TestDumpPosition(t *testing.T) {
 	}
 }
 
-// The demo shows records and markers that went through the whole path, and ends cleanly.
+// The demo shows records and markers that went through the whole path and its status page, and ends with a verdict.
 func TestDemo(t *testing.T) {
-	code, stdout, stderr := call(t, "demo", "--port", "0", "--for", "3s")
+	var out, errs safeBuffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(t.Context(), []string{"demo", "--port", "0", "--for", "4s"}, &out, &errs)
+	}()
+	address := regexp.MustCompile(`status page is at (http://\S+)`)
+	await(t, "the address of the status page", func() bool { return address.MatchString(out.String()) })
+	answer, err := http.Get(address.FindStringSubmatch(out.String())[1] + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	if s := new(ops.Status); json.NewDecoder(answer.Body).Decode(s) != nil || s.Name != "demo" {
+		t.Errorf("the status page is of %q", s.Name)
+	}
+	code, stdout := <-ended, out.String()
 	for _, want := range []string{
 		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
+		"BRIDGE_NAME=demo bridge status", "holds        replay",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)
 		}
 	}
 	if code != 0 {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+		t.Errorf("exit code %d: %s%s", code, stdout, errs.String())
 	}
 }
 

@@ -58,7 +58,12 @@ func TestSecretsStaySecret(t *testing.T) {
 			verb("config --output "+shape, "(set)")
 			verb("check --output "+shape, way.source, way.kafka, way.reg)
 		}
+		verb("config --output env", "BRIDGE_SOURCE_SAS_FILE")
+		for _, format := range []string{"acls", "strimzi", "asyncapi"} {
+			verb("config --format "+format, "blobfeed")
+		}
 		verb("dump", way.dump)
+		verb("tail --from earliest", way.dump)
 		verb("run --once", way.start)
 		verb("run --help", "BRIDGE_KAFKA_SASL_PASSWORD")
 		verb("status", way.kafka)
@@ -117,6 +122,8 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 			setAll(t, wrong)
 			for args, says := range map[string]string{
 				"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: ",
+				"config --output env": "BRIDGE_KAFKA_BROKERS", "config --format acls": "", "tail --once": "",
+				"config --format asyncapi": "",
 			} {
 				stdout, stderr := callFor(t, 300*time.Millisecond, strings.Fields(args)...)
 				p.absent(t, fmt.Sprintf("bridge %s, %v", args, wrong), stdout+stderr, says)

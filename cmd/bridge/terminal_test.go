@@ -81,6 +81,7 @@ func TestTerminal(t *testing.T) {
 	for _, args := range []string{"dump", "dump --segment 2026/01/01/0000",
 		"dump --segment 2026/01/01/0000 --output json", "dump " + os.Getenv("BRIDGE_SOURCE_URL")[7:] + "/" + chunk,
 		"dump --state", "dump --state --output json", "status", "status --output json", "check", "check --output json",
+		"tail --from earliest --once --headers", "tail --from earliest --once --headers --output json",
 		"verify --feed", "dump --at 1 nosuch" + hostile, hostile} {
 		code, stdout, stderr := call(t, strings.Split(args, " ")...)
 		if bad := act(stdout) + act(stderr); bad != "" {
@@ -95,8 +96,9 @@ func TestTerminal(t *testing.T) {
 				}
 			}
 		}
-		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) || strings.HasPrefix(args, "dump --segment") &&
-			!strings.Contains(stdout, `\u001b[2J`) {
+		if args == "status" && !strings.Contains(stdout, `\u001b[2J`) ||
+			(strings.HasPrefix(args, "dump --segment") || strings.HasPrefix(args, "tail")) &&
+				!strings.Contains(stdout, `\u001b[2J`) {
 			t.Errorf("bridge %s does not show it: %q", args, stdout)
 		}
 	}

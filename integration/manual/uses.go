@@ -65,6 +65,7 @@ var Uses = []Use{
 
 	{Page: "docs/operations.md", Begins: "OTEL_", Says: []string{"sending traces", `"msg":"stopped"`}},
 
+	{Page: "docs/cli.md", Begins: "bridge tail", Says: []string{`{"topic":"blob-changes"`}},
 	{Page: "docs/cli.md", Begins: "bridge check", Says: []string{"ok       reach"}},
 	{Page: "docs/cli.md", Begins: "bridge status", Says: []string{"717 read, 713 records"}},
 	{Page: "docs/cli.md", Begins: "bridge seek", Says: []string{"nothing changed; add --yes"}},

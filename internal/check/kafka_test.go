@@ -2,7 +2,9 @@ package check
 
 import (
 	"fmt"
+	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -125,6 +127,28 @@ func TestCheckTransactionalIDs(t *testing.T) {
 	}
 	defer fake.Close()
 	refuse := map[string]bool{}
+	fake.ControlKey(int16(kmsg.FindCoordinator), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		find, resp := req.(*kmsg.FindCoordinatorRequest), req.ResponseKind().(*kmsg.FindCoordinatorResponse)
+		if find.CoordinatorType != 1 || !slices.ContainsFunc(find.CoordinatorKeys, func(id string) bool { return id == "b-2" }) {
+			return nil, nil, false
+		}
+		host, port, err := net.SplitHostPort(fake.ListenAddrs()[0])
+		if err != nil {
+			return nil, err, true
+		}
+		for _, id := range find.CoordinatorKeys { // as Kafka answers, of one of the two that are refused
+			c := kmsg.NewFindCoordinatorResponseCoordinator()
+			c.Key, c.Host = id, host
+			n, _ := strconv.Atoi(port)
+			c.Port = int32(n)
+			if id == "b-2" && refuse[id] {
+				c.ErrorCode, c.NodeID = kerr.TransactionalIDAuthorizationFailed.Code, -1
+			}
+			resp.Coordinators = append(resp.Coordinators, c)
+		}
+		return resp, nil, true
+	})
 	fake.ControlKey(int16(kmsg.DescribeTransactions), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		resp := req.ResponseKind().(*kmsg.DescribeTransactionsResponse)

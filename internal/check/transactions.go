@@ -78,10 +78,17 @@ func (ck *checker) leases(ctx context.Context) {
 	ids := ck.leaseIDs()
 	req := kmsg.NewPtrDescribeTransactionsRequest()
 	req.TransactionalIDs = ids
-	resp, err := ask[*kmsg.DescribeTransactionsResponse](ctx, ck.cl, req)
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
 	var missing []string
-	if err == nil {
-		for _, s := range resp.TransactionStates {
+	for _, shard := range ck.cl.RequestSharded(ctx, req) {
+		if errors.Is(shard.Err, kerr.TransactionalIDAuthorizationFailed) { // Kafka does not even name the coordinator
+			missing = append(missing, shard.Req.(*kmsg.DescribeTransactionsRequest).TransactionalIDs...)
+		}
+		if shard.Err != nil {
+			continue
+		}
+		for _, s := range shard.Resp.(*kmsg.DescribeTransactionsResponse).TransactionStates {
 			if errors.Is(kerr.ErrorForCode(s.ErrorCode), kerr.TransactionalIDAuthorizationFailed) {
 				missing = append(missing, s.TransactionalID)
 			}

@@ -14,6 +14,8 @@ type Config struct {
 	Name     string `group:"The bridge" default:"blobfeed" desc:"Name of this bridge: its consumer group, the prefix of its transactional ids, and of its state topic <name>.offsets."`
 	Instance string `desc:"Name of this instance, unique among the running ones. Default: host name and process id."`
 
+	Preset List `oneof:"table debezium log event_hubs confluent_cloud" desc:"Defaults of other settings for a use (table, debezium or log; docs/events.md) and for a Kafka service (event_hubs or confluent_cloud; docs/security.md). What you set wins; what contradicts a use is rejected. bridge config shows the result."`
+
 	SourceURL              string `group:"The account" split_words:"true" desc:"The feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>. Required."`
 	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"How to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from the standard variables AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
 	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it."`
@@ -35,7 +37,6 @@ type Config struct {
 	OnGap        string `split_words:"true" default:"fail" oneof:"fail continue rescan" desc:"What to do if retention has deleted the events to read next. fail: report the error and retry. continue: continue at the oldest segment; the next marker then has a header gap. rescan: continue, and repair the topics as bridge scan --sweep does."`
 
 	KafkaBrokers     List   `group:"Kafka" split_words:"true" desc:"Some brokers, as host:port. Required."`
-	KafkaPreset      string `split_words:"true" oneof:"event_hubs confluent_cloud" desc:"Defaults for a service: event_hubs or confluent_cloud. docs/security.md lists them."`
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
 	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 
@@ -70,7 +71,8 @@ type Config struct {
 	Partitioner        string `default:"murmur2" oneof:"murmur2 fnv-1a" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen."`
 	EnrichedProperties string `split_words:"true" desc:"For ENVELOPE=enriched: source, schema, source,schema for both, or none. Default: source."`
 	Before             string `desc:"\"before\" of ENVELOPE=enriched: key, none, or full (the row before, as far as the event has it). Default: key."`
-	ExcludeColumns     List   `split_words:"true" desc:"Columns of the row to leave out, such as client_request_id,blob_tags_updated. docs/security.md lists those that may hold personal data."`
+	Columns            List   `desc:"Columns of the row besides path, such as blob_type,content_length, or, with ! before each, those to leave out, such as !client_request_id,!blob_tags_updated. docs/events.md lists all, docs/security.md those that may hold personal data. Default: all; frozen."`
+	Maps               string `default:"native" desc:"Columns that are maps, such as blob_tags_updated: native, json (a string that holds JSON, for sinks such as JDBC that take plain columns only) or omit; frozen."`
 	Deletes            string `desc:"Value of a deletion: envelope, tombstone (null), both (two records) or empty. Default: envelope; with row, tombstone."`
 	AvroTimestamps     string `split_words:"true" desc:"Type of event_time in Avro: micros, millis or string. Default: micros; frozen."`
 	Headers            string `default:"cloudevents" desc:"Headers of records: cloudevents or none."`

@@ -62,6 +62,22 @@ func (c *Config) YAML(w io.Writer) error {
 	return err
 }
 
+// Env writes the settings as a file of environment variables: what is set, and the defaults as comments.
+func (c *Config) Env(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# Settings of the bridge, for --env-file, EnvironmentFile= or a ConfigMap.\n")
+	for _, s := range table {
+		name, items, comment := c.entry(s, variable(s.name), "_FILE")
+		value := strings.Join(items, ",")
+		if strings.ContainsAny(value, "\r\n") {
+			comment, value = "# ", "(has a line break, which such a file cannot hold)"
+		}
+		fmt.Fprintf(&b, "%s%s=%s\n", comment, name, value)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
 // grouped are the words by which YAML groups settings. None is a setting by itself.
 var grouped = []string{"source", "kafka", "registry", "http", "log"}
 
@@ -70,20 +86,27 @@ var live = regexp.MustCompile(`(?m)^\s+[^\s#]`)
 
 // line returns the line of a setting under that name.
 func (c *Config) line(s setting, name string) string {
-	items, from, comment := c.shown(s), c.From(s.name), ""
-	switch {
-	case c.files[s.name] != "":
-		name, items = name+"_file", []string{c.files[s.name]}
-	case s.secret() && from != "default":
-		name, items, comment = name+"_file", []string{"/path/of/the/secret"}, "# "
-	case from == "default", strings.HasPrefix(from, "preset "), strings.Contains(strings.Join(items, ""), hidden):
-		comment = "# "
-	}
+	name, items, comment := c.entry(s, name, "_file")
 	text, err := yaml.Marshal(map[string]any{name: value(items)})
 	if err != nil {
 		panic(fmt.Sprintf("writing %s as YAML: %v", name, err)) // a text or texts
 	}
 	return comment + string(text)
+}
+
+// entry returns the name and the value of a setting in a file, and what makes the line a comment. File ends the name of
+// a setting whose value is in a file of its own.
+func (c *Config) entry(s setting, name, file string) (_ string, items []string, comment string) {
+	items, from := c.shown(s), c.From(s.name)
+	switch {
+	case c.files[s.name] != "":
+		return name + file, []string{c.files[s.name]}, ""
+	case s.secret() && from != "default":
+		return name + file, []string{"/path/of/the/secret"}, "# "
+	case from == "default", strings.HasPrefix(from, "preset "), strings.Contains(strings.Join(items, ""), hidden):
+		return name, items, "# "
+	}
+	return name, items, ""
 }
 
 // value returns what stands behind a name: a flow list of several items, so that a line holds it.

@@ -131,7 +131,7 @@ func TestYAMLRoundTrip(t *testing.T) {
 	for _, env := range []map[string]string{
 		{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "a:1"},
 		{"SOURCE_URL": "https://account.example", "SOURCE_AUTH": "shared_key", "SOURCE_KEY_FILE": secret,
-			"KAFKA_BROKERS": "ns.servicebus.windows.net", "KAFKA_PRESET": "event_hubs", "KAFKA_COMPRESSION": "gzip",
+			"KAFKA_BROKERS": "ns.servicebus.windows.net", "PRESET": "event_hubs", "KAFKA_COMPRESSION": "gzip",
 			"CONTAINERS": "!logs, a, b", "PREFIXES": "null", "TOPIC": "{container}", "SOURCE_ACCOUNT": "5", "NAME": "true", "INSTANCE": "~",
 			"OPTIONS": "updated,diff", "COMMIT_INTERVAL": "1500ms", "TXN_BYTES": "1MiB", "TOPIC_SHARED": "true",
 			"EXTRA_HEADERS": "a=b: #c,d='e'", "REGISTRY_AUTO_REGISTER": "false", "LOG_LEVEL": "warn"},
@@ -154,6 +154,20 @@ func TestYAMLRoundTrip(t *testing.T) {
 		again, err := Load(true)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, &text)
+		}
+		text.Reset()
+		if err := c.Env(&text); err != nil {
+			t.Fatal(err)
+		}
+		variables = map[string]string{"BRIDGE_CONFIG": ""}
+		for line := range strings.Lines(text.String()) {
+			if name, value, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "="); ok && line[0] != '#' {
+				variables[name] = value
+			}
+		}
+		set(t, variables)
+		if inEnv, err := Load(true); err != nil || !slices.Equal(values(inEnv), values(again)) {
+			t.Errorf("%v, %q\n%s", err, values(inEnv), &text)
 		}
 		for i, want := range c.Effective() {
 			have := again.Effective()[i]
@@ -190,6 +204,16 @@ func TestExampleFile(t *testing.T) {
 	}
 }
 
+// values returns all settings but the instance, which is made of the process id.
+func values(c *Config) (all []string) {
+	for _, e := range c.Effective() {
+		if e.Name != "BRIDGE_INSTANCE" {
+			all = append(all, e.Name+"="+e.Value)
+		}
+	}
+	return all
+}
+
 // The file as it is printed has no secret of the environment, nor what stands for one.
 func TestYAMLHidesSecrets(t *testing.T) {
 	env := map[string]string{"BRIDGE_SOURCE_URL": "https://user:hunter2@host/path?sig=hunter2"}
@@ -201,6 +225,10 @@ func TestYAMLHidesSecrets(t *testing.T) {
 	var text bytes.Buffer
 	if err := c.YAML(&text); err != nil || strings.Contains(text.String(), "hunter2") ||
 		!strings.Contains(text.String(), "# key_file") {
+		t.Errorf("%v\n%s", err, &text)
+	}
+	if err := c.Env(&text); err != nil || strings.Contains(text.String(), "hunter2") ||
+		!strings.Contains(text.String(), "# BRIDGE_SOURCE_KEY_FILE=/path") {
 		t.Errorf("%v\n%s", err, &text)
 	}
 	for line := range strings.Lines(text.String()) {

@@ -21,9 +21,13 @@ var formerNames = map[string]string{
 	"EXCLUDE_SUFFIXES":    excluded("SUFFIXES"),
 	"EXCLUDE_EVENT_TYPES": excluded("EVENT_TYPES"),
 
+	"EXCLUDE_COLUMNS": "replaced: list the columns in BRIDGE_COLUMNS, with ! before each",
+
 	"REGISTRY_CA":   "renamed: use BRIDGE_REGISTRY_CA_FILE",
 	"REGISTRY_CERT": "renamed: use BRIDGE_REGISTRY_CERT_FILE",
 	"REGISTRY_KEY":  "renamed: use BRIDGE_REGISTRY_KEY_FILE",
+
+	"KAFKA_PRESET": "replaced: use BRIDGE_PRESET",
 
 	"KAFKA_SASL_TOKEN_URL":  "replaced: set BRIDGE_KAFKA_SASL_TOKENS to the URL",
 	"KAFKA_SASL_TOKEN_FILE": "replaced: set BRIDGE_KAFKA_SASL_TOKENS=file:///<path>",

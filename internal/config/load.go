@@ -38,7 +38,7 @@ func load(feed, kafka bool) (*Config, error) {
 	}); err != nil {
 		p.all = append(p.all, err)
 	}
-	c.preset()
+	c.preset(p)
 	c.validate(p, feed, kafka)
 	return c, p.joined()
 }

@@ -61,7 +61,7 @@ func TestPresets(t *testing.T) {
 	base := map[string]string{
 		"BRIDGE_SOURCE_URL":    "file:///feed",
 		"BRIDGE_KAFKA_BROKERS": "ns.servicebus.windows.net",
-		"BRIDGE_KAFKA_PRESET":  "event_hubs",
+		"BRIDGE_PRESET":        "event_hubs",
 	}
 	set(t, base)
 	c, err := Load(true)
@@ -89,7 +89,7 @@ func TestPresets(t *testing.T) {
 		map[string]string{
 			"BRIDGE_SOURCE_URL":          "file:///feed",
 			"BRIDGE_KAFKA_BROKERS":       "x:9092",
-			"BRIDGE_KAFKA_PRESET":        "confluent_cloud",
+			"BRIDGE_PRESET":              "confluent_cloud",
 			"BRIDGE_KAFKA_SASL_USERNAME": "key",
 			"BRIDGE_KAFKA_SASL_PASSWORD": "secret",
 		},
@@ -113,7 +113,7 @@ func TestEffective(t *testing.T) {
 			"BRIDGE_SOURCE_KEY_FILE": file,
 			"BRIDGE_SOURCE_SAS":      "hunter2",
 			"BRIDGE_SOURCE_AUTH":     "sas",
-			"BRIDGE_KAFKA_PRESET":    "event_hubs",
+			"BRIDGE_PRESET":          "event_hubs",
 			"BRIDGE_CONTAINERS":      "a,b",
 		},
 	)

@@ -88,6 +88,7 @@ var eventTypes = []string{
 func (c *Config) validateFilter(p *problems) {
 	for name, list := range map[string]List{
 		"CONTAINERS": c.Containers, "PREFIXES": c.Prefixes, "SUFFIXES": c.Suffixes, "EVENT_TYPES": c.EventTypes,
+		"COLUMNS": c.Columns,
 	} {
 		if slices.Contains(list.Excluded(), "") {
 			p.add(name, "want an item after !")

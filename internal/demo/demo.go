@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"strings"
 	"time"
@@ -18,16 +19,19 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/topicname"
+	"blobfeed/verify/judge"
 )
 
 var topic = config.Defaults().Topic
 
-// Run runs a bridge until ctx ends. It prints what a consumer of its topic reads.
-func Run(ctx context.Context, port int, format, envelope string, stdout io.Writer) error {
+// Run runs a bridge until ctx ends, prints what a consumer of its topic reads, and judges the topic at the end. Version
+// is that of the program.
+func Run(ctx context.Context, port int, format, envelope, version string, stdout io.Writer) error {
 	dir, err := os.MkdirTemp("", "bridge-demo")
 	if err != nil {
 		return err
@@ -39,9 +43,11 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 	}
 	defer cluster.Close()
 	address := cluster.ListenAddrs()[0]
-	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s. Read along in another terminal:\n\n"+
-		"    kcat -C -b %[1]s -t %[2]s -o beginning\n\n", address, topic)
 	conf := settings(address, dir)
+	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
+		"Read along in another terminal:\n\n"+
+		"    kcat -C -b %[1]s -t %[2]s -o beginning\n"+
+		"    BRIDGE_KAFKA_BROKERS=%[1]s BRIDGE_NAME=%[3]s bridge status\n\n", address, topic, conf.Name)
 	conf.Format, conf.Envelope = format, envelope
 	if format == "avro" {
 		registry := srfake.New()
@@ -50,8 +56,14 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 		fmt.Fprintf(stdout, "An embedded schema registry is at %[1]s:\n\n"+
 			"    curl %[1]s/subjects/%[2]s-value/versions/latest\n\n", registry.URL(), topic)
 	}
-	fmt.Fprint(stdout, "Times are those of the events. Offsets have gaps where transactions end. "+
-		"Ctrl-C stops the demo.\n\n")
+	page, err := listen()
+	if err != nil {
+		return err
+	}
+	defer page.Close()
+	fmt.Fprintf(stdout, "The status page is at http://%s\n\n"+
+		"Times are those of the events. Offsets have gaps where transactions end. "+
+		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n", page.Addr())
 	record, problems := setup.Record(conf)
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
 		return &bridge.SettingsError{Problem: err.Error()}
@@ -77,19 +89,60 @@ func Run(ctx context.Context, port int, format, envelope string, stdout io.Write
 		return err
 	}
 	log, shown := progress.New(conf, io.Discard)
-	o.Log, o.Observer = log, bridge.Observers{shown}
+	monitor := ops.NewMonitor(conf.Name, o.FeedID, ops.Info{
+		Instance: conf.Instance, Version: version, Topic: topic, Delivery: conf.Delivery,
+	}, conf.Tuning.WatchdogTimeout, nil)
+	metrics := ops.NewMetrics(monitor)
+	o.Client = append(o.Client, metrics.Hook())
+	o.Log, o.Observer = log, bridge.Observers{shown, monitor}
 
-	ended := make(chan error, 2)
+	ended := make(chan error, 3)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
+	b := bridge.New(o)
+	monitor.Watch(b)
+	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
 	go func() { ended <- grow(working, feed) }()
 	go func() { ended <- show(working, address, stdout) }()
-	err = bridge.New(o).Run(working, context.Background())
+	err = b.Run(working, context.Background())
 	stop()
-	err = errors.Join(err, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%d events read, %d records written: events such as snapshots change no blob. "+
-		"Next: docs/quickstart.md\n", shown.Events(), shown.Records())
+	err = errors.Join(err, <-ended, <-ended, <-ended)
+	fmt.Fprintf(stdout, "\n%d events read, %d records written: events such as snapshots change no blob.\n",
+		shown.Events(), shown.Records())
+	if err == nil {
+		err = verify(context.WithoutCancel(ctx), conf, stdout)
+	}
+	fmt.Fprint(stdout, "\nNext: docs/quickstart.md\n")
 	return err
+}
+
+// verify prints what bridge verify --feed says of the topic.
+func verify(ctx context.Context, conf *config.Config, stdout io.Writer) error {
+	o := judge.Options{ReadFeed: true}
+	if err := o.Use(conf); err != nil {
+		return err
+	}
+	reports, err := judge.Run(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(stdout, "\nbridge verify --feed says:\n\n")
+	for _, r := range reports {
+		fmt.Fprint(stdout, r.Text())
+	}
+	return judge.Verdict(reports)
+}
+
+// listen returns a listener for the status page: at the usual port, or at another one if that is taken.
+func listen() (net.Listener, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:8080")
+	if err != nil {
+		l, err = net.Listen("tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("starting the status page: %w", err)
+	}
+	return l, nil
 }
 
 func broker(port int) (*kfake.Cluster, error) {

@@ -37,6 +37,8 @@ func (c *Client) Advice(err error) string {
 			"with this mechanism"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
 		return "see BRIDGE_KAFKA_SASL_MECHANISM: the brokers have others enabled on this listener"
+	case errors.Is(err, kerr.IllegalSaslState):
+		return "the port takes no credentials: leave BRIDGE_KAFKA_SASL_MECHANISM out, or use the port that takes them"
 	case strings.Contains(text, "oauth response"):
 		return "the brokers reject the token: see its issuer, audience (BRIDGE_KAFKA_SASL_SCOPE) and end"
 	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):

@@ -26,6 +26,7 @@ func TestAdvice(t *testing.T) {
 		{&TokenError{&url.Error{Op: "POST", URL: "https://login", Err: dns}}, "BRIDGE_KAFKA_SASL_TOKENS"},
 		{x509.UnknownAuthorityError{}, "BRIDGE_KAFKA_TLS_CA_FILE"},
 		{kerr.SaslAuthenticationFailed, "BRIDGE_KAFKA_SASL_PASSWORD"},
+		{kerr.IllegalSaslState, "the port takes no credentials"},
 		{kerr.TopicAuthorizationFailed, "run bridge check"},
 		{kerr.NotLeaderForPartition, ""},
 	} {

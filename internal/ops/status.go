@@ -154,7 +154,9 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			continue
 		}
 		var late time.Duration
-		if l.activity == bridge.Working {
+		// At the end of the feed, a lease that waits looks for more from time to time: that is not late yet.
+		looks := now.Sub(l.since) < lookTime && s.Position.Behind != nil && *s.Position.Behind == 0
+		if l.activity == bridge.Working && !looks {
 			at := l.caught
 			if !l.last.IsZero() && m.publish != nil && l.last.Add(*m.publish).After(at) {
 				at = l.last.Add(*m.publish)
@@ -175,6 +177,9 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 		s.Lag.Bridge = nil
 	}
 }
+
+// lookTime is how long a lease may work before it is late.
+const lookTime = 2 * time.Second
 
 func seconds(d time.Duration) *float64 {
 	s := d.Seconds()

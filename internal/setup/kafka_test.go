@@ -52,7 +52,7 @@ func TestKafkaTokens(t *testing.T) {
 // A credential of Entra ID is kept while its secret stays, and made anew when that is replaced.
 func TestEntraSecretRotates(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "secret")
-	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "ns.servicebus.windows.net", "KAFKA_PRESET": "event_hubs",
+	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "ns.servicebus.windows.net", "PRESET": "event_hubs",
 		"KAFKA_SASL_TOKENS": "client_secret", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file} {
 		t.Setenv("BRIDGE_"+name, value)
 	}

@@ -1,6 +1,9 @@
 package setup
 
 import (
+	"slices"
+	"strings"
+
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
@@ -104,7 +107,8 @@ func frozen(c *config.Config, record *envelope.Options) map[string]string {
 		"BRIDGE_ENVELOPE": record.Envelope.String(), "BRIDGE_KEY_FORMAT": record.KeyFormat.String(),
 		"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
 		"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
-		"BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(),
+		"BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(), "BRIDGE_MAPS": record.Maps.String(),
+		"BRIDGE_COLUMNS": strings.Join(slices.Compact(slices.Sorted(slices.Values(c.Columns))), ","),
 		// Without transactions nothing fences an owner: after a pause it could break the promises of transactions.
 		"BRIDGE_DELIVERY": c.Delivery,
 	}

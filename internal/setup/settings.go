@@ -109,7 +109,8 @@ func Record(c *config.Config) (o envelope.Options, problems []error) {
 			*field = slices.Contains(c.Options, word)
 		}
 	}
-	o.Exclude = c.ExcludeColumns
+	o.Columns, o.Exclude = c.Columns.Included(), c.Columns.Excluded()
+	parse("MAPS", c.Maps, &o.Maps)
 	for _, h := range c.ExtraHeaders {
 		name, value, ok := strings.Cut(h, "=")
 		if !ok {

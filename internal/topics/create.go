@@ -115,7 +115,7 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 		return 0, false, err
 	default:
 		fresh = true
-		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.settings(t.Kind))
+		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.Settings(t.Kind))
 	}
 	if err == nil {
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
@@ -136,7 +136,7 @@ func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err
 		}
 	}
 	for kind, names := range kinds {
-		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, a.settings(kind), names...)
+		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, a.Settings(kind), names...)
 		if err != nil {
 			return created, fmt.Errorf("creating %d topics: %w", len(names), err)
 		}

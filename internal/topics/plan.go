@@ -38,8 +38,8 @@ type Plan struct {
 // Creates reports whether a missing topic is created, by the bridge or by the brokers.
 func (p *Plan) Creates() bool { return p.Partitions > 0 || p.ByBroker }
 
-// settings returns what a new topic gets. All else is as the brokers have it.
-func (p *Plan) settings(kind Kind) map[string]*string {
+// Settings returns what a new topic gets. All else is as the brokers have it.
+func (p *Plan) Settings(kind Kind) map[string]*string {
 	name, value := cleanupPolicy, "delete"
 	switch {
 	case kind == DeadLetters:

@@ -100,11 +100,8 @@ func newWorldAt(t *testing.T, settings string, after time.Duration) *world {
 	for name, value := range env {
 		t.Setenv("BRIDGE_"+name, value)
 	}
-	w := &world{
-		feed: feed,
-		now:  time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(after),
-		cl:   fakebroker.Client(t, cluster),
-	}
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	w := &world{feed: feed, now: start.Add(after), cl: fakebroker.Client(t, cluster)}
 	w.Account = simulated.New(func() time.Time { return w.now })
 	w.store = &simulated.Store{Account: w.Account}
 	for i := range 120 {

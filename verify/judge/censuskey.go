@@ -28,7 +28,7 @@ func (c *census) sum(etag string, length int64) uint64 {
 }
 
 func (c *census) without(column string) bool {
-	return c.values.None || slices.Contains(c.v.Record.Exclude, column)
+	return c.values.None || !c.v.Record.Chooses(column)
 }
 
 func (c *census) hash(s *subject, key []byte) uint64 {

@@ -109,7 +109,8 @@ func (v *verification) checks(t *subject) *checks {
 	c.addFirst("sequence", "each blob's sequencers never decrease",
 		func() verify.Validator { return verify.NewSequence() }, again,
 		when(noHeaders == "", "order proves more: the feed's order, whatever the sequencers are"),
-		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed)
+		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed,
+		when(!sequenced(v.Record), "with these settings a record has no sequencer"))
 	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %d partitions",
 		v.Frozen["BRIDGE_PARTITIONER"], len(t.to)),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })

@@ -20,11 +20,10 @@ func TestRowsAreNoEvents(t *testing.T) {
 	}
 }
 
-// A later scan, with a sweep, is judged after the initial one: its rows and deletions are no events, and disturb none.
+// A later scan, with a sweep, is judged after the initial one: its rows and deletions are no events.
 func TestRescan(t *testing.T) {
-	for _, settings := range []string{
-		"", "DELETES=both HEADERS=none", "DELIVERY=at_least_once", "FORMAT=avro ENVELOPE=enriched DELETES=tombstone",
-	} {
+	for _, settings := range []string{"", "DELETES=both HEADERS=none", "DELIVERY=at_least_once",
+		"FORMAT=avro ENVELOPE=enriched DELETES=tombstone"} {
 		t.Run(settings, func(t *testing.T) {
 			w := newWorld(t, settings)
 			w.change()

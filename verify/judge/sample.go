@@ -51,6 +51,12 @@ func says(o envelope.Options) (event, time bool) {
 	return event, time
 }
 
+// sequenced reports whether rows under these settings have their event's sequencer.
+func sequenced(o envelope.Options) bool {
+	r, ok := sample(o, "BlobCreated")
+	return !ok || r.Sequenced()
+}
+
 // namesAccount reports whether every record under these settings, also of a deletion, names its account.
 func namesAccount(o envelope.Options) bool {
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {

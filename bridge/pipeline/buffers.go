@@ -1,0 +1,57 @@
+package pipeline
+
+// Use returns whether memory of blocks is held, and how many blocks were made and are free.
+func (p *Pipeline) Use() (held bool, made, free int) {
+	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
+		p.memory.free.Release(p.memory.limit)
+	}
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	return held, p.pool.made, len(p.pool.free)
+}
+
+// TxnMemory returns how much memory the blocks of a transaction may hold: the transactions of all leases fit, and as
+// much is on its way into them.
+func (p *Pipeline) TxnMemory(txnBytes int) int64 {
+	share := max(1, p.memory.limit/2/max(1, p.memory.passing.Load()))
+	return min(share, footprints*int64(txnBytes))
+}
+
+// BlockBytes returns how many bytes the records of one block may take.
+func (p *Pipeline) BlockBytes() int {
+	if p.set.MemoryBytes == 0 {
+		return maxBlockBytes
+	}
+	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
+}
+
+// Reuse gives back blocks whose records are acknowledged, or that have none.
+func (p *Pipeline) Reuse(blocks ...*Block) {
+	p.memory.release(blocks...)
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	for _, b := range blocks {
+		// I9: what is not used any more must not stay in memory. Several large blocks could make another one large.
+		clear(b.Records)
+		clear(b.headers)
+		clear(b.env.Headers)
+		b.env.Key, b.env.Value, b.buf, b.dead, b.New, b.Step = nil, nil, nil, nil, nil, nil
+		if cap(b.whole) <= maxKeptBytes && cap(b.events.Events) <= maxKeptEvents {
+			p.pool.free = append(p.pool.free, b)
+		}
+	}
+}
+
+// Abandon gives back the memory of blocks that were not committed. The garbage collector gets the blocks: a closed
+// client may still hold their records.
+func (p *Pipeline) Abandon(blocks ...*Block) { p.memory.release(blocks...) }
+
+// DropBuffers empties the pool.
+func (p *Pipeline) DropBuffers() {
+	p.pool.mu.Lock()
+	defer p.pool.mu.Unlock()
+	p.pool.free = nil
+}
+
+// PageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time.
+func (p *Pipeline) PageBlobs(requests int) int { return pageBlobs(p.set.MemoryBytes, requests) }

@@ -1,0 +1,27 @@
+package pipeline
+
+import "sync"
+
+// pool keeps free blocks. A sync.Pool would lose them at each garbage collection, and their buffers, which took many
+// steps to grow, would grow again. All leases share it, so its size is bounded by what was in use at a time (I9). It is
+// dropped when a worker has nothing to do.
+type pool struct {
+	mu   sync.Mutex
+	free []*Block
+	made int // since the start
+}
+
+// get returns a block for events of a shard.
+func (p *pool) get(shard int) *Block {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.free)
+	if n == 0 {
+		p.made++
+		return &Block{Shard: shard}
+	}
+	b := p.free[n-1]
+	p.free = p.free[:n-1]
+	b.Shard, b.Step, b.Swept, b.Gap = shard, nil, false, false
+	return b
+}

@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
+)
+
+// What tail prints of the real feed is what run writes of it: the same keys, values and headers, in the order of each
+// key. It needs no brokers.
+func TestTailIsWhatRunWrites(t *testing.T) {
+	for _, settings := range []string{
+		"",
+		"ENVELOPE=bare OPTIONS=updated,topic_in_value ON_ERROR=dead_letter",
+		"ENVELOPE=row KEY_FORMAT=string RESOLVED_TO=off EVENTS=state",
+		"DELETES=both TOPIC=of-{account} PREFIXES=container0/blob,test EXTRA_HEADERS=a=b",
+	} {
+		t.Run(settings, func(t *testing.T) {
+			cluster := clusterFor(t)
+			for _, s := range strings.Fields(settings) {
+				name, value, _ := strings.Cut(s, "=")
+				t.Setenv("BRIDGE_"+name, value)
+			}
+			runToEnd(t)
+			want := consoleLines(t, cluster)
+			t.Setenv("BRIDGE_KAFKA_BROKERS", "")
+			code, stdout, stderr := call(t, "tail", "--from", "earliest", "--once", "--headers")
+			got := slices.Collect(strings.Lines(stdout))
+			byKey := func(a, b string) int {
+				return strings.Compare(strings.Split(a, "\t")[1], strings.Split(b, "\t")[1])
+			}
+			slices.SortStableFunc(got, byKey)
+			slices.SortStableFunc(want, byKey)
+			if code != exitOK || len(got) < 100 || !slices.Equal(got, want) {
+				t.Errorf("exit code %d: %d lines, want %d: %s", code, len(got), len(want), stderr)
+			}
+		})
+	}
+}
+
+// consoleLines returns the records of all topics of records, but markers, as tail prints them.
+func consoleLines(t *testing.T, c *kfake.Cluster) (lines []string) {
+	t.Helper()
+	topics, err := fakebroker.Admin(t, c).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, topic := range topics.Names() {
+		if strings.HasSuffix(topic, ".offsets") {
+			continue
+		}
+		for _, r := range read(t, c, topic) {
+			if r.Key != nil {
+				lines = append(lines, consoleLine(r))
+			}
+		}
+	}
+	return lines
+}
+
+func consoleLine(r *kgo.Record) string {
+	var headers []string
+	for _, h := range r.Headers {
+		headers = append(headers, h.Key+":"+string(h.Value))
+	}
+	value := string(r.Value)
+	if r.Value == nil {
+		value = "null"
+	}
+	return fmt.Sprintf("%s\t%s\t%s\n", strings.Join(headers, ","), r.Key, value)
+}
+
+func TestTailEnds(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	for args, lines := range map[string]int{
+		"--from earliest --once":               713,
+		"--from earliest --once --output json": 713,
+		"--from earliest --limit 7":            7,
+		"--from 2020/05/29/1700 --once":        181,
+		"--from 2020-05-29T17:00:00Z --once":   181,
+		"--once":                               0,
+	} {
+		code, stdout, stderr := call(t, append([]string{"tail"}, strings.Fields(args)...)...)
+		if n := strings.Count(stdout, "\n"); code != exitOK || n != lines {
+			t.Errorf("tail %s: exit code %d, %d lines, want %d: %s", args, code, n, lines, stderr)
+		}
+	}
+	for args, says := range map[string]string{
+		"--from soon": `--from: "soon" is neither a segment`, "--limit -1": "--limit -1: want a number",
+		"--output xml": "--output xml",
+	} {
+		if code, _, stderr := call(t, append([]string{"tail"}, strings.Fields(args)...)...); code != exitUsage ||
+			!strings.Contains(stderr, says) {
+			t.Errorf("tail %s: exit code %d: %s", args, code, stderr)
+		}
+	}
+}
+
+// closed is a pipe whose reader has gone.
+type closed struct{}
+
+func (closed) Write([]byte) (int, error) {
+	return 0, &os.PathError{Op: "write", Path: "|1", Err: syscall.EPIPE}
+}
+
+// A reader such as head may go: that is no failure.
+func TestTailIntoClosedPipe(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	var errs strings.Builder
+	if code := execute(t.Context(), []string{"tail", "--from", "earliest"}, closed{}, &errs); code != exitOK ||
+		strings.Contains(errs.String(), "pipe") {
+		t.Errorf("exit code %d: %s", code, errs.String())
+	}
+}
+
+// A signal ends a tail that waits for events, with what it has printed.
+func TestTailEndsBySignal(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	var out safeBuffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- execute(context.Background(), []string{"tail", "--from", "earliest"}, &out, io.Discard)
+	}()
+	await(t, "the records", func() bool { return strings.Count(out.String(), "\n") == 713 })
+	self, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		err = self.Signal(os.Interrupt)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case code := <-ended:
+		if code != exitOK {
+			t.Errorf("exit code %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it does not end")
+	}
+}

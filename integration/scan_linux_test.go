@@ -1,0 +1,149 @@
+//go:build integration
+
+package integration
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// scanBlobs is how many blobs the account of TestScan has; SCAN_BLOBS=1000000 takes some minutes.
+func scanBlobs(t *testing.T) int {
+	text := os.Getenv("SCAN_BLOBS")
+	if text == "" {
+		return 100_000
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// Three instances scan an account that changes, and are killed again and again. Afterwards the topic is the account, no
+// row was lost or doubled, and verify agrees.
+func TestScan(t *testing.T) {
+	s, settings := newScanned(t, scanBlobs(t))
+	name, topic := names(t, shared.KafkaBrokers, -1)
+	settings = append(settings, "NAME="+name, "TOPIC="+topic, "KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"INITIAL_SCAN=yes", "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=200ms", "OFFSETS_LEASES=4",
+		"DEBUG=txn_records=5000", "GOMEMLIMIT=256MiB")
+	s.change(1000)
+	s.publish(t, true)
+	s.next(t)
+	table := newBlobTable()
+	rows := newScanRows()
+	c := consume(t, shared.KafkaBrokers, topic, table, rows)
+	stop := s.keep(t)
+	began := time.Now()
+	var instances [3]*program
+	kills, peak := 0, int64(0)
+	for !rows.feed {
+		for i, p := range instances {
+			if p == nil {
+				instances[i] = start(t, []string{"run"}, append(settings, fmt.Sprintf("INSTANCE=%s-%d-%d", name, i, kills))...)
+			}
+		}
+		c.poll(t.Context(), time.Duration(500+s.rng.IntN(1500))*time.Millisecond)
+		if rows.feed {
+			break
+		}
+		victim := s.rng.IntN(len(instances))
+		peak = max(peak, instances[victim].peak(t))
+		instances[victim].signal(syscall.SIGKILL)
+		<-instances[victim].done
+		instances[victim] = nil
+		if kills++; kills > 200 {
+			t.Fatalf("%d rows after %d kills", rows.n, kills)
+		}
+	}
+	t.Logf("%d rows in %s, %d kills; %s", rows.n, time.Since(began).Round(time.Millisecond), kills, &s.asked)
+	stop()
+	for range 3 {
+		s.change(100)
+		s.publish(t, false)
+		s.next(t)
+	}
+	eventually(t, 2*time.Minute, "all segments are complete", func() bool {
+		c.poll(t.Context(), 100*time.Millisecond)
+		return strings.Contains(statusOf(t, settings), `"completed":"2026/01/01/0300"`)
+	})
+	c.drain(t)
+	c.check(t)
+	s.compare(t, table)
+	for i, p := range instances {
+		if p != nil {
+			peak = max(peak, p.peak(t))
+			p.signal(syscall.SIGTERM)
+			if code := p.wait(t, time.Minute); code != 0 {
+				t.Errorf("instance %d: exit code %d", i, code)
+			}
+		}
+	}
+	t.Logf("largest resident size of an instance: %.0f MB", float64(peak)/1e6)
+	if peak > 300e6 {
+		t.Errorf("the largest resident size is %d bytes, want at most 300 MB", peak)
+	}
+	s.judge(t, topic, settings)
+}
+
+// judge lets the program compare the topic with the feed and the account. Both agree until a deletion gets lost and
+// another one is made up.
+func (s *scanned) judge(t *testing.T, topic string, settings []string) {
+	t.Helper()
+	began := time.Now()
+	p := start(t, []string{"verify", "--feed", "--account", "--wait", "10s"}, settings...)
+	peak := p.largest(t)
+	if code := p.wait(t, 5*time.Minute); code != 0 {
+		t.Errorf("verify: exit code %d:\n%s", code, p.log)
+	}
+	t.Logf("verify --feed --account took %s, %.0f MB", time.Since(began).Round(time.Millisecond), float64(peak)/1e6)
+	s.account.Drop("container-00")
+	const madeUp = `["flat/data/part-000009999.parquet"]`
+	if err := client(t, shared.KafkaBrokers).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte(madeUp),
+		Value: []byte(`{"after":null}`)}).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, []string{"verify", "--account", "--wait", "1ms"}, settings...)
+	if code := p.wait(t, 5*time.Minute); code != 4 || !strings.Contains(p.log.String(), `["container-00/`) ||
+		!strings.Contains(p.log.String(), madeUp) {
+		t.Errorf("verify: exit code %d:\n%s", code, p.log)
+	}
+}
+
+// With only, the program exits with 0 behind the last row. It is an export of the account, in 256 MiB.
+func TestScanOnly(t *testing.T) {
+	blobs := scanBlobs(t)
+	s, settings := newScanned(t, blobs)
+	name, topic := names(t, shared.KafkaBrokers, -1)
+	table, rows := newBlobTable(), newScanRows()
+	c := consume(t, shared.KafkaBrokers, topic, table, rows)
+	began := time.Now()
+	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "INITIAL_SCAN=only",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","), "GOMEMLIMIT=256MiB")...)
+	peak := p.largest(t)
+	if code := p.wait(t, 5*time.Minute); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+	took, used := time.Since(began), p.cmd.ProcessState
+	t.Logf("%d rows in %s: %.0f rows/s from start to end, %.1f us CPU a row, %.0f MB at most; %s", blobs,
+		took.Round(time.Millisecond), float64(blobs)/took.Seconds(),
+		float64((used.UserTime()+used.SystemTime()).Microseconds())/float64(blobs), float64(peak)/1e6,
+		&s.asked)
+	if peak > 300e6 {
+		t.Errorf("the largest resident size is %d bytes, want at most 300 MB", peak)
+	}
+	c.drain(t)
+	c.check(t)
+	if rows.n != blobs || rows.feed || c.marks != partitions {
+		t.Errorf("%d rows, events %t, %d markers", rows.n, rows.feed, c.marks)
+	}
+	s.compare(t, table)
+}

@@ -1,0 +1,257 @@
+// Package tail prints the records that a bridge would write, as the feed grows, without Kafka.
+//
+// The records come from the engine's own pipeline, so they cannot differ from those of a bridge. Shards are read one
+// after the other, so the output of a complete feed is always the same.
+package tail
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
+	"blobfeed/source"
+)
+
+// Options say what to print.
+type Options struct {
+	From  bridge.Target
+	Once  bool // end where the feed ends now
+	Limit int  // end after this number of records; 0: none
+	// Print prints a record. Flush follows when no more are there for now.
+	Print func(*kgo.Record) error
+	Flush func() error
+	Log   *slog.Logger
+}
+
+// Legible returns the settings with JSON in place of Avro, which can only be read with a registry's schemas.
+func Legible(c *config.Config) *config.Config {
+	l := *c
+	l.Format, l.AvroTimestamps = "json", ""
+	if c.KeyFormat == "avro" || c.Format == "avro" && c.KeyFormat == "" {
+		l.KeyFormat = "json_object"
+	}
+	return &l
+}
+
+// Run prints the records of the feed that the settings name until ctx ends, or as the options say.
+func Run(ctx context.Context, c *config.Config, o Options) error {
+	b, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		return &bridge.SettingsError{Problem: err.Error()}
+	}
+	setup.LimitMemory(&b)
+	t := &tail{Options: o, bridge: &b, topics: map[string]*pipeline.Topic{}, filter: b.Filter}
+	t.pipe = pipeline.New(pipeline.Settings{
+		Feed: b.Feed, Events: b.Events, Topics: b.Topics, Partition: b.Partition, DeadLetter: b.DeadLetter,
+		SkipGaps: b.SkipGaps, Once: o.Once, MemoryBytes: b.BufferBytes, Log: o.Log,
+	})
+	after, from := o.From.Begin()
+	o.Log.Info("reading the feed", "feed", b.FeedID, "from", o.From.String())
+	t.filter.From = from
+	err = t.segments(ctx, after)
+	if errors.Is(err, errLimit) || ctx.Err() != nil {
+		err = nil
+	}
+	if err = errors.Join(err, o.Flush()); err == nil {
+		o.Log.Info("stopped", "records", t.printed)
+	}
+	return err
+}
+
+// tail is a Run at work. It is the pipeline's host. Only one shard is read at a time, by one goroutine that calls the
+// host and ends before the next one starts; the caller of Run prints meanwhile. So nothing needs a lock.
+type tail struct {
+	Options
+	bridge  *bridge.Options
+	pipe    *pipeline.Pipeline
+	filter  envelope.Filter
+	topics  map[string]*pipeline.Topic
+	reached bool // the store has answered
+	printed int
+}
+
+var _ pipeline.Host = (*tail)(nil)
+
+var errLimit = errors.New("the limit is reached")
+
+// segments prints the segments after a given one.
+func (t *tail) segments(ctx context.Context, after source.Segment) error {
+	for {
+		next, err := t.next(ctx, after)
+		if err != nil {
+			return err
+		}
+		if next != (source.Segment{}) {
+			if err := t.segment(ctx, next); err != nil {
+				return err
+			}
+			after = next
+			continue
+		}
+		if t.Once {
+			return nil
+		}
+		if err := sleep(ctx, t.bridge.PollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// next returns the segment after a given one, or the zero segment.
+func (t *tail) next(ctx context.Context, after source.Segment) (next source.Segment, err error) {
+	err = t.Retry(ctx, func(ctx context.Context) error {
+		for seg, err := range t.bridge.Feed.Segments(ctx, after) {
+			next = seg
+			return err
+		}
+		return nil
+	})
+	t.reached = t.reached || err == nil
+	return next, err
+}
+
+// segment prints a segment to its end; with Once, to where it ends now.
+func (t *tail) segment(ctx context.Context, seg source.Segment) error {
+	readers := map[int]*source.ShardReader{}
+	for {
+		// I7: first the status, then the listings of the shards.
+		var m source.Manifest
+		err := t.Retry(ctx, func(ctx context.Context) (err error) {
+			m, err = t.bridge.Feed.Manifest(ctx, seg)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		complete := m.Finalized
+		for _, shard := range m.Shards {
+			if readers[shard] == nil {
+				readers[shard] = t.bridge.Feed.Shard(m, shard, source.ShardPosition{})
+			}
+			stays, err := t.shard(ctx, m, shard, readers)
+			if err != nil {
+				return err
+			}
+			complete = complete && !stays
+		}
+		if complete || t.Once {
+			return nil
+		}
+		if err := sleep(ctx, t.bridge.PollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// shard prints a shard to the end of its listing. Stays is true if it could not.
+func (t *tail) shard(
+	ctx context.Context, m source.Manifest, shard int, readers map[int]*source.ShardReader,
+) (stays bool, err error) {
+	run := t.pipe.Start(ctx, &pipeline.Pass{
+		Manifest: m, Filter: t.filter, Limit: math.MaxInt32, Backlog: newBacklog(), Host: t,
+	}, []int{shard}, readers, t.failed)
+	defer run.Close()
+	for b := range run.Blocks {
+		for i := range b.Records {
+			if err := t.Print(&b.Records[i]); err != nil {
+				return false, err
+			}
+			if t.printed++; t.printed == t.Limit {
+				return false, errLimit
+			}
+		}
+		t.pipe.Reuse(b)
+		if len(run.Blocks) == 0 { // the next one may be long in coming
+			if err := t.Flush(); err != nil {
+				return false, err
+			}
+		}
+	}
+	return run.Stays(), run.Err()
+}
+
+func newBacklog() *pipeline.Backlog {
+	b := new(pipeline.Backlog)
+	b.Reset()
+	return b
+}
+
+// sleep waits for d. It returns the cause if ctx ends before.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (t *tail) failed(err error) {
+	t.Log.Warn("reading the feed failed; retrying", "error", err)
+}
+
+// Topic returns a topic without partitions: nothing is sent.
+func (t *tail) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
+	if topic := t.topics[name]; topic != nil {
+		return topic, nil
+	}
+	e, err := t.bridge.Encoder(ctx, name)
+	if err != nil {
+		return nil, &pipeline.EncoderError{Err: err}
+	}
+	t.topics[name] = &pipeline.Topic{Name: name, Encoder: e, Partitions: 1}
+	return t.topics[name], nil
+}
+
+// Prepare does nothing: there are no topics to create.
+func (t *tail) Prepare(context.Context, []string) {}
+
+// onceAttempts is how often a failed read is tried if the tail must end.
+const onceAttempts = 4
+
+// Retry retries a failure until ctx ends. The first requests must succeed, since their failures are mostly mistakes in
+// the settings.
+func (t *tail) Retry(ctx context.Context, f func(context.Context) error) error {
+	for n := 1; ; n++ {
+		err := f(ctx)
+		var gap *bridge.GapError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.As(err, &gap), errors.As(err, new(*pipeline.StayError)), !t.reached, t.Once && n == onceAttempts:
+			return err
+		}
+		t.failed(err)
+		if err := sleep(ctx, min(100*time.Millisecond<<n, t.bridge.PollInterval)); err != nil {
+			return err
+		}
+	}
+}
+
+// TooLarge returns err: a topic may take larger records, but nobody knows here.
+func (t *tail) TooLarge(_ context.Context, err error) error { return err }
+
+// Lost returns the loss of a chunk.
+func (t *tail) Lost(ctx context.Context, seg source.Segment, chunk string) error {
+	for oldest, err := range t.bridge.Feed.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			return err
+		}
+		return &bridge.GapError{At: seg, Chunk: chunk, Oldest: oldest}
+	}
+	return fmt.Errorf("reading %s: %w", chunk, source.ErrNotFound)
+}
