@@ -141,10 +141,10 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	if err != nil {
 		return err
 	}
-	ends := more && end.Reached(next.Time()) || end.Reached(m.Begin.Add(m.Interval))
+	beyond, ends := more && end.Reached(next.Time()), end.Reached(m.Begin.Add(m.Interval))
 	// I8: retention may have removed this segment, and others behind it, while it was delivered. The listed one is the
 	// next only if this segment was still there after the listing. Else the frontier names none, and lostSince looks.
-	names := more && !ends && !gone && !k.bundles(f.Current)
+	names := more && !ends && !gone && (beyond || !k.bundles(f.Current))
 	if names {
 		if names, err = h.isThere(f.Current, time.Now()); err != nil {
 			return err
@@ -163,6 +163,7 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	if lost {
 		k.repair(&f)
 	}
+	ends = ends || names && beyond
 	var final envelope.Timestamp
 	if ends {
 		final = h.opts.End // nothing above it was written, and nothing more comes
@@ -173,8 +174,10 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	if err == nil {
 		k.countSegments(&f, 1)
 		err = k.commitPromise(nil, &f, func() error {
-			f.Ended = ends
-			if names {
+			switch {
+			case ends:
+				k.end(&f)
+			case names:
 				return k.nameSegment(&f, next)
 			}
 			return nil
@@ -201,5 +204,14 @@ func (k *keeper) endFeed(f offsets.Frontier) error {
 			}
 		}
 	}
-	return k.commitPromise(nil, &f, func() error { f.Ended = true; return nil })
+	return k.commitPromise(nil, &f, func() error { k.end(&f); return nil })
+}
+
+// end ends the delivery. Rows of a scan would be newer than the end.
+func (k *keeper) end(f *offsets.Frontier) {
+	f.Ended = true
+	if f.Scan.Active() {
+		k.h.opts.Log.Warn("the feed is delivered to BRIDGE_END_TIME; the scan is cancelled", "scan", f.Scan.ID)
+		f.Scan = f.Scan.Cancel(k.h.opts.Now())
+	}
 }

@@ -119,12 +119,18 @@ func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) 
 		if s.Frontier == nil || s.Frontier.Current != seg || s.Frontier.Scan.Holds() {
 			return errPast
 		}
-		if _, regressed := s.Regressed(); h.p == 0 && (regressed || s.Requested() != nil) {
-			return errPast // the keeper of the frontier has a repair or a scan to begin
-		}
-		return nil
+		return h.keeps(s)
 	})
 	return ctx, func() { cancel(); stop() }
+}
+
+// keeps returns errPast if the keeper of the frontier has a repair or a scan to begin, or one to cancel: the work of
+// lease 0 holds it up.
+func (h *hold) keeps(s *offsets.State) error {
+	if _, regressed := s.Regressed(); h.p == 0 && (regressed || s.Requested() != nil) {
+		return errPast
+	}
+	return nil
 }
 
 // todo is what a worker does after it has looked at a state.

@@ -32,13 +32,9 @@ type keeper struct {
 // at a first start.
 func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
 	if s != nil {
-		for _, c := range s.Cursors {
-			if c != nil {
-				f.Adopt(c.Pins)
-			}
-		}
+		k.adopt(f, s)
 	}
-	if k.barred(f) {
+	if k.h.opts.marks() && k.barred(f) {
 		return nil // I5: no marker stands between the rows of the scan and the events after them yet
 	}
 	had := maps.Clone(f.Topics)

@@ -61,10 +61,10 @@ func (l *listing) run(s *offsets.State) (err error) {
 	}()
 	ctx, done := h.until(h.work, func(s *offsets.State) error {
 		if f := s.Frontier; f == nil || f.Scan == nil || f.Scan.ID != l.scan.ID || f.Scan.Round != l.scan.Round ||
-			!f.Scan.Lists() {
+			!f.Scan.Lists() || f.Scan.Cancelled != l.scan.Cancelled {
 			return errPast
 		}
-		return nil
+		return h.keeps(s)
 	})
 	defer done()
 	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
@@ -75,6 +75,7 @@ func (l *listing) run(s *offsets.State) (err error) {
 	l.w.txn.reset(l.basis.frontier.Completed)
 	l.done.From = l.basis.frontier.Completed
 	switch {
+	case l.scan.Cancelled: // I4: what this lease was about to write when it was cancelled is dropped, or committed by now
 	case !l.done.Progress.Done():
 		err = l.list(ctx)
 		l.done.Done = l.done.Progress.Done() && !l.scan.Sweep
@@ -122,6 +123,7 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 	h, filter := l.h, &l.basis.filter
 	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress.Clone(), inventory.Options{
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
+		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {
 			return h.shared.leaseOf(container) == h.p && filter.Selects(container)
 		},

@@ -6,9 +6,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"blobfeed/envelope"
 	"blobfeed/offsets"
 )
+
+var feedBegins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // threeHours is a feed whose first two segments are about to be removed; events 2 and 3 of them may be lost.
 func threeHours() *memory {
@@ -43,9 +47,11 @@ func TestRemovedMeanwhile(t *testing.T) {
 		held string // what is asked for just before the removal, and first refused
 		sent int    // events until then
 		seen string // events after all
+		end  time.Duration
 	}{
-		"a shard is not begun":          {"log/01" + first, 1, "1 4 5"},
-		"the next segment is not named": {"idx/segments/2026/01/01/", 2, "1 2 4 5"},
+		"a shard is not begun":           {"log/01" + first, 1, "1 4 5", 0},
+		"the next segment is not named":  {"idx/segments/2026/01/01/", 2, "1 2 4 5", 0},
+		"the end is before what is left": {"idx/segments/2026/01/01/", 2, "1 2", 90 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := threeHours()
@@ -70,6 +76,9 @@ func TestRemovedMeanwhile(t *testing.T) {
 			b := broker(t)
 			o, r := over(t, b, m)
 			o.BundleBytes, o.SkipGaps = 0, true
+			if c.end > 0 {
+				o.End, o.RescanGaps = envelope.Timestamp{Wall: feedBegins.Add(c.end).UnixNano()}, true
+			}
 			live(t, o)
 			r.await(t, func(n Commit) bool { return n.Emitted == c.sent })
 			r.awaitFailure(t, "refused")
@@ -82,6 +91,11 @@ func TestRemovedMeanwhile(t *testing.T) {
 				"the gap is counted",
 				func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Gaps == 1 },
 			)
+			if c.end > 0 { // nothing would carry a scan out behind it
+				awaitState(t, o, "the end", func(s *offsets.State) bool {
+					return s.Frontier != nil && s.Frontier.Ended && scanOf(s) != nil && scanOf(s).Done && scanOf(s).Cancelled
+				})
+			}
 			seen := &order{}
 			consume(t, b, seen)
 			if ids := seen.sortedIDs(); ids != c.seen {

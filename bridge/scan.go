@@ -39,8 +39,8 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 		updated = f.Ends.Add(-opts.ResolvedSlack)
 	}
 	f.Scan = &offsets.Scan{
-		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(), Round: 1,
-		Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+		ID: offsets.ScanID(opts.Now()), Initial: true, Only: opts.InitialScan == ScanOnly, Requested: opts.Now().UTC(),
+		Round: 1, Phase: offsets.ScanLists, Begin: open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 	}
 	k.countContainers(f.Scan)
 	return nil
@@ -49,6 +49,9 @@ func (k *keeper) firstScan(f *offsets.Frontier) error {
 // countContainers puts into the frontier's scan how many containers it lists. It is for operators, so a failure is no
 // matter: the listing itself reports it.
 func (k *keeper) countContainers(scan *offsets.Scan) {
+	if k.h.opts.Inventory == nil {
+		return
+	}
 	if scan.Container != "" {
 		scan.Containers = 1
 		return
@@ -119,34 +122,44 @@ func (k *keeper) moveScan(f offsets.Frontier, s *offsets.State) (moved, stays bo
 	}
 	scan := *f.Scan
 	f.Scan = &scan
+	sum := s.ListedAll(&scan)
 	switch {
-	case scan.Phase == offsets.ScanDelivers && k.h.opts.Now().Before(k.nextRound):
-		return false, false, nil
-	case scan.Phase == offsets.ScanDelivers:
-		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1
-	case !s.RoundOver():
+	case !s.RoundOver(): // also of one that is cancelled: a lease whose view is old may have a page in memory
 		return false, true, nil
+	case scan.Cancelled || scan.Phase == offsets.ScanLists && sum.Done:
+		return true, true, k.endScan(f, s, sum)
 	case scan.Phase == offsets.ScanHolds:
 		scan.Phase = offsets.ScanLists
-	default:
-		sum := s.ListedAll(&scan)
-		if sum.Done {
-			return true, true, k.endScan(f, s, sum)
-		}
+	case scan.Phase == offsets.ScanLists:
+		k.adopt(&f, s)
 		scan.Phase, k.nextRound = offsets.ScanDelivers, k.h.opts.Now().Add(k.h.opts.pause())
+	case k.h.opts.Now().Before(k.nextRound):
+		return false, false, nil
+	default:
+		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1
 	}
 	return true, true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
-// takeUp begins a scan that was requested, or ends one that was cancelled.
+// adopt takes over the topics that leases have found (I5, I6): their cursors forget them in the next segment.
+func (k *keeper) adopt(f *offsets.Frontier, s *offsets.State) {
+	for _, c := range s.Cursors {
+		if c != nil {
+			f.Adopt(c.Pins)
+		}
+	}
+}
+
+// takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
 func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
-	next.Floor = f.Scan.Bar()
 	f.Scan = next
-	if next.Done {
-		k.h.opts.Log.Info("the scan is cancelled", "scan", next.ID)
+	if k.h.opts.Inventory == nil { // the verb knows the feed by its name only
+		k.h.opts.Log.Error("a scan is requested, and this feed has no account to list", "scan", next.ID)
+		f.Scan = next.Cancel(k.h.opts.Now())
+	} else if next.Cancelled {
+		k.h.opts.Log.Info("cancelling the scan, as requested", "scan", next.ID)
 	} else {
 		k.countContainers(next)
-		next.Phase, next.Round = offsets.ScanHolds, 1
 		k.h.opts.Log.Info("scanning the account, as requested", "scan", next.ID, "container", next.Container,
 			"prefix", next.Prefix, "sweep", next.Sweep)
 	}
@@ -160,27 +173,25 @@ func (k *keeper) repair(f *offsets.Frontier) {
 	if !opts.RescanGaps {
 		return
 	}
-	f.Scan = &offsets.Scan{
+	scan := offsets.Scan{
 		ID: offsets.ScanID(opts.Now()), Sweep: true, Requested: opts.Now().UTC(), Phase: offsets.ScanHolds, Round: 1,
-		Floor: f.Scan.Bar(),
 	}
+	f.Scan = scan.Follow(f.Scan)
 	k.countContainers(f.Scan)
 	opts.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", f.Scan.ID)
 }
 
-// endScan commits that all is listed, and, if the bridge only scans, the marker that ends everything.
+// endScan commits that no lease lists any more, and, if the bridge only scans, the marker that ends everything.
 func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listing) error {
 	opts := k.h.opts
-	for _, c := range s.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins) // I5: behind their rows, the topics that were found stay as they are
-		}
-	}
+	k.adopt(&f, s)
 	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
 	scan := f.Scan
 	scan.Done, scan.Ended, scan.Rows, scan.Deleted = true, opts.Now().UTC(), sum.Rows, sum.Swept
-	scan.Listed = listed.String()
-	opts.Log.Info("the scan is complete", "scan", scan.ID, "rows", sum.Rows, "deleted", sum.Swept,
+	if !sum.Progress.Served.IsZero() { // else the container to list was not there
+		scan.Listed = listed.String()
+	}
+	opts.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted", sum.Swept,
 		"containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took", scan.Ended.Sub(scan.Requested))
 	if !scan.Only {
 		return k.h.lease.Commit(k.h.held, nil, &f)

@@ -155,3 +155,24 @@ func TestScanOnly(t *testing.T) {
 		t.Errorf("listed at %v", listed)
 	}
 }
+
+// The pages of all requests fit into the memory beside the blocks (I9).
+func TestScanPagesAreBounded(t *testing.T) {
+	t.Parallel()
+	for memory, want := range map[int]int32{0: inventory.MaxPage, 32 << 20: 1000} {
+		c := broker(t)
+		o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 6, Segments: 2, LeaveOpen: true}))
+		o.InitialScan, o.AccountURL, o.ScanRequests, o.BufferBytes = ScanYes, "https://a/", 32, memory
+		var most atomic.Int32
+		store := &account.Store{Account: filled(1, 3000)}
+		store.Before = func(_ context.Context, _ string, q inventory.Query) error {
+			most.Store(max(most.Load(), int32(q.Max)))
+			return nil
+		}
+		o.Inventory = store
+		must(t, runOnce(t, o))
+		if got := most.Load(); got > want {
+			t.Errorf("with %d bytes of memory a page has %d blobs", memory, got)
+		}
+	}
+}

@@ -62,10 +62,8 @@ func (t Target) Move(f *offsets.Frontier) {
 	}
 	f.Seek = &offsets.Seek{From: from, To: t.text}
 	f.Current, f.Ended, f.Start = source.Segment{}, false, ""
-	if f.Scan.Active() { // what its leases have listed is void as well
-		scan := *f.Scan
-		scan.Done, scan.Cancelled = true, true
-		f.Scan = &scan
+	if f.Scan.Active() { // what its leases have listed is void as well, and the fences of the move end what they list
+		f.Scan = f.Scan.Cancel(time.Now())
 	}
 	if t.at != (envelope.Timestamp{}) {
 		f.Start = t.at.String()

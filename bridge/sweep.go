@@ -12,14 +12,15 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
 // sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
 // belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
 //
-// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one round,
-// while nothing is delivered.
+// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one
+// round, while nothing is delivered.
 type sweep struct {
 	scan  string // the ID
 	end   context.CancelFunc
@@ -33,14 +34,13 @@ type sweep struct {
 
 // batch is suspects of one partition.
 type batch struct {
-	topic     string
-	partition int32
-	suspects  []suspect
-	last      bool // no suspect of the partition follows
+	offsets.Lane
+	suspects []suspect
+	last     bool // no suspect of the partition follows
 }
 
 // newSweep starts reading partitions, in their order.
-func (h *hold) newSweep(scan *offsets.Scan, partitions []lane) *sweep {
+func (h *hold) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
 	ctx, cancel := context.WithCancel(h.findings.life)
 	s := &sweep{scan: scan.ID, end: cancel, batch: make(chan batch), done: make(chan struct{})}
 	go func() {
@@ -58,25 +58,19 @@ func (h *hold) newSweep(scan *offsets.Scan, partitions []lane) *sweep {
 	return s
 }
 
-// lane is a partition of a topic.
-type lane struct {
-	topic     string
-	partition int32
-}
-
-// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads at
-// a time, and waits until its suspects are dealt with: they are in memory (I9).
-func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at lane, out chan<- batch) error {
+// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads
+// at a time, and waits until its suspects are dealt with: they are in memory (I9).
+func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
 	if err := sh.sweeping.take(ctx); err != nil {
 		return err
 	}
 	defer sh.sweeping.leave()
-	encoder, err := sh.encoders.get(ctx, at.topic)
+	encoder, err := sh.encoders.get(ctx, at.Topic)
 	if err != nil {
 		return err
 	}
 	send := func(b batch) error {
-		b.topic, b.partition = at.topic, at.partition
+		b.Lane = at
 		select {
 		case out <- b:
 			return nil
@@ -84,7 +78,7 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at lane, o
 			return ctx.Err()
 		}
 	}
-	s := &suspects{client: sh.opts.Client, topic: at.topic, partition: at.partition, encoder: encoder, scan: scan.ID,
+	s := &suspects{client: sh.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
 		limit: suspectBytes, log: sh.opts.Log}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
@@ -104,14 +98,16 @@ func (s *sweep) stop() {
 	<-s.done
 }
 
-// lanesOf returns the partitions that a lease sweeps, without those that it has judged.
-func (l *listing) lanesOf() (lanes []lane) {
-	all := l.basis.frontier.Topics
+// lanesOf returns the partitions that a lease sweeps, without those that it has judged. What is new among those has no
+// records of before the scan.
+func (l *listing) lanesOf() (lanes []offsets.Lane) {
+	all, judged := l.basis.frontier.Topics, l.done.Judged
 	for _, topic := range slices.Sorted(maps.Keys(all)) {
 		for p := range all[topic] {
 			mine := (int64(l.h.shared.leaseOf(topic))+int64(p))%int64(l.h.shared.leases) == int64(l.h.p)
-			if mine && !slices.Contains(l.done.Judged[topic], p) {
-				lanes = append(lanes, lane{topic, p})
+			lane := offsets.Lane{Topic: topic, Partition: p}
+			if mine && (judged == nil || lane.Compare(*judged) > 0) {
+				lanes = append(lanes, lane)
 			}
 		}
 	}
@@ -124,9 +120,15 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 	f := l.h.findings
 	if f.sweep == nil || f.sweep.scan != l.scan.ID {
 		f.stopSweep()
-		if err := l.h.shared.sweepable(ctx, l.basis.frontier); err != nil {
+		err := l.h.shared.sweepable(ctx, l.basis.frontier)
+		var never *unsweepable
+		if errors.As(err, &never) {
 			l.h.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
+			l.h.opts.Observer.Failed(l.h.p, err)
 			return true, nil
+		}
+		if err != nil {
+			return false, l.later(ctx, err)
 		}
 		f.sweep = l.h.newSweep(l.scan, l.lanesOf())
 	}
@@ -140,7 +142,8 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 			select {
 			case b, ok := <-s.batch:
 				if !ok {
-					return l.endSweep()
+					err := l.endSweep()
+					return err == nil, l.later(ctx, err)
 				}
 				s.current = b
 				continue
@@ -150,14 +153,12 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 				return false, nil
 			}
 		}
-		n := min(len(s.current.suspects), rowsAtOnce)
-		if err := l.judge(ctx, &s.current, n); err != nil || ctx.Err() != nil {
-			if errors.Is(context.Cause(ctx), errRoundOver) {
-				return false, nil // the rest comes in the next round
-			}
+		if err := l.judge(ctx, &s.current); err != nil {
 			return false, err
 		}
-		s.current.suspects = s.current.suspects[n:]
+		if ctx.Err() != nil { // the rest comes in the next round
+			return false, context.Cause(ctx)
+		}
 	}
 }
 
@@ -168,29 +169,34 @@ const (
 	rowsAtOnce = 500
 )
 
-// endSweep reports whether the reader has read all, and lets another one begin if it has failed.
-func (l *listing) endSweep() (finished bool, err error) {
+// endSweep returns why the reader has failed, nil if it has read all. Another one may begin.
+func (l *listing) endSweep() error {
 	f := l.h.findings
 	f.sweep.mu.Lock()
-	err = f.sweep.err
-	f.sweep.mu.Unlock()
-	f.stopSweep()
-	return err == nil, err
+	defer f.stopSweep()
+	defer f.sweep.mu.Unlock()
+	return f.sweep.err
+}
+
+// later reports an error of Kafka. The next round tries again: events are to be delivered meanwhile.
+func (l *listing) later(ctx context.Context, err error) error {
+	if l.h.findings.remember(ctx, l.h.opts.Now(), err) {
+		l.h.opts.Observer.Failed(l.h.p, err)
+	}
+	return nil
 }
 
 // judged notes that a partition is done.
 func (l *listing) judged(b batch) {
-	if l.done.Judged == nil {
-		l.done.Judged = map[string][]int32{}
-	}
-	l.done.Judged[b.topic] = append(l.done.Judged[b.topic], b.partition)
+	l.done.Judged = &b.Lane
 	l.w.txn.start()
 }
 
-// judge asks for the blobs of the first n suspects, and writes the deletions.
-func (l *listing) judge(ctx context.Context, b *batch, n int) error {
-	h := l.h
-	gone := make([]pipeline.Gone, n)
+// judge asks for the blobs of the first suspects, and writes the deletions. Those without an answer when the round ends
+// stay in b.
+func (l *listing) judge(ctx context.Context, b *batch) error {
+	h, n := l.h, min(len(b.suspects), rowsAtOnce)
+	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
 	asking, actx := errgroup.WithContext(ctx)
 	asking.SetLimit(h.opts.ScanRequests)
 	for i, k := range b.suspects[:n] {
@@ -200,18 +206,27 @@ func (l *listing) judge(ctx context.Context, b *batch, n int) error {
 				if err == nil && !there {
 					gone[i] = pipeline.Gone{Container: k.container, Name: k.name, Served: served}
 				}
+				asked[i] = err == nil
 				return err
 			})
 		})
 	}
-	if err := asking.Wait(); err != nil {
+	if err := asking.Wait(); err != nil && ctx.Err() == nil {
 		return err
 	}
+	left := n
+	for i, k := range slices.Backward(b.suspects[:n]) {
+		if !asked[i] {
+			left--
+			b.suspects[left] = k
+		}
+	}
+	b.suspects = b.suspects[left:]
 	gone = slices.DeleteFunc(gone, func(g pipeline.Gone) bool { return g.Name == "" })
 	if len(gone) == 0 {
 		return nil
 	}
-	block, err := h.shared.pipe.Delete(ctx, l.basis.describeRows(), l.rows(), b.topic, b.partition, gone)
+	block, err := h.shared.pipe.Delete(h.work, l.basis.describeRows(), l.rows(), b.Topic, b.Partition, gone)
 	if err != nil {
 		return err
 	}
@@ -219,10 +234,14 @@ func (l *listing) judge(ctx context.Context, b *batch, n int) error {
 	return l.w.addBlock(block)
 }
 
-// sweepable returns why the topics cannot be swept, nil if they can.
+// unsweepable is why topics cannot be swept.
+type unsweepable struct{ error }
+
+// sweepable returns an unsweepable if the topics cannot be swept.
 func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 	if sh.opts.Shared {
-		return errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED): their keys cannot be told apart")
+		return &unsweepable{errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED): their keys " +
+			"cannot be told apart")}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	for _, name := range names {
@@ -231,9 +250,13 @@ func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 			return err
 		}
 		if !encoder.TellsDeletions() {
-			return errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: set " +
-				"BRIDGE_DELETES=tombstone, in a new topic")
+			return &unsweepable{errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: set " +
+				"BRIDGE_DELETES=tombstone, in a new topic")}
 		}
 	}
-	return sh.topics.KeepsKeys(ctx, names...)
+	err := sh.topics.KeepsKeys(ctx, names...)
+	if errors.Is(err, topics.ErrForgets) {
+		return &unsweepable{err}
+	}
+	return err
 }

@@ -164,7 +164,7 @@ func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
 		return todoWait, nil
 	case w.mustEnter(s) || s.Owes(w.p):
 		return todoEnd, nil
-	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current):
+	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current) || f.Scan.Holds():
 		return todoWait, nil
 	}
 	m, _, err := h.current(s)

@@ -20,6 +20,7 @@ type sqlRow struct {
 	Watermark        int64
 	Path             string
 	EventID          string    `json:"event_id"`
+	Length           int64     `json:"content_length"`
 	WindowStart      string    `json:"window_start"`
 	Changes, Upserts int64     // windows
 	TS               time.Time // asof

@@ -60,7 +60,13 @@ type program struct {
 // start runs the program with settings such as "TOPIC=x". It does not outlive the test.
 func start(t *testing.T, args []string, settings ...string) *program {
 	t.Helper()
-	p := &program{cmd: exec.Command(binary, args...), log: new(logBuffer), done: make(chan struct{})}
+	return launch(t, exec.Command(binary, args...), settings...)
+}
+
+// launch starts a command with settings.
+func launch(t *testing.T, cmd *exec.Cmd, settings ...string) *program {
+	t.Helper()
+	p := &program{cmd: cmd, log: new(logBuffer), done: make(chan struct{})}
 	// A port of its own for each, which the log tells.
 	p.cmd.Env = append(os.Environ(), "BRIDGE_HTTP_ADDR=127.0.0.1:0")
 	var tuning []string

@@ -29,13 +29,16 @@ type scanned struct {
 	feed    *feedsim.Feed
 	clock   atomic.Int64
 	asked   asked
+	down    atomic.Bool  // the feed fails
+	held    atomic.Bool  // the account gives no answer
+	allowed atomic.Int64 // requests for blobs; the next ones get no answer; 0: no limit
 
 	mu   sync.Mutex
 	rng  *rand.Rand
 	hour int
 }
 
-// asked counts requests for the account. Those for the feed are left out.
+// asked counts requests for the account.
 type asked struct{ containers, pages, heads atomic.Int64 }
 
 func (a *asked) String() string {
@@ -43,16 +46,26 @@ func (a *asked) String() string {
 		a.heads.Load())
 }
 
-// count is a fault that never happens.
-func (a *asked) count(r *http.Request) (status int, code string) {
+// fault counts requests for the account and lets some of them wait. Requests for the feed fail while down is set.
+func (s *scanned) fault(r *http.Request) (status int, code string) {
+	waits := s.held.Load()
 	switch {
 	case strings.Contains(r.URL.Path, "/"+azure.Container):
+		if s.down.Load() {
+			return http.StatusServiceUnavailable, "ServerBusy"
+		}
+		return 0, ""
 	case r.Method == http.MethodHead:
-		a.heads.Add(1)
+		s.asked.heads.Add(1)
 	case r.URL.Query().Get("restype") == "container":
-		a.pages.Add(1)
+		n, limit := s.asked.pages.Add(1), s.allowed.Load()
+		waits = waits || limit > 0 && n > limit
 	default:
-		a.containers.Add(1)
+		s.asked.containers.Add(1)
+	}
+	if waits {
+		<-r.Context().Done()
+		return http.StatusServiceUnavailable, "ServerBusy"
 	}
 	return 0, ""
 }
@@ -74,15 +87,15 @@ func newScanned(t *testing.T, blobs int) (s *scanned, settings []string) {
 	if err := s.feed.Open(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(&account.Server{Account: s.account, Feed: s.files, Fault: s.asked.count})
+	server := httptest.NewServer(&account.Server{Account: s.account, Feed: s.files, Fault: s.fault})
 	t.Cleanup(server.Close)
 	return s, []string{"SOURCE_URL=" + server.URL + "/" + stack.AzuriteAccount, "SOURCE_AUTH=shared_key",
 		"SOURCE_ACCOUNT=" + stack.AzuriteAccount, "SOURCE_KEY=" + stack.AzuriteKey}
 }
 
 // oddNames are those that get lost most easily on the way through URLs, XML and JSON.
-var oddNames = []string{"a b", "ü/é.txt", "100%", "%41", "a+b", "q?x=1&y=2", "#1", "\"quoted\"", "<&>", "日本語", "a//b",
-	"x/", "emoji 😀", "back\\slash", "tab\there", "~!@$^*()_=;:,'", "\u0001"}
+var oddNames = []string{"a b", "ü/é.txt", "100%", "%41", "a+b", "q?x=1&y=2", "#1", "\"quoted\"", "<&>", "日本語",
+	"a//b", "x/", "emoji 😀", "back\\slash", "tab\there", "~!@$^*()_=;:,'", "\u0001"}
 
 // change writes and deletes blobs, some of them with odd names.
 func (s *scanned) change(n int) {

@@ -38,7 +38,7 @@ func TestScan(t *testing.T) {
 	s.change(1000)
 	s.publish(t, true)
 	s.next(t)
-	table := &blobTable{etags: map[string]string{}}
+	table := newBlobTable()
 	rows := newScanRows()
 	c := consume(t, shared.KafkaBrokers, topic, table, rows)
 	stop := s.keep(t)
@@ -123,7 +123,7 @@ func TestScanOnly(t *testing.T) {
 	blobs := scanBlobs(t)
 	s, settings := newScanned(t, blobs)
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	table, rows := &blobTable{etags: map[string]string{}}, newScanRows()
+	table, rows := newBlobTable(), newScanRows()
 	c := consume(t, shared.KafkaBrokers, topic, table, rows)
 	began := time.Now()
 	p := start(t, []string{"run"}, append(settings, "NAME="+name, "TOPIC="+topic, "INITIAL_SCAN=only",

@@ -9,21 +9,32 @@ import (
 	"blobfeed/verify"
 )
 
-// blobTable is what a consumer has: the etag of each key's last record.
-type blobTable struct{ etags map[string]string }
+// blobRow is what rows say of a blob, and listings, too.
+type blobRow struct {
+	ETag        string
+	Length      int64  `json:"content_length"`
+	ContentType string `json:"content_type"`
+	Type        string `json:"blob_type"`
+	Tier        string `json:"blob_tier"` // "": inferred
+}
+
+// blobTable is what a consumer has: the last row of each key, by container/name.
+type blobTable struct{ rows map[string]blobRow }
+
+func newBlobTable() *blobTable { return &blobTable{rows: map[string]blobRow{}} }
 
 func (t *blobTable) Note(r verify.Record) {
 	if r.Key == nil {
 		return
 	}
 	var path []string
-	var value struct{ After *struct{ Etag string } }
+	var value struct{ After *blobRow }
 	if json.Unmarshal(r.Key, &path) != nil || json.Unmarshal(r.Value, &value) != nil {
 		return
 	}
-	delete(t.etags, path[0])
+	delete(t.rows, path[0])
 	if value.After != nil {
-		t.etags[path[0]] = value.After.Etag
+		t.rows[path[0]] = *value.After
 	}
 }
 
@@ -34,13 +45,13 @@ func (s *scanned) compare(t *testing.T, got *blobTable) {
 	t.Helper()
 	want, wrong := s.account.Blobs(), 0
 	for path, b := range want {
-		if got.etags[path] != b.ETag {
+		if got.rows[path].ETag != b.ETag {
 			if wrong++; wrong <= 5 {
-				t.Errorf("%q: the topic has etag %q, the account %q", path, got.etags[path], b.ETag)
+				t.Errorf("%q: the topic has etag %q, the account %q", path, got.rows[path].ETag, b.ETag)
 			}
 		}
 	}
-	for path := range got.etags {
+	for path := range got.rows {
 		if _, ok := want[path]; !ok {
 			if wrong++; wrong <= 5 {
 				t.Errorf("%q: the account does not have it", path)

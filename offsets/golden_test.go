@@ -41,7 +41,7 @@ func documentsOf(t *testing.T) map[string]any {
 						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c"},
 					}, Served: at, Rows: 7, Pages: 2, Containers: 1,
 				},
-				Judged: map[string][]int32{"blobs.photos": {0, 4}},
+				Judged: &Lane{Topic: "blobs.photos", Partition: 4},
 			},
 			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
 			Error: &Failure{Time: at, Error: "no route to host"}, Failing: true,
@@ -60,8 +60,8 @@ func documentsOf(t *testing.T) map[string]any {
 			Scan: &Scan{
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
 				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Containers: 3,
-				Round: 2, Phase: ScanLists, Listed: "1769860800000000000.0000000000",
-				Floor: "1769857200000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
+				Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
+				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
 			},
 			Settings: map[string]string{
 				"BRIDGE_TOPIC": "blobs.{container}",

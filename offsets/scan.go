@@ -1,10 +1,10 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -35,8 +35,12 @@ type Scan struct {
 	// Updated is that of all rows of an initial scan: the time that may be promised where the feed begins, "" before it
 	// is known. Rows of a later scan have the time of their page.
 	Updated string `json:"updated,omitempty"`
-	// Begin is, of an initial scan, the segment from which the feed is delivered, if there was an open one.
+	// Begin is the segment from which the feed is delivered since an initial scan, if there was an open one.
 	Begin source.Segment `json:"begin,omitzero"`
+	// Bar is, of a later scan, when the initial one was done: see Barred.
+	Bar string `json:"bar,omitempty"`
+	// Request is the ID of the last request that was taken up, by this scan or by one before it.
+	Request string `json:"request,omitempty"`
 
 	// Containers is how many there are to list, 0 if that is not known. For operators.
 	Containers int `json:"containers,omitempty"`
@@ -45,11 +49,9 @@ type Scan struct {
 	Phase ScanPhase `json:"phase"`
 	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of
 	// any moment before it.
-	Listed string `json:"listed,omitempty"`
-	// Floor is that of the initial scan, for a scan that took its place: see Bar.
-	Floor     string    `json:"floor,omitempty"`
+	Listed    string    `json:"listed,omitempty"`
 	Done      bool      `json:"done,omitempty"`
-	Cancelled bool      `json:"cancelled,omitempty"` // Done, and not all is listed
+	Cancelled bool      `json:"cancelled,omitempty"` // no more is to be listed; Done when every lease has stopped
 	Ended     time.Time `json:"ended,omitzero"`
 	Rows      int64     `json:"rows,omitempty"`    // when it is done
 	Deleted   int64     `json:"deleted,omitempty"` // the same
@@ -68,26 +70,43 @@ const (
 	ScanDelivers ScanPhase = "delivers"
 )
 
-// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows, or
-// write markers below what was listed.
+// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows,
+// or write markers below what was listed.
 func (s *Scan) matters(f *Frontier) bool {
-	return s != nil && (!s.Done || before(f.Resolved, s.Bar()))
+	bar, _ := s.Barred()
+	return s.Active() || before(f.Resolved, bar)
+}
+
+// Barred returns the time below which no marker may be: when the initial scan was done. A scan after it does not change
+// that. Always says that there may be none at all yet.
+func (s *Scan) Barred() (below string, always bool) {
+	switch {
+	case s == nil || s.Only:
+		return "", false
+	case s.Initial:
+		return s.Listed, !s.Done
+	}
+	return s.Bar, false
+}
+
+// Follow puts into s what stays true of the scan before it.
+func (s *Scan) Follow(last *Scan) *Scan {
+	if last != nil {
+		s.Begin, s.Request = last.Begin, cmp.Or(s.Request, last.Request)
+		s.Bar, _ = last.Barred()
+	}
+	return s
+}
+
+// Cancel returns s as it is when it was cancelled, and no lease lists any more.
+func (s *Scan) Cancel(at time.Time) *Scan {
+	cancelled := *s
+	cancelled.Done, cancelled.Cancelled, cancelled.Ended = true, true, at.UTC()
+	return &cancelled
 }
 
 // before compares two times of documents. All of this century have the same length.
 func before(a, b string) bool { return len(a) < len(b) || len(a) == len(b) && a < b }
-
-// Bar returns when the initial scan had listed everything, "" if there was none, or before that. It outlives the scan:
-// another one may take its place before a marker is behind it.
-func (s *Scan) Bar() string {
-	switch {
-	case s == nil:
-		return ""
-	case s.Initial:
-		return s.Listed
-	}
-	return s.Floor
-}
 
 // Active reports whether there is a scan that is not done.
 func (s *Scan) Active() bool { return s != nil && !s.Done }
@@ -109,8 +128,19 @@ type Listing struct {
 	// From is the last complete segment when the rows were written: see staleCursor.
 	From     source.Segment     `json:"from,omitzero"`
 	Progress inventory.Progress `json:"progress"`
-	// Judged are the partitions of topics whose keys the sweep has compared with the account.
-	Judged map[string][]int32 `json:"judged,omitempty"`
+	// Judged is the last partition whose keys the sweep has compared with the account. It takes them in their order.
+	Judged *Lane `json:"judged,omitempty"`
+}
+
+// Lane is a partition of a topic of records.
+type Lane struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+}
+
+// Compare orders lanes.
+func (l Lane) Compare(o Lane) int {
+	return cmp.Or(cmp.Compare(l.Topic, o.Topic), cmp.Compare(l.Partition, o.Partition))
 }
 
 // Listing returns what the lease has done for a scan, nothing if it has done nothing.
@@ -128,10 +158,6 @@ func (l *Listing) owned() *Listing {
 	}
 	own := *l
 	own.Progress = l.Progress.Clone()
-	own.Judged = maps.Clone(l.Judged)
-	for topic, partitions := range own.Judged {
-		own.Judged[topic] = slices.Clone(partitions)
-	}
 	return &own
 }
 
@@ -202,12 +228,14 @@ func (s *State) Requested() *Scan {
 		return nil
 	}
 	switch last := f.Scan; {
-	case r.Cancel && last.Active() && last.ID == r.ID:
+	case r.Cancel && last.Active() && last.ID == r.ID && !last.Initial && !last.Cancelled:
 		cancelled := *last
-		cancelled.Done, cancelled.Cancelled, cancelled.Ended = true, true, r.Time
+		cancelled.Cancelled = true
 		return &cancelled
-	case !r.Cancel && !last.Active() && (last == nil || last.ID != r.ID && last.Requested.Before(r.Time)):
-		return &Scan{ID: r.ID, Sweep: r.Sweep, Container: r.Container, Prefix: r.Prefix, Requested: r.Time}
+	case !r.Cancel && !last.Active() && (last == nil || last.Request != r.ID):
+		next := &Scan{ID: r.ID, Request: r.ID, Sweep: r.Sweep, Container: r.Container, Prefix: r.Prefix, Requested: r.Time,
+			Phase: ScanHolds, Round: 1}
+		return next.Follow(last)
 	}
 	return nil
 }

@@ -54,12 +54,7 @@ func (e End) Within(m source.Manifest) bool {
 // Barred reports whether a marker would promise too much after an initial scan. The listing shows each blob at another
 // moment, so the topic is not the account of any moment before its end; the slack covers the service's clocks.
 func Barred(at envelope.Timestamp, scan *offsets.Scan, slack time.Duration) bool {
-	if scan == nil || scan.Only {
-		return false
-	}
-	listed, err := envelope.ParseTimestamp(scan.Bar())
-	if err != nil {
-		return scan.Initial // and not done
-	}
-	return at.Wall < listed.Wall+int64(slack)
+	bar, always := scan.Barred()
+	listed, err := envelope.ParseTimestamp(bar)
+	return always || err == nil && at.Wall < listed.Wall+int64(slack)
 }

@@ -143,7 +143,7 @@ func TestEnd(t *testing.T) {
 // Until the initial scan has listed everything, and for the slack behind it, no marker is promised, also if another scan
 // has taken its place.
 func TestBarred(t *testing.T) {
-	initial := &offsets.Scan{Initial: true, Listed: "1000.0000000000"}
+	initial := &offsets.Scan{Initial: true, Listed: "1000.0000000000", Done: true}
 	for name, c := range map[string]struct {
 		scan *offsets.Scan
 		at   int64
@@ -154,8 +154,8 @@ func TestBarred(t *testing.T) {
 		"before the listing":    {initial, 999, true},
 		"within the slack":      {initial, 1009, true},
 		"behind it":             {initial, 1010, false},
-		"a scan after it":       {&offsets.Scan{Floor: initial.Bar()}, 1009, true},
-		"behind it, with other": {&offsets.Scan{Floor: initial.Bar(), Listed: "5000.0000000000"}, 1010, false},
+		"a scan after it":       {&offsets.Scan{Bar: initial.Listed}, 1009, true},
+		"behind it, with other": {&offsets.Scan{Bar: initial.Listed, Listed: "5000.0000000000"}, 1010, false},
 		"a scan without it":     {&offsets.Scan{Listed: "5000.0000000000"}, 1, false},
 		"nothing but the scan":  {&offsets.Scan{Initial: true, Only: true, Listed: initial.Listed}, 1000, false},
 	} {

@@ -41,11 +41,24 @@ type ShardReader struct {
 	window []byte // bytes of the current chunk from at on
 	at     int64
 	grow   int64 // bytes to read at least: doubles while one block is larger than what is here
+	limit  int64 // of the window; 0: Options.ReadSize
 }
 
 // Shard returns a reader of a shard of m that starts at a position.
 func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
 	return &ShardReader{feed: f, segment: m.Segment, shard: shard, prefix: m.Paths[shard], pos: from, of: -1}
+}
+
+// LimitWindow sets how many bytes later reads may keep, up to Options.ReadSize, for readers that share memory. A block
+// that is larger is read all the same.
+func (r *ShardReader) LimitWindow(bytes int64) { r.limit = bytes }
+
+// readSize returns the size of a read into an empty window.
+func (r *ShardReader) readSize() int64 {
+	if r.limit > 0 {
+		return min(r.limit, r.feed.opt.ReadSize)
+	}
+	return r.feed.opt.ReadSize
 }
 
 // Position returns where to resume: after everything that Next has returned.
@@ -114,6 +127,9 @@ func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	}
 	err := r.next(ctx, b)
 	var d *DamageError
+	if errors.Is(err, io.EOF) && len(r.have(r.pos.Offset)) == 0 {
+		r.window = nil // I9: the next poll may be hours away
+	}
 	r.doubted = errors.As(err, &d) || errors.Is(err, ErrNotFound) // I8: only a new listing says that the chunk is gone
 	return err
 }
@@ -185,7 +201,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 					Reason: "the block can't be decoded", Err: err, Hint: hintBytes})
 			}
 		}
-		more, err := r.fill(ctx, c, off, r.feed.opt.ReadSize)
+		more, err := r.fill(ctx, c, off, r.readSize())
 		if err != nil {
 			return err
 		}
@@ -199,7 +215,7 @@ func (r *ShardReader) block(ctx context.Context, c chunk, b *Batch) error {
 func (r *ShardReader) open(ctx context.Context, c chunk) error {
 	r.window, r.at, r.grow = r.window[:0], 0, 0
 	r.of = -1
-	size := r.feed.opt.ReadSize
+	size := r.readSize()
 	if r.pos.Offset > 0 {
 		size = headerRead // the bytes after the header are not needed
 	}
@@ -232,7 +248,8 @@ func (r *ShardReader) have(off int64) []byte {
 }
 
 // fill reads at least size bytes after the buffered ones, up to the listed size of the chunk, and drops those before
-// off. more is false if nothing is left to read. It reuses the window's memory, since events are copies.
+// off. more is false if nothing is left to read. It reuses the window's memory, since events are copies, unless the
+// window has become much smaller.
 func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more bool, err error) {
 	kept := r.have(off)
 	from := off + int64(len(kept))
@@ -240,8 +257,13 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 	if n <= 0 {
 		return false, nil
 	}
-	window := append(r.window[:0], kept...) // a move to the front
-	window = slices.Grow(window, int(n))
+	window := r.window[:0]
+	// I9: no more than is needed, with room for the beginning of a block, which differs in size each time.
+	if need := len(kept) + int(n); cap(window) < need || cap(window) > 2*(len(kept)+int(max(size, r.grow))) {
+		window = make([]byte, 0, need+need/8)
+	}
+	window = append(window, kept...) // a move to the front, mostly
+	window = window[:len(window):cap(window)]
 	got, err := r.feed.store.ReadAt(ctx, c.name, window[len(window):len(window)+int(n)], from)
 	r.window, r.at = window[:len(window)+got], off
 	if err != nil {

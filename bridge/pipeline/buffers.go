@@ -52,3 +52,6 @@ func (p *Pipeline) DropBuffers() {
 	defer p.pool.mu.Unlock()
 	p.pool.free = nil
 }
+
+// PageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time.
+func (p *Pipeline) PageBlobs(requests int) int { return pageBlobs(p.set.MemoryBytes, requests) }

@@ -24,11 +24,15 @@ const (
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// minPageBlobs keeps the number of requests reasonable.
+	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
 	recordSize = 1536
 	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
 	// take two times that size.
 	smallMemory = 256 << 10
+	// minWindow is the smallest window of a reader: smaller reads cost more in requests than they save.
+	minWindow = 64 << 10
 )
 
 // memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
@@ -38,6 +42,7 @@ type memory struct {
 	limit   int64
 	free    *semaphore.Weighted
 	passing atomic.Int64 // leases that read and write
+	readers atomic.Int64 // shards that read
 }
 
 // newMemory returns a bound in bytes; 0 is none.
@@ -59,11 +64,23 @@ func (m *memory) acquire(ctx context.Context, b *Block) error {
 	return nil
 }
 
+// window returns how many bytes of a chunk a shard may keep: all that read share a third of what blocks may take.
+func (m *memory) window() int64 { return max(minWindow, m.limit/3/max(1, m.readers.Load())) }
+
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
 		m.free.Release(b.Held)
 		b.Held = 0
 	}
+}
+
+// pageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time: they are in
+// memory beside the blocks. Limit is that of all blocks, 0: none.
+func pageBlobs(limit, requests int) int {
+	if limit == 0 {
+		return inventory.MaxPage
+	}
+	return min(max(limit/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }
 
 // Sizes of what a block keeps arrays of.

@@ -26,6 +26,7 @@ func (p *Pipeline) Start(
 	ctx context.Context, d *Pass, shards []int, readers map[int]*source.ShardReader, failed func(error),
 ) *Run {
 	p.memory.passing.Add(1)
+	p.memory.readers.Add(int64(len(shards)))
 	out := make(chan *Block, prefetch*len(shards))
 	r := &Run{Blocks: out, p: p}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -33,6 +34,7 @@ func (p *Pipeline) Start(
 	for _, n := range shards {
 		s := &shard{p: p, pass: d, number: n, reader: readers[n], out: out}
 		reading.Go(func() {
+			defer p.memory.readers.Add(-1)
 			err := s.run(r.ctx)
 			var stay *StayError
 			switch {

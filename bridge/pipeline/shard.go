@@ -18,6 +18,7 @@ type shard struct {
 	number int
 	reader *source.ShardReader
 	out    chan<- *Block
+	events []source.Event // an array for those of a block, which its records do not need
 
 	// The damage that Next reported last, and how often in a row.
 	damage   string
@@ -43,6 +44,8 @@ func (s *shard) run(ctx context.Context) error {
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {
 		b := s.p.pool.get(s.number)
+		b.events.Events = s.events
+		s.reader.LimitWindow(s.p.memory.window())
 		end, err := s.next(ctx, b)
 		if err != nil || end {
 			return err
@@ -51,6 +54,7 @@ func (s *shard) run(ctx context.Context) error {
 		if err := s.encode(ctx, b); err != nil {
 			return err
 		}
+		s.events = b.takeEvents()
 		if err := s.send(ctx, b); err != nil {
 			return err
 		}

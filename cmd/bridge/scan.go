@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/change"
 	"blobfeed/internal/setup"
 )
@@ -32,11 +33,12 @@ func scanVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if s.Cancel && (s.Sweep || s.Container != "" || s.Prefix != "") {
 		return &usageError{fmt.Errorf("--cancel stands alone")}
 	}
-	_, r, done, err := openState()
+	c, r, done, err := openState()
 	if err != nil {
 		return err
 	}
 	defer done()
+	s.Shared, s.Tombstones = c.TopicShared, c.Deletes == envelope.DeletesTombstone.String()
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()
 	if err := s.Request(ctx, r); err != nil {

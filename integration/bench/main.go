@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/pprof"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -40,6 +41,9 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often both are measured")
 	brokers := flag.Int("brokers", 1, "nodes of the real Kafka: 0, 1 or 3")
 	segments := flag.Int("segments", 0, "measure catching up over so many segments of 20 events instead")
+	limits := flag.String("limits", "", "measure the program in a process of its own instead, with each of these "+
+		"memory limits: none,128MiB")
+	programs := flag.String("programs", "", "with -limits, programs to compare; else the one of this source")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -56,6 +60,13 @@ func main() {
 	measured := func(ctx context.Context) error { return run(ctx, *events, *shards, *rounds, *brokers) }
 	if *segments > 0 {
 		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
+	}
+	if *limits != "" {
+		measured = func(ctx context.Context) error {
+			spec := feedsim.Spec{Seed: 1, Shards: *shards, EventsPerSegment: *events, Blobs: 50_000, Versions: []int{5}}
+			return asUsersRunIt(ctx, strings.FieldsFunc(*programs, func(r rune) bool { return r == ',' }),
+				strings.Split(*limits, ","), spec, *rounds, *brokers)
+		}
 	}
 	if err := measured(context.Background()); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -1,6 +1,6 @@
 // Package consumers has jobs that read the bridge's topic, in Java: Kafka Streams, Flink, Flink SQL, Kafka
-// Connect. The integration test TestConsumers runs them over what the bridge wrote. docs/consumers.md shows
-// or links them; the test of this package checks that.
+// Connect. The integration tests TestConsumers and TestConsumersOfScan run them over what the bridge wrote.
+// docs/consumers.md shows or links them; the test of this package checks that.
 //
 //	src/main/java  a class per job; each reads to the end of its topics and prints JSON lines
 //	sql            scripts for Flink's SQL client, which the class Sql runs

@@ -56,6 +56,11 @@ func (j *judge) check(whole bool) (problems []string) {
 				fmt.Sprintf("%d events were removed and not delivered, and the frontier counts no gap", lost))
 		}
 	}
+	if j.plan.Scans {
+		if complete = nil; whole && f != nil {
+			problems = append(j.differs(), j.barred(f)...)
+		}
+	}
 	old, fresh := j.validators(nil), j.validators(complete)
 	for _, l := range slices.SortedFunc(maps.Keys(j.lanes), lane.compare) {
 		for _, r := range j.lanes[l] {

@@ -9,6 +9,7 @@
 //	world   the cluster, the feed and the instances; it carries a plan out
 //	link    an instance's connections: held, slow, cut; requests lost, late or without an answer
 //	window  an instance's view of the feed: held, slow, failing
+//	storage the account of a plan with scans
 //	judge   reads the topics as consumers do, and has package verify check them
 //
 // # What a run checks
@@ -21,6 +22,10 @@
 //     What retention removes before the first segment is named is no loss. Of a segment, it removes the
 //     manifest first.
 //   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
+//
+// A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
+// scan. In the end the table that the topics make has to be the account, rows come once in a scan, and no marker is
+// below the end of the initial one.
 //
 // # What replays
 //

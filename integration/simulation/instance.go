@@ -91,12 +91,16 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 	if err != nil {
 		return bridge.Options{}, err
 	}
+	events := envelope.EventsAll
+	if p.Scans {
+		events = envelope.EventsState
+	}
 	o := bridge.Options{
 		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}),
 		FeedID: "simaccount",
-		Frozen: map[string]string{"BRIDGE_TOPIC": template}, Topics: topics, Events: envelope.EventsAll,
+		Frozen: map[string]string{"BRIDGE_TOPIC": template}, Topics: topics, Events: events,
 		Encoder: func(_ context.Context, topic string) (*envelope.Encoder, error) {
-			e := envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true, Topic: topic,
+			e := envelope.Options{Events: events, Updated: true, KeyInValue: true, Topic: topic,
 				Markers: p.Markers}
 			return envelope.NewEncoder(e)
 		},
@@ -111,6 +115,13 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 	}
 	if !p.End.IsZero() {
 		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}
+	}
+	if p.Scans {
+		o.Inventory, o.AccountURL = w.storage.listed(i), "https://simaccount/"
+		o.ScanRequests, o.ScanRound, o.RescanGaps = 1+int(p.Seed%4), time.Second, true
+		if p.InitialScan {
+			o.InitialScan = bridge.ScanYes
+		}
 	}
 	if p.DeadLetters {
 		o.DeadLetter = deadLetters

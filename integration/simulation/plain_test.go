@@ -34,7 +34,7 @@ func again(t *testing.T, tags, mutation string) {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	// Read by name, so that a result in the cache is of the same values.
 	cmd.Env = append(os.Environ(), "MUTATION="+mutation)
-	for _, name := range []string{"SIM_SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_REPEAT", "SIM_DURATION"} {
+	for _, name := range []string{"SIM_SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_REPEAT", "SIM_DURATION", "SIM_SCAN_SEED"} {
 		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
 	}
 	out, err := cmd.CombinedOutput()

@@ -24,6 +24,8 @@ type Plan struct {
 	Markers     envelope.Markers
 	ByContainer bool // a topic for each container
 	SkipGaps    bool
+	Scans       bool // the feed is that of an account, which is listed
+	InitialScan bool
 	DeadLetters bool
 	Containers  []string // of the filter; none: all
 	Bundle      int64
@@ -124,6 +126,27 @@ func NewPlan(seed uint64) *Plan {
 		p.finish(d)
 	}
 	p.faults(d, end)
+	p.sort()
+	return p
+}
+
+// NewScanPlan returns the plan of a seed in which the account is listed.
+func NewScanPlan(seed uint64) *Plan {
+	p := NewPlan(seed)
+	d := dice{rand.New(rand.NewPCG(seed, 0x5ca9))}
+	p.Scans, p.InitialScan, p.SkipGaps = true, d.chance(70) || p.Retention == EatsUnread, true
+	p.Torn, p.Once, p.DeadLetters, p.End, p.Containers = false, false, false, time.Time{}, nil
+	p.LateShards, p.EmptyShards, p.EmptyEvery = 0, 0, 0
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool {
+		return slices.Contains([]Kind{Damage, Seek, Reset, Grow}, s.Kind)
+	})
+	end := time.Second
+	if n := len(p.Steps); n > 0 {
+		end = p.Steps[n-1].At
+	}
+	for range d.n(5) {
+		p.add(Step{At: d.between(0, end), Kind: Scan, Instance: -1, N: d.n(10)})
+	}
 	p.sort()
 	return p
 }

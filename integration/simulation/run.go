@@ -60,10 +60,13 @@ func Run(p *Plan, log func(string)) (r Result) {
 // be.
 func (w *world) play() (whole bool) {
 	ctx := context.Background()
+	if w.storage != nil {
+		w.keepKeys(ctx)
+	}
 	w.must(w.feed.Open(ctx))
 	for range w.plan.Backlog {
-		w.must(w.feed.Append(ctx, 5+int(w.plan.Seed%20), w.judge.expect))
-		w.must(w.feed.Next(ctx))
+		w.append(5 + int(w.plan.Seed%20))
+		w.turn(w.feed.Next)
 	}
 	began := time.Now()
 	for slot := range w.plan.Instances {
@@ -73,6 +76,10 @@ func (w *world) play() (whole bool) {
 	for _, s := range w.plan.Steps {
 		time.Sleep(time.Until(began.Add(s.At)))
 		w.step(s)
+	}
+	if w.storage != nil {
+		w.storage.freeze(true)
+		w.publish()
 	}
 	w.must(w.feed.Finalize(ctx))
 	if !w.moved {
@@ -117,7 +124,8 @@ func (w *world) settle(limit time.Time) bool {
 		}
 		missing := w.judge.missing()
 		f := w.frontier()
-		if len(missing) == 0 && f != nil && (f.Completed == last || f.Ended) {
+		scans := w.storage != nil && w.scans()
+		if len(missing) == 0 && f != nil && (f.Completed == last || f.Ended) && !scans {
 			return true
 		}
 		if time.Now().After(limit) {

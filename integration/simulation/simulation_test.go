@@ -45,11 +45,26 @@ func TestSeeds(t *testing.T) {
 	several(t, first, n)
 }
 
-func several(t *testing.T, first, n uint64) {
+// TestScanSeeds is TestSeeds with scans of an account. SIM_SCAN_SEED alone replays one, with its log.
+func TestScanSeeds(t *testing.T) {
+	if seed, given := variable(t, "SIM_SCAN_SEED", 0); given {
+		r, log := simulate(t, NewScanPlan(seed))
+		t.Logf("%v\n%s", NewScanPlan(seed), log)
+		report(t, seed, r)
+		return
+	}
+	first, _ := variable(t, "SIM_FIRST", 1)
+	n, _ := variable(t, "SIM_SEEDS", 200)
+	run(t, first, n, NewScanPlan)
+}
+
+func several(t *testing.T, first, n uint64) { run(t, first, n, NewPlan) }
+
+func run(t *testing.T, first, n uint64, plan func(seed uint64) *Plan) {
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			r, _ := simulate(t, NewPlan(seed))
+			r, _ := simulate(t, plan(seed))
 			report(t, seed, r)
 		})
 	}

@@ -47,6 +47,7 @@ const (
 	Grow    Kind = "grow" // partitions of the topic of records
 	Seek    Kind = "seek"
 	Reset   Kind = "reset"
+	Scan    Kind = "scan" // a request for one, or to cancel one
 )
 
 func (s Step) String() string {

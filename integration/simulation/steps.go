@@ -21,14 +21,14 @@ func (w *world) step(s Step) {
 	after := func(f func()) { time.AfterFunc(s.For, f) }
 	switch s.Kind {
 	case Append:
-		w.must(w.feed.Append(ctx, s.N, w.judge.expect))
+		w.append(s.N)
 	case Burst:
 		for range s.N {
-			w.must(w.feed.Append(ctx, 10, w.judge.expect))
-			w.must(w.feed.Next(ctx))
+			w.append(10)
+			w.turn(w.feed.Next)
 		}
 	case Next:
-		w.must(w.feed.Turn(ctx))
+		w.turn(w.feed.Turn)
 		time.Sleep(50 * time.Millisecond)
 		w.must(w.feed.Settle(ctx))
 	case Reveal:
@@ -84,7 +84,32 @@ func (w *world) step(s Step) {
 		w.seekTo(s)
 	case Reset:
 		w.restart(s)
+	case Scan:
+		w.request(s.N)
 	}
+}
+
+// append adds events to the feed.
+func (w *world) append(n int) {
+	if w.storage == nil {
+		w.must(w.feed.Append(context.Background(), n, w.judge.expect))
+		return
+	}
+	w.storage.change(n)
+	w.publish()
+}
+
+// turn ends a segment. What has happened until then is in it.
+func (w *world) turn(next func(context.Context) error) {
+	if w.storage == nil {
+		w.must(next(context.Background()))
+		return
+	}
+	w.storage.freeze(true)
+	defer w.storage.freeze(false)
+	w.publish()
+	w.must(next(context.Background()))
+	w.storage.turn(w.feed.Segment())
 }
 
 // later starts the instance of a slot again after some time.

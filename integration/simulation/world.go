@@ -32,6 +32,7 @@ type world struct {
 	blobs   *blobs
 	feed    *feedsim.Feed
 	judge   *judge
+	storage *storage // of a plan with scans
 	began   time.Time
 	links   int
 
@@ -71,6 +72,9 @@ func newWorld(p *Plan, log func(string)) (*world, error) {
 		return nil, err
 	}
 	w.admin = kadm.NewClient(w.judge.cl)
+	if p.Scans {
+		w.storage = newStorage(p)
+	}
 	w.blobs = &blobs{data: map[string][]byte{}, written: w.written, pace: func() { time.Sleep(time.Millisecond) }}
 	w.feed, err = feedsim.New(w.blobs, feedsim.Spec{
 		Seed: p.Seed, Shards: p.Shards, Blobs: p.Blobs, BlockEvents: p.BlockEvents, EventsPerSegment: 4000,

@@ -25,6 +25,9 @@ type Scan struct {
 	Sweep     bool   `json:"sweep,omitempty"`
 	Cancel    bool   `json:"cancelled,omitempty"`
 	Running   bool   `json:"running"` // an instance runs, and carries it out
+
+	Shared     bool `json:"-"` // other accounts write to the topics, too
+	Tombstones bool `json:"-"` // deletions are records without a value
 }
 
 // Request asks the bridge for a scan, or to cancel the one that is under way. It returns when the request is stored.
@@ -78,9 +81,12 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 		return f.Scan.ID, nil
 	case f.Scan.Active():
 		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel", f.Scan.ID)
-	case s.Sweep && f.Settings["BRIDGE_ENVELOPE"] == "key_only":
+	case s.Sweep && f.Settings["BRIDGE_ENVELOPE"] == "key_only" && !s.Tombstones:
 		return "", errors.New("a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
 			"leave out --sweep")
+	case s.Sweep && s.Shared:
+		return "", errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot tell their " +
+			"keys apart: leave out --sweep")
 	}
 	return offsets.ScanID(now), nil
 }

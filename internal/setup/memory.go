@@ -18,19 +18,32 @@ const containerShare = 0.9
 // limit.
 const ownPages = 64 << 20
 
+// ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. With more memory it is
+// slower (docs/performance.md).
+const ownBudget = 160 << 20
+
 // LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
-// engine holds fewer records. It returns the limit; 0 is none.
+// engine holds fewer records. It returns the limit; 0 is none, and then the process still plans with a budget.
 func LimitMemory(o *bridge.Options) int64 {
 	limit := memoryLimit()
-	if limit == 0 {
-		return 0
-	}
-	debug.SetMemoryLimit(limit - min(limit/4, ownPages))
-	// Measured: the rest is for the client's batches, the garbage collector, reading, which takes ReadSize a shard, and
-	// the constant part of the program.
-	o.BufferBytes = int(max(limit/8*3, 1<<20))
-	o.BundleBytes = min(o.BundleBytes, limit/32)
+	budget := memoryBudget(debug.SetMemoryLimit(-1), limit)
+	debug.SetMemoryLimit(budget - min(budget/4, ownPages))
+	// Measured: with more for blocks, the garbage collector costs more than larger transactions save. The rest is for
+	// read buffers, which have a third of this, the client's batches, and the constant part of the program.
+	o.BufferBytes = int(max(budget/16*3, 1<<20))
+	o.BundleBytes = min(o.BundleBytes, budget/32)
 	return limit
+}
+
+// memoryBudget returns the memory to plan with: all of what GOMEMLIMIT allows, and little of a large container.
+func memoryBudget(set, limit int64) int64 {
+	if set != math.MaxInt64 {
+		return set
+	}
+	if limit == 0 {
+		return ownBudget
+	}
+	return min(limit, ownBudget)
 }
 
 // memoryLimit returns the memory that the process may take: GOMEMLIMIT, or a share of the container's; 0 is any.

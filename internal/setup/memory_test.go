@@ -2,6 +2,7 @@ package setup
 
 import (
 	"errors"
+	"math"
 	"testing"
 
 	"blobfeed/internal/config"
@@ -34,6 +35,22 @@ func TestReadSize(t *testing.T) {
 	} {
 		if got := readSize(c, memory); got != want {
 			t.Errorf("with %d bytes: %d, want %d", memory, got, want)
+		}
+	}
+}
+
+// Without GOMEMLIMIT the process plans with little: memory that nobody has used yet costs more than the work.
+func TestMemoryBudget(t *testing.T) {
+	const unset = math.MaxInt64
+	for name, c := range map[string]struct{ set, limit, want int64 }{
+		"nothing is set":    {unset, 0, ownBudget},
+		"a large container": {unset, 8 << 30, ownBudget},
+		"a small container": {unset, 100 << 20, 100 << 20},
+		"GOMEMLIMIT, more":  {1 << 30, 1 << 30, 1 << 30},
+		"GOMEMLIMIT, less":  {64 << 20, 64 << 20, 64 << 20},
+	} {
+		if got := memoryBudget(c.set, c.limit); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 }

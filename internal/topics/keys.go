@@ -2,10 +2,14 @@ package topics
 
 import (
 	"context"
+	"errors"
 	"fmt"
 )
 
-// KeepsKeys returns an error if a topic does not keep the last record of every key: its retention deletes records.
+// ErrForgets says that the settings of a topic let the last record of a key be deleted.
+var ErrForgets = errors.New("does not keep every key")
+
+// KeepsKeys returns ErrForgets if a topic does not keep the last record of every key: its retention deletes records.
 func (a *Admin) KeepsKeys(ctx context.Context, names ...string) error {
 	all, err := Read(ctx, a.admin(), names...)
 	if err != nil {
@@ -18,8 +22,8 @@ func (a *Admin) KeepsKeys(ctx context.Context, names ...string) error {
 		}
 		for _, limit := range []string{retention, "retention.bytes"} {
 			if value := s[limit]; value != "-1" {
-				return fmt.Errorf("topic %s does not keep every key: it has cleanup.policy=%s and %s=%s", name,
-					s["cleanup.policy"], limit, value)
+				return fmt.Errorf("topic %s %w: it has cleanup.policy=%s and %s=%s", name, ErrForgets, s["cleanup.policy"],
+					limit, value)
 			}
 		}
 	}

@@ -14,12 +14,13 @@ const (
 
 // Phases of the frontier.
 const (
-	scanBefore   = iota // there is no frontier
-	scanListing         // rows are written
-	scanFeeding         // events are delivered
-	scanHolding         // a re-scan is requested: leases stop delivering
-	scanRelist          // a re-scan lists
-	scanRepaired        // events are delivered again
+	scanBefore    = iota // there is no frontier
+	scanListing          // rows are written
+	scanFeeding          // events are delivered
+	scanHolding          // a re-scan is requested: leases stop delivering
+	scanRelist           // a re-scan lists
+	scanCancelled        // it is to be cancelled, and leases may have pages
+	scanRepaired         // events are delivered again
 )
 
 // found is what a listing, or a HEAD, shows of a blob.
@@ -75,6 +76,9 @@ type scanRules struct {
 	sweeps     bool // it writes deletions of what the topic has, and a HEAD does not find
 	gaps       uint8
 	crashes    uint8
+
+	cancels bool // a situation with a re-scan that is cancelled
+	drops   bool // it is over when every lease has dropped its page
 }
 
 const (
@@ -131,11 +135,11 @@ func (s *scanState) contentAt(b, at uint8) uint8 {
 	return content
 }
 
-func (s *scanState) write(b, updated, content uint8) {
+func (s *scanState) write(b, updated, content uint8, ofPage bool) {
 	s.records[b][s.length[b]] = scanRecord{updated, content}
 	s.length[b]++
 	// A marker is far below the service's clock. Here a page can be of its very moment.
-	if s.marker > 0 && (updated < s.marker || updated == s.marker && s.phase != scanRelist) {
+	if s.marker > 0 && (updated < s.marker || updated == s.marker && !ofPage) {
 		s.late = true
 	}
 }

@@ -57,9 +57,21 @@ func (r scanRules) keep(s *scanState, add addScan) {
 		})
 	case s.phase == scanHolding && (s.acked == [scanBlobs]bool{true, true} || !r.acks):
 		add(true, say("the re-scan lists"), func(s *scanState) { s.phase = scanRelist })
+	case s.phase == scanCancelled && all:
+		add(true, say("the re-scan is over"), func(s *scanState) {
+			s.phase, s.acked = scanRepaired, [scanBlobs]bool{}
+		})
 	case s.phase == scanRelist && all:
 		add(true, say("the re-scan is complete"), func(s *scanState) {
 			s.phase, s.acked, s.right = scanRepaired, [scanBlobs]bool{}, max(s.served[0], s.served[1])
+		})
+	}
+	if s.phase == scanRelist && r.cancels {
+		add(true, say("the re-scan is cancelled"), func(s *scanState) {
+			s.phase, s.listed = scanCancelled, [scanBlobs]bool{}
+			if !r.drops {
+				s.phase, s.acked = scanRepaired, [scanBlobs]bool{}
+			}
 		})
 	}
 	least := s.ends
@@ -99,6 +111,11 @@ func (r scanRules) list(s *scanState, b uint8, add addScan) {
 			r.commit(s, b, p)
 		})
 	}
+	if r.cancels && (s.phase == scanCancelled && !s.listed[b] || s.phase == scanRepaired && s.page[b].held) {
+		add(true, say("lease %d reads that the re-scan is cancelled", b), func(s *scanState) {
+			s.page[b], s.listed[b] = found{}, true
+		})
+	}
 	if s.page[b].held && s.crashes > 0 {
 		add(false, say("another instance takes lease %d from a paused one", b), func(s *scanState) {
 			s.crashes--
@@ -131,7 +148,7 @@ func (r scanRules) commit(s *scanState, b uint8, p found) {
 	}
 	live := s.length[b] > 0 && s.records[b][s.length[b]-1].content != 0
 	if p.content != 0 || r.sweeps && s.phase == scanRelist && live {
-		s.write(b, updated, p.content)
+		s.write(b, updated, p.content, s.phase > scanListing)
 	}
 	if s.phase == scanRelist {
 		s.missing[b] = false
@@ -150,7 +167,7 @@ func (r scanRules) deliver(s *scanState, b uint8, add addScan) {
 		may = !r.rowsFirst
 	case scanFeeding, scanRepaired:
 		may = true
-	case scanHolding, scanRelist:
+	case scanHolding, scanRelist, scanCancelled:
 		may = !s.acked[lease] || !r.holds
 	}
 	if !may || s.read[b] >= s.fed[b] {
@@ -159,7 +176,7 @@ func (r scanRules) deliver(s *scanState, b uint8, add addScan) {
 	at, content := s.event(b, s.read[b])
 	add(true, say("event %d of blob %d is delivered", s.read[b], b), func(s *scanState) {
 		s.read[b]++
-		s.write(b, at, content)
+		s.write(b, at, content, false)
 	})
 	if s.gaps > 0 && s.phase == scanFeeding {
 		add(false, say("event %d of blob %d is lost", s.read[b], b), func(s *scanState) {

@@ -7,7 +7,7 @@ import "testing"
 var (
 	allScanRules = scanRules{
 		startFirst: true, rowsFirst: true, waitsTend: true, storesTend: true, fence: true, lowRows: true,
-		rises: true, crashes: 1, acks: true, holds: true, servedRows: true, sweeps: true,
+		rises: true, crashes: 1, acks: true, holds: true, servedRows: true, sweeps: true, drops: true,
 	}
 	rescanRules = func() scanRules { r := allScanRules; r.rescan, r.crashes = true, 0; return r }()
 )
@@ -20,6 +20,9 @@ func TestScanClean(t *testing.T) {
 	lossy := rescanRules
 	lossy.gaps = 1
 	check(t, lossy, "")
+	cancelled := rescanRules
+	cancelled.cancels = true
+	check(t, cancelled, "")
 }
 
 // TestScanReverts takes a rule away.
@@ -55,6 +58,8 @@ func TestRescanReverts(t *testing.T) {
 		{"rows have the time of their page", scanLate, func(r *scanRules) { r.servedRows = false }},
 		{"deletions", scanDiverged, func(r *scanRules) { r.sweeps, r.gaps = false, 1 }},
 		{"fence", scanLate, func(r *scanRules) { r.fence, r.crashes = false, 1 }},
+		{"a cancelled one is over when no lease has a page", scanDiverged,
+			func(r *scanRules) { r.cancels, r.drops = true, false }},
 	} {
 		t.Run(c.revert, func(t *testing.T) {
 			rules := rescanRules

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 )
@@ -73,11 +74,12 @@ type walk struct {
 	exhausted bool
 	lastID    int
 
-	names  []string // containers to open; of the worker that is opening, as the rest
-	marker string   // of the page of containers behind names
-	asked  bool     // marker is that of an answer
-	listed string   // the last container of the answers, to check their order
-	opened string   // the last container that was opened
+	names  []string  // containers to open; of the worker that is opening, as the rest
+	marker string    // of the page of containers behind names
+	asked  bool      // marker is that of an answer
+	served time.Time // of that answer
+	listed string    // the last container of the answers, to check their order
+	opened string    // the last container that was opened
 }
 
 // work lists ranges until none is left.
@@ -165,7 +167,7 @@ func (w *walk) open(ctx context.Context) error {
 		return err
 	}
 	if name == "" {
-		if err := w.emit(ctx, &Step{Exhausted: true}); err != nil {
+		if err := w.emit(ctx, &Step{Exhausted: true, Served: w.served}); err != nil {
 			return err
 		}
 		w.mu.Lock()
@@ -230,7 +232,7 @@ func (w *walk) containers(ctx context.Context) error {
 	if len(page.Names) == 0 && page.Marker != "" && page.Marker == w.marker {
 		return errStuck
 	}
-	w.names, w.marker, w.asked = page.Names, page.Marker, true
+	w.names, w.marker, w.asked, w.served = page.Names, page.Marker, true, page.Served
 	return nil
 }
 

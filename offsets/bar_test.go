@@ -16,8 +16,8 @@ func TestScanMatters(t *testing.T) {
 		"no marker behind it":           {initial, early, true},
 		"no marker at all":              {initial, "", true},
 		"a marker behind it":            {initial, late, false},
-		"another scan in its place":     {&Scan{Done: true, Floor: initial.Bar()}, early, true},
-		"another scan, and a marker":    {&Scan{Done: true, Floor: initial.Bar()}, late, false},
+		"another scan in its place":     {&Scan{Done: true, Bar: initial.Listed}, early, true},
+		"another scan, and a marker":    {&Scan{Done: true, Bar: initial.Listed}, late, false},
 		"another scan without a marker": {&Scan{Done: true, Listed: late}, early, false},
 	} {
 		if got := c.scan.matters(&Frontier{Resolved: c.resolved}); got != c.want {

@@ -1,0 +1,87 @@
+package bridge
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/offsets"
+	"blobfeed/source/inventory"
+	"blobfeed/verify"
+)
+
+// unfed deletes blobs, and the feed never says so.
+func (w *world) unfed(blobs int) {
+	for c, name := range w.names {
+		for b := range blobs {
+			if !w.account.Delete(name, fmt.Sprintf("dir/ü%d", b)) {
+				w.t.Errorf("container %d has no blob %d", c, b)
+			}
+		}
+	}
+}
+
+// A broker that fails does not end a sweep, and events are delivered while it fails.
+func TestSweepFails(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 100)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(30)
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1,
+	})
+	defer fault.Remove()
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	w.recorder.awaitFailure(t, "looking for lost deletions")
+	awaitState(t, o, "events are delivered", func(s *offsets.State) bool {
+		return scanOf(s) != nil && s.RowsListed(scanOf(s)) && !scanOf(s).Holds()
+	})
+	fault.Remove()
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 60 {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+}
+
+// Rounds end while a sweep asks for blobs; each lost deletion is written once.
+func TestSweepInRounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 300)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.ScanRound = ScanYes, 60*time.Millisecond
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(250)
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "head" {
+			return sleep(ctx, 2*time.Millisecond)
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	gone := map[string]int{}
+	w.compare(c, noted(func(r verify.Record) {
+		if string(r.Header("scan")) == "sweep" {
+			gone[string(r.Key)]++
+		}
+	}))
+	for key, n := range gone {
+		if n > 1 {
+			t.Errorf("%s: %d records of the scan", key, n)
+		}
+	}
+	if s.Frontier.Scan.Deleted != 500 || s.Frontier.Scan.Round < 4 {
+		t.Errorf("%+v", s.Frontier.Scan)
+	}
+}

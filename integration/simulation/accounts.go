@@ -1,0 +1,176 @@
+package simulation
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
+	"blobfeed/source/inventory"
+)
+
+// storage is the account of a plan with scans. Its changes are what the feed has.
+type storage struct {
+	account *account.Account
+	clock   atomic.Int64 // of the service, in ns: within the feed's open segment
+
+	mu     sync.Mutex
+	rng    *rand.Rand
+	frozen bool // nothing changes
+}
+
+const containers = 4
+
+func newStorage(p *Plan) *storage {
+	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc))}
+	s.turn(feedStart)
+	s.account = account.New(func() time.Time { return time.Unix(0, s.clock.Load()) })
+	if p.InitialScan {
+		s.change(3 * p.Blobs)
+	}
+	s.account.Record()
+	return s
+}
+
+// turn sets the clock to a segment of the feed.
+func (s *storage) turn(segment time.Time) { s.clock.Store(segment.Add(time.Minute).UnixNano()) }
+
+// change makes changes at random, most of them of few blobs.
+func (s *storage) change(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for range n {
+		if s.frozen {
+			return
+		}
+		s.clock.Add(int64(time.Millisecond))
+		container := fmt.Sprintf("c%d", s.rng.IntN(containers))
+		blob := fmt.Sprintf("dir/ü%d", s.rng.IntN(40))
+		switch s.rng.IntN(4) {
+		case 0:
+			s.account.Delete(container, blob)
+		case 1:
+			blob = fmt.Sprintf("other/%d", s.rng.IntN(1000))
+			fallthrough
+		default:
+			s.account.Put(container, inventory.Blob{Name: blob, Length: s.rng.Int64N(100)})
+		}
+	}
+}
+
+// late says that the events of a change come later.
+func (s *storage) late(account.Change) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.frozen && s.rng.IntN(4) == 0
+}
+
+// freeze ends all changes, or lets them go on.
+func (s *storage) freeze(frozen bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.frozen = frozen
+}
+
+// listed returns the account as an instance sees it. It changes between two requests.
+func (s *storage) listed(i *instance) inventory.Store {
+	size := 5 + int(i.plan.Seed%60)
+	return &account.Store{Account: s.account, Size: func(limit int) int { return min(limit, size) },
+		Before: func(ctx context.Context, _ string, _ inventory.Query) error {
+			s.change(2)
+			return i.window.request(ctx)
+		}}
+}
+
+// keepKeys creates the topics, without retention: else a sweep is refused.
+func (w *world) keepKeys(ctx context.Context) {
+	names := []string{topicName}
+	if w.plan.ByContainer {
+		names = nil
+		for c := range containers {
+			names = append(names, fmt.Sprintf("%s-c%d", topicName, c))
+		}
+	}
+	forever := "-1"
+	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": &forever}, names...)
+	w.must(err)
+}
+
+// publish appends what has happened to the feed.
+func (w *world) publish() {
+	_, err := w.storage.account.Publish(context.Background(), w.feed, w.storage.late, nil)
+	w.must(err)
+}
+
+// request asks for a scan.
+func (w *world) request(n int) {
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	r := offsets.Request{ID: fmt.Sprintf("scan%d", w.links), Time: w.now(), Sweep: n%2 == 0}
+	if f := w.frontier(); n%5 == 0 && f != nil && f.Scan.Active() {
+		r.ID, r.Cancel = f.Scan.ID, true
+	}
+	w.links++
+	w.logf("request %+v: %v", r, offsets.Ask(ctx, w.judge.cl, topicname.State(name), r))
+}
+
+// scans reports whether a scan is under way, or asked for.
+func (w *world) scans() bool {
+	s := w.state()
+	return s == nil || s.Frontier != nil && (s.Frontier.Scan.Active() || s.Requested() != nil)
+}
+
+// differs returns where the table that the topics make is not the account.
+func (j *judge) differs() (problems []string) {
+	table := map[string]string{} // etags
+	for l, records := range j.lanes {
+		if topicname.IsMarkers(l.topic) {
+			continue
+		}
+		for _, r := range records {
+			var path []string
+			var value struct{ After *struct{ Etag string } }
+			if r.Key == nil || json.Unmarshal(r.Key, &path) != nil || json.Unmarshal(r.Value, &value) != nil {
+				continue
+			}
+			delete(table, path[0])
+			if value.After != nil {
+				table[path[0]] = value.After.Etag
+			}
+		}
+	}
+	blobs := j.storage.account.Blobs()
+	for path, b := range blobs {
+		if table[path] != b.ETag {
+			problems = append(problems, fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag))
+		}
+	}
+	for path := range table {
+		if _, ok := blobs[path]; !ok {
+			problems = append(problems, path+": the account does not have it")
+		}
+	}
+	return problems
+}
+
+// barred checks that no marker is below the end of the initial scan.
+func (j *judge) barred(f *offsets.Frontier) (problems []string) {
+	bar, _ := f.Scan.Barred()
+	for l, records := range j.lanes {
+		for _, r := range records {
+			var marker struct{ Resolved string }
+			if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < bar {
+				problems = append(problems, fmt.Sprintf("%s, partition %d: a marker at %s, and the initial scan ended at %s",
+					strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar))
+			}
+		}
+	}
+	return problems
+}
