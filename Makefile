@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -61,6 +61,9 @@ bench: ## the figures of docs/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./source/... ./envelope ./partitioner
 	$(GO) run ./integration/bench
 
+peers: ## the charts of docs/comparison.md: the bridge beside Azure's SDKs, which Maven, npm and pip install
+	$(GO) run ./integration/peers
+
 docs: ## what is generated from the source
 	$(GO) run ./cmd/bridge config --format markdown > docs/configuration.md
 	$(GO) run ./cmd/bridge metrics --format markdown > docs/metrics.md
@@ -77,6 +80,7 @@ lint:
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./integration/...
 	$(GO) vet -tags soak ./integration/soak
+	cd integration/peers/golang && $(GO) vet ./...
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
 	$(GO) vet -tags synctests ./integration/simulation
 	$(GO) vet -tags synctests,mutation ./integration/simulation

@@ -59,7 +59,7 @@ func (s *scanned) fault(r *http.Request) (status int, code string) {
 		s.asked.heads.Add(1)
 	case r.URL.Query().Get("restype") == "container":
 		n, limit := s.asked.pages.Add(1), s.allowed.Load()
-		waits = limit > 0 && n > limit
+		waits = waits || limit > 0 && n > limit
 	default:
 		s.asked.containers.Add(1)
 	}

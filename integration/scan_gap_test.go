@@ -156,7 +156,7 @@ func TestSweepRepairsTopic(t *testing.T) {
 	r.right(t)
 }
 
-// A bridge that cannot scan says why.
+// A bridge that cannot scan says why, and one that can takes the request.
 func TestScanRefused(t *testing.T) {
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Segments: 1}, nil); err != nil {
@@ -169,8 +169,9 @@ func TestScanRefused(t *testing.T) {
 		settings  []string
 	}{
 		{"directory", "a directory has no account to list", []string{"SOURCE_URL=" + fileURL(t, dir)}},
-		{"key_only", "say which keys are deleted", append(account, "ENVELOPE=key_only")},
-		{"shared", "other accounts", append(account, "TOPIC_SHARED=true")},
+		{"key_only", "say which keys are deleted", append(account[:len(account):len(account)], "ENVELOPE=key_only")},
+		{"shared", "other accounts", append(account[:len(account):len(account)], "TOPIC_SHARED=true")},
+		{"key_only with tombstones", "", append(account[:len(account):len(account)], "ENVELOPE=key_only", "DELETES=tombstone")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			name, topic := names(t, shared.KafkaBrokers, -1)
@@ -178,6 +179,12 @@ func TestScanRefused(t *testing.T) {
 				strings.Join(shared.KafkaBrokers, ","))}
 			r.refused(t, "scan", "no bridge of this name has run")
 			runOnce(t, r.settings...)
+			if c.why == "" {
+				if said := verb(t, "scan --sweep", r.settings); !strings.Contains(said, "the next start carries it out") {
+					t.Error(said)
+				}
+				return
+			}
 			r.refused(t, "scan --sweep", c.why)
 		})
 	}

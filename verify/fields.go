@@ -62,7 +62,7 @@ func (r *Record) Sequenced() bool {
 // its scan and its key.
 func (r *Record) identity() (x id, text []byte, ok bool) {
 	if scan, ok := r.scan(); ok {
-		text = append(append(append(text, scan...), 0), r.Key...)
+		text = append(append(append(text, scan...), r.kind()), r.Key...)
 		return hashed(text), text, true
 	}
 	if text = r.eventID(); len(text) > 0 {
@@ -72,6 +72,20 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 		return idOf(append(append(append([]byte(nil), r.Key...), 0), text...)), text, true
 	}
 	return id{}, nil, false
+}
+
+// kind separates the row of a scan from a deletion of its sweep: an event between them can have written the key again.
+func (r *Record) kind() byte {
+	switch {
+	case r.Value == nil:
+		return 2
+	case len(r.Value) == 0:
+		return 1 // a row of ENVELOPE=key_only, or a deletion of DELETES=empty
+	}
+	if d := r.document(); d.blob == nil && !d.unread {
+		return 2
+	}
+	return 0
 }
 
 // scan returns the id of the scan that a record is a row of.

@@ -53,6 +53,17 @@ func TestScan(t *testing.T) {
 		"none": {func(rs []Record) []Record { return rs }, "", ""},
 		"a row twice": {func(rs []Record) []Record { return slices.Insert(rs, 3, rs[2]) },
 			"unique", "is repeated; first on partition"},
+		"a row, and a deletion by the sweep of the same scan": {func(rs []Record) []Record {
+			row, gone := listedLater(3), listedLater(3)
+			row.Value = []byte(`{"after": {"path": "photos/3.jpg"}, "updated": "1590012000123000000.0000000000"}`)
+			gone.Value = []byte(`{"after": null, "updated": "1590012000123000000.0000000000"}`)
+			return append(rs, row, gone)
+		}, "", ""},
+		"the deletion of a sweep twice": {func(rs []Record) []Record {
+			gone := listedLater(3)
+			gone.Value = []byte(`{"after": null, "updated": "1590012000123000000.0000000000"}`)
+			return append(rs, gone, gone)
+		}, "unique", "is repeated; first on partition"},
 		"a deletion and its tombstone": {func(rs []Record) []Record {
 			gone := listedLater(3)
 			stone := gone

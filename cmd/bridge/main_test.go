@@ -153,7 +153,7 @@ func TestDemo(t *testing.T) {
 	code, stdout := <-ended, out.String()
 	for _, want := range []string{
 		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",
-		"BRIDGE_NAME=demo bridge status", "holds        replay",
+		"BRIDGE_NAME=demo " + os.Args[0] + " status", "holds        replay",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not shown", want)

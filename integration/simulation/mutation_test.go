@@ -12,7 +12,7 @@ import (
 )
 
 // mutants is how many seeds have to find what MUTATION takes out.
-const mutants = 50
+const mutants = 200
 
 func TestMutant(t *testing.T) {
 	mutation := os.Getenv("MUTATION")

@@ -153,7 +153,8 @@ func TestFilterProblems(t *testing.T) {
 		{"EVENT_TYPES", "BlobCreated,AppendBlobDataUpdated,BlobLastAccessTimeUpdated,BlobRenamed,ContainerCreated,ContainerDeleted,ContainerPropertiesUpdated", ""},
 		{"SOURCE_URL", "file://feed", "absolute path"},
 		{"SOURCE_SAS", "sig", "SOURCE_AUTH=sas"},
-		{"SOURCE_AUTH", "shared_key", "required for SOURCE_AUTH=shared_key"},
+		{"SOURCE_AUTH", "shared_key", "required for BRIDGE_SOURCE_AUTH=shared_key"},
+		{"SOURCE_SAS", "sig", "has no effect without BRIDGE_SOURCE_AUTH=sas"},
 	} {
 		env := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed"}
 		env["BRIDGE_"+tc.name] = tc.value

@@ -22,8 +22,9 @@ func (c *Config) validateSecurity(p *problems) {
 		}
 	}
 	if !c.KafkaTLSEnabled {
-		p.idle("KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE", c.KafkaTLSCaFile, "KAFKA_TLS_CERT_FILE", c.KafkaTLSCertFile,
-			"KAFKA_TLS_KEY_FILE", c.KafkaTLSKeyFile, "KAFKA_TLS_SERVER_NAME", c.KafkaTLSServerName)
+		p.idle(variable("KAFKA_TLS_ENABLED=true"), "KAFKA_TLS_CA_FILE", c.KafkaTLSCaFile,
+			"KAFKA_TLS_CERT_FILE", c.KafkaTLSCertFile, "KAFKA_TLS_KEY_FILE", c.KafkaTLSKeyFile,
+			"KAFKA_TLS_SERVER_NAME", c.KafkaTLSServerName)
 	}
 	if (c.KafkaTLSCertFile == "") != (c.KafkaTLSKeyFile == "") {
 		p.add("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
@@ -32,14 +33,14 @@ func (c *Config) validateSecurity(p *problems) {
 		"KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
 	switch c.KafkaSASLMechanism {
 	case "":
-		p.idle("KAFKA_SASL_MECHANISM", append(password,
+		p.idle(variable("KAFKA_SASL_MECHANISM"), append(password,
 			"KAFKA_SASL_TOKENS", c.KafkaSASLTokens, "KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
 			"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret), "KAFKA_SASL_SCOPE", c.KafkaSASLScope,
 			"KAFKA_SASL_EXTENSIONS", strings.Join(c.KafkaSASLExtensions, ","))...)
 	case "OAUTHBEARER":
 		c.validateTokens(p)
 	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
-		p.required("KAFKA_SASL_MECHANISM="+c.KafkaSASLMechanism, password...)
+		p.required(variable("KAFKA_SASL_MECHANISM=")+c.KafkaSASLMechanism, password...)
 	}
 }
 
@@ -56,9 +57,9 @@ func (c *Config) validateTokens(p *problems) {
 	credentials := []string{"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
 		"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret)}
 	u, err := url.Parse(c.KafkaSASLTokens)
-	switch from := "KAFKA_SASL_TOKENS=" + c.KafkaSASLTokens; {
+	switch from := variable("KAFKA_SASL_TOKENS=") + c.KafkaSASLTokens; {
 	case c.KafkaSASLTokens == "":
-		p.required("KAFKA_SASL_MECHANISM=OAUTHBEARER", "KAFKA_SASL_TOKENS", "")
+		p.required(variable("KAFKA_SASL_MECHANISM=OAUTHBEARER"), "KAFKA_SASL_TOKENS", "")
 	case c.EntraTokens():
 		p.required(from, "KAFKA_SASL_SCOPE", c.KafkaSASLScope)
 		if c.KafkaSASLTokens == "client_secret" {
@@ -72,7 +73,7 @@ func (c *Config) validateTokens(p *problems) {
 	// The secret is in the request.
 	case err == nil && u.Host != "" && u.User == nil &&
 		(u.Scheme == "https" || u.Scheme == "http" && local(u.Hostname())):
-		p.required("the OAuth server of KAFKA_SASL_TOKENS", credentials...)
+		p.required("the OAuth server of "+variable("KAFKA_SASL_TOKENS"), credentials...)
 	default:
 		p.add("KAFKA_SASL_TOKENS", "want https://<token endpoint> without a user, file:///<absolute path>, or one of %s",
 			strings.Join(entra, ", "))

@@ -64,7 +64,7 @@ func (c *Config) validateSource(p *problems) {
 		{"connection_string", "SOURCE_CONNECTION_STRING", string(c.SourceConnectionString)},
 		{"client_secret", "SOURCE_CLIENT_SECRET", string(c.SourceClientSecret)},
 	} {
-		if auth := "SOURCE_AUTH=" + way[0]; c.SourceAuth == way[0] {
+		if auth := variable("SOURCE_AUTH=") + way[0]; c.SourceAuth == way[0] {
 			p.required(auth, way[1:]...)
 		} else if c.SourceAuth == "default" {
 			p.idle(auth, way[1:]...)

@@ -47,7 +47,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	fmt.Fprintf(stdout, "An embedded Kafka broker is at %[1]s, and the bridge's name is %[3]s. "+
 		"Read along in another terminal:\n\n"+
 		"    kcat -C -b %[1]s -t %[2]s -o beginning\n"+
-		"    BRIDGE_KAFKA_BROKERS=%[1]s BRIDGE_NAME=%[3]s bridge status\n\n", address, topic, conf.Name)
+		"    BRIDGE_KAFKA_BROKERS=%[1]s BRIDGE_NAME=%[3]s %[4]s status\n\n", address, topic, conf.Name, os.Args[0])
 	conf.Format, conf.Envelope = format, envelope
 	if format == "avro" {
 		registry := srfake.New()

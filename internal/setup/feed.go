@@ -55,7 +55,7 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	return s, nil
 }
 
-var errNoAccount = errors.New("a directory has no account to list: set SOURCE_URL to the URL of the account")
+var errNoAccount = errors.New("a directory has no account to list: set BRIDGE_SOURCE_URL to the URL of the account")
 
 func openStore(c *config.Config, observe Observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {

@@ -31,7 +31,7 @@ var _ inventory.Store = (*Inventory)(nil)
 
 // errSecondary is for an endpoint that may lag behind by minutes: the feed would have told of changes before it.
 var errSecondary = errors.New("the secondary endpoint can't be listed, since it lags behind the feed: " +
-	"set SOURCE_URL to the primary endpoint")
+	"set BRIDGE_SOURCE_URL to the primary endpoint")
 
 // errNoDate is for an answer that does not say when it was true: a scan ends when the feed has passed that time.
 var errNoDate = errors.New("the answer has no date: check proxies on the way to the storage service")
