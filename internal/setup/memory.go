@@ -18,8 +18,8 @@ const containerShare = 0.9
 // limit.
 const ownPages = 64 << 20
 
-// ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. With more memory it is
-// slower (docs/performance.md).
+// ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. It keeps a catch-up below
+// 150 MB, with less CPU for an event than without a bound (docs/performance.md).
 const ownBudget = 160 << 20
 
 // LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
@@ -28,8 +28,8 @@ func LimitMemory(o *bridge.Options) int64 {
 	limit := memoryLimit()
 	budget := memoryBudget(debug.SetMemoryLimit(-1), limit)
 	debug.SetMemoryLimit(budget - min(budget/4, ownPages))
-	// Measured: with more for blocks, the garbage collector costs more than larger transactions save. The rest is for
-	// read buffers, which have a third of this, the client's batches, and the constant part of the program.
+	// Measured: with more for blocks, the garbage collector takes more CPU. The rest is its headroom, the read buffers,
+	// which have a third of this, the client's batches, and the constant part of the program.
 	o.BufferBytes = int(max(budget/16*3, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, budget/32)
 	return limit

@@ -39,7 +39,7 @@ func TestReadSize(t *testing.T) {
 	}
 }
 
-// Without GOMEMLIMIT the process plans with little: memory that nobody has used yet costs more than the work.
+// Without GOMEMLIMIT the process plans with little, also in a large container.
 func TestMemoryBudget(t *testing.T) {
 	const unset = math.MaxInt64
 	for name, c := range map[string]struct{ set, limit, want int64 }{
