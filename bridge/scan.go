@@ -92,7 +92,17 @@ func (k *keeper) endOfFeed(f *offsets.Frontier) (open source.Segment, err error)
 		if err != nil || newest.IsZero() {
 			return err
 		}
-		for seg, err := range feed.Segments(ctx, source.SegmentAt(newest.Add(-openSegments))) {
+		var last source.Segment // the newest that is there; it may be years older
+		for seg, err := range feed.Segments(ctx, source.Segment{}) {
+			if err != nil {
+				return fmt.Errorf("looking for the end of the feed: %w", err)
+			}
+			last = seg
+		}
+		if last == (source.Segment{}) {
+			return nil
+		}
+		for seg, err := range feed.Segments(ctx, source.SegmentAt(last.Time().Add(-openSegments))) {
 			if err != nil {
 				return fmt.Errorf("looking for the end of the feed: %w", err)
 			}

@@ -56,3 +56,24 @@ func TestHistoryLostWhileScanning(t *testing.T) {
 		})
 	}
 }
+
+// The newest segment is years older than the watermark says: the feed still begins behind it, and nothing of it is
+// delivered after the rows.
+func TestScanOfAnOldFeed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 50)
+	w.change(20)
+	w.publish(false)
+	w.next()
+	w.memory.remove("idx/segments/" + w.segment())
+	w.memory.replace("meta/segments.json", "2026-01-01", "2029-01-01")
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	must(t, runOnce(t, o))
+	seen := newScanned()
+	w.compare(c, seen)
+	if seen.events != 0 || seen.rows == 0 {
+		t.Errorf("%d rows, %d events", seen.rows, seen.events)
+	}
+}

@@ -45,15 +45,6 @@ func (b *Block) FirstDead() (position, reason string) {
 	return b.dead[0].position, b.dead[0].reason
 }
 
-// takeEvents takes the array of events from b, whose records have copies of what they need. It returns no large one.
-func (b *Block) takeEvents() (free []source.Event) {
-	if cap(b.events.Events) <= maxKeptEvents {
-		free = b.events.Events[:0]
-	}
-	b.events.Events, b.events.Memory = nil, 0
-	return free
-}
-
 // Counts say what became of events.
 type Counts struct {
 	Read     int       // events that the cursor passes

@@ -105,3 +105,12 @@ func (b *Block) footprint() int {
 	}
 	return size
 }
+
+// takeEvents takes the array of events from b, whose records have copies of what they need. It returns no large one.
+func (b *Block) takeEvents() (free []source.Event) {
+	if cap(b.events.Events) <= maxKeptEvents {
+		free = b.events.Events[:0]
+	}
+	b.events.Events, b.events.Memory = nil, 0
+	return free
+}
