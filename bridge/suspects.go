@@ -15,7 +15,7 @@ import (
 	"blobfeed/envelope"
 )
 
-// suspect is a key whose blob the account may not have: the topic's last record of it is no deletion, and no row of the
+// suspect is a key whose blob the account may not have: its last record is no deletion, and is before all rows of the
 // scan.
 type suspect struct{ container, name string }
 
@@ -94,7 +94,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 	end, _ := ends.Lookup(s.topic, s.partition)
 	start, _ := starts.Lookup(s.topic, s.partition)
 	live := map[string]struct{}{}
-	size := 0
+	size, listed := 0, false
 	for next := start.Offset; next < end.Offset; {
 		fs := pollFor(ctx, cl, suspectIdle)
 		if fs == nil && ctx.Err() == nil { // compaction removed what was there
@@ -107,11 +107,14 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 		}
 		fs.EachRecord(func(r *kgo.Record) {
 			next = r.Offset + 1
+			// Behind the first row of the scan, the feed is read that no lost history precedes: it has, or will have,
+			// the deletion of what it writes there.
+			listed = listed || s.isRow(r)
 			hash := hashOf(r.Key)
 			if r.Attrs.IsControl() || len(r.Key) == 0 || !c.has(hash) {
 				return
 			}
-			if s.settles(r) {
+			if listed || s.encoder.Deletes(r.Value) {
 				if _, had := live[string(r.Key)]; had {
 					delete(live, string(r.Key))
 					size -= len(r.Key)
@@ -143,14 +146,11 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 	return keys, others, nil
 }
 
-// settles reports whether nobody has to look for the blob of a record: it is deleted, or the scan has listed it.
-func (s *suspects) settles(r *kgo.Record) bool {
-	for _, h := range r.Headers {
-		if h.Key == envelope.ScanHeader && string(h.Value) == s.scan {
-			return true
-		}
-	}
-	return s.encoder.Deletes(r.Value)
+// isRow reports whether the scan has written a record.
+func (s *suspects) isRow(r *kgo.Record) bool {
+	return slices.ContainsFunc(r.Headers, func(h kgo.RecordHeader) bool {
+		return h.Key == envelope.ScanHeader && string(h.Value) == s.scan
+	})
 }
 
 // suspectIdle is how long brokers return no record before an offset that they report as the end of a partition, until

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/feedsim/account"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -84,4 +86,58 @@ func TestSweepInRounds(t *testing.T) {
 	if s.Frontier.Scan.Deleted != 500 || s.Frontier.Scan.Round < 4 {
 		t.Errorf("%+v", s.Frontier.Scan)
 	}
+}
+
+// Blobs that were listed are written and deleted while the scan is under way. Their deletions are the feed's to tell:
+// the sweep asks for none of them, and writes nothing.
+func TestSweepOfBusyAccount(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 6, 200)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.ScanRound = ScanYes, 100*time.Millisecond
+	w.store.Size = func(limit int) int { return min(limit, 50) }
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(5)
+	busy := map[string]bool{}
+	for b := range 10 {
+		busy[fmt.Sprintf("dir/ü%d", 100+b)] = true
+	}
+	publish := func(selects func(account.Change) bool) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		_, err := w.account.Publish(t.Context(), w.feed, func(c account.Change) bool { return !selects(c) }, nil)
+		must(t, err)
+	}
+	first := sync.OnceFunc(func() {
+		for _, container := range w.names {
+			for name := range busy {
+				w.account.Delete(container, name)
+			}
+		}
+	})
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "head" {
+			first()
+			return nil
+		}
+		w.mu.Lock()
+		for c := range w.names {
+			for b := range 10 {
+				w.put(c, 100+b)
+			}
+		}
+		w.mu.Unlock()
+		publish(func(c account.Change) bool { return !c.Delete })
+		return sleep(ctx, 30*time.Millisecond)
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 30 {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	publish(func(c account.Change) bool { return busy[c.Blob.Name] })
+	awaitDrained(t, o, w)
+	w.compare(c)
 }
