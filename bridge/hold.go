@@ -50,6 +50,9 @@ type hold struct {
 	stateLimit int32 // immutable: bytes of a document that the state's topic takes
 
 	findings *findings // of the worker; guards itself
+
+	// Of lease 0, while a scan is under way.
+	listsSince, nextRound time.Time
 }
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
@@ -113,7 +116,8 @@ func (h *hold) until(parent context.Context, over func(*offsets.State) error) (c
 func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) {
 	ctx, stop := h.work, context.CancelFunc(func() {})
 	if s, _, err := h.shared.view.Get(); err == nil && h.p == 0 && s.Frontier != nil && s.Frontier.Scan.Active() {
-		ctx, stop = context.WithTimeoutCause(ctx, h.opts.pause(), errPast) // the keeper has another round to begin
+		// The keeper has another round to begin.
+		ctx, stop = context.WithTimeoutCause(ctx, h.nextRound.Sub(h.opts.Now()), errPast)
 	}
 	ctx, cancel := h.until(ctx, func(s *offsets.State) error {
 		if s.Frontier == nil || s.Frontier.Current != seg || s.Frontier.Scan.Holds() {

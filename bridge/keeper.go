@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -24,7 +23,6 @@ type keeper struct {
 	w         *writer
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
 	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
-	nextRound time.Time           // of a scan that lists for some time, and then delivers for some time
 }
 
 // recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses

@@ -148,6 +148,10 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 	return nil
 }
 
-// pause is how long events are delivered between two rounds: as long as a round lasts, so that half of the time is left
-// to each.
-func (o *Options) pause() time.Duration { return o.ScanRound }
+// pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
+// to each. It has a minimum, since a round costs the leases their open transactions.
+func (h *hold) pause(now time.Time) time.Duration {
+	return min(max(now.Sub(h.listsSince), minPause), h.opts.ScanRound)
+}
+
+const minPause = 500 * time.Millisecond

@@ -132,18 +132,18 @@ func (k *keeper) moveScan(f offsets.Frontier, s *offsets.State) (moved, stays bo
 	}
 	scan := *f.Scan
 	f.Scan = &scan
-	sum := s.ListedAll(&scan)
+	sum, now := s.ListedAll(&scan), k.h.opts.Now()
 	switch {
 	case !s.RoundOver(): // also of one that is cancelled: a lease whose view is old may have a page in memory
 		return false, true, nil
 	case scan.Cancelled || scan.Phase == offsets.ScanLists && sum.Done:
 		return true, true, k.endScan(f, s, sum)
 	case scan.Phase == offsets.ScanHolds:
-		scan.Phase = offsets.ScanLists
+		scan.Phase, k.h.listsSince = offsets.ScanLists, now
 	case scan.Phase == offsets.ScanLists:
 		k.adopt(&f, s)
-		scan.Phase, k.nextRound = offsets.ScanDelivers, k.h.opts.Now().Add(k.h.opts.pause())
-	case k.h.opts.Now().Before(k.nextRound):
+		scan.Phase, k.h.nextRound = offsets.ScanDelivers, now.Add(k.h.pause(now))
+	case now.Before(k.h.nextRound):
 		return false, false, nil
 	default:
 		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1

@@ -141,3 +141,21 @@ func TestSweepOfBusyAccount(t *testing.T) {
 	awaitDrained(t, o, w)
 	w.compare(c)
 }
+
+// A sweep that has little to do waits for no round of its full length: each round finds some partitions read.
+func TestSweepIsSoonDone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 100)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.ScanRound = ScanYes, 30*time.Second
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(5)
+	began := time.Now()
+	ask(t, o, offsets.Request{ID: "sweep", Time: began, Sweep: true})
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if took := time.Since(began); took >= o.ScanRound {
+		t.Errorf("it took %s", took)
+	}
+}
