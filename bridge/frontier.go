@@ -196,7 +196,8 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 // endFeed commits the last frontier, and a marker for the end time to every partition.
 func (k *keeper) endFeed(f offsets.Frontier) error {
 	opts := k.h.opts
-	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 && !resolved.Barred(opts.End, f.Scan, opts.ResolvedSlack) {
+	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 &&
+		!resolved.Barred(opts.End, f.Scan, opts.ResolvedSlack) {
 		f.Resolved = opts.End.String()
 		if opts.Transactional {
 			if err := k.mark(&f, opts.End); err != nil {

@@ -51,6 +51,15 @@ func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
 	})
 }
 
+// adopt takes over the topics that leases have found (I5, I6): their cursors forget them in the next segment.
+func (k *keeper) adopt(f *offsets.Frontier, s *offsets.State) {
+	for _, c := range s.Cursors {
+		if c != nil {
+			f.Adopt(c.Pins)
+		}
+	}
+}
+
 // promise puts into f that the segment of m is complete, and writes the markers that say so, which commitPromise
 // commits. Final, if not zero, is what the last of all says.
 func (k *keeper) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {

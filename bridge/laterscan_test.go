@@ -161,7 +161,9 @@ func TestScanOfNothing(t *testing.T) {
 			o.Inventory = &account.Store{Account: filled(2, 3)}
 			change(&o)
 			must(t, runOnce(t, o))
-			s := awaitState(t, o, "the scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+			s := awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+				return scanOf(s) != nil && scanOf(s).Done
+			})
 			bar, always := s.Frontier.Scan.Barred()
 			if at, err := ParseTime(bar); err != nil || always || time.Since(time.Unix(0, at.Wall)) > time.Minute {
 				t.Errorf("no marker is to be below %q: %v", bar, err)

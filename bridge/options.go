@@ -32,7 +32,8 @@ type Options struct {
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 
 	Start Start // used once, at the first start
-	// InitialScan is used once, too. It and other scans need an Inventory, the account of the feed; a directory has none.
+	// InitialScan is used once, too. It and other scans need an Inventory, the account of the feed. A directory has
+	// none.
 	InitialScan  InitialScan
 	Inventory    inventory.Store
 	AccountURL   string             // with a slash at its end, for the URLs of blobs
@@ -80,6 +81,16 @@ type Options struct {
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
 }
+
+// InitialScan says whether the first start lists the account.
+type InitialScan string
+
+// The values are CockroachDB's.
+const (
+	NoScan   InitialScan = "no"
+	ScanYes  InitialScan = "yes"  // and then delivers the feed
+	ScanOnly InitialScan = "only" // and then ends
+)
 
 // TopicPlan says what the topics of the bridge hold.
 func (o *Options) TopicPlan() topics.Plan {

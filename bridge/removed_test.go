@@ -93,7 +93,8 @@ func TestRemovedMeanwhile(t *testing.T) {
 			)
 			if c.end > 0 { // nothing would carry a scan out behind it
 				awaitState(t, o, "the end", func(s *offsets.State) bool {
-					return s.Frontier != nil && s.Frontier.Ended && scanOf(s) != nil && scanOf(s).Done && scanOf(s).Cancelled
+					return s.Frontier != nil && s.Frontier.Ended &&
+						scanOf(s) != nil && scanOf(s).Done && scanOf(s).Cancelled
 				})
 			}
 			seen := &order{}

@@ -11,16 +11,6 @@ import (
 	"blobfeed/source"
 )
 
-// InitialScan says whether the first start lists the account.
-type InitialScan string
-
-// The values are CockroachDB's.
-const (
-	NoScan   InitialScan = "no"
-	ScanYes  InitialScan = "yes"  // and then delivers the feed
-	ScanOnly InitialScan = "only" // and then ends
-)
-
 // firstScan puts the initial scan into f, which begins where the feed ends now. The order is what makes the rows right:
 // an event before that end was published before the listing began, so the listing shows what it did. Every other event
 // comes after the rows. The listing may show later changes than the end, so no marker is written for a time before the
@@ -151,15 +141,6 @@ func (k *keeper) moveScan(f offsets.Frontier, s *offsets.State) (moved, stays bo
 	return true, true, k.h.lease.Commit(k.h.held, nil, &f)
 }
 
-// adopt takes over the topics that leases have found (I5, I6): their cursors forget them in the next segment.
-func (k *keeper) adopt(f *offsets.Frontier, s *offsets.State) {
-	for _, c := range s.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins)
-		}
-	}
-}
-
 // takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
 func (k *keeper) takeUp(f offsets.Frontier, next *offsets.Scan) error {
 	f.Scan = next
@@ -201,7 +182,8 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there
 		scan.Listed = listed.String()
 	}
-	opts.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted", sum.Swept,
+	opts.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows,
+		"deleted", sum.Swept,
 		"containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took", scan.Ended.Sub(scan.Requested))
 	if !scan.Only {
 		return k.h.lease.Commit(k.h.held, nil, &f)
@@ -217,3 +199,11 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	}
 	return k.commitPromise(nil, &f, func() error { f.Ended = true; return nil })
 }
+
+// pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
+// to each. It has a minimum, since a round costs the leases their open transactions.
+func (h *hold) pause(now time.Time) time.Duration {
+	return min(max(now.Sub(h.listsSince), minPause), h.opts.ScanRound)
+}
+
+const minPause = 500 * time.Millisecond

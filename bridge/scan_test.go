@@ -56,7 +56,8 @@ func (s *scanned) Note(r verify.Record) {
 func (s *scanned) Failures() []verify.Failure { return nil }
 
 func newScanned() *scanned {
-	return &scanned{keys: map[string]int{}, updated: map[string]int{}, markers: map[string]int{}, seen: map[int32]bool{}}
+	return &scanned{keys: map[string]int{}, updated: map[string]int{}, markers: map[string]int{},
+		seen: map[int32]bool{}}
 }
 
 // The first start writes a row for each blob, once, and then the feed from its open segment on. There is no marker: the
@@ -122,7 +123,8 @@ func TestScanAfterCrashes(t *testing.T) {
 			must(t, runOnce(t, o))
 			seen := newScanned()
 			w.compare(c, seen)
-			if doubled := seen.rows - len(seen.keys); len(seen.updated) != 1 || transactional && (doubled > 0 || seen.early) {
+			doubled := seen.rows - len(seen.keys)
+			if len(seen.updated) != 1 || transactional && (doubled > 0 || seen.early) {
 				t.Errorf("%d rows of %d keys, %v, early %t", seen.rows, len(seen.keys), seen.updated, seen.early)
 			}
 		})

@@ -7,12 +7,14 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 )
 
 // suspect is a key whose blob the account may not have: its last record is no deletion, and is before all rows of the
@@ -172,4 +174,33 @@ func hashOf(key []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(key)
 	return h.Sum64()
+}
+
+// sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
+// belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
+//
+// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one
+// round, while nothing is delivered.
+type sweep struct {
+	scan  string // the ID
+	end   context.CancelFunc
+	batch chan batch    // of suspects; closed when all partitions are read, or err is set
+	done  chan struct{} // closed when the reader has ended
+
+	current batch // of the worker's goroutine: what is left of the last one
+	mu      sync.Mutex
+	err     error
+}
+
+// batch is suspects of one partition.
+type batch struct {
+	offsets.Lane
+	suspects []suspect
+	last     bool // no suspect of the partition follows
+}
+
+// stop ends the reader, and returns when it has ended.
+func (s *sweep) stop() {
+	s.end()
+	<-s.done
 }

@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -15,29 +14,6 @@ import (
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
-
-// sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
-// belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
-//
-// A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one
-// round, while nothing is delivered.
-type sweep struct {
-	scan  string // the ID
-	end   context.CancelFunc
-	batch chan batch    // of suspects; closed when all partitions are read, or err is set
-	done  chan struct{} // closed when the reader has ended
-
-	current batch // of the worker's goroutine: what is left of the last one
-	mu      sync.Mutex
-	err     error
-}
-
-// batch is suspects of one partition.
-type batch struct {
-	offsets.Lane
-	suspects []suspect
-	last     bool // no suspect of the partition follows
-}
 
 // newSweep starts reading partitions, in their order.
 func (h *hold) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
@@ -90,12 +66,6 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 		return err
 	}
 	return send(batch{last: true})
-}
-
-// stop ends the reader, and returns when it has ended.
-func (s *sweep) stop() {
-	s.end()
-	<-s.done
 }
 
 // lanesOf returns the partitions that a lease sweeps, without those that it has judged. What is new among those has no
@@ -250,7 +220,8 @@ func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 			return err
 		}
 		if !encoder.TellsDeletions() {
-			return &unsweepable{errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: set " +
+			return &unsweepable{errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: " +
+				"set " +
 				"BRIDGE_DELETES=tombstone, in a new topic")}
 		}
 	}

@@ -189,7 +189,7 @@ func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
 	case w.mustEnter(s): // what comes after it is of the new epoch
 		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
 	case f != nil && f.Scan.Holds():
-		return w.scan(out, s)
+		return scanRound(out, s)
 	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
 		return todoWait, nil // I4: only the current segment
 	}

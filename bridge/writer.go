@@ -48,6 +48,16 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	return w.h.lease.Err()
 }
 
+// advanceScan moves the cursor over a block of rows (I1).
+func (w *writer) advanceScan(b *pipeline.Block) error {
+	l := w.h.cursor.Scan
+	if err := l.Progress.Apply(b.Step); err != nil {
+		return err
+	}
+	l.Rows += int64(b.Counts.Rows)
+	return nil
+}
+
 // produce puts the records of a block into the open transaction.
 func (w *writer) produce(b *pipeline.Block) error {
 	w.txn.include(b)
@@ -235,7 +245,8 @@ func (t *txn) summary(lease int32) Commit {
 // countInto adds what is in the transaction to a cursor.
 func (t *txn) countInto(c *offsets.Cursor) {
 	c.Counts.Add(offsets.Counts{
-		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted - t.counts.Rows), Filtered: int64(t.counts.Filtered),
+		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted - t.counts.Rows),
+		Filtered: int64(t.counts.Filtered),
 		Late: int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
 		Scanned: int64(t.counts.Rows),
 	})
