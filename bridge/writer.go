@@ -247,7 +247,7 @@ func (t *txn) countInto(c *offsets.Cursor) {
 	c.Counts.Add(offsets.Counts{
 		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted - t.counts.Rows),
 		Filtered: int64(t.counts.Filtered),
-		Late: int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
+		Late:     int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
 		Scanned: int64(t.counts.Rows),
 	})
 	if t.counts.Last.After(c.Event) {
