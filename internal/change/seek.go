@@ -108,7 +108,8 @@ func deliveredUntil(s *offsets.State) (until time.Time) {
 		if c.Event.After(until) {
 			until = c.Event
 		}
-		if c.Event.IsZero() && c.Segment != (source.Segment{}) { // by a version that did not record it
+		// By a version that did not record it.
+		if c.Event.IsZero() && c.Counts.Emitted > 0 && c.Segment != (source.Segment{}) {
 			if end := c.Segment.Time().Add(75 * time.Minute); end.After(until) {
 				until = end
 			}
