@@ -59,6 +59,7 @@ type Monitor struct {
 type lease struct {
 	activity bridge.Activity
 	since    time.Time // working without a commit, or drained and failing
+	rested   bool      // it has had nothing to do before
 	caught   time.Time // when everything that was in the feed was delivered, last
 	last     time.Time // latest event time committed
 	commit   time.Time
@@ -230,7 +231,7 @@ func (m *Monitor) Active(p int32, a bridge.Activity) {
 	}
 	now := m.now()
 	if a == bridge.Working && l.activity != a {
-		l.since = now // the work is new
+		l.since, l.rested = now, true // the work is new
 	}
 	if a == bridge.Drained {
 		l.errors, l.err = 0, nil

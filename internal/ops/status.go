@@ -154,8 +154,8 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			continue
 		}
 		var late time.Duration
-		// At the end of the feed, a lease that waits looks for more from time to time: that is not late yet.
-		looks := now.Sub(l.since) < lookTime && s.Position.Behind != nil && *s.Position.Behind == 0
+		// At the end of a finished feed, a lease that waits looks for more from time to time: that is not late yet.
+		looks := l.rested && l.caught.IsZero() && now.Sub(l.since) < lookTime && s.Progress == nil
 		if l.activity == bridge.Working && !looks {
 			at := l.caught
 			if !l.last.IsZero() && m.publish != nil && l.last.Add(*m.publish).After(at) {
