@@ -40,6 +40,9 @@ func TestAtLeastOnce(t *testing.T) {
 		<-p.done
 	}
 	paused := start(t, []string{"run"}, settings...)
+	eventually(t, time.Minute, "it has leases to lose", func() bool {
+		return strings.Contains(paused.log.String(), "leases assigned")
+	})
 	progress("progress before the pause")
 	paused.signal(syscall.SIGSTOP)
 	other := start(t, []string{"run"}, settings...)

@@ -37,6 +37,9 @@ func TestScanAtLeastOnce(t *testing.T) {
 		<-p.done
 	}
 	paused := begin()
+	eventually(t, time.Minute, "it has leases to lose", func() bool {
+		return strings.Contains(paused.log.String(), "leases assigned")
+	})
 	paused.signal(syscall.SIGSTOP)
 	if rows.feed {
 		t.Fatal("the scan was over before the pause")
