@@ -5,7 +5,7 @@ VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test thorough fuzz sim integration long chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -46,6 +46,10 @@ integration: ## the program against real Kafka, registry and Azurite, started he
 	@mkdir -p bin/logs
 	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs ./integration/...
 
+long: ## the scan read by Kafka Streams and Flink, which takes a minute more than verify has
+	$(GO) build -o bin/stack ./integration/stack/cmd/stack
+	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration,long -run TestConsumersOfScan ./integration
+
 chaos: ## half an hour of faults on several instances and three brokers; CHAOS_SEED=… repeats a plan
 	@mkdir -p bin/logs
 	CHAOS_FAULTS=$${CHAOS_FAULTS:-500} $(GO) test -v -count=1 -timeout 2h -tags integration -artifacts -outputdir bin/logs -run TestChaos ./integration/chaos
@@ -80,6 +84,7 @@ lint:
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
 	$(GO) vet -tags integration ./integration/...
+	$(GO) vet -tags integration,long ./integration
 	$(GO) vet -tags soak ./integration/soak
 	cd integration/peers/golang && $(GO) vet ./...
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
