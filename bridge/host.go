@@ -60,14 +60,20 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 	}), nil
 }
 
+// Known reports whether a topic is there: it is open, pinned, or in the frontier.
+func (b *basis) Known(name string) bool {
+	topic, _, pinned := b.topics.lookUp(name)
+	_, known := b.frontier.Topics[name]
+	return topic != nil || pinned || known
+}
+
 // Prepare creates the topics of a block that are new. They are admitted in the order of their events, and created with
 // one request: one after another, those of a thousand containers take minutes. An error is not lost, since Topic meets
 // it again.
 func (b *basis) Prepare(ctx context.Context, names []string) {
 	var missing []string
 	for _, name := range names {
-		topic, _, pinned := b.topics.lookUp(name)
-		if _, known := b.frontier.Topics[name]; topic != nil || pinned || known {
+		if b.Known(name) {
 			continue
 		}
 		err := b.h.shared.rivals.rejectTaken(ctx, name)

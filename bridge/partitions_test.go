@@ -153,7 +153,7 @@ func TestLeasesAdded(t *testing.T) {
 		case err := <-ended:
 			refused(t, err)
 		case <-time.After(30 * time.Second):
-			t.Error("it goes on")
+			t.Error("the run did not end")
 		}
 	})
 }

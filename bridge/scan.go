@@ -3,12 +3,14 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // firstScan puts the initial scan into f, which begins where the feed ends now. The order is what makes the rows right:
@@ -48,22 +50,16 @@ func (k *keeper) countContainers(scan *offsets.Scan) {
 	}
 	ctx, cancel := context.WithTimeout(k.h.work, countTimeout)
 	defer cancel()
-	count, marker := 0, ""
-	for {
-		page, err := k.h.opts.Inventory.Containers(ctx, marker)
+	count := 0
+	for name, err := range inventory.Names(ctx, k.h.opts.Inventory) {
 		if err != nil {
 			return
 		}
-		for _, name := range page.Names {
-			if k.h.opts.Filter.Selects(name) {
-				count++
-			}
-		}
-		if marker = page.Marker; marker == "" {
-			scan.Containers = count
-			return
+		if k.h.opts.Filter.Selects(name) {
+			count++
 		}
 	}
+	scan.Containers = count
 }
 
 // countTimeout bounds a request that nothing depends on.
@@ -78,24 +74,15 @@ func (k *keeper) endOfFeed(f *offsets.Frontier) (open source.Segment, err error)
 	feed := k.h.opts.Feed
 	err = k.h.retryIdle(k.h.work, func(ctx context.Context) error {
 		f.Completed, f.Ends = source.Segment{}, time.Time{}
-		newest, err := feed.LastConsumable(ctx)
-		if err != nil || newest.IsZero() {
-			return err
-		}
-		var last source.Segment // the newest that is there; it may be years older
+		var last []source.Segment // not by the watermark: the newest that is there may be years older
 		for seg, err := range feed.Segments(ctx, source.Segment{}) {
 			if err != nil {
 				return fmt.Errorf("looking for the end of the feed: %w", err)
 			}
-			last = seg
+			from := source.SegmentAt(seg.Time().Add(-openSegments))
+			last = append(slices.DeleteFunc(last, func(s source.Segment) bool { return s.Compare(from) < 0 }), seg)
 		}
-		if last == (source.Segment{}) {
-			return nil
-		}
-		for seg, err := range feed.Segments(ctx, source.SegmentAt(last.Time().Add(-openSegments))) {
-			if err != nil {
-				return fmt.Errorf("looking for the end of the feed: %w", err)
-			}
+		for _, seg := range last {
 			m, err := feed.Manifest(ctx, seg)
 			if err != nil {
 				return fmt.Errorf("looking for the end of the feed: %w", err)
@@ -182,9 +169,23 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there
 		scan.Listed = listed.String()
 	}
-	opts.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows,
-		"deleted", sum.Swept,
-		"containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took", scan.Ended.Sub(scan.Requested))
+	opts.Log.Info(
+		"the scan is over",
+		"scan",
+		scan.ID,
+		"cancelled",
+		scan.Cancelled,
+		"rows",
+		sum.Rows,
+		"deleted",
+		sum.Swept,
+		"containers",
+		sum.Progress.Containers,
+		"pages",
+		sum.Progress.Pages,
+		"took",
+		scan.Ended.Sub(scan.Requested),
+	)
 	if !scan.Only {
 		return k.h.lease.Commit(k.h.held, nil, &f)
 	}

@@ -221,8 +221,7 @@ func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 		}
 		if !encoder.TellsDeletions() {
 			return &unsweepable{errors.New("records of BRIDGE_ENVELOPE=key_only do not say which keys are deleted: " +
-				"set " +
-				"BRIDGE_DELETES=tombstone, in a new topic")}
+				"set BRIDGE_DELETES=tombstone, in a new topic")}
 		}
 	}
 	err := sh.topics.KeepsKeys(ctx, names...)

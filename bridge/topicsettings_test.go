@@ -45,7 +45,7 @@ func TestCleanupPolicy(t *testing.T) {
 	}
 }
 
-// A topic deletes what is older than its retention soon after it is there, with transactions and without: that is told.
+// A topic deletes records older than its retention soon after they are written. The bridge warns of that.
 func TestRetentionWarning(t *testing.T) {
 	hour, forever := "3600000", "-1"
 	for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestRetentionWarning(t *testing.T) {
 	}
 }
 
-// Who may create a topic, but not change its settings, is told of its retention, and goes on at once.
+// A bridge that may create a topic, but not change its settings, warns of the retention and continues.
 func TestRetentionMayNotBeSet(t *testing.T) {
 	k := broker(t)
 	k.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {

@@ -1,5 +1,7 @@
 package pipeline
 
+import "blobfeed/source/inventory"
+
 // Use returns whether memory of blocks is held, and how many blocks were made and are free.
 func (p *Pipeline) Use() (held bool, made, free int) {
 	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
@@ -53,5 +55,11 @@ func (p *Pipeline) DropBuffers() {
 	p.pool.free = nil
 }
 
-// PageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time.
-func (p *Pipeline) PageBlobs(requests int) int { return pageBlobs(p.set.MemoryBytes, requests) }
+// PageBlobs returns the maximum number of blobs on a page of a listing with a number of concurrent requests:
+// their pages are in memory beside the blocks (I9).
+func (p *Pipeline) PageBlobs(requests int) int {
+	if p.set.MemoryBytes == 0 {
+		return inventory.MaxPage
+	}
+	return min(max(p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
+}

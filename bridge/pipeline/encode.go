@@ -86,7 +86,9 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 	}
 	if err == nil {
 		if e.topic == nil || e.topic.Name != name {
-			e.prepare(ctx)
+			if !e.prepared && !e.pass.Host.Known(name) {
+				e.prepare(ctx)
+			}
 			if e.topic, err = e.pass.Host.Topic(ctx, name); err != nil {
 				e.topic = nil
 				return err
@@ -105,13 +107,13 @@ func (e *encoding) event(ctx context.Context, ev *source.Event, pos source.Posit
 	return nil
 }
 
-// prepare gives the host all topics of the block, once, if a template makes them: a block may be the first of a hundred
+// prepare gives the host all topics of the block, once, if one of them is new: a block may be the first of a hundred
 // containers.
 func (e *encoding) prepare(ctx context.Context) {
-	if _, one := e.set.Topics.Constant(); one || e.prepared {
+	e.prepared = true
+	if _, one := e.set.Topics.Constant(); one {
 		return
 	}
-	e.prepared = true
 	counts := e.b.Counts
 	var names []string
 	for i := range e.b.events.Events {

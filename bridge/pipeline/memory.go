@@ -74,15 +74,6 @@ func (m *memory) release(blocks ...*Block) {
 	}
 }
 
-// pageBlobs returns how many blobs a page of a listing may have if so many requests are made at a time: they are in
-// memory beside the blocks. Limit is that of all blocks, 0: none.
-func pageBlobs(limit, requests int) int {
-	if limit == 0 {
-		return inventory.MaxPage
-	}
-	return min(max(limit/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
-}
-
 // Sizes of what a block keeps arrays of.
 const (
 	eventSize  = int(unsafe.Sizeof(source.Event{}))

@@ -56,6 +56,8 @@ type Host interface {
 	Topic(ctx context.Context, name string) (*Topic, error)
 	// Prepare creates what is missing of the topics that a block needs, all at once. Topic reports what goes wrong.
 	Prepare(ctx context.Context, names []string)
+	// Known reports whether Topic has nothing to create for a name.
+	Known(name string) bool
 	// Retry calls f until it succeeds, ctx ends, or the error is one that another attempt cannot help.
 	Retry(ctx context.Context, f func(context.Context) error) error
 	// TooLarge returns err, of a record that does not fit into Pass.Limit, or another error if that limit has changed.

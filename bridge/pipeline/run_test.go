@@ -41,6 +41,8 @@ func (l *lender) Retry(ctx context.Context, f func(context.Context) error) error
 	}
 }
 
+func (l *lender) Known(string) bool { return true }
+
 func (l *lender) Prepare(context.Context, []string) {}
 
 func (l *lender) TooLarge(_ context.Context, err error) error { return err }

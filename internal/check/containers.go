@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"blobfeed/internal/remedy"
+	"blobfeed/source/inventory"
 )
 
-// maxPages bounds the listing of containers: 5,000 are on a page.
-const maxPages = 20
+// maxContainers bounds the listing of containers: 5,000 are on a page.
+const maxContainers = 100_000
 
 // containers counts the containers of the account that the settings select, and the topics that they make. The events
 // of others that are created later, or were deleted, make topics, too.
@@ -17,34 +18,27 @@ func (ck *checker) containers(ctx context.Context) {
 	if o.Inventory == nil {
 		return
 	}
-	count, topics := 0, map[string]bool{}
-	marker := ""
-	for range maxPages {
-		page, err := o.Inventory.Containers(ctx, marker)
+	listed, count, topics, more := 0, 0, map[string]bool{}, ""
+	for name, err := range inventory.Names(ctx, o.Inventory) {
 		if err != nil {
 			text, _ := remedy.Split(err)
 			ck.Add("topics", OK, "the containers of the account are not counted, which run does not need: "+text, "")
 			return
 		}
-		for _, name := range page.Names {
-			if !o.Filter.Selects(name) {
-				continue
-			}
-			topic, err := o.Topics.Name("account", name) // whose name does not matter for the count
-			if err != nil {
-				ck.Add("topics", Warning, err.Error(), "leave the container out with BRIDGE_CONTAINERS=!"+name)
-				continue
-			}
-			count++
-			topics[topic] = true
-		}
-		if marker = page.Marker; marker == "" {
+		if listed++; listed > maxContainers {
+			more = "more than "
 			break
 		}
-	}
-	more := ""
-	if marker != "" {
-		more = "more than "
+		if !o.Filter.Selects(name) {
+			continue
+		}
+		topic, err := o.Topics.Name("account", name) // whose name does not matter for the count
+		if err != nil {
+			ck.Add("topics", Warning, err.Error(), "leave the container out with BRIDGE_CONTAINERS=!"+name)
+			continue
+		}
+		count++
+		topics[topic] = true
 	}
 	detail := fmt.Sprintf("the account has %s%d containers that are selected: %d topics", more, count, len(topics))
 	plan := o.TopicPlan()

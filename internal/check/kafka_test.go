@@ -130,7 +130,8 @@ func TestCheckTransactionalIDs(t *testing.T) {
 	fake.ControlKey(int16(kmsg.FindCoordinator), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
 		find, resp := req.(*kmsg.FindCoordinatorRequest), req.ResponseKind().(*kmsg.FindCoordinatorResponse)
-		if find.CoordinatorType != 1 || !slices.ContainsFunc(find.CoordinatorKeys, func(id string) bool { return id == "b-2" }) {
+		if find.CoordinatorType != 1 ||
+			!slices.ContainsFunc(find.CoordinatorKeys, func(id string) bool { return id == "b-2" }) {
 			return nil, nil, false
 		}
 		host, port, err := net.SplitHostPort(fake.ListenAddrs()[0])
@@ -252,7 +253,11 @@ func TestCheckCertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := look(t, []string{"127.0.0.1:1"}, func(s *scene) { s.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key} })
+		found := look(
+			t,
+			[]string{"127.0.0.1:1"},
+			func(s *scene) { s.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key} },
+		)
 		if found[0].Check != "certificate" || found[0].Status != want {
 			t.Errorf("%s left: %+v", life, found[0])
 		}

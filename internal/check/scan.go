@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,23 +26,15 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 	}
 	const do = "let the identity list the account: the role Storage Blob Data Reader on the account, not on one " +
 		"container; a SAS needs the account's scope and the permission l"
-	containers, first, marker := 0, "", ""
-	for {
-		page, err := o.Inventory.Containers(ctx, marker)
+	containers, first := 0, ""
+	for name, err := range inventory.Names(ctx, o.Inventory) {
 		if err != nil {
 			fs.Add("scan", Failed, err.Error(), do)
 			return
 		}
-		for _, name := range page.Names {
-			if o.Filter.Selects(name) {
-				containers++
-				if first == "" {
-					first = name
-				}
-			}
-		}
-		if marker = page.Marker; marker == "" {
-			break
+		if o.Filter.Selects(name) {
+			containers++
+			first = cmp.Or(first, name)
 		}
 	}
 	if containers == 0 {
@@ -53,7 +46,12 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 		fs.Add("scan", Failed, err.Error(), do)
 		return
 	}
-	fs.Add("scan", OK, fmt.Sprintf("a scan lists %d containers; each million blobs takes %d list requests, about $%.3f "+
-		"at the list price of a hot, locally redundant account", containers, 1_000_000/inventory.MaxPage,
-		1_000_000/inventory.MaxPage*listPrice/10_000), "")
+	fs.Add(
+		"scan",
+		OK,
+		fmt.Sprintf("a scan lists %d containers; each million blobs takes %d list requests, about $%.3f "+
+			"at the list price of a hot, locally redundant account", containers, 1_000_000/inventory.MaxPage,
+			1_000_000/inventory.MaxPage*listPrice/10_000),
+		"",
+	)
 }

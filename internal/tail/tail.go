@@ -215,7 +215,10 @@ func (t *tail) Topic(ctx context.Context, name string) (*pipeline.Topic, error) 
 	return t.topics[name], nil
 }
 
-// Prepare does nothing: there are no topics to create.
+// Known says that there are no topics to create.
+func (t *tail) Known(string) bool { return true }
+
+// Prepare does nothing, for the same reason.
 func (t *tail) Prepare(context.Context, []string) {}
 
 // onceAttempts is how often a failed read is tried if the tail must end.

@@ -3,6 +3,7 @@ package inventory
 import (
 	"context"
 	"errors"
+	"iter"
 	"time"
 )
 
@@ -63,3 +64,24 @@ var (
 	// ErrBusy is the error of a Store for an overloaded service. Walk makes fewer requests at a time.
 	ErrBusy = errors.New("the storage service is overloaded")
 )
+
+// Names yields the containers of an account, up to the first error. For counting: Walk also retries and checks order.
+func Names(ctx context.Context, store Store) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for marker := ""; ; {
+			page, err := store.Containers(ctx, marker)
+			if err != nil {
+				yield("", err)
+				return
+			}
+			for _, name := range page.Names {
+				if !yield(name, nil) {
+					return
+				}
+			}
+			if marker = page.Marker; marker == "" {
+				return
+			}
+		}
+	}
+}
