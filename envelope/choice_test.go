@@ -95,7 +95,8 @@ func TestColumnProblems(t *testing.T) {
 	} {
 		o := Defaults(JSON, Wrapped)
 		change(&o)
-		if err := o.Validate(); err == nil || strings.Count(err.Error(), "\n") > 0 || !strings.Contains(err.Error(), want) {
+		if err := o.Validate(); err == nil || strings.Count(err.Error(), "\n") > 0 ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("err = %v, want %s", err, want)
 		}
 	}
@@ -186,5 +187,8 @@ func TestMaps(t *testing.T) {
 }
 
 func isMapColumn(name string) bool {
-	return slices.ContainsFunc(blobs("", Micros).columns, func(c column) bool { return c.name == name && isMap(c.field) })
+	return slices.ContainsFunc(
+		blobs("", Micros).columns,
+		func(c column) bool { return c.name == name && isMap(c.field) },
+	)
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Path returns the container and the name of the blob that a key of this encoder is for. Ok is false if the key does not
-// say that for certain: it is another's, or bytes of the name that are not UTF-8 were replaced in it.
+// Path returns the container and the name of the blob that a key of this encoder is for. Ok is false if the key
+// does not say that for certain: it is another's, or bytes of the name that are not UTF-8 were replaced in it.
 func (e *Encoder) Path(key []byte) (container, blob string, ok bool) {
 	var path string
 	switch e.o.KeyFormat {

@@ -30,7 +30,11 @@ var settings = []setting{
 	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema },
 		says("`{\"payload\": …, \"schema\": …}`")},
 	{"before=none", func(o *Options) { o.Before = BeforeNone }, says("no `before`")},
-	{"before=full", func(o *Options) { o.Before = BeforeFull }, says("`before`: what the event says, not only the key")},
+	{
+		"before=full",
+		func(o *Options) { o.Before = BeforeFull },
+		says("`before`: what the event says, not only the key"),
+	},
 	{"deletes=envelope", func(o *Options) { o.Deletes = DeletesEnvelope }, (*Encoder).deletion},
 	{"deletes=tombstone", func(o *Options) { o.Deletes = DeletesTombstone }, says("null")},
 	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string {

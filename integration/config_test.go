@@ -49,7 +49,10 @@ func scripted(t *testing.T, brokers []string, settings []string) (acls []string)
 			for _, resource := range []string{"topic", "group", "transactional-id"} {
 				for _, name := range flags[resource] {
 					for _, operation := range flags["operation"] {
-						acls = append(acls, strings.Join([]string{flags["allow-principal"][0], operation, resource, name}, " "))
+						acls = append(
+							acls,
+							strings.Join([]string{flags["allow-principal"][0], operation, resource, name}, " "),
+						)
 					}
 				}
 			}

@@ -27,9 +27,16 @@ func (s *scanned) interrupt(t *testing.T, f form, settings []string) *scannedFor
 	if f.name == "table" {
 		topic = name + ".table" // the bridge creates it: it is compacted
 	}
-	b := &scannedForm{rows: newScanRows(), topic: topic, repaired: &repaired{scanned: s, settings: slices.Concat(settings,
-		f.settings, []string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
-			"INITIAL_SCAN=yes", "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=200ms"})}}
+	b := &scannedForm{
+		rows:  newScanRows(),
+		topic: topic,
+		repaired: &repaired{scanned: s, settings: slices.Concat(
+			settings,
+			f.settings,
+			[]string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","),
+				"INITIAL_SCAN=yes", "SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=200ms"},
+		)},
+	}
 	b.c = consume(t, shared.KafkaBrokers, topic, b.rows)
 	s.allowed.Store(s.asked.pages.Load() + 20)
 	p := start(t, []string{"run"}, b.settings...)

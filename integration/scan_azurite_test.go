@@ -29,11 +29,48 @@ func trickyNames() []string {
 	for c := rune(0x20); c < 0x180; c++ {
 		names = append(names, fmt.Sprintf("each/a%cb", c))
 	}
-	return append(names, " spaces ", "&lt;", "]]>", "%25%2F", "%zz", "a\u0301", "\u00e1", "A", "a", "aa", "a/b", "a/B/", "~",
-		"x/blobs/y", "blobs/containers/z", "$root", "..a", "a..", "a.", "dots/../in", "./b", "\ufeffbom",
-		"zero\u200bwidth", "\u2028line", "עברית", "\ue000", "\uffee", "\U00010000", "😀/emoji", "\U0010ffff",
-		strings.Repeat("long/", 200)+"name", strings.Repeat("日", 300), "?comp=list", "#fragment", "a#b?c&d=e;f", "\"",
-		"'", "`", "{}[]|^")
+	return append(
+		names,
+		" spaces ",
+		"&lt;",
+		"]]>",
+		"%25%2F",
+		"%zz",
+		"a\u0301",
+		"\u00e1",
+		"A",
+		"a",
+		"aa",
+		"a/b",
+		"a/B/",
+		"~",
+		"x/blobs/y",
+		"blobs/containers/z",
+		"$root",
+		"..a",
+		"a..",
+		"a.",
+		"dots/../in",
+		"./b",
+		"\ufeffbom",
+		"zero\u200bwidth",
+		"\u2028line",
+		"עברית",
+		"\ue000",
+		"\uffee",
+		"\U00010000",
+		"😀/emoji",
+		"\U0010ffff",
+		strings.Repeat("long/", 200)+"name",
+		strings.Repeat("日", 300),
+		"?comp=list",
+		"#fragment",
+		"a#b?c&d=e;f",
+		"\"",
+		"'",
+		"`",
+		"{}[]|^",
+	)
 }
 
 // upload fills some containers of Azurite, and returns the names that it has accepted, and one to delete later.
@@ -116,8 +153,12 @@ func listing(t *testing.T, s *service.Client) map[string]blobRow {
 					t.Fatal(err)
 				}
 				for _, b := range page.Segment.BlobItems {
-					row := blobRow{ETag: strings.Trim(string(*b.Properties.ETag), `"`), Length: *b.Properties.ContentLength,
-						ContentType: *b.Properties.ContentType, Type: string(*b.Properties.BlobType)}
+					row := blobRow{
+						ETag:        strings.Trim(string(*b.Properties.ETag), `"`),
+						Length:      *b.Properties.ContentLength,
+						ContentType: *b.Properties.ContentType,
+						Type:        string(*b.Properties.BlobType),
+					}
 					if tier := b.Properties.AccessTier; tier != nil && b.Properties.AccessTierInferred == nil {
 						row.Tier = string(*tier)
 					}

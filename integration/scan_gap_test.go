@@ -180,7 +180,10 @@ func TestScanRefused(t *testing.T) {
 			r.refused(t, "scan", "no bridge of this name has run")
 			runOnce(t, r.settings...)
 			if c.why == "" {
-				if said := verb(t, "scan --sweep", r.settings); !strings.Contains(said, "the next start carries it out") {
+				if said := verb(t, "scan --sweep", r.settings); !strings.Contains(
+					said,
+					"the next start carries it out",
+				) {
 					t.Error(said)
 				}
 				return

@@ -48,7 +48,10 @@ func TestScan(t *testing.T) {
 	for !rows.feed {
 		for i, p := range instances {
 			if p == nil {
-				instances[i] = start(t, []string{"run"}, append(settings, fmt.Sprintf("INSTANCE=%s-%d-%d", name, i, kills))...)
+				instances[i] = start(
+					t,
+					[]string{"run"},
+					append(settings, fmt.Sprintf("INSTANCE=%s-%d-%d", name, i, kills))...)
 			}
 		}
 		c.poll(t.Context(), time.Duration(500+s.rng.IntN(1500))*time.Millisecond)

@@ -16,8 +16,8 @@ import (
 	"blobfeed/verify"
 )
 
-// A share group works through new files as docs/consumers.md says: two workers get every file of the real feed, one that
-// they release comes again, and none comes of a transaction that was aborted.
+// A share group works through new files as docs/consumers.md says: two workers get every file of the real feed. A file
+// that they release is delivered once more, and none of an aborted transaction is delivered.
 func TestWorkQueue(t *testing.T) {
 	brokers := shared.KafkaBrokers
 	name, topic := names(t, brokers, -1)

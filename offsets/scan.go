@@ -233,8 +233,16 @@ func (s *State) Requested() *Scan {
 		cancelled.Cancelled = true
 		return &cancelled
 	case !r.Cancel && !last.Active() && (last == nil || last.Request != r.ID):
-		next := &Scan{ID: r.ID, Request: r.ID, Sweep: r.Sweep, Container: r.Container, Prefix: r.Prefix, Requested: r.Time,
-			Phase: ScanHolds, Round: 1}
+		next := &Scan{
+			ID:        r.ID,
+			Request:   r.ID,
+			Sweep:     r.Sweep,
+			Container: r.Container,
+			Prefix:    r.Prefix,
+			Requested: r.Time,
+			Phase:     ScanHolds,
+			Round:     1,
+		}
 		return next.Follow(last)
 	}
 	return nil

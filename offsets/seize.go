@@ -81,8 +81,8 @@ func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 	return s.intend(ctx, &f)
 }
 
-// Reset takes the frontier away. Positions and counts of all cursors are void. What remains are the topics, where brokers
-// may have left transactions open: see State.Torn.
+// Reset takes the frontier away. Positions and counts of all cursors are void. What remains are the topics,
+// where brokers may have left transactions open: see State.Torn.
 func (s *Seized) Reset(ctx context.Context) error {
 	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next), Topics: s.State.topics})
 }

@@ -71,7 +71,8 @@ func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
 //
 // Only records side by side say anything: compaction removes records, and some brokers remove ends.
 func (t *unended) follow(s *State, r *kgo.Record) {
-	if string(r.Key) == keyRequest && t.next > 0 && t.next == r.Offset { // of a client without a transaction, between two of a lease
+	if string(r.Key) == keyRequest && t.next > 0 &&
+		t.next == r.Offset { // of a client without a transaction, between two of a lease
 		t.next++
 		return
 	}

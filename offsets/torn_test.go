@@ -203,8 +203,8 @@ func TestCommitIsReadBack(t *testing.T) {
 	}
 }
 
-// An owner record that the brokers leave without an end keeps its owner waiting, and nobody else may come: the owner gives
-// up, and its next acquisition ends that record.
+// An owner record that the brokers leave without an end keeps its owner waiting, and nobody else may come: the
+// owner gives up, and its next acquisition ends that record.
 func TestAcquisitionIsReadBack(t *testing.T) {
 	c := fakebroker.New(t)
 	cfg, ctx := configOf(t, c)

@@ -39,9 +39,10 @@ func TestViewFollowsLeaders(t *testing.T) {
 	}
 	v := viewOf(t, cfg)
 	l := acquire(t, ctx, cfg, v, "a")
-	// Asked where an epoch ends, a leader of Kafka knows where its own began from the moment on that it leads. kfake knows
-	// that only with the first record of its epoch, and answers until then as a broker that has lost its history: the
-	// view rightly takes that for lost records. So here that question has to wait for the record.
+	// Asked where an epoch ends, a leader of Kafka knows where its own began from the moment on that it leads.
+	// kfake knows that only with the first record of its epoch, and answers until then as a broker that has
+	// lost its history: the view rightly takes that for lost records. So here that question has to wait for the
+	// record.
 	var moved atomic.Bool
 	c.ControlKey(int16(kmsg.OffsetForLeaderEpoch), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()

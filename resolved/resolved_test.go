@@ -140,8 +140,8 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// Until the initial scan has listed everything, and for the slack behind it, no marker is promised, also if another scan
-// has taken its place.
+// Until the initial scan has listed everything, and for the slack behind it, no marker is promised, also if
+// another scan has taken its place.
 func TestBarred(t *testing.T) {
 	initial := &offsets.Scan{Initial: true, Listed: "1000.0000000000", Done: true}
 	for name, c := range map[string]struct {

@@ -42,7 +42,7 @@ func TestReset(t *testing.T) {
 	}
 }
 
-// While an instance runs, status says so; it is not moved or reset from under it unless forced, and goes on if it is.
+// While an instance runs, status says so, and seek and reset need --force. The instance continues then.
 func TestStateOfLiveBridge(t *testing.T) {
 	c := clusterFor(t)
 	t.Setenv("BRIDGE_INSTANCE", "live")

@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// seek moves back to a segment, to a time, and forward: what is there comes again or is left out, exactly.
+// seek moves back to a segment and to a time, and forward: exactly the events between are repeated or left out.
 func TestSeek(t *testing.T) {
 	c := deliveredReal(t)
 	before := read(t, c, changes)
@@ -100,7 +100,7 @@ func TestSeek(t *testing.T) {
 	}
 }
 
-// Markers that a seek breaks are told of also where nothing was delivered: their readers count on them all the same.
+// seek names the markers whose promise it breaks, also if nothing was delivered: consumers rely on them.
 func TestSeekTellsOfMarkers(t *testing.T) {
 	clusterFor(t)
 	t.Setenv("BRIDGE_CONTAINERS", "none")

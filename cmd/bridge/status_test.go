@@ -61,7 +61,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// lines is a Writer that tells when so many documents have come.
+// lines is a Writer that signals after a number of documents.
 type lines struct {
 	n, want int
 	enough  func()

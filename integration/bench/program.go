@@ -67,15 +67,27 @@ func asUsersRunIt(ctx context.Context, programs, limits []string, spec feedsim.S
 			for _, c := range costs[program+limit] {
 				speeds, micros, peaks = append(speeds, c.perSecond), append(micros, c.micros), append(peaks, c.peak)
 			}
-			fmt.Printf("%-10s GOMEMLIMIT=%-7s %8.0f events/s   %4.2f µs of CPU an event   largest resident size %4.0f MB\n",
-				filepath.Base(program), limit, median(speeds), median(micros), median(peaks)/1e6)
+			fmt.Printf(
+				"%-10s GOMEMLIMIT=%-7s %8.0f events/s   %4.2f µs of CPU an event   largest resident size %4.0f MB\n",
+				filepath.Base(program),
+				limit,
+				median(speeds),
+				median(micros),
+				median(peaks)/1e6,
+			)
 		}
 	}
 	return nil
 }
 
 // runProgram delivers the feed once.
-func runProgram(ctx context.Context, program, limit string, brokers []string, feed string, events int) (c cost, err error) {
+func runProgram(
+	ctx context.Context,
+	program, limit string,
+	brokers []string,
+	feed string,
+	events int,
+) (c cost, err error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	cmd := exec.CommandContext(ctx, program, "run", "--once")
 	cmd.Env = append(os.Environ(), "BRIDGE_NAME="+name, "BRIDGE_TOPIC="+name, "BRIDGE_SOURCE_URL=file://"+feed,

@@ -59,7 +59,12 @@ func sceneOf(name string) *scene {
 			s.commit(int(2_100_000*math.Min(1, minutes/2)), time.Duration(300-24*minutes)*time.Minute, false)
 		})
 		f := s.state.Frontier
-		f.Time, f.CatchUp = sceneTime, &offsets.CatchUp{Done: 3, Left: 4, From: 1, Since: sceneTime.Add(-52 * time.Second)}
+		f.Time, f.CatchUp = sceneTime, &offsets.CatchUp{
+			Done:  3,
+			Left:  4,
+			From:  1,
+			Since: sceneTime.Add(-52 * time.Second),
+		}
 		for _, c := range s.state.Cursors[:3] {
 			f.CatchUp.Read += c.Counts.Read
 		}

@@ -59,8 +59,11 @@ func Build(ctx context.Context, root, dir, version string) (*Image, error) {
 		}
 	}
 	// vfs needs nothing of the kernel.
-	i := &Image{dir: dir, storage: []string{"--storage-driver", "vfs", "--root", filepath.Join(dir, "root"), "--runroot",
-		filepath.Join(dir, "run")}}
+	i := &Image{
+		dir: dir,
+		storage: []string{"--storage-driver", "vfs", "--root", filepath.Join(dir, "root"), "--runroot",
+			filepath.Join(dir, "run")},
+	}
 	if _, err := i.buildah(ctx, "bud", "--isolation", "chroot", "--format", "docker", "--platform", platform,
 		"--target", "release", "--build-arg", "VERSION="+version, "--tag", "bridge", files); err != nil {
 		return nil, err

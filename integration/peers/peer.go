@@ -20,7 +20,7 @@ import (
 type peer struct {
 	name     string // of its directory
 	title    string
-	segments int // the slow ones read only so many
+	segments int // that it reads: a slow reader would take too long for all of them
 	pins     string
 	libraries,
 	runtime []string

@@ -99,7 +99,12 @@ func (w *world) keepKeys(ctx context.Context) {
 		}
 	}
 	forever := "-1"
-	_, err := w.admin.CreateTopics(ctx, int32(w.plan.Partitions), 1, map[string]*string{"retention.ms": &forever}, names...)
+	_, err := w.admin.CreateTopics(
+		ctx,
+		int32(w.plan.Partitions),
+		1,
+		map[string]*string{"retention.ms": &forever},
+		names...)
 	w.must(err)
 }
 
@@ -149,7 +154,10 @@ func (j *judge) differs() (problems []string) {
 	blobs := j.storage.account.Blobs()
 	for path, b := range blobs {
 		if table[path] != b.ETag {
-			problems = append(problems, fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag))
+			problems = append(
+				problems,
+				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag),
+			)
 		}
 	}
 	for path := range table {
@@ -167,8 +175,11 @@ func (j *judge) barred(f *offsets.Frontier) (problems []string) {
 		for _, r := range records {
 			var marker struct{ Resolved string }
 			if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < bar {
-				problems = append(problems, fmt.Sprintf("%s, partition %d: a marker at %s, and the initial scan ended at %s",
-					strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar))
+				problems = append(
+					problems,
+					fmt.Sprintf("%s, partition %d: a marker at %s, and the initial scan ended at %s",
+						strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar),
+				)
 			}
 		}
 	}

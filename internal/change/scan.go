@@ -80,13 +80,20 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 	case s.Cancel:
 		return f.Scan.ID, nil
 	case f.Scan.Active():
-		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel", f.Scan.ID)
+		return "", fmt.Errorf(
+			"scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
+			f.Scan.ID,
+		)
 	case s.Sweep && f.Settings["BRIDGE_ENVELOPE"] == "key_only" && !s.Tombstones:
-		return "", errors.New("a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
-			"leave out --sweep")
+		return "", errors.New(
+			"a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
+				"leave out --sweep",
+		)
 	case s.Sweep && s.Shared:
-		return "", errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot tell their " +
-			"keys apart: leave out --sweep")
+		return "", errors.New(
+			"other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot tell their " +
+				"keys apart: leave out --sweep",
+		)
 	}
 	return offsets.ScanID(now), nil
 }

@@ -42,7 +42,10 @@ func each(t *testing.T, f func(*ocf.Event, source.Position)) {
 					t.Fatal(err)
 				}
 				for i := range b.Events {
-					f(&b.Events[i], source.Position{Segment: seg, Shard: shard, Chunk: b.Chunk, Offset: b.Offset, Index: i})
+					f(
+						&b.Events[i],
+						source.Position{Segment: seg, Shard: shard, Chunk: b.Chunk, Offset: b.Offset, Index: i},
+					)
 				}
 			}
 		}
@@ -79,7 +82,8 @@ func TestColumnsAreThoseOfRecords(t *testing.T) {
 		got, want := parsed(t, text), map[string]any{"topic": e.Topic, "subject": e.Subject}
 		for name, value := range parsed(t, r.Value) {
 			m, ok := value.(map[string]any)
-			if made := name == "account" || name == "container" || name == "blob" || name == "path"; !made && value != nil &&
+			if made := name == "account" || name == "container" || name == "blob" || name == "path"; !made &&
+				value != nil &&
 				(!ok || len(m) > 0) {
 				want[name] = value
 			}

@@ -16,7 +16,9 @@ func (n *Needs) ACLs(w io.Writer) error {
 		if n.Many {
 			fmt.Fprintf(&b, "# BRIDGE_TOPIC=%s makes many topics: create those of records yourself.\n", n.config.Topic)
 		}
-		b.WriteString("# Events can be older than the brokers' retention: then set retention.ms=-1 for records and markers.\n")
+		b.WriteString(
+			"# Events can be older than the brokers' retention: then set retention.ms=-1 for records and markers.\n",
+		)
 		for _, t := range n.Topics {
 			fmt.Fprintf(&b, "kafka-topics.sh %s --create --topic %s --partitions %d", n.Tool, t.Name, t.Partitions)
 			if t.Replication > 0 {

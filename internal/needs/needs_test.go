@@ -111,8 +111,12 @@ func TestACLs(t *testing.T) {
 		!strings.Contains(err.Error(), "begin it with a prefix, such as blobs.{container}") {
 		t.Error(err)
 	}
-	quoted := of(t, "KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=o'hara "+
-		"KAFKA_SASL_PASSWORD=p", (*Needs).ACLs)
+	quoted := of(
+		t,
+		"KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=o'hara "+
+			"KAFKA_SASL_PASSWORD=p",
+		(*Needs).ACLs,
+	)
 	if !strings.Contains(quoted, `--command-config admin.properties --add --allow-principal 'User:o'\''hara'`) {
 		t.Error(quoted)
 	}
@@ -189,7 +193,8 @@ func TestAsyncAPI(t *testing.T) {
 	}
 	_, text = describe("FORMAT=avro REGISTRY_URL=http://r COLUMNS=!etag")
 	if !strings.Contains(text, "schemaFormat: application/vnd.apache.avro") || !strings.Contains(text, "name: content_length") ||
-		strings.Contains(text, "name: etag") || !strings.Contains(text, "contentType: application/avro") {
+		strings.Contains(text, "name: etag") ||
+		!strings.Contains(text, "contentType: application/avro") {
 		t.Error(text)
 	}
 	if _, err := try(t, "TOPIC=a.{container}", (*Needs).AsyncAPI); err == nil ||

@@ -90,8 +90,11 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&
 		record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
 	if o.Table && o.Shared {
-		return bridge.Options{}, c.Problem("TOPIC_SHARED", "compaction would keep one blob if two accounts have blobs with "+
-			"the same key: put {account} into TOPIC")
+		return bridge.Options{}, c.Problem(
+			"TOPIC_SHARED",
+			"compaction would keep one blob if two accounts have blobs with "+
+				"the same key: put {account} into TOPIC",
+		)
 	}
 	if c.TopicCreate == "explicit" {
 		o.TopicPartitions = c.TopicPartitions

@@ -40,7 +40,13 @@ func TestCatchUpOfAState(t *testing.T) {
 	at := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
 	current := source.SegmentAt(at.Add(-5 * time.Hour))
 	cursor := func(read, ahead, listed int64) *offsets.Cursor {
-		return &offsets.Cursor{Time: at, Segment: current, Counts: offsets.Counts{Read: read}, Ahead: ahead, Listed: listed}
+		return &offsets.Cursor{
+			Time:    at,
+			Segment: current,
+			Counts:  offsets.Counts{Read: read},
+			Ahead:   ahead,
+			Listed:  listed,
+		}
 	}
 	f := offsets.Frontier{
 		Time: at.Add(-5 * time.Second), Current: current,

@@ -69,7 +69,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// An initial scan is the beginning of the way to the end of the feed. A repeated one goes on beside the feed.
+// An initial scan is the beginning of the way to the end of the feed. A repeated one runs beside the feed.
 func TestVerdictOfAScan(t *testing.T) {
 	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
 	for want, scan := range map[string]offsets.Scan{

@@ -25,7 +25,8 @@ func TestCreate(t *testing.T) {
 func TestCreateIsRejected(t *testing.T) {
 	adm := fakebroker.Admin(t, fakebroker.New(t))
 	_, _, err := Create(t.Context(), adm, "new", 3, 9, nil)
-	if text, do := remedy.Split(err); do == "" || do != CreateAdvice(err) || !strings.Contains(text, "creating topic new") {
+	if text, do := remedy.Split(err); do == "" || do != CreateAdvice(err) ||
+		!strings.Contains(text, "creating topic new") {
 		t.Errorf("%v", err)
 	}
 	if do := CreateAdvice(kerr.NotController); do != "" {

@@ -7,10 +7,11 @@
 //   - torn_test.go: transactions that the brokers do not complete;
 //   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile.
 //
-// A model is a small state machine. The first two have two instances, two leases, up to three segments, and the state topic as a list of
-// records that each instance reads one by one. A step is one thing that one actor does: an instance reads a record,
-// fences, reads an event, produces; a broker commits or aborts; retention removes a segment; an operator seeks; a
-// process crashes. A pause needs no step, because every actor may wait while the others act.
+// A model is a small state machine. The first two have two instances, two leases, up to three segments, and the
+// state topic as a list of records that each instance reads one by one. A step is one thing that one actor
+// does: an instance reads a record, fences, reads an event, produces; a broker commits or aborts; retention
+// removes a segment; an operator seeks; a process crashes. A pause needs no step, because every actor may wait
+// while the others act.
 //
 // The explorer takes every step in every state, breadth first, so that the first counterexample is the shortest.
 // It checks that no state breaks an invariant, and that from every state the feed can still be delivered (no dead end).

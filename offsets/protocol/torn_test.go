@@ -180,7 +180,11 @@ func (r tornRules) worker(s *torn, add addTorn) {
 		}
 	case tornWaiting:
 		if !s.moving() {
-			add(true, say("it begins at event %d", s.cursor), func(s *torn) { s.phase, s.pos = tornDelivering, s.cursor })
+			add(
+				true,
+				say("it begins at event %d", s.cursor),
+				func(s *torn) { s.phase, s.pos = tornDelivering, s.cursor },
+			)
 		}
 	case tornDelivering:
 		r.deliver(s, add)

@@ -87,7 +87,10 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 			t.Errorf("%s\n%s\n%s", tc.auth, text, do)
 		}
 		c.config.ForKafka = true
-		if _, err := c.GetToken(t.Context(), policy.TokenRequestOptions{}); strings.Contains(err.Error(), "BRIDGE_SOURCE") {
+		if _, err := c.GetToken(t.Context(), policy.TokenRequestOptions{}); strings.Contains(
+			err.Error(),
+			"BRIDGE_SOURCE",
+		) {
 			t.Errorf("for Kafka: %v", err)
 		}
 	}
@@ -118,7 +121,8 @@ func TestWrongSettingIsNamed(t *testing.T) {
 		"myaccount.blob.core.windows.net": "did you mean https://myaccount.blob.core.windows.net?",
 		"https://acct.blob.core.windows.net/images": "want the account alone, https://acct.blob.core.windows.net",
 	} {
-		if _, err := New(Config{Endpoint: endpoint, Auth: "anonymous"}); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := New(Config{Endpoint: endpoint, Auth: "anonymous"}); err == nil ||
+			!strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}

@@ -40,7 +40,10 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		cred, err = azidentity.NewManagedIdentityCredential(&m)
 	case "client_secret":
 		if c.Tenant == "" || c.ClientID == "" || c.ClientSecret == "" {
-			return nil, remedy.With(errors.New("client_secret needs a tenant, a client and a secret"), c.tokenRemedy(""))
+			return nil, remedy.With(
+				errors.New("client_secret needs a tenant, a client and a secret"),
+				c.tokenRemedy(""),
+			)
 		}
 		cred, err = azidentity.NewClientSecretCredential(c.Tenant, c.ClientID, c.ClientSecret,
 			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: other})

@@ -13,8 +13,8 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// BenchmarkInventory lists a million blobs over HTTP, 600,000 of them under one flat prefix. Server and reader share the
-// processor: cpu-ns/blob is what both take together.
+// BenchmarkInventory lists a million blobs over HTTP, 600,000 of them under one flat prefix. Server and reader
+// share the processor: cpu-ns/blob is what both take together.
 func BenchmarkInventory(b *testing.B) {
 	s := &account.Server{Account: account.New(nil)}
 	account.Fill(s.Account, 1_000_000)

@@ -57,7 +57,8 @@ func TestAlertsAndDashboard(t *testing.T) {
 	if err := yaml.Unmarshal([]byte(file(t, "../../deploy/prometheus/alerts.yaml")), &want.Spec); err != nil {
 		t.Fatal(err)
 	}
-	if len(alerts.Spec.Groups) == 0 || !reflect.DeepEqual(alerts.Spec, want.Spec) || alerts.Labels["release"] != "prometheus" {
+	if len(alerts.Spec.Groups) == 0 || !reflect.DeepEqual(alerts.Spec, want.Spec) ||
+		alerts.Labels["release"] != "prometheus" {
 		t.Errorf("%+v", alerts)
 	}
 	var dashboard corev1.ConfigMap
@@ -83,7 +84,8 @@ func TestEgress(t *testing.T) {
 			t.Errorf("%s: %+v", name, policy.Spec)
 			continue
 		}
-		if want > 0 && (policy.Spec.Egress[0].Ports[0].Port.IntVal != 53 || policy.Spec.Egress[1].Ports[0].Port.IntVal != 9093) {
+		if want > 0 &&
+			(policy.Spec.Egress[0].Ports[0].Port.IntVal != 53 || policy.Spec.Egress[1].Ports[0].Port.IntVal != 9093) {
 			t.Errorf("%s: %+v", name, policy.Spec.Egress)
 		}
 	}
@@ -102,7 +104,9 @@ func TestSpread(t *testing.T) {
 			t.Errorf("%+v", c)
 		}
 	}
-	if own := deployment(t, render(t, valueSets(t)["full"])).Spec.Template.Spec.TopologySpreadConstraints; len(own) != 1 {
+	if own := deployment(t, render(t, valueSets(t)["full"])).Spec.Template.Spec.TopologySpreadConstraints; len(
+		own,
+	) != 1 {
 		t.Errorf("%+v", own)
 	}
 }

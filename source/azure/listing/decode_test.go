@@ -198,8 +198,12 @@ func TestDamage(t *testing.T) {
 // What encoding/xml reads as a listing, Decode reads the same or rejects for a reason of its own.
 func FuzzDecode(f *testing.F) {
 	f.Add(page(2))
-	f.Add([]byte(head + `<Blob><Name Encoded="true">a%41</Name><Snapshot/><Properties><Etag>"1"</Etag></Properties></Blob>` +
-		`</Blobs>` + tail))
+	f.Add(
+		[]byte(
+			head + `<Blob><Name Encoded="true">a%41</Name><Snapshot/><Properties><Etag>"1"</Etag></Properties></Blob>` +
+				`</Blobs>` + tail,
+		),
+	)
 	f.Add([]byte(head + "<Blob><Name>a<![CDATA[<b>]]>&#x41;\r\n<!-- c --></Name></Blob></Blobs><NextMarker/>" + tail))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		got, marker, err := Decode(bytes.NewReader(doc))

@@ -156,8 +156,8 @@ func (m *markup) close() {
 	m.kind = end
 }
 
-// plain returns the text of the element whose tag was read last and reads its end, if both are in the buffer and nothing
-// is between them. That is so for almost all elements, and much faster.
+// plain returns the text of the element whose tag was read last and reads its end, if both are in the buffer
+// and nothing is between them. That is so for almost all elements, and much faster.
 func (m *markup) plain() (text []byte, ok bool) {
 	rest, name := m.buf[m.from:], m.innermost()
 	i := bytes.IndexByte(rest, '<')
