@@ -77,3 +77,16 @@ func TestScanOfAnOldFeed(t *testing.T) {
 		t.Errorf("%d rows, %d events", seen.rows, seen.events)
 	}
 }
+
+// Behind a scan of a feed with one segment, no history is left over, and none is missing.
+func TestHeadroomBehindAScan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 5)
+	o := w.options(broker(t))
+	o.InitialScan = ScanYes
+	w.store.Before = func(context.Context, string, inventory.Query) error { return errors.New("not yet") }
+	live(t, o)
+	if left := <-w.recorder.headroom; left != 0 {
+		t.Errorf("headroom is %s", left)
+	}
+}

@@ -68,7 +68,8 @@ func (sh *shared) reportHistory(
 		return false, err
 	}
 	if *oldest != (source.Segment{}) && at != (source.Segment{}) {
-		sh.opts.Observer.History(History{Headroom: at.Time().Sub(oldest.Time()), Newest: newest})
+		// Before its first segment, as behind a scan, the position is the minute before that.
+		sh.opts.Observer.History(History{Headroom: max(0, at.Time().Sub(oldest.Time())), Newest: newest})
 		reported = true
 	}
 	if source.SegmentAt(newest).Compare(at) > 0 && !newest.Equal(*listed) { // an idle account costs no listing

@@ -56,7 +56,11 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		SkipGaps: b.SkipGaps, Once: o.Once, MemoryBytes: b.BufferBytes, Log: o.Log,
 	})
 	after, from := o.From.Begin()
-	o.Log.Info("reading the feed", "feed", b.FeedID, "from", o.From.String())
+	begin := o.From.String()
+	if at := o.From.Time(); !at.IsZero() {
+		begin = at.Format(time.RFC3339) // people do not read the nanoseconds of an "updated"
+	}
+	o.Log.Info("reading the feed; new records appear as Azure publishes them", "feed", b.FeedID, "from", begin)
 	t.filter.From = from
 	err = t.segments(ctx, after)
 	if errors.Is(err, errLimit) || ctx.Err() != nil {
