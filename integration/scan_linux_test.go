@@ -5,6 +5,7 @@ package integration
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -149,4 +150,45 @@ func TestScanOnly(t *testing.T) {
 		t.Errorf("%d rows, events %t, %d markers", rows.n, rows.feed, c.marks)
 	}
 	s.compare(t, table)
+	if os.Getenv("SCAN_BLOBS") != "" {
+		raw := rawRate(t, topic, blobs)
+		t.Logf("a producer alone writes the same records at %.0f a second: ratio %.2f", raw,
+			float64(blobs)/took.Seconds()/raw)
+	}
+}
+
+// rawRate returns how many of the records of a topic a producer writes a second, from memory, in transactions as large
+// as those of the program.
+func rawRate(t *testing.T, topic string, n int) float64 {
+	t.Helper()
+	var records []*kgo.Record
+	reader := client(t, shared.KafkaBrokers, kgo.ConsumeTopics(topic),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	for len(records) < n {
+		reader.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) { records = append(records, r) })
+	}
+	_, to := names(t, shared.KafkaBrokers, -1)
+	writer := client(t, shared.KafkaBrokers, kgo.TransactionalID(to), kgo.RecordPartitioner(kgo.ManualPartitioner()),
+		kgo.MaxBufferedRecords(100_000))
+	began := time.Now()
+	for chunk := range slices.Chunk(records, 50_000) {
+		if err := writer.BeginTransaction(); err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range chunk {
+			r.Topic = to
+			writer.Produce(t.Context(), r, func(_ *kgo.Record, err error) {
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		if err := writer.Flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := writer.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return float64(len(records)) / time.Since(began).Seconds()
 }
