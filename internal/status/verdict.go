@@ -61,6 +61,9 @@ func (s *Status) Judge(starting string, problems []string) Verdict {
 	case s.Lag.Bridge != nil && *s.Lag.Bridge > behind.Seconds():
 		return Verdict{CatchingUp, "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
 	}
+	if s.Position.Current == "" && s.Position.Completed == "" { // a new feed takes an hour to its first segment
+		return Verdict{Starting, "starting: no segment of the feed is begun yet"}
+	}
 	if s.Progress != nil { // a scan that is repeated, beside the feed
 		return Verdict{UpToDate, AllWell + ", " + s.Progress.String()}
 	}

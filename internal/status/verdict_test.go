@@ -24,9 +24,14 @@ func TestVerdict(t *testing.T) {
 		code     string
 		bad      bool
 	}{
-		"live":            {running, &offsets.Frontier{Current: seg}, offsets.Cursor{}, "up to date", UpToDate, false},
-		"an old error":    {running, &offsets.Frontier{}, offsets.Cursor{Error: failure}, "up to date", UpToDate, false},
+		"live": {running, &offsets.Frontier{Current: seg}, offsets.Cursor{}, "up to date", UpToDate, false},
+		"an old error": {
+			running, &offsets.Frontier{Completed: seg}, offsets.Cursor{Error: failure}, "up to date", UpToDate, false,
+		},
 		"before progress": {running, nil, offsets.Cursor{}, "starting: nothing is delivered yet", Starting, false},
+		"before its first segment": {
+			running, &offsets.Frontier{}, offsets.Cursor{}, "starting: no segment of the feed is begun yet", Starting, false,
+		},
 		"an error that lasts": {
 			running, &offsets.Frontier{CatchUp: &offsets.CatchUp{Left: 5}}, offsets.Cursor{Error: failure, Failing: true},
 			`degraded: lease 0: no route\u000ato host`, Degraded, true,
@@ -50,11 +55,11 @@ func TestVerdict(t *testing.T) {
 			"degraded: no instance has 1 of the 2 leases", Degraded, true,
 		},
 		"while members agree": {
-			Group{State: "PreparingRebalance", Members: []Member{{Instance: "one"}}}, &offsets.Frontier{}, offsets.Cursor{},
-			"up to date", UpToDate, false,
+			Group{State: "PreparingRebalance", Members: []Member{{Instance: "one"}}}, &offsets.Frontier{Current: seg},
+			offsets.Cursor{}, "up to date", UpToDate, false,
 		},
 		"an instance, which does not know the group": {
-			Group{}, &offsets.Frontier{}, offsets.Cursor{}, "up to date", UpToDate, false,
+			Group{}, &offsets.Frontier{Current: seg}, offsets.Cursor{}, "up to date", UpToDate, false,
 		},
 	} {
 		s := Of("b", &offsets.State{
@@ -80,7 +85,8 @@ func TestVerdictOfAScan(t *testing.T) {
 		scan.Requested = now.Add(-50 * time.Second)
 		c := &offsets.Cursor{Scan: &offsets.Listing{Rows: 5000, Progress: inventory.Progress{Containers: 3}}}
 		v := Of("b", &offsets.State{
-			Frontier: &offsets.Frontier{Scan: &scan}, Cursors: []*offsets.Cursor{c}, Owners: []string{""},
+			Frontier: &offsets.Frontier{Current: source.SegmentAt(now), Scan: &scan},
+			Cursors:  []*offsets.Cursor{c}, Owners: []string{""},
 		}, Group{}, now).Verdict
 		if got := v.Code + " " + v.Text; got != want {
 			t.Errorf("%q, want %q", got, want)
@@ -99,7 +105,7 @@ func TestVerdictIsShort(t *testing.T) {
 
 // Without numbers, as between a start and the first listing, the age of what waits says that the bridge is behind.
 func TestVerdictByLag(t *testing.T) {
-	s := Status{Started: true, Lag: Lag{Bridge: known(7200)}}
+	s := Status{Started: true, Position: Position{Current: "a segment"}, Lag: Lag{Bridge: known(7200)}}
 	if v := s.Judge("", nil); v != (Verdict{CatchingUp, "catching up: events wait for 2h0m"}) {
 		t.Errorf("%+v", v)
 	}
