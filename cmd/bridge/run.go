@@ -55,7 +55,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	setup.PinKeys(&o, keys)
 	monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
 		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
-		Delivery: c.Delivery, Memory: setup.LimitMemory(&o),
+		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, 1),
 	}, c.Tuning.WatchdogTimeout, nil)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
