@@ -62,17 +62,19 @@ type Options struct {
 	Markers           envelope.Markers
 	ResolvedSlack     time.Duration
 
-	CommitInterval time.Duration    // maximum wait of a record for its commit
-	TxnRecords     int              // records after which a transaction is committed earlier
-	TxnBytes       int              // the same in bytes of keys, values and headers
-	BundleBytes    int64            // bytes of chunks that are delivered together; 0: each segment by itself
-	BundleReaders  int              // segments of a bundle that are listed ahead
-	BufferBytes    int              // memory of what all leases have read and not committed; 0: bounded by TxnBytes only
-	Memory         *pipeline.Budget // of BufferBytes, if the bridges of a process share them; nil: not shared
-	Frugal         bool             // one of many bridges in a process: few requests while nothing happens
-	PollInterval   time.Duration    // between two looks at an open segment, or at a feed without a next one
-	QuietInterval  time.Duration    // between two listings of an open segment whose time is over; 0: PollInterval
-	Shutdown       time.Duration    // maximum time of a lease's last commit
+	CommitInterval time.Duration // maximum wait of a record for its commit
+	TxnRecords     int           // records after which a transaction is committed earlier
+	TxnBytes       int           // the same in bytes of keys, values and headers
+	BundleBytes    int64         // bytes of chunks that are delivered together; 0: each segment by itself
+	BundleReaders  int           // segments of a bundle that are listed ahead
+	BufferBytes    int           // memory of what all leases have read and not committed; 0: bounded by TxnBytes only
+	PollInterval   time.Duration // between two looks at an open segment, or at a feed without a next one
+	QuietInterval  time.Duration // between two listings of an open segment whose time is over; 0: PollInterval
+	Shutdown       time.Duration // maximum time of a lease's last commit
+
+	// For one of many bridges in a process.
+	Memory *pipeline.Budget // of BufferBytes, shared by the bridges; nil: not shared
+	Frugal bool             // few requests while nothing happens
 
 	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker
 

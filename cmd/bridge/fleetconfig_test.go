@@ -51,7 +51,8 @@ bridges:
 		!strings.Contains(out, "name: photos\n") || !strings.Contains(out, "\n  url: file:///photos") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	if code, _, stderr := call(t, "config", "--config", fleetFile(t, "bridges: {a: {start: never}}")); code != exitUsage ||
+	file = fleetFile(t, "bridges: {a: {start: never}}")
+	if code, _, stderr := call(t, "config", "--config", file); code != exitUsage ||
 		!strings.Contains(stderr, "bridge a: BRIDGE_START") && !strings.Contains(stderr, "BRIDGE_START (") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
