@@ -25,6 +25,7 @@ type Fleet struct {
 	once bool
 
 	mu      sync.Mutex
+	stops   bool // Wait stops all
 	members map[string]*member
 	changed chan struct{} // capacity 1: a bridge has ended, or was removed
 }
@@ -41,13 +42,16 @@ func New(hard context.Context, once bool) *Fleet {
 	return &Fleet{hard: hard, once: once, members: map[string]*member{}, changed: make(chan struct{}, 1)}
 }
 
-// Start starts a bridge. No other of its name may be running.
+// Start starts a bridge, unless all are being stopped. No other of its name may be running.
 func (f *Fleet) Start(name string, b Bridge) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stops {
+		return
+	}
 	stop, cancel := context.WithCancel(f.hard)
 	m := &member{cancel: cancel, ended: make(chan struct{})}
-	f.mu.Lock()
 	f.members[name] = m
-	f.mu.Unlock()
 	go func() {
 		defer f.poke()
 		defer close(m.ended)
@@ -81,6 +85,7 @@ func (f *Fleet) Wait(stop context.Context) error {
 		select {
 		case <-stop.Done():
 			f.mu.Lock()
+			f.stops = true
 			names := slices.Collect(maps.Keys(f.members))
 			f.mu.Unlock()
 			f.Stop(names...)

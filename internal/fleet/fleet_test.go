@@ -140,6 +140,7 @@ func TestReplace(t *testing.T) {
 func TestEmptyAndHard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hard, abort := context.WithCancel(t.Context())
+		defer abort()
 		f := New(hard, false)
 		ended := make(chan error, 1)
 		stop, cancel := context.WithCancel(t.Context())
@@ -158,6 +159,12 @@ func TestEmptyAndHard(t *testing.T) {
 		abort()
 		if err := <-ended; err != nil || time.Since(began) > 0 {
 			t.Errorf("%v after %s", err, time.Since(began))
+		}
+		late := &fake{}
+		f.Start("late", late)
+		synctest.Wait()
+		if late.runs.Load() > 0 {
+			t.Error("a bridge starts while all stop")
 		}
 	})
 }

@@ -46,6 +46,8 @@ func TestFleetReady(t *testing.T) {
 	probe(http.StatusOK, "ready")
 	slow := add("slow")
 	probe(http.StatusServiceUnavailable, "slow: starting: ")
+	slow.Failed(-1, errors.New("its topic cannot be read"))
+	probe(http.StatusOK, "ready")
 	begins(slow)
 	begins(bad)
 	if s := f.Snapshot(); !s.Ready || !s.Bridges[0].Ready {
@@ -58,7 +60,8 @@ func TestFleetReady(t *testing.T) {
 	begins(bad)
 	f.Drain()
 	probe(http.StatusServiceUnavailable, "bad: draining: ")
-	if add("late").Snapshot().Ready {
+	late := add("late")
+	if begins(late); late.Snapshot().Ready {
 		t.Error("a bridge that is added while the process stops is ready")
 	}
 	f.Hide("bad")
