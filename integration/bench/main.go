@@ -44,6 +44,8 @@ func main() {
 	limits := flag.String("limits", "", "measure the program in a process of its own instead, with each of these "+
 		"memory limits: none,128MiB")
 	programs := flag.String("programs", "", "with -limits, programs to compare; else the one of this source")
+	accounts := flag.Int("accounts", 0, "measure one process with so many idle accounts instead, and then beside one with "+
+		"the events of -events")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -60,6 +62,9 @@ func main() {
 	measured := func(ctx context.Context) error { return run(ctx, *events, *shards, *rounds, *brokers) }
 	if *segments > 0 {
 		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
+	}
+	if *accounts > 0 {
+		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events) }
 	}
 	if *limits != "" {
 		measured = func(ctx context.Context) error {
