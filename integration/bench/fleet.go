@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/stack"
@@ -30,7 +31,7 @@ const (
 
 // manyAccounts measures one process with many idle accounts, and then what an account with a large feed costs another
 // one that gets an event each second.
-func manyAccounts(ctx context.Context, accounts, events int) error {
+func manyAccounts(ctx context.Context, accounts, events, brokers int) error {
 	root, err := os.MkdirTemp("", "bridge-bench")
 	if err != nil {
 		return err
@@ -44,13 +45,13 @@ func manyAccounts(ctx context.Context, accounts, events int) error {
 	if err != nil {
 		return err
 	}
-	s, err := stack.Start(ctx, stack.Options{Brokers: 1}, nil)
+	addresses, stop, err := kafkaOf(ctx, brokers)
 	if err != nil {
 		return err
 	}
-	defer s.Close()
+	defer stop()
 	file := filepath.Join(root, "fleet.yaml")
-	if err := os.WriteFile(file, fleetSettings(root, s.KafkaBrokers, accounts, false), 0o600); err != nil {
+	if err := os.WriteFile(file, fleetSettings(root, addresses, accounts, false), 0o600); err != nil {
 		return err
 	}
 	cmd := exec.CommandContext(ctx, program, "run", "--config", file)
@@ -76,18 +77,18 @@ func manyAccounts(ctx context.Context, accounts, events int) error {
 	if err := idleCost(ctx, cmd.Process.Pid); err != nil {
 		return err
 	}
-	alone, err := delays(ctx, s.KafkaBrokers, probed)
+	alone, err := delays(ctx, addresses, probed)
 	if err != nil {
 		return err
 	}
 	fmt.Printf("an event of one account reaches its topic after %s\n", alone)
-	if err := os.WriteFile(file, fleetSettings(root, s.KafkaBrokers, accounts, true), 0o600); err != nil {
+	if err := os.WriteFile(file, fleetSettings(root, addresses, accounts, true), 0o600); err != nil {
 		return err
 	}
 	if err := cmd.Process.Signal(syscall.SIGHUP); err != nil {
 		return err
 	}
-	beside, err := delays(ctx, s.KafkaBrokers, probed)
+	beside, err := delays(ctx, addresses, probed)
 	if err != nil {
 		return err
 	}
@@ -102,6 +103,22 @@ func manyAccounts(ctx context.Context, accounts, events int) error {
 	}
 	fmt.Printf("the stop took %.1f s\n", time.Since(stopping).Seconds())
 	return nil
+}
+
+// kafkaOf starts Kafka with so many nodes; with 0, a broker in this process.
+func kafkaOf(ctx context.Context, nodes int) (addresses []string, stop func(), err error) {
+	if nodes == 0 {
+		c, err := kfake.NewCluster(kfake.NumBrokers(1))
+		if err != nil {
+			return nil, nil, err
+		}
+		return c.ListenAddrs(), c.Close, nil
+	}
+	s, err := stack.Start(ctx, stack.Options{Brokers: nodes}, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s.KafkaBrokers, func() { _ = s.Close() }, nil
 }
 
 // writeAccounts writes feeds with an open segment of a few events, one of them to append to, and a large feed.
@@ -252,7 +269,7 @@ func delays(ctx context.Context, brokers []string, feed *feedsim.Feed) (s spread
 	<-t.C
 	for range probes {
 		began := time.Now()
-		if err := feed.Append(ctx, 1, nil); err != nil {
+		if err := feed.Append(ctx, 5, nil); err != nil { // some of which change no blob
 			return s, err
 		}
 		if fs := cl.PollFetches(ctx); fs.Err() != nil {

@@ -64,7 +64,7 @@ func main() {
 		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
 	}
 	if *accounts > 0 {
-		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events) }
+		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events, *brokers) }
 	}
 	if *limits != "" {
 		measured = func(ctx context.Context) error {
