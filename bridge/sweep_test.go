@@ -159,3 +159,21 @@ func TestSweepIsSoonDone(t *testing.T) {
 		t.Errorf("it took %s", took)
 	}
 }
+
+// A sweep that finds more than fits into the memory at a time does not wait for what it holds itself (I9).
+func TestSweepInLittleMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 2*rowsAtOnce+10)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.TopicPartitions, o.BufferBytes = ScanYes, 1, 64<<10 // less than a block of deletions
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(2 * rowsAtOnce)
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 2*rowsAtOnce {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	w.compare(c)
+}
