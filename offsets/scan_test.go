@@ -172,3 +172,24 @@ func TestStaleRows(t *testing.T) {
 		}
 	}
 }
+
+// A move voids what leases have acknowledged. The frontier that it repairs may be of an earlier round than they are, and
+// a lease that has held in a later one may be delivering.
+func TestMoveVoidsListings(t *testing.T) {
+	log := &tornLog{t: t, next: make([]int64, 1), view: NewView(stateTopic, 1)}
+	log.cursor(0, 0, Cursor{Scan: &Listing{ID: "a", Held: 5, Over: 4}})
+	log.frontier(0, Frontier{Epoch: 1, Scan: &Scan{ID: "a", Round: 2, Phase: ScanHolds}})
+	s, _, _ := log.view.Get()
+	if !s.Owes(0) || s.Cursor(0).Scan != nil {
+		t.Errorf("the lease owes nothing: %+v", s.Cursor(0).Scan)
+	}
+}
+
+// The end of a delivery cancels a scan at once: no lease lists any more.
+func TestCancelledScanIsOver(t *testing.T) {
+	scan, at := &Scan{ID: "a", Round: 2, Phase: ScanLists}, time.Unix(1000, 0).UTC()
+	over := scan.Cancel(at)
+	if !scan.Active() || over.Active() || !over.Cancelled || !over.Ended.Equal(at) || over.ID != "a" {
+		t.Errorf("%+v became %+v", scan, over)
+	}
+}
