@@ -39,37 +39,39 @@ func isDone(id string) func(*offsets.State) bool {
 // A scan that follows the initial one does not lift its bar: no marker is below the end of the initial one.
 func TestMarkersAfterTwoScans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 50)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan = ScanYes
-	w.store.Before = func(context.Context, string, inventory.Query) error { // the listing ends hours behind the feed
-		w.clock.Add(int64(time.Hour))
-		return nil
+	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2, 50)
+			c := broker(t)
+			o := w.options(c)
+			o.Transactional, o.InitialScan = transactional, ScanYes
+			w.listsLate()
+			live(t, o)
+			first := awaitState(t, o, "the initial scan is done", func(s *offsets.State) bool {
+				return scanOf(s) != nil && scanOf(s).Done
+			}).Frontier.Scan
+			ask(t, o, offsets.Request{ID: "again", Time: time.Unix(0, 0)}) // its clock is wrong
+			awaitState(t, o, "another scan is done", isDone("again"))
+			last := ""
+			for last < first.Listed {
+				w.next()
+				last = fmt.Sprintf("%d", w.clock.Load()-int64(time.Hour))
+			}
+			s := awaitState(t, o, "a marker", func(s *offsets.State) bool {
+				return s.Frontier != nil && s.Frontier.Resolved != "" && !s.Frontier.Owed
+			})
+			if bar, _ := s.Frontier.Scan.Barred(); bar != first.Listed {
+				t.Errorf("no marker is to be below %s, want %s", bar, first.Listed)
+			}
+			consume(t, c, noted(func(r verify.Record) {
+				var marker struct{ Resolved string }
+				if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < first.Listed {
+					t.Errorf("a marker at %s, and the initial scan ended at %s", marker.Resolved, first.Listed)
+				}
+			}))
+		})
 	}
-	live(t, o)
-	first := awaitState(t, o, "the initial scan is done", func(s *offsets.State) bool {
-		return scanOf(s) != nil && scanOf(s).Done
-	}).Frontier.Scan
-	ask(t, o, offsets.Request{ID: "again", Time: time.Unix(0, 0)}) // its clock is wrong
-	awaitState(t, o, "another scan is done", isDone("again"))
-	last := ""
-	for last < first.Listed {
-		w.next()
-		last = fmt.Sprintf("%d", w.clock.Load()-int64(time.Hour))
-	}
-	s := awaitState(t, o, "a marker", func(s *offsets.State) bool {
-		return s.Frontier != nil && s.Frontier.Resolved != ""
-	})
-	if bar, _ := s.Frontier.Scan.Barred(); bar != first.Listed {
-		t.Errorf("no marker is to be below %s, want %s", bar, first.Listed)
-	}
-	consume(t, c, noted(func(r verify.Record) {
-		var marker struct{ Resolved string }
-		if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < first.Listed {
-			t.Errorf("a marker at %s, and the initial scan ended at %s", marker.Resolved, first.Listed)
-		}
-	}))
 }
 
 // A scan is over when the last lease has stopped, and nothing is delivered before: it may have a page in memory.
