@@ -21,8 +21,8 @@ type openTopics struct {
 }
 
 // renew forgets what belongs to another frontier or another hold of the lease. Pins of the current segment stay until
-// its marker (I5). The others that the frontier knows are of the past: the topic may have more partitions since. Of what
-// the frontier does not know, the scan that is under way has written rows.
+// its marker (I5). Of the others, those that the frontier knows are of the past: the topic may have more partitions
+// since. A topic that it does not know has rows of the scan that is under way.
 func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
