@@ -66,3 +66,14 @@ func TestRoundWaitsForDelivery(t *testing.T) {
 	awaitState(t, o, "another one is done", isDone("next"))
 	w.compare(c)
 }
+
+// A seek cancels a scan: its leases begin at another place, and their listings are void.
+func TestSeekCancelsScan(t *testing.T) {
+	target, err := ParseTarget("earliest")
+	must(t, err)
+	f := offsets.Frontier{Scan: &offsets.Scan{ID: "a", Round: 2, Phase: offsets.ScanLists}}
+	target.Move(&f)
+	if f.Scan.Active() || !f.Scan.Cancelled || f.Scan.ID != "a" {
+		t.Errorf("%+v", f.Scan)
+	}
+}
