@@ -2,10 +2,9 @@
 GO         ?= go
 STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test thorough fuzz sim integration long chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -14,15 +13,19 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 	bin/bridge demo
 
 # Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
-SIDEBYSIDE := -p 3 -parallel 4
+TEST       := $(GO) test -shuffle=on -p 3 -parallel 8
+# Slow with the race detector, which would find little: verbs over what other packages test, built programs, models.
+UNRACED    := ./cmd/bridge ./deploy ./integration/simulation ./offsets/protocol
+RACED       = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
+# Shortened, they run with the race detector; at full length without.
+SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
-	$(GO) test -short $(SIDEBYSIDE) $(TESTFLAGS) ./...
-	$(GO) test ./offsets/protocol # not built with -race
+	$(TEST) -race -short $(RACED)
+	$(TEST) -short $(UNRACED)
 
 thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
-	$(GO) test $(SIDEBYSIDE) $(TESTFLAGS) $$($(GO) list ./... | grep -v '/cmd/bridge$$')
-	$(GO) test -shuffle=on ./cmd/bridge # with -race it takes six minutes, and what it calls is tested with it above
-	$(GO) test ./offsets/protocol # not built with -race
+	$(TEST) -race -short $(RACED)
+	$(TEST) $(UNRACED) $(SHORTENED)
 	$(MAKE) fuzz
 
 # A count, not a time: at the end of a time the Go tool may take a busy worker for a failure.
