@@ -44,14 +44,12 @@ fuzz: ## every fuzz target, FUZZTIME long, each in FUZZMEMORY KiB of memory
 sim: ## random seeds of the simulation for SIM_DURATION, from SIM_SEED on if it is set; SIM_SEED alone, with go test, replays one
 	SIM_DURATION=$${SIM_DURATION:-10m} $(GO) test -count=1 -timeout 24h -tags synctests ./integration/simulation
 
+# The other packages below integration have unit tests, which "make test" runs.
+TAGGED = $$(grep -rl --include='*_test.go' '^//go:build integration' integration | xargs -n1 dirname | sort -u | sed 's,^,./,')
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
 	@mkdir -p bin/logs
-	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs ./integration/...
-
-long: ## the scan read by Kafka Streams and Flink, which takes a minute more than verify has
-	$(GO) build -o bin/stack ./integration/stack/cmd/stack
-	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration,long -run TestConsumersOfScan ./integration
+	bin/stack run $(GO) test -p 1 -parallel 4 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs $(TAGGED)
 
 chaos: ## half an hour of faults on several instances and three brokers; CHAOS_SEED=… repeats a plan
 	@mkdir -p bin/logs
@@ -86,16 +84,13 @@ lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags integration ./integration/...
-	$(GO) vet -tags integration,long ./integration
-	$(GO) vet -tags soak ./integration/soak
+	$(GO) vet -tags integration,soak ./integration/...
 	cd integration/peers/golang && $(GO) vet ./...
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
 	$(GO) vet -tags synctests ./integration/simulation
 	$(GO) vet -tags synctests,mutation ./integration/simulation
 	$(STATIC) ./...
-	$(STATIC) -tags integration ./integration/...
-	$(STATIC) -tags soak ./integration/soak
+	$(STATIC) -tags integration,soak ./integration/...
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
 	$(STATIC) -tags synctests ./integration/simulation
 
