@@ -49,11 +49,11 @@ func (o *Options) changed(frozen map[string]string) (all []string) {
 		if base != "" {
 			text += " (from " + base + ")"
 		}
-		former := "with " + frozen[name]
+		former := ", but records were written with " + frozen[name]
 		if frozen[name] == "" {
-			former = "without it"
+			former = ", but records were written without it"
 		}
-		all = append(all, text+", but records were written "+former)
+		all = append(all, text+former)
 	}
 	return all
 }

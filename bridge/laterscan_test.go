@@ -80,7 +80,7 @@ func TestCancelWaits(t *testing.T) {
 	answered := sync.OnceFunc(func() { close(answer) })
 	defer answered()
 	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
-		if of := (&shared{leases: int(o.OffsetsPartitions)}).leaseOf(q.Container); op == "list" && of != 0 {
+		if of := offsets.LeaseOf(q.Container, int(o.OffsetsPartitions)); op == "list" && of != 0 {
 			asked <- struct{}{}
 			<-answer // whatever becomes of the scan
 		}
