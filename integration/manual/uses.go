@@ -48,7 +48,7 @@ var Uses = []Use{
 		Says: []string{`"ready":true`, `"msg":"stopped"`}},
 	{Page: "docs/quickstart.md", Begins: "damaged=", Code: 1, Says: []string{"2020/05/27/1500/00000.avro, offset"}},
 	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic",
-		"position=2020/05/27/1500/00/00000/2434/0", "1 damaged places with 1342 bytes", holds}},
+		"position=2020/05/27/1500/00/00000/2434/0", "1 damaged place of 1,342 bytes", holds}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020 BRIDGE_NAME",
 		Says: []string{"(TLS", `"events":0,"records":0`}},
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
