@@ -44,12 +44,13 @@ func (c *Client) Advice(err error) string {
 	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):
 		return "the brokers reject our certificate: see BRIDGE_KAFKA_TLS_CERT_FILE, " +
 			"and the authorities in the brokers' truststore"
-	case strings.Contains(text, "plaintext connection"):
+	case strings.Contains(text, "plaintext connection"), c.TLS == nil && strings.Contains(text, "is TLS missing"):
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
 	case c.SASL == nil && strings.Contains(text, "is SASL missing"):
 		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; " +
 			"or they speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=true"
-	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF")):
+	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF") ||
+		strings.HasSuffix(text, "read: connection reset by peer")):
 		return "the port may not speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=false, or use the encrypted port"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
 		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
