@@ -90,7 +90,7 @@ var imports = map[string][]string{
 	"internal/mutation":         nil,
 	"internal/outbound":         {"internal/plain"},
 	"internal/logging":          {"internal/plain"},
-	"internal/kafka":            {"internal/outbound", "internal/plain"},
+	"internal/kafka":            {"internal/outbound", "internal/plain", "internal/remedy"},
 	"internal/fakebroker":       nil,
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},

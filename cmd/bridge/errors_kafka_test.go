@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
+	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/integration/pki"
 	"blobfeed/internal/fakebroker"
@@ -136,6 +137,11 @@ var ofKafka = map[string]mistake{
 	"has had work for … without a commit": answers("DEBUG=watchdog_timeout=1s,report_interval=1s",
 		kmsg.Produce, kerr.NotEnoughReplicas),
 	"INVALID_TXN_STATE": answers("", kmsg.EndTxn, kerr.InvalidTxnState),
-	"registering the schema of …": broker("FORMAT=avro NETWORK_TIMEOUT=1s "+
+	"registering the schema of …": func(t *testing.T) []string {
+		r := srfake.New(srfake.WithAuth("another"))
+		t.Cleanup(r.Close)
+		return onBroker(t, fakebroker.New(t), "FORMAT=avro REGISTRY_URL="+r.URL(), runOnce)
+	},
+	"start the schema registry, or set BRIDGE_REGISTRY_URL to its address": broker("FORMAT=avro NETWORK_TIMEOUT=1s "+
 		"REGISTRY_URL=http://127.0.0.1:1", runOnce),
 }
