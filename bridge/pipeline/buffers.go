@@ -50,5 +50,5 @@ func (p *Pipeline) PageBlobs(requests int) int {
 	if p.set.MemoryBytes == 0 {
 		return inventory.MaxPage
 	}
-	return min(max(p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
+	return min(max(pagesPerBlocks*p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }

@@ -24,6 +24,8 @@ const (
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// Pages of listings may take this many times the memory of blocks: each request costs money and a wait.
+	pagesPerBlocks = 3
 	// minPageBlobs keeps the number of requests reasonable.
 	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
