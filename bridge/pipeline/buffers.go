@@ -17,7 +17,7 @@ func (p *Pipeline) BlockBytes() int {
 	if p.set.MemoryBytes == 0 {
 		return maxBlockBytes
 	}
-	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
+	return max(minBlockBytes, min(p.set.MemoryBytes/4*3, maxBlockBytes))
 }
 
 // Reuse gives back blocks whose records nobody reads any more.
