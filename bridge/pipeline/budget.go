@@ -13,7 +13,8 @@ import (
 // Of what they share, one half is divided: each pipeline is sure of its part. The other half is for those who come
 // first. So one pipeline whose transactions do not end, because a broker is away or the account is large, cannot stop
 // the others. There is no deadlock: a pipeline that holds nothing gets its next block at once, whatever its size and
-// whatever the others hold; and what a pipeline holds is in its own transactions, which end without the others.
+// whatever the others hold; and what a pipeline holds is free when the brokers have its records or its transaction is
+// dropped, which does not depend on the others.
 type Budget struct {
 	limit   int64
 	passing atomic.Int64 // leases that read and write
@@ -29,7 +30,8 @@ type Budget struct {
 // share is what one pipeline holds of a budget. The budget's lock guards it.
 type share struct {
 	held  int64
-	stays int // round in which an earlier claim of it stays waiting
+	left  bool // its memory no longer counts
+	stays int  // round in which an earlier claim of it stays waiting
 }
 
 // claim waits for memory.
@@ -61,6 +63,7 @@ func (b *Budget) join() *share {
 func (b *Budget) leave(s *share) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	s.left = true // a client may acknowledge its last records later
 	b.shares = slices.DeleteFunc(b.shares, func(other *share) bool { return other == s })
 	b.recount()
 	b.grant()
@@ -141,7 +144,9 @@ func (b *Budget) release(s *share, held int64) {
 }
 
 func (b *Budget) giveBack(s *share, held int64) {
-	b.beyond -= b.over(s.held) - b.over(s.held-held)
+	if !s.left {
+		b.beyond -= b.over(s.held) - b.over(s.held-held)
+	}
 	s.held -= held
 }
 

@@ -64,6 +64,9 @@ func TestBudgetParts(t *testing.T) {
 	if full(b, quiet, 500) {
 		t.Error("what one has left is not free")
 	}
+	if b.release(greedy, 500); !full(b, quiet, 501) {
+		t.Error("what one has left is free twice")
+	}
 	if b.release(quiet, 300); b.beyond != 0 || quiet.held != 0 || len(b.waiting) != 0 {
 		t.Errorf("left: %+v, %+v", b, quiet)
 	}
