@@ -76,6 +76,7 @@ type Options struct {
 
 	// For one of many bridges in a process.
 	Memory *pipeline.Budget // of BufferBytes, shared by the bridges; nil: not shared
+	Claims *Claims          // of all bridges on the brokers; nil: read for this bridge alone
 	Frugal bool             // few requests while nothing happens
 
 	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker

@@ -31,6 +31,7 @@ type shape struct {
 	once    bool
 	bridges int              // of the process
 	memory  *pipeline.Budget // that they share; nil: there is one bridge
+	claims  *bridge.Claims   // the same
 }
 
 // newInstance returns the bridge of the settings. An error is one of the settings.
@@ -59,7 +60,7 @@ func newInstance(
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
 		i.metrics = ops.NewLabelled(i.monitor)
 	}
-	o.Once, o.Memory, o.Frugal = how.once, how.memory, how.memory != nil
+	o.Once, o.Memory, o.Claims, o.Frugal = how.once, how.memory, how.claims, how.memory != nil
 	o.Client = append(o.Client, i.metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{advisedLog{shown, &i.client}, advisedMonitor{i.monitor, &i.client}}
 	i.options = o

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/config"
 	"blobfeed/internal/fleet"
@@ -22,6 +23,7 @@ type bridges struct {
 	shown   *progress.Progress // of all
 	page    *ops.Fleet
 	memory  *pipeline.Budget
+	claims  *bridge.Claims
 	traces  *tracing.Tracer // nil: none
 	running map[string]*member
 }
@@ -35,7 +37,7 @@ type member struct {
 // create returns a bridge that does nothing yet. Count is the number of bridges of the process.
 func (all *bridges) create(c *config.Config, count int) (*instance, error) {
 	log, shown := all.shown.Of(c.Name)
-	i, err := newInstance(c, shape{once: all.once, bridges: count, memory: all.memory}, log, shown)
+	i, err := newInstance(c, shape{once: all.once, bridges: count, memory: all.memory, claims: all.claims}, log, shown)
 	if err == nil && all.traces != nil {
 		i.options.Observer = append(i.options.Observer, all.traces.Of(c.Name, c.Topic))
 	}
