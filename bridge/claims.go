@@ -9,8 +9,8 @@ import (
 )
 
 // Claims are the claims of all bridges on the brokers, as the bridges of a process read them. A read takes time for
-// each bridge there is, and each bridge wants one or two when it starts. So one read serves all that wait for it: else n
-// bridges would read n² states.
+// each bridge there is, and each bridge wants one or two when it starts. So one read serves all that wait for it: else
+// n bridges would read n² states.
 type Claims struct {
 	// Guarded by turn, which is taken while claims are read.
 	turn   turn

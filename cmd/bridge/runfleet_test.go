@@ -18,9 +18,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/config"
 	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/progress"
 )
 
 // fleetOf writes a settings file with three bridges: of the real feed, of a simulated one, and one that cannot start,
@@ -208,5 +212,32 @@ func TestFleetRefused(t *testing.T) {
 		if code != exitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", text, code, stderr)
 		}
+	}
+}
+
+// Bridges of a process share memory and claims, and send fewer requests; one alone does not.
+func TestFleetShares(t *testing.T) {
+	setAll(t, map[string]string{
+		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "x:1", "NAME": "",
+	})
+	c, err := config.Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, shown := progress.ForMany(c, io.Discard)
+	all := &bridges{shown: shown, memory: pipeline.NewBudget(1 << 20), claims: bridge.NewClaims()}
+	one, err := all.create(c, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, err := newInstance(c, shape{bridges: 1}, log, shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := one.options; o.Memory != all.memory || o.Claims != all.claims || !o.Frugal {
+		t.Errorf("one of a fleet: %v, %v, %t", o.Memory, o.Claims, o.Frugal)
+	}
+	if o := alone.options; o.Memory != nil || o.Claims != nil || o.Frugal {
+		t.Errorf("one alone: %v, %v, %t", o.Memory, o.Claims, o.Frugal)
 	}
 }

@@ -137,7 +137,9 @@ func writeAccounts(ctx context.Context, root string, accounts, events int) (prob
 			return nil, err
 		}
 	}
-	spec := feedsim.Spec{Seed: 1, Account: "noisy", Shards: 8, EventsPerSegment: events, Blobs: 50_000, Versions: []int{5}}
+	spec := feedsim.Spec{
+		Seed: 1, Account: "noisy", Shards: 8, EventsPerSegment: events, Blobs: 50_000, Versions: []int{5},
+	}
 	return probed, feedsim.Write(ctx, feedsim.Dir(filepath.Join(root, "noisy")), spec, nil)
 }
 
@@ -150,7 +152,8 @@ func fleetSettings(root string, brokers []string, accounts int, noisy bool) []by
 	for i := range accounts {
 		fmt.Fprintf(&b, "  account%d: {source_url: 'file://%s/account%[1]d', topic: changes%[1]d}\n", i, root)
 	}
-	fmt.Fprintf(&b, "  probe: {source_url: 'file://%s/account%d', topic: %s, poll_interval: 100ms}\n", root, accounts, probeTopic)
+	fmt.Fprintf(&b, "  probe: {source_url: 'file://%s/account%d', topic: %s, poll_interval: 100ms}\n",
+		root, accounts, probeTopic)
 	if noisy {
 		fmt.Fprintf(&b, "  noisy: {source_url: 'file://%s/noisy', topic: noisy, offsets_leases: 8}\n", root)
 	}
