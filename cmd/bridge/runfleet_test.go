@@ -218,7 +218,7 @@ func TestFleetRefused(t *testing.T) {
 // Bridges of a process share memory and claims, and send fewer requests; one alone does not.
 func TestFleetShares(t *testing.T) {
 	setAll(t, map[string]string{
-		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "x:1", "NAME": "",
+		"SOURCE_URL": "file://" + abs(t, "../../testdata/real-2020"), "KAFKA_BROKERS": "x:1", "NAME": "b",
 	})
 	c, err := config.Load(true)
 	if err != nil {
