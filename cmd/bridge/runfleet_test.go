@@ -160,6 +160,10 @@ func TestFleetFailsAlone(t *testing.T) {
 	if code, body := get(t, base+"/readyz"); code != http.StatusOK {
 		t.Errorf("%d: %s", code, body)
 	}
+	t.Setenv("BRIDGE_HTTP_ADDR", strings.TrimPrefix(base, "http://"))
+	if code, out, stderr := call(t, "healthcheck"); code != exitOK || out != "ready\n" {
+		t.Errorf("healthcheck: exit code %d: %s%s", code, out, stderr)
+	}
 	_, metrics := get(t, base+"/metrics")
 	for _, want := range []string{
 		`blobfeed_events_read_total{bridge="photos"} 717`, `blobfeed_events_read_total{bridge="sim"} 600`,
