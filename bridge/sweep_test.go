@@ -90,6 +90,8 @@ func TestSweepInRounds(t *testing.T) {
 	for lease, cursor := range s.Cursors { // from there on, a late commit of theirs has the events repeated
 		if l := cursor.Listing(s.Frontier.Scan); l.Rows > 0 && l.From != s.Frontier.Completed {
 			t.Errorf("lease %d has listed behind %s", lease, l.From)
+		} else if l.Judged == nil || l.Judged.Topic != topic {
+			t.Errorf("lease %d has judged %v", lease, l.Judged)
 		}
 	}
 }
