@@ -28,7 +28,7 @@ func ask(t *testing.T, o Options, r offsets.Request) {
 
 // listerOf returns the lease that lists a container.
 func listerOf(o Options, container string) int32 {
-	return (&shared{leases: int(o.OffsetsPartitions)}).leaseOf(container)
+	return offsets.LeaseOf(container, int(o.OffsetsPartitions))
 }
 
 // isDone returns a condition: the scan is done.

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"hash/fnv"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/offsets"
@@ -48,15 +47,8 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
 		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {
-			return h.shared.leaseOf(container) == h.p && filter.Selects(container)
+			return offsets.LeaseOf(container, h.shared.leases) == h.p && filter.Selects(container)
 		},
 		Retry: h.retryOpen,
 	}, emit)
-}
-
-// leaseOf returns the lease that lists a container.
-func (sh *shared) leaseOf(container string) int32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(container))
-	return int32(h.Sum32() % uint32(sh.leases))
 }

@@ -56,7 +56,8 @@ type Lease struct {
 const maxDocument = 64 << 20
 
 // ErrFenced says that the brokers take nothing more from the lease's producer: another one has its
-// transactional id, or they ended its transaction after TxnTimeout. It is a normal event.
+// transactional id, or they ended its transaction after TxnTimeout. Without transactions it says that another owner has
+// acquired the lease, so that a document does not count. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
 
 // Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier
@@ -159,7 +160,26 @@ func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 //
 // After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
 // of order.
-func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error { return l.produce(ctx, r, l.promise) }
+
+// ProduceAll is Produce for several records. It calls acked for each that the brokers have acknowledged, in another
+// goroutine: from then on nobody reads it.
+func (l *Lease) ProduceAll(ctx context.Context, records []kgo.Record, acked func()) error {
+	promise := func(r *kgo.Record, err error) {
+		l.produced(r, err)
+		if err == nil {
+			acked()
+		}
+	}
+	for i := range records {
+		if err := l.produce(ctx, &records[i], promise); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -176,7 +196,7 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 			return err
 		}
 	}
-	l.cl.Produce(ctx, r, l.promise)
+	l.cl.Produce(ctx, r, promise)
 	return nil
 }
 

@@ -163,7 +163,7 @@ func TestStaleRows(t *testing.T) {
 		"rows":           {&Listing{From: from, Rows: 1}, true},
 		"a deletion":     {&Listing{From: from, Swept: 1}, true},
 	} {
-		s := &State{terms: []int64{5}}
+		s := &State{terms: []int64{5}, stale: make([]int64, 1)}
 		if !s.staleCursor(&Cursor{Term: 4, Scan: c.scan}, 0, 9) {
 			t.Errorf("%s: it counts", name)
 		}
