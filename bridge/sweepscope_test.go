@@ -13,34 +13,6 @@ import (
 	"blobfeed/verify"
 )
 
-// Each partition is swept by one lease, and not again when it is judged.
-func TestLanesOf(t *testing.T) {
-	topics := map[string]int32{"a": 5, "b": 2}
-	seen := map[offsets.Lane]int{}
-	for lease := range int32(4) {
-		l := &listing{
-			h:     &hold{shared: &shared{leases: 4}, p: lease},
-			basis: &basis{frontier: &offsets.Frontier{Topics: topics}}, done: &offsets.Listing{},
-		}
-		for lanes := l.lanesOf(); len(lanes) > 0; {
-			seen[lanes[0]]++
-			l.done.Judged = &lanes[0]
-			left := l.lanesOf()
-			if !slices.Equal(left, lanes[1:]) {
-				t.Fatalf("lease %d has judged %v, and has %v left of %v", lease, lanes[0], left, lanes)
-			}
-			lanes = left
-		}
-	}
-	for topic, n := range topics {
-		for p := range n {
-			if lane := (offsets.Lane{Topic: topic, Partition: p}); seen[lane] != 1 {
-				t.Errorf("%v is swept by %d leases", lane, seen[lane])
-			}
-		}
-	}
-}
-
 // A sweep deletes nothing but what its scan lists.
 func TestSweepOfAPart(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -168,8 +169,14 @@ func (l *Lease) Flush(ctx context.Context) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
+	if l.life != nil { // kgo would dial for ever, and the group may never give the lease to another instance
+		flushing, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(l.life, cancel)()
+		ctx = flushing
+	}
 	if err := l.cl.Flush(ctx); err != nil {
-		return err
+		return cmp.Or(l.Check(), err)
 	}
 	if l.round != nil {
 		l.round.reset()

@@ -78,8 +78,8 @@ func elapsed(from, to time.Time) time.Duration {
 const redial = 250 * time.Millisecond
 
 // guard makes every connection of a client ask alive before it sends. A check before produce would not do: a client has
-// requests under way when the process is paused, and sends them when it wakes up.
-func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
+// requests under way when the process is paused, and sends them when it wakes up. It calls lapsed when one may not send.
+func guard(opts []kgo.Opt, alive func() error, lapsed func(error)) ([]kgo.Opt, error) {
 	cl, err := kgo.NewClient(opts...) // it connects to nothing
 	if err != nil {
 		return nil, err
@@ -88,6 +88,7 @@ func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
 	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
 		if err := alive(); err != nil {
+			lapsed(err)
 			select { // kgo dials again at once, until its client is closed
 			case <-ctx.Done():
 			case <-time.After(redial):
