@@ -165,6 +165,24 @@ func reportUnknownTopics(t *testing.T, s *offsets.State) {
 	}
 }
 
+// Containers that the filter leaves out cost no request.
+func TestScanOfSelectedContainers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, 10)
+	o := w.options(broker(t))
+	o.InitialScan, o.Filter.Containers = ScanYes, []string{"c1"}
+	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
+		if op == "list" && q.Container != "c1" {
+			t.Errorf("it lists container %s", q.Container)
+		}
+		return nil
+	}
+	must(t, runOnce(t, o))
+	awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Done && scanOf(s).Rows == 10 && scanOf(s).Containers == 1
+	})
+}
+
 // Where the scan finds nothing, the feed is delivered behind it with its markers.
 func TestScanOfNothing(t *testing.T) {
 	t.Parallel()
@@ -216,6 +234,9 @@ func TestCancelEndsListing(t *testing.T) {
 			<-asked
 			ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
 			awaitState(t, o, "it is cancelled", isDone("all"))
+			if n := w.recorder.failures(""); n > 0 {
+				t.Errorf("%d failures", n)
+			}
 		})
 	}
 }
