@@ -192,7 +192,7 @@ func TestSweepAfterAFailure(t *testing.T) {
 	w := newWorld(t, 2, 100)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, time.Minute
+	o.InitialScan = ScanYes
 	live(t, o)
 	awaitDrained(t, o, w)
 	w.unfed(30)
