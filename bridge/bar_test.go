@@ -24,7 +24,9 @@ func (w *world) listsLate() {
 // no consumer waits for one.
 func TestPartitionsAddedBehindRows(t *testing.T) {
 	t.Parallel()
-	for name, markers := range map[string]envelope.Markers{"inline": envelope.MarkersInline, "off": envelope.MarkersOff} {
+	for name, markers := range map[string]envelope.Markers{
+		"inline": envelope.MarkersInline, "off": envelope.MarkersOff,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2, 50)
@@ -33,7 +35,9 @@ func TestPartitionsAddedBehindRows(t *testing.T) {
 			o := w.options(c)
 			o.InitialScan, o.Markers, o.BundleBytes = ScanYes, markers, 0
 			live(t, o)
-			awaitState(t, o, "the scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+			awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+				return scanOf(s) != nil && scanOf(s).Done
+			})
 			_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 			must(t, err)
 			w.awaitPartitions(o, partitions+3, func(f *offsets.Frontier) {

@@ -81,7 +81,9 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	o := w.options(c)
 	o.InitialScan, o.Markers = ScanYes, envelope.MarkersOff
 	live(t, o)
-	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Done
+	})
 	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 	must(t, err)
 	w.awaitPartitions(o, partitions+3, func(*offsets.Frontier) {})

@@ -78,7 +78,8 @@ func elapsed(from, to time.Time) time.Duration {
 const redial = 250 * time.Millisecond
 
 // guard makes every connection of a client ask alive before it sends. A check before produce would not do: a client has
-// requests under way when the process is paused, and sends them when it wakes up. It calls lapsed when one may not send.
+// requests under way when the process is paused, and sends them when it wakes up. It calls lapsed when one
+// may not send.
 func guard(opts []kgo.Opt, alive func() error, lapsed func(error)) ([]kgo.Opt, error) {
 	cl, err := kgo.NewClient(opts...) // it connects to nothing
 	if err != nil {
