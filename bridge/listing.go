@@ -36,10 +36,7 @@ func (l *listing) list(ctx context.Context) error {
 }
 
 func (l *listing) rows() pipeline.Rows {
-	updated, err := parseTime(l.scan.Updated)
-	if err != nil || !l.scan.Initial {
-		updated.Wall, updated.Logical = 0, 0 // that of the page
-	}
+	updated, _ := parseTime(l.scan.Updated) // as the keeper wrote it; "" of a later scan: each row has its page's time
 	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.h.opts.AccountURL}
 }
 

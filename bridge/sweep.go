@@ -185,7 +185,10 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 		return err
 	}
 	l.done.Swept += int64(len(block.Records))
-	return l.w.addBlock(block)
+	if err := l.w.addBlock(block); err != nil {
+		return err
+	}
+	return l.w.commit() // I9: the next block waits in this goroutine for the memory that this one holds
 }
 
 // unsweepable is why topics cannot be swept.

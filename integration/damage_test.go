@@ -17,6 +17,7 @@ import (
 // Bytes that are no Avro stand in a chunk, and the topic does not take the largest records: real Kafka gets both as
 // dead letters, in the transactions of the records around them, and the state and verify tell of them.
 func TestDeadLetters(t *testing.T) {
+	t.Parallel()
 	brokers := shared.KafkaBrokers
 	dir, chunk := t.TempDir(), "log/00/2026/01/01/0000/00000.avro"
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 500, BlockEvents: 10,

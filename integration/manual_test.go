@@ -20,6 +20,7 @@ import (
 
 // The manual's commands do what the manual says, from the first page on, as a reader would run them.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	if out, err := exec.Command("bash", "manual/install.sh").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

@@ -23,7 +23,7 @@ func TestCensusForms(t *testing.T) {
 		"COLUMNS=content_length MAPS=json",
 		"DELIVERY=at_least_once", "PREFIXES=photos/,logs/new", "CONTAINERS=logs BLOB_TYPES=BlockBlob",
 	} {
-		if testing.Short() && i%3 > 0 {
+		if testing.Short() && i%6 > 0 {
 			continue
 		}
 		t.Run(settings, func(t *testing.T) {
