@@ -94,7 +94,8 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 			}
 		}
 	}
-	says("verify --feed --account", "wrote 39 of the records\n", "feed: 2 events, 2 for the topic, 0 of them must be in it",
+	says("verify --feed --account", "wrote 39 of the records\n",
+		"feed: 2 events, 2 for the topic, 0 of them must be in it",
 		"holds        account", "note: 2 events from before the initial scan need not be in the topic")
 	says("status", "segment   complete up to 2020/05/29/1100\n", ": complete, 39 rows")
 	says("scan --sweep", "no instance runs: the next start carries it out")
