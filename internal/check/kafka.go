@@ -80,7 +80,7 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 	if err != nil {
 		var none R
 		if ctx.Err() != nil {
-			err = errors.Join(err, context.Cause(ctx))
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		return none, err
 	}
