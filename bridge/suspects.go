@@ -112,8 +112,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 			// Behind the first row of the scan, the feed is read that no lost history precedes: it has, or will have,
 			// the deletion of what it writes there.
 			listed = listed || s.isRow(r)
-			hash := hashOf(r.Key)
-			if r.Attrs.IsControl() || len(r.Key) == 0 || !c.has(hash) {
+			if !c.has(hashOf(r.Key)) {
 				return
 			}
 			if listed || s.encoder.Deletes(r.Value) {
@@ -140,7 +139,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 			}
 		})
 	}
-	for key := range live {
+	for key := range live { // also of markers and of the ends of transactions, which are no paths
 		if container, name, ok := s.encoder.Path([]byte(key)); ok {
 			keys = append(keys, suspect{container, name})
 		}

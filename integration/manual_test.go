@@ -184,6 +184,11 @@ func (r *reader) judge(t *testing.T, use manual.Use, out string, err error, inte
 			t.Errorf("it does not say %q", text)
 		}
 	}
+	for _, text := range use.Not {
+		if strings.Contains(out, text) {
+			t.Errorf("it says %q", text)
+		}
+	}
 	if t.Failed() {
 		t.Logf("output:\n%s", out)
 	}

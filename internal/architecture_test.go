@@ -49,8 +49,8 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
-	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/status",
-		"internal/topics"},
+	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",
+		"internal/status", "internal/topics"},
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
 	"internal/setup": {
@@ -68,8 +68,8 @@ var imports = map[string][]string{
 		"internal/status",
 		"internal/topicname",
 	},
-	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/setup", "internal/status",
-		"internal/topicname"},
+	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/plain", "internal/setup",
+		"internal/status", "internal/topicname"},
 	"internal/needs": {"source", "source/ocf", "envelope", "offsets", "bridge", "internal/config", "internal/setup",
 		"internal/topicname", "internal/topics"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
@@ -77,7 +77,8 @@ var imports = map[string][]string{
 	"internal/demo": {"bridge", "internal/config", "internal/feedsim", "internal/ops", "internal/plain",
 		"internal/progress", "internal/setup", "internal/topicname", "verify/judge"},
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
-		"internal/config", "internal/kafka", "internal/setup", "internal/status", "internal/topicname", "internal/topics"},
+		"internal/config", "internal/kafka", "internal/plain", "internal/setup", "internal/status", "internal/topicname",
+		"internal/topics"},
 
 	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
 		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
@@ -89,14 +90,14 @@ var imports = map[string][]string{
 	"internal/mutation":         nil,
 	"internal/outbound":         {"internal/plain"},
 	"internal/logging":          {"internal/plain"},
-	"internal/kafka":            {"internal/outbound", "internal/plain"},
+	"internal/kafka":            {"internal/outbound", "internal/plain", "internal/remedy"},
 	"internal/fakebroker":       nil,
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},
 	"internal/feedsim/account":  {"source/inventory", "internal/feedsim"},
 	"internal/config":           nil,
 	"internal/topicname":        nil,
-	"internal/topics":           {"internal/remedy", "internal/topicname"},
+	"internal/topics":           {"internal/plain", "internal/remedy", "internal/topicname"},
 
 	"deploy":         nil,
 	"deploy/notices": nil,

@@ -12,9 +12,9 @@ import (
 )
 
 // Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2) and the view has read the documents. That
-// brokers have acknowledged a commit is not enough: see torn.go. It costs little, since brokers take no record of the
-// next transaction before they have ended this one.
+// When it returns nil, records and documents are committed together (I1, I2), and the view has read the documents and
+// counts them. That brokers have acknowledged a commit is not enough: see torn.go and, without transactions, stale.go.
+// It costs little, since brokers take no record of the next transaction before they have ended this one.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
@@ -66,7 +66,11 @@ func (l *Lease) readBack(ctx context.Context, last *kgo.Record) (*State, error) 
 			last.Offset, l.Partition, l.cfg.Topic, at, context.DeadlineExceeded)
 	case err != nil:
 		return nil, err
-	case s.Term(l.Partition) != l.term && l.cfg.Transactional: // another owner's record may stand where their end should
+	case s.Term(l.Partition) == l.term:
+		return s, nil
+	case l.cfg.Transactional: // another owner's record may stand where their end should
+		return nil, ErrFenced
+	case s.stale[l.Partition] > last.Offset: // another owner's record stands before them, so they do not count
 		return nil, ErrFenced
 	}
 	return s, nil

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
@@ -77,8 +78,8 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 		c.report(reports[i], s)
 	}
 	for _, topic := range slices.Sorted(maps.Keys(c.stray)) {
-		problem := fmt.Sprintf("%d blobs of the account are for this topic, and %s does not know it",
-			c.stray[topic], c.state.topic)
+		problem := fmt.Sprintf("the account has %s for this topic, and %s does not know the topic",
+			plain.Count(c.stray[topic], "blob"), c.state.topic)
 		more = append(more, &Report{Topic: topic, Checks: []checkReport{{
 			Name: "account", Status: Broken, Promise: accountPromise, Failures: []failureReport{{Problem: problem}},
 		}}})

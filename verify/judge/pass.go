@@ -8,6 +8,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
@@ -109,8 +110,8 @@ func (p *feedPass) finish(m source.Manifest) {
 // strayed returns a report for each missing topic.
 func (p *feedPass) strayed() (reports []*Report) {
 	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
-		problem := fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it",
-			p.stray[topic], p.state.topic)
+		problem := fmt.Sprintf("the feed has %s for this topic, and %s does not know the topic",
+			plain.Count(p.stray[topic], "event"), p.state.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
 			Name: "replay", Status: Broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
 		}}})
