@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -50,22 +49,13 @@ func find() (string, error) {
 	return bin, nil
 }
 
-// freeAddress returns one nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
-}
-
 // startPrometheus returns when the server answers. Its data and log are in dir.
 func startPrometheus(ctx context.Context, dir, target, rules string) (*Prometheus, error) {
 	bin, err := find()
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := stack.FreeAddress()
 	if err != nil {
 		return nil, err
 	}
