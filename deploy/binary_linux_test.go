@@ -20,16 +20,8 @@ import (
 func build(t *testing.T) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "bridge")
-	cmd := exec.Command(
-		"go",
-		"build",
-		"-trimpath",
-		"-ldflags",
-		"-s -w -X main.version=1.2.3",
-		"-o",
-		out,
-		"blobfeed/cmd/bridge",
-	)
+	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=1.2.3", "-o", out,
+		"blobfeed/cmd/bridge")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
 	if text, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -46,10 +38,8 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if slices.ContainsFunc(
-		f.Progs,
-		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC },
-	) {
+	if slices.ContainsFunc(f.Progs,
+		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC }) {
 		t.Error("the program is linked dynamically")
 	}
 	content, err := os.ReadFile(bin)
