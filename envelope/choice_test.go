@@ -187,8 +187,6 @@ func TestMaps(t *testing.T) {
 }
 
 func isMapColumn(name string) bool {
-	return slices.ContainsFunc(
-		blobs("", Micros).columns,
-		func(c column) bool { return c.name == name && isMap(c.field) },
-	)
+	return slices.ContainsFunc(blobs("", Micros).columns,
+		func(c column) bool { return c.name == name && isMap(c.field) })
 }

@@ -42,10 +42,8 @@ func each(t *testing.T, f func(*ocf.Event, source.Position)) {
 					t.Fatal(err)
 				}
 				for i := range b.Events {
-					f(
-						&b.Events[i],
-						source.Position{Segment: seg, Shard: shard, Chunk: b.Chunk, Offset: b.Offset, Index: i},
-					)
+					f(&b.Events[i],
+						source.Position{Segment: seg, Shard: shard, Chunk: b.Chunk, Offset: b.Offset, Index: i})
 				}
 			}
 		}

@@ -111,12 +111,9 @@ func TestACLs(t *testing.T) {
 		!strings.Contains(err.Error(), "begin it with a prefix, such as blobs.{container}") {
 		t.Error(err)
 	}
-	quoted := of(
-		t,
+	quoted := of(t,
 		"KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=o'hara "+
-			"KAFKA_SASL_PASSWORD=p",
-		(*Needs).ACLs,
-	)
+			"KAFKA_SASL_PASSWORD=p", (*Needs).ACLs)
 	if !strings.Contains(quoted, `--command-config admin.properties --add --allow-principal 'User:o'\''hara'`) {
 		t.Error(quoted)
 	}

@@ -87,10 +87,8 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 			t.Errorf("%s\n%s\n%s", tc.auth, text, do)
 		}
 		c.config.ForKafka = true
-		if _, err := c.GetToken(t.Context(), policy.TokenRequestOptions{}); strings.Contains(
-			err.Error(),
-			"BRIDGE_SOURCE",
-		) {
+		_, err = c.GetToken(t.Context(), policy.TokenRequestOptions{})
+		if strings.Contains(err.Error(), "BRIDGE_SOURCE") {
 			t.Errorf("for Kafka: %v", err)
 		}
 	}
