@@ -66,7 +66,7 @@ func (l *Lease) readBack(ctx context.Context, last *kgo.Record) (*State, error) 
 			last.Offset, l.Partition, l.cfg.Topic, at, context.DeadlineExceeded)
 	case err != nil:
 		return nil, err
-	case s.Term(l.Partition) != l.term && l.cfg.Transactional: // another owner's record may stand where their end should
+	case l.cfg.Transactional && s.Term(l.Partition) != l.term: // another owner's record may stand in place of the end
 		return nil, ErrFenced
 	}
 	return s, nil

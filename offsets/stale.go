@@ -82,7 +82,7 @@ func (s *State) Repair(after source.Segment) *Frontier {
 		if c != nil {
 			f.Epoch = max(f.Epoch, s.written[p].Epoch)
 			f.Adopt(c.Pins)
-			if len(c.Resolved) > len(f.Resolved) || len(c.Resolved) == len(f.Resolved) && c.Resolved > f.Resolved {
+			if before(f.Resolved, c.Resolved) {
 				f.Resolved = c.Resolved
 			}
 		}

@@ -28,8 +28,9 @@ type Cursor struct {
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
-	Done   bool                            `json:"done"`          // every shard of this lease is at its end, and the segment is finalized
-	Gap    bool                            `json:"gap,omitempty"` // chunks of this segment were gone before they were read
+	// Done says that every shard of this lease is at its end, and the segment is finalized.
+	Done bool `json:"done"`
+	Gap  bool `json:"gap,omitempty"` // chunks of this segment were gone before they were read
 	// Pins are of the topics that this lease found in the segment, and the frontier does not know yet, by name.
 	Pins map[string]Pin `json:"pins,omitempty"`
 	// Resolved is the frontier's when this was written. Only without transactions is it needed: see Frontier.Behind.

@@ -63,7 +63,8 @@ func (ck *checker) owner(ctx context.Context) {
 	}
 	for _, err := range hidden {
 		ck.Add("owner", Warning, err.Error(),
-			"permit Describe and Read on the state of the other bridge, so that run notices when both write to one topic")
+			"permit Describe and Read on the state of the other bridge, so that run notices when both write to one "+
+				"topic")
 	}
 	var names []string
 	if ck.frontier != nil {

@@ -105,8 +105,8 @@ func (ck *checker) partitions(t *topic, all []kmsg.MetadataResponseTopicPartitio
 			ck.Add("topic", Failed, fmt.Sprintf("partition %d of %s has no leader", p.Partition, t.Name),
 				"bring its brokers back")
 		} else if len(p.ISR) < len(p.Replicas) {
-			ck.Add("topic", Warning, fmt.Sprintf("partition %d of %s has %d of %d replicas in sync", p.Partition, t.Name,
-				len(p.ISR), len(p.Replicas)), "look at its brokers")
+			ck.Add("topic", Warning, fmt.Sprintf("partition %d of %s has %d of %d replicas in sync", p.Partition,
+				t.Name, len(p.ISR), len(p.Replicas)), "look at its brokers")
 		}
 	}
 	ck.Add("topic", OK, fmt.Sprintf("%s has %d partitions, replication factor %d", t.Name, len(all), replicas), "")
@@ -135,7 +135,8 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 	case err == nil && t.asked:
 		ck.asked(t)
 	case err == nil:
-		ck.Add("topic", OK, fmt.Sprintf("%s does not exist; run creates it with %d partitions", t.Name, t.Partitions), "")
+		ck.Add("topic", OK, fmt.Sprintf("%s does not exist; run creates it with %d partitions", t.Name, t.Partitions),
+			"")
 	case errors.Is(err, kerr.TopicAlreadyExists):
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		ck.permission(kmsg.ACLOperationCreate, t, false)
@@ -156,7 +157,8 @@ func (ck *checker) asked(t *topic) {
 	case "false":
 		ck.Add("topic", Failed, detail, do)
 	default: // reading it is not permitted
-		ck.Add("topic", Warning, detail, "the brokers need "+setting+"=true to create it; if they do not have that, "+do)
+		ck.Add("topic", Warning, detail,
+			"the brokers need "+setting+"=true to create it; if they do not have that, "+do)
 	}
 }
 

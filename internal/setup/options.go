@@ -72,7 +72,8 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
 		InitialScan: bridge.InitialScan(c.InitialScan), ScanRequests: c.ScanRequests, ScanRound: c.Tuning.ScanRound,
-		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
+		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan",
+		PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
 		Shutdown: c.Tuning.ShutdownTimeout,
 	}
 	if scans := c.InitialScan != "no" || c.OnGap == "rescan"; scans && from.Feed != nil && from.Inventory == nil {

@@ -56,7 +56,8 @@ func scanOf(s *offsets.State) *Scan {
 		return scan
 	}
 	sum := s.ListedAll(f)
-	scan.Rows, scan.Deleted, scan.Containers, scan.Pages = sum.Rows, sum.Swept, sum.Progress.Containers, sum.Progress.Pages
+	scan.Rows, scan.Deleted = sum.Rows, sum.Swept
+	scan.Containers, scan.Pages = sum.Progress.Containers, sum.Progress.Pages
 	open := map[string]bool{}
 	for _, c := range s.Cursors {
 		for _, r := range c.Listing(f).Progress.Open {
@@ -75,7 +76,8 @@ func (s *Scan) progress(now time.Time) *Progress {
 		return nil
 	}
 	p := &Progress{
-		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total, Item: "rows", Items: s.Rows,
+		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total,
+		Item: "rows", Items: s.Rows,
 	}
 	if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
 		rate := float64(s.Rows) / took.Seconds()

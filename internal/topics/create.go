@@ -92,8 +92,8 @@ func CreateAdvice(err error) string {
 		kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidConfig, kerr.PolicyViolation,
 	} {
 		if errors.Is(err, rejected) {
-			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create the topic " +
-				"yourself"
+			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create " +
+				"the topic yourself"
 		}
 	}
 	return ""
