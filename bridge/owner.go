@@ -46,7 +46,7 @@ func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 // RecordTopics returns the topics that the bridge of c writes records to, as far as they are known. Before the first
 // segment is complete, only the settings name them.
 func RecordTopics(c *offsets.Claim) []string {
-	template := c.Settings["BRIDGE_TOPIC"]
+	template := c.Settings[offsets.FrozenTopic]
 	if template == "" || strings.Contains(template, "{") {
 		return c.Topics
 	}
@@ -58,7 +58,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	theirs := map[string]bool{}
 	add := func(topic string) {
 		theirs[topic] = true
-		if c.Settings["BRIDGE_RESOLVED_TO"] == envelope.MarkersTopic.String() {
+		if c.Settings[offsets.FrozenMarkers] == envelope.MarkersTopic.String() {
 			theirs[topicname.Markers(topic)] = true
 		}
 	}
@@ -72,8 +72,8 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	}
 	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at
 	// each topic.
-	template := c.Settings["BRIDGE_TOPIC"]
-	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
+	template := c.Settings[offsets.FrozenTopic]
+	return template, strings.Contains(template, "{") && template == o.Frozen[offsets.FrozenTopic] && c.Feed == o.FeedID
 }
 
 // claimsAge is how old the claims of other bridges may be for a new topic of a template. To read them for each topic

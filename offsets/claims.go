@@ -150,7 +150,7 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 	}
 	f := *s.Frontier
 	// With a template the cursor claims a new topic, with the first record, until the segment is complete.
-	if strings.Contains(f.Settings["BRIDGE_TOPIC"], "{") {
+	if strings.Contains(f.Settings[FrozenTopic], "{") {
 		if s, err = read(0, partitions, tail); err != nil {
 			return nil, err
 		}

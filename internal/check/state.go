@@ -44,7 +44,7 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen["BRIDGE_START"], "")
+		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen[offsets.FrozenStart], "")
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:

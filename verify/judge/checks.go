@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/verify"
 )
 
@@ -112,7 +113,7 @@ func (v *verification) checks(t *subject) *checks {
 		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed,
 		when(!sequenced(v.Record), "with these settings a record has no sequencer"))
 	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %d partitions",
-		v.Frozen["BRIDGE_PARTITIONER"], len(t.to)),
+		v.Frozen[offsets.FrozenPartitioner], len(t.to)),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })
 	// Brokers may set the timestamps, and values may have no time.
 	c.add("time", "each record has the time of its event",
