@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/pause"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
 )
@@ -182,9 +183,7 @@ func settled(ctx context.Context, f func() error) error {
 		if !errors.As(err, &gone) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return err
 		}
-		select {
-		case <-time.After(settlePoll):
-		case <-ctx.Done():
+		if pause.For(ctx, settlePoll) != nil {
 			return err
 		}
 	}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"slices"
 	"sync"
 
 	"blobfeed/envelope"
@@ -76,14 +74,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 	for i, s := range c.subjects {
 		c.report(reports[i], s)
 	}
-	for _, topic := range slices.Sorted(maps.Keys(c.stray)) {
-		problem := fmt.Sprintf("%d blobs of the account are for this topic, and %s does not know it",
-			c.stray[topic], c.state.topic)
-		more = append(more, &Report{Topic: topic, Checks: []checkReport{{
-			Name: "account", Status: Broken, Promise: accountPromise, Failures: []failureReport{{Problem: problem}},
-		}}})
-	}
-	return more, nil
+	return c.state.missing("account", accountPromise, "blobs of the account", c.stray), nil
 }
 
 // compare finds the keys that differ when they are compared first.

@@ -106,13 +106,12 @@ func (p *feedPass) finish(m source.Manifest) {
 	}
 }
 
-// strayed returns a report for each missing topic.
-func (p *feedPass) strayed() (reports []*Report) {
-	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
-		problem := fmt.Sprintf("%d events of the feed are for this topic, and %s does not know it",
-			p.stray[topic], p.state.topic)
+// missing returns a report for each topic that some things are for, and that the state does not know.
+func (s *progressState) missing(check, promise, things string, stray map[string]int64) (reports []*Report) {
+	for _, topic := range slices.Sorted(maps.Keys(stray)) {
+		problem := fmt.Sprintf("%d %s are for this topic, and %s does not know it", stray[topic], things, s.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
-			Name: "replay", Status: Broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
+			Name: check, Status: Broken, Promise: promise, Failures: []failureReport{{Problem: problem}},
 		}}})
 	}
 	return reports
