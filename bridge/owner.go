@@ -131,8 +131,9 @@ func (r *rivals) behind(ctx context.Context, f *offsets.Frontier, unread error) 
 	return r.opts.Sole(slices.Sorted(maps.Keys(f.Topics)), r.claims)
 }
 
-// stillSole reads the claims again behind the first frontier, before that names a segment: offsets.Claim shows two
-// first starts at a time. An instance that has read a frontier at its start has read the claims behind it.
+// stillSole reads the claims again after this instance has committed the first frontier, and before the frontier names
+// a segment. offsets.Claim shows why: two bridges may start at the same time. If there was a frontier at the start, the
+// claims that were read then are enough.
 func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Frontier) error {
 	if err := r.turn.take(ctx); err != nil {
 		return err

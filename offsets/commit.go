@@ -12,9 +12,9 @@ import (
 )
 
 // Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2) and the view has read the documents. That
-// brokers have acknowledged a commit is not enough: see torn.go. It costs little, since brokers take no record of the
-// next transaction before they have ended this one.
+// When it returns nil, records and documents are committed together (I1, I2), and the view has read the documents. An
+// acknowledged commit is not enough: see torn.go. Reading back costs little, because brokers take no record of the next
+// transaction before they have ended this one.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
