@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
@@ -60,13 +59,15 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 	due, cancel := context.WithTimeout(h.work, opts.CommitInterval)
 	defer cancel()
 	txn.reset(f.Completed)
+	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
+	most := max(h.shared.pipe.BlockBytes(), int(opts.BundleBytes/2*3))
 	var size int64
 	var done []Completion
 	var first source.Segment
 	for {
 		s := ahead.Peek(due.Done())
 		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
-			txn.full(opts.TxnRecords, min(opts.TxnBytes, h.shared.pipe.BlockBytes()), math.MaxInt64) {
+			txn.full(opts.TxnRecords, min(opts.TxnBytes, most)) {
 			break
 		}
 		if h.shared.pipe.EncodeWhole(h.work, k.basis.describe(s.Manifest, nil), s) != nil {
@@ -80,10 +81,12 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 		size += max(s.Size, 1)
 		txn.start()
 		for _, b := range s.Blocks {
-			if err := k.w.produce(b); err != nil {
+			sent, err := k.w.produce(b)
+			if err != nil {
 				return false, err
 			}
 			f.Adopt(pinsOf(b.New)) // I6: also a topic that is new gets the marker
+			sent.Done()
 		}
 		c, err := k.promise(&f, s.Manifest, envelope.Timestamp{})
 		if err != nil {

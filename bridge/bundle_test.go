@@ -69,7 +69,7 @@ func TestBundles(t *testing.T) {
 		} else if !slices.Equal(all.sorted(), want) {
 			t.Errorf("%d bytes: other records than one by one", bytes)
 		}
-		if few := int64(15); bytes == 1<<20 && n.Load() > few || bytes == 0 && n.Load() < segments {
+		if few := int64(20); bytes == 1<<20 && n.Load() > few || bytes == 0 && n.Load() < segments {
 			t.Errorf("%d bytes: %d transactions", bytes, n.Load())
 		}
 	}

@@ -13,6 +13,7 @@ type recorder struct {
 	t  *testing.T
 	mu sync.Mutex
 	Commit
+	largest  Commit // by the events that it covers
 	failed   []string
 	headroom chan time.Duration // capacity 1
 	changed  chan struct{}      // capacity 1: something was committed
@@ -30,6 +31,9 @@ func (r *recorder) Committed(c Commit) {
 	r.Dead += c.Dead
 	if c.Last.After(r.Last) {
 		r.Last = c.Last
+	}
+	if c.Read > r.largest.Read {
+		r.largest = c
 	}
 	poke(r.changed)
 }

@@ -26,7 +26,8 @@ type writer struct {
 // addBlock puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
 // committed covers exactly the records of its transaction (I1).
 func (w *writer) addBlock(b *pipeline.Block) error {
-	if err := w.produce(b); err != nil {
+	sent, err := w.produce(b)
+	if err != nil {
 		return err
 	}
 	switch {
@@ -41,10 +42,7 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 		w.backlog.Set(b.Shard, b.Left)
 	}
 	w.h.cursor.Pin(pinsOf(b.New))
-	if len(b.Records) == 0 { // I9: nothing of it waits for the commit
-		w.txn.removeLast(b)
-		w.h.shared.pipe.Reuse(b)
-	}
+	sent.Done() // I9: nothing of it waits for the commit
 	return w.h.lease.Err()
 }
 
@@ -58,15 +56,29 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 	return nil
 }
 
-// produce puts the records of a block into the open transaction.
-func (w *writer) produce(b *pipeline.Block) error {
+// produce puts the records of a block into the open transaction. The caller calls Done when it has used the block.
+func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 	w.txn.include(b)
-	for i := range b.Records {
-		if err := w.h.lease.Produce(w.h.held, &b.Records[i]); err != nil {
-			return err
-		}
+	sent := w.h.shared.pipe.Send(b)
+	if len(b.Records) > 0 {
+		w.txn.sent = append(w.txn.sent, sent)
 	}
-	return nil
+	if err := w.h.lease.ProduceAll(w.h.held, b.Records, sent.Done); err != nil {
+		return nil, err
+	}
+	return sent, w.flush(b.Held)
+}
+
+// flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own.
+func (w *writer) flush(held int64) error {
+	if w.h.opts.Transactional {
+		return nil
+	}
+	if w.txn.unsent += held; w.txn.unsent < w.h.shared.pipe.Unsent() {
+		return nil
+	}
+	w.txn.unsent = 0
+	return w.h.lease.Flush(w.h.held)
 }
 
 // take puts blocks into transactions, and commits each that is full or as old as the commit interval. When there are no
@@ -88,7 +100,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 			if err := w.addBlock(b); err != nil {
 				return err
 			}
-			if txn.full(opts.TxnRecords, opts.TxnBytes, h.shared.pipe.TxnMemory(opts.TxnBytes)) {
+			if txn.full(opts.TxnRecords, opts.TxnBytes) {
 				due.Stop()
 				if err := w.commit(); err != nil {
 					return err
@@ -144,13 +156,14 @@ func (w *writer) committed() {
 	}
 	h.opts.Observer.Committed(t.summary(h.p))
 	w.traceOpen(nil)
-	h.shared.pipe.Reuse(t.blocks...) // their records are acknowledged
 	t.reset(t.segment)
 }
 
 // abandon drops the open transaction.
 func (w *writer) abandon() {
-	w.h.shared.pipe.Abandon(w.txn.blocks...)
+	for _, s := range w.txn.sent {
+		s.Abandon()
+	}
 	w.txn = txn{}
 }
 
@@ -160,7 +173,7 @@ func (w *writer) traceOpen(err error) {
 		return
 	}
 	w.h.traceEnd(Transaction{
-		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: len(w.txn.blocks),
+		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: w.txn.blocks,
 		Segments: w.txn.segments, Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
 	}, w.txn.began, err)
 }
@@ -197,9 +210,10 @@ const minTxnInterval = 100 * time.Millisecond
 type txn struct {
 	segment source.Segment
 	began   time.Time // zero: nothing to commit
-	blocks  []*pipeline.Block
+	blocks  int
+	sent    []*pipeline.Sent // those with records
+	unsent  int64            // memory of the blocks since the last flush, without transactions
 	counts  pipeline.Counts
-	held    int64 // of the instance's memory
 
 	firstDead struct{ position, reason string }
 	drained   bool
@@ -217,20 +231,13 @@ func (t *txn) start() {
 
 func (t *txn) include(b *pipeline.Block) {
 	t.start()
-	t.blocks = append(t.blocks, b)
+	t.blocks++
 	if t.counts.Dead == 0 {
 		t.firstDead.position, t.firstDead.reason = b.FirstDead()
 	}
 	t.counts.Add(b.Counts)
-	t.held += b.Held
 	t.reading.Add(b.Reading)
 	t.encoding.Add(b.Encoding)
-}
-
-// removeLast takes the block that was added last out of the transaction. Its counts stay.
-func (t *txn) removeLast(b *pipeline.Block) {
-	t.held -= b.Held
-	t.blocks = t.blocks[:len(t.blocks)-1]
 }
 
 func (t *txn) summary(lease int32) Commit {
@@ -255,15 +262,15 @@ func (t *txn) countInto(c *offsets.Cursor) {
 	}
 }
 
-// full bounds a transaction by its bytes and its memory; the number of records only where enough time has passed.
-func (t *txn) full(records, bytes int, memory int64) bool {
-	return t.counts.Bytes >= bytes || t.held >= memory ||
+// full bounds a transaction by its bytes, and by the number of its records where enough time has passed.
+func (t *txn) full(records, bytes int) bool {
+	return t.counts.Bytes >= bytes ||
 		t.counts.Emitted >= records && time.Since(t.began) >= minTxnInterval
 }
 
-// reset starts the account of the next transaction. The array of blocks is kept, but not the blocks: a large
-// transaction would hold its memory until there is a larger one.
+// reset starts the account of the next transaction. The array is kept, but not what is in it: a large transaction would
+// hold it until there is a larger one.
 func (t *txn) reset(seg source.Segment) {
-	clear(t.blocks)
-	*t = txn{segment: seg, blocks: t.blocks[:0]}
+	clear(t.sent)
+	*t = txn{segment: seg, sent: t.sent[:0]}
 }

@@ -159,7 +159,26 @@ func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 //
 // After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
 // of order.
-func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error { return l.produce(ctx, r, l.promise) }
+
+// ProduceAll is Produce for several records. It calls acked for each that the brokers have acknowledged, in another
+// goroutine: from then on nobody reads it.
+func (l *Lease) ProduceAll(ctx context.Context, records []kgo.Record, acked func()) error {
+	promise := func(r *kgo.Record, err error) {
+		l.produced(r, err)
+		if err == nil {
+			acked()
+		}
+	}
+	for i := range records {
+		if err := l.produce(ctx, &records[i], promise); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) error {
 	if err := l.Err(); err != nil {
 		return err
 	}
@@ -176,7 +195,7 @@ func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
 			return err
 		}
 	}
-	l.cl.Produce(ctx, r, l.promise)
+	l.cl.Produce(ctx, r, promise)
 	return nil
 }
 

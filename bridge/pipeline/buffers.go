@@ -12,13 +12,6 @@ func (p *Pipeline) Use() (held bool, made, free int) {
 	return held, p.pool.made, len(p.pool.free)
 }
 
-// TxnMemory returns how much memory the blocks of a transaction may hold: the transactions of all leases fit, and as
-// much is on its way into them.
-func (p *Pipeline) TxnMemory(txnBytes int) int64 {
-	share := max(1, p.memory.limit/2/max(1, p.memory.passing.Load()))
-	return min(share, footprints*int64(txnBytes))
-}
-
 // BlockBytes returns how many bytes the records of one block may take.
 func (p *Pipeline) BlockBytes() int {
 	if p.set.MemoryBytes == 0 {
@@ -27,7 +20,7 @@ func (p *Pipeline) BlockBytes() int {
 	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
 }
 
-// Reuse gives back blocks whose records are acknowledged, or that have none.
+// Reuse gives back blocks whose records nobody reads any more.
 func (p *Pipeline) Reuse(blocks ...*Block) {
 	p.memory.release(blocks...)
 	p.pool.mu.Lock()
@@ -43,10 +36,6 @@ func (p *Pipeline) Reuse(blocks ...*Block) {
 		}
 	}
 }
-
-// Abandon gives back the memory of blocks that were not committed. The garbage collector gets the blocks: a closed
-// client may still hold their records.
-func (p *Pipeline) Abandon(blocks ...*Block) { p.memory.release(blocks...) }
 
 // DropBuffers empties the pool.
 func (p *Pipeline) DropBuffers() {

@@ -10,7 +10,7 @@
 // # Memory
 //
 // All bounds are in memory.go (I9). A Run waits for memory before it sends a block. The receiver gives the memory back
-// with Reuse or Abandon.
+// with Reuse, or with Sent, the account of a block whose records are with the client.
 //
 // # Failures
 //

@@ -36,8 +36,8 @@ const (
 )
 
 // memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
-// committed. A reader waits for it before it sends a block. That wait ends: what is held is in a transaction, or on its
-// way into one, and every transaction is committed within the commit interval, or dropped.
+// acknowledged by the brokers. A reader waits for it before it sends a block. That wait ends: what is held is with the
+// client, or on its way there, and the brokers acknowledge it, or its hold ends.
 type memory struct {
 	limit   int64
 	free    *semaphore.Weighted
@@ -64,8 +64,8 @@ func (m *memory) acquire(ctx context.Context, b *Block) error {
 	return nil
 }
 
-// window returns how many bytes of a chunk a shard may keep: all that read share a third of what blocks may take.
-func (m *memory) window() int64 { return max(minWindow, m.limit/3/max(1, m.readers.Load())) }
+// window returns how many bytes of a chunk a shard may keep: all that read share as much as blocks may take.
+func (m *memory) window() int64 { return max(minWindow, m.limit/max(1, m.readers.Load())) }
 
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
@@ -83,7 +83,7 @@ const (
 	blobSize = int(unsafe.Sizeof(inventory.Blob{})) + 1024
 )
 
-// footprint is the memory that b takes until its transaction is committed: not only its records, of which a filter may
+// footprint is the memory that b takes until its records are acknowledged: not only its records, of which a filter may
 // leave none, but all that was read and made room for.
 func (b *Block) footprint() int {
 	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.Counts.Bytes) +

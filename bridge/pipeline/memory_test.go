@@ -13,11 +13,11 @@ func TestShardsShareMemory(t *testing.T) {
 		t.Errorf("a block of %d records holds an array of %d events", len(b.Records), n)
 	}
 	run.Close()
-	p.Abandon(b)
-	if got := p.memory.window(); alone != limit/3 || got != alone {
-		t.Errorf("a window of %d bytes before and %d after a run, want %d", alone, got, limit/3)
+	p.Send(b).Abandon()
+	if got := p.memory.window(); alone != limit || got != alone {
+		t.Errorf("a window of %d bytes before and %d after a run, want %d", alone, got, limit)
 	}
-	for readers, want := range map[int64]int64{1: 1 << 20, 4: 256 << 10, 1000: minWindow} {
+	for readers, want := range map[int64]int64{1: limit, 4: limit / 4, 1000: minWindow} {
 		p.memory.readers.Store(readers)
 		if got := p.memory.window(); got != want {
 			t.Errorf("%d readers: windows of %d bytes, want %d", readers, got, want)
@@ -33,7 +33,7 @@ func TestRunCountsReaders(t *testing.T) {
 	if got := p.memory.readers.Load(); got != int64(len(d.Manifest.Shards)) {
 		t.Errorf("%d readers of %d shards", got, len(d.Manifest.Shards))
 	}
-	p.Abandon(b)
+	p.Send(b).Abandon()
 	run.Close()
 	if got := p.memory.readers.Load(); got != 0 {
 		t.Errorf("%d readers after the run", got)

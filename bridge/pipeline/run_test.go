@@ -154,7 +154,7 @@ func TestCloseGivesBack(t *testing.T) {
 		runtime.Gosched()
 	}
 	run.Close()
-	p.Abandon(b)
+	p.Send(b).Abandon()
 	if held, _, _ := p.Use(); held || run.Err() == nil {
 		t.Errorf("held %t, %v", held, run.Err())
 	}

@@ -41,9 +41,9 @@ func main() {
 	rounds := flag.Int("rounds", 3, "how often both are measured")
 	brokers := flag.Int("brokers", 1, "nodes of the real Kafka: 0, 1 or 3")
 	segments := flag.Int("segments", 0, "measure catching up over so many segments of 20 events instead")
-	limits := flag.String("limits", "", "measure the program in a process of its own instead, with each of these "+
-		"memory limits: none,128MiB")
-	programs := flag.String("programs", "", "with -limits, programs to compare; else the one of this source")
+	variants := flag.String("variants", "", "measure the program in a process of its own instead, with each of these "+
+		"environments: default,GOMEMLIMIT=64MiB,BRIDGE_HEADERS=none+BRIDGE_FORMAT=avro")
+	programs := flag.String("programs", "", "with -variants, programs to compare; else the one of this source")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -61,11 +61,11 @@ func main() {
 	if *segments > 0 {
 		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
 	}
-	if *limits != "" {
+	if *variants != "" {
 		measured = func(ctx context.Context) error {
 			spec := feedsim.Spec{Seed: 1, Shards: *shards, EventsPerSegment: *events, Blobs: 50_000, Versions: []int{5}}
 			return asUsersRunIt(ctx, strings.FieldsFunc(*programs, func(r rune) bool { return r == ',' }),
-				strings.Split(*limits, ","), spec, *rounds, *brokers)
+				strings.Split(*variants, ","), spec, *rounds, *brokers)
 		}
 	}
 	if err := measured(context.Background()); err != nil {

@@ -20,12 +20,39 @@ import (
 
 // cost is what a run of the program took, its start and its end included.
 type cost struct {
-	perSecond, micros, peak float64 // events; CPU of an event; resident bytes
+	perSecond float64 // events
+	micros    float64 // CPU of the program, an event
+	broker    float64 // CPU of the brokers, an event, in microseconds
+	disk      float64 // bytes on the brokers' disks, an event
+	peak      float64 // resident bytes of the program
 }
 
-// asUsersRunIt measures the program in a process of its own, with each memory limit in turn, so that all of them see
-// the same machine. Without programs, it builds this one. The limit "none" is the program's own choice.
-func asUsersRunIt(ctx context.Context, programs, limits []string, spec feedsim.Spec, rounds, brokers int) error {
+func (c cost) String() string {
+	return fmt.Sprintf("%8.0f events/s  %5.2f µs CPU an event  %5.2f µs of the brokers  %5.0f bytes on disk  %4.0f MB",
+		c.perSecond, c.micros, c.broker, c.disk, c.peak/1e6)
+}
+
+// middle takes the median of each figure.
+func middle(costs []cost) cost {
+	of := func(figure func(cost) float64) float64 {
+		var all []float64
+		for _, c := range costs {
+			all = append(all, figure(c))
+		}
+		return median(all)
+	}
+	return cost{
+		of(func(c cost) float64 { return c.perSecond }),
+		of(func(c cost) float64 { return c.micros }),
+		of(func(c cost) float64 { return c.broker }),
+		of(func(c cost) float64 { return c.disk }),
+		of(func(c cost) float64 { return c.peak }),
+	}
+}
+
+// asUsersRunIt measures the program in a process of its own, with each variant of its settings in turn, so that all of
+// them see the same machine. Without programs, it builds this one. A variant is "default" or assignments joined by +.
+func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim.Spec, rounds, brokers int) error {
 	root, err := os.MkdirTemp("", "bridge-bench")
 	if err != nil {
 		return err
@@ -46,55 +73,48 @@ func asUsersRunIt(ctx context.Context, programs, limits []string, spec feedsim.S
 		return err
 	}
 	defer s.Close()
-	events := spec.EventsPerSegment * max(1, spec.Segments)
+	events := float64(spec.EventsPerSegment * max(1, spec.Segments))
 	costs := map[string][]cost{}
 	for round := range rounds + 1 {
-		for _, limit := range limits {
+		for _, variant := range variants {
 			for _, program := range programs {
-				c, err := runProgram(ctx, program, limit, s.KafkaBrokers, feed, events)
+				before, err := s.BrokerCPU()
 				if err != nil {
 					return err
 				}
+				c, err := runProgram(ctx, program, variant, s.KafkaBrokers, feed, events)
+				if err != nil {
+					return err
+				}
+				after, err := s.BrokerCPU()
+				if err != nil {
+					return err
+				}
+				c.broker = float64((after - before).Microseconds()) / events
 				if round > 0 { // the first one warms up
-					costs[program+limit] = append(costs[program+limit], c)
+					costs[program+variant] = append(costs[program+variant], c)
 				}
 			}
 		}
 	}
-	for _, limit := range limits {
+	for _, variant := range variants {
 		for _, program := range programs {
-			var speeds, micros, peaks []float64
-			for _, c := range costs[program+limit] {
-				speeds, micros, peaks = append(speeds, c.perSecond), append(micros, c.micros), append(peaks, c.peak)
-			}
-			fmt.Printf(
-				"%-10s GOMEMLIMIT=%-7s %8.0f events/s   %4.2f µs of CPU an event   largest resident size %4.0f MB\n",
-				filepath.Base(program),
-				limit,
-				median(speeds),
-				median(micros),
-				median(peaks)/1e6,
-			)
+			fmt.Printf("%-10s %-40s %s\n", filepath.Base(program), variant, middle(costs[program+variant]))
 		}
 	}
 	return nil
 }
 
 // runProgram delivers the feed once.
-func runProgram(
-	ctx context.Context,
-	program, limit string,
-	brokers []string,
-	feed string,
-	events int,
-) (c cost, err error) {
+func runProgram(ctx context.Context, program, variant string, brokers []string, feed string, events float64) (c cost,
+	err error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	cmd := exec.CommandContext(ctx, program, "run", "--once")
 	cmd.Env = append(os.Environ(), "BRIDGE_NAME="+name, "BRIDGE_TOPIC="+name, "BRIDGE_SOURCE_URL=file://"+feed,
 		"BRIDGE_KAFKA_BROKERS="+strings.Join(brokers, ","), "BRIDGE_HTTP_ADDR=off",
 		fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", partitions))
-	if limit != "none" {
-		cmd.Env = append(cmd.Env, "GOMEMLIMIT="+limit)
+	if variant != "default" {
+		cmd.Env = append(cmd.Env, strings.Split(variant, "+")...)
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -120,9 +140,11 @@ func runProgram(
 	if err != nil {
 		return c, fmt.Errorf("running the program: %w:\n%s", err, &out)
 	}
-	c.perSecond = float64(events) / took.Seconds()
-	c.micros = float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / float64(events)
-	return c, deleteTopic(ctx, brokers, name)
+	c.perSecond = events / took.Seconds()
+	c.micros = float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / events
+	size, err := sizeAndDelete(ctx, brokers, name)
+	c.disk = float64(size) / events
+	return c, err
 }
 
 // largestResident returns the largest resident size of a process so far; 0 if it has ended.
@@ -142,12 +164,25 @@ func largestResident(pid int) float64 {
 	return kib * 1024
 }
 
-func deleteTopic(ctx context.Context, brokers []string, topic string) error {
+// sizeAndDelete returns what a topic takes on the disks of all brokers, and deletes it.
+func sizeAndDelete(ctx context.Context, brokers []string, topic string) (size int64, err error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
-		return err
+		return 0, err
 	}
 	defer cl.Close()
-	_, err = kadm.NewClient(cl).DeleteTopic(ctx, topic)
-	return err
+	admin := kadm.NewClient(cl)
+	dirs, err := admin.DescribeAllLogDirs(ctx, nil)
+	if err != nil {
+		return 0, err
+	}
+	dirs.Each(func(d kadm.DescribedLogDir) {
+		d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
+			if p.Topic == topic {
+				size += p.Size
+			}
+		})
+	})
+	_, err = admin.DeleteTopic(ctx, topic)
+	return size, err
 }
