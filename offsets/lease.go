@@ -159,7 +159,9 @@ func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 //
 // After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
 // of order.
-func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error { return l.produce(ctx, r, l.promise) }
+func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+	return l.produce(ctx, r, l.promise)
+}
 
 // ProduceAll is Produce for several records. It calls acked for each that the brokers have acknowledged, in another
 // goroutine: from then on nobody reads it.

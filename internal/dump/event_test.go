@@ -96,7 +96,8 @@ func TestColumnsAreThoseOfRecords(t *testing.T) {
 		t.Errorf("%d events", events)
 	}
 	full := ocf.Event{
-		SchemaVersion: 6, Subject: "/blobServices/default/containers/c/blobs/b", EventTime: "2026-01-01T00:00:00.0000000Z",
+		SchemaVersion: 6, Subject: "/blobServices/default/containers/c/blobs/b",
+		EventTime:     "2026-01-01T00:00:00.0000000Z",
 		ContentLength: 0, HasContentLength: true,
 		PreviousInfo: []ocf.Pair{{Name: "a", Value: "b"}}, AsyncOperationInfo: []ocf.Pair{{Name: "c", Value: "d"}},
 		RestorePointMarker: []ocf.Pair{{Name: "e", Value: "f"}}, Extra: []ocf.Pair{{Name: "g", Value: "h"}},
