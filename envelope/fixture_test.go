@@ -71,7 +71,8 @@ func encoder(t testing.TB, o Options) *Encoder {
 
 var everything = Options{Account: "acct", Events: EventsAll, Updated: true, KeyInValue: true}
 
-// made are events of types and with fields that the real feed of 2020 has not.
+// made are events of types and with fields that the real feed of 2020 lacks. Tests take some of them by their number:
+// add events at the end.
 func made() []ocf.Event {
 	base := ocf.Event{
 		SchemaVersion: 6,
