@@ -2,10 +2,9 @@
 GO         ?= go
 STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
-TESTFLAGS  ?= -race -shuffle=on
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test thorough fuzz sim integration long chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -14,15 +13,19 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 	bin/bridge demo
 
 # Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
-SIDEBYSIDE := -p 3 -parallel 4
+TEST       := $(GO) test -shuffle=on -p 3 -parallel 8
+# Slow with the race detector, which would find little: verbs over what other packages test, built programs, models.
+UNRACED    := ./cmd/bridge ./deploy ./integration/simulation ./offsets/protocol
+RACED       = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
+# Shortened, they run with the race detector; at full length without.
+SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
-	$(GO) test -short $(SIDEBYSIDE) $(TESTFLAGS) ./...
-	$(GO) test ./offsets/protocol # not built with -race
+	$(TEST) -race -short $(RACED)
+	$(TEST) -short $(UNRACED)
 
 thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
-	$(GO) test $(SIDEBYSIDE) $(TESTFLAGS) $$($(GO) list ./... | grep -v '/cmd/bridge$$')
-	$(GO) test -shuffle=on ./cmd/bridge # with -race it takes six minutes, and what it calls is tested with it above
-	$(GO) test ./offsets/protocol # not built with -race
+	$(TEST) -race -short $(RACED)
+	$(TEST) $(UNRACED) $(SHORTENED)
 	$(MAKE) fuzz
 
 # A count, not a time: at the end of a time the Go tool may take a busy worker for a failure.
@@ -41,14 +44,12 @@ fuzz: ## every fuzz target, FUZZTIME long, each in FUZZMEMORY KiB of memory
 sim: ## random seeds of the simulation for SIM_DURATION, from SIM_SEED on if it is set; SIM_SEED alone, with go test, replays one
 	SIM_DURATION=$${SIM_DURATION:-10m} $(GO) test -count=1 -timeout 24h -tags synctests ./integration/simulation
 
+# The other packages below integration have unit tests, which "make test" runs.
+TAGGED = $$(grep -rl --include='*_test.go' '^//go:build integration' integration | xargs -n1 dirname | sort -u | sed 's,^,./,')
 integration: ## the program against real Kafka, registry and Azurite, started here unless KAFKA_BROKERS etc. are set
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
 	@mkdir -p bin/logs
-	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs ./integration/...
-
-long: ## the scan read by Kafka Streams and Flink, which takes a minute more than verify has
-	$(GO) build -o bin/stack ./integration/stack/cmd/stack
-	bin/stack run $(GO) test -p 1 -count=1 -timeout 20m -tags integration,long -run TestConsumersOfScan ./integration
+	bin/stack run $(GO) test -p 1 -parallel 4 -count=1 -timeout 20m -tags integration -artifacts -outputdir bin/logs $(TAGGED)
 
 chaos: ## half an hour of faults on several instances and three brokers; CHAOS_SEED=… repeats a plan
 	@mkdir -p bin/logs
@@ -83,16 +84,13 @@ lint:
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
-	$(GO) vet -tags integration ./integration/...
-	$(GO) vet -tags integration,long ./integration
-	$(GO) vet -tags soak ./integration/soak
+	$(GO) vet -tags integration,soak ./integration/...
 	cd integration/peers/golang && $(GO) vet ./...
 	$(GO) vet -tags mutation ./internal/... ./offsets ./bridge
 	$(GO) vet -tags synctests ./integration/simulation
 	$(GO) vet -tags synctests,mutation ./integration/simulation
 	$(STATIC) ./...
-	$(STATIC) -tags integration ./integration/...
-	$(STATIC) -tags soak ./integration/soak
+	$(STATIC) -tags integration,soak ./integration/...
 	$(STATIC) -tags mutation ./internal/... ./offsets ./bridge
 	$(STATIC) -tags synctests ./integration/simulation
 

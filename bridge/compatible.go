@@ -1,6 +1,11 @@
 package bridge
 
-import "fmt"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Another attempt does not
 // help.
@@ -10,18 +15,45 @@ func (e *SettingsError) Error() string { return e.Problem }
 
 // Compatible rejects a state that other settings, or another feed, have written.
 func (o *Options) Compatible(feed string, frozen map[string]string) error {
-	restart := fmt.Sprintf("set it back, or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
+	restart := fmt.Sprintf("or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
 		"BRIDGE_TOPIC (the state is in topic %s)", o.offsetsTopic())
 	if feed != o.FeedID {
 		return &SettingsError{Problem: fmt.Sprintf(
-			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: %s",
+			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: set it back, %s",
 			o.FeedID, o.Name, feed, restart)}
 	}
-	for name, have := range frozen {
-		if want, ok := o.Frozen[name]; ok && want != have {
-			return &SettingsError{Problem: fmt.Sprintf("%s=%s, but records were written with %s: %s",
-				name, want, have, restart)}
-		}
+	switch changed := o.changed(frozen); len(changed) {
+	case 0:
+		return nil
+	case 1:
+		return &SettingsError{Problem: changed[0] + ": set it back, " + restart}
+	default:
+		return &SettingsError{Problem: strings.Join(changed, "; ") + ": set them back, " + restart}
 	}
-	return nil
+}
+
+// changed describes the settings that differ from the stored ones. A value that only follows from another changed
+// setting is left out, since the user did not choose it.
+func (o *Options) changed(frozen map[string]string) (all []string) {
+	differs := func(name string) bool {
+		have, stored := frozen[name]
+		want, ok := o.Frozen[name]
+		return stored && ok && want != have
+	}
+	for _, name := range slices.Sorted(maps.Keys(frozen)) {
+		base := o.Follows[name]
+		if !differs(name) || differs(base) {
+			continue
+		}
+		text := name + "=" + o.Frozen[name]
+		if base != "" {
+			text += " (from " + base + ")"
+		}
+		former := ", but records were written with " + frozen[name]
+		if frozen[name] == "" {
+			former = ", but records were written without it"
+		}
+		all = append(all, text+former)
+	}
+	return all
 }

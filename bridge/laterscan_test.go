@@ -27,6 +27,11 @@ func ask(t *testing.T, o Options, r offsets.Request) {
 	must(t, offsets.Ask(t.Context(), cl, o.offsetsTopic(), r))
 }
 
+// listerOf returns the lease that lists a container.
+func listerOf(o Options, container string) int32 {
+	return offsets.LeaseOf(container, int(o.OffsetsPartitions))
+}
+
 // isDone returns a condition: the scan is done.
 func isDone(id string) func(*offsets.State) bool {
 	return func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).ID == id && scanOf(s).Done }
@@ -35,37 +40,39 @@ func isDone(id string) func(*offsets.State) bool {
 // A scan that follows the initial one does not lift its bar: no marker is below the end of the initial one.
 func TestMarkersAfterTwoScans(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 50)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan = ScanYes
-	w.store.Before = func(context.Context, string, inventory.Query) error { // the listing ends hours behind the feed
-		w.clock.Add(int64(time.Hour))
-		return nil
+	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2, 50)
+			c := broker(t)
+			o := w.options(c)
+			o.Transactional, o.InitialScan = transactional, ScanYes
+			w.listsLate()
+			live(t, o)
+			first := awaitState(t, o, "the initial scan is done", func(s *offsets.State) bool {
+				return scanOf(s) != nil && scanOf(s).Done
+			}).Frontier.Scan
+			ask(t, o, offsets.Request{ID: "again", Time: time.Unix(0, 0)}) // its clock is wrong
+			awaitState(t, o, "another scan is done", isDone("again"))
+			last := ""
+			for last < first.Listed {
+				w.next()
+				last = fmt.Sprintf("%d", w.clock.Load()-int64(time.Hour))
+			}
+			s := awaitState(t, o, "a marker", func(s *offsets.State) bool {
+				return s.Frontier != nil && s.Frontier.Resolved != "" && !s.Frontier.Owed
+			})
+			if bar, _ := s.Frontier.Scan.Barred(); bar != first.Listed {
+				t.Errorf("no marker is to be below %s, want %s", bar, first.Listed)
+			}
+			consume(t, c, noted(func(r verify.Record) {
+				var marker struct{ Resolved string }
+				if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < first.Listed {
+					t.Errorf("a marker at %s, and the initial scan ended at %s", marker.Resolved, first.Listed)
+				}
+			}))
+		})
 	}
-	live(t, o)
-	first := awaitState(t, o, "the initial scan is done", func(s *offsets.State) bool {
-		return scanOf(s) != nil && scanOf(s).Done
-	}).Frontier.Scan
-	ask(t, o, offsets.Request{ID: "again", Time: time.Unix(0, 0)}) // its clock is wrong
-	awaitState(t, o, "another scan is done", isDone("again"))
-	last := ""
-	for last < first.Listed {
-		w.next()
-		last = fmt.Sprintf("%d", w.clock.Load()-int64(time.Hour))
-	}
-	s := awaitState(t, o, "a marker", func(s *offsets.State) bool {
-		return s.Frontier != nil && s.Frontier.Resolved != ""
-	})
-	if bar, _ := s.Frontier.Scan.Barred(); bar != first.Listed {
-		t.Errorf("no marker is to be below %s, want %s", bar, first.Listed)
-	}
-	consume(t, c, noted(func(r verify.Record) {
-		var marker struct{ Resolved string }
-		if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < first.Listed {
-			t.Errorf("a marker at %s, and the initial scan ended at %s", marker.Resolved, first.Listed)
-		}
-	}))
 }
 
 // A scan is over when the last lease has stopped, and nothing is delivered before: it may have a page in memory.
@@ -81,7 +88,7 @@ func TestCancelWaits(t *testing.T) {
 	answered := sync.OnceFunc(func() { close(answer) })
 	defer answered()
 	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
-		if of := (&shared{leases: int(o.OffsetsPartitions)}).leaseOf(q.Container); op == "list" && of != 0 {
+		if op == "list" && listerOf(o, q.Container) != 0 {
 			asked <- struct{}{}
 			<-answer // whatever becomes of the scan
 		}
@@ -111,38 +118,51 @@ func TestCancelWaits(t *testing.T) {
 // segment, and each partition with records gets the markers (I6).
 func TestScanFindsTopics(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 6, 200)
-	c := broker(t)
-	o := w.options(c)
-	o.Topics = byTemplate(t, "t-{container}")
-	o.ScanRound = 100 * time.Millisecond
-	w.store.Size = func(limit int) int { return min(limit, 50) }
-	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
-		return pause.For(ctx, 30*time.Millisecond)
-	}
-	live(t, o)
-	awaitDrained(t, o, w)
-	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
-	rounds := 0
-	awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
-		scan := scanOf(s)
-		if scan.Active() && scan.Phase == offsets.ScanDelivers {
-			rounds = max(rounds, scan.Round)
-			for _, cursor := range s.Cursors {
-				if cursor == nil {
-					continue
+	for name, round := range map[string]time.Duration{"in many rounds": 100 * time.Millisecond, "in one": time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 6, 200)
+			o := w.options(broker(t))
+			o.Topics = byTemplate(t, "t-{container}")
+			o.ScanRound = round
+			w.store.Size = func(limit int) int { return min(limit, 50) }
+			w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
+				return pause.For(ctx, 30*time.Millisecond)
+			}
+			live(t, o)
+			awaitDrained(t, o, w)
+			ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
+			s := awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+				if scan := scanOf(s); scan.Active() && scan.Phase == offsets.ScanDelivers {
+					reportUnknownTopics(t, s)
 				}
-				for topic := range cursor.Pins {
-					if s.Frontier.Topics[topic] == 0 && cursor.Listing(scan).Over == scan.Round {
-						t.Errorf("round %d: the frontier does not know topic %s", scan.Round, topic)
-					}
+				return isDone("all")(s)
+			})
+			if rounds := s.Frontier.Scan.Round; round < time.Second && rounds < 2 {
+				t.Errorf("%d rounds", rounds)
+			}
+			for _, name := range w.names {
+				if s.Frontier.Topics["t-"+name] == 0 {
+					t.Errorf("the frontier does not know the topic of %s", name)
 				}
 			}
+		})
+	}
+}
+
+// reportUnknownTopics fails for topics with rows of this round that the frontier does not know.
+func reportUnknownTopics(t *testing.T, s *offsets.State) {
+	t.Helper()
+	scan := scanOf(s)
+	for _, cursor := range s.Cursors {
+		if cursor == nil {
+			continue
 		}
-		return scan != nil && scan.Done
-	})
-	if rounds < 2 {
-		t.Errorf("%d rounds", rounds)
+		for topic := range cursor.Pins {
+			if s.Frontier.Topics[topic] == 0 && cursor.Listing(scan).Over == scan.Round {
+				t.Errorf("round %d: the frontier does not know topic %s", scan.Round, topic)
+			}
+		}
 	}
 }
 
@@ -173,22 +193,30 @@ func TestScanOfNothing(t *testing.T) {
 	}
 }
 
-// A request without an answer does not hold up the end of a scan that is cancelled, whichever lease makes it.
+// A request without an answer does not hold up the end of a scan that is cancelled, whichever lease makes it: lease 0
+// also has to see that it is to be cancelled.
 func TestCancelEndsListing(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 6, 10)
-	o := w.options(broker(t))
-	o.ScanRound = time.Hour
-	live(t, o)
-	awaitDrained(t, o, w)
-	asked := make(chan struct{}, 100)
-	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
-		asked <- struct{}{}
-		<-ctx.Done()
-		return ctx.Err()
+	for _, lease := range []int32{0, 1} {
+		t.Run(fmt.Sprintf("lease %d", lease), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 6, 10)
+			o := w.options(broker(t))
+			o.ScanRound = time.Hour
+			live(t, o)
+			awaitDrained(t, o, w)
+			asked := make(chan struct{}, 100)
+			w.store.Before = func(ctx context.Context, op string, q inventory.Query) error {
+				if op == "list" && listerOf(o, q.Container) == lease {
+					asked <- struct{}{}
+					<-ctx.Done()
+				}
+				return ctx.Err()
+			}
+			ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
+			<-asked
+			ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
+			awaitState(t, o, "it is cancelled", isDone("all"))
+		})
 	}
-	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
-	<-asked
-	ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
-	awaitState(t, o, "it is cancelled", isDone("all"))
 }

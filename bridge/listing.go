@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"hash/fnv"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/offsets"
@@ -37,10 +36,7 @@ func (l *listing) list(ctx context.Context) error {
 }
 
 func (l *listing) rows() pipeline.Rows {
-	updated, err := parseTime(l.scan.Updated)
-	if err != nil || !l.scan.Initial {
-		updated.Wall, updated.Logical = 0, 0 // that of the page
-	}
+	updated, _ := parseTime(l.scan.Updated) // as the keeper wrote it; "" of a later scan: each row has its page's time
 	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.h.opts.AccountURL}
 }
 
@@ -51,15 +47,8 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
 		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {
-			return h.shared.leaseOf(container) == h.p && filter.Selects(container)
+			return offsets.LeaseOf(container, h.shared.leases) == h.p && filter.Selects(container)
 		},
 		Retry: h.retryOpen,
 	}, emit)
-}
-
-// leaseOf returns the lease that lists a container.
-func (sh *shared) leaseOf(container string) int32 {
-	h := fnv.New32a()
-	_, _ = h.Write([]byte(container))
-	return int32(h.Sum32() % uint32(sh.leases))
 }

@@ -20,13 +20,15 @@ type openTopics struct {
 	pins map[string]offsets.Pin // of the cursor
 }
 
-// renew forgets what belongs to another frontier or another hold of the lease.
+// renew forgets what belongs to another frontier or another hold of the lease. Pins of the current segment stay until
+// its marker (I5). Of the others, those that the frontier knows are of the past: the topic may have more partitions
+// since. A topic that it does not know has rows of the scan that is under way.
 func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.open, t.pins = map[string]*pipeline.Topic{}, nil
-	if f != nil && (c.Segment == f.Current || f.Scan.Active() && c.Listing(f.Scan).Over > 0) {
-		t.pins = maps.Clone(c.Pins)
+	t.open, t.pins = map[string]*pipeline.Topic{}, maps.Clone(c.Pins)
+	if c.Segment != f.Current {
+		maps.DeleteFunc(t.pins, func(topic string, _ offsets.Pin) bool { return f.Topics[topic] > 0 })
 	}
 }
 

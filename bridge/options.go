@@ -25,9 +25,11 @@ type Options struct {
 	Feed   *source.Feed
 	FeedID string            // identity of the account or directory; a stored state of another feed is rejected
 	Frozen map[string]string // settings that must not change while records exist, by name
-	Topics *envelope.Topics  // of the records
-	Shared bool              // bridges of other feeds may write to them, too
-	Events envelope.EventsMode
+	// Follows names, for frozen settings that the user left out, the setting that chose their value. May be nil.
+	Follows map[string]string
+	Topics  *envelope.Topics // of the records
+	Shared  bool             // bridges of other feeds may write to them, too
+	Events  envelope.EventsMode
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -82,7 +83,8 @@ func (sh *shared) storedFrontier(
 // leasesChanged is the error for another number of partitions than the state is made for: shards would change their
 // leases, and their cursors would be in the wrong places.
 func (sh *shared) leasesChanged(had, has int) error {
-	return &SettingsError{Problem: fmt.Sprintf("%s has %d partitions, and its state is made for %d, which never "+
+	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
 		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
-		"bridge reset (BRIDGE_START says where delivery begins then)", sh.cfg.Topic, has, had)}
+		"bridge reset (BRIDGE_START says where delivery begins then)",
+		sh.cfg.Topic, plain.Count(has, "partition"), had)}
 }

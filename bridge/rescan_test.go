@@ -169,11 +169,9 @@ func TestRequestedScan(t *testing.T) {
 	})
 	w.compare(c)
 
-	block := make(chan struct{})
-	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
-		select {
-		case <-block:
-		case <-ctx.Done():
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "list" {
+			<-ctx.Done()
 		}
 		return ctx.Err()
 	}

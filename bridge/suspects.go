@@ -107,8 +107,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 			// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
 			// topic has the deletion, or will have it.
 			listed = listed || s.isRow(r)
-			hash := hashOf(r.Key)
-			if r.Attrs.IsControl() || len(r.Key) == 0 || !c.has(hash) {
+			if !c.has(hashOf(r.Key)) {
 				return
 			}
 			if listed || s.encoder.Deletes(r.Value) {
@@ -135,7 +134,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 			}
 		})
 	}
-	for key := range live {
+	for key := range live { // also of markers and of the ends of transactions, which are no paths
 		if container, name, ok := s.encoder.Path([]byte(key)); ok {
 			keys = append(keys, suspect{container, name})
 		}

@@ -68,22 +68,6 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 	return send(batch{last: true})
 }
 
-// lanesOf returns the partitions that a lease sweeps, without those that it has judged. What is new among those has no
-// records of before the scan.
-func (l *listing) lanesOf() (lanes []offsets.Lane) {
-	all, judged := l.basis.frontier.Topics, l.done.Judged
-	for _, topic := range slices.Sorted(maps.Keys(all)) {
-		for p := range all[topic] {
-			mine := (int64(l.h.shared.leaseOf(topic))+int64(p))%int64(l.h.shared.leases) == int64(l.h.p)
-			lane := offsets.Lane{Topic: topic, Partition: p}
-			if mine && (judged == nil || lane.Compare(*judged) > 0) {
-				lanes = append(lanes, lane)
-			}
-		}
-	}
-	return lanes
-}
-
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
 // whether nothing is left.
 func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
@@ -100,7 +84,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 		if err != nil {
 			return false, l.later(ctx, err)
 		}
-		f.sweep = l.h.newSweep(l.scan, l.lanesOf())
+		f.sweep = l.h.newSweep(l.scan, l.done.Unjudged(l.basis.frontier.Topics, l.h.p, l.h.shared.leases))
 	}
 	for {
 		s := f.sweep
@@ -201,7 +185,10 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 		return err
 	}
 	l.done.Swept += int64(len(block.Records))
-	return l.w.addBlock(block)
+	if err := l.w.addBlock(block); err != nil {
+		return err
+	}
+	return l.w.commit() // I9: the next block waits in this goroutine for the memory that this one holds
 }
 
 // unsweepable is why topics cannot be swept.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -87,6 +88,11 @@ func TestSweepInRounds(t *testing.T) {
 	if s.Frontier.Scan.Deleted != 500 || s.Frontier.Scan.Round < 4 {
 		t.Errorf("%+v", s.Frontier.Scan)
 	}
+	for lease, cursor := range s.Cursors { // from there on, a late commit of theirs has the events repeated
+		if l := cursor.Listing(s.Frontier.Scan); l.Rows > 0 && l.From != s.Frontier.Completed {
+			t.Errorf("lease %d has listed behind %s", lease, l.From)
+		}
+	}
 }
 
 // Blobs that were listed are written and deleted while the scan is under way. Their deletions are the feed's to tell:
@@ -158,5 +164,87 @@ func TestSweepIsSoonDone(t *testing.T) {
 	awaitState(t, o, "the sweep is done", isDone("sweep"))
 	if took := time.Since(began); took >= o.ScanRound {
 		t.Errorf("it took %s", took)
+	}
+}
+
+// A sweep that finds more than fits into the memory at a time does not wait for what it holds itself (I9).
+func TestSweepInLittleMemory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 2*rowsAtOnce+10)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.TopicPartitions, o.BufferBytes = ScanYes, 1, 64<<10 // less than a block of deletions
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(2 * rowsAtOnce)
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 2*rowsAtOnce {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	w.compare(c)
+}
+
+// A sweep begins again with what is committed: deletions of a transaction that has failed are written once more.
+func TestSweepAfterAFailure(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 100)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.ScanRound = ScanYes, time.Minute
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(30)
+	fail := sync.OnceFunc(func() {
+		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: 1})
+	})
+	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
+		if op == "head" { // from now on, only deletions are written to the topic
+			fail()
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	w.recorder.awaitFailure(t, "TOPIC_AUTHORIZATION_FAILED")
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 60 {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	w.compare(c)
+}
+
+// Nothing is asked for while some lease still lists: each blob of its containers would be a suspect.
+func TestSweepWaitsForAllRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, 100)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan, o.ScanRound = ScanYes, 100*time.Millisecond
+	live(t, o)
+	awaitDrained(t, o, w)
+	w.unfed(5)
+	var heads atomic.Int32
+	listed := make(chan struct{})
+	w.store.Before = func(ctx context.Context, op string, q inventory.Query) error {
+		switch {
+		case op == "head":
+			heads.Add(1)
+		case op == "list" && listerOf(o, q.Container) == 0:
+			select {
+			case <-listed:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	awaitState(t, o, "some rounds are over", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).ID == "sweep" && scanOf(s).Round > 4
+	})
+	close(listed)
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if n := heads.Load(); n != 20 {
+		t.Errorf("it asked for %d blobs", n)
 	}
 }

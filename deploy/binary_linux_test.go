@@ -16,24 +16,10 @@ import (
 	"blobfeed/internal/fakebroker"
 )
 
-// build makes the program as the Dockerfile does.
-func build(t *testing.T) string {
-	t.Helper()
-	out := filepath.Join(t.TempDir(), "bridge")
-	cmd := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=1.2.3", "-o", out,
-		"blobfeed/cmd/bridge")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux")
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, text)
-	}
-	return out
-}
-
 // The program is static, names no path of the machine that built it, knows its version, and holds no decoder
 // that nobody mends any more.
 func TestBinary(t *testing.T) {
-	bin := build(t)
-	f, err := elf.Open(bin)
+	f, err := elf.Open(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +28,7 @@ func TestBinary(t *testing.T) {
 		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC }) {
 		t.Error("the program is linked dynamically")
 	}
-	content, err := os.ReadFile(bin)
+	content, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +45,7 @@ func TestBinary(t *testing.T) {
 			t.Errorf("the program names %s", path)
 		}
 	}
-	info, err := buildinfo.ReadFile(bin)
+	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,12 +54,12 @@ func TestBinary(t *testing.T) {
 			t.Errorf("the program holds %s", m.Path)
 		}
 	}
-	out, err := exec.Command(bin, "version").CombinedOutput()
+	out, err := exec.Command(program, "version").CombinedOutput()
 	if err != nil || !strings.HasPrefix(string(out), "bridge 1.2.3 ") {
 		t.Errorf("%s, %v", out, err)
 	}
 	for _, verb := range []string{"run", "healthcheck", "check"} { // what Dockerfile, chart and unit call
-		if out, err := exec.Command(bin, verb, "--help").CombinedOutput(); err != nil {
+		if out, err := exec.Command(program, verb, "--help").CombinedOutput(); err != nil {
 			t.Errorf("bridge %s --help: %v\n%s", verb, err, out)
 		}
 	}
@@ -84,7 +70,7 @@ func TestBinary(t *testing.T) {
 func TestReadOnlyRoot(t *testing.T) {
 	brokers := fakebroker.New(t)
 	root := t.TempDir()
-	content, err := os.ReadFile(build(t))
+	content, err := os.ReadFile(program)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -35,10 +34,6 @@ func TestUnitNeedsNoCredential(t *testing.T) {
 
 // The settings that come with the unit are complete and valid: only their values are examples.
 func TestUnitSettingsAreValid(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "bridge")
-	if out, err := exec.Command("go", "build", "-o", program, "../cmd/bridge").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
 	cmd := exec.Command(program, "config")
 	cmd.Env = directives(t, "systemd/bridge.env")
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "managed_identity") {

@@ -15,6 +15,7 @@ import (
 // another one delivers all; then it wakes up. First deliveries are in order and above every marker, markers never fall,
 // and every key ends on its newest record: bridge verify judges that.
 func TestAtLeastOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	// Small segments and large bundles, so that a kill meets one in the middle.
 	feed := feedsim.Spec{Seed: 3, Segments: 400, Shards: 3, EventsPerSegment: 500, BlockEvents: 50, Blobs: 800}

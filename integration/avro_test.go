@@ -10,6 +10,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -29,15 +30,20 @@ func registry(t *testing.T) *sr.Client {
 	return cl
 }
 
+// level is held by the test that has set the registry's level of compatibility.
+var level sync.Mutex
+
 // compatibility sets what the registry asks of new schemas, until the end of the test.
-func compatibility(t *testing.T, level sr.CompatibilityLevel) {
+func compatibility(t *testing.T, wanted sr.CompatibilityLevel) {
 	t.Helper()
+	level.Lock()
+	t.Cleanup(level.Unlock)
 	cl := registry(t)
 	before := cl.Compatibility(t.Context())[0]
 	set := func(level sr.CompatibilityLevel) error {
 		return cl.SetCompatibility(t.Context(), sr.SetCompatibility{Level: level})[0].Err
 	}
-	if err := set(level); err != nil {
+	if err := set(wanted); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -49,6 +55,7 @@ func compatibility(t *testing.T, level sr.CompatibilityLevel) {
 // Avro of the real feed, decoded by a client that knows nothing but the registry, says what JSON says: rows, keys,
 // deletions, markers, in each envelope, registered under the levels of compatibility that there are.
 func TestAvroSaysWhatJSONSays(t *testing.T) {
+	t.Parallel()
 	brokers := shared.KafkaBrokers
 	for _, c := range []struct {
 		level    sr.CompatibilityLevel
@@ -155,6 +162,7 @@ func plain(t *testing.T, value []byte) any {
 // field's type is frozen. Without the right to register, schemas are looked up. Where the subject has another
 // schema, the bridge stops with the registry's words and the way out.
 func TestSubjectsOverRestarts(t *testing.T) {
+	t.Parallel()
 	ctx, brokers := t.Context(), shared.KafkaBrokers
 	compatibility(t, sr.CompatFull)
 	dir := t.TempDir()

@@ -18,14 +18,38 @@ import (
 	"blobfeed/source/azure"
 )
 
+// freeAccounts are those of Azurite that no test uses.
+var freeAccounts = make(chan string, len(stack.AzuriteAccounts))
+
+func init() {
+	for _, name := range stack.AzuriteAccounts {
+		freeAccounts <- name
+	}
+}
+
+// azuriteAccount is an account that one test uses at a time.
+type azuriteAccount struct{ name, connection string }
+
+func takeAccount(t *testing.T) azuriteAccount {
+	t.Helper()
+	name := <-freeAccounts
+	t.Cleanup(func() { freeAccounts <- name })
+	return azuriteAccount{name, strings.ReplaceAll(shared.AzureConnectionString, stack.AzuriteAccount, name)}
+}
+
 // azurite returns the feed's container in an account, and the settings with which the bridge reads it.
 func azurite(t *testing.T) (sink feedsim.Sink, settings []string) {
 	t.Helper()
-	cl, err := container.NewClientFromConnectionString(shared.AzureConnectionString, azure.Container, nil)
+	return takeAccount(t).feed(t)
+}
+
+func (a azuriteAccount) feed(t *testing.T) (sink feedsim.Sink, settings []string) {
+	t.Helper()
+	cl, err := container.NewClientFromConnectionString(a.connection, azure.Container, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	// One account, one feed: a test begins with an empty one.
+	// A test begins with an empty feed.
 	if _, err := cl.Delete(t.Context(), nil); err == nil {
 		t.Log("removed the feed of another test")
 	}
@@ -36,8 +60,8 @@ func azurite(t *testing.T) (sink feedsim.Sink, settings []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	endpoint := fmt.Sprintf("%s://%s/%s", u.Scheme, u.Host, stack.AzuriteAccount)
-	return sink, []string{"SOURCE_URL=" + endpoint, "SOURCE_AUTH=shared_key", "SOURCE_ACCOUNT=" + stack.AzuriteAccount,
+	endpoint := fmt.Sprintf("%s://%s/%s", u.Scheme, u.Host, a.name)
+	return sink, []string{"SOURCE_URL=" + endpoint, "SOURCE_AUTH=shared_key", "SOURCE_ACCOUNT=" + a.name,
 		"SOURCE_KEY=" + stack.AzuriteKey}
 }
 

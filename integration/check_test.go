@@ -13,6 +13,7 @@ import (
 // On a real registry and brokers: before the first run the topic of markers and the schemas are not there and can be
 // made; afterwards they are found.
 func TestCheck(t *testing.T) {
+	t.Parallel()
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	settings := []string{"NAME=" + name, "TOPIC=" + topic, "FORMAT=avro", "RESOLVED_TO=topic",
 		"SOURCE_URL=" + fileURL(t, realFeed),

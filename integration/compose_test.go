@@ -25,6 +25,7 @@ import (
 // The Compose file does what it promises: a feed that is put into Azurite arrives at the console consumer and, from
 // this machine, at the published ports. The bridge is the image of a release, and runs without rights.
 func TestCompose(t *testing.T) {
+	t.Parallel()
 	file, err := compose.Read("../docker-compose.yaml")
 	if err != nil {
 		t.Fatal(err)

@@ -65,6 +65,7 @@ func scripted(t *testing.T, brokers []string, settings []string) (acls []string)
 // needed: without it bridge check fails, which says that run would not work. Only the one on the id <name>-check is for
 // that verb alone.
 func TestConfigIsWhatRunNeeds(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 50, Blobs: 10, Segments: 1,

@@ -16,7 +16,8 @@ import (
 // Java reads of the real feed in Avro what Python reads, keys and values of every record, each with nothing but the
 // registry.
 func TestAvroInJava(t *testing.T) {
-	if err := buildJobs(t.Context()); err != nil {
+	t.Parallel()
+	if err := buildJobs(); err != nil {
 		t.Fatal(err)
 	}
 	name, _ := names(t, shared.KafkaBrokers, -1)
@@ -26,12 +27,14 @@ func TestAvroInJava(t *testing.T) {
 		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "OPTIONS=updated,key_in_value,diff"},
 		sr.CompatFull:     {"ENVELOPE=enriched", "BEFORE=full", "RESOLVED_TO=inline"},
 	} {
-		compatibility(t, level)
 		topic := fmt.Sprintf("changes-%s-%d", level, time.Now().UnixNano())
 		topics = append(topics, topic)
-		runOnce(t, append(settings, "NAME="+name+level.String(), "TOPIC="+topic, "FORMAT=avro",
-			"AVRO_TIMESTAMPS=string", "KAFKA_BROKERS="+brokers,
-			"REGISTRY_URL="+shared.SchemaRegistryURL, "SOURCE_URL="+fileURL(t, realFeed))...)
+		t.Run(level.String(), func(t *testing.T) {
+			compatibility(t, level)
+			runOnce(t, append(settings, "NAME="+name+level.String(), "TOPIC="+topic, "FORMAT=avro",
+				"AVRO_TIMESTAMPS=string", "KAFKA_BROKERS="+brokers,
+				"REGISTRY_URL="+shared.SchemaRegistryURL, "SOURCE_URL="+fileURL(t, realFeed))...)
+		})
 	}
 	type record struct {
 		Topic      string

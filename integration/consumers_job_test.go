@@ -12,21 +12,22 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 const jobs = "consumers" // the folder
 
-// buildJobs compiles them. Maven keeps the jars that they need in the user's own repository.
-func buildJobs(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-Dstyle.color=never", "compile")
+// buildJobs compiles them, once. Maven keeps the jars that they need in the user's own repository.
+var buildJobs = sync.OnceValue(func() error {
+	cmd := exec.Command("mvn", "-q", "-B", "-Dstyle.color=never", "compile")
 	cmd.Dir = jobs
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the jobs: %w\n%s", err, out)
 	}
 	return nil
-}
+})
 
 // runJob runs a job to its end and returns the lines it prints.
 func runJob[T any](t *testing.T, stdin, main string, args ...string) []T {

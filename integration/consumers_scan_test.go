@@ -1,4 +1,4 @@
-//go:build integration && long
+//go:build integration
 
 package integration
 
@@ -50,8 +50,9 @@ func (s *scanned) interrupt(t *testing.T, f form, settings []string) *scannedFor
 // Tables of Kafka Streams and Flink SQL, over topics that begin with a scan, are the account. The bridges are killed
 // during the scan, and the account changes all the time.
 func TestConsumersOfScan(t *testing.T) {
+	t.Parallel()
 	build := make(chan error, 1)
-	go func() { build <- buildJobs(t.Context()) }()
+	go func() { build <- buildJobs() }()
 	s, settings := newScanned(t, 3000)
 	s.change(500)
 	s.publish(t, true)

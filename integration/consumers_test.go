@@ -21,8 +21,9 @@ import (
 // and the topics hold a foreign transaction that was aborted. Every job finds what the feed holds, and gives out
 // nothing that depends on completeness before a marker says so.
 func TestConsumers(t *testing.T) {
+	t.Parallel()
 	build := make(chan error, 1)
-	go func() { build <- buildJobs(t.Context()) }()
+	go func() { build <- buildJobs() }()
 
 	dir := t.TempDir()
 	var events []feedsim.Event

@@ -71,6 +71,7 @@ func finish(t *testing.T, c *consumer, settings []string) {
 // The bridge is killed at 20 random moments. Consumers see each event once and in order, and the markers keep their
 // promise.
 func TestKill(t *testing.T) {
+	t.Parallel()
 	rng := seed(t)
 	settings, topic, notes := crashRun(t, shared.KafkaBrokers, -1)
 	c := consume(t, shared.KafkaBrokers, topic, notes...)
@@ -92,6 +93,7 @@ func TestKill(t *testing.T) {
 // of a transaction whose commit it has acknowledged (see offsets/torn.go): the bridge says so, and may double records,
 // but loses none.
 func TestBrokerRestarts(t *testing.T) {
+	t.Parallel()
 	rng := seed(t)
 	own, err := stack.Start(t.Context(), stack.Options{Brokers: 1}, nil)
 	if err != nil {

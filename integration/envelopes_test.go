@@ -18,6 +18,7 @@ import (
 // Each envelope, as its defaults are, through real Kafka: the promises hold, values have their form, and a null is not
 // an empty value.
 func TestEnvelopes(t *testing.T) {
+	t.Parallel()
 	brokers := shared.KafkaBrokers
 	const empty, null = "(empty)", "(null)"
 	for _, c := range []struct {
@@ -124,6 +125,7 @@ func setting(t *testing.T, brokers []string, topic, name string) string {
 
 // A topic per container, which appear one after the other, on real Kafka: the promises hold on each.
 func TestTopicPerContainer(t *testing.T) {
+	t.Parallel()
 	ctx, brokers := t.Context(), shared.KafkaBrokers
 	name, _ := names(t, brokers, -1)
 	dir := t.TempDir()
@@ -171,6 +173,7 @@ func TestTopicPerContainer(t *testing.T) {
 
 // A topic that nobody creates is named, with what to do.
 func TestMissingTopics(t *testing.T) {
+	t.Parallel()
 	// brokers of the stack create none
 	for create, says := range map[string]string{"off": "the offsets topic ", "broker": ".none does not exist"} {
 		brokers := shared.KafkaBrokers

@@ -24,13 +24,14 @@ import (
 // misbehaving returns a feed in Azurite, and the settings with which the bridge reads it through a proxy.
 func misbehaving(t *testing.T, o faults.Options) (feedsim.Sink, *faults.Proxy, []string) {
 	t.Helper()
-	sink, settings := azurite(t)
+	account := takeAccount(t)
+	sink, settings := account.feed(t)
 	where, ok := strings.CutPrefix(settings[0], "SOURCE_URL=")
 	target, err := url.Parse(where)
 	if !ok || err != nil {
 		t.Fatal(settings[0], err)
 	}
-	o.Target, o.Account, o.Key = target, stack.AzuriteAccount, stack.AzuriteKey
+	o.Target, o.Account, o.Key = target, account.name, stack.AzuriteKey
 	p := faults.New(o)
 	server := httptest.NewServer(p)
 	t.Cleanup(func() {
@@ -67,6 +68,7 @@ const (
 // on. FAULTS_DURATION is the feed's time, FAULTS_SEED repeats a run's choices, FAULTS_RATE is the share of requests
 // that fail, FAULTS_STALLS adds answers that never come or end.
 func TestLiveFaults(t *testing.T) {
+	t.Parallel()
 	duration := fromEnv(t, "FAULTS_DURATION", time.ParseDuration, 3*time.Minute)
 	seed := fromEnv(t, "FAULTS_SEED", parseSeed, uint64(time.Now().UnixNano()))
 	rate := fromEnv(t, "FAULTS_RATE", func(s string) (float64, error) { return strconv.ParseFloat(s, 64) }, 0.05)

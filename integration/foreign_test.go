@@ -16,6 +16,7 @@ import (
 // Without a literal prefix, a bridge writes to a topic that holds nothing but an aborted transaction, as an instance
 // that ended before its first commit leaves it, and not to those of another bridge, unless it is told to.
 func TestForeignTopics(t *testing.T) {
+	t.Parallel()
 	ctx, dir := t.Context(), t.TempDir()
 	if err := feedsim.Write(ctx, feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 50, Segments: 1}, nil); err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the
 // figures are for docs/performance.md.
 func TestHandover(t *testing.T) {
+	t.Parallel()
 	const (
 		tick    = 50 * time.Millisecond
 		session = 10 * time.Second // the default

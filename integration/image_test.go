@@ -47,6 +47,7 @@ func filesOf(t *testing.T, img *image.Image) []string {
 // The image of a release holds the program, licences and nothing else. It delivers from Azurite to Kafka over TLS, as a
 // user without rights, with its secrets in files that only this user may read.
 func TestImage(t *testing.T) {
+	t.Parallel()
 	img := builtImage(t)
 	if files := filesOf(t, img); !slices.Equal(files, []string{"bridge", "licenses", "licenses/LICENSE",
 		"licenses/THIRD_PARTY_NOTICES"}) {

@@ -23,12 +23,14 @@ import (
 
 // A listing of Azurite is what was uploaded, in pages of any size, resumed anywhere.
 func TestInventory(t *testing.T) {
-	s, err := service.NewClientFromConnectionString(shared.AzureConnectionString, nil)
+	t.Parallel()
+	account := takeAccount(t)
+	s, err := service.NewClientFromConnectionString(account.connection, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	where := strings.TrimSuffix(s.URL(), "/")
-	store, err := azure.New(azure.Config{Endpoint: where, Auth: "shared_key", Account: stack.AzuriteAccount,
+	store, err := azure.New(azure.Config{Endpoint: where, Auth: "shared_key", Account: account.name,
 		Key: stack.AzuriteKey})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // A feed in blob storage grows while the bridge runs: appended events come, a finalized segment is resolved, SIGTERM
 // ends the program in order.
 func TestLive(t *testing.T) {
+	t.Parallel()
 	sink, settings := azurite(t)
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	ctx := t.Context()

@@ -20,6 +20,7 @@ import (
 
 // The manual's commands do what the manual says, from the first page on, as a reader would run them.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	if out, err := exec.Command("bash", "manual/install.sh").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -176,6 +177,11 @@ func (r *reader) judge(t *testing.T, use manual.Use, out string, err error, inte
 	for _, text := range use.Says {
 		if !strings.Contains(out, text) {
 			t.Errorf("it does not say %q", text)
+		}
+	}
+	for _, text := range use.Not {
+		if strings.Contains(out, text) {
+			t.Errorf("it says %q", text)
 		}
 	}
 	if t.Failed() {

@@ -17,6 +17,7 @@ import (
 // One request for the watermark is refused as if the blob did not exist: --once must not take that for an empty feed,
 // or for its end.
 func TestOnceWithoutWatermark(t *testing.T) {
+	t.Parallel()
 	for hit := range int64(4) {
 		t.Run(fmt.Sprint("request", hit+1), func(t *testing.T) {
 			var asked atomic.Int64

@@ -13,6 +13,7 @@ import (
 
 // The status page of the program, live: what it says is what the program does, and that the program is gone.
 func TestPage(t *testing.T) {
+	t.Parallel()
 	p, grow, next := growing(t, "INSTANCE=bridge-0")
 	p.ready(t)
 	grow(120)

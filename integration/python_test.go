@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -84,6 +85,9 @@ func settle(t *testing.T, brokers []string, topics ...string) {
 	}
 }
 
+// installing is held while an interpreter is installed.
+var installing sync.Mutex
+
 // python returns an interpreter that has what decode.py needs, which is installed once into the stack's cache.
 func python(t *testing.T) string {
 	t.Helper()
@@ -91,6 +95,8 @@ func python(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	installing.Lock()
+	defer installing.Unlock()
 	venv := filepath.Join(cache, "python")
 	interpreter, stamp := filepath.Join(venv, "bin", "python"), filepath.Join(venv, "requirements.txt")
 	want, err := os.ReadFile("python/requirements.txt")

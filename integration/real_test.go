@@ -20,6 +20,7 @@ const realSegments = 10
 // The real feed, from a directory, and from Azurite: each event once, in the blob's order, on murmur2's partition, a
 // marker per segment on every partition; a second run adds nothing; both stores give the same bytes.
 func TestRealFeed(t *testing.T) {
+	t.Parallel()
 	brokers := shared.KafkaBrokers
 	ids, byBlob := realIDs(t)
 	fromDir := func(t *testing.T) []verify.Record {

@@ -16,6 +16,7 @@ import (
 // What a bridge asks of the storage service while it follows an open segment: requests are what a quiet account pays
 // for. Azure appends each minute, and the default is to look each 15 s, so there is an append each fourth poll.
 func TestRequests(t *testing.T) {
+	t.Parallel()
 	const (
 		shards                  = 3
 		poll                    = 250 * time.Millisecond

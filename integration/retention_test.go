@@ -15,6 +15,7 @@ import (
 // History of 2020, which is older than Kafka's default retention: a topic that the bridge creates keeps it; one that
 // was there with the defaults loses records when the broker looks, of which the bridge has warned.
 func TestOldHistoryIsKept(t *testing.T) {
+	t.Parallel()
 	s, err := stack.Start(t.Context(), stack.Options{Brokers: 1, KafkaProperties: map[string]string{
 		"log.retention.check.interval.ms": "500", "log.initial.task.delay.ms": "500",
 	}}, nil)

@@ -17,6 +17,7 @@ import (
 
 // The password is replaced under a running bridge, first at the brokers and later in its file: it goes on.
 func TestRotation(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	ctx := t.Context()
 	must := func(err error) {

@@ -153,12 +153,14 @@ func listing(t *testing.T, s *service.Client) map[string]blobRow {
 
 // The rows of an account in Azurite are what the Azure SDK lists: every name byte for byte, and every column.
 func TestScanOfAzurite(t *testing.T) {
-	s, err := service.NewClientFromConnectionString(shared.AzureConnectionString, nil)
+	t.Parallel()
+	account := takeAccount(t)
+	s, err := service.NewClientFromConnectionString(account.connection, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	accepted, gone := upload(t, s)
-	sink, settings := azurite(t)
+	sink, settings := account.feed(t)
 	feed, err := feedsim.New(sink, feedsim.Spec{Shards: 2, Start: time.Now().UTC().Truncate(time.Hour)})
 	if err != nil {
 		t.Fatal(err)

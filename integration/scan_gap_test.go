@@ -108,6 +108,7 @@ func (r *repaired) right(t *testing.T) {
 // Retention removes segments with writes and deletions that nobody has read. The bridge repairs the topic by itself,
 // without a restart.
 func TestRescanRepairsTopic(t *testing.T) {
+	t.Parallel()
 	r := lose(t, "rescan")
 	scan := r.done(t)
 	if p := r.status(t).Position; scan.State != "complete" || !scan.Sweep || scan.Deleted == 0 || p.Gaps != 1 {
@@ -122,6 +123,7 @@ func TestRescanRepairsTopic(t *testing.T) {
 
 // With ON_GAP=continue the topic stays wrong until an operator asks for a scan with a sweep.
 func TestSweepRepairsTopic(t *testing.T) {
+	t.Parallel()
 	r := lose(t, "continue")
 	wrong := start(t, []string{"verify", "--account", "--wait", "1ms"}, r.settings...)
 	if code := wrong.wait(t, time.Minute); code != 4 || r.status(t).Position.Gaps != 1 {
@@ -158,6 +160,7 @@ func TestSweepRepairsTopic(t *testing.T) {
 
 // A bridge that cannot scan says why, and one that can takes the request.
 func TestScanRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Segments: 1}, nil); err != nil {
 		t.Fatal(err)

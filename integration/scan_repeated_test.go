@@ -13,6 +13,7 @@ import (
 // than its session while another one delivers the rest; then it wakes up. Rows may be repeated, but the topic is the
 // account.
 func TestScanAtLeastOnce(t *testing.T) {
+	t.Parallel()
 	s, settings := newScanned(t, 5000)
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	rows := newScanRows()

@@ -97,6 +97,7 @@ func deliver(t *testing.T, s *stack.Stack, name, topic string, security ...strin
 
 // Each way to authenticate delivers, with the ACLs that the manual lists and no others.
 func TestSecurity(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	sec := s.Security
 	dir := t.TempDir()
@@ -160,6 +161,7 @@ func TestSecurity(t *testing.T) {
 
 // The same ACLs suffice to create topics; that they will not keep old history is said.
 func TestNewTopics(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	name, topic := names(t, s.KafkaBrokers, 1)
 	topic += ".new"
@@ -183,6 +185,7 @@ func TestNewTopics(t *testing.T) {
 
 // Of the ACLs in the manual each is needed: bridge check names the one that is missing, and the command that adds it.
 func TestMissingACLs(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{EventsPerSegment: 10, Blobs: 2, Segments: 1},
@@ -231,6 +234,7 @@ func TestMissingACLs(t *testing.T) {
 
 // What can be wrong about a connection is told in words, with the setting to look at.
 func TestCheckNamesTheTrouble(t *testing.T) {
+	t.Parallel()
 	s := secureStack(t)
 	sec := s.Security
 	encrypted := []string{"KAFKA_TLS_ENABLED=true", "KAFKA_TLS_CA_FILE=" + sec.CAFile}

@@ -19,6 +19,7 @@ import (
 // A share group works through new files as docs/consumers.md says: two workers get every file of the real feed. A file
 // that they release is delivered once more, and none of an aborted transaction is delivered.
 func TestWorkQueue(t *testing.T) {
+	t.Parallel()
 	brokers := shared.KafkaBrokers
 	name, topic := names(t, brokers, -1)
 	settings := []string{"NAME=" + name, "TOPIC=" + topic, "KAFKA_BROKERS=" + strings.Join(brokers, ","),

@@ -13,6 +13,7 @@ import (
 
 // tail follows a feed in blob storage, and ends by a signal.
 func TestTail(t *testing.T) {
+	t.Parallel()
 	sink, settings := azurite(t)
 	feed, err := feedsim.New(sink, feedsim.Spec{Shards: 2, BlockEvents: 5, Blobs: 20})
 	if err != nil {

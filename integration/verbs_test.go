@@ -53,6 +53,7 @@ func collect(t *testing.T, topic string) collected {
 // The verbs that look at the state and change it, on real brokers: after a seek exactly the events from there on come
 // again, and a replay into another topic brings the records of the original.
 func TestVerbs(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), feedsim.Spec{Seed: 7, Segments: 5, Shards: 3,
 		EventsPerSegment: 400, Blobs: 100, Versions: []int{6}}, nil); err != nil {

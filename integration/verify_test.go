@@ -11,6 +11,7 @@ import (
 // What the bridge writes to real Kafka, with a real registry, holds by its own judge, in each envelope and both
 // formats.
 func TestVerifyForms(t *testing.T) {
+	t.Parallel()
 	for _, form := range []string{
 		"ENVELOPE=wrapped EVENTS=all", "ENVELOPE=wrapped OPTIONS=updated,key_in_value,diff DELETES=both",
 		"ENVELOPE=bare", "ENVELOPE=row",

@@ -12,6 +12,7 @@ import (
 // An instance is stopped where it is, in the middle of a transaction, for longer than its session; another one takes
 // over; the first one wakes up and goes on. It may not make a record visible that the other has delivered (I2, I3).
 func TestZombie(t *testing.T) {
+	t.Parallel()
 	settings, topic, notes := crashRun(t, shared.KafkaBrokers, -1)
 	settings = append(settings, "COMMIT_INTERVAL=1s", "DEBUG=txn_records=20000") // mostly in a transaction
 	c := consume(t, shared.KafkaBrokers, topic, notes...)

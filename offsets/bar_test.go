@@ -15,6 +15,7 @@ func TestScanMatters(t *testing.T) {
 		"not done":                      {&Scan{}, late, true},
 		"no marker behind it":           {initial, early, true},
 		"no marker at all":              {initial, "", true},
+		"a marker of last century":      {initial, "999999999000000000.0000000000", true},
 		"a marker behind it":            {initial, late, false},
 		"another scan in its place":     {&Scan{Done: true, Bar: initial.Listed}, early, true},
 		"another scan, and a marker":    {&Scan{Done: true, Bar: initial.Listed}, late, false},

@@ -11,10 +11,10 @@ import (
 	"blobfeed/internal/mutation"
 )
 
-// Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2), and the view has read the documents. An
-// acknowledged commit is not enough: see torn.go. Reading back costs little, because brokers take no record of the next
-// transaction before they have ended this one.
+// Commit ends the open transaction with the documents that cover its records; either may be nil. When it returns nil,
+// records and documents are committed together (I1, I2), and the view has read the documents and counts them. An
+// acknowledged commit is not enough: see torn.go and, without transactions, stale.go. Reading back costs little,
+// because brokers take no record of the next transaction before they have ended this one.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
@@ -66,7 +66,11 @@ func (l *Lease) readBack(ctx context.Context, last *kgo.Record) (*State, error) 
 			last.Offset, l.Partition, l.cfg.Topic, at, context.DeadlineExceeded)
 	case err != nil:
 		return nil, err
-	case l.cfg.Transactional && s.Term(l.Partition) != l.term: // another owner's record may stand in place of the end
+	case s.Term(l.Partition) == l.term:
+		return s, nil
+	case l.cfg.Transactional: // another owner's record may stand where their end should
+		return nil, ErrFenced
+	case s.stale[l.Partition] > last.Offset: // another owner's record stands before them, so they do not count
 		return nil, ErrFenced
 	}
 	return s, nil

@@ -45,7 +45,8 @@
 // # Without transactions
 //
 // There is no fence. A document names the acquisition under which it was written; a former owner's document
-// does not count (type mark). A lease ends with its Session. A round keeps batches in order.
+// does not count (type mark), and its Commit returns ErrFenced. A lease ends with its Session. A round keeps
+// batches in order.
 //
 // # Concurrency
 //

@@ -56,7 +56,8 @@ type Lease struct {
 const maxDocument = 64 << 20
 
 // ErrFenced says that the brokers take nothing more from the lease's producer: another one has its
-// transactional id, or they ended its transaction after TxnTimeout. It is a normal event.
+// transactional id, or they ended its transaction after TxnTimeout. Without transactions it says that another owner has
+// acquired the lease, so that a document does not count. It is a normal event.
 var ErrFenced = errors.New("the lease's producer is fenced")
 
 // Acquire takes lease p and returns once the view holds everything its former owner committed, and the frontier

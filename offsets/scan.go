@@ -132,17 +132,6 @@ type Listing struct {
 	Judged *Lane `json:"judged,omitempty"`
 }
 
-// Lane is a partition of a topic of records.
-type Lane struct {
-	Topic     string `json:"topic"`
-	Partition int32  `json:"partition"`
-}
-
-// Compare orders lanes.
-func (l Lane) Compare(o Lane) int {
-	return cmp.Or(cmp.Compare(l.Topic, o.Topic), cmp.Compare(l.Partition, o.Partition))
-}
-
 // Listing returns what the lease has done for a scan, nothing if it has done nothing.
 func (c *Cursor) Listing(s *Scan) *Listing {
 	if c == nil || c.Scan == nil || c.Scan.ID != s.ID {

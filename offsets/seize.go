@@ -22,6 +22,9 @@ import (
 //	crash after      the next start
 //	the fence        continues where it was
 //	the intent       fences the others, and continues at the new place, or is a first start after a reset
+//
+// Without transactions an instance can take lease 0 back before the intent. Then the intent does not count, and Seek
+// and Reset return ErrFenced.
 type Seized struct {
 	State *State // its frontier is the last one, since lease 0 is fenced
 
@@ -93,6 +96,9 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 		return err
 	}
 	f.Epoch, f.Moving = s.State.Epoch+1, true
+	if last := s.State.Frontier; last != nil && !s.cfg.Transactional {
+		f.Base = last.Completed // a verb writes no records: little has to come again if its intent is stale
+	}
 	err := s.lease.Commit(ctx, nil, f)
 	if unread(ctx, err) {
 		err = s.settle(ctx, f.Epoch)

@@ -169,6 +169,41 @@ func TestResetCrash(t *testing.T) {
 	})
 }
 
+// Without transactions nothing fences a verb: an instance that starts meanwhile takes lease 0 back. The verb says that
+// nothing has changed, and the keeper repeats only what came after the segment that was complete.
+func TestStaleMove(t *testing.T) {
+	for name, move := range map[string]func(context.Context, *Seized) error{
+		"reset": func(ctx context.Context, s *Seized) error { return s.Reset(ctx) },
+		"seek":  func(ctx context.Context, s *Seized) error { return s.Seek(ctx, func(*Frontier) {}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg, ctx := cluster(t)
+			cfg.Transactional = false
+			seg := standing(t, ctx, cfg)
+			s, err := Seize(ctx, cfg, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close(ctx)
+			keeper, err := Acquire(ctx, cfg, viewOf(t, cfg), 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keeper.Close(ctx)
+			if err := move(ctx, s); !errors.Is(err, ErrFenced) {
+				t.Errorf("the move: %v", err)
+			}
+			got := stored(t, ctx, cfg)
+			if got.Frontier == nil || got.Frontier.Current != seg || got.Epoch != 0 {
+				t.Errorf("epoch %d, frontier %+v", got.Epoch, got.Frontier)
+			}
+			if after, regressed := got.Regressed(); !regressed || after != segment(t, "2026/01/31/1100") {
+				t.Errorf("repeats after %q (%t)", after, regressed)
+			}
+		})
+	}
+}
+
 // A fenced owner commits nothing of what it has open, and the view holds what it committed before.
 func TestFence(t *testing.T) {
 	cfg, ctx := cluster(t)

@@ -23,6 +23,7 @@ func (s *State) staleCursor(c *Cursor, lease int32, offset int64) bool {
 	if c.Term == 0 || c.Term >= s.terms[lease] {
 		return false
 	}
+	s.stale[lease] = offset + 1
 	if c.Segment != (source.Segment{}) { // else it has entered an epoch, or met an error, and written no events
 		s.mark(lease, offset, source.Before(c.Segment))
 	}
@@ -38,6 +39,7 @@ func (s *State) staleFrontier(f *Frontier, offset int64) bool {
 	if f.Term == 0 || f.Term >= s.terms[0] {
 		return false
 	}
+	s.stale[0] = offset + 1
 	s.mark(0, offset, f.Base)
 	return true
 }

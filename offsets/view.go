@@ -23,6 +23,7 @@ type State struct {
 	born     int64     // cursors of an earlier epoch do not count
 	written  []*Cursor // by lease: as it stands in the topic, also where it does not count
 	terms    []int64   // by lease: of the last owner record
+	stale    []int64   // by lease: the offset behind the last stale document
 	marks    []mark    // of stale documents
 	seen     []int64   // the frontier's
 	request  *Request  // the last one
@@ -57,8 +58,8 @@ func NewView(topic string, partitions int) *View {
 		topic: topic,
 		tails: make([]unended, partitions),
 		state: &State{
-			Cursors: make([]*Cursor, partitions), written: make([]*Cursor, partitions),
-			Owners: make([]string, partitions), terms: make([]int64, partitions),
+			Cursors: make([]*Cursor, partitions), Owners: make([]string, partitions),
+			written: make([]*Cursor, partitions), terms: make([]int64, partitions), stale: make([]int64, partitions),
 			torn: make([]*torn, partitions), next: make([]int64, partitions),
 		},
 		changed: make(chan struct{}),
@@ -142,6 +143,7 @@ func (v *View) apply(records ...*kgo.Record) error {
 	s := *v.state
 	s.Cursors, s.Owners, s.next = slices.Clone(s.Cursors), slices.Clone(s.Owners), slices.Clone(s.next)
 	s.written, s.terms, s.torn = slices.Clone(s.written), slices.Clone(s.terms), slices.Clone(s.torn)
+	s.stale = slices.Clone(s.stale)
 	for _, r := range records {
 		if r.Offset < s.next[r.Partition] {
 			continue

@@ -60,7 +60,7 @@ func (c *Complete) Failures() []Failure {
 	if c.left > 0 {
 		// At the front: many unexpected events must not hide this line.
 		f = &failures{}
-		f.end("%d of %d expected events are missing%s", c.left, len(c.index), c.missing())
+		f.end("lacks %d of %d expected events%s", c.left, len(c.index), c.missing())
 		f.first = append(f.first, c.first...)
 		f.more = c.more
 	}

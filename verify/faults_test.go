@@ -39,7 +39,7 @@ func TestFaults(t *testing.T) {
 		"a transaction twice": {func(rs []Record) []Record { return slices.Insert(rs, 16, rs[:16]...) },
 			"unique order sequence progress", ""},
 		"an event lost": {func(rs []Record) []Record { return slices.Delete(rs, 7, 8) },
-			"complete", "1 of 120 expected events are missing, among them 0000d889-901e-007a-4eb5-cc621f000007"},
+			"complete", "lacks 1 of 120 expected events, among them 0000d889-901e-007a-4eb5-cc621f000007"},
 		"an event too much": {func(rs []Record) []Record { set(&rs[9], "ce_id", "x"); return rs },
 			"complete", `event "x" was not expected`},
 		"no id": {func(rs []Record) []Record { drop(&rs[9], "ce_id"); return rs },
@@ -191,7 +191,7 @@ func TestCompleteLeft(t *testing.T) {
 		c.Note(data(n+10, 1, 0))
 	}
 	if f := c.Failures(); !strings.HasPrefix(f[0].Problem,
-		"3 of 3 expected events are missing, among them "+eventID(1)) {
+		"lacks 3 of 3 expected events, among them "+eventID(1)) {
 		t.Error(f[0])
 	}
 	r := data(1, 1, 0)

@@ -162,7 +162,7 @@ func (v *Replay) Failures() []Failure {
 	// In front, as in Complete.
 	slices.Sort(lacking)
 	if missing > 0 {
-		f.end("%d of %d required events are missing", missing, v.required)
+		f.end("lacks %d of %d required events", missing, v.required)
 	}
 	full := len(f.first) + examples
 	for _, key := range lacking[:min(examples, len(lacking))] {
@@ -192,7 +192,7 @@ func (v *Replay) stale(f *failures) {
 	}
 	slices.Sort(keys)
 	if len(keys) > 0 {
-		f.end("%d of %d keys do not end on their newest event", len(keys), len(v.keys))
+		f.end("the newest event is not the last one of %d of %d keys", len(keys), len(v.keys))
 	}
 	for _, key := range keys[:min(examples, len(keys))] {
 		c := v.keys[key]

@@ -62,7 +62,7 @@ func TestReplay(t *testing.T) {
 			return rs
 		}, [3]string{}},
 		"lost in the middle": {func(rs []Record) []Record { return slices.Delete(rs, 7, 8) },
-			[3]string{"1 of 120 required events are missing", "1 of 120 required events are missing", keep}},
+			[3]string{"lacks 1 of 120 required events", "lacks 1 of 120 required events", keep}},
 		"lost at the end": {func(rs []Record) []Record {
 			last := len(rs) - 1
 			for rs[last].Key == nil {
@@ -150,7 +150,7 @@ func TestReplayOfTable(t *testing.T) {
 		"all":                    {rs, ""},
 		"compacted":              {rs[1:2], ""},
 		"compacted, stone stays": {[]Record{rs[1], rs[3]}, ""},
-		"the latest is gone":     {rs[:1], "1 of 4 required events are missing"},
+		"the latest is gone":     {rs[:1], "lacks 1 of 4 required events"},
 		// not compacted yet: the stone may be gone with a later one only, but nobody can tell
 		"older than the stone": {rs[1:3], ""},
 		"a key is gone": {rs[2:], `key ["photos/1.jpg"]: event 00003dde-901e-007a-4eb5-cc621f000002 is missing, ` +
@@ -207,7 +207,7 @@ func TestReplayOfRepeatedEvent(t *testing.T) {
 func TestReplayMissingIsBounded(t *testing.T) {
 	v := replayed(ReplayExact, topic())
 	f := v.Failures()
-	if len(f) != 1+examples || f[0].Problem != "120 of 120 required events are missing" ||
+	if len(f) != 1+examples || f[0].Problem != "lacks 120 of 120 required events" ||
 		f[1].Key != `["photos/0.jpg"]` {
 		t.Error(text(f))
 	}

@@ -94,7 +94,7 @@ func TestNoForceWithoutFence(t *testing.T) {
 	go func() { ended <- execute(ctx, []string{"run"}, io.Discard, io.Discard) }()
 	await(t, "the instance is a member", func() bool {
 		code, stdout, _ := call(t, "status")
-		return code == exitOK && strings.Contains(stdout, "1 members") && strings.Contains(stdout, "717 read")
+		return code == exitOK && strings.Contains(stdout, "1 member\n") && strings.Contains(stdout, "717 read")
 	})
 	t.Setenv("BRIDGE_DELIVERY", "exactly_once") // as an operator's terminal has it by default; the state knows better
 	code, _, stderr := call(t, "reset", "--yes", "--force")

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/internal/check"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 )
 
@@ -41,7 +42,7 @@ func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return err
 	}
 	if failed := found.Count(check.Failed); failed > 0 {
-		return fmt.Errorf("%d of %d checks failed", failed, len(found))
+		return fmt.Errorf("%d of %s failed", failed, plain.Count(len(found), "check"))
 	}
 	return nil
 }

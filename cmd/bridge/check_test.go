@@ -91,11 +91,11 @@ func TestCheckCountsTopics(t *testing.T) {
 			t.Errorf("exit code %d, want %q:\n%s%s", code, line, stdout, stderr)
 		}
 	}
-	says("ok       topics        0 of 10 topics are in use")
+	says("ok       topics        0 topics in use, of at most 10")
 	runToEnd(t)
-	says("ok       topics        2 of 10 topics are in use")
+	says("ok       topics        2 topics in use, of at most 10")
 	t.Setenv("BRIDGE_TOPIC_LIMIT", "2")
-	says("warning  topics        2 of 2 topics are in use")
+	says("warning  topics        2 topics in use, of at most 2")
 	t.Setenv("BRIDGE_TOPIC_LIMIT", "10000")
 	says("topic b.offsets has max.message.bytes=")
 	t.Setenv("BRIDGE_TOPIC_ADOPT", "true")

@@ -134,4 +134,11 @@ func TestAvroTimestampsAreFrozen(t *testing.T) {
 		!strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
+	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "micros")
+	t.Setenv("BRIDGE_FORMAT", "json") // the format of keys follows it
+	code, _, stderr = call(t, "run", "--once")
+	if code != exitUsage || !strings.Contains(stderr, "BRIDGE_FORMAT=json, but records were written with avro") ||
+		strings.Contains(stderr, "BRIDGE_KEY_FORMAT") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
 }

@@ -58,7 +58,7 @@ func TestVerifyOpenSegment(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := run(exitOK)
-	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of their partition is deleted") ||
+	if len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the start of the partition is deleted") ||
 		r.Feed.Required == 0 ||
 		r.Feed.Required >= r.Records {
 		t.Errorf("%q, %+v of %d", r.Notes, r.Feed, r.Records)

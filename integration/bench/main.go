@@ -43,6 +43,8 @@ func main() {
 	segments := flag.Int("segments", 0, "measure catching up over so many segments of 20 events instead")
 	variants := flag.String("variants", "", "measure the program in a process of its own instead, with each of these "+
 		"environments: default,GOMEMLIMIT=64MiB,BRIDGE_HEADERS=none+BRIDGE_FORMAT=avro")
+	containers := flag.Int("containers", 3, "with -variants, containers of the blobs; BRIDGE_TOPIC={name}-{container} "+
+		"gives each a topic")
 	programs := flag.String("programs", "", "with -variants, programs to compare; else the one of this source")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
@@ -64,6 +66,9 @@ func main() {
 	if *variants != "" {
 		measured = func(ctx context.Context) error {
 			spec := feedsim.Spec{Seed: 1, Shards: *shards, EventsPerSegment: *events, Blobs: 50_000, Versions: []int{5}}
+			for i := range *containers {
+				spec.Containers = append(spec.Containers, fmt.Sprintf("container-%04d", i))
+			}
 			return asUsersRunIt(ctx, strings.FieldsFunc(*programs, func(r rune) bool { return r == ',' }),
 				strings.Split(*variants, ","), spec, *rounds, *brokers)
 		}

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -114,7 +116,7 @@ func runProgram(ctx context.Context, program, variant string, brokers []string, 
 		"BRIDGE_KAFKA_BROKERS="+strings.Join(brokers, ","), "BRIDGE_HTTP_ADDR=off",
 		fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", partitions))
 	if variant != "default" {
-		cmd.Env = append(cmd.Env, strings.Split(variant, "+")...)
+		cmd.Env = append(cmd.Env, strings.Split(strings.ReplaceAll(variant, "{name}", name), "+")...)
 	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
@@ -164,8 +166,8 @@ func largestResident(pid int) float64 {
 	return kib * 1024
 }
 
-// sizeAndDelete returns what a topic takes on the disks of all brokers, and deletes it.
-func sizeAndDelete(ctx context.Context, brokers []string, topic string) (size int64, err error) {
+// sizeAndDelete returns what the topics of a bridge take on the disks of all brokers, and deletes them.
+func sizeAndDelete(ctx context.Context, brokers []string, name string) (size int64, err error) {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...))
 	if err != nil {
 		return 0, err
@@ -176,13 +178,15 @@ func sizeAndDelete(ctx context.Context, brokers []string, topic string) (size in
 	if err != nil {
 		return 0, err
 	}
+	mine := map[string]bool{}
 	dirs.Each(func(d kadm.DescribedLogDir) {
 		d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
-			if p.Topic == topic {
+			if p.Topic == name || strings.HasPrefix(p.Topic, name+"-") {
+				mine[p.Topic] = true
 				size += p.Size
 			}
 		})
 	})
-	_, err = admin.DeleteTopic(ctx, topic)
+	_, err = admin.DeleteTopics(ctx, slices.Collect(maps.Keys(mine))...)
 	return size, err
 }

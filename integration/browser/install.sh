@@ -4,7 +4,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${STACK_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/blobfeed-stack}/browser
 mkdir -p "$cache"
-exec 9>"$cache/lock"
+# One installation at a time: apt-get does not wait for another one.
+exec 9<"$here/.."
 flock 9
 
 find_browser() {

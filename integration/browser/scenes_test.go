@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/offsets"
 	"blobfeed/source"
+	"blobfeed/source/inventory"
 )
 
 // scene is an instance as the status page sees it, in a state that a picture can be made of: its clock stands.
@@ -31,7 +32,7 @@ var (
 	longError = "reading log/00/2026/01/31/1200/00000.avro at 4194304: GET https://myaccount.blob.core.windows.net/" +
 		"$blobchangefeed/log/00/2026/01/31/1200/00000.avro?sig=" + strings.Repeat("x", 1500) +
 		" <b>This request is not authorized to perform this operation.</b>"
-	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "live"}
+	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "sweeping", "live"}
 )
 
 const sceneLeases = 16
@@ -102,6 +103,16 @@ func sceneOf(name string) *scene {
 			s.Active(0, bridge.Working)
 			s.Failed(0, fmt.Errorf("committing the transaction of lease 0: %w", err))
 		})
+	case "sweeping":
+		s.run(sceneTime, live)
+		s.state.Frontier.Scan = &offsets.Scan{ID: "s", Sweep: true, Requested: sceneTime.Add(-time.Minute), Round: 1,
+			Phase: offsets.ScanDelivers}
+		for p := range s.state.Cursors {
+			if s.state.Cursors[p] == nil {
+				s.state.Cursors[p] = new(offsets.Cursor)
+			}
+			s.state.Cursors[p].Scan = &offsets.Listing{ID: "s", Progress: inventory.Progress{Exhausted: true}}
+		}
 	default:
 		s.run(sceneTime, live)
 	}

@@ -32,6 +32,7 @@ var wanted = map[string]struct{ verdict, headline, detail string }{
 	"start":       {"starting", "Starting", "the brokers have not answered yet"},
 	"catching-up": {"catching_up", "Catching up", "segment 4 of 7, 44 %, 210,000 events/s, about 1m"},
 	"live":        {"up_to_date", "Up to date", "last event 93 s ago · resolved up to 2026-01-31 11:45:00 UTC"},
+	"sweeping":    {"up_to_date", "Up to date", "sweeping the topics: partition 1 of 6, 0 %"},
 	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
 	"kafka-down": {
 		"degraded", "Degraded",

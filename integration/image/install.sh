@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Makes sure that these tools are installed: buildah, which builds and runs images without an engine, and ip.
 set -euo pipefail
+# One installation at a time: apt-get does not wait for another one.
+exec 9<"$(dirname "$0")/.."
+flock 9
 if [ "$(id -u)" != 0 ]; then
 	echo "building an image: needs root: run the tests as root" >&2
 	exit 1

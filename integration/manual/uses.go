@@ -10,6 +10,7 @@ type Use struct {
 	Until  string   // it does not end: it is interrupted when its output has this
 	Code   int      // its exit code, if it ends
 	Says   []string // these are in its output
+	Not    []string // these are not
 }
 
 // Of returns the index of a block's entry, or -1.
@@ -41,12 +42,13 @@ var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "bridge verify --feed", Says: []string{holds}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_REGISTRY_URL=", Says: []string{`"events":717,"records":713`,
 		holds, `"blob-changes-avro-value"`}},
-	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=killed", Says: []string{holds}},
+	{Page: "docs/quickstart.md", Begins: "large=", Says: []string{"catching up: segment 1 of 6", holds},
+		Not: []string{`"msg":"stopped","events":0,`, `"msg":"stopped","events":300000,`}}, // it is killed in the middle
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_NAME=blobfeed BRIDGE_TOPIC=blob-changes\n",
 		Says: []string{`"ready":true`, `"msg":"stopped"`}},
 	{Page: "docs/quickstart.md", Begins: "damaged=", Code: 1, Says: []string{"2020/05/27/1500/00000.avro, offset"}},
 	{Page: "docs/quickstart.md", Begins: "BRIDGE_ON_ERROR=dead_letter", Says: []string{"sent to the dead-letter topic",
-		"position=2020/05/27/1500/00/00000/2434/0", "1 damaged places with 1342 bytes", holds}},
+		"position=2020/05/27/1500/00/00000/2434/0", "1 damaged place of 1,342 bytes", holds}},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020 BRIDGE_NAME",
 		Says: []string{"(TLS", `"events":0,"records":0`}},
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},

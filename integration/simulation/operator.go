@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"blobfeed/bridge"
@@ -19,7 +20,15 @@ func (w *world) seek(to bridge.Target, crash time.Duration) error {
 
 // reset does what "bridge reset" does.
 func (w *world) reset(crash time.Duration) error {
-	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error { return s.Reset(ctx) })
+	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error {
+		if err := s.Reset(ctx); err != nil {
+			return err
+		}
+		if f := w.frontier(); f != nil && f.Born <= s.State.Epoch {
+			w.fail("a reset reports success, but the frontier of before it counts: %+v", f)
+		}
+		return nil
+	})
 }
 
 // seized takes all leases and calls do. If crash is not zero, the tool dies after that time.
@@ -48,4 +57,101 @@ func (w *world) seized(crash time.Duration, do func(context.Context, *offsets.Se
 		return nil
 	}
 	return do(ctx, s)
+}
+
+// restart stops the instances, resets the bridge, and starts them again. With transactions one of them is only paused,
+// and one that was killed may start meanwhile. Without transactions the verb requires a group without members.
+func (w *world) restart(s Step) {
+	w.heal(nil)
+	var paused *instance
+	if w.plan.ExactlyOnce {
+		if paused = w.at(s.N % w.plan.Instances); paused != nil {
+			paused.pause()
+		}
+	}
+	w.setBarred(!w.plan.ExactlyOnce)
+	w.stopAllBut(paused)
+	w.mu.Lock()
+	w.moved = true
+	w.mu.Unlock()
+	crash := time.Duration(s.N) * 10 * time.Millisecond
+	if !w.plan.ExactlyOnce {
+		w.startUnseen(s)
+	}
+	for range 20 {
+		err := w.reset(crash)
+		w.logf("reset: %v", err)
+		crash = 0
+		if !w.plan.ExactlyOnce {
+			w.setBarred(true)
+			if w.stopAllBut(nil) > 0 {
+				continue // what the instance wrote is of before the reset, or of after it: nobody knows
+			}
+		}
+		if err == nil {
+			break
+		}
+	}
+	w.judge.forget(w.ends())
+	w.setBarred(false)
+	for slot := range w.plan.Instances {
+		w.run(slot)
+	}
+	if paused != nil {
+		go w.resumeLater(paused, time.Duration(s.N)*100*time.Millisecond)
+	}
+}
+
+// startUnseen starts an instance behind the back of the verb, which has found the group without members: a killed
+// instance stays one for a session. When it returns, the instance is about to acquire its leases, or has them.
+func (w *world) startUnseen(s Step) {
+	time.Sleep(w.plan.Session)
+	w.setBarred(false)
+	w.run(s.N % w.plan.Instances)
+	time.Sleep(200*time.Millisecond + time.Duration(s.N)*4*time.Millisecond)
+}
+
+// resumeLater ends the pause of an instance some time after the first frontier. What the instance has open belongs to
+// the time before a reset, and so do its records until it is fenced.
+func (w *world) resumeLater(i *instance, after time.Duration) {
+	for began := time.Now(); time.Since(began) < settleLimit && w.frontier() == nil; {
+		time.Sleep(time.Second)
+	}
+	time.Sleep(after)
+	i.resume()
+}
+
+// stopAllBut stops the instances in order, except one, and returns how many it has stopped.
+func (w *world) stopAllBut(one *instance) (stopped int) {
+	for _, i := range w.live() {
+		if i != one {
+			i.let()
+			i.stop()
+			w.await(i)
+			stopped++
+		}
+	}
+	return stopped
+}
+
+// ends returns where the partitions of the topics of records end.
+func (w *world) ends() map[lane]int64 {
+	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	ends := map[lane]int64{}
+	topics, err := w.admin.ListTopics(ctx)
+	if err != nil {
+		return ends
+	}
+	for topic := range topics {
+		if !strings.HasPrefix(topic, topicName) {
+			continue
+		}
+		listed, err := w.admin.ListCommittedOffsets(ctx, topic)
+		w.must(err)
+		for p, o := range listed[topic] {
+			ends[lane{topic, p}] = o.Offset
+		}
+	}
+	return ends
 }

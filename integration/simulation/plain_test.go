@@ -37,6 +37,9 @@ func again(t *testing.T, tags, mutation string) {
 	for _, name := range []string{"SIM_SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_REPEAT", "SIM_DURATION", "SIM_SCAN_SEED"} {
 		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
 	}
+	if testing.Short() && mutation == "" {
+		cmd.Env = append(cmd.Env, "SIM_SEEDS=50") // of 200
+	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)
 	if err != nil {

@@ -40,6 +40,7 @@ type world struct {
 	slots     []*instance
 	starts    int
 	closing   bool
+	barred    bool // the operator lets no instance start
 	gapped    bool // an instance ended because history was lost
 	lossy     bool // retention has removed what may not have been delivered
 	moved     bool // by a seek or reset: what was delivered may be due again
@@ -151,7 +152,7 @@ func (w *world) held(i *instance, lease int32, bytes int) {
 // run starts the instance of a slot.
 func (w *world) run(slot int) {
 	w.mu.Lock()
-	if w.closing || w.gapped || w.slots[slot] != nil && !w.slots[slot].ended() {
+	if w.closing || w.barred || w.gapped || w.slots[slot] != nil && !w.slots[slot].ended() {
 		w.mu.Unlock()
 		return
 	}
@@ -193,6 +194,12 @@ func (w *world) watch(i *instance) {
 	w.fail("%s ended by itself: %v", i.name, i.err)
 	time.Sleep(2 * time.Second)
 	w.run(i.slot)
+}
+
+func (w *world) setBarred(barred bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.barred = barred
 }
 
 func (w *world) at(slot int) *instance {

@@ -21,6 +21,7 @@ import (
 
 // One node, registry and Azurite: each does what the bridge needs of it.
 func TestGet(t *testing.T) {
+	t.Parallel()
 	s, err := Get(t.Context(), t.Logf)
 	if err != nil {
 		t.Fatal(err)
@@ -85,6 +86,7 @@ func TestGet(t *testing.T) {
 
 // One node: what was committed is there after a crash, after a stop, and the node is frozen and thawed.
 func TestBrokerRestart(t *testing.T) {
+	t.Parallel()
 	s := startStack(t, Options{Brokers: 1, KafkaProperties: map[string]string{"log.retention.hours": "1"}})
 	topic := newTopic(t, s, 1)
 	transact(t, client(t, s, kgo.TransactionalID(topic)), topic, kgo.TryCommit, "before")
@@ -120,6 +122,7 @@ func TestBrokerRestart(t *testing.T) {
 
 // Three nodes: everything is on all of them, and goes on without any one.
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	s := startStack(t, Options{Brokers: 3})
 	topic := newTopic(t, s, 3)
 	transact(t, client(t, s, kgo.TransactionalID(topic)), topic, kgo.TryCommit, "three")

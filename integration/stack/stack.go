@@ -9,11 +9,15 @@ import (
 	"sync"
 )
 
-// The account of every Azurite.
+// The account that a connection string of Azurite names, and the key of all of its accounts.
 const (
 	AzuriteAccount = "devstoreaccount1"
 	AzuriteKey     = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
+
+// AzuriteAccounts are those of an Azurite that is started here. An account has one feed, so each test that runs beside
+// others takes an account.
+var AzuriteAccounts = []string{AzuriteAccount, "devstoreaccount2", "devstoreaccount3", "devstoreaccount4"}
 
 // host is where everything listens.
 const host = "127.0.0.1"

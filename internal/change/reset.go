@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -38,7 +39,7 @@ func planReset(s *offsets.State, p *Plan) {
 	}
 	for lease, cur := range s.Cursors {
 		if cur != nil {
-			now := fmt.Sprintf("%s, %d events", cmp.Or(cur.Segment.String(), "-"), cur.Counts.Read)
+			now := cmp.Or(cur.Segment.String(), "-") + ", " + plain.Count(cur.Counts.Read, "event")
 			p.add(fmt.Sprintf("lease %d", lease), now, "")
 		}
 	}

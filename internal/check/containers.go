@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/source/inventory"
 )
@@ -40,7 +41,8 @@ func (ck *checker) containers(ctx context.Context) {
 		count++
 		topics[topic] = true
 	}
-	detail := fmt.Sprintf("the account has %s%d containers that are selected: %d topics", more, count, len(topics))
+	detail := fmt.Sprintf("the settings select %s%s of the account: %s", more, plain.Count(count, "container"),
+		plain.Count(len(topics), "topic"))
 	plan := o.TopicPlan()
 	if near, do := plan.NearLimit(len(topics)); near {
 		ck.Add("topics", Warning, fmt.Sprintf("%s of at most %d (BRIDGE_TOPIC_LIMIT)", detail, o.TopicLimit), do)

@@ -42,10 +42,10 @@ func TestContainersAreCounted(t *testing.T) {
 		status Status
 		detail string
 	}{
-		{"few", listed{names: few}, 10, OK, "the account has 3 containers that are selected: 3 topics"},
+		{"few", listed{names: few}, 10, OK, "the settings select 3 containers of the account: 3 topics"},
 		{"near the limit", listed{names: few}, 3, Warning, "3 topics of at most 3 (BRIDGE_TOPIC_LIMIT)"},
 		{"many", listed{names: make([]string, maxContainers+1)}, 10, OK,
-			"more than 100000 containers that are selected: 1 topics"},
+			"more than 100,000 containers of the account: 1 topic"},
 		{"not permitted", listed{err: errors.New("403")}, 10, OK, "are not counted, which run does not need: 403"},
 		{"a directory", nil, 10, "", ""},
 	} {

@@ -67,7 +67,7 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 		fs.Add("feed", Warning, "there is no segment yet", wait)
 		return
 	}
-	fs.Add("list", OK, fmt.Sprintf("%d segments, from %s to %s: %s of history", segments, oldest, newest,
+	fs.Add("list", OK, fmt.Sprintf("%s, from %s to %s: %s of history", plain.Count(segments, "segment"), oldest, newest,
 		plain.Span(newest.Time().Sub(oldest.Time()))), "")
 	if !fs.segment(ctx, feed, oldest, b.Azure == nil) {
 		return
@@ -133,7 +133,8 @@ func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.S
 			copyWhole)
 		return false
 	}
-	fs.Add("read", OK, fmt.Sprintf("the manifest of the oldest segment and its %d shards can be read", len(m.Shards)),
+	fs.Add("read", OK,
+		fmt.Sprintf("the manifest of the oldest segment and its %s can be read", plain.Count(len(m.Shards), "shard")),
 		"")
 	return true
 }

@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -136,8 +137,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 	if s := ck.client.SASL; s != nil {
 		how += ", " + s.Mechanism
 	}
-	ck.Add("kafka", OK, fmt.Sprintf("%d brokers answer (Kafka %s), credentials are accepted (%s)", len(m.Brokers),
-		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
+	ck.Add("kafka", OK, fmt.Sprintf("reached %s (Kafka %s), credentials are accepted (%s)",
+		plain.Count(len(m.Brokers), "broker"), kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -88,8 +89,8 @@ func (ck *checker) template(f *offsets.Frontier) (largest, grows int) {
 	if near, more := plan.NearLimit(len(f.Topics)); near {
 		status, do = Warning, more
 	}
-	ck.Add("topics", status, fmt.Sprintf("%d of %d topics are in use (BRIDGE_TOPIC_LIMIT)",
-		len(f.Topics), o.TopicLimit), do)
+	ck.Add("topics", status, fmt.Sprintf("%s in use, of at most %s (BRIDGE_TOPIC_LIMIT)",
+		plain.Count(len(f.Topics), "topic"), plain.Number(o.TopicLimit)), do)
 	if o.AdoptTopics && !o.Topics.Prefixed() {
 		ck.Add("topics", Warning, "a client that may create containers can have records written "+
 			"to any topic that these credentials may write to",

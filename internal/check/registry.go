@@ -2,16 +2,13 @@ package check
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/outbound"
 )
 
 // registry checks the schema registry, if records need one.
@@ -55,7 +52,7 @@ func (fs *Findings) registry(ctx context.Context, r *kafka.Registry, subjects []
 	}
 	for i, err := range errs {
 		if err != nil {
-			fs.Add("registry", down, fmt.Sprintf("%s: %v", all[i].URL, err), registryAdvice(err))
+			fs.Add("registry", down, fmt.Sprintf("%s: %v", all[i].URL, err), kafka.RegistryAdvice(err))
 			continue
 		}
 		fs.Add("registry", OK, all[i].URL+" answers, credentials are accepted", "")
@@ -77,7 +74,7 @@ func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Su
 		fs.Add("schema", OK, fmt.Sprintf("subject %s has the schema, id %d", s.Name, found.ID), "")
 		return
 	case !kafka.Missing(err):
-		fs.Add("schema", Failed, fmt.Sprintf("looking up the schema of %s: %v", s.Name, err), registryAdvice(err))
+		fs.Add("schema", Failed, fmt.Sprintf("looking up the schema of %s: %v", s.Name, err), kafka.RegistryAdvice(err))
 		return
 	case lookUpOnly:
 		fs.Add("schema", Failed, fmt.Sprintf("subject %s does not have the schema", s.Name),
@@ -90,7 +87,7 @@ func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Su
 		fs.Add("schema", OK, fmt.Sprintf("subject %s does not exist; run registers it", s.Name), "")
 	case err != nil:
 		fs.Add("schema", Failed, fmt.Sprintf("asking whether %s takes the schema: %v", s.Name, err),
-			registryAdvice(err))
+			kafka.RegistryAdvice(err))
 	case !fit.Is:
 		fs.Add("schema", Failed, fmt.Sprintf("subject %s does not take the schema: it does not fit the last one. %s",
 			s.Name, strings.Join(fit.Messages, "; ")),
@@ -99,23 +96,4 @@ func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Su
 	default:
 		fs.Add("schema", OK, fmt.Sprintf("subject %s takes the schema; run registers it", s.Name), "")
 	}
-}
-
-// registryAdvice says what to do about an error of the registry.
-func registryAdvice(err error) string {
-	var answer *sr.ResponseError
-	var elsewhere *outbound.RedirectError
-	if errors.As(err, &elsewhere) {
-		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
-	}
-	if !errors.As(err, &answer) {
-		return "see the error: address, network, certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
-	}
-	switch answer.StatusCode {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		return "see BRIDGE_REGISTRY_USERNAME, BRIDGE_REGISTRY_PASSWORD and BRIDGE_REGISTRY_TOKEN, and what they permit"
-	case http.StatusNotFound:
-		return "see BRIDGE_REGISTRY_URL: it may need a path, such as /apis/ccompat/v7"
-	}
-	return "look at the registry, or what is in front of it"
 }

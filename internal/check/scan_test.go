@@ -31,7 +31,7 @@ func TestScan(t *testing.T) {
 		"three containers": {options: bridge.Options{InitialScan: bridge.ScanYes}, status: OK,
 			want: "lists 3 containers; each million blobs takes 200 list requests, about $0.001"},
 		"a filter": {options: bridge.Options{RescanGaps: true, Filter: envelope.Filter{Containers: []string{"logs"}}},
-			status: OK, want: "lists 1 containers"},
+			status: OK, want: "lists 1 container;"},
 		"nothing selected": {options: bridge.Options{InitialScan: bridge.ScanOnly,
 			Filter: envelope.Filter{Containers: []string{"gone"}}}, status: Warning, want: "writes no row"},
 		"containers cannot be listed": {options: bridge.Options{InitialScan: bridge.ScanYes}, fails: "containers",

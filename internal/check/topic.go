@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -109,7 +110,8 @@ func (ck *checker) partitions(t *topic, all []kmsg.MetadataResponseTopicPartitio
 				t.Name, len(p.ISR), len(p.Replicas)), "look at its brokers")
 		}
 	}
-	ck.Add("topic", OK, fmt.Sprintf("%s has %d partitions, replication factor %d", t.Name, len(all), replicas), "")
+	ck.Add("topic", OK, fmt.Sprintf("%s has %s, replication factor %d", t.Name, plain.Count(len(all), "partition"),
+		replicas), "")
 	return replicas
 }
 
@@ -135,8 +137,8 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 	case err == nil && t.asked:
 		ck.asked(t)
 	case err == nil:
-		ck.Add("topic", OK, fmt.Sprintf("%s does not exist; run creates it with %d partitions", t.Name, t.Partitions),
-			"")
+		ck.Add("topic", OK, fmt.Sprintf("%s does not exist; run creates it with %s", t.Name,
+			plain.Count(t.Partitions, "partition")), "")
 	case errors.Is(err, kerr.TopicAlreadyExists):
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		ck.permission(kmsg.ACLOperationCreate, t, false)

@@ -107,8 +107,8 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	err = b.Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%d events read, %d records written: events such as snapshots change no blob.\n",
-		shown.Events(), shown.Records())
+	fmt.Fprintf(stdout, "\n%s read, %s written: events such as snapshots change no blob.\n",
+		plain.Count(shown.Events(), "event"), plain.Count(shown.Records(), "record"))
 	if err == nil {
 		err = verify(context.WithoutCancel(ctx), conf, stdout)
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
@@ -111,8 +112,8 @@ func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position)
 		return fmt.Errorf("reading position %s: %w", p, err)
 	}
 	if b.Offset != p.Offset || p.Index >= len(b.Events) {
-		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %d events",
-			p, b.Offset, len(b.Events))
+		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %s",
+			p, b.Offset, plain.Count(len(b.Events), "event"))
 	}
 	return d.event(b.Blob, p, &b.Events[p.Index])
 }

@@ -4,10 +4,14 @@ import (
 	"crypto/x509"
 	"errors"
 	"net"
+	"net/http"
 	"net/url"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"blobfeed/internal/outbound"
 )
 
 // Advice says what to do about an error of the brokers, or of a connection to them. It returns "" if it does not know.
@@ -44,12 +48,13 @@ func (c *Client) Advice(err error) string {
 	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):
 		return "the brokers reject our certificate: see BRIDGE_KAFKA_TLS_CERT_FILE, " +
 			"and the authorities in the brokers' truststore"
-	case strings.Contains(text, "plaintext connection"):
+	case strings.Contains(text, "plaintext connection"), c.TLS == nil && strings.Contains(text, "is TLS missing"):
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
 	case c.SASL == nil && strings.Contains(text, "is SASL missing"):
 		return "the brokers want credentials on this port: set BRIDGE_KAFKA_SASL_MECHANISM; " +
 			"or they speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=true"
-	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF")):
+	case c.TLS != nil && (strings.Contains(text, "is TLS misconfigured") || strings.HasSuffix(text, "EOF") ||
+		strings.HasSuffix(text, "read: connection reset by peer")):
 		return "the port may not speak TLS: set BRIDGE_KAFKA_TLS_ENABLED=false, or use the encrypted port"
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
 		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
@@ -58,4 +63,25 @@ func (c *Client) Advice(err error) string {
 		return "start the brokers, or set BRIDGE_KAFKA_BROKERS to their addresses"
 	}
 	return ""
+}
+
+// RegistryAdvice says what to do about an error of the schema registry, or of a connection to it.
+func RegistryAdvice(err error) string {
+	var answer *sr.ResponseError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, new(*outbound.RedirectError)):
+		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
+	case errors.As(err, &dial) && dial.Op == "dial":
+		return "start the schema registry, or set BRIDGE_REGISTRY_URL to its address"
+	case !errors.As(err, &answer):
+		return "check the address, the network and the certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
+	}
+	switch answer.StatusCode {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return "see BRIDGE_REGISTRY_USERNAME, BRIDGE_REGISTRY_PASSWORD and BRIDGE_REGISTRY_TOKEN, and what they permit"
+	case http.StatusNotFound:
+		return "see BRIDGE_REGISTRY_URL: it may need a path, such as /apis/ccompat/v7"
+	}
+	return "look at the registry, or what is in front of it"
 }

@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/sr"
+
+	"blobfeed/internal/outbound"
 )
 
 // Each error of the brokers has a next step. An error of another service has none here: a name that the DNS does not
@@ -33,6 +36,22 @@ func TestAdvice(t *testing.T) {
 		got := (&Client{}).Advice(fmt.Errorf("doing it: %w", tc.err))
 		if !strings.Contains(got, tc.says) || (got == "") != (tc.says == "") {
 			t.Errorf("%v: %q", tc.err, got)
+		}
+	}
+}
+
+// An error of the registry has a next step, too, by what it says.
+func TestRegistryAdvice(t *testing.T) {
+	for says, err := range map[string]error{
+		"redirects are not followed": new(outbound.RedirectError),
+		"start the schema registry":  &url.Error{Op: "POST", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}},
+		"BRIDGE_REGISTRY_CA_FILE":    x509.UnknownAuthorityError{},
+		"BRIDGE_REGISTRY_PASSWORD":   &sr.ResponseError{StatusCode: 401},
+		"it may need a path":         &sr.ResponseError{StatusCode: 404},
+		"what is in front of it":     &sr.ResponseError{StatusCode: 502},
+	} {
+		if got := RegistryAdvice(fmt.Errorf("doing it: %w", err)); !strings.Contains(got, says) {
+			t.Errorf("%v: %q, want %q", err, got, says)
 		}
 	}
 }

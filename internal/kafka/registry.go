@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/internal/outbound"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
 )
 
 // Registry is a schema registry that speaks Confluent's protocol. Open it before use.
@@ -145,8 +146,11 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	var answer *sr.ResponseError
 	errors.As(err, &answer)
 	r.answered(op, registered{subject, schema}, id, err, answer, time.Since(began))
-	if answer == nil {
-		return id, err
+	switch {
+	case err == nil:
+		return id, nil
+	case answer == nil:
+		return 0, remedy.With(err, RegistryAdvice(err))
 	}
 	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
@@ -166,7 +170,8 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, fails; or the credentials, which may be renewed
 		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // err is logged
-		return 0, fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
+		err = fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
+		return 0, remedy.With(err, RegistryAdvice(err))
 	}
 	return 0, refused
 }

@@ -55,7 +55,8 @@ function render(s) {
   show('name', s.name);
   show('instance', `${s.instance} · ${s.version} · up ${span((now - Date.parse(s.up_since)) / 1000)} · ${s.delivery.replaceAll('_', ' ')} · ${s.feed}`);
   const p = s.position, g = s.progress, code = s.verdict.code;
-  const [headline, ...rest] = s.verdict.text.split(/: |, (?=scanning)/), detail = rest.join(': ');
+  const text = g ? s.verdict.text.replace(', ' + g.phase, ': ' + g.phase) : s.verdict.text;
+  const [headline, ...rest] = text.split(': '), detail = rest.join(': ');
   const idle = [p.event_time && 'last event ' + ago(p.event_time), p.resolved && 'resolved up to ' + time(p.resolved)].filter(Boolean).join(' · ');
   verdict(code, headline[0].toUpperCase() + headline.slice(1), detail || idle, g && code === 'catching_up' ? g.share : null,
     s.problems.length > 1 ? s.problems : []);

@@ -1,7 +1,6 @@
 package plain
 
 import (
-	"fmt"
 	"strings"
 	"time"
 )
@@ -10,7 +9,7 @@ import (
 func Span(d time.Duration) string {
 	switch {
 	case d >= 48*time.Hour:
-		return fmt.Sprintf("%d days", int(d.Hours()/24))
+		return Count(int(d.Hours()/24), "day")
 	case d >= time.Hour:
 		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
 	}

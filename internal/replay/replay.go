@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topicname"
@@ -120,9 +121,9 @@ func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (t
 		if r.Name != "" {
 			flag = " --name " + r.Name
 		}
-		text = fmt.Sprintf("topic %s has the events from %s to %s: %d records came in this run, %d in all\n"+
+		text = fmt.Sprintf("topic %s has the events from %s to %s: %s came in this run, %s in all\n"+
 			"the state of the replay is in topic %s; bridge replay --cleanup --topic %s%s deletes it\n",
-			r.Topic, r.From, r.To, records, all, in.Topic, r.Topic, flag)
+			r.Topic, r.From, r.To, plain.Count(records, "record"), plain.Number(all), in.Topic, r.Topic, flag)
 		return nil
 	})
 	return text, err

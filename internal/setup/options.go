@@ -64,7 +64,7 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		Name: c.Name, Instance: c.Instance,
 		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: from.URL,
 		Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
-		Frozen: frozen(c, &record),
+		Frozen: frozen(c, &record), Follows: follows(c),
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
 		Session: c.SessionTimeout, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
 		TopicLimit: c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication,
@@ -118,6 +118,23 @@ func frozen(c *config.Config, record *envelope.Options) map[string]string {
 		"BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(), "BRIDGE_MAPS": record.Maps.String(),
 		"BRIDGE_COLUMNS": strings.Join(slices.Compact(slices.Sorted(slices.Values(c.Columns))), ","),
 	}
+}
+
+// follows returns, for frozen settings that the user left out, the setting that chose their value.
+func follows(c *config.Config) map[string]string {
+	all := map[string]string{}
+	for name := range frozen(c, &envelope.Options{}) {
+		if strings.HasPrefix(c.From(strings.TrimPrefix(name, config.Prefix+"_")), "preset ") {
+			all[name] = "BRIDGE_PRESET"
+		}
+	}
+	if c.KeyFormat == "" {
+		all["BRIDGE_KEY_FORMAT"] = "BRIDGE_FORMAT" // envelope.Defaults
+	}
+	if c.ResolvedTo == "" {
+		all["BRIDGE_RESOLVED_TO"] = "BRIDGE_ENVELOPE"
+	}
+	return all
 }
 
 // ReplayName returns the default name of a replay into a topic.

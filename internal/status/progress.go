@@ -2,7 +2,6 @@ package status
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -30,18 +29,19 @@ func (p *Progress) String() string {
 	var parts []string
 	switch {
 	case p.Total > 0:
-		parts = append(parts, fmt.Sprintf("%s %s of %s", p.Step, grouped(min(p.Done+1, p.Total)), grouped(p.Total)))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", p.Step, plain.Number(min(p.Done+1, p.Total)),
+			plain.Number(p.Total)))
 	case p.Done > 0:
-		parts = append(parts, p.Step+" "+grouped(p.Done))
+		parts = append(parts, p.Step+" "+plain.Number(p.Done))
 	}
 	if p.Items > 0 {
-		parts = append(parts, grouped(p.Items)+" "+p.Item)
+		parts = append(parts, plain.Count(p.Items, strings.TrimSuffix(p.Item, "s")))
 	}
 	if p.Share != nil {
 		parts = append(parts, fmt.Sprintf("%d %%", int(*p.Share*100))) // 100 % is the end, not nearly the end
 	}
 	if p.Rate != nil {
-		parts = append(parts, grouped(rounded(*p.Rate))+" "+p.Item+"/s")
+		parts = append(parts, plain.Number(rounded(*p.Rate))+" "+p.Item+"/s")
 	}
 	if p.Left != nil {
 		parts = append(parts, "about "+plain.Span(max(time.Second, inSeconds(*p.Left)))+" left")
@@ -50,15 +50,6 @@ func (p *Progress) String() string {
 		return p.Phase
 	}
 	return p.Phase + ": " + strings.Join(parts, ", ")
-}
-
-// grouped formats n with a comma between thousands.
-func grouped[N int | int64](n N) string {
-	s := strconv.FormatInt(int64(n), 10)
-	for i := len(s) - 3; i > 0 && s[i-1] != '-'; i -= 3 {
-		s = s[:i] + "," + s[i:]
-	}
-	return s
 }
 
 // rounded keeps two digits, since more are only noise.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -23,14 +24,25 @@ type Scan struct {
 	Rows      int64      `json:"rows"`
 	Deleted   int64      `json:"deleted"`
 	// Of an active scan.
+	Phase      string `json:"phase,omitempty"` // listing, sweeping or cancelling
 	Containers int64  `json:"containers_opened,omitempty"`
 	Done       int64  `json:"containers_done,omitempty"`
 	Total      int    `json:"containers,omitempty"` // 0: unknown
 	Pages      int64  `json:"pages,omitempty"`
 	At         string `json:"at,omitempty"` // a container that is being listed
+	Swept      int    `json:"partitions_swept,omitempty"`
+	Partitions int    `json:"partitions,omitempty"` // to sweep
 	// Listed is, of an initial scan, the service's time of its last answer. No marker is below it.
 	Listed *time.Time `json:"listed,omitempty"`
 }
+
+// Phases of an active scan. Cancelling ends when every lease has stopped.
+const (
+	active     = "active"
+	listing    = "listing"
+	sweeping   = "sweeping"
+	cancelling = "cancelling"
+)
 
 // scanOf reports the scan of a state, nil if there was none.
 func scanOf(s *offsets.State) *Scan {
@@ -39,7 +51,7 @@ func scanOf(s *offsets.State) *Scan {
 	}
 	f := s.Frontier.Scan
 	scan := &Scan{
-		ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix, State: "active",
+		ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix, State: active,
 		Requested: f.Requested, Rows: f.Rows, Deleted: f.Deleted,
 	}
 	if ts, err := envelope.ParseTimestamp(f.Listed); err == nil {
@@ -55,40 +67,76 @@ func scanOf(s *offsets.State) *Scan {
 		}
 		return scan
 	}
+	switch {
+	case f.Cancelled:
+		scan.Phase = cancelling
+	case f.Sweep && s.RowsListed(f):
+		scan.Phase = sweeping
+	default:
+		scan.Phase = listing
+	}
 	sum := s.ListedAll(f)
 	scan.Rows, scan.Deleted = sum.Rows, sum.Swept
 	scan.Containers, scan.Pages = sum.Progress.Containers, sum.Progress.Pages
 	open := map[string]bool{}
 	for _, c := range s.Cursors {
-		for _, r := range c.Listing(f).Progress.Open {
+		l := c.Listing(f)
+		for _, r := range l.Progress.Open {
 			open[r.Container] = true
 			scan.At = cmp.Or(scan.At, r.Container)
 		}
+	}
+	if scan.Phase == sweeping {
+		scan.sweep(s)
 	}
 	scan.Done, scan.Total = sum.Progress.Containers-int64(len(open)), f.Containers
 	return scan
 }
 
-// progress returns how far an active scan is. Nobody knows how many blobs there are, so the estimate takes all
-// containers for equally large.
+// sweep counts the partitions that are compared with the account.
+func (s *Scan) sweep(state *offsets.State) {
+	f := state.Frontier
+	for _, n := range f.Topics {
+		s.Partitions += int(n)
+	}
+	s.Swept = s.Partitions
+	for lease, c := range state.Cursors {
+		if l := c.Listing(f.Scan); !l.Done {
+			s.Swept -= len(l.Unjudged(f.Topics, int32(lease), len(state.Cursors)))
+		}
+	}
+}
+
+// progress returns how far an active scan is, nil while it is cancelled. Nobody knows how many blobs there are, so the
+// estimate takes all containers for equally large.
 func (s *Scan) progress(now time.Time) *Progress {
-	if s == nil || s.State != "active" {
+	if s == nil || s.State != active {
 		return nil
 	}
 	p := &Progress{
 		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total,
 		Item: "rows", Items: s.Rows,
 	}
-	if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
-		rate := float64(s.Rows) / took.Seconds()
-		p.Rate = &rate
-		if s.Done > 0 && s.Total > 0 {
-			left := took.Seconds() * float64(int64(s.Total)-s.Done) / float64(s.Done)
-			p.Left = &left
+	switch s.Phase {
+	case cancelling:
+		return nil
+	case sweeping: // nobody recorded when it began, so there is no rate
+		*p = Progress{
+			Phase: "sweeping the topics", Step: "partition", Done: s.Swept, Total: s.Partitions, Item: "deletions",
+			Items: s.Deleted,
+		}
+	default:
+		if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
+			rate := float64(s.Rows) / took.Seconds()
+			p.Rate = &rate
+			if s.Done > 0 && s.Total > 0 {
+				left := took.Seconds() * float64(int64(s.Total)-s.Done) / float64(s.Done)
+				p.Left = &left
+			}
 		}
 	}
-	if s.Total > 0 {
-		share := float64(s.Done) / float64(s.Total)
+	if p.Total > 0 {
+		share := float64(p.Done) / float64(p.Total)
 		p.Share = &share
 	}
 	return p
@@ -104,19 +152,32 @@ func (s *Scan) text(now time.Time) string {
 	case s.Sweep:
 		kind = "scan with sweep"
 	}
-	fmt.Fprintf(&b, "%s %s: %s, %d rows", kind, s.ID, s.State, s.Rows)
+	fmt.Fprintf(&b, "%s %s: %s, %s", kind, s.ID, cmp.Or(s.Phase, s.State), plain.Count(s.Rows, "row"))
 	if s.Sweep {
-		fmt.Fprintf(&b, ", %d deletions", s.Deleted)
+		fmt.Fprintf(&b, ", %s", plain.Count(s.Deleted, "deletion"))
 	}
 	end := now
 	if s.Ended != nil {
 		end = *s.Ended
 	}
-	if took := end.Sub(s.Requested); took >= time.Second && s.Rows > 0 {
-		fmt.Fprintf(&b, ", %.0f rows/s", float64(s.Rows)/took.Seconds())
+	if took := end.Sub(s.Requested); took >= time.Second {
+		fmt.Fprintf(&b, " in %s", plain.Span(took))
+		rate := rounded(float64(s.Rows) / took.Seconds())
+		if rate > 0 && (s.Phase == listing || s.State != active && !s.Sweep) { // a sweep takes time without rows
+			fmt.Fprintf(&b, ", %s rows/s", plain.Number(rate))
+		}
 	}
-	if s.State == "active" {
-		fmt.Fprintf(&b, ", %d of %d containers done, at %s", s.Done, s.Total, cmp.Or(s.At, "-"))
+	switch {
+	case s.Phase == sweeping:
+		fmt.Fprintf(&b, ", %s of %s swept", plain.Number(s.Swept), plain.Count(s.Partitions, "partition"))
+	case s.Phase != listing:
+	case s.Total > 0:
+		fmt.Fprintf(&b, ", %s of %s done", plain.Number(s.Done), plain.Count(s.Total, "container"))
+	default:
+		fmt.Fprintf(&b, ", %s done", plain.Count(s.Done, "container"))
+	}
+	if s.Phase == listing && s.At != "" {
+		b.WriteString(", at container " + s.At)
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/source/inventory"
 )
 
@@ -30,12 +31,67 @@ func TestScanProgress(t *testing.T) {
 		t.Errorf("%v, want %s", s.Progress, want)
 	}
 	if text := s.Text(); !strings.Contains(text,
-		"initial scan s: active, 10000 rows, 1000 rows/s, 5 of 10 containers done, at large") {
+		"initial scan s: listing, 10,000 rows in 10s, 1,000 rows/s, 5 of 10 containers done, at container large") {
 		t.Errorf("%s", text)
 	}
 	scan.Done, scan.Ended, scan.Rows = true, began.Add(20*time.Second), 20000
 	if s = Of("test", state, Group{}, began.Add(time.Hour)); s.Progress != nil || s.Scan.State != "complete" ||
-		!strings.Contains(s.Text(), "initial scan s: complete, 20000 rows, 1000 rows/s\n") {
+		!strings.Contains(s.Text(), "initial scan s: complete, 20,000 rows in 20s, 1,000 rows/s\n") {
 		t.Errorf("%+v\n%s", s.Scan, s.Text())
+	}
+}
+
+// A scan with a sweep lists all containers, then compares the topics with the account. Line, verdict and document name
+// the phase.
+func TestPhaseOfAScan(t *testing.T) {
+	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	topics := map[string]int32{"a": 3}
+	open := inventory.Progress{Containers: 1, Open: []inventory.Range{{ID: 1, Container: "c"}}}
+	listed := inventory.Progress{Containers: 1, Exhausted: true}
+	judged := (&offsets.Listing{}).Unjudged(topics, 0, 2)[0]
+	for phase, c := range map[string]struct {
+		leases        [2]*offsets.Listing
+		cancelled     bool
+		swept         int
+		line, verdict string
+	}{
+		"listing": {
+			leases:  [2]*offsets.Listing{{Rows: 1, Progress: open}, {Progress: inventory.Progress{Exhausted: true}}},
+			line:    "scan with sweep s: listing, 1 row, 0 deletions in 1m0s, 0 of 1 container done, at container c\n",
+			verdict: "up to date, scanning the account: container 1 of 1, 1 row, 0 %, 0 rows/s",
+		},
+		"sweeping": {
+			leases: [2]*offsets.Listing{
+				{Rows: 6000, Swept: 1, Progress: listed, Judged: &judged}, {Progress: listed, Done: true},
+			},
+			swept:   3 - len((&offsets.Listing{Judged: &judged}).Unjudged(topics, 0, 2)),
+			line:    "scan with sweep s: sweeping, 6,000 rows, 1 deletion in 1m0s, ",
+			verdict: "up to date, sweeping the topics: partition ",
+		},
+		"cancelling": {
+			leases:    [2]*offsets.Listing{{Rows: 1, Progress: open}, {}},
+			cancelled: true,
+			line:      "scan with sweep s: cancelling, 1 row, 0 deletions in 1m0s\n",
+			verdict:   "up to date",
+		},
+	} {
+		state := &offsets.State{
+			Frontier: &offsets.Frontier{
+				Completed: source.SegmentAt(began), Topics: topics,
+				Scan: &offsets.Scan{ID: "s", Sweep: true, Requested: began, Round: 1, Phase: offsets.ScanLists, Containers: 1,
+					Cancelled: c.cancelled},
+			},
+			Owners: make([]string, 2), Cursors: []*offsets.Cursor{{Scan: c.leases[0]}, {Scan: c.leases[1]}},
+		}
+		for _, l := range c.leases {
+			l.ID = "s"
+		}
+		s := Of("test", state, Group{}, began.Add(time.Minute))
+		if s.Scan.Phase != phase || s.Scan.Swept != c.swept || phase == "sweeping" && s.Scan.Partitions != 3 {
+			t.Errorf("%s: %+v", phase, s.Scan)
+		}
+		if text := s.Text(); !strings.Contains(text, c.line) || !strings.HasPrefix(s.Verdict.Text, c.verdict) {
+			t.Errorf("%s: want %q and %q:\n%s", phase, c.line, c.verdict, text)
+		}
 	}
 }

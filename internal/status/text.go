@@ -26,7 +26,7 @@ func (s *Status) Text() string {
 			b.WriteString(", ended at BRIDGE_END_TIME")
 		}
 		if p.Gaps > 0 {
-			fmt.Fprintf(&b, ", history lost %d times", p.Gaps)
+			fmt.Fprintf(&b, ", history lost %s", plain.Count(p.Gaps, "time"))
 		}
 		if p.Seek != nil {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
@@ -34,14 +34,15 @@ func (s *Status) Text() string {
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
 			moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
 		n := s.Totals
-		fmt.Fprintf(&b, "events    %d read, %d records, %d filtered, %d late, %d dead letters\n",
-			n.Read, n.Emitted, n.Filtered, n.Late, n.DeadLettered)
+		fmt.Fprintf(&b, "events    %s read, %s, %s filtered, %s late, %s\n",
+			plain.Number(n.Read), plain.Count(n.Emitted, "record"), plain.Number(n.Filtered), plain.Number(n.Late),
+			plain.Count(n.DeadLettered, "dead letter"))
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
 		}
 		b.WriteString(topicLines(s.Topics))
 	}
-	fmt.Fprintf(&b, "group     %s, %d members\n", cmp.Or(s.Group.State, "-"), len(s.Group.Members))
+	fmt.Fprintf(&b, "group     %s, %s\n", cmp.Or(s.Group.State, "-"), plain.Count(len(s.Group.Members), "member"))
 	for _, m := range s.Group.Members {
 		fmt.Fprintf(&b, "  %s at %s, leases %s\n", plain.Line(m.Instance), plain.Line(cmp.Or(m.Host, "-")),
 			strings.Trim(fmt.Sprint(m.Leases), "[]"))
@@ -63,7 +64,7 @@ func ahead(bytes *int64) string {
 	if bytes == nil {
 		return "unknown: no lease has committed in a current segment"
 	}
-	return fmt.Sprintf("%d bytes listed in the segment and not read, at the last commits", *bytes)
+	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"
 }
 
 // AllDelivered is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
@@ -99,7 +100,7 @@ func leaseTable(s *Status) string {
 	}
 	_ = w.Flush() // into memory
 	if unused > 0 {
-		fmt.Fprintf(&b, "%d more leases have had no work\n", unused)
+		fmt.Fprintf(&b, "%s without work so far\n", plain.Count(unused, "more lease"))
 	}
 	return b.String()
 }

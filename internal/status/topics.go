@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/plain"
 )
 
 // Of more topics than manyTopics, which a template makes, the report shows how many there are, and some names.
@@ -15,7 +17,7 @@ func topicLines(topics []Topic) string {
 	var b strings.Builder
 	if len(topics) <= manyTopics {
 		for _, t := range topics {
-			fmt.Fprintf(&b, "topic     %s, %d partitions\n", t.Name, t.Partitions)
+			fmt.Fprintf(&b, "topic     %s, %s\n", t.Name, plain.Count(t.Partitions, "partition"))
 		}
 		return b.String()
 	}
@@ -32,7 +34,7 @@ func topicLines(topics []Topic) string {
 	})
 	for _, n := range sizes {
 		names := groups[n]
-		fmt.Fprintf(&b, "topics    %d with %d partitions: %s", len(names), n,
+		fmt.Fprintf(&b, "topics    %s with %s: %s", plain.Number(len(names)), plain.Count(n, "partition"),
 			strings.Join(names[:min(len(names), someTopics)], ", "))
 		if more := len(names) - someTopics; more > 0 {
 			fmt.Fprintf(&b, ", and %d more (--output json lists all)", more)

@@ -95,7 +95,7 @@ func (s *Status) problems() (all []string) {
 		}
 	}
 	if free > 0 && s.Group.State == stable {
-		all = append(all, fmt.Sprintf("no instance has %d of the %d leases", free, len(s.Leases)))
+		all = append(all, fmt.Sprintf("no instance has %d of the %s", free, plain.Count(len(s.Leases), "lease")))
 	}
 	return all
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
 )
 
@@ -52,7 +53,8 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 		return err
 	}
 	if a.Partitions == 0 {
-		return fmt.Errorf("topic %s has %d partitions, %s has %d: add partitions", name, have, records, partitions)
+		return fmt.Errorf("topic %s has %s, %s has %d: add partitions", name, plain.Count(have, "partition"), records,
+			partitions)
 	}
 	rs, err := a.admin().UpdatePartitions(ctx, int(partitions), name)
 	if err == nil {
@@ -162,7 +164,7 @@ func (a *Admin) keepHistory(ctx context.Context, topics ...string) (kept bool, e
 	}
 	what := topics[0]
 	if n := len(topics); n > 1 {
-		what = fmt.Sprintf("%s and %d others", what, n-1)
+		what = what + " and " + plain.Count(n-1, "other")
 	}
 	if err != nil {
 		return false, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, what, err)
@@ -182,8 +184,8 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 	}
 	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
 		if n < had[topic] {
-			return nil, fmt.Errorf("topic %s has %d partitions and had %d: if it was deleted, create it with as many",
-				topic, n, had[topic])
+			return nil, fmt.Errorf("topic %s has %s and had %d: if it was deleted, create it with as many",
+				topic, plain.Count(n, "partition"), had[topic])
 		}
 	}
 	if !a.Beside {

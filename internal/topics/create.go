@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
 )
@@ -28,8 +29,8 @@ func (e *MissingError) Error() string { return "topic " + e.Topic + " does not e
 func (e *MissingError) Advice() string {
 	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 	if e.Had > 0 {
-		return fmt.Sprintf("its records are gone: create it with %d partitions, as it had, "+
-			"to continue with new records, %s", e.Had, restart)
+		return fmt.Sprintf("its records are gone: create it with %s, as it had, "+
+			"to continue with new records, %s", plain.Count(e.Had, "partition"), restart)
 	}
 	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
 		"records are gone: create it with as many partitions to continue with new records, " + restart

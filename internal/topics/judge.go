@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+
+	"blobfeed/internal/plain"
 )
 
 // Severity is what a Problem leads to.
@@ -148,7 +150,7 @@ func (j *judge) durability(replicas int) {
 	switch {
 	case err != nil:
 	case inSync > replicas:
-		j.add(Fault, minInSync, fmt.Sprintf("it has %d replicas, so nothing can be written", replicas),
+		j.add(Fault, minInSync, "it has "+plain.Count(replicas, "replica")+", so nothing can be written",
 			j.alter(minInSync, strconv.Itoa(max(1, replicas-1))))
 	case replicas < 2:
 		j.add(Risk, minInSync, "it has one replica, so a lost broker takes committed records with it",

@@ -14,9 +14,10 @@ type leastRules struct {
 	enter    bool // a move waits until every lease with an owner has entered its epoch
 	asks     bool // before that, the keeper asks for the ends of all partitions, to know of every owner
 	lagged   bool // the state topic is compacted only after what does not count is repaired: min.compaction.lag.ms
+	counts   bool // a verb that has written its frontier reports success only if it counts
 	known    bool // R1: after its own record, an owner waits for partition 0's high watermark
 }
 
 func allLeastRules() leastRules {
-	return leastRules{true, true, true, true, true, true, true, true, true, true, true}
+	return leastRules{true, true, true, true, true, true, true, true, true, true, true, true}
 }

@@ -16,6 +16,7 @@ type leastSituation struct {
 	late      uint8 // documents of this kind that were sent may arrive after that
 	slowClock bool  // an instance that sleeps does not notice it, but ends what it has begun
 	seeks     bool  // an operator moves the bridge back to segment 1
+	raced     bool  // and an instance may take lease 0 back before the seek is written
 	compacts  bool  // all stop, the state topic is compacted, and all start
 	large     bool  // only with PROTOCOL_FULL=1
 }
@@ -57,6 +58,7 @@ func leastSituations() []leastSituation {
 	})
 	add("bundles, a slow clock", func(s *leastSituation) { s.takeover, s.slowClock, s.bundles = true, true, true })
 	add("seek", func(s *leastSituation) { s.seeks, s.crashes = true, 0 })
+	add("seek, an instance takes lease 0 back", func(s *leastSituation) { s.seeks, s.raced, s.crashes = true, true, 0 })
 	add("bundles, seek", func(s *leastSituation) { s.seeks, s.bundles, s.oneKey, s.crashes = true, true, false, 0 })
 	add("a segment, then a bundle, seek", func(s *leastSituation) {
 		s.seeks, s.bundles, s.named, s.crashes = true, true, true, 0

@@ -72,6 +72,7 @@ const (
 	againBelow
 	falls
 	passedOver
+	notMoved
 	logFull // of the model
 )
 
@@ -82,6 +83,7 @@ var leastNames = [...]string{
 	againBelow: "I6 nothing comes again below a marker",
 	falls:      "I6 markers never fall",
 	passedOver: "I8 nothing is skipped silently",
+	notMoved:   "I11 a move that is reported counts",
 	logFull:    "the log of the model is full",
 }
 

@@ -56,6 +56,7 @@ func TestLeastReverts(t *testing.T) {
 		{"enter", func(r *leastRules) { r.enter = false }, "a segment, then a bundle, seek", staleKey},
 		{"all owners", func(r *leastRules) { r.asks = false }, "a segment, then a bundle, seek", staleKey},
 		{"R1", func(r *leastRules) { r.known = false }, "a segment, then a bundle, seek", staleKey},
+		{"report", func(r *leastRules) { r.counts = false }, "seek, an instance takes lease 0 back", leastNames[notMoved]},
 		{"compaction lag", func(r *leastRules) { r.lagged = false },
 			"bundles, a late frontier, compaction", leastNames[falls]},
 	} {

@@ -2,7 +2,8 @@
 
 package protocol
 
-// operator is `bridge seek` to segment 1. It has no fence: it writes an owner record, and then a frontier.
+// operator is `bridge seek` to segment 1. It has no fence: it writes an owner record, and then a frontier. An instance
+// that starts between them takes lease 0 back, and the frontier does not count.
 func (x *least) operator(s *leastState, to []step[leastState]) []step[leastState] {
 	add := func(progress bool, l label, change func(*leastState)) {
 		t := *s
@@ -17,12 +18,19 @@ func (x *least) operator(s *leastState, to []step[leastState]) []step[leastState
 			t.tool = t.acqs[0]
 			put(t, doc{kind: ownerRecord, acq: t.tool, resolved: k.f.resolved})
 		})
-	case s.tool < 9 && k.acq[0] == s.tool:
+	case s.tool < 9 && (k.acq[0] == s.tool || x.raced):
 		f := k.f
 		f.acq, f.epoch, f.completed, f.current, f.moving = s.tool, f.epoch+1, 0, 0, true
-		add(true, f.what().with("seek writes "), func(t *leastState) {
+		what := "seek writes and reports "
+		if k.acq[0] != s.tool && x.counts {
+			what = "seek fails after writing "
+		}
+		add(true, f.what().with(what), func(t *leastState) {
 			t.tool = 9
 			put(t, f)
+			if k.acq[0] != s.tool && !x.counts && t.breaking == 0 {
+				t.breaking = notMoved
+			}
 		})
 	}
 	return to

@@ -74,7 +74,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 	for i, s := range c.subjects {
 		c.report(reports[i], s)
 	}
-	return c.state.missing("account", accountPromise, "blobs of the account", c.stray), nil
+	return c.state.missing("account", accountPromise, "the account has", "blob", c.stray), nil
 }
 
 // compare finds the keys that differ when they are compared first.

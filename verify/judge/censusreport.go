@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"blobfeed/internal/plain"
 )
 
 // censusShown is how many keys of a topic a report names.
@@ -32,7 +34,7 @@ func (x *oddKey) problem() string {
 }
 
 func describe(etag string, length int64) string {
-	return fmt.Sprintf("a blob of %d bytes with etag %s", length, cmp.Or(etag, "unknown"))
+	return fmt.Sprintf("a blob of %s with etag %s", plain.Count(length, "byte"), cmp.Or(etag, "unknown"))
 }
 
 // report adds what was found in a topic.
@@ -57,7 +59,7 @@ func (c *census) report(r *Report, s *subject) {
 	}
 	switch more := len(bad) - censusShown; {
 	case more > 0:
-		check.Failures = append(check.Failures, failureReport{Problem: fmt.Sprintf("and %d more keys", more)})
+		check.Failures = append(check.Failures, failureReport{Problem: "and " + plain.Count(more, "more key")})
 		fallthrough
 	case len(bad) > 0:
 		check.Status = Broken
@@ -66,14 +68,14 @@ func (c *census) report(r *Report, s *subject) {
 	}
 	r.Checks = append(r.Checks, check)
 	if pending > 0 {
-		r.note("%d keys differ from the account, and the feed has events of them that are not delivered yet", pending)
+		r.note("not judged: %s with events in the feed that are not delivered yet", plain.Count(pending, "key"))
 	}
 	if changing > 0 {
-		r.note("%d keys were changed while they were compared, and are not judged: compare again", changing)
+		r.note("not judged: %s that changed during the comparison; compare again", plain.Count(changing, "key"))
 	}
 	if c.lost > 0 && r.Problem == "" {
-		r.Problem = fmt.Sprintf("account: %d keys differed when they were first compared, "+
-			"and were not looked at again", c.lost)
+		r.Problem = fmt.Sprintf("account: %s differed at the first comparison, which was not repeated",
+			plain.Count(c.lost, "key"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"blobfeed/internal/plain"
 	"blobfeed/verify"
 )
 
@@ -39,8 +40,8 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 		}
 		r.Checks = append(r.Checks, c)
 		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
-			r.note("the bridge counted %d events that the service published too late; they break \"resolved\"",
-				state.late())
+			r.note("the bridge counted %s that the service published too late: that breaks \"resolved\"",
+				plain.Count(state.late(), "event"))
 		}
 	}
 	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == Broken }) {
@@ -51,35 +52,35 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 		again := "events"
 		if checks.unique != nil {
 			r.Again = checks.unique.Again()
-			again = fmt.Sprintf("%d events", r.Again)
+			again = plain.Count(r.Again, "event")
 		}
-		r.note("bridge seek moved the bridge (%s): %s are repeated on purpose", strings.Join(t.seeks, ", "), again)
+		r.note("bridge seek moved the bridge (%s), and repeats %s on purpose", strings.Join(t.seeks, ", "), again)
 	}
 	if feed == nil {
 		return
 	}
 	if feed.sought > 0 {
-		r.note("%d events are before the place to which bridge seek moved the bridge last: it may have skipped them, "+
-			"so they may be missing", feed.sought)
+		r.note("%s from before the place to which bridge seek moved the bridge last may be missing: "+
+			"the seek may have skipped them", plain.Count(feed.sought, "event"))
 	}
 	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
 	if d := pass.dead; d.topic != "" {
 		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
 	}
 	if feed.scanned > 0 {
-		r.note("%d events are before the initial scan, whose rows stand for them, and so need not be in the topic",
-			feed.scanned)
+		r.note("%s from before the initial scan need not be in the topic: its rows show what they did",
+			plain.Count(feed.scanned, "event"))
 	}
 	if feed.before > 0 {
-		r.note("%d events may be missing: the start of their partition is deleted, and they are of its first segment "+
-			"or before", feed.before)
+		r.note("%s may be missing: the start of the partition is deleted, up to that segment or a later one",
+			plain.Count(feed.before, "event"))
 	}
 	if n := len(pass.extent.holes); n > 0 {
-		r.note("the feed lacks chunks in %d places, before other chunks of the shard, as retention deletes them: "+
-			"the rest of such a segment is compared", n)
+		r.note("the feed lacks chunks in %s, before other chunks of the shard, as retention deletes them: "+
+			"the rest of such a segment is compared", plain.Count(n, "place"))
 	}
 	if feed.older > 0 {
-		r.note("%d records are not compared: the feed starts at %s now, and has their events no more",
-			feed.older, pass.extent.oldest)
+		r.note("not compared: %s from before %s, where the feed starts now",
+			plain.Count(feed.older, "record"), pass.extent.oldest)
 	}
 }

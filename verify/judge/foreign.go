@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"blobfeed/internal/plain"
 	"blobfeed/verify"
 )
 
@@ -35,8 +36,8 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 			r.Others = append(r.Others, otherReport{name, by.account, by.feed, w.records, w.markers})
 		}
 		if p.unnamed > 0 {
-			r.doubt("resolved", fmt.Sprintf("%d markers name no feed, because they were written before "+
-				"BRIDGE_TOPIC_SHARED was set, and several bridges can have written them", p.unnamed))
+			r.doubt("resolved", fmt.Sprintf("several bridges can have written %s without a feed, "+
+				"from before BRIDGE_TOPIC_SHARED was set", plain.Count(p.unnamed, "marker")))
 		}
 	}
 	r.Checks = append(r.Checks, foreign)
@@ -48,17 +49,18 @@ func (r *Report) share(ctx context.Context, t *topic) error {
 
 // strange adds a failure for records or markers that no known bridge wrote.
 func (c *checkReport) strange(by writer, w *wrote, topic string) {
-	problem := fmt.Sprintf("the first of %d records of account %s, which no bridge on the topic reads",
-		w.records, by.account)
+	problem := fmt.Sprintf("the first of %s of account %s, which no bridge on the topic reads",
+		plain.Count(w.records, "record"), by.account)
 	switch {
 	case by.feed != "":
-		problem = fmt.Sprintf("the first of %d markers of feed %s, which no bridge on the topic reads",
-			w.markers, by.feed)
+		problem = fmt.Sprintf("the first of %s of feed %s, which no bridge on the topic reads",
+			plain.Count(w.markers, "marker"), by.feed)
 	case w.records > 0 && by.account == "":
-		problem = fmt.Sprintf("the first of %d records that name no account: "+
-			"set BRIDGE_HEADERS=cloudevents for each bridge on the topic", w.records)
+		problem = fmt.Sprintf("the first of %s without an account: "+
+			"set BRIDGE_HEADERS=cloudevents for each bridge on the topic", plain.Count(w.records, "record"))
 	case by.account == "":
-		problem = fmt.Sprintf("the first of %d records with neither a key nor the time of a marker", w.markers)
+		problem = fmt.Sprintf("the first of %s with neither a key nor the time of a marker",
+			plain.Count(w.markers, "record"))
 	}
 	at := w.first
 	at.Problem = problem

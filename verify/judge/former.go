@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -52,8 +53,8 @@ func (v *verification) explain(ctx context.Context, s *trial, before *Report) (*
 		for _, p := range slices.Sorted(maps.Keys(until)) {
 			places = append(places, fmt.Sprintf("offset %d of partition %d", until[p], p))
 		}
-		r.note("%d records were written with %s, up to %s, and are compared with that setting",
-			n, was.names, strings.Join(places, ", "))
+		r.note("compared with %s, as they were written: %s up to %s",
+			was.names, plain.Count(n, "record"), strings.Join(places, ", "))
 	}
 	return r, nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
@@ -106,10 +107,12 @@ func (p *feedPass) finish(m source.Manifest) {
 	}
 }
 
-// missing returns a report for each topic that some things are for, and that the state does not know.
-func (s *progressState) missing(check, promise, things string, stray map[string]int64) (reports []*Report) {
+// missing returns a report for each topic that some things are for, and that the state does not know. Has
+// says who has them.
+func (s *progressState) missing(check, promise, has, thing string, stray map[string]int64) (reports []*Report) {
 	for _, topic := range slices.Sorted(maps.Keys(stray)) {
-		problem := fmt.Sprintf("%d %s are for this topic, and %s does not know it", stray[topic], things, s.topic)
+		problem := fmt.Sprintf("%s %s for this topic, and %s does not know the topic", has,
+			plain.Count(stray[topic], thing), s.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
 			Name: check, Status: Broken, Promise: promise, Failures: []failureReport{{Problem: problem}},
 		}}})

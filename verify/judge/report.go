@@ -3,6 +3,7 @@ package judge
 import (
 	"fmt"
 
+	"blobfeed/internal/plain"
 	"blobfeed/verify"
 )
 
@@ -110,7 +111,7 @@ type otherReport struct {
 
 func (o *otherReport) String() string {
 	if o.Feed != "" {
-		return fmt.Sprintf("%d markers of feed %s (bridge %s)", o.Markers, o.Feed, o.Bridge)
+		return fmt.Sprintf("%s of feed %s (bridge %s)", plain.Count(o.Markers, "marker"), o.Feed, o.Bridge)
 	}
-	return fmt.Sprintf("%d records of account %s (bridge %s)", o.Records, o.Account, o.Bridge)
+	return fmt.Sprintf("%s of account %s (bridge %s)", plain.Count(o.Records, "record"), o.Account, o.Bridge)
 }

@@ -97,7 +97,7 @@ func (s *sharedTopic) finds(t *testing.T, x fault, repeats bool, turn int) (plac
 // A marker from before the topic was shared names no feed: it counts where one bridge alone can have written it.
 func TestVerifyMarkersWithoutFeed(t *testing.T) {
 	s := shareTopic(t, "false")
-	reason := "markers name no feed"
+	reason := "without a feed"
 	for _, a := range []*account{s.alpha, s.bravo} {
 		rs, of := s.judge(t, a, s.clone(), true)
 		said := strings.Contains(shown(t, rs), reason)

@@ -6,6 +6,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
@@ -47,8 +48,8 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 			}
 		}
 		if n := len(v.GrownFrom); n > 0 && v.GrownFrom[n-1] > len(s.to) {
-			return all, unusable("--grown-from %d: %s has %d partitions now",
-				v.GrownFrom[n-1], name, len(s.to))
+			return all, unusable("--grown-from %d: %s has %s now",
+				v.GrownFrom[n-1], name, plain.Count(len(s.to), "partition"))
 		}
 		if v.ReadFeed || v.ReadAccount {
 			if s.encoder, err = v.Encoder(ctx, name); err != nil {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"blobfeed/internal/plain"
 )
 
 // BrokenError says that a topic does not keep promises.
@@ -40,25 +42,26 @@ func Verdict(rs []*Report) error {
 // Text returns the report for people.
 func (r *Report) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "topic %s: %d records and %d markers on %d partitions\n",
-		r.Topic, r.Records, r.Markers, r.Partitions)
+	fmt.Fprintf(&b, "topic %s: %s and %s on %s\n", r.Topic,
+		plain.Count(r.Records, "record"), plain.Count(r.Markers, "marker"), plain.Count(r.Partitions, "partition"))
 	for _, s := range r.Scans {
 		kind := "scan"
 		if s.Initial {
 			kind = "initial scan"
 		}
-		fmt.Fprintf(&b, "%s %s: %d of the records are its rows\n", kind, s.ID, s.Rows)
+		fmt.Fprintf(&b, "%s %s wrote %s of the records\n", kind, s.ID, plain.Number(s.Rows))
 	}
 	if f := r.Feed; f != nil {
-		fmt.Fprintf(&b, "feed: %d events, %d for the topic, %d of them must be in it", f.Read, f.Given, f.Required)
+		fmt.Fprintf(&b, "feed: %s, %s for the topic, %s of them must be in it", plain.Count(f.Read, "event"),
+			plain.Number(f.Given), plain.Number(f.Required))
 		if f.UpTo != "" {
 			fmt.Fprintf(&b, ", by %s", f.UpTo)
 		}
 		b.WriteByte('\n')
 		if d := f.DeadLetters; d != nil {
-			fmt.Fprintf(&b, "topic %s: %d dead letters; they hold %d events of the feed, "+
-				"and %d damaged places with %d bytes\n",
-				d.Topic, d.Letters, d.Events, d.Places, d.Bytes)
+			fmt.Fprintf(&b, "topic %s: %s with %s of the feed and %s of %s\n", d.Topic,
+				plain.Count(d.Letters, "dead letter"), plain.Count(d.Events, "event"),
+				plain.Count(d.Places, "damaged place"), plain.Count(d.Bytes, "byte"))
 		}
 	}
 	for i := range r.Others {
@@ -70,7 +73,7 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s)\n", "not checked", c.Name, c.Promise, c.Reason)
 		default:
 			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
-			fmt.Fprintf(&b, "%-11s  %-9s  %s (%d checked)\n", status, c.Name, c.Promise, c.Checked)
+			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s checked)\n", status, c.Name, c.Promise, plain.Number(c.Checked))
 		}
 		for _, f := range c.Failures {
 			fmt.Fprintf(&b, "    %s\n", f)

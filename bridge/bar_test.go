@@ -1,0 +1,80 @@
+package bridge
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/source/inventory"
+	"blobfeed/verify"
+)
+
+// listsLate makes the listing end hours behind the feed.
+func (w *world) listsLate() {
+	w.store.Before = func(context.Context, string, inventory.Query) error {
+		w.clock.Add(int64(time.Hour))
+		return nil
+	}
+}
+
+// Partitions that a topic gets after the rows of an initial scan are used behind the first marker: else the events of a
+// key would come in another partition than its row, and no marker would stand between them (I5). Where markers are off,
+// no consumer waits for one.
+func TestPartitionsAddedBehindRows(t *testing.T) {
+	t.Parallel()
+	for name, markers := range map[string]envelope.Markers{
+		"inline": envelope.MarkersInline, "off": envelope.MarkersOff,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2, 50)
+			w.listsLate()
+			c := broker(t)
+			o := w.options(c)
+			o.InitialScan, o.Markers, o.BundleBytes = ScanYes, markers, 0
+			live(t, o)
+			awaitState(t, o, "the scan is done",
+				func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+			_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+			must(t, err)
+			w.next()
+			named := func(s *offsets.State) bool {
+				return s.Frontier != nil && s.Frontier.Current.String() == w.segment()
+			}
+			s := awaitState(t, o, "the next segment is named", named)
+			if n := s.Frontier.Topics[topic]; (n == partitions) != o.marks() {
+				t.Errorf("without a marker the topic has %d partitions", n)
+			}
+			for s.Frontier.Resolved == "" && o.marks() {
+				w.next()
+				s = awaitState(t, o, "another segment is named", named)
+			}
+			w.next()
+			awaitState(t, o, "the new partitions are used", func(s *offsets.State) bool {
+				return s.Frontier != nil && s.Frontier.Topics[topic] == partitions+3
+			})
+		})
+	}
+}
+
+// The marker for the end time is no exception: the rows of an initial scan that ended later show later states.
+func TestNoMarkerForAnEndBehindRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 50)
+	w.next()
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	o.End = envelope.Timestamp{Wall: w.clock.Load() - int64(30*time.Minute)} // before the open segment
+	must(t, runOnce(t, o))
+	awaitState(t, o, "it has ended", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Ended && s.Frontier.Resolved == ""
+	})
+	w.compare(c, noted(func(r verify.Record) {
+		if r.Key == nil {
+			t.Errorf("a marker: %s", r.Value)
+		}
+	}))
+}
