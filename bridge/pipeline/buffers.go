@@ -17,7 +17,7 @@ func (p *Pipeline) BlockBytes() int {
 	if p.set.MemoryBytes == 0 {
 		return maxBlockBytes
 	}
-	return max(minBlockBytes, min(p.set.MemoryBytes/footprints, maxBlockBytes))
+	return max(minBlockBytes, min(p.set.MemoryBytes/4*3, maxBlockBytes))
 }
 
 // Reuse gives back blocks whose records nobody reads any more.
@@ -50,5 +50,5 @@ func (p *Pipeline) PageBlobs(requests int) int {
 	if p.set.MemoryBytes == 0 {
 		return inventory.MaxPage
 	}
-	return min(max(p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
+	return min(max(pagesPerBlocks*p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }

@@ -17,13 +17,12 @@ import (
 const (
 	// prefetch is how many encoded blocks a shard may be ahead of the transaction.
 	prefetch = 8
-	// footprints is how much memory a byte of a record takes at most, with all that is kept beside it, where filters
-	// leave most events.
-	footprints = 4
 	// A block is encoded before it waits for memory, so its records have a bound of their own. Real ones take 300 KB.
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
+	// Pages of listings may take this many times the memory of blocks: each request costs money and a wait.
+	pagesPerBlocks = 3
 	// minPageBlobs keeps the number of requests reasonable.
 	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.

@@ -1,6 +1,10 @@
 package pipeline
 
-import "testing"
+import (
+	"testing"
+
+	"blobfeed/source/inventory"
+)
 
 // All shards that read share one part of the memory, and a block that waits for its commit holds no events (I9).
 func TestShardsShareMemory(t *testing.T) {
@@ -37,5 +41,15 @@ func TestRunCountsReaders(t *testing.T) {
 	run.Close()
 	if got := p.memory.readers.Load(); got != 0 {
 		t.Errorf("%d readers after the run", got)
+	}
+}
+
+// A page is small where there is little memory, but not so small that a listing takes many times the requests.
+func TestPagesShareMemory(t *testing.T) {
+	for memory, want := range map[int]int{0: inventory.MaxPage, 10 << 20: 3000, 1: minPageBlobs} {
+		got := New(Settings{MemoryBytes: memory}).PageBlobs(8)
+		if got < want || got > want*5/4 {
+			t.Errorf("%d bytes: pages of %d blobs, want about %d", memory, got, want)
+		}
 	}
 }
