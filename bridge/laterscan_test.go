@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -126,7 +127,7 @@ func TestScanFindsTopics(t *testing.T) {
 			o.ScanRound = round
 			w.store.Size = func(limit int) int { return min(limit, 50) }
 			w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
-				return sleep(ctx, 30*time.Millisecond)
+				return pause.For(ctx, 30*time.Millisecond)
 			}
 			live(t, o)
 			awaitDrained(t, o, w)

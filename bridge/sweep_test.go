@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -67,7 +68,7 @@ func TestSweepInRounds(t *testing.T) {
 	w.unfed(250)
 	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
 		if op == "head" {
-			return sleep(ctx, 2*time.Millisecond)
+			return pause.For(ctx, 2*time.Millisecond)
 		}
 		return nil
 	}
@@ -138,7 +139,7 @@ func TestSweepOfBusyAccount(t *testing.T) {
 		}
 		w.mu.Unlock()
 		publish(func(c account.Change) bool { return !c.Delete })
-		return sleep(ctx, 30*time.Millisecond)
+		return pause.For(ctx, 30*time.Millisecond)
 	}
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))

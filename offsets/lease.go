@@ -215,13 +215,8 @@ func (l *Lease) produced(r *kgo.Record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = fmt.Errorf(
-			"writing key %q to partition %d of topic %s: %w",
-			r.Key,
-			r.Partition,
-			r.Topic,
-			classify(err),
-		)
+		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic,
+			classify(err))
 	}
 }
 

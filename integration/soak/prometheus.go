@@ -44,7 +44,8 @@ func find() (string, error) {
 	}
 	bin := filepath.Join(cache, "promtool", "usr", "bin", "prometheus")
 	if _, err := os.Stat(bin); err != nil {
-		return "", fmt.Errorf("looking for Prometheus: install it, name one in PROMETHEUS, or on Debian run make alerts, which gets it: %w", err)
+		return "", fmt.Errorf("looking for Prometheus: install it, name one in PROMETHEUS, or on Debian run make "+
+			"alerts, which gets it: %w", err)
 	}
 	return bin, nil
 }

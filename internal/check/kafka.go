@@ -137,8 +137,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 	if s := ck.client.SASL; s != nil {
 		how += ", " + s.Mechanism
 	}
-	ck.Add("kafka", OK, fmt.Sprintf("reached %s (Kafka %s), credentials are accepted (%s)", plain.Count(len(m.Brokers), "broker"),
-		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
+	ck.Add("kafka", OK, fmt.Sprintf("reached %s (Kafka %s), credentials are accepted (%s)",
+		plain.Count(len(m.Brokers), "broker"), kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
 }
 

@@ -85,7 +85,8 @@ func scanOf(s *offsets.State) *Scan {
 		scan.Phase = listing
 	}
 	sum := s.ListedAll(f)
-	scan.Rows, scan.Deleted, scan.Containers, scan.Pages = sum.Rows, sum.Swept, sum.Progress.Containers, sum.Progress.Pages
+	scan.Rows, scan.Deleted = sum.Rows, sum.Swept
+	scan.Containers, scan.Pages = sum.Progress.Containers, sum.Progress.Pages
 	open := map[string]bool{}
 	for _, c := range s.Cursors {
 		l := c.Listing(f)
@@ -122,7 +123,8 @@ func (s *Scan) progress(now time.Time) *Progress {
 		return nil
 	}
 	p := &Progress{
-		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total, Item: "rows", Items: s.Rows,
+		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total,
+		Item: "rows", Items: s.Rows,
 	}
 	switch s.Phase {
 	case cancelling:
