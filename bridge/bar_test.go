@@ -24,7 +24,9 @@ func (w *world) listsLate() {
 // no consumer waits for one.
 func TestPartitionsAddedBehindRows(t *testing.T) {
 	t.Parallel()
-	for name, markers := range map[string]envelope.Markers{"inline": envelope.MarkersInline, "off": envelope.MarkersOff} {
+	for name, markers := range map[string]envelope.Markers{
+		"inline": envelope.MarkersInline, "off": envelope.MarkersOff,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 2, 50)
@@ -33,25 +35,34 @@ func TestPartitionsAddedBehindRows(t *testing.T) {
 			o := w.options(c)
 			o.InitialScan, o.Markers, o.BundleBytes = ScanYes, markers, 0
 			live(t, o)
-			awaitState(t, o, "the scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+			awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+				return scanOf(s) != nil && scanOf(s).Done
+			})
 			_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 			must(t, err)
-			w.next()
-			named := func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Current.String() == w.segment() }
-			s := awaitState(t, o, "the next segment is named", named)
-			if n := s.Frontier.Topics[topic]; (n == partitions) != o.marks() {
-				t.Errorf("without a marker the topic has %d partitions", n)
-			}
-			for s.Frontier.Resolved == "" && o.marks() {
-				w.next()
-				s = awaitState(t, o, "another segment is named", named)
-			}
-			w.next()
-			awaitState(t, o, "the new partitions are used", func(s *offsets.State) bool {
-				return s.Frontier != nil && s.Frontier.Topics[topic] == partitions+3
+			w.awaitPartitions(o, partitions+3, func(f *offsets.Frontier) {
+				if n := f.Topics[topic]; o.marks() && f.Resolved == "" && n != partitions {
+					t.Errorf("without a marker the topic has %d partitions", n)
+				}
 			})
 		})
 	}
+}
+
+// awaitPartitions ends segments until records go to so many partitions. It calls check for the frontier of each.
+func (w *world) awaitPartitions(o Options, want int32, check func(*offsets.Frontier)) {
+	w.t.Helper()
+	for range 24 {
+		w.next()
+		f := awaitState(w.t, o, "the next segment is named", func(s *offsets.State) bool {
+			return s.Frontier != nil && s.Frontier.Current.String() == w.segment()
+		}).Frontier
+		check(f)
+		if f.Topics[topic] == want {
+			return
+		}
+	}
+	w.t.Fatal("the new partitions are not used")
 }
 
 // The marker for the end time is no exception: the rows of an initial scan that ended later show later states.

@@ -98,7 +98,7 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 		}
 	}
 	if lost {
-		b.joined = false // until the group has agreed again: what is not ours may be nobody's
+		b.joined = false // until the group has agreed again
 	}
 	b.mu.Unlock()
 	for _, w := range ws {
@@ -118,8 +118,8 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 	}
 }
 
-// Refused reports what keeps us out of the group. With Once it ends the run like all other failures: nobody looks after
-// it.
+// Refused reports what keeps this instance out of the group. With Once, repeated refusals end the run, as other
+// repeated failures do, because nobody watches such a run.
 func (b *Bridge) Refused(err error) {
 	if errors.Is(err, kerr.InvalidSessionTimeout) {
 		b.fatal(&SettingsError{Problem: fmt.Sprintf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
@@ -218,7 +218,7 @@ func (sh *shared) awaitEnd(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	// What prepare could not compare, for a transaction was open then: an end of other settings is not ours.
+	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
 	return sh.opts.Compatible(s.Frontier.Feed, s.Frontier.Settings)
 }
 

@@ -104,10 +104,8 @@ func TestMissingTopic(t *testing.T) {
 	err := runOnce(t, o)
 	var missing *offsets.MissingError
 	if !errors.As(err, &missing) ||
-		!strings.Contains(
-			err.Error(),
-			"kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ",
-		) {
+		!strings.Contains(err.Error(),
+			"kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ") {
 		t.Errorf("err = %v", err)
 	}
 	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})

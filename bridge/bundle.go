@@ -15,9 +15,9 @@ import (
 // of such segments by itself: their records, the markers after each, and the frontier behind the last, in one
 // transaction.
 //
-// Meanwhile the frontier names no current segment, so no other lease writes (I4): what it wrote before is of a segment
-// that was complete, by its committed cursor. A crash leaves nothing behind; the next owner starts at the frontier
-// again. The cursors of the leases stay where they are: they belong to segments that are over.
+// Meanwhile the frontier names no current segment, so no other lease writes (I4). What the other leases wrote before
+// belongs to complete segments, as their committed cursors say. A crash leaves nothing behind: the next owner starts at
+// the frontier again. The cursors of the leases stay where they are, in segments that are over.
 
 // ahead returns what is read ahead of the segment after one.
 func (k *keeper) ahead(after source.Segment) *pipeline.Lookahead {
@@ -129,10 +129,10 @@ func (k *keeper) commitBundle(f *offsets.Frontier, done []Completion) error {
 	return nil
 }
 
-// followed reports whether retention has removed nothing around a bundle that starts with first, behind f (I8). It
-// begins with what is oldest, so while first is there, no listing behind it missed anything. And while the completed
-// segment is there, nothing between the two was removed before the reading ahead listed what comes next. Otherwise the
-// records are given up, and the next hold finds what is lost.
+// followed returns an error if retention may have removed segments around a bundle that starts with first, behind f
+// (I8). Retention removes the oldest segments first. So while first exists, no listing after it missed a segment. While
+// the completed segment exists, none between the two was removed before the reading ahead listed what comes next.
+// After an error the records are given up, and the next hold finds what is lost.
 func (k *keeper) followed(f offsets.Frontier, first source.Segment) error {
 	if _, err := k.h.opts.Feed.Manifest(k.h.work, first); err != nil {
 		return fmt.Errorf("looking whether retention removed what was read ahead: %w", err)

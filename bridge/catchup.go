@@ -27,7 +27,7 @@ func (sh *shared) listNames(ctx context.Context, after source.Segment) error {
 // one, and ends behind the last.
 func (k *keeper) countSegments(f *offsets.Frontier, completed int) {
 	was, names := f.CatchUp, k.h.shared.names.Load()
-	if was != nil && f.Seek != nil && !k.counting { // its way is another one
+	if was != nil && f.Seek != nil && !k.counting { // the seek starts another catch-up
 		was = nil
 	}
 	left, before := 0, 0

@@ -169,14 +169,8 @@ func firstDeliveries(t *testing.T, c *kfake.Cluster) {
 		seen[string(r.Value)] = true
 		updated := header(r, "updated")
 		if updated <= last[string(r.Key)] || updated <= resolved[r.Partition] {
-			t.Errorf(
-				"partition %d, offset %d: %s comes behind %s of its key, and marker %s",
-				r.Partition,
-				r.Offset,
-				updated,
-				last[string(r.Key)],
-				resolved[r.Partition],
-			)
+			t.Errorf("partition %d, offset %d: %s comes behind %s of its key, and marker %s", r.Partition, r.Offset,
+				updated, last[string(r.Key)], resolved[r.Partition])
 		}
 		last[string(r.Key)] = updated
 	}

@@ -32,12 +32,8 @@ func TestDamageUntilFinalized(t *testing.T) {
 func TestDamageBesideAGrowingShard(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	m.segment(
-		"2026/01/01/0000",
-		"Publishing",
-		60,
-		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
-	)
+	m.segment("2026/01/01/0000", "Publishing", 60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
 	o, r := over(t, broker(t), m)
 	o.OffsetsPartitions = 1
@@ -83,12 +79,8 @@ func TestSeekPastDamage(t *testing.T) {
 	o, r := options(t, c, feed)
 	o.BundleBytes = 0
 	live(t, o)
-	awaitState(
-		t,
-		o,
-		"the damage is in the cursor",
-		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil },
-	)
+	awaitState(t, o, "the damage is in the cursor",
+		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil })
 	for range 5 { // so that nothing is left to write that would meet a fence
 		<-r.failing
 	}

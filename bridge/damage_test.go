@@ -157,12 +157,8 @@ func TestLimitRaised(t *testing.T) {
 // A dead letter comes once, also when what is behind it in the block has to be tried again.
 func TestDeadLetterOnce(t *testing.T) {
 	m := newMemory()
-	m.segment(
-		"2026/01/01/0000",
-		"Finalized",
-		60,
-		map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}},
-	)
+	m.segment("2026/01/01/0000", "Finalized", 60,
+		map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}})
 	c := broker(t)
 	o, r := over(t, c, m)
 	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, byTemplate(t, "t-{container}")

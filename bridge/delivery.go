@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/mutation"
+	"blobfeed/internal/pause"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
@@ -40,7 +41,7 @@ func (d *delivery) deliver() error {
 			return err
 		}
 		for _, shard := range d.shards {
-			// I1: what a shard has read and not delivered, since its topic has no encoder, is read again.
+			// I1: events that a shard has read but not delivered, because their topic has no encoder, are read again.
 			if stays && d.readers[shard].Position() != d.h.cursor.At(d.m.Segment, shard) {
 				delete(d.readers, shard)
 			}
@@ -73,7 +74,7 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 	defer opts.Observer.Active(d.h.p, Working)
 	quiet := !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
 	for waited := time.Duration(0); ; {
-		if err := sleep(ctx, opts.PollInterval); err != nil {
+		if err := pause.For(ctx, opts.PollInterval); err != nil {
 			return d.m, err
 		}
 		waited += opts.PollInterval
@@ -130,10 +131,10 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	return errors.Join(err, d.w.commit())
 }
 
-// believed reports whether the listings of the shards of a finalized segment can be believed. One without chunks may be
-// that of a shard without events, or of one that retention has removed since the manifest was read (I8); of others the
-// reader knows where it was. The manifest shows it, if it is read again. That may take long, so what the transaction
-// holds is committed before.
+// believed reports whether the listings of the shards of a finalized segment can be believed. A listing without chunks
+// may be that of a shard without events, or of a shard that retention has removed since the manifest was read (I8). If
+// the manifest still exists, the shard has no events. Reading the manifest again may take long, so believed commits the
+// open transaction first.
 func (d *delivery) believed() (bool, error) {
 	now := time.Now()
 	for _, shard := range d.shards {
@@ -147,14 +148,15 @@ func (d *delivery) believed() (bool, error) {
 	return true, nil
 }
 
-// lose deals with the loss of what this lease has not delivered of the current segment (J, G). Only its owner may say
-// so, and only after a fence that is later than the finding: what is gone now may have been delivered by another owner.
+// lose records that retention has removed events of the current segment that this lease has not delivered. Only the
+// lease's owner may say so, and only behind a fence that is later than the finding: another owner may have delivered
+// the events that are gone now (docs/protocol.md, Lost history).
 func (d *delivery) lose(gap *GapError) error {
 	if !d.h.opts.SkipGaps {
 		return d.h.doubt(gap)
 	}
-	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier takes it from there. The
-	// frontier does not jump: other leases may have the segment's events in memory, and deliver them (I4, I11).
+	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier records the gap in the
+	// frontier. The frontier does not jump, because other leases may still deliver events of the segment (I4, I11).
 	d.h.reportLoss(gap)
 	mutation.Crash("gap", "found")
 	d.h.cursor.Finish(gap.At)

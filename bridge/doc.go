@@ -20,6 +20,7 @@
 //	during a commit       all of it took effect or nothing; the cursor behind the fence shows which
 //	after a commit        the next owner continues at the cursor
 //	all shards are done   the next owner of lease 0 sees it in the cursors, and writes frontier and markers
+//	during a scan         rows and progress of the listing are one transaction; the next owner continues behind it
 //	a topic is created    nothing pins it yet; the next owner opens it again
 //	during a move         a committed intent is carried out; without one nothing has moved
 //
@@ -36,7 +37,8 @@
 //	basis     what a hold takes from the frontier; answers the pipeline (pipeline.Host)
 //	writer    the open transaction
 //	delivery  the work on the current segment, pass after pass
-//	keeper    the frontier, if the lease is 0: first frontier, moves, bundles, completion
+//	listing   the work on a scan, round after round: rows, and the deletions that a sweep finds
+//	keeper    the frontier, if the lease is 0: first frontier, moves, bundles, scans, completion
 //
 // The goroutines of shards belong to a pipeline.Run, and none is left when a pass returns.
 //
@@ -49,6 +51,8 @@
 //
 // Small finalized segments are different. The owner of lease 0 delivers several of them in one transaction, a
 // bundle, while the frontier names no current segment (bundle.go).
+//
+// A scan lists the account and writes a row for each blob. While any lease lists, no lease delivers (scanRound).
 //
 // # Waits
 //

@@ -11,8 +11,8 @@ import (
 	"blobfeed/source"
 )
 
-// retryOpen is the retry of the instance. A transaction may be open, which takes the failure with it: it remembers the
-// last failure for the cursor. An error by which a shard or the hold ends is returned at once.
+// retryOpen retries f while a transaction may be open. It remembers the last failure, and the next commit writes it
+// into the cursor. Errors that end the shard or the hold are returned at once.
 func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) error {
 	var ends error
 	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
@@ -31,8 +31,8 @@ func (h *hold) retryOpen(ctx context.Context, f func(context.Context) error) err
 	return err
 }
 
-// retryIdle is retryOpen for requests between two transactions: no commit follows that would take the failure with it,
-// so it commits the failure itself.
+// retryIdle retries f between two transactions. No commit follows that would write the failure, so it commits the
+// failure itself.
 func (h *hold) retryIdle(ctx context.Context, f func(context.Context) error) error {
 	return h.shared.retry(ctx, h.p, func(ctx context.Context) error {
 		err := f(ctx)
@@ -43,8 +43,8 @@ func (h *hold) retryIdle(ctx context.Context, f func(context.Context) error) err
 	})
 }
 
-// commitFailure commits the cursor with the last failure, if it is another one than the cursor has: a lasting failure
-// is written once. The observer is not called, for it is no progress. No transaction may be open.
+// commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
+// It is no progress, so the observer is not called. No transaction may be open.
 func (h *hold) commitFailure() error {
 	if h.lease == nil || !h.findings.putInto(h.cursor) {
 		return nil
@@ -95,8 +95,8 @@ func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, er
 	return next, ok, err
 }
 
-// isThere reports whether the manifest of seg is there, read after a moment. If it is not, neither may its chunks be,
-// and a listing before that moment proves nothing.
+// isThere reports whether the manifest of seg exists, by a read after a moment. If it does not exist, its chunks may be
+// gone, too, and a listing before that moment proves nothing.
 func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
 	err = h.retryIdle(h.work, func(ctx context.Context) error {
 		_, err := h.shared.history.readManifest(ctx, seg, moment)
@@ -108,8 +108,8 @@ func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err er
 	return there, err
 }
 
-// remembered returns the manifest of the current segment as it was, in place of one that retention has removed: all its
-// leases have to say that they are done, and so has each that began it.
+// remembered returns the manifest of the current segment as the frontier remembers it, after retention has removed it.
+// It names a shard for each lease that has to say that it is done: those of the segment, and those that began it.
 func (sh *shared) remembered(s *offsets.State) source.Manifest {
 	f := s.Frontier
 	m := source.Manifest{Segment: f.Current, Begin: f.Current.Time(), Finalized: true, Shards: slices.Clone(f.Shards)}

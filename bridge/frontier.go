@@ -41,8 +41,7 @@ func (k *keeper) moveFrontier(s *offsets.State) (moved bool, err error) {
 	if moved, stays, err := k.moveScan(f, s); moved || stays || err != nil {
 		return moved, err
 	}
-	switch {
-	case f.Current == (source.Segment{}):
+	if f.Current == (source.Segment{}) {
 		return k.advance(f, s)
 	}
 	m, gap, err := k.h.current(s)
@@ -154,7 +153,7 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 		return c != nil && c.Gap && c.Finished(m.Segment)
 	})
 	switch {
-	case lost && gone && more && !ends: // G: with all that is missing up to the next one
+	case lost && gone && more && !ends: // the gap ends at the next segment that is there
 		recordGap(&f, m.Segment, next)
 		names = true
 	case lost:
@@ -198,11 +197,8 @@ func (k *keeper) endFeed(f offsets.Frontier) error {
 	opts := k.h.opts
 	if opts.marks() && opts.End.Compare(k.basis.promised) > 0 &&
 		!resolved.Barred(opts.End, f.Scan, opts.ResolvedSlack) {
-		f.Resolved = opts.End.String()
-		if opts.Transactional {
-			if err := k.mark(&f, opts.End); err != nil {
-				return err
-			}
+		if err := k.resolve(&f, opts.End); err != nil {
+			return err
 		}
 	}
 	return k.commitPromise(nil, &f, func() error { k.end(&f); return nil })

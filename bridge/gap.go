@@ -44,7 +44,7 @@ func (k *keeper) lostSince(f *offsets.Frontier) error {
 	}
 	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(k.basis.filter.From) ||
 		f.Version > 1 && f.Ends.IsZero() {
-		return nil // not a segment of the feed, but where to begin
+		return nil // Completed is where delivery begins, not a segment that was delivered
 	}
 	err := k.h.retryOpen(k.h.work, func(ctx context.Context) error {
 		if _, err := k.h.opts.Feed.Manifest(ctx, f.Completed); err != nil {

@@ -73,13 +73,8 @@ func TestHistoryLost(t *testing.T) {
 	ctx, a := t.Context(), delivered(t, 50)
 	// The bridge is away for a long time.
 	must(t, a.Next(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil), a.Finalize(ctx))
-	a.remove(
-		t,
-		"idx/segments/2026/01/01/0000",
-		"log/00/2026/01/01/0000",
-		"idx/segments/2026/01/01/0100",
-		"log/00/2026/01/01/0100",
-	)
+	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100",
+		"log/00/2026/01/01/0100")
 	gap, data, markers, gaps := a.resume(t)
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" {
 		t.Errorf("%v", gap)
@@ -96,13 +91,8 @@ func TestHistoryLostAfterTheLast(t *testing.T) {
 	ctx, a := t.Context(), delivered(t, 50)
 	must(t, a.Finalize(ctx), runOnce(t, a.Options))
 	must(t, a.Open(ctx), a.Append(ctx, 30, nil), a.Next(ctx), a.Append(ctx, 20, nil))
-	a.remove(
-		t,
-		"idx/segments/2026/01/01/0000",
-		"log/00/2026/01/01/0000",
-		"idx/segments/2026/01/01/0100",
-		"log/00/2026/01/01/0100",
-	)
+	a.remove(t, "idx/segments/2026/01/01/0000", "log/00/2026/01/01/0000", "idx/segments/2026/01/01/0100",
+		"log/00/2026/01/01/0100")
 	gap, data, _, _ := a.resume(t)
 	if gap.At.String() != "2026/01/01/0000" || gap.Oldest.String() != "2026/01/01/0200" || data != 70 {
 		t.Errorf("%v; %d records", gap, data)

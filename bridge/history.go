@@ -25,8 +25,8 @@ func newHistory(feed *source.Feed, poll time.Duration) *history {
 	return &history{feed: feed, poll: poll, turn: newTurn()}
 }
 
-// readManifest returns the manifest of seg, read after a moment. The workers that wait for their turn want the same
-// one; the reader may have time, and one that waits may have to go.
+// readManifest returns the manifest of seg, read after a moment. Most workers want the same one, so one reads it while
+// the others wait. The lock is a turn, so that a worker can stop waiting when its context ends.
 func (h *history) readManifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
 	if err := h.turn.take(ctx); err != nil {
 		return source.Manifest{}, err
@@ -35,7 +35,7 @@ func (h *history) readManifest(ctx context.Context, seg source.Segment, after ti
 	if h.last.Segment == seg && h.read.After(after) && (h.last.Finalized || time.Since(h.read) < h.poll/2) {
 		return h.last, nil
 	}
-	h.last = source.Manifest{} // if it is gone now, nobody may believe in it
+	h.last = source.Manifest{} // if the manifest is gone now, nobody may use the former one
 	began := time.Now()
 	m, err := h.feed.Manifest(ctx, seg)
 	if err != nil {

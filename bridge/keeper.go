@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
@@ -72,13 +73,17 @@ func (k *keeper) promise(f *offsets.Frontier, m source.Manifest, final envelope.
 	if !k.h.opts.marks() || resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack) { // I6: no marker before the scan ended
 		return done, nil
 	}
-	done.Resolved = at
-	f.Resolved = done.Resolved.String()
-	done.Markers = resolved.Count(f.Topics)
+	done.Resolved, done.Markers = at, resolved.Count(f.Topics)
+	return done, k.resolve(f, at)
+}
+
+// resolve puts the time of a marker into f, and writes the marker. Without transactions, commitPromise writes it.
+func (k *keeper) resolve(f *offsets.Frontier, at envelope.Timestamp) error {
+	f.Resolved = at.String()
 	if !k.h.opts.Transactional {
-		return done, nil
+		return nil
 	}
-	return done, k.mark(f, done.Resolved)
+	return k.mark(f, at)
 }
 
 // barred reports whether f has an initial scan, and no marker behind it.
@@ -87,13 +92,13 @@ func (k *keeper) barred(f *offsets.Frontier) bool {
 	return err == nil && resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack)
 }
 
-// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what may
-// only be seen behind the markers.
+// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what readers
+// may see only after the markers.
 //
-// Without transactions the order makes the difference (I6). The records are flushed and checked before the frontier is
-// written, so nothing comes below a marker for the first time. The frontier is written before its markers, so a crash
-// between them leaves a debt that the next owner pays, and no marker that nobody remembers: markers never fall. And the
-// next segment is named behind the markers, so a key moves to another partition only across one (I5).
+// Without transactions the order of writes keeps I6. The records are flushed and checked before the frontier is
+// written, so no first delivery comes below a marker. The frontier is written before its markers. So a crash between
+// them leaves markers that the next owner writes, never a marker that no frontier knows, and markers never fall. The
+// next segment is named after the markers, so a key moves to another partition only across a marker (I5).
 func (k *keeper) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func() error) error {
 	h := k.h
 	if h.opts.Transactional {
@@ -186,15 +191,12 @@ func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
 
 // endOffsets reads where the partitions of topics end.
 func endOffsets(
-	ctx context.Context, cl *kgo.Client, topics []string,
+	ctx context.Context, cl *kgo.Client, names []string,
 ) (func(topic string, partition int32) int64, error) {
 	var ends kadm.ListedOffsets
-	if len(topics) > 0 { // else the request is for all
+	if len(names) > 0 { // else the request is for all
 		var err error
-		if ends, err = kadm.NewClient(cl).ListEndOffsets(ctx, topics...); err == nil {
-			err = ends.Error()
-		}
-		if err != nil {
+		if ends, err = topics.Offsets(ctx, kadm.NewClient(cl).ListEndOffsets, names...); err != nil {
 			return nil, fmt.Errorf("reading the ends of the topics: %w", err)
 		}
 	}

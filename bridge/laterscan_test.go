@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -126,7 +127,7 @@ func TestScanFindsTopics(t *testing.T) {
 			o.ScanRound = round
 			w.store.Size = func(limit int) int { return min(limit, 50) }
 			w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
-				return sleep(ctx, 30*time.Millisecond)
+				return pause.For(ctx, 30*time.Millisecond)
 			}
 			live(t, o)
 			awaitDrained(t, o, w)
@@ -163,6 +164,24 @@ func reportUnknownTopics(t *testing.T, s *offsets.State) {
 			}
 		}
 	}
+}
+
+// Containers that the filter leaves out cost no request.
+func TestScanOfSelectedContainers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, 10)
+	o := w.options(broker(t))
+	o.InitialScan, o.Filter.Containers = ScanYes, []string{"c1"}
+	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
+		if op == "list" && q.Container != "c1" {
+			t.Errorf("it lists container %s", q.Container)
+		}
+		return nil
+	}
+	must(t, runOnce(t, o))
+	awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Done && scanOf(s).Rows == 10 && scanOf(s).Containers == 1
+	})
 }
 
 // Where the scan finds nothing, the feed is delivered behind it with its markers.
@@ -216,6 +235,9 @@ func TestCancelEndsListing(t *testing.T) {
 			<-asked
 			ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
 			awaitState(t, o, "it is cancelled", isDone("all"))
+			if n := w.recorder.failures(""); n > 0 {
+				t.Errorf("%d failures", n)
+			}
 		})
 	}
 }

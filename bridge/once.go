@@ -13,8 +13,8 @@ import (
 // awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
 // delivered it: which leases this instance has, or another one has, changes at any moment.
 //
-// The feed must say twice that there is nothing more: a watermark that cannot be found for a moment looks like that,
-// too, and nobody would look again.
+// The feed must say twice that there is nothing more. A watermark that is missing for a moment looks the same, and
+// after the end nobody looks again.
 func (sh *shared) awaitAll(ctx context.Context) error {
 	for sure := false; ; {
 		s, changed, err := sh.view.Get()

@@ -39,12 +39,8 @@ func TestOnceBesideOnce(t *testing.T) {
 // Only what is committed counts for --once, in a state that is not of the past.
 func TestDeliveredAllByCommittedState(t *testing.T) {
 	m := newMemory()
-	m.segment(
-		"2026/01/01/0000",
-		"Publishing",
-		60,
-		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
-	)
+	m.segment("2026/01/01/0000", "Publishing", 60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
 	c := broker(t)
 	o, _ := over(t, c, m)
 	must(t, runOnce(t, o))

@@ -10,10 +10,10 @@ import (
 	"blobfeed/offsets"
 )
 
-// openTopics are those of a lease. A topic that the frontier does not know, since a container's first event made it,
-// is pinned by the cursor, in the transaction of the first record; when the segment is complete the frontier takes it
-// over, and it gets that marker. So a key stays where it is until then (I5: its shard, and so its lease, is the same
-// for all of a segment), also over a crash, and no marker misses a topic that has records (I6).
+// openTopics are the topics that a lease writes to. If the frontier does not know a topic, because a container's first
+// event made it, the cursor pins it in the transaction of the first record. When the segment is complete, the frontier
+// takes the pin over, and the topic gets that marker. So a key keeps its partition until then, also over a crash (I5:
+// in a segment, a blob has one shard, and so one lease), and no marker misses a topic that has records (I6).
 type openTopics struct {
 	mu   sync.Mutex
 	open map[string]*pipeline.Topic
@@ -80,8 +80,8 @@ func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
 	return pins
 }
 
-// encoders makes the encoder of a topic when the topic is first written to: with Avro that takes the registry, which
-// may be down, and then only stops what needs it.
+// encoders makes the encoder of a topic when the topic is first written to. With Avro that needs the registry. If the
+// registry is down, only the topics without an encoder have to wait.
 type encoders struct {
 	make func(ctx context.Context, topic string) (*envelope.Encoder, error)
 

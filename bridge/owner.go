@@ -46,7 +46,7 @@ func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 // RecordTopics returns the topics that the bridge of c writes records to, as far as they are known. Before the first
 // segment is complete, only the settings name them.
 func RecordTopics(c *offsets.Claim) []string {
-	template := c.Settings["BRIDGE_TOPIC"]
+	template := c.Settings[offsets.FrozenTopic]
 	if template == "" || strings.Contains(template, "{") {
 		return c.Topics
 	}
@@ -58,7 +58,7 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	theirs := map[string]bool{}
 	add := func(topic string) {
 		theirs[topic] = true
-		if c.Settings["BRIDGE_RESOLVED_TO"] == envelope.MarkersTopic.String() {
+		if c.Settings[offsets.FrozenMarkers] == envelope.MarkersTopic.String() {
 			theirs[topicname.Markers(topic)] = true
 		}
 	}
@@ -72,8 +72,8 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	}
 	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at
 	// each topic.
-	template := c.Settings["BRIDGE_TOPIC"]
-	return template, strings.Contains(template, "{") && template == o.Frozen["BRIDGE_TOPIC"] && c.Feed == o.FeedID
+	template := c.Settings[offsets.FrozenTopic]
+	return template, strings.Contains(template, "{") && template == o.Frozen[offsets.FrozenTopic] && c.Feed == o.FeedID
 }
 
 // claimsAge is how old the claims of other bridges may be for a new topic of a template. To read them for each topic
@@ -139,8 +139,9 @@ func (r *rivals) behind(ctx context.Context, f *offsets.Frontier, unread error) 
 	return r.opts.Sole(slices.Sorted(maps.Keys(f.Topics)), r.claims)
 }
 
-// stillSole reads the claims again behind the first frontier, before that names a segment: offsets.Claim shows two
-// first starts at a time. An instance that has read a frontier at its start has read the claims behind it.
+// stillSole reads the claims again after this instance has committed the first frontier, and before the frontier names
+// a segment. offsets.Claim shows why: two bridges may start at the same time. If there was a frontier at the start, the
+// claims that were read then are enough.
 func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Frontier) error {
 	if err := r.turn.take(ctx); err != nil {
 		return err

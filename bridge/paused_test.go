@@ -32,12 +32,8 @@ func TestPausedOwnerWrites(t *testing.T) {
 			o, _ := over(t, c, m)
 			o.Transactional, o.BundleBytes, o.EpochHeader = false, 0, true
 			must(t, runOnce(t, o))
-			before := awaitState(
-				t,
-				o,
-				"the first instance has written",
-				func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil },
-			)
+			before := awaitState(t, o, "the first instance has written",
+				func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil })
 			old := tail(t, c)
 			o.Instance = "two"
 			live(t, o)
@@ -87,12 +83,8 @@ func TestPausedOwnerWrites(t *testing.T) {
 func TestStaleFrontierIsLast(t *testing.T) {
 	m := newMemory()
 	for hour, id := range map[string]string{"0000": "1", "0100": "2", "0200": "3"} {
-		m.segment(
-			"2026/01/01/"+hour,
-			"Finalized",
-			60,
-			map[int][]happened{0: nil, 1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}},
-		)
+		m.segment("2026/01/01/"+hour, "Finalized", 60,
+			map[int][]happened{0: nil, 1: {{id, "2026-01-01T" + hour[:2] + ":10:00Z", "a"}}})
 	}
 	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{1: {{"4", "2026-01-01T03:10:00Z", "a"}}})
 	c := broker(t)
@@ -110,10 +102,8 @@ func TestStaleFrontierIsLast(t *testing.T) {
 	end, err := adm.ListEndOffsets(t.Context(), o.offsetsTopic())
 	must(t, err)
 	last, _ := end.Lookup(o.offsetsTopic(), 0)
-	_, err = adm.DeleteRecords(
-		t.Context(),
-		kadm.Offsets{o.offsetsTopic(): {0: {Topic: o.offsetsTopic(), Partition: 0, At: last.Offset}}},
-	)
+	_, err = adm.DeleteRecords(t.Context(),
+		kadm.Offsets{o.offsetsTopic(): {0: {Topic: o.offsetsTopic(), Partition: 0, At: last.Offset}}})
 	must(t, err)
 	write(t, o, 0, "frontier", &old)
 	live(t, o)
@@ -175,13 +165,9 @@ func header(r *kgo.Record, name string) string {
 // readAll returns all records of a topic, partition by partition.
 func readAll(t *testing.T, c *kfake.Cluster, topic string) (all []*kgo.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(
-		kgo.SeedBrokers(c.ListenAddrs()...),
-		kgo.ConsumeTopics(topic),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
-		kgo.KeepControlRecords(),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-	)
+	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.ConsumeTopics(topic),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()))
 	must(t, err)
 	defer cl.Close()
 	listed, err := kadm.NewClient(cl).ListEndOffsets(t.Context(), topic)

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -31,7 +32,7 @@ func (sh *shared) prepare(ctx context.Context) error {
 	}
 	var frontier *offsets.Frontier
 	var end int64
-	if !created { // else its leaders would not answer for some moments, and there is nothing to read
+	if !created { // a new topic has nothing to read, and no leaders yet
 		if frontier, end, err = sh.storedFrontier(ctx, admin, leases); err != nil {
 			return err
 		}
@@ -54,14 +55,11 @@ func (sh *shared) storedFrontier(
 	ctx context.Context, admin *kadm.Client, leases int,
 ) (f *offsets.Frontier, end int64, err error) {
 	topic := sh.cfg.Topic
-	ends, err := admin.ListCommittedOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the end of %s: %w", topic, err)
 	}
-	at := make([]int64, leases) // of the partition that it is in alone: the others may hold a gigabyte
+	at := make([]int64, leases) // only the frontier's partition is read: the others may hold a gigabyte
 	if o, ok := ends.Lookup(topic, 0); ok {
 		at[0] = o.Offset
 	}

@@ -55,10 +55,8 @@ func TestQuiet(t *testing.T) {
 	ctx, feed := t.Context(), t.TempDir()
 	const shards = 3
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	live, err := feedsim.New(
-		feedsim.Dir(feed),
-		feedsim.Spec{Start: begin, Shards: shards, EventsPerSegment: 100, Blobs: 100},
-	)
+	live, err := feedsim.New(feedsim.Dir(feed),
+		feedsim.Spec{Start: begin, Shards: shards, EventsPerSegment: 100, Blobs: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,10 +77,8 @@ func TestQuiet(t *testing.T) {
 			}
 			counts := &counting{Store: store, manifests: make(chan struct{})}
 			o, r := options(t, broker(t), feed)
-			o.Feed, o.Once, o.PollInterval, o.QuietInterval = source.New(
-				counts,
-				source.Options{},
-			), false, 5*time.Millisecond, time.Hour
+			o.Feed = source.New(counts, source.Options{})
+			o.Once, o.PollInterval, o.QuietInterval = false, 5*time.Millisecond, time.Hour
 			o.OffsetsPartitions = 1
 			o.Now = func() time.Time { return c.now }
 			stop, cancel := context.WithCancel(ctx)

@@ -17,12 +17,8 @@ var feedBegins = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 // threeHours is a feed whose first two segments are about to be removed; events 2 and 3 of them may be lost.
 func threeHours() *memory {
 	m := newMemory()
-	m.segment(
-		"2026/01/01/0000",
-		"Finalized",
-		60,
-		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}},
-	)
+	m.segment("2026/01/01/0000", "Finalized", 60,
+		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
 	m.segment("2026/01/01/0100", "Finalized", 60, map[int][]happened{0: {{"3", "2026-01-01T01:10:00Z", "a"}}})
 	m.segment("2026/01/01/0200", "Finalized", 60, map[int][]happened{0: {{"4", "2026-01-01T02:10:00Z", "a"}}})
 	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{0: {{"5", "2026-01-01T03:10:00Z", "a"}}})
@@ -85,12 +81,8 @@ func TestRemovedMeanwhile(t *testing.T) {
 			retention(m)
 			held.Store(false)
 			r.await(t, func(n Commit) bool { return n.Emitted == len(strings.Fields(c.seen)) })
-			awaitState(
-				t,
-				o,
-				"the gap is counted",
-				func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Gaps == 1 },
-			)
+			awaitState(t, o, "the gap is counted",
+				func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Gaps == 1 })
 			if c.end > 0 { // nothing would carry a scan out behind it
 				awaitState(t, o, "the end", func(s *offsets.State) bool {
 					return s.Frontier != nil && s.Frontier.Ended &&

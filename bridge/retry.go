@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 )
 
@@ -41,13 +42,13 @@ func attempt(ctx context.Context, once bool, failed func(error), f func(context.
 		if time.Since(began) > maxDelay {
 			n = 1 // it worked for a while: a new failure, not the old one
 		}
-		if err := sleep(ctx, delay(n)); err != nil {
+		if err := pause.For(ctx, delay(n)); err != nil {
 			return err
 		}
 	}
 }
 
-// givenUpError was retried often enough; a caller that retries, too, need not.
+// givenUpError was retried often enough. A caller that retries, too, must not retry it.
 type givenUpError struct{ error }
 
 func (e *givenUpError) Unwrap() error { return e.error }
@@ -65,16 +66,4 @@ func permanent(err error) bool {
 func delay(attempt int) time.Duration {
 	d := min(firstDelay<<min(attempt-1, 10), maxDelay)
 	return d/2 + rand.N(d/2)
-}
-
-// sleep waits for d. It returns the cause if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }

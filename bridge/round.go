@@ -46,8 +46,8 @@ func (l *listing) run(s *offsets.State) (err error) {
 		}
 	}()
 	ctx, done := h.until(h.work, func(s *offsets.State) error {
-		if f := s.Frontier; f == nil || f.Scan == nil || f.Scan.ID != l.scan.ID || f.Scan.Round != l.scan.Round ||
-			!f.Scan.Lists() || f.Scan.Cancelled != l.scan.Cancelled {
+		// No other scan and no other round lists before this lease has committed that it has.
+		if f := s.Frontier; f == nil || !f.Scan.Lists() || f.Scan.Cancelled != l.scan.Cancelled {
 			return errPast
 		}
 		return h.keeps(s)

@@ -169,23 +169,9 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there
 		scan.Listed = listed.String()
 	}
-	opts.Log.Info(
-		"the scan is over",
-		"scan",
-		scan.ID,
-		"cancelled",
-		scan.Cancelled,
-		"rows",
-		sum.Rows,
-		"deleted",
-		sum.Swept,
-		"containers",
-		sum.Progress.Containers,
-		"pages",
-		sum.Progress.Pages,
-		"took",
-		scan.Ended.Sub(scan.Requested),
-	)
+	opts.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted",
+		sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took",
+		scan.Ended.Sub(scan.Requested))
 	if !scan.Only {
 		return k.h.lease.Commit(k.h.held, nil, &f)
 	}

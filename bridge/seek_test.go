@@ -198,20 +198,13 @@ func TestStaleFrontier(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	commit(
-		0,
-		nil,
-		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}},
-	)
+	commit(0, nil,
+		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}})
 	commit(1, &offsets.Cursor{Epoch: 1}, nil)
 	o.Instance = "two"
 	live(t, o)
-	got := awaitState(
-		t,
-		o,
-		"lease 0 has done its shard",
-		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) },
-	)
+	got := awaitState(t, o, "lease 0 has done its shard",
+		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) })
 	if got.Owners[1] == "two" && got.Cursors[1].Segment == seg {
 		t.Errorf("lease 1 works under a frontier that is over: %+v", got.Cursors[1])
 	}
@@ -228,10 +221,6 @@ func TestStaleFrontier(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Close(t.Context())
-	awaitState(
-		t,
-		o,
-		"it continues under the new frontier",
-		func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg },
-	)
+	awaitState(t, o, "it continues under the new frontier",
+		func(s *offsets.State) bool { return s.Frontier != nil && s.Frontier.Completed == seg })
 }

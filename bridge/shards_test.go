@@ -39,12 +39,8 @@ func TestShardsThatAppear(t *testing.T) {
 func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 	m := newMemory()
 	const seg = "2026/01/01/0000"
-	m.segment(
-		seg,
-		"Publishing",
-		60,
-		map[int][]happened{0: {{"quiet", "2026-01-01T00:10:00Z", "a"}}, 1: {{"busy 0", "2026-01-01T00:10:00Z", "b"}}},
-	)
+	m.segment(seg, "Publishing", 60,
+		map[int][]happened{0: {{"quiet", "2026-01-01T00:10:00Z", "a"}}, 1: {{"busy 0", "2026-01-01T00:10:00Z", "b"}}})
 	quiet := int64(len(m.blobs["log/00/"+seg+"/00000.avro"]))
 	c := broker(t)
 	for i := range 4 {
@@ -61,14 +57,8 @@ func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 		if got := state.Cursor(0).Shards; len(got) != 2 || got["00"] != want["00"] || got["01"] != want["01"] {
 			t.Errorf("run %d: %v, want %v", i, got, want)
 		}
-		must(
-			t,
-			m.Append(
-				t.Context(),
-				"log/01/"+seg+"/00000.avro",
-				avro(false, happened{fmt.Sprint("busy ", i+1), "2026-01-01T00:20:00Z", "b"}),
-			),
-		)
+		must(t, m.Append(t.Context(), "log/01/"+seg+"/00000.avro",
+			avro(false, happened{fmt.Sprint("busy ", i+1), "2026-01-01T00:20:00Z", "b"})))
 	}
 	consume(t, c, promises()...)
 }
@@ -112,13 +102,8 @@ func TestOneBlobInOrder(t *testing.T) {
 	seen := &order{}
 	consume(t, c, append(promises(), seen)...)
 	if !slices.Equal(seen.ids, want) || len(seen.partitions) != 1 {
-		t.Errorf(
-			"%d of %d events, in order: %v, in %d partitions",
-			len(seen.ids),
-			len(want),
-			slices.Equal(seen.ids, want),
-			len(seen.partitions),
-		)
+		t.Errorf("%d of %d events, in order: %v, in %d partitions", len(seen.ids), len(want),
+			slices.Equal(seen.ids, want), len(seen.partitions))
 	}
 }
 
@@ -127,10 +112,8 @@ func TestOneBlobInOrder(t *testing.T) {
 func TestShardCountsChange(t *testing.T) {
 	ctx := t.Context()
 	complete := verify.NewComplete()
-	m, live := simulated(
-		t,
-		feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }},
-	)
+	m, live := simulated(t,
+		feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }})
 	for range 6 {
 		must(t, live.Append(ctx, 100, func(e feedsim.Event) { complete.Expect(e.ID) }), live.Next(ctx))
 	}

@@ -16,8 +16,8 @@ import (
 	"blobfeed/source"
 )
 
-// shared is what an instance and its workers have in common. The instance fills it before it joins the group, so before
-// the first worker starts; nobody changes it afterwards. What the fields point to guards itself.
+// shared is what an instance and its workers have in common. The instance fills it before it joins the group, and so
+// before the first worker starts. Nobody changes it afterwards. What the fields point to guards itself.
 type shared struct {
 	opts     *Options
 	cfg      *offsets.Config

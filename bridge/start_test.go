@@ -67,12 +67,8 @@ func TestStartInsideASegment(t *testing.T) {
 	} {
 		m := newMemory()
 		m.segment("2026/01/01/0800", "Finalized", 60, map[int][]happened{0: {{"08-a", "2026-01-01T08:59:59Z", "a"}}})
-		m.segment(
-			"2026/01/01/0900",
-			"Finalized",
-			60,
-			map[int][]happened{0: {{"09-a", "2026-01-01T09:30:00Z", "a"}, {"09-late", "2026-01-01T10:05:00Z", "b"}}},
-		)
+		m.segment("2026/01/01/0900", "Finalized", 60,
+			map[int][]happened{0: {{"09-a", "2026-01-01T09:30:00Z", "a"}, {"09-late", "2026-01-01T10:05:00Z", "b"}}})
 		m.segment(
 			"2026/01/01/1000",
 			"Finalized",
@@ -86,12 +82,8 @@ func TestStartInsideASegment(t *testing.T) {
 				},
 			},
 		)
-		m.segment(
-			"2026/01/01/1100",
-			"Finalized",
-			60,
-			map[int][]happened{0: {{"11-early", "2026-01-01T10:46:00Z", "a"}, {"11-a", "2026-01-01T11:00:00Z", "a"}}},
-		)
+		m.segment("2026/01/01/1100", "Finalized", 60,
+			map[int][]happened{0: {{"11-early", "2026-01-01T10:46:00Z", "a"}, {"11-a", "2026-01-01T11:00:00Z", "a"}}})
 		c := broker(t)
 		o, _ := over(t, c, m)
 		var err error
@@ -110,18 +102,10 @@ func TestStartInsideASegment(t *testing.T) {
 // The segment behind the end may hold events of its last minutes. Behind that one nothing is read.
 func TestEndTime(t *testing.T) {
 	m := newMemory()
-	m.segment(
-		"2026/01/01/1000",
-		"Finalized",
-		15,
-		map[int][]happened{0: {{"a", "2026-01-01T10:04:00Z", "a"}, {"too late", "2026-01-01T10:05:00.0000001Z", "a"}}},
-	)
-	m.segment(
-		"2026/01/01/1015",
-		"Finalized",
-		15,
-		map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}},
-	)
+	m.segment("2026/01/01/1000", "Finalized", 15,
+		map[int][]happened{0: {{"a", "2026-01-01T10:04:00Z", "a"}, {"too late", "2026-01-01T10:05:00.0000001Z", "a"}}})
+	m.segment("2026/01/01/1015", "Finalized", 15,
+		map[int][]happened{0: {{"b", "2026-01-01T10:05:00Z", "b"}, {"too late, too", "2026-01-01T10:20:00Z", "b"}}})
 	tooLate := happened{"far too late", "2026-01-01T10:50:00Z", "b"}
 	m.segment("2026/01/01/1045", "Publishing", 15, map[int][]happened{0: {tooLate}})
 	c := broker(t)

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -48,8 +49,8 @@ type suspects struct {
 	log       *slog.Logger
 }
 
-// find reads the partition to where it ends now, once for each class, and calls found with the suspects of each. The
-// callee returns when it is done with them.
+// find reads the partition to its present end, once for each class, and calls found with the suspects of each. It goes
+// on when found returns, so only one class is in memory.
 func (s *suspects) find(ctx context.Context, found func([]suspect) error) error {
 	for left := []class{{}}; len(left) > 0; {
 		c := left[len(left)-1]
@@ -79,17 +80,11 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 		return nil, nil, err
 	}
 	defer cl.Close()
-	ends, err := kadm.NewClient(cl).ListCommittedOffsets(ctx, s.topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := topics.Offsets(ctx, kadm.NewClient(cl).ListCommittedOffsets, s.topic)
 	if err != nil {
 		return nil, nil, err
 	}
-	starts, err := kadm.NewClient(cl).ListStartOffsets(ctx, s.topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := topics.Offsets(ctx, kadm.NewClient(cl).ListStartOffsets, s.topic)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -109,8 +104,8 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 		}
 		fs.EachRecord(func(r *kgo.Record) {
 			next = r.Offset + 1
-			// Behind the first row of the scan, the feed is read that no lost history precedes: it has, or will have,
-			// the deletion of what it writes there.
+			// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
+			// topic has the deletion, or will have it.
 			listed = listed || s.isRow(r)
 			if !c.has(hashOf(r.Key)) {
 				return

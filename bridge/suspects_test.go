@@ -68,8 +68,9 @@ func TestSuspects(t *testing.T) {
 	if found, _ := suspectsIn(t, o, 1<<20); len(found) > 0 {
 		t.Errorf("found %v where retention has removed all", found)
 	}
-	transaction(kgo.TryCommit, record("lost", written, ""), record("deleted", written, ""), record("alive", written, ""),
-		record("tombstone", written, ""), marker, tombstone, record("again", deleted, ""), record("again", written, ""),
+	transaction(kgo.TryCommit, record("lost", written, ""), record("deleted", written, ""),
+		record("alive", written, ""), record("tombstone", written, ""), marker,
+		tombstone, record("again", deleted, ""), record("again", written, ""),
 		record("changed", written, ""), record("other scan", written, "that"), record("deleted", deleted, ""))
 	transaction(kgo.TryAbort, record("aborted", written, ""))
 	transaction(kgo.TryCommit, record("alive", written, "this"), record("changed", written, ""),

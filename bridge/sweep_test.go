@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -67,7 +68,7 @@ func TestSweepInRounds(t *testing.T) {
 	w.unfed(250)
 	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
 		if op == "head" {
-			return sleep(ctx, 2*time.Millisecond)
+			return pause.For(ctx, 2*time.Millisecond)
 		}
 		return nil
 	}
@@ -90,6 +91,8 @@ func TestSweepInRounds(t *testing.T) {
 	for lease, cursor := range s.Cursors { // from there on, a late commit of theirs has the events repeated
 		if l := cursor.Listing(s.Frontier.Scan); l.Rows > 0 && l.From != s.Frontier.Completed {
 			t.Errorf("lease %d has listed behind %s", lease, l.From)
+		} else if l.Judged == nil || l.Judged.Topic != topic {
+			t.Errorf("lease %d has judged %v", lease, l.Judged)
 		}
 	}
 }
@@ -136,7 +139,7 @@ func TestSweepOfBusyAccount(t *testing.T) {
 		}
 		w.mu.Unlock()
 		publish(func(c account.Change) bool { return !c.Delete })
-		return sleep(ctx, 30*time.Millisecond)
+		return pause.For(ctx, 30*time.Millisecond)
 	}
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
@@ -190,7 +193,7 @@ func TestSweepAfterAFailure(t *testing.T) {
 	w := newWorld(t, 2, 100)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, time.Minute
+	o.InitialScan = ScanYes
 	live(t, o)
 	awaitDrained(t, o, w)
 	w.unfed(30)

@@ -74,14 +74,8 @@ func topicPerContainer(t *testing.T, bundle int64) {
 	consumeAll(t, c, simTopics, append(promises(), complete, count)...)
 	for _, name := range simTopics {
 		if got[name] != want[name] || markers[name] != (3-found[name])*partitions {
-			t.Errorf(
-				"topic %s, of segment %d: %d of %d records, %d markers",
-				name,
-				found[name],
-				got[name],
-				want[name],
-				markers[name],
-			)
+			t.Errorf("topic %s, of segment %d: %d of %d records, %d markers", name, found[name], got[name], want[name],
+				markers[name])
 		}
 	}
 }
@@ -139,11 +133,8 @@ func TestOneTopicInTrouble(t *testing.T) {
 		0: {{"a", "2026-01-01T10:00:00Z", "a"}},
 		4: {{"b", "2026-01-01T10:00:00Z", "b"}},
 	} // of one lease
-	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(
-		avro(true, shards[4]...),
-		[]byte("/containers/c/"),
-		[]byte("/containers/d/"),
-	)
+	m.blobs["log/04/"+name+"/00000.avro"] = bytes.ReplaceAll(avro(true, shards[4]...), []byte("/containers/c/"),
+		[]byte("/containers/d/"))
 	m.segment(name, "Finalized", 60, shards)
 	o, r := over(t, c, m)
 	o.Topics = byTemplate(t, "{container}")

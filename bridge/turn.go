@@ -2,7 +2,8 @@ package bridge
 
 import "context"
 
-// turn is a lock for what may take long under it, such as requests: one that waits for it hears its context.
+// turn is a lock that may be held for long, such as during requests. A channel, not a mutex, so that a waiter can stop
+// when its context ends.
 type turn chan struct{} // capacity 1
 
 func newTurn() turn { return make(turn, 1) }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -15,8 +16,8 @@ const headroomInterval = 10 * time.Minute
 // newestPolls is how many polls there are between two looks at the newest segment: one small read.
 const newestPolls = 4
 
-// watchHistory reports, while keeps says that this instance has lease 0, how far the feed reaches back and forth from
-// where the bridge is.
+// watchHistory reports how far the feed reaches back and ahead of the bridge's position, while keeps says that this
+// instance has lease 0.
 func (sh *shared) watchHistory(ctx context.Context, keeps func() bool) {
 	if _, err := sh.view.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
 		return // the instance is stopping
@@ -39,7 +40,7 @@ func (sh *shared) watchHistory(ctx context.Context, keeps func() bool) {
 				}
 			}
 		}
-		if sleep(ctx, wait) != nil {
+		if pause.For(ctx, wait) != nil {
 			return
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -41,7 +42,7 @@ func startWorker(sh *shared, p int32, hard context.Context, fatal func(error)) *
 	return w
 }
 
-// stop asks the worker to end; at the latest after the shutdown timeout it does.
+// stop asks the worker to commit and end. With now, or after the shutdown timeout, it ends without a commit.
 func (w *worker) stop(now bool) {
 	w.endSoft()
 	if now {
@@ -144,7 +145,7 @@ func (w *worker) giveWay(h *hold) error {
 		return nil
 	})
 	defer cancel()
-	if err := sleep(ctx, h.opts.Session); err != nil && !errors.Is(err, errMoved) {
+	if err := pause.For(ctx, h.opts.Session); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return nil
@@ -153,8 +154,7 @@ func (w *worker) giveWay(h *hold) error {
 // awaitWork returns todoEnd when the current segment has shards of this lease. Lease 0 always has work: the frontier. A
 // producer for each lease that never gets a shard would cost the brokers something and bring nothing.
 //
-// Nothing is decided here but whether to acquire: what the view shows may be old, and what is gone may be delivered by
-// another owner by now.
+// It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
 func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
 	f := s.Frontier
 	switch {

@@ -24,10 +24,8 @@ func TestBinary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if slices.ContainsFunc(
-		f.Progs,
-		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC },
-	) {
+	if slices.ContainsFunc(f.Progs,
+		func(p *elf.Prog) bool { return p.Type == elf.PT_INTERP || p.Type == elf.PT_DYNAMIC }) {
 		t.Error("the program is linked dynamically")
 	}
 	content, err := os.ReadFile(program)

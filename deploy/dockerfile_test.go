@@ -74,10 +74,8 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("the image has %s", line)
 		}
 	}
-	if want := []string{"ARG TARGETPLATFORM", "COPY $TARGETPLATFORM/bridge /bridge"}; !slices.Equal(
-		release.lines,
-		want,
-	) {
+	want := []string{"ARG TARGETPLATFORM", "COPY $TARGETPLATFORM/bridge /bridge"}
+	if !slices.Equal(release.lines, want) {
 		t.Errorf("a release adds %q to the image", release.lines)
 	}
 	if want := []string{"COPY --from=build /bridge /bridge"}; !slices.Equal(source.lines, want) {

@@ -80,7 +80,9 @@ func TestColumnProblems(t *testing.T) {
 		"path is the key":                      func(o *Options) { o.Exclude = []string{"path"} },
 		"updated is no column of the row":      func(o *Options) { o.Exclude = []string{"updated"} },
 		"key is no column of the row":          func(o *Options) { o.Exclude = []string{"key"} },
-		"list either the columns to keep":      func(o *Options) { o.Columns, o.Exclude = []string{"etag"}, []string{"url"} },
+		"list either the columns to keep": func(o *Options) {
+			o.Columns, o.Exclude = []string{"etag"}, []string{"url"}
+		},
 		"extra is a map, which maps=omit": func(o *Options) {
 			o.Columns, o.Maps = []string{"etag", "extra"}, MapsOmit
 		},
@@ -131,8 +133,9 @@ func TestMaps(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	events := append(made(), ocf.Event{
-		EventTime: "2025-10-05T06:07:08Z", EventType: "BlobCreated", Subject: "/blobServices/default/containers/c/blobs/b",
-		Extra: []ocf.Pair{{Name: "q\"\\", Value: "line\nü\u2028\x01\xff\\\""}},
+		EventTime: "2025-10-05T06:07:08Z", EventType: "BlobCreated",
+		Subject: "/blobServices/default/containers/c/blobs/b",
+		Extra:   []ocf.Pair{{Name: "q\"\\", Value: "line\nü\u2028\x01\xff\\\""}},
 	})
 	for _, ev := range events {
 		if Classify(&ev) == Other {
@@ -187,8 +190,6 @@ func TestMaps(t *testing.T) {
 }
 
 func isMapColumn(name string) bool {
-	return slices.ContainsFunc(
-		blobs("", Micros).columns,
-		func(c column) bool { return c.name == name && isMap(c.field) },
-	)
+	return slices.ContainsFunc(blobs("", Micros).columns,
+		func(c column) bool { return c.name == name && isMap(c.field) })
 }

@@ -32,13 +32,13 @@
 //     test sees a wrong slot, name or case.
 //  3. Add the column to columns.go, in alphabetical order, which no test checks. Correct the number of columns in
 //     TestValues (envelope_test.go). Set the field in random (avro_test.go) and in one event of made (fixture_test.go):
-//     otherwise every test has null.
+//     otherwise every test has null. Add it to columns in internal/dump/event.go, or dump leaves it out.
 //  4. If an event says what the value was before (a deletion, or blobPropertiesUpdated), add it to blobBefore in
 //     before.go, to TestBefore (encode_test.go), and to "The row before" in docs/events.md. If it can differ from what
 //     the previous event left, add it to AboutEvent or Unseen in verify/before.go.
 //  5. Run go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
 //  6. If it can hold personal data, add it to the table in docs/security.md. Add it to CHANGELOG.md: values move from
-//     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify.
+//     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump.
 //
 // # Adding an event type
 //

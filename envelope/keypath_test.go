@@ -17,7 +17,8 @@ func TestKeyPath(t *testing.T) {
 	for _, o := range []Options{
 		{KeyFormat: KeyJSONArray}, {KeyFormat: KeyJSONObject}, {KeyFormat: KeyString},
 		{Format: Avro, KeyFormat: KeyAvro}, {Deletes: DeletesTombstone}, {Deletes: DeletesEmpty},
-		{Envelope: Row, Deletes: DeletesTombstone}, {Envelope: Enriched}, {Envelope: KeyOnly, Deletes: DeletesTombstone},
+		{Envelope: Row, Deletes: DeletesTombstone}, {Envelope: Enriched},
+		{Envelope: KeyOnly, Deletes: DeletesTombstone},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			o.Events, o.Topic, o.Register = EventsState, "t", register

@@ -15,8 +15,8 @@ import (
 // listed is what a listing says of a blob.
 var listed = ocf.Event{
 	Subject: subjectPrefix + "photos/blobs/a b.jpg", URL: "https://simacct.blob.core.windows.net/photos/a%20b.jpg",
-	EventTime: "2019-03-01T12:00:00Z", ETag: "0x8D", ContentType: "image/jpeg", ContentLength: 5, HasContentLength: true,
-	BlobType: "BlockBlob", BlobTier: "Cool", BlobVersion: "2019-03-01T12:00:00.0000001Z",
+	EventTime: "2019-03-01T12:00:00Z", ETag: "0x8D", ContentType: "image/jpeg",
+	ContentLength: 5, HasContentLength: true, BlobType: "BlockBlob", BlobTier: "Cool", BlobVersion: "2019-03-01T12:00:00.0000001Z",
 }
 
 // aScan lists after the feed was resolved up to 06:00.

@@ -27,6 +27,18 @@ func subject(s string) (container, blob string, ok bool) {
 	return container, blob, ok && container != "" && blob != ""
 }
 
+// SubjectOf returns the subject of the events of a blob.
+func SubjectOf(container, blob string) string { return subjectPrefix + container + blobsInfix + blob }
+
+// PathOf returns "container/blob" of a subject, "" if it names no blob.
+func PathOf(s string) string {
+	container, blob, ok := subject(s)
+	if !ok || blob == "" {
+		return ""
+	}
+	return container + "/" + blob
+}
+
 // account returns the storage account in an event's topic, or "".
 func account(topic string) string {
 	i := strings.LastIndex(topic, accountInfix)

@@ -33,9 +33,8 @@ func TestUnknownTypesAreNoChange(t *testing.T) {
 	}
 	// A known type with an api, a tier and fields that are not known is still that type.
 	_, v, emit := encoded(t, Options{Events: state}, changed(func(e *ocf.Event) {
-		e.SchemaVersion, e.API, e.BlobTier, e.BlobType, e.Extra = 99, "PutBlobFromSpace", "Lukewarm", "CloudBlob", []ocf.Pair{
-			{Name: "contentOffset", Value: "12"},
-		}
+		e.SchemaVersion, e.API, e.BlobTier, e.BlobType = 99, "PutBlobFromSpace", "Lukewarm", "CloudBlob"
+		e.Extra = []ocf.Pair{{Name: "contentOffset", Value: "12"}}
 	}))
 	if !emit || v.After["api"] != "PutBlobFromSpace" || v.After["blob_tier"] != "Lukewarm" ||
 		v.After["blob_type"] != "CloudBlob" ||

@@ -56,16 +56,12 @@ func (o *Options) Validate() error {
 		refuse(o.Properties&Schema != 0 && avro,
 			"enriched_properties=schema is only usable with format=json: the registry has Avro's")
 		refuse(o.Diff && o.Before == BeforeNone, "diff is not usable with before=none")
-		refuse(
-			o.Events == EventsAll,
-			"events=all is not usable with envelope=enriched: an event that changes no row has no op",
-		)
+		refuse(o.Events == EventsAll,
+			"events=all is not usable with envelope=enriched: an event that changes no row has no op")
 	}
-	refuse(
-		env == Row && (o.Deletes == DeletesEnvelope || o.Deletes == DeletesBoth),
-		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as CockroachDB does",
-		o.Deletes,
-	)
+	refuse(env == Row && (o.Deletes == DeletesEnvelope || o.Deletes == DeletesBoth),
+		"deletes=%s is not usable with envelope=row, which has no form for deletions: use tombstone, or empty as "+
+			"CockroachDB does", o.Deletes)
 	for _, h := range o.ExtraHeaders {
 		refuse(h.Key == "", "extra_headers: a header has no name")
 		refuse(reserved(h.Key), "extra_headers: %s is a header of the bridge's own: choose another name", h.Key)
@@ -90,10 +86,8 @@ func (o *Options) validateColumns() (errs []error) {
 		case slices.Contains(o.Exclude, name) && name == "path":
 			errs = append(errs, errors.New("columns: path is the key, which every row has: remove !path"))
 		case slices.Contains(o.Columns, name) && isMap(all[i].field) && o.Maps == MapsOmit:
-			errs = append(
-				errs,
-				fmt.Errorf("columns: %s is a map, which maps=omit leaves out: remove one of them", name),
-			)
+			errs = append(errs,
+				fmt.Errorf("columns: %s is a map, which maps=omit leaves out: remove one of them", name))
 		}
 	}
 	return errs

@@ -5,7 +5,6 @@ package integration
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,7 +44,13 @@ func TestManual(t *testing.T) {
 	if err := os.WriteFile(secret, []byte(password), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	first, second := freeAddress(t), freeAddress(t)
+	var addresses [2]string
+	for i := range addresses {
+		if addresses[i], err = stack.FreeAddress(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := addresses[0], addresses[1]
 	r.replace = strings.NewReplacer("localhost:9092", s.KafkaBrokers[0], "kafka.example.org:9093", s.Security.Scram[0],
 		"/etc/bridge/ca.crt", s.Security.CAFile,
 		"/etc/bridge/password", secret, "localhost:8081", second, "=:8081", "="+second)
@@ -187,15 +192,4 @@ func (r *reader) judge(t *testing.T, use manual.Use, out string, err error, inte
 	if t.Failed() {
 		t.Logf("output:\n%s", out)
 	}
-}
-
-// freeAddress is one that nobody listens at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -13,8 +13,8 @@ import (
 // instance.
 //
 // With n instances, each n leases in a row go to n different ones. So however many of the lowest leases are in use, two
-// instances differ by one of them at most. Within that, leases stay where they are, and a lease that stays is not interrupted:
-// the protocol is the cooperative one, in which only what moves is given up.
+// instances differ by one of them at most. Within that, leases stay where they are. A lease that stays is not
+// interrupted, because the protocol is the cooperative one, in which only leases that move are given up.
 type balancer struct{ kgo.GroupBalancer }
 
 func newBalancer() kgo.GroupBalancer { return balancer{kgo.CooperativeStickyBalancer()} }
@@ -42,7 +42,7 @@ func (balancer) Balance(c *kgo.ConsumerBalancer, topics map[string]int32) kgo.In
 		c.EachMember(func(_ *kmsg.JoinGroupResponseMember, meta *kmsg.ConsumerMemberMetadata) {
 			for _, owned := range meta.OwnedPartitions {
 				for _, lease := range owned.Partitions {
-					// Who missed a rebalance may claim what another one has by now.
+					// A member that missed a rebalance may claim a lease that another member has by now.
 					if owned.Topic == topic && lease < leases &&
 						(owners[lease] < 0 || meta.Generation > claims[lease]) {
 						owners[lease], claims[lease] = n, meta.Generation

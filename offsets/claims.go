@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 )
 
 // Claim is what the state of a bridge says about the topics that the bridge writes to.
@@ -48,12 +49,12 @@ const readers = 8
 func Claims(ctx context.Context, adm *kadm.Client, own string, opts ...kgo.Opt) (
 	claims []Claim, hidden []error, err error,
 ) {
-	topics, err := adm.ListTopics(ctx)
+	all, err := adm.ListTopics(ctx)
 	if err != nil {
 		return nil, nil, fmt.Errorf("listing the topics to find other bridges: %w", err)
 	}
 	var names []string
-	for topic := range topics {
+	for topic := range all {
 		if name, ok := topicname.Bridge(topic); ok && name != own {
 			names = append(names, topic)
 		}
@@ -64,7 +65,7 @@ func Claims(ctx context.Context, adm *kadm.Client, own string, opts ...kgo.Opt) 
 	g.SetLimit(readers)
 	for i, topic := range names {
 		g.Go(func() error {
-			found[i], errs[i] = claimOf(ctx, adm, topic, len(topics[topic].Partitions), opts...)
+			found[i], errs[i] = claimOf(ctx, adm, topic, len(all[topic].Partitions), opts...)
 			return nil
 		})
 	}
@@ -103,16 +104,10 @@ const tail = 4000
 func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int, opts ...kgo.Opt) (*Claim, error) {
 	ctx, cancel := context.WithTimeout(ctx, claimTimeout)
 	defer cancel()
-	starts, err := adm.ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := topics.Offsets(ctx, adm.ListStartOffsets, topic)
 	var ends kadm.ListedOffsets
 	if err == nil {
-		ends, err = adm.ListCommittedOffsets(ctx, topic)
-	}
-	if err == nil {
-		err = ends.Error()
+		ends, err = topics.Offsets(ctx, adm.ListCommittedOffsets, topic)
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
 		return nil, nil // deleted since it was listed
@@ -150,7 +145,7 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 	}
 	f := *s.Frontier
 	// With a template the cursor claims a new topic, with the first record, until the segment is complete.
-	if strings.Contains(f.Settings["BRIDGE_TOPIC"], "{") {
+	if strings.Contains(f.Settings[FrozenTopic], "{") {
 		if s, err = read(0, partitions, tail); err != nil {
 			return nil, err
 		}

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -11,10 +12,10 @@ import (
 	"blobfeed/internal/mutation"
 )
 
-// Commit ends the open transaction with the documents that cover its records; either may be nil.
-// When it returns nil, records and documents are committed together (I1, I2), and the view has read the documents and
-// counts them. That brokers have acknowledged a commit is not enough: see torn.go and, without transactions, stale.go.
-// It costs little, since brokers take no record of the next transaction before they have ended this one.
+// Commit ends the open transaction with the documents that cover its records; either may be nil. When it returns nil,
+// records and documents are committed together (I1, I2), and the view has read the documents and counts them. An
+// acknowledged commit is not enough: see torn.go and, without transactions, stale.go. Reading back costs little,
+// because brokers take no record of the next transaction before they have ended this one.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
@@ -168,8 +169,14 @@ func (l *Lease) Flush(ctx context.Context) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
+	if l.life != nil { // kgo would dial for ever, and the group may never give the lease to another instance
+		flushing, cancel := context.WithCancel(ctx)
+		defer cancel()
+		defer context.AfterFunc(l.life, cancel)()
+		ctx = flushing
+	}
 	if err := l.cl.Flush(ctx); err != nil {
-		return err
+		return cmp.Or(l.Check(), err)
 	}
 	if l.round != nil {
 		l.round.reset()

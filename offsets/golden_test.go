@@ -35,7 +35,8 @@ func documentsOf(t *testing.T) map[string]any {
 			Resolved: "1769856300000000000.0000000000",
 			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1, Scanned: 6},
 			Scan: &Listing{
-				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Rows: 7, Swept: 1, From: segment(t, "2026/01/31/1100"),
+				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Rows: 7, Swept: 1,
+				From: segment(t, "2026/01/31/1100"),
 				Progress: inventory.Progress{
 					Next: "photos", Exhausted: true, Open: []inventory.Range{
 						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c"},
@@ -47,20 +48,23 @@ func documentsOf(t *testing.T) map[string]any {
 			Error: &Failure{Time: at, Error: "no route to host"}, Failing: true,
 		},
 		keyFrontier: &Frontier{
-			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"), Seen: []int64{7, 0},
+			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"),
+			Seen:   []int64{7, 0},
 			Moving: true, Reset: true, Born: 1, Leases: 16,
 			Shards: []int{
 				0,
 				16,
-			}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"), Current: segment(t, "2026/01/31/1200"),
-			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/", Start: "1769850000000000000.0000000000", Ended: true,
+			}, Ends: at.Add(time.Hour), Owed: true, Completed: segment(t, "2026/01/31/1100"),
+			Current:  segment(t, "2026/01/31/1200"),
+			Resolved: "1769859900000000000.0000000000", Feed: "https://a.blob.core.windows.net/",
+			Start: "1769850000000000000.0000000000", Ended: true,
 			Gap: &Gap{From: segment(t, "2026/01/30/1000"), To: segment(t, "2026/01/31/1000")}, Gaps: 1,
 			CatchUp: &CatchUp{Done: 3, Left: 4, Since: at, From: 1, Read: 5},
 			Seek:    &Seek{From: segment(t, "2026/01/31/1100"), To: "earliest", Told: true},
 			Scan: &Scan{
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
-				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"), Containers: 3,
-				Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
+				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"),
+				Containers: 3, Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
 				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
 			},
 			Settings: map[string]string{
@@ -69,8 +73,8 @@ func documentsOf(t *testing.T) map[string]any {
 		},
 		keyOwner: &owner{Version: Version, Owner: "host-7", Time: at},
 		keyRequest: &Request{
-			Version: Version, Epoch: 2, ID: "20260131T120000Z", Time: at, Cancel: true, Sweep: true, Container: "photos",
-			Prefix: "b",
+			Version: Version, Epoch: 2, ID: "20260131T120000Z", Time: at, Cancel: true, Sweep: true,
+			Container: "photos", Prefix: "b",
 		},
 	}
 }
@@ -189,7 +193,8 @@ func TestVersions(t *testing.T) {
 	err := third.decode(keyCursor, []byte(`{"version":4,"owner":"d"}`), &c)
 	var newer *VersionError
 	if !errors.As(err, &newer) || c.Owner != "" ||
-		err.Error() != "the cursor in the offsets topic has version 4, this bridge reads up to 3; run the newer bridge that wrote it" {
+		err.Error() != "the cursor in the offsets topic has version 4, this bridge reads up to 3; run the newer bridge "+
+			"that wrote it" {
 		t.Errorf("%v, %+v", err, c)
 	}
 	if err := third.decode(keyCursor, []byte(`{"version":2}`), &c); err == nil ||

@@ -16,7 +16,8 @@ type Holder interface {
 	// Revoked takes leases away and returns when they are released: until then nobody else gets them.
 	// Lost is true when the group has already given them away (the session expired); then there is nothing to save.
 	Revoked(leases []int32, lost bool)
-	// Refused hears of what ends a session of the group, or an attempt at one. The member tries again by itself.
+	// Refused gets the error by which a session of the group, or an attempt to join it, has ended. The member retries
+	// by itself.
 	Refused(err error)
 }
 
@@ -27,7 +28,7 @@ func (f refused) OnGroupManageError(err error) {
 	f(fmt.Errorf("keeping membership of the group: %w", err))
 }
 
-// heartbeat is how soon a member hears that leases are free: what an instance gives up when it stops waits for so long.
+// heartbeat is how soon a member hears that leases are free. The leases of an instance that stops wait that long.
 const heartbeat = 300 * time.Millisecond
 
 func (cfg *Config) heartbeat(session time.Duration) time.Duration {

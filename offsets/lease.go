@@ -44,9 +44,10 @@ type Lease struct {
 	open bool   // a transaction is open, or, without transactions, records are unflushed
 
 	flushed time.Time
-	term    int64        // see Cursor.Term
-	round   *round       // without transactions: what was produced since the last flush
-	alive   func() error // without transactions: whether the lease may still write
+	term    int64           // see Cursor.Term
+	round   *round          // without transactions: what was produced since the last flush
+	alive   func() error    // without transactions: whether the lease may still write
+	life    context.Context // the same: ends when a connection may not send any more
 
 	promise func(*kgo.Record, error) // made once: Produce must not allocate
 	mu      sync.Mutex
@@ -76,7 +77,9 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 		opts = append(opts, kgo.ManualFlushing())
 		if cfg.Session != nil {
 			l.alive = cfg.Session.begin()
-			if opts, err = guard(opts, l.alive); err == nil {
+			var lapsed context.CancelCauseFunc
+			l.life, lapsed = context.WithCancelCause(context.Background())
+			if opts, err = guard(opts, l.alive, lapsed); err == nil {
 				err = l.alive()
 			}
 		}
@@ -161,7 +164,9 @@ func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 //
 // After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
 // of order.
-func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error { return l.produce(ctx, r, l.promise) }
+func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
+	return l.produce(ctx, r, l.promise)
+}
 
 // ProduceAll is Produce for several records. It calls acked for each that the brokers have acknowledged, in another
 // goroutine: from then on nobody reads it.
@@ -211,13 +216,8 @@ func (l *Lease) produced(r *kgo.Record, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed == nil {
-		l.failed = fmt.Errorf(
-			"writing key %q to partition %d of topic %s: %w",
-			r.Key,
-			r.Partition,
-			r.Topic,
-			classify(err),
-		)
+		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic,
+			classify(err))
 	}
 }
 

@@ -38,7 +38,8 @@ func configOf(t *testing.T, c *kfake.Cluster) (*Config, context.Context) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cfg := &Config{
-		Topic: stateTopic, Name: "test", Instance: "a", Transactional: true, TxnTimeout: 30 * time.Second, Now: time.Now,
+		Topic: stateTopic, Name: "test", Instance: "a", Transactional: true, TxnTimeout: 30 * time.Second,
+		Now:    time.Now,
 		Client: []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
 	}
 	cl, err := kgo.NewClient(cfg.Client...)

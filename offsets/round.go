@@ -6,9 +6,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// round is what a producer without transactions has produced since its last flush: at most one batch a
-// partition. So when a broker refuses a batch, it has accepted nothing that comes after it in its partition,
-// and every record is delivered for the first time in its order (I4).
+// round is what a producer without transactions has produced since its last flush: at most one batch for each
+// partition. So when a broker rejects a batch, it has accepted nothing after that batch in its partition, and first
+// deliveries are in order (I4).
 type round struct {
 	batch   func(topic string) int32 // bytes of a batch
 	records int                      // at most

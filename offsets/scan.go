@@ -47,8 +47,8 @@ type Scan struct {
 
 	Round int       `json:"round"`
 	Phase ScanPhase `json:"phase"`
-	// Listed is the service's time of the last answer. It is set when the scan is done. The topic is not the account of
-	// any moment before it.
+	// Listed is the service's time of the last answer, set when the scan is done. The topic shows the account of no
+	// moment before it.
 	Listed    string    `json:"listed,omitempty"`
 	Done      bool      `json:"done,omitempty"`
 	Cancelled bool      `json:"cancelled,omitempty"` // no more is to be listed; Done when every lease has stopped
@@ -70,8 +70,8 @@ const (
 	ScanDelivers ScanPhase = "delivers"
 )
 
-// matters reports whether a bridge that knows no scans would break a promise behind f: it would deliver between rows,
-// or write markers below what was listed.
+// matters reports whether a bridge of a version without scans would break a promise if it continued after f: it would
+// deliver events between rows, or write markers for times before the end of the listing.
 func (s *Scan) matters(f *Frontier) bool {
 	bar, _ := s.Barred()
 	return s.Active() || before(f.Resolved, bar)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"blobfeed/internal/pause"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -68,8 +69,8 @@ func (s *Session) begin() (alive func() error) {
 	}
 }
 
-// elapsed is the longer of what the monotonic clock says, which stands while a machine sleeps, and of what the other
-// one says.
+// elapsed returns the longer of two measures: by the monotonic clock, which stops while a machine sleeps, and by the
+// wall clock.
 func elapsed(from, to time.Time) time.Duration {
 	return max(to.Sub(from), to.Round(0).Sub(from.Round(0)))
 }
@@ -78,8 +79,9 @@ func elapsed(from, to time.Time) time.Duration {
 const redial = 250 * time.Millisecond
 
 // guard makes every connection of a client ask alive before it sends. A check before produce would not do: a client has
-// requests under way when the process is paused, and sends them when it wakes up.
-func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
+// requests under way when the process is paused, and sends them when it wakes up. It calls lapsed when one
+// may not send.
+func guard(opts []kgo.Opt, alive func() error, lapsed func(error)) ([]kgo.Opt, error) {
 	cl, err := kgo.NewClient(opts...) // it connects to nothing
 	if err != nil {
 		return nil, err
@@ -88,10 +90,8 @@ func guard(opts []kgo.Opt, alive func() error) ([]kgo.Opt, error) {
 	dial := cl.OptValue(kgo.Dialer).(func(context.Context, string, string) (net.Conn, error))
 	return append(opts, kgo.Dialer(func(ctx context.Context, network, host string) (net.Conn, error) {
 		if err := alive(); err != nil {
-			select { // kgo dials again at once, until its client is closed
-			case <-ctx.Done():
-			case <-time.After(redial):
-			}
+			lapsed(err)
+			_ = pause.For(ctx, redial) // kgo dials again at once, until its client is closed
 			return nil, err
 		}
 		conn, err := dial(ctx, network, host)

@@ -51,6 +51,27 @@ func TestLapsedLeaseSendsNothing(t *testing.T) {
 	}
 }
 
+// A lease that lapses while it waits for the brokers ends, although the group leaves it to this instance: nobody else
+// would end it.
+func TestLapseEndsAFlush(t *testing.T) {
+	cfg, ctx := cluster(t)
+	cfg.Transactional, cfg.Session = false, NewSession(10*time.Second)
+	v := viewOf(t, cfg)
+	start := time.Now()
+	cfg.Session.confirm(start)
+	l := acquire(t, ctx, cfg, v, "a")
+	produce(t, ctx, l, "in the buffers")
+	checked := l.alive
+	l.alive = func() error { // the lapse comes right behind the check
+		cfg.Session.confirm(start.Add(11 * time.Second))
+		l.alive = checked
+		return nil
+	}
+	if err := l.Flush(ctx); !errors.Is(err, ErrLapsed) {
+		t.Errorf("flush: %v", err)
+	}
+}
+
 // records counts what is in a topic.
 func records(t *testing.T, ctx context.Context, cfg *Config, topic string) (n int64) {
 	t.Helper()

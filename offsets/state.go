@@ -28,8 +28,9 @@ type Cursor struct {
 	Segment source.Segment `json:"segment"`
 	// Shards is keyed by the shard's two digits. A shard that is at its end stays in it until the next segment.
 	Shards map[string]source.ShardPosition `json:"shards,omitempty"`
-	Done   bool                            `json:"done"`          // every shard of this lease is at its end, and the segment is finalized
-	Gap    bool                            `json:"gap,omitempty"` // chunks of this segment were gone before they were read
+	// Done says that every shard of this lease is at its end, and the segment is finalized.
+	Done bool `json:"done"`
+	Gap  bool `json:"gap,omitempty"` // chunks of this segment were gone before they were read
 	// Pins are of the topics that this lease found in the segment, and the frontier does not know yet, by name.
 	Pins map[string]Pin `json:"pins,omitempty"`
 	// Resolved is the frontier's when this was written. Only without transactions is it needed: see Frontier.Behind.
@@ -53,7 +54,7 @@ type Failure struct {
 	Error string    `json:"error"`
 }
 
-// Pin is what must stay as it is while a topic is written to, lest its keys move (I5).
+// Pin is what must not change while a topic is written to: otherwise keys would move to other partitions (I5).
 type Pin struct {
 	Partitions int32 `json:"partitions"`
 	KeySchema  int   `json:"key_schema,omitempty"` // id in the registry; 0 where keys have none
@@ -117,7 +118,7 @@ func (c *Cursor) Finish(seg source.Segment) {
 // Finished reports whether the cursor says that all of seg is delivered.
 func (c *Cursor) Finished(seg source.Segment) bool { return c.Segment == seg && c.Done }
 
-// Over reports whether the cursor's segment is complete. Where its lease is then, only f tells: bundles leave
+// Over reports whether the cursor's segment is complete. Then only f says where the lease is, because bundles leave
 // cursors behind.
 func (c *Cursor) Over(f *Frontier) bool { return f != nil && c.Segment.Compare(f.Completed) <= 0 }
 
@@ -204,9 +205,9 @@ func (f *Frontier) At() source.Segment {
 	return f.Current
 }
 
-// Behind reports whether f is older than what a cursor of its own epoch was written under. Without transactions
-// a former owner of lease 0 that was paused can write an old frontier behind the newer ones, and compaction
-// then removes those.
+// Behind reports whether f is older than the frontier that a cursor of its epoch was written under. Without
+// transactions, a former owner of lease 0 that was paused can write an old frontier behind newer ones. Compaction then
+// removes the newer ones.
 func (f *Frontier) Behind(cursors []*Cursor) bool {
 	for _, c := range cursors {
 		if c != nil && c.Beyond(f) {

@@ -60,14 +60,10 @@ func (e *MissingError) Advice() string {
 }
 
 // Ensure returns the number of partitions of the offsets topic, which is the number of leases and never changes. If the
-// topic is missing it is created, or, without create, a MissingError. Created says that it was us:
-// then there is nothing in it. Replication -1 is the broker's default.
+// topic is missing it is created, or, without create, a MissingError. Created says that this call created it: then
+// there is nothing in it. Replication -1 is the broker's default.
 func Ensure(
-	ctx context.Context,
-	adm *kadm.Client,
-	topic string,
-	partitions int32,
-	replication int16,
+	ctx context.Context, adm *kadm.Client, topic string, partitions int32, replication int16,
 	create, transactional bool,
 ) (leases int, created bool, err error) {
 	if !create {

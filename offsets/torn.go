@@ -17,7 +17,7 @@ import (
 //	broker    is killed, is started again, loads the transaction, and has not joined the cluster: no leader
 //	broker    leaves out the ends
 //	lease     sends the next records under the next epoch, fails, and is closed
-//	owner     fences: the brokers abort the next transaction, and with it, in the same partitions, the records before it
+//	owner     fences: the brokers abort the next transaction, and with it the records before it in the same partitions
 //	owner     writes its owner record: the end of that transaction is also the first one behind the cursor
 //
 // So the cursor would be committed and its records aborted. The log shows it: two records of one producer side by side,
@@ -71,8 +71,7 @@ func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
 //
 // Only records side by side say anything: compaction removes records, and some brokers remove ends.
 func (t *unended) follow(s *State, r *kgo.Record) {
-	if string(r.Key) == keyRequest && t.next > 0 &&
-		t.next == r.Offset { // of a client without a transaction, between two of a lease
+	if string(r.Key) == keyRequest && t.next > 0 && t.next == r.Offset { // a client's, between two of a lease
 		t.next++
 		return
 	}

@@ -83,9 +83,8 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		// transactions not handed out, one written by a new leader would leave the position ahead of what the old epoch
 		// holds, and the next change of leaders would look like lost records.
 		kgo.KeepControlRecords(),
-		kgo.WithContext(
-			ctx,
-		), // else Close asks each broker to end its session, and waits ten seconds for one that does not answer
+		// Without it Close asks each broker to end its session, and waits ten seconds for one that does not answer.
+		kgo.WithContext(ctx),
 		kgo.FetchMaxWait(v.fetchWait()),
 	)...)
 	if err != nil {
@@ -111,11 +110,8 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 				return
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
-				err = fmt.Errorf(
-					"%w (the topic was deleted while the bridge ran, and with it all progress: restore it, or the next start "+
-						"restarts from scratch at BRIDGE_START)",
-					err,
-				)
+				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore "+
+					"it, or the next start restarts from scratch at BRIDGE_START)", err)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})

@@ -32,8 +32,7 @@ var (
 
 // All returns a Group that shows each record to all validators.
 func All(validators ...Validator) *Group {
-	fresh := func() *map[int32]bool { return &map[int32]bool{} }
-	return &Group{validators: validators, topics: byTopic[map[int32]bool]{fresh: fresh}}
+	return &Group{validators: validators, topics: mapsByTopic[int32, bool]()}
 }
 
 // Note implements Validator.

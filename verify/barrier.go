@@ -9,7 +9,7 @@ type Barrier struct {
 
 // NewBarrier returns a Barrier.
 func NewBarrier() *Barrier {
-	return &Barrier{topics: byTopic[map[int32]uint64]{fresh: func() *map[int32]uint64 { return &map[int32]uint64{} }}}
+	return &Barrier{topics: mapsByTopic[int32, uint64]()}
 }
 
 // Note implements Validator.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"hash/maphash"
 	"slices"
+	"strings"
 )
 
 // Before checks that the before of an event is the row that the previous event of the key left. It compares the
@@ -88,11 +89,6 @@ func (v *Before) columns(row json.RawMessage) []column {
 		}
 		cs = append(cs, column{own, maphash.Bytes(seed, value)})
 	}
-	slices.SortFunc(cs, func(a, b column) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(cs, func(a, b column) int { return strings.Compare(a.name, b.name) })
 	return slices.Clip(cs)
 }

@@ -20,15 +20,8 @@ func BenchmarkAll(b *testing.B) {
 			complete.Expect(string(records[i].Header("ce_id")))
 		}
 		b.StartTimer()
-		g := All(
-			NewUnique(),
-			complete,
-			NewOrder(),
-			NewSequence(),
-			NewPartition(partitions, partitionOf),
-			NewBarrier(),
-			NewResolved(partitions),
-		)
+		g := All(NewUnique(), complete, NewOrder(), NewSequence(), NewPartition(partitions, partitionOf), NewBarrier(),
+			NewResolved(partitions))
 		for i := range records {
 			g.Note(records[i])
 		}

@@ -45,10 +45,8 @@ func TestResolvedIsExpected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			v := verify.NewResolved(1)
 			c.known(v)
-			v.Note(
-				verify.Record{Topic: "t", Key: []byte("k"),
-					Headers: []verify.Header{{Key: "updated", Value: []byte(stamp(0))}}},
-			)
+			v.Note(verify.Record{Topic: "t", Key: []byte("k"),
+				Headers: []verify.Header{{Key: "updated", Value: []byte(stamp(0))}}})
 			for _, s := range c.markers {
 				v.Note(says(0, s))
 			}

@@ -19,7 +19,7 @@ type lot struct {
 
 // NewProgress returns a Progress.
 func NewProgress() *Progress {
-	return &Progress{topics: byTopic[map[lot]place]{fresh: func() *map[lot]place { return &map[lot]place{} }}}
+	return &Progress{topics: mapsByTopic[lot, place]()}
 }
 
 // Note implements Validator.

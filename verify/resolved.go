@@ -41,8 +41,7 @@ type lane struct {
 
 // NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, late: map[int32]bool{},
-		topics: byTopic[map[int32]*lane]{fresh: func() *map[int32]*lane { return &map[int32]*lane{} }}}
+	return &Resolved{partitions: partitions, late: map[int32]bool{}, topics: mapsByTopic[int32, *lane]()}
 }
 
 // Markers returns how many different markers partition 0 of each topic has, all topics together.

@@ -42,7 +42,7 @@ type scanLane struct {
 // NewScan returns a Scan.
 func NewScan() *Scan {
 	return &Scan{scans: map[string]*ScanRows{}, named: map[string]bool{},
-		topics: byTopic[map[int32]*scanLane]{fresh: func() *map[int32]*scanLane { return &map[int32]*scanLane{} }}}
+		topics: mapsByTopic[int32, *scanLane]()}
 }
 
 // Initial sets what the state says of the initial scan: its id, and the time of its last page, "" before that.

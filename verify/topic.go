@@ -8,6 +8,11 @@ type byTopic[T any] struct {
 	fresh func() *T // nil: new(T)
 }
 
+// mapsByTopic returns a byTopic whose states are maps.
+func mapsByTopic[K comparable, V any]() byTopic[map[K]V] {
+	return byTopic[map[K]V]{fresh: func() *map[K]V { return &map[K]V{} }}
+}
+
 func (b *byTopic[T]) at(topic string) *T {
 	if b.last != nil && b.name == topic {
 		return b.last

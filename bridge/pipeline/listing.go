@@ -125,16 +125,12 @@ func (p *Pipeline) encodeRows(ctx context.Context, d *Pass, rows *Rows, b *Block
 // event fills ev with what the listing says of a blob.
 func (r *Rows) event(ev *source.Event, container string, b *inventory.Blob) {
 	*ev = source.Event{
-		Subject: subjectOf(container, b.Name),
+		Subject: envelope.SubjectOf(container, b.Name),
 		URL:     r.Account + container + "/" + escape(b.Name),
 		ETag:    b.ETag, ContentType: b.ContentType, ContentLength: b.Length, HasContentLength: true,
 		BlobType: b.BlobType, BlobTier: b.Tier, BlobVersion: b.Version,
 		EventTime: b.Modified.UTC().Format("2006-01-02T15:04:05.0000000Z"),
 	}
-}
-
-func subjectOf(container, name string) string {
-	return "/blobServices/default/containers/" + container + "/blobs/" + name
 }
 
 // escape writes a name as URLs have it. Slashes stay.
@@ -165,7 +161,7 @@ func (p *Pipeline) Delete(
 		if e.topic, err = d.Host.Topic(ctx, topic); err != nil {
 			return nil, err
 		}
-		ev = source.Event{Subject: subjectOf(g.Container, g.Name)}
+		ev = source.Event{Subject: envelope.SubjectOf(g.Container, g.Name)}
 		if err := e.append(&ev, source.Position{}); err != nil {
 			return nil, err
 		}

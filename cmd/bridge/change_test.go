@@ -77,11 +77,8 @@ func TestStateOfLiveBridge(t *testing.T) {
 		code != exitFenced {
 		t.Fatalf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	await(
-		t,
-		"all of it is delivered again",
-		func() bool { return statusOf(t).Totals.Read == 2*717 && statusOf(t).Position.Seek == nil },
-	)
+	await(t, "all of it is delivered again",
+		func() bool { return statusOf(t).Totals.Read == 2*717 && statusOf(t).Position.Seek == nil })
 	if events, _ := positions(read(t, c, changes)); len(events) != 2*717 {
 		t.Errorf("%d events, want each twice", len(events))
 	}

@@ -27,13 +27,8 @@ type planted []string
 
 func (p *planted) plant(name string) string {
 	secret := "planted-" + strings.ToLower(strings.ReplaceAll(name, "_", "-")) + "+/=" // escapes differ
-	*p = append(
-		*p,
-		secret,
-		url.QueryEscape(secret),
-		url.PathEscape(secret),
-		base64.StdEncoding.EncodeToString([]byte(secret)),
-	)
+	*p = append(*p, secret, url.QueryEscape(secret), url.PathEscape(secret),
+		base64.StdEncoding.EncodeToString([]byte(secret)))
 	return secret
 }
 
@@ -87,11 +82,8 @@ func plantAll(t *testing.T) (p planted, refusing, welcome, unkind string) {
 		}
 		t.Setenv(name, value)
 	}
-	welcoming := fakebroker.New(
-		t,
-		kfake.EnableSASL(),
-		kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]),
-	)
+	welcoming := fakebroker.New(t, kfake.EnableSASL(),
+		kfake.Superuser("PLAIN", "bridge", values["BRIDGE_KAFKA_SASL_PASSWORD"]))
 	return p, server.URL, welcoming.ListenAddrs()[0], unkindBroker(t)
 }
 

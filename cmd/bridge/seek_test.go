@@ -77,12 +77,8 @@ func TestSeek(t *testing.T) {
 	}
 	runToEnd(t)
 	events, _ = positions(newer(before, read(t, c, changes)))
-	want, _ := positions(
-		slices.DeleteFunc(
-			slices.Clone(before),
-			func(r *kgo.Record) bool { return header(r, "updated") < "1590602400000000000" },
-		),
-	)
+	want, _ := positions(slices.DeleteFunc(slices.Clone(before),
+		func(r *kgo.Record) bool { return header(r, "updated") < "1590602400000000000" }))
 	slices.Sort(want)
 	if want = slices.Compact(want); !slices.Equal(events, want) {
 		t.Errorf("%d events from %s on came again, want %d", len(events), at, len(want))

@@ -165,13 +165,8 @@ func TestServeTLS(t *testing.T) {
 	write("second")
 	status, after := get("second")
 	if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized || before == after {
-		t.Errorf(
-			"after a rotation: with the token %d, with the old one %d, certificates %s and %s",
-			status,
-			other,
-			before,
-			after,
-		)
+		t.Errorf("after a rotation: with the token %d, with the old one %d, certificates %s and %s", status, other,
+			before, after)
 	}
 	write("")
 	if status, _ := get(""); status != http.StatusUnauthorized {

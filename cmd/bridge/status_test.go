@@ -44,10 +44,8 @@ func TestStatus(t *testing.T) {
 	if l := s.Leases[0]; !l.Frontier || l.Segment != "" || l.Events == 0 {
 		t.Errorf("%+v", l)
 	}
-	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(
-		stdout,
-		"frontier  completed 2020/05/29/2100  current -  ",
-	) ||
+	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(stdout,
+		"frontier  completed 2020/05/29/2100  current -  ") ||
 		!strings.Contains(stdout, "\nlease 0   all delivered  events 717  ") {
 		t.Errorf("dump --state: %s", stdout)
 	}

@@ -55,3 +55,52 @@ func TestVerifyAccount(t *testing.T) {
 		t.Errorf("%d: %s%s", code, stdout, stderr)
 	}
 }
+
+// A scan of an account whose feed ended years ago: nothing of the feed is delivered behind the rows, and verify agrees
+// with the account and the feed. A scan that no instance has begun is in the report.
+func TestVerifyScanOfOldFeed(t *testing.T) {
+	clusterFor(t)
+	now := time.Date(2020, 5, 29, 10, 5, 0, 0, time.UTC)
+	a := account.New(func() time.Time { return now })
+	for i := range 40 {
+		a.Put("photos", inventory.Blob{Name: fmt.Sprint(i), Length: 7})
+	}
+	a.Record()
+	a.Delete("photos", "3")
+	a.Put("photos", inventory.Blob{Name: "4", Length: 99})
+	files := account.NewFiles()
+	feed, err := feedsim.New(files, feedsim.Spec{Shards: 2, Start: now.Truncate(time.Hour)})
+	if err := errors.Join(err, feed.Open(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	_, err = a.Publish(t.Context(), feed, nil, nil)
+	if err := errors.Join(err, feed.Next(t.Context()), feed.Finalize(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	now = time.Now()
+	server := httptest.NewServer(&account.Server{Account: a, Feed: files})
+	defer server.Close()
+	setAll(t, map[string]string{
+		"SOURCE_URL": server.URL + "/acct", "SOURCE_AUTH": "shared_key", "SOURCE_ACCOUNT": "acct", "SOURCE_KEY": "a2V5",
+		"EVENTS": "state", "INITIAL_SCAN": "yes",
+	})
+	runToEnd(t)
+	says := func(verb string, texts ...string) {
+		t.Helper()
+		code, stdout, stderr := call(t, strings.Fields(verb)...)
+		for _, text := range texts {
+			if code != exitOK || !strings.Contains(stdout, text) {
+				t.Errorf("%s: exit code %d, want %q:\n%s%s", verb, code, text, stdout, stderr)
+			}
+		}
+	}
+	says("verify --feed --account", "wrote 39 of the records\n",
+		"feed: 2 events, 2 for the topic, 0 of them must be in it",
+		"holds        account", "note: 2 events from before the initial scan need not be in the topic")
+	says("status", "segment   complete up to 2020/05/29/1100\n", ": complete, 39 rows")
+	says("scan --sweep", "no instance runs: the next start carries it out")
+	says("status", "scan      scan with sweep ", ": requested, no instance has begun it\n")
+	runToEnd(t)
+	says("status", "scan      scan with sweep ", ": complete, 39 rows, 0 deletions")
+	says("verify --feed --account", "topic changes: 78 records", "holds        account")
+}

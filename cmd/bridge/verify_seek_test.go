@@ -35,10 +35,8 @@ func TestVerifyAfterSeek(t *testing.T) {
 		}
 		again, required = r.Again, r.Feed.Required
 	}
-	if _, stdout, _ := call(t, "verify"); !strings.Contains(
-		stdout,
-		"bridge seek moved the bridge (2020/05/29/2100 2020/05/27/1800, ",
-	) {
+	if _, stdout, _ := call(t, "verify"); !strings.Contains(stdout,
+		"bridge seek moved the bridge (2020/05/29/2100 2020/05/27/1800, ") {
 		t.Errorf("it is not said: %s", stdout)
 	}
 	rs := readBy(t, cl.Opts(), written)

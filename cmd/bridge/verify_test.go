@@ -185,14 +185,8 @@ func TestVerifyUnchecked(t *testing.T) {
 
 // Up to a marker, and with what the settings select, the same holds; and --bounded says what it leaves out.
 func TestVerifySelection(t *testing.T) {
-	delivered(
-		t,
-		"../../testdata/real-2020",
-		"EVENTS=state",
-		"START=2020-05-27T15:44:30Z",
-		"EVENT_TYPES=!BlobDeleted",
-		"KEY_FORMAT=string",
-	)
+	delivered(t, "../../testdata/real-2020", "EVENTS=state", "START=2020-05-27T15:44:30Z", "EVENT_TYPES=!BlobDeleted",
+		"KEY_FORMAT=string")
 	for _, args := range []string{
 		"verify --feed --output json", "verify --feed --until-resolved 2020-05-28T00:00:00Z --output json",
 		"verify --bounded --output json",

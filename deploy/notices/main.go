@@ -24,7 +24,8 @@ func main() {
 
 const header = `Third-party notices
 
-The programs of this project hold code of the modules below, under the licences that follow their names. Made by "make docs".
+The programs of this project hold code of the modules below, under the licences that follow their names.
+Made by "make docs".
 `
 
 // write prints each licence once, under all that it is the licence of.

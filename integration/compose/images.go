@@ -120,17 +120,9 @@ func (i images) broker(ctx context.Context, dir string, env []string) ([]string,
 		}
 	}
 	broker := append(java[:len(java):len(java)], filepath.Join(i.cache, "kafka/libs/*"))
-	argv := append(
-		broker[:len(broker):len(broker)],
-		"kafka.docker.KafkaDockerWrapper",
-		"setup",
-		"--default-configs-dir",
-		filepath.Join(dir, "default"),
-		"--mounted-configs-dir",
-		filepath.Join(dir, "mounted"),
-		"--final-configs-dir",
-		filepath.Join(dir, "final"),
-	)
+	argv := append(broker[:len(broker):len(broker)], "kafka.docker.KafkaDockerWrapper", "setup",
+		"--default-configs-dir", filepath.Join(dir, "default"), "--mounted-configs-dir", filepath.Join(dir, "mounted"),
+		"--final-configs-dir", filepath.Join(dir, "final"))
 	setup := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	setup.Env = append(env, "PATH="+os.Getenv("PATH"), "CLUSTER_ID=5L6g3nShT-eMCtK--X86sw") // the image's
 	if out, err := setup.CombinedOutput(); err != nil {

@@ -54,10 +54,8 @@ func run(ctx context.Context, segments, each, rounds int, only string, draw bool
 		}
 	}
 	if len(chosen) == 0 {
-		return fmt.Errorf(
-			"choosing readers: -only=%s names none: name directories of integration/peers, or bridge",
-			only,
-		)
+		return fmt.Errorf("choosing readers: -only=%s names none: name directories of integration/peers, or bridge",
+			only)
 	}
 	report, err := measure(ctx, chosen, segments, each, rounds)
 	if err != nil {

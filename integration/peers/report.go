@@ -53,17 +53,8 @@ func (r report) write(file string) error {
 func (r report) print(w io.Writer) {
 	for _, p := range r.Peers {
 		versions := strings.Join(slices.Concat(p.Libraries, []string{p.Runtime}), ", ")
-		fmt.Fprintf(
-			w,
-			"| %s | %s | %s | %.1f | %d | %s of %s |\n",
-			p.Title,
-			versions,
-			thousands(p.PerSecond),
-			p.CPU,
-			p.MB,
-			thousands(float64(p.Delivered)),
-			thousands(float64(p.Events)),
-		)
+		fmt.Fprintf(w, "| %s | %s | %s | %.1f | %d | %s of %s |\n", p.Title, versions, thousands(p.PerSecond), p.CPU,
+			p.MB, thousands(float64(p.Delivered)), thousands(float64(p.Events)))
 	}
 }
 

@@ -154,10 +154,8 @@ func (j *judge) differs() (problems []string) {
 	blobs := j.storage.account.Blobs()
 	for path, b := range blobs {
 		if table[path] != b.ETag {
-			problems = append(
-				problems,
-				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag),
-			)
+			problems = append(problems,
+				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag))
 		}
 	}
 	for path := range table {
@@ -175,11 +173,9 @@ func (j *judge) barred(f *offsets.Frontier) (problems []string) {
 		for _, r := range records {
 			var marker struct{ Resolved string }
 			if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < bar {
-				problems = append(
-					problems,
+				problems = append(problems,
 					fmt.Sprintf("%s, partition %d: a marker at %s, and the initial scan ended at %s",
-						strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar),
-				)
+						strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar))
 			}
 		}
 	}

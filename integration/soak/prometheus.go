@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -45,18 +44,10 @@ func find() (string, error) {
 	}
 	bin := filepath.Join(cache, "promtool", "usr", "bin", "prometheus")
 	if _, err := os.Stat(bin); err != nil {
-		return "", fmt.Errorf("looking for Prometheus: install it, name one in PROMETHEUS, or on Debian run make alerts, which gets it: %w", err)
+		return "", fmt.Errorf("looking for Prometheus: install it, name one in PROMETHEUS, or on Debian run make "+
+			"alerts, which gets it: %w", err)
 	}
 	return bin, nil
-}
-
-// freeAddress returns one nobody listens on.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // startPrometheus returns when the server answers. Its data and log are in dir.
@@ -65,7 +56,7 @@ func startPrometheus(ctx context.Context, dir, target, rules string) (*Prometheu
 	if err != nil {
 		return nil, err
 	}
-	address, err := freeAddress()
+	address, err := stack.FreeAddress()
 	if err != nil {
 		return nil, err
 	}

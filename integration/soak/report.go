@@ -61,7 +61,8 @@ func (r *run) report(ctx context.Context, prom *Prometheus, failures []string) (
 		Markers: r.judge.Markers(),
 		Summary: r.judge.Summary(), Block: r.block, Recovered: r.recovered, Failures: failures}
 	p.Half, p.Most, p.Longest = r.judge.Delays()
-	p.First, p.Last, p.Highest, p.Memory = r.memory[0].Value, r.memory[len(r.memory)-1].Value, highest(r.memory), Fifths(r.memory)
+	p.First, p.Last = r.memory[0].Value, r.memory[len(r.memory)-1].Value
+	p.Highest, p.Memory = highest(r.memory), Fifths(r.memory)
 	fail := func(format string, args ...any) { p.Failures = append(p.Failures, fmt.Sprintf(format, args...)) }
 	if !p.Summary.OK() {
 		fail("a check of the summary")

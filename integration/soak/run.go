@@ -117,7 +117,7 @@ func (r *run) start(ctx context.Context, name string) (address string, err error
 	if err != nil {
 		return "", err
 	}
-	if address, err = freeAddress(); err != nil {
+	if address, err = stack.FreeAddress(); err != nil {
 		return "", err
 	}
 	r.env = []string{"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + name + ".changes", "BRIDGE_EVENTS=all",

@@ -18,8 +18,8 @@ func (s *Stack) startAzurite(ctx context.Context) error {
 	url := fmt.Sprintf("http://%s/%s", address(free[0]), AzuriteAccount)
 	// azblob asks for a newer API version than Azurite knows.
 	accounts := "AZURITE_ACCOUNTS=" + strings.Join(AzuriteAccounts, ":"+AzuriteKey+";") + ":" + AzuriteKey
-	p, err := s.spawn("azurite", "", "env", accounts, "node", filepath.Join(s.cache, "azurite", "node_modules", "azurite", "dist", "src",
-		"blob", "main.js"),
+	p, err := s.spawn("azurite", "", "env", accounts, "node",
+		filepath.Join(s.cache, "azurite", "node_modules", "azurite", "dist", "src", "blob", "main.js"),
 		"--blobHost", host, "--blobPort", fmt.Sprint(free[0]), "--location", filepath.Join(s.dir, "azurite"),
 		"--silent", "--skipApiVersionCheck", "--disableTelemetry")
 	if err != nil {

@@ -45,4 +45,13 @@ func freePorts(n int) ([]int, error) {
 	return free, nil
 }
 
+// FreeAddress returns an address of this machine that nobody listens at.
+func FreeAddress() (string, error) {
+	free, err := freePorts(1)
+	if err != nil {
+		return "", err
+	}
+	return address(free[0]), nil
+}
+
 func address(port int) string { return net.JoinHostPort(host, strconv.Itoa(port)) }

@@ -40,10 +40,11 @@ func (s *Stack) secure(v settings, free []int) map[string]string {
 	}
 	const modules = "org.apache.kafka.common.security."
 	return map[string]string{
-		"listeners":                      listeners + ",CONTROLLER://" + address(v.ControllerPort),
-		"advertised.listeners":           listeners,
-		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SCRAM:SASL_SSL,PLAIN:SASL_SSL,MTLS:SSL,OAUTH:SASL_PLAINTEXT",
-		"ssl.keystore.type":              "PEM", "ssl.keystore.location": filepath.Join(s.dir, "server.pem"),
+		"listeners":            listeners + ",CONTROLLER://" + address(v.ControllerPort),
+		"advertised.listeners": listeners,
+		"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT,SCRAM:SASL_SSL," +
+			"PLAIN:SASL_SSL,MTLS:SSL,OAUTH:SASL_PLAINTEXT",
+		"ssl.keystore.type": "PEM", "ssl.keystore.location": filepath.Join(s.dir, "server.pem"),
 		"ssl.truststore.type": "PEM", "ssl.truststore.location": sec.CAFile,
 		"listener.name.mtls.ssl.client.auth":                 "required",
 		"ssl.principal.mapping.rules":                        "RULE:^CN=(.*?)(,.*)?$/$1/,DEFAULT",
@@ -51,8 +52,9 @@ func (s *Stack) secure(v settings, free []int) map[string]string {
 		"listener.name.scram.scram-sha-256.sasl.jaas.config": modules + "scram.ScramLoginModule required;",
 		"listener.name.scram.scram-sha-512.sasl.jaas.config": modules + "scram.ScramLoginModule required;",
 		"listener.name.plain.sasl.enabled.mechanisms":        "PLAIN",
-		"listener.name.plain.plain.sasl.jaas.config":         fmt.Sprintf(`%splain.PlainLoginModule required user_%s="%s";`, modules, sec.PlainUser, sec.PlainPassword),
-		"listener.name.oauth.sasl.enabled.mechanisms":        "OAUTHBEARER",
+		"listener.name.plain.plain.sasl.jaas.config": fmt.Sprintf(
+			`%splain.PlainLoginModule required user_%s="%s";`, modules, sec.PlainUser, sec.PlainPassword),
+		"listener.name.oauth.sasl.enabled.mechanisms": "OAUTHBEARER",
 		"listener.name.oauth.oauthbearer.sasl.jaas.config": modules +
 			`oauthbearer.OAuthBearerLoginModule required unsecuredLoginStringClaim_sub="broker";`,
 		"authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

@@ -56,8 +56,8 @@ func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind)
 	}
 	p := &Plan{Name: r.Name, Notes: []string{}, Members: []string{},
 		kind: kind, reader: r, config: c, delivery: c.Delivery, leases: len(state.Cursors)}
-	if f := state.Frontier; f != nil && f.Settings["BRIDGE_DELIVERY"] != "" {
-		p.delivery = f.Settings["BRIDGE_DELIVERY"] // of the instances; the operator's environment may lack it
+	if f := state.Frontier; f != nil && f.Settings[offsets.FrozenDelivery] != "" {
+		p.delivery = f.Settings[offsets.FrozenDelivery] // of the instances; the operator's environment may lack it
 	}
 	for _, m := range group.Members {
 		p.Members = append(p.Members, m.Instance)

@@ -29,9 +29,10 @@ func planReset(s *offsets.State, p *Plan) {
 			p.add("frozen "+name, f.Settings[name], "setting of the next start")
 		}
 		if topics := slices.Sorted(maps.Keys(f.Topics)); len(topics) > 0 {
-			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events are "+
-				"repeated, markers start again from the beginning, and with other settings keys may move to other "+
-				"partitions. If consumers rely on the promises, use new topics or delete these.", strings.Join(topics, ", "))
+			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events "+
+				"are repeated, markers start again from the beginning, and with other settings keys may move to other "+
+				"partitions. If consumers rely on the promises, use new topics or delete these.",
+				strings.Join(topics, ", "))
 		}
 	} else {
 		p.note("There is no progress to remove: the next start is a first start anyway.")

@@ -80,11 +80,9 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 	case s.Cancel:
 		return f.Scan.ID, nil
 	case f.Scan.Active():
-		return "", fmt.Errorf(
-			"scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
-			f.Scan.ID,
-		)
-	case s.Sweep && f.Settings["BRIDGE_ENVELOPE"] == "key_only" && !s.Tombstones:
+		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
+			f.Scan.ID)
+	case s.Sweep && f.Settings[offsets.FrozenEnvelope] == "key_only" && !s.Tombstones:
 		return "", errors.New(
 			"a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
 				"leave out --sweep",

@@ -59,21 +59,16 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 		}
 	}
 	if until := deliveredUntil(s); !until.IsZero() && !to.Time().After(until) {
-		p.note(
-			"Delivered events are repeated: those from %s up to %s.",
-			when(to.String()),
-			until.Format(time.RFC3339Nano),
-		)
+		p.note("Delivered events are repeated: those from %s up to %s.", when(to.String()),
+			until.Format(time.RFC3339Nano))
 	}
 	// Also if nothing was delivered: a filter may have left out the events that markers stand for.
 	promised, err := envelope.ParseTimestamp(before.Resolved)
 	if err == nil && !to.Time().After(time.Unix(0, promised.Wall)) {
-		p.note(
-			"Markers have promised that no event at or below %s follows. The seek breaks that promise in the topics of "+
-				"this bridge. The bridge writes that marker once more before the repeated events, with the header \"seek\". "+
-				"Markers do not go back, and events at or below that time count as late.",
-			when(before.Resolved),
-		)
+		p.note("Markers have promised that no event at or below %s follows. The seek breaks that promise in the "+
+			"topics of this bridge. The bridge writes that marker once more before the repeated events, with the "+
+			"header \"seek\". Markers do not go back, and events at or below that time count as late.",
+			when(before.Resolved))
 	}
 	if skips(s, to) {
 		p.note("Events before %s that are not delivered yet are skipped.", when(to.String()))

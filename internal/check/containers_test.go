@@ -44,7 +44,8 @@ func TestContainersAreCounted(t *testing.T) {
 	}{
 		{"few", listed{names: few}, 10, OK, "the settings select 3 containers of the account: 3 topics"},
 		{"near the limit", listed{names: few}, 3, Warning, "3 topics of at most 3 (BRIDGE_TOPIC_LIMIT)"},
-		{"many", listed{names: make([]string, maxContainers+1)}, 10, OK, "more than 100,000 containers of the account: 1 topic"},
+		{"many", listed{names: make([]string, maxContainers+1)}, 10, OK,
+			"more than 100,000 containers of the account: 1 topic"},
 		{"not permitted", listed{err: errors.New("403")}, 10, OK, "are not counted, which run does not need: 403"},
 		{"a directory", nil, 10, "", ""},
 	} {

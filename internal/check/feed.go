@@ -97,12 +97,9 @@ func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed, copied b
 			fs.Add("feed", Failed, fmt.Sprintf("the copy is incomplete: it has the segment %s, "+
 				"and meta/segments.json is missing", seg), copyWhole)
 		default:
-			fs.Add(
-				"feed",
-				Warning,
+			fs.Add("feed", Warning,
 				fmt.Sprintf("there is the segment %s, and meta/segments.json does not exist yet", seg),
-				"wait: the service writes it some minutes later",
-			)
+				"wait: the service writes it some minutes later")
 		}
 		return
 	}
@@ -136,11 +133,8 @@ func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.S
 			copyWhole)
 		return false
 	}
-	fs.Add(
-		"read",
-		OK,
+	fs.Add("read", OK,
 		fmt.Sprintf("the manifest of the oldest segment and its %s can be read", plain.Count(len(m.Shards), "shard")),
-		"",
-	)
+		"")
 	return true
 }

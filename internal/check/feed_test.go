@@ -54,10 +54,12 @@ func TestStatesOfAFeed(t *testing.T) {
 		{"without meta and idx", []string{"log"}, false, "feed", Failed,
 			"idx/segments/ and meta/segments.json are missing"},
 		{"without idx", []string{"meta", "log"}, false, "list", Failed, "idx/segments/ has none"},
-		{"without log", []string{"meta", "idx"}, false, "read", Failed, "log/ has no event of the oldest segment, 2020/01/16/2100"},
+		{"without log", []string{"meta", "idx"}, false, "read", Failed,
+			"log/ has no event of the oldest segment, 2020/01/16/2100"},
 		{"whole", []string{"meta", "idx", "log"}, false, "newest", OK, "segment 2020/05/29/2100"},
 		{"a new account", nil, true, "feed", Warning, "the change feed is enabled and has published nothing yet"},
-		{"the service before it writes meta", []string{"idx"}, true, "feed", Warning, "there is the segment 2020/01/16/2100"},
+		{"the service before it writes meta", []string{"idx"}, true, "feed", Warning,
+			"there is the segment 2020/01/16/2100"},
 		{"the service before its first segment", []string{"meta"}, true, "feed", Warning, "there is no segment yet"},
 	} {
 		var store source.Store

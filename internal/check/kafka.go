@@ -80,7 +80,7 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 	if err != nil {
 		var none R
 		if ctx.Err() != nil {
-			err = errors.Join(err, context.Cause(ctx))
+			err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 		}
 		return none, err
 	}
@@ -137,8 +137,8 @@ func (ck *checker) reach(ctx context.Context) bool {
 	if s := ck.client.SASL; s != nil {
 		how += ", " + s.Mechanism
 	}
-	ck.Add("kafka", OK, fmt.Sprintf("reached %s (Kafka %s), credentials are accepted (%s)", plain.Count(len(m.Brokers), "broker"),
-		kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
+	ck.Add("kafka", OK, fmt.Sprintf("reached %s (Kafka %s), credentials are accepted (%s)",
+		plain.Count(len(m.Brokers), "broker"), kversion.FromApiVersionsResponse(versions).VersionGuess(), how), "")
 	return true
 }
 

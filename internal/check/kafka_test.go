@@ -253,11 +253,8 @@ func TestCheckCertificate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		found := look(
-			t,
-			[]string{"127.0.0.1:1"},
-			func(s *scene) { s.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key} },
-		)
+		found := look(t, []string{"127.0.0.1:1"},
+			func(s *scene) { s.client.TLS = &kafka.TLS{CertFile: cert, KeyFile: key} })
 		if found[0].Check != "certificate" || found[0].Status != want {
 			t.Errorf("%s left: %+v", life, found[0])
 		}

@@ -40,7 +40,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	}
 	state := topics.Topic{Kind: topics.State, Name: topicname.State(o.Name), Partitions: o.OffsetsPartitions}
 	if name, one := o.Topics.Constant(); !one {
-		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Frozen["BRIDGE_TOPIC"]+" names many topics; "+
+		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Frozen[offsets.FrozenTopic]+" names many topics; "+
 			"those that have no records yet are not checked",
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with "+
 				"(--resource-pattern-type prefixed)")

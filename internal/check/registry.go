@@ -86,7 +86,8 @@ func (fs *Findings) schema(ctx context.Context, e *kafka.Endpoint, s envelope.Su
 	case kafka.Missing(err): // a new subject takes any schema
 		fs.Add("schema", OK, fmt.Sprintf("subject %s does not exist; run registers it", s.Name), "")
 	case err != nil:
-		fs.Add("schema", Failed, fmt.Sprintf("asking whether %s takes the schema: %v", s.Name, err), kafka.RegistryAdvice(err))
+		fs.Add("schema", Failed, fmt.Sprintf("asking whether %s takes the schema: %v", s.Name, err),
+			kafka.RegistryAdvice(err))
 	case !fit.Is:
 		fs.Add("schema", Failed, fmt.Sprintf("subject %s does not take the schema: it does not fit the last one. %s",
 			s.Name, strings.Join(fit.Messages, "; ")),

@@ -60,7 +60,8 @@ func TestCheckRegistry(t *testing.T) {
 		for range 2 { // the second finds what the first did
 			found = nil
 			found.registry(t.Context(), r, subjects)
-			if last := found[len(found)-1]; last.Status != tc.status || !strings.Contains(last.Detail+last.Do, tc.says) {
+			if last := found[len(found)-1]; last.Status != tc.status ||
+				!strings.Contains(last.Detail+last.Do, tc.says) {
 				t.Errorf("%s: %+v", name, found)
 			}
 		}

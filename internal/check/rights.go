@@ -70,7 +70,8 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 	}
 	for _, need := range "rl" {
 		if permits != "" && !strings.ContainsRune(permits, need) {
-			advice = append(advice, fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
+			advice = append(advice,
+				fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
 		}
 	}
 	if end, err := time.Parse(time.RFC3339, q.Get("se")); err == nil && end.Sub(now) < soon {

@@ -34,7 +34,8 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 		fs.Add("security", Warning, danger, "")
 	}
 	if len(b.Kafka.Brokers) == 0 {
-		fs.Add("kafka", Failed, "BRIDGE_KAFKA_BROKERS is not set", "set it to host:port of some brokers, comma separated")
+		fs.Add("kafka", Failed, "BRIDGE_KAFKA_BROKERS is not set",
+			"set it to host:port of some brokers, comma separated")
 		return fs, b.registry(ctx, &fs)
 	}
 	ck, err := newChecker(b, now, &fs)

@@ -47,12 +47,7 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 		fs.Add("scan", Failed, err.Error(), do)
 		return
 	}
-	fs.Add(
-		"scan",
-		OK,
-		fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f "+
-			"at the list price of a hot, locally redundant account", plain.Count(containers, "container"), 1_000_000/inventory.MaxPage,
-			1_000_000/inventory.MaxPage*listPrice/10_000),
-		"",
-	)
+	fs.Add("scan", OK, fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f "+
+		"at the list price of a hot, locally redundant account", plain.Count(containers, "container"),
+		1_000_000/inventory.MaxPage, 1_000_000/inventory.MaxPage*listPrice/10_000), "")
 }

@@ -44,7 +44,7 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen["BRIDGE_START"], "")
+		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen[offsets.FrozenStart], "")
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
@@ -63,7 +63,8 @@ func (ck *checker) owner(ctx context.Context) {
 	}
 	for _, err := range hidden {
 		ck.Add("owner", Warning, err.Error(),
-			"permit Describe and Read on the state of the other bridge, so that run notices when both write to one topic")
+			"permit Describe and Read on the state of the other bridge, so that run notices when both write to one "+
+				"topic")
 	}
 	var names []string
 	if ck.frontier != nil {

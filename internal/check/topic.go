@@ -106,11 +106,12 @@ func (ck *checker) partitions(t *topic, all []kmsg.MetadataResponseTopicPartitio
 			ck.Add("topic", Failed, fmt.Sprintf("partition %d of %s has no leader", p.Partition, t.Name),
 				"bring its brokers back")
 		} else if len(p.ISR) < len(p.Replicas) {
-			ck.Add("topic", Warning, fmt.Sprintf("partition %d of %s has %d of %d replicas in sync", p.Partition, t.Name,
-				len(p.ISR), len(p.Replicas)), "look at its brokers")
+			ck.Add("topic", Warning, fmt.Sprintf("partition %d of %s has %d of %d replicas in sync", p.Partition,
+				t.Name, len(p.ISR), len(p.Replicas)), "look at its brokers")
 		}
 	}
-	ck.Add("topic", OK, fmt.Sprintf("%s has %s, replication factor %d", t.Name, plain.Count(len(all), "partition"), replicas), "")
+	ck.Add("topic", OK, fmt.Sprintf("%s has %s, replication factor %d", t.Name, plain.Count(len(all), "partition"),
+		replicas), "")
 	return replicas
 }
 
@@ -158,7 +159,8 @@ func (ck *checker) asked(t *topic) {
 	case "false":
 		ck.Add("topic", Failed, detail, do)
 	default: // reading it is not permitted
-		ck.Add("topic", Warning, detail, "the brokers need "+setting+"=true to create it; if they do not have that, "+do)
+		ck.Add("topic", Warning, detail,
+			"the brokers need "+setting+"=true to create it; if they do not have that, "+do)
 	}
 }
 

@@ -46,15 +46,16 @@ func (ck *checker) transactions(ctx context.Context) {
 		ck.Add("acl", Failed, "WRITE on transactional ids "+ck.txnID("*")+" is missing",
 			ck.grant("Write", "--transactional-id", append(ck.leaseIDs(), own)...))
 	case errors.Is(err, kerr.ClusterAuthorizationFailed):
-		ck.Add("acl", Failed, "IDEMPOTENT_WRITE on the cluster, which brokers before Kafka 3.0 need, or WRITE on a topic "+
-			"is missing", ck.grant("IdempotentWrite", "--cluster"))
+		ck.Add("acl", Failed, "IDEMPOTENT_WRITE on the cluster, which brokers before Kafka 3.0 need, or WRITE on a "+
+			"topic is missing", ck.grant("IdempotentWrite", "--cluster"))
 	case errors.Is(err, kerr.InvalidTransactionTimeout):
 		ck.Add("transactions", Failed, fmt.Sprintf("the brokers permit no transactions of %s", ck.bridge.TxnTimeout),
 			"lower BRIDGE_TXN_TIMEOUT to the brokers' transaction.max.timeout.ms, or raise that")
 	case exactly:
 		ck.Add("transactions", Failed, fmt.Sprintf("%s are not available: %v", what, err),
-			"if these brokers have no transactions, set BRIDGE_DELIVERY=at_least_once; if they should have them, see the "+
-				"topic __transaction_state: its replication factor and min.insync.replicas must fit the number of brokers")
+			"if these brokers have no transactions, set BRIDGE_DELIVERY=at_least_once; if they should have them, see "+
+				"the topic __transaction_state: its replication factor and min.insync.replicas must fit the number of "+
+				"brokers")
 	default:
 		ck.Add("transactions", Failed, fmt.Sprintf("%s are not available: %v", what, err), ck.advice(err))
 	}
@@ -65,9 +66,9 @@ func (ck *checker) version() {
 	if ck.txnVersion >= 2 {
 		return
 	}
-	ck.Add("transactions", Warning, fmt.Sprintf("the brokers have transaction.version=%d: a produce request that arrives "+
-		"after the end of its transaction can leave one open that nobody ends, and read_committed consumers of that "+
-		"partition stop there", ck.txnVersion),
+	ck.Add("transactions", Warning, fmt.Sprintf("the brokers have transaction.version=%d: a produce request that "+
+		"arrives after the end of its transaction can leave one open that nobody ends, and read_committed consumers "+
+		"of that partition stop there", ck.txnVersion),
 		"run Kafka 4.0 or newer with kafka-features.sh upgrade --feature transaction.version=2; until then, "+
 			"kafka-transactions.sh find-hanging and abort end such a transaction")
 }
@@ -99,6 +100,7 @@ func (ck *checker) leases(ctx context.Context) {
 		return
 	}
 	slices.Sort(missing)
-	ck.Add("acl", Failed, fmt.Sprintf("WRITE on %d of %d transactional ids of leases is missing", len(missing), len(ids)),
+	ck.Add("acl", Failed,
+		fmt.Sprintf("WRITE on %d of %d transactional ids of leases is missing", len(missing), len(ids)),
 		ck.grant("Write", "--transactional-id", missing...))
 }

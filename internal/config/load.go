@@ -127,7 +127,8 @@ func (c *Config) tune(env *overlay, p *problems) {
 		name, value, _ := strings.Cut(item, "=")
 		name = strings.ToUpper(name)
 		if _, ok := find(tuning, name); !ok {
-			p.add(debug, "unknown name %q; want name=value pairs with the names of config.Tuning", strings.ToLower(name))
+			p.add(debug, "unknown name %q; want name=value pairs with the names of config.Tuning",
+				strings.ToLower(name))
 		} else if err := env.set(variable(debug)+"_"+name, value); err != nil {
 			p.add(debug, "%w", err)
 		}

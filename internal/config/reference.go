@@ -44,8 +44,8 @@ A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that h
 In variables, commas separate the items of a list; spaces around items do not count.
 The program reports every problem at once, and then exits with 2.
 Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
-` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as ` + "`GOMEMLIMIT=256MiB`" + `: the bridge then holds fewer
-records and collects garbage more often. Default: 160 MiB, or nine tenths of a smaller container's memory.
+` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as ` + "`GOMEMLIMIT=256MiB`" + `: the bridge then
+holds fewer records and collects garbage more often. Default: 160 MiB, or nine tenths of a smaller container's memory.
 
 *frozen*: cannot change while records exist. The bridge then does not start, and says what to do.
 

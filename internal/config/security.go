@@ -75,7 +75,8 @@ func (c *Config) validateTokens(p *problems) {
 		(u.Scheme == "https" || u.Scheme == "http" && local(u.Hostname())):
 		p.required("the OAuth server of "+variable("KAFKA_SASL_TOKENS"), credentials...)
 	default:
-		p.add("KAFKA_SASL_TOKENS", "want https://<token endpoint> without a user, file:///<absolute path>, or one of %s",
+		p.add("KAFKA_SASL_TOKENS",
+			"want https://<token endpoint> without a user, file:///<absolute path>, or one of %s",
 			strings.Join(entra, ", "))
 	}
 	for _, pair := range c.KafkaSASLExtensions {

@@ -162,7 +162,8 @@ func settings(address, dir string) *config.Config {
 	c := config.Defaults()
 	c.Name, c.Instance, c.SourceURL, c.KafkaBrokers = "demo", "demo", "file://"+dir, config.List{address}
 	c.TopicPartitions, c.TopicReplication, c.OffsetsLeases = 3, 1, 4
-	c.PollInterval, c.CommitInterval, c.Tuning.QuietInterval = 500*time.Millisecond, 200*time.Millisecond, time.Millisecond
+	c.PollInterval, c.CommitInterval = 500*time.Millisecond, 200*time.Millisecond
+	c.Tuning.QuietInterval = time.Millisecond
 	return c
 }
 
@@ -236,7 +237,8 @@ func readable(b []byte) string {
 func change(r *kgo.Record) string {
 	for _, h := range r.Headers {
 		if h.Key == "ce_type" {
-			return strings.ToLower(strings.TrimPrefix(strings.TrimPrefix(string(h.Value), "Microsoft.Storage."), "Blob"))
+			name := strings.TrimPrefix(string(h.Value), "Microsoft.Storage.")
+			return strings.ToLower(strings.TrimPrefix(name, "Blob"))
 		}
 	}
 	return ""

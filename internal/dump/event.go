@@ -8,9 +8,10 @@ func columns(e *ocf.Event) map[string]any {
 	doc := map[string]any{"topic": e.Topic, "subject": e.Subject}
 	for name, text := range map[string]string{
 		"event_type": e.EventType, "event_time": e.EventTime, "event_id": e.ID, "api": e.API,
-		"client_request_id": e.ClientRequestID, "request_id": e.RequestID, "etag": e.ETag, "content_type": e.ContentType,
-		"blob_type": e.BlobType, "blob_version": e.BlobVersion, "container_version": e.ContainerVersion,
-		"blob_tier": e.BlobTier, "url": e.URL, "sequencer": e.Sequencer, "snapshot": e.Snapshot,
+		"client_request_id": e.ClientRequestID, "request_id": e.RequestID,
+		"etag": e.ETag, "content_type": e.ContentType, "blob_type": e.BlobType, "blob_tier": e.BlobTier,
+		"blob_version": e.BlobVersion, "container_version": e.ContainerVersion, "url": e.URL,
+		"sequencer": e.Sequencer, "snapshot": e.Snapshot,
 	} {
 		if text != "" {
 			doc[name] = text

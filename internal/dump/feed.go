@@ -44,7 +44,8 @@ func (d Dumper) Segment(ctx context.Context, feed *source.Feed, seg source.Segme
 		return err
 	}
 	for _, shard := range m.Shards {
-		if err := d.shard(ctx, feed, m, shard, source.ShardPosition{}, func(source.Batch) bool { return true }); err != nil {
+		err := d.shard(ctx, feed, m, shard, source.ShardPosition{}, func(source.Batch) bool { return true })
+		if err != nil {
 			return err
 		}
 	}

@@ -20,16 +20,19 @@ func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 	for range n {
 		s, c, b := f.draw()
 		f.fill(&f.event, c, b)
-		if err := f.add(s, emit); err != nil {
+		if err := f.put(ctx, s, emit); err != nil {
 			return err
-		}
-		if len(s.buf) >= flushAt && !s.inBlock() {
-			if err := f.flush(ctx, s); err != nil {
-				return err
-			}
 		}
 	}
 	return f.flushAll(ctx)
+}
+
+// put adds f.event to its shard, and writes the shard's blocks if enough of them wait.
+func (f *Feed) put(ctx context.Context, s *shard, emit func(Expected)) error {
+	if err := f.add(s, emit); err != nil || len(s.buf) < flushAt || s.inBlock() {
+		return err
+	}
+	return f.flush(ctx, s)
 }
 
 // flushAll ends the blocks of all shards and writes what waits in memory.

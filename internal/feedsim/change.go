@@ -30,13 +30,8 @@ func (f *Feed) AppendChanges(ctx context.Context, changes []Change, emit func(Ex
 		if err != nil {
 			return err
 		}
-		if err := f.add(s, emit); err != nil {
+		if err := f.put(ctx, s, emit); err != nil {
 			return err
-		}
-		if len(s.buf) >= flushAt && !s.inBlock() {
-			if err := f.flush(ctx, s); err != nil {
-				return err
-			}
 		}
 	}
 	return f.flushAll(ctx)

@@ -4,7 +4,8 @@
 // read:
 //
 //	Open      the next segment: its manifest says Publishing, then meta/segments.json names it
-//	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut anywhere
+//	Append    events, as whole blocks at the end of the shards' chunks; with Spec.TornAppends in two appends cut
+//	          anywhere
 //	Reveal    shards that the manifest did not list so far, Spec.LateShards, and what has happened in them
 //	Roll      the next chunk of all shards, or of some
 //	Next      what happens at the hour: the next segment appears, then the one before it turns Finalized;

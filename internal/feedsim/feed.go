@@ -59,7 +59,8 @@ func New(sink Sink, spec Spec) (*Feed, error) {
 	f := &Feed{
 		sink: sink, spec: spec, rng: rand.New(rand.NewPCG(spec.Seed, 1)), tears: rand.New(rand.NewPCG(spec.Seed, 2)),
 		blobs: newPopulation(spec.Containers, spec.Blobs), picker: newPicker(spec.Mix),
-		topic:    "/subscriptions/00000000-1111-2222-3333-444444444444/resourceGroups/sim/providers/Microsoft.Storage/storageAccounts/" + spec.Account,
+		topic: "/subscriptions/00000000-1111-2222-3333-444444444444/resourceGroups/sim/providers/" +
+			"Microsoft.Storage/storageAccounts/" + spec.Account,
 		endpoint: "https://" + spec.Account + ".blob.core.windows.net/",
 	}
 	for _, n := range spec.Versions {

@@ -27,9 +27,10 @@ func (f *Feed) manifest(ctx context.Context, seg *segment, status string) error 
 	}
 	begin := seg.begin.Format(manifestTime)
 	return f.sink.Put(ctx, "idx/segments/"+seg.name+"/meta.json", fmt.Appendf(nil,
-		`{"version":0,"begin":"%s","intervalSecs":%d,"status":"%s","config":{"version":1,"configVersionEtag":"0x8dad189bd5c84f6","numShards":%d,`+
-			`"recordsFormat":"avro","formatSchemaVersion":%d,"shardDistFnVersion":1,"streamAppendType":3},"chunkFilePaths":[%s],`+
-			`"storageDiagnostics":{"version":0,"lastModifiedTime":"%s","data":{"aid":"77cb7abe-0006-0092-0003-36fb89000000"}}}`,
+		`{"version":0,"begin":"%s","intervalSecs":%d,"status":"%s","config":{"version":1,`+
+			`"configVersionEtag":"0x8dad189bd5c84f6","numShards":%d,"recordsFormat":"avro","formatSchemaVersion":%d,`+
+			`"shardDistFnVersion":1,"streamAppendType":3},"chunkFilePaths":[%s],"storageDiagnostics":{"version":0,`+
+			`"lastModifiedTime":"%s","data":{"aid":"77cb7abe-0006-0092-0003-36fb89000000"}}}`,
 		begin, int(f.spec.Interval.Seconds()), status, seg.listed, schema, strings.Join(paths, ","), begin))
 }
 
@@ -42,6 +43,7 @@ func (f *Feed) segments(ctx context.Context) error {
 	}
 	begin := f.current.begin.Format(manifestTime)
 	return f.sink.Put(ctx, "meta/segments.json", fmt.Appendf(nil,
-		`{"version":0,"lastConsumable":"%s","storageDiagnostics":{"version":0,"lastModifiedTime":"%s","data":{"aid":"f7d1e86f-5006-0065-0058-38d11b063f9a"%s}}}`,
+		`{"version":0,"lastConsumable":"%s","storageDiagnostics":{"version":0,"lastModifiedTime":"%s",`+
+			`"data":{"aid":"f7d1e86f-5006-0065-0058-38d11b063f9a"%s}}}`,
 		begin, begin, lfz))
 }

@@ -67,7 +67,8 @@ func TestWriteIsDecodable(t *testing.T) {
 			if !slices.Equal(statuses, want) {
 				t.Errorf("statuses %v, want %v", statuses, want)
 			}
-			if newest := spec.Start.Add(time.Duration(spec.Segments-1) * spec.Interval).Format(manifestTime); consumable != newest {
+			newest := spec.Start.Add(time.Duration(spec.Segments-1) * spec.Interval).Format(manifestTime)
+			if consumable != newest {
 				t.Errorf("lastConsumable is %s, the newest segment %s", consumable, newest)
 			}
 		})
@@ -120,7 +121,8 @@ func checkPromises(t *testing.T, events []Expected, spec Spec) {
 func checkSummary(t *testing.T, root string, events []Expected, sum Summary) {
 	t.Helper()
 	var want Summary
-	want.Segments, want.Finalized, want.Blocks, want.Events = sum.Segments, sum.Finalized, sum.Blocks, int64(len(events))
+	want.Segments, want.Finalized, want.Blocks = sum.Segments, sum.Finalized, sum.Blocks
+	want.Events = int64(len(events))
 	for _, e := range events {
 		if e.State {
 			want.States++

@@ -190,8 +190,7 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 		if err == nil {
 			return s.Schema, nil
 		}
-		var answer *sr.ResponseError
-		if errors.As(err, &answer) && answer.StatusCode == http.StatusNotFound && knows(answer) {
+		if Missing(err) {
 			return "", nil
 		}
 		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)

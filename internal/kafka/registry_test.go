@@ -140,10 +140,8 @@ func TestRegistryURLs(t *testing.T) {
 	stop := make(chan struct{})
 	defer close(stop)
 	slow.Intercept(func(http.ResponseWriter, *http.Request) bool { <-stop; return true })
-	r := opened(
-		t,
-		Registry{URLs: []string{gone.URL(), unwell.URL(), slow.URL(), good.URL()}, Timeout: 200 * time.Millisecond},
-	)
+	r := opened(t,
+		Registry{URLs: []string{gone.URL(), unwell.URL(), slow.URL(), good.URL()}, Timeout: 200 * time.Millisecond})
 	if id(t, r, "t-value") == 0 || asked != 1 || !good.SubjectExists("t-value") {
 		t.Errorf("asked %d times", asked)
 	}

@@ -29,19 +29,13 @@ func TestLimit(t *testing.T) {
 	}
 	fail := func(lease int, text string) { log.Warn("trying again", "lease", lease, "error", errors.New(text)) }
 
-	fail(
-		1,
-		"read tcp 10.0.0.1:41000->10.0.0.2:443: reset, request 0a0b0c0d-0000-1111-2222-333344445555 at "+
-			"2026-01-31T12:00:00Z",
-	)
+	fail(1, "read tcp 10.0.0.1:41000->10.0.0.2:443: reset, request 0a0b0c0d-0000-1111-2222-333344445555 at "+
+		"2026-01-31T12:00:00Z")
 	wrote(
 		`level=WARN msg="trying again" lease=1 error="read tcp 10.0.0.1:41000->10.0.0.2:443: reset, request 0a0b0c0d-0000-1111-2222-333344445555 at 2026-01-31T12:00:00Z"`,
 	)
-	fail(
-		2,
-		"read tcp 10.0.0.1:41001->10.0.0.2:443: reset, request 0a0b0c0d-9999-1111-2222-333344445555 at "+
-			"2026-01-31T12:00:01.5Z",
-	)
+	fail(2, "read tcp 10.0.0.1:41001->10.0.0.2:443: reset, request 0a0b0c0d-9999-1111-2222-333344445555 at "+
+		"2026-01-31T12:00:01.5Z")
 	wrote()
 	fail(1, "block at log/01/00000.avro:17")
 	fail(1, "block at log/01/00000.avro:18")

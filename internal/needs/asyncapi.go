@@ -53,7 +53,8 @@ func (n *Needs) AsyncAPI(w io.Writer) error {
 	err = e.Encode(document{
 		"asyncapi": "3.0.0",
 		"info": document{"title": "Blob changes of bridge " + n.Name, "version": "1.0.0",
-			"description": "docs/events.md of the bridge explains records and markers. Read with isolation.level=read_committed."},
+			"description": "docs/events.md of the bridge explains records and markers. " +
+				"Read with isolation.level=read_committed."},
 		"servers": servers, "channels": channels,
 		"operations": document{"send": document{"action": "send", "channel": document{"$ref": "#/channels/records"}}},
 	})
@@ -125,8 +126,9 @@ func (n *Needs) example() (value any, headers document, err error) {
 	}
 	var r envelope.Record
 	_, _, err = encoder.Append(nil, &r, &ocf.Event{
-		SchemaVersion: 6, Topic: "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/myaccount",
-		Subject: "/blobServices/default/containers/photos/blobs/cat.jpg", EventType: "BlobCreated", API: "PutBlob",
+		SchemaVersion: 6, EventType: "BlobCreated", API: "PutBlob",
+		Topic:     "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/myaccount",
+		Subject:   "/blobServices/default/containers/photos/blobs/cat.jpg",
 		EventTime: "2026-01-31T12:00:00.0000000Z", ID: "00000000-0000-0000-0000-000000000000", ETag: "0x8D",
 		BlobType: "BlockBlob", BlobTier: "Hot", ContentType: "image/jpeg", ContentLength: 1024, HasContentLength: true,
 		Sequencer: "00000000000000000000000000000001000000000000002a",

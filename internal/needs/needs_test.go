@@ -111,12 +111,9 @@ func TestACLs(t *testing.T) {
 		!strings.Contains(err.Error(), "begin it with a prefix, such as blobs.{container}") {
 		t.Error(err)
 	}
-	quoted := of(
-		t,
+	quoted := of(t,
 		"KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=o'hara "+
-			"KAFKA_SASL_PASSWORD=p",
-		(*Needs).ACLs,
-	)
+			"KAFKA_SASL_PASSWORD=p", (*Needs).ACLs)
 	if !strings.Contains(quoted, `--command-config admin.properties --add --allow-principal 'User:o'\''hara'`) {
 		t.Error(quoted)
 	}
@@ -167,7 +164,8 @@ func TestStrimzi(t *testing.T) {
 		t.Errorf("%q", topics)
 	}
 	if want := []string{"topic t_1 Write DescribeConfigs Create", "topic t_1.resolved Write DescribeConfigs Create",
-		"topic Photos_b.offsets Write DescribeConfigs Read Create", "group Photos_b Read", "transactionalId Photos_b-0 Write",
+		"topic Photos_b.offsets Write DescribeConfigs Read Create", "group Photos_b Read",
+		"transactionalId Photos_b-0 Write",
 		"transactionalId Photos_b-1 Write", "transactionalId Photos_b-check Write"}; !slices.Equal(permits, want) {
 		t.Errorf("%q", permits)
 	}
@@ -192,7 +190,8 @@ func TestAsyncAPI(t *testing.T) {
 		t.Error(err)
 	}
 	_, text = describe("FORMAT=avro REGISTRY_URL=http://r COLUMNS=!etag")
-	if !strings.Contains(text, "schemaFormat: application/vnd.apache.avro") || !strings.Contains(text, "name: content_length") ||
+	if !strings.Contains(text, "schemaFormat: application/vnd.apache.avro") ||
+		!strings.Contains(text, "name: content_length") ||
 		strings.Contains(text, "name: etag") ||
 		!strings.Contains(text, "contentType: application/avro") {
 		t.Error(text)

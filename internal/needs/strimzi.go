@@ -58,11 +58,9 @@ type acl struct {
 
 // Strimzi writes the topics and the user as resources of Strimzi's operators.
 func (n *Needs) Strimzi(w io.Writer) error {
-	fmt.Fprint(
-		w,
+	fmt.Fprint(w,
 		"# What the bridge needs of Kafka under its settings. Replace my-cluster by the name of your Kafka resource.\n"+
-			"# Events can be older than the brokers' retention: then set retention.ms: -1 for records and markers.\n",
-	)
+			"# Events can be older than the brokers' retention: then set retention.ms: -1 for records and markers.\n")
 	if n.Many {
 		fmt.Fprintf(w, "# BRIDGE_TOPIC=%s makes many topics: those of records are not in this file.\n", n.config.Topic)
 	}

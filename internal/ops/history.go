@@ -85,11 +85,9 @@ func (m *Monitor) LastHour() *History {
 		n, first = samplesKept, r.next
 	}
 	h := &History{
-		Interval: sampleInterval.Seconds(), Time: make([]int64, n), Azure: make([]*float64, n), Bridge: make([]*float64, n),
-		Events: make(
-			[]float64,
-			n,
-		), Bytes: make([]float64, n), Resolved: make([]*float64, n), Verdict: make([]string, n),
+		Interval: sampleInterval.Seconds(), Time: make([]int64, n),
+		Azure: make([]*float64, n), Bridge: make([]*float64, n), Resolved: make([]*float64, n),
+		Events: make([]float64, n), Bytes: make([]float64, n), Verdict: make([]string, n),
 	}
 	for i := range n {
 		s := &r.all[(first+i)%samplesKept]

@@ -44,21 +44,12 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 		t.Errorf("from %d to %d, at %d", got.Time[0], got.Time[last], now.Unix())
 	}
 	if n := samplesKept + 49; got.Events[last] != float64(n) || got.Bytes[last] != float64(10*n) {
-		t.Errorf(
-			"%v events/s and %v bytes/s in the last sample, want %d events/s",
-			got.Events[last],
-			got.Bytes[last],
-			n,
-		)
+		t.Errorf("%v events/s and %v bytes/s in the last sample, want %d events/s", got.Events[last], got.Bytes[last],
+			n)
 	}
 	if got.Verdict[last] != status.CatchingUp || got.Azure[last] == nil || got.Bridge[last] == nil ||
 		*got.Resolved[last] <= *got.Resolved[0] {
-		t.Errorf(
-			"the last sample: %s %v %v %v",
-			got.Verdict[last],
-			got.Azure[last],
-			got.Bridge[last],
-			got.Resolved[last],
-		)
+		t.Errorf("the last sample: %s %v %v %v", got.Verdict[last], got.Azure[last], got.Bridge[last],
+			got.Resolved[last])
 	}
 }

@@ -32,13 +32,8 @@ func (w *watched) State() *offsets.State { return w.state }
 func watching(t *testing.T) (m *Monitor, engine *watched, clock *time.Time) {
 	t.Helper()
 	now := start
-	m = NewMonitor(
-		"test",
-		"feed",
-		Info{Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"},
-		2*time.Minute,
-		func() time.Time { return now },
-	)
+	m = NewMonitor("test", "feed", Info{Instance: "one", Version: "v1", Topic: "changes", DeadLetter: "test.dlq"},
+		2*time.Minute, func() time.Time { return now })
 	engine = &watched{}
 	m.Watch(engine)
 	return m, engine, &now

@@ -142,7 +142,8 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 	if m.publish != nil {
 		s.Lag.Azure = seconds(*m.publish)
 	}
-	if l := m.leases[0]; l != nil && l.activity == bridge.Drained && s.Position.Behind != nil && *s.Position.Behind > 0 {
+	behind := s.Position.Behind
+	if l := m.leases[0]; l != nil && l.activity == bridge.Drained && behind != nil && *behind > 0 {
 		if held := now.Sub(m.history.Newest).Seconds(); s.Lag.Azure == nil || held > *s.Lag.Azure {
 			s.Lag.Azure = &held
 		}

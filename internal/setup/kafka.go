@@ -16,7 +16,8 @@ import (
 // Kafka returns how to reach the brokers that the settings name. Id is the client's name in their logs.
 func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 	k := kafka.Client{
-		Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered, DialTimeout: c.NetworkTimeout,
+		Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered,
+		DialTimeout: c.NetworkTimeout,
 	}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,

@@ -31,10 +31,17 @@ const ownBudget = 160 << 20
 // and then the process still plans with a budget.
 func LimitMemory(o *bridge.Options, bridges int) int64 {
 	limit := memoryLimit()
+<<<<<<< HEAD
 	budget := memoryBudget(given(), limit)
 	lowerLimit(runtimeLimit(given(), limit, budget, bridges))
 	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of them
 	// and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
+=======
+	budget := memoryBudget(debug.SetMemoryLimit(-1), limit)
+	debug.SetMemoryLimit(budget - min(budget/4, ownPages))
+	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of
+	// them and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
+>>>>>>> main
 	// the client's batches, and the constant part of the program.
 	o.BufferBytes = int(max(budget/16, 1<<20))
 	if !o.Transactional { // nothing is sent before a flush, and each of them is a wait

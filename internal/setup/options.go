@@ -8,6 +8,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
 	"blobfeed/partitioner"
 )
 
@@ -72,7 +73,8 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
 		InitialScan: bridge.InitialScan(c.InitialScan), ScanRequests: c.ScanRequests, ScanRound: c.Tuning.ScanRound,
-		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan", PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
+		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan",
+		PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
 		Shutdown: c.Tuning.ShutdownTimeout,
 	}
 	if scans := c.InitialScan != "no" || c.OnGap == "rescan"; scans && from.Feed != nil && from.Inventory == nil {
@@ -106,14 +108,15 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 // a key, and those that a reader must know before it can read the topic.
 func frozen(c *config.Config, record *envelope.Options) map[string]string {
 	return map[string]string{
-		"BRIDGE_TOPIC": c.Topic, "BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format,
-		"BRIDGE_ENVELOPE": record.Envelope.String(), "BRIDGE_KEY_FORMAT": record.KeyFormat.String(),
-		"BRIDGE_PARTITIONER": c.Partitioner, "BRIDGE_RESOLVED_TO": record.Markers.String(),
-		"BRIDGE_START": c.Start, "BRIDGE_END_TIME": c.EndTime,
+		offsets.FrozenTopic: c.Topic, offsets.FrozenStart: c.Start, offsets.FrozenEnd: c.EndTime,
+		offsets.FrozenEnvelope: record.Envelope.String(), offsets.FrozenMarkers: record.Markers.String(),
+		offsets.FrozenPartitioner: c.Partitioner,
+		// Without transactions nothing fences an owner: after a pause it could break the promises of transactions.
+		offsets.FrozenDelivery: c.Delivery,
+
+		"BRIDGE_EVENTS": c.Events, "BRIDGE_FORMAT": c.Format, "BRIDGE_KEY_FORMAT": record.KeyFormat.String(),
 		"BRIDGE_AVRO_TIMESTAMPS": record.AvroTimestamps.String(), "BRIDGE_MAPS": record.Maps.String(),
 		"BRIDGE_COLUMNS": strings.Join(slices.Compact(slices.Sorted(slices.Values(c.Columns))), ","),
-		// Without transactions nothing fences an owner: after a pause it could break the promises of transactions.
-		"BRIDGE_DELIVERY": c.Delivery,
 	}
 }
 

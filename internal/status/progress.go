@@ -29,7 +29,8 @@ func (p *Progress) String() string {
 	var parts []string
 	switch {
 	case p.Total > 0:
-		parts = append(parts, fmt.Sprintf("%s %s of %s", p.Step, plain.Number(min(p.Done+1, p.Total)), plain.Number(p.Total)))
+		parts = append(parts, fmt.Sprintf("%s %s of %s", p.Step, plain.Number(min(p.Done+1, p.Total)),
+			plain.Number(p.Total)))
 	case p.Done > 0:
 		parts = append(parts, p.Step+" "+plain.Number(p.Done))
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/pause"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -68,17 +70,11 @@ const undecided = time.Second
 // ends returns the offset up to which each partition can be read.
 func (r *Reader) ends(ctx context.Context) (kadm.ListedOffsets, error) {
 	for began := time.Now(); ; {
-		all, err := r.Admin.ListEndOffsets(ctx, r.Topic)
-		if err == nil {
-			err = all.Error()
-		}
+		all, err := topics.Offsets(ctx, r.Admin.ListEndOffsets, r.Topic)
 		if err != nil {
 			return nil, err
 		}
-		committed, err := r.Admin.ListCommittedOffsets(ctx, r.Topic)
-		if err == nil {
-			err = committed.Error()
-		}
+		committed, err := topics.Offsets(ctx, r.Admin.ListCommittedOffsets, r.Topic)
 		open := false
 		all.Each(func(end kadm.ListedOffset) {
 			have, _ := committed.Lookup(end.Topic, end.Partition)
@@ -87,10 +83,8 @@ func (r *Reader) ends(ctx context.Context) (kadm.ListedOffsets, error) {
 		if err != nil || !open || time.Since(began) > undecided {
 			return committed, err
 		}
-		select {
-		case <-time.After(20 * time.Millisecond):
-		case <-ctx.Done():
-			return nil, ctx.Err()
+		if err := pause.For(ctx, 20*time.Millisecond); err != nil {
+			return nil, err
 		}
 	}
 }

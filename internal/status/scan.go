@@ -11,14 +11,14 @@ import (
 	"blobfeed/offsets"
 )
 
-// Scan is the last scan of the account, or the one that is under way.
+// Scan is the last scan of the account, the one that is under way, or the one that no instance has begun yet.
 type Scan struct {
 	ID        string     `json:"id"`
 	Initial   bool       `json:"initial,omitempty"`
 	Sweep     bool       `json:"sweep,omitempty"`
 	Container string     `json:"container,omitempty"`
 	Prefix    string     `json:"prefix,omitempty"`
-	State     string     `json:"state"` // active, complete or cancelled
+	State     string     `json:"state"` // requested, active, complete or cancelled
 	Requested time.Time  `json:"requested"`
 	Ended     *time.Time `json:"ended,omitempty"`
 	Rows      int64      `json:"rows"`
@@ -36,8 +36,9 @@ type Scan struct {
 	Listed *time.Time `json:"listed,omitempty"`
 }
 
-// Phases of an active scan. Cancelling ends when every lease has stopped.
+// States of a scan that is not over, and phases of an active one. Cancelling ends when every lease has stopped.
 const (
+	requested  = "requested"
 	active     = "active"
 	listing    = "listing"
 	sweeping   = "sweeping"
@@ -46,16 +47,24 @@ const (
 
 // scanOf reports the scan of a state, nil if there was none.
 func scanOf(s *offsets.State) *Scan {
-	if s.Frontier == nil || s.Frontier.Scan == nil {
+	if s.Frontier == nil {
 		return nil
 	}
-	f := s.Frontier.Scan
+	last := s.Frontier.Scan
+	f := cmp.Or(s.Requested(), last)
+	if f == nil {
+		return nil
+	}
 	scan := &Scan{
 		ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix, State: active,
 		Requested: f.Requested, Rows: f.Rows, Deleted: f.Deleted,
 	}
 	if ts, err := envelope.ParseTimestamp(f.Listed); err == nil {
 		scan.Listed = Known(time.Unix(0, ts.Wall))
+	}
+	if last == nil || f.ID != last.ID {
+		scan.State = requested
+		return scan
 	}
 	if f.Done {
 		scan.State = "complete"
@@ -76,7 +85,8 @@ func scanOf(s *offsets.State) *Scan {
 		scan.Phase = listing
 	}
 	sum := s.ListedAll(f)
-	scan.Rows, scan.Deleted, scan.Containers, scan.Pages = sum.Rows, sum.Swept, sum.Progress.Containers, sum.Progress.Pages
+	scan.Rows, scan.Deleted = sum.Rows, sum.Swept
+	scan.Containers, scan.Pages = sum.Progress.Containers, sum.Progress.Pages
 	open := map[string]bool{}
 	for _, c := range s.Cursors {
 		l := c.Listing(f)
@@ -113,7 +123,8 @@ func (s *Scan) progress(now time.Time) *Progress {
 		return nil
 	}
 	p := &Progress{
-		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total, Item: "rows", Items: s.Rows,
+		Phase: "scanning the account", Step: "container", Done: int(s.Done), Total: s.Total,
+		Item: "rows", Items: s.Rows,
 	}
 	switch s.Phase {
 	case cancelling:
@@ -149,6 +160,9 @@ func (s *Scan) text(now time.Time) string {
 		kind = "initial scan"
 	case s.Sweep:
 		kind = "scan with sweep"
+	}
+	if s.State == requested {
+		return fmt.Sprintf("%s %s: requested, no instance has begun it", kind, s.ID)
 	}
 	fmt.Fprintf(&b, "%s %s: %s, %s", kind, s.ID, cmp.Or(s.Phase, s.State), plain.Count(s.Rows, "row"))
 	if s.Sweep {

@@ -102,7 +102,7 @@ type Lease struct {
 	State     string            `json:"state"`
 	Owner     string            `json:"owner,omitempty"`   // instance that acquired it last
 	Member    string            `json:"member,omitempty"`  // instance to which the group assigns it
-	Frontier  bool              `json:"with_frontier"`     // up to the completed segment all is delivered, later nothing
+	Frontier  bool              `json:"with_frontier"`     // all up to the completed segment is delivered, no more
 	Segment   string            `json:"segment,omitempty"` // current one, unless with_frontier
 	Done      bool              `json:"done"`              // all of the segment is delivered
 	Shards    map[string]string `json:"shards,omitempty"`  // shard -> chunk/offset

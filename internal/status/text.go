@@ -21,7 +21,11 @@ func (s *Status) Text() string {
 	} else {
 		p := s.Position
 		fmt.Fprintf(&b, "feed      %s\n", s.Feed)
-		fmt.Fprintf(&b, "segment   %s, complete up to %s", cmp.Or(p.Current, "-"), cmp.Or(p.Completed, "-"))
+		b.WriteString("segment   ")
+		if p.Current != "" {
+			b.WriteString(p.Current + ", ")
+		}
+		fmt.Fprintf(&b, "complete up to %s", cmp.Or(p.Completed, "-"))
 		if p.Ended {
 			b.WriteString(", ended at BRIDGE_END_TIME")
 		}
@@ -62,7 +66,7 @@ func (s *Status) Text() string {
 // ahead describes what is listed and not read.
 func ahead(bytes *int64) string {
 	if bytes == nil {
-		return "unknown: no lease has committed in a current segment"
+		return "unknown: no lease has committed in the current segment"
 	}
 	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"
 }

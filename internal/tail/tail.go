@@ -18,6 +18,7 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/setup"
 	"blobfeed/source"
 )
@@ -105,7 +106,7 @@ func (t *tail) segments(ctx context.Context, after source.Segment) error {
 		if t.Once {
 			return nil
 		}
-		if err := sleep(ctx, t.bridge.PollInterval); err != nil {
+		if err := pause.For(ctx, t.bridge.PollInterval); err != nil {
 			return err
 		}
 	}
@@ -151,7 +152,7 @@ func (t *tail) segment(ctx context.Context, seg source.Segment) error {
 		if complete || t.Once {
 			return nil
 		}
-		if err := sleep(ctx, t.bridge.PollInterval); err != nil {
+		if err := pause.For(ctx, t.bridge.PollInterval); err != nil {
 			return err
 		}
 	}
@@ -188,18 +189,6 @@ func newBacklog() *pipeline.Backlog {
 	b := new(pipeline.Backlog)
 	b.Reset()
 	return b
-}
-
-// sleep waits for d. It returns the cause if ctx ends before.
-func sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 func (t *tail) failed(err error) {
@@ -243,7 +232,7 @@ func (t *tail) Retry(ctx context.Context, f func(context.Context) error) error {
 			return err
 		}
 		t.failed(err)
-		if err := sleep(ctx, min(100*time.Millisecond<<n, t.bridge.PollInterval)); err != nil {
+		if err := pause.For(ctx, min(100*time.Millisecond<<n, t.bridge.PollInterval)); err != nil {
 			return err
 		}
 	}

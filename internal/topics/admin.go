@@ -53,7 +53,8 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 		return err
 	}
 	if a.Partitions == 0 {
-		return fmt.Errorf("topic %s has %s, %s has %d: add partitions", name, plain.Count(have, "partition"), records, partitions)
+		return fmt.Errorf("topic %s has %s, %s has %d: add partitions", name, plain.Count(have, "partition"), records,
+			partitions)
 	}
 	rs, err := a.admin().UpdatePartitions(ctx, int(partitions), name)
 	if err == nil {

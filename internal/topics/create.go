@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
@@ -93,8 +94,8 @@ func CreateAdvice(err error) string {
 		kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidConfig, kerr.PolicyViolation,
 	} {
 		if errors.Is(err, rejected) {
-			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create the topic " +
-				"yourself"
+			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create " +
+				"the topic yourself"
 		}
 	}
 	return ""
@@ -183,9 +184,7 @@ func settled(ctx context.Context, f func() error) error {
 		if !errors.As(err, &gone) && !errors.Is(err, kerr.UnknownTopicOrPartition) {
 			return err
 		}
-		select {
-		case <-time.After(settlePoll):
-		case <-ctx.Done():
+		if pause.For(ctx, settlePoll) != nil {
 			return err
 		}
 	}

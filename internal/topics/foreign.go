@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -16,12 +17,20 @@ func Foreign(topic string) error {
 		"set BRIDGE_TOPIC_ADOPT=true"}
 }
 
-// Ends returns the end of what is committed, by partition.
-func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
-	listed, err := a.admin().ListCommittedOffsets(ctx, topic)
+// Offsets lists offsets of topics by a function of kadm, and fails if a partition has none.
+func Offsets(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topics ...string,
+) (kadm.ListedOffsets, error) {
+	listed, err := list(ctx, topics...)
 	if err == nil {
 		err = listed.Error()
 	}
+	return listed, err
+}
+
+// Ends returns the end of what is committed, by partition.
+func (a *Admin) Ends(ctx context.Context, topic string) ([]int64, error) {
+	listed, err := Offsets(ctx, a.admin().ListCommittedOffsets, topic)
 	if err != nil {
 		return nil, fmt.Errorf("reading the ends of topic %s: %w", topic, err)
 	}
@@ -41,10 +50,7 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	} else if err != nil {
 		return false, err
 	}
-	starts, err := a.admin().ListStartOffsets(ctx, topic)
-	if err == nil {
-		err = starts.Error()
-	}
+	starts, err := Offsets(ctx, a.admin().ListStartOffsets, topic)
 	if err != nil {
 		return false, fmt.Errorf("reading the starts of topic %s: %w", topic, err)
 	}

@@ -22,14 +22,8 @@ func (a *Admin) KeepsKeys(ctx context.Context, names ...string) error {
 		}
 		for _, limit := range []string{retention, "retention.bytes"} {
 			if value := s[limit]; value != "-1" {
-				return fmt.Errorf(
-					"topic %s %w: it has cleanup.policy=%s and %s=%s",
-					name,
-					ErrForgets,
-					s["cleanup.policy"],
-					limit,
-					value,
-				)
+				return fmt.Errorf("topic %s %w: it has cleanup.policy=%s and %s=%s", name, ErrForgets,
+					s["cleanup.policy"], limit, value)
 			}
 		}
 	}

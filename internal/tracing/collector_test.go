@@ -31,11 +31,8 @@ func TestSent(t *testing.T) {
 		}
 		path, key = r.URL.Path, r.Header.Get("Key")
 	}))
-	environment(
-		t,
-		"EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b "+
-			"RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other",
-	)
+	environment(t, "EXPORTER_OTLP_ENDPOINT="+server.URL+" EXPORTER_OTLP_HEADERS=key=a%20b "+
+		"RESOURCE_ATTRIBUTES=team=photos,service.instance.id=other")
 	traces, err := Start(t.Context(), Info{Name: "feed", Instance: "one", Version: "1.2"},
 		slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -135,11 +135,8 @@ func TestRetry(t *testing.T) {
 // What the sampler leaves out costs no children.
 func TestSampled(t *testing.T) {
 	kept := tracetest.NewInMemoryExporter()
-	tr := newTracer(
-		Info{},
-		slog.New(slog.DiscardHandler),
-		sdk.NewTracerProvider(sdk.WithSyncer(kept), sdk.WithSampler(sdk.NeverSample())),
-	)
+	tr := newTracer(Info{}, slog.New(slog.DiscardHandler),
+		sdk.NewTracerProvider(sdk.WithSyncer(kept), sdk.WithSampler(sdk.NeverSample())))
 	tr.Ended(bridge.Transaction{Publishing: step(1, 2)})
 	if n := len(kept.GetSpans()); n != 0 {
 		t.Errorf("%d spans", n)

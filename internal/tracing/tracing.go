@@ -99,7 +99,8 @@ func (i *Info) name() []attribute.KeyValue {
 func describe(ctx context.Context, i Info) (*resource.Resource, error) {
 	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "blobfeed"), attribute.String("service.version", i.Version),
-		attribute.String("service.instance.id", i.Instance)), resource.WithAttributes(i.name()...), resource.WithFromEnv())
+		attribute.String("service.instance.id", i.Instance),
+	), resource.WithAttributes(i.name()...), resource.WithFromEnv())
 }
 
 // Stop sends what is left, if the collector takes it now.

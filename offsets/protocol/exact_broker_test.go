@@ -144,10 +144,8 @@ func (x *exact) broker(s *exactState, to []step[exactState]) []step[exactState] 
 					w.phase, w.until[1] = committed, t.n[p]
 				}
 			}
-			to = append(
-				to,
-				step[exactState]{t, s.txn[p].rec.what().with("the broker commits lease %d: ", uint8(p)), true},
-			)
+			to = append(to,
+				step[exactState]{t, s.txn[p].rec.what().with("the broker commits lease %d: ", uint8(p)), true})
 		}
 		used := s.holder[p] == byTool || s.holder[p] <= 2 && s.holder[p] > 0 && s.in[s.holder[p]-1].w[p].phase >= sent
 		if !used || s.faults > 0 {

@@ -38,10 +38,8 @@ func (x *exact) steps(s *exactState, to []step[exactState]) []step[exactState] {
 			if owed := x.owed(&t); owed != 0 {
 				t.breaking = falseEnd
 			}
-			to = append(
-				to,
-				step[exactState]{t, say("%c ends with exit code 0: everything is delivered", name(i)), true},
-			)
+			to = append(to,
+				step[exactState]{t, say("%c ends with exit code 0: everything is delivered", name(i)), true})
 		}
 	}
 	if x.once {

@@ -165,10 +165,8 @@ func (a *turn) keeperMoved() {
 		return
 	}
 	if f.reset {
-		a.send(
-			say("writes the first frontier"),
-			txn{sought: true, rec: frontier{epoch: f.epoch, grown: f.grown}.pack()},
-		)
+		a.send(say("writes the first frontier"),
+			txn{sought: true, rec: frontier{epoch: f.epoch, grown: f.grown}.pack()})
 		return
 	}
 	f.moving, f.told = false, true

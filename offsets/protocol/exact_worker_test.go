@@ -191,11 +191,8 @@ func (a *turn) work() {
 	case s.removed >= n || s.chunk && n == 1 && a.p == 1:
 		a.missed(n, c)
 	case more:
-		a.do(
-			reading,
-			say("starts to read segment %d", n),
-			func(_ *exactState, w *worker) { w.segment, w.missing = n, 0 },
-		)
+		a.do(reading, say("starts to read segment %d", n),
+			func(_ *exactState, w *worker) { w.segment, w.missing = n, 0 })
 	case x.isOpen(n) && a.w.drained != n:
 		a.do(ready, say("reads the open segment %d to its end", n), func(_ *exactState, w *worker) { w.drained = n })
 	}
@@ -239,10 +236,8 @@ func (a *turn) deliver() {
 	c.done = !more && !x.isOpen(n)
 	switch event := x.event(n, shard, pos); {
 	case !x.cursorApart:
-		a.send(
-			say("produces event %d.%d of segment %d with its cursor", shard, pos, n),
-			txn{events: event, rec: c.pack()},
-		)
+		a.send(say("produces event %d.%d of segment %d with its cursor", shard, pos, n),
+			txn{events: event, rec: c.pack()})
 	case !a.w.behind:
 		a.send(say("produces event %d.%d of segment %d", shard, pos, n), txn{events: event})
 	default:

@@ -53,10 +53,8 @@ func (x *least) network(s *leastState, to []step[leastState]) []step[leastState]
 			t := *s
 			t.orphan[p] = request{}
 			x.arrive(&t, p, s.orphan[p])
-			to = append(
-				to,
-				step[leastState]{t, say("a request of a closed producer arrives at lease %d", uint8(p)), false},
-			)
+			to = append(to,
+				step[leastState]{t, say("a request of a closed producer arrives at lease %d", uint8(p)), false})
 		}
 		if x.takeover && s.faults > 0 {
 			t := *s

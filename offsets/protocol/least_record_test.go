@@ -87,7 +87,7 @@ type known struct {
 	cursor  [2]doc
 	f       doc
 	foreign [2]uint8 // by lease: how many documents were written by a former owner after that
-	back    uint8    // the oldest segment that such a document leaves in doubt, of those that are not repaired; 0 is none
+	back    uint8    // the oldest segment that such a document leaves in doubt and that is not repaired; 0 is none
 }
 
 // fold reads the first records of each partition.

@@ -140,11 +140,8 @@ func (r tornRules) worker(s *torn, add addTorn) {
 		}
 		add(sees, say("the next owner fences"), func(s *torn) { s.fenceKeeper(); s.phase = tornFenced })
 	case tornFenced:
-		add(
-			true,
-			say("it commits its owner record"),
-			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading },
-		)
+		add(true, say("it commits its owner record"),
+			func(s *torn) { s.write(stateP); s.end(true); s.phase = tornReading })
 	case tornReading:
 		if s.read() {
 			add(true, say("it reads its owner record"), func(s *torn) {
@@ -180,11 +177,8 @@ func (r tornRules) worker(s *torn, add addTorn) {
 		}
 	case tornWaiting:
 		if !s.moving() {
-			add(
-				true,
-				say("it begins at event %d", s.cursor),
-				func(s *torn) { s.phase, s.pos = tornDelivering, s.cursor },
-			)
+			add(true, say("it begins at event %d", s.cursor),
+				func(s *torn) { s.phase, s.pos = tornDelivering, s.cursor })
 		}
 	case tornDelivering:
 		r.deliver(s, add)
@@ -205,11 +199,8 @@ func (r tornRules) deliver(s *torn, add addTorn) {
 	missing := tornEvents[s.pos] &^ s.written
 	for p := range uint8(tornParts) {
 		if missing&(1<<p) != 0 {
-			add(
-				true,
-				say("it writes event %d to partition %d", s.pos, p),
-				func(s *torn) { s.write(p); s.open[p][s.pos]++ },
-			)
+			add(true, say("it writes event %d to partition %d", s.pos, p),
+				func(s *torn) { s.write(p); s.open[p][s.pos]++ })
 		}
 	}
 	if missing == 0 {

@@ -129,8 +129,7 @@ func (c *Config) explain(err error) error {
 	}
 	var status *azcore.ResponseError
 	if errors.As(err, &status) {
-		return remedy.With(fmt.Errorf("the storage service answered %d %.100s", status.StatusCode,
-			plain.Line(status.ErrorCode)), c.rejection(status.StatusCode, status.ErrorCode))
+		return remedy.With(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) && !errors.As(err, new(*tokenError)) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
@@ -138,6 +137,10 @@ func (c *Config) explain(err error) error {
 		return remedy.With(&quietError{text: text, err: err}, unreachable(err))
 	}
 	return err
+}
+
+func answered(status *azcore.ResponseError) error {
+	return fmt.Errorf("the storage service answered %d %.100s", status.StatusCode, plain.Line(status.ErrorCode))
 }
 
 // quietError is err without the query of the URL, which may be a signature.

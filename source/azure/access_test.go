@@ -24,7 +24,8 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 		do     string
 	}{
 		{"shared_key", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_KEY to a key of this account"},
-		{"shared_key", 403, "AuthorizationFailure", "check the account and its key in BRIDGE_SOURCE_KEY; if they are right"},
+		{"shared_key", 403, "AuthorizationFailure",
+			"check the account and its key in BRIDGE_SOURCE_KEY; if they are right"},
 		{"shared_key", 403, "KeyBasedAuthenticationNotPermitted", "the account rejects keys"},
 		{"connection_string", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_CONNECTION_STRING to a key"},
 		{"sas", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_SAS to a signature that has not expired"},
@@ -77,7 +78,8 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 			"WorkloadIdentityCredential: no client ID specified; " +
 			"ManagedIdentityCredential authentication failed: 403 Forbidden; " +
 			"AzureCLICredential: Azure CLI not found on path", "set BRIDGE_SOURCE_AUTH to the way that you mean"},
-		{"client_secret", refused, "AADSTS7000215: Invalid client secret provided. Ensure the secret being sent is the value",
+		{"client_secret", refused,
+			"AADSTS7000215: Invalid client secret provided. Ensure the secret being sent is the value",
 			"set BRIDGE_SOURCE_CLIENT_SECRET to the value"},
 	} {
 		c := &explainedCredential{noToken(tc.sdk), &Config{Auth: tc.auth}}
@@ -87,10 +89,8 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 			t.Errorf("%s\n%s\n%s", tc.auth, text, do)
 		}
 		c.config.ForKafka = true
-		if _, err := c.GetToken(t.Context(), policy.TokenRequestOptions{}); strings.Contains(
-			err.Error(),
-			"BRIDGE_SOURCE",
-		) {
+		_, err = c.GetToken(t.Context(), policy.TokenRequestOptions{})
+		if strings.Contains(err.Error(), "BRIDGE_SOURCE") {
 			t.Errorf("for Kafka: %v", err)
 		}
 	}

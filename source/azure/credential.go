@@ -40,10 +40,8 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		cred, err = azidentity.NewManagedIdentityCredential(&m)
 	case "client_secret":
 		if c.Tenant == "" || c.ClientID == "" || c.ClientSecret == "" {
-			return nil, remedy.With(
-				errors.New("client_secret needs a tenant, a client and a secret"),
-				c.tokenRemedy(""),
-			)
+			return nil, remedy.With(errors.New("client_secret needs a tenant, a client and a secret"),
+				c.tokenRemedy(""))
 		}
 		cred, err = azidentity.NewClientSecretCredential(c.Tenant, c.ClientID, c.ClientSecret,
 			&azidentity.ClientSecretCredentialOptions{ClientOptions: o, DisableInstanceDiscovery: other})
@@ -146,13 +144,14 @@ func (c *Config) tokenRemedy(text string) string {
 	}
 	switch c.Auth {
 	case "workload_identity":
-		return "set AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as the webhook of Azure Workload " +
-			"Identity does for a pod with the label azure.workload.identity/use"
+		return "set AZURE_CLIENT_ID, AZURE_TENANT_ID and AZURE_FEDERATED_TOKEN_FILE, as the webhook of Azure " +
+			"Workload Identity does for a pod with the label azure.workload.identity/use"
 	case "managed_identity":
 		return "give this machine a managed identity (AZURE_CLIENT_ID chooses a user-assigned one), or set " + way +
 			" to another way to authenticate"
 	case "client_secret":
 		return "set AZURE_TENANT_ID, AZURE_CLIENT_ID and " + secret
 	}
-	return "set " + way + " to the way that you mean, such as managed_identity or client_secret; on a laptop, run az login"
+	return "set " + way + " to the way that you mean, such as managed_identity or client_secret; on a laptop, " +
+		"run az login"
 }

@@ -163,8 +163,7 @@ func (v *Inventory) failed(err error, marker string) error {
 		return fmt.Errorf("%w: it answers %d %.100s", inventory.ErrBusy, status.StatusCode,
 			plain.Line(status.ErrorCode))
 	case status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized:
-		err := remedy.With(fmt.Errorf("the storage service answered %d %.100s", status.StatusCode,
-			plain.Line(status.ErrorCode)), v.store.widen())
+		err := remedy.With(answered(status), v.store.widen())
 		if rerr := v.store.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", err, rerr)
 		}

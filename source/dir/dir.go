@@ -109,10 +109,8 @@ func (s *Store) isFeed() error {
 		return err
 	}
 	has := func(names ...string) bool {
-		return slices.ContainsFunc(
-			entries,
-			func(e fs.DirEntry) bool { return e.IsDir() && slices.Contains(names, e.Name()) },
-		)
+		return slices.ContainsFunc(entries,
+			func(e fs.DirEntry) bool { return e.IsDir() && slices.Contains(names, e.Name()) })
 	}
 	dir := s.root.Name()
 	path, err := filepath.Abs(dir)

@@ -108,10 +108,8 @@ func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page)
 	r.finished = last
 	r.release()
 
-	err = w.emit(
-		ctx,
-		&Step{Range: r.ID, Container: r.Container, Listed: &Listed{Blobs: mine, Last: last}, Served: page.Served},
-	)
+	err = w.emit(ctx,
+		&Step{Range: r.ID, Container: r.Container, Listed: &Listed{Blobs: mine, Last: last}, Served: page.Served})
 	if err != nil || last {
 		return last, err
 	}

@@ -156,13 +156,8 @@ func sorted(e Event) Event {
 		slices.SortFunc(p, func(x, y Pair) int { return cmp.Compare(x.Name, y.Name) })
 		return append([]Pair(nil), p...)
 	}
-	e.PreviousInfo, e.AsyncOperationInfo, e.RestorePointMarker = pairs(
-		e.PreviousInfo,
-	), pairs(
-		e.AsyncOperationInfo,
-	), pairs(
-		e.RestorePointMarker,
-	)
+	e.PreviousInfo, e.AsyncOperationInfo = pairs(e.PreviousInfo), pairs(e.AsyncOperationInfo)
+	e.RestorePointMarker = pairs(e.RestorePointMarker)
 	props := append([]PropertyChange(nil), e.BlobPropertiesUpdated...)
 	slices.SortFunc(props, func(x, y PropertyChange) int { return cmp.Compare(x.Name, y.Name) })
 	tags := append([]TagSet(nil), e.BlobTagsUpdated...)

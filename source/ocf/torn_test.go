@@ -14,15 +14,9 @@ func FuzzChunk(f *testing.F) {
 	}
 	f.Add(container("deflate", tiny, block(marker, 2, deflated(f, "\x02a\x02b"))), uint16(90))
 	f.Add(container("null", tiny, block(marker, 0, ""), block(marker, 1, "\x02a")), uint16(110))
-	f.Add(
-		container(
-			"null",
-			tiny,
-			[]byte("\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00\x84\x80\x80\x80\x80\x80\x80\x80\x80\x00\x02a"),
-			marker,
-		),
-		uint16(100),
-	)
+	f.Add(container("null", tiny,
+		[]byte("\x82\x80\x80\x80\x80\x80\x80\x80\x80\x00\x84\x80\x80\x80\x80\x80\x80\x80\x80\x00\x02a"), marker),
+		uint16(100))
 	limits := Limits{Header: 1 << 14, Block: 1 << 14, Decompressed: 1 << 16}
 	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
 		part := b[:min(int(cut), len(b))]

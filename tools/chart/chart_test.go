@@ -132,10 +132,8 @@ func TestValues(t *testing.T) {
 		mounted := slices.ContainsFunc(d.Spec.Template.Spec.Containers[0].VolumeMounts,
 			func(m corev1.VolumeMount) bool {
 				return env[name] == m.MountPath+"/"+want && m.SubPath == "" && // a subPath would not follow a rotation
-					slices.ContainsFunc(
-						d.Spec.Template.Spec.Volumes,
-						func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want },
-					)
+					slices.ContainsFunc(d.Spec.Template.Spec.Volumes,
+						func(v corev1.Volume) bool { return v.Name == m.Name && v.Secret.Items[0].Path == want })
 			})
 		if !mounted {
 			t.Errorf("%s is %q, which is not mounted", name, env[name])
@@ -311,12 +309,8 @@ func release(t *testing.T, name string, values map[string]any) (objects []string
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, err := chartutil.ToRenderValues(
-		c,
-		values,
-		chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true},
-		nil,
-	)
+	all, err := chartutil.ToRenderValues(c, values,
+		chartutil.ReleaseOptions{Name: name, Namespace: namespace, IsInstall: true}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

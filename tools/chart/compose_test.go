@@ -119,7 +119,8 @@ func TestRelease(t *testing.T) {
 	if !kinds["archive"] || !kinds["package"] || !slices.Contains(image.Flags, "--provenance=mode=max") ||
 		len(
 			r.DockerSigns,
-		) != 1 || r.DockerSigns[0].Artifacts != "all" || !slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
+		) != 1 || r.DockerSigns[0].Artifacts != "all" ||
+		!slices.Contains(r.DockerSigns[0].Args, "${artifact}@${digest}") ||
 		!slices.Contains(image.Flags, "--target=release") || image.Dockerfile != "Dockerfile" ||
 		len(image.BuildArgs) != 3 {
 		t.Errorf("SBOMs of %v, image %+v, signatures %+v", kinds, image, r.DockerSigns)

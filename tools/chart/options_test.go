@@ -133,7 +133,8 @@ func TestOverrides(t *testing.T) {
 	var scaled map[string]any
 	find(t, objects, "ScaledObject", &scaled)
 	trigger := scaled["spec"].(map[string]any)["triggers"].([]any)[0].(map[string]any)
-	if got := fmt.Sprintf("%v %v", trigger["authenticationRef"], trigger["metadata"].(map[string]any)["authModes"]); got !=
+	modes := trigger["metadata"].(map[string]any)["authModes"]
+	if got := fmt.Sprintf("%v %v", trigger["authenticationRef"], modes); got !=
 		"map[kind:ClusterTriggerAuthentication name:prometheus] bearer" {
 		t.Errorf("%s", got)
 	}

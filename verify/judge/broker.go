@@ -142,10 +142,7 @@ func (k *kafkaTopic) committed(ctx context.Context) (map[int32]int64, error) {
 func (k *kafkaTopic) ask(
 	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
 ) (map[int32]int64, error) {
-	listed, err := list(ctx, k.name)
-	if err == nil {
-		err = listed.Error()
-	}
+	listed, err := topics.Offsets(ctx, list, k.name)
 	if err != nil {
 		return nil, because(ctx, fmt.Errorf("listing offsets: %w", err))
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"slices"
 	"sync"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/plain"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
@@ -77,14 +74,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 	for i, s := range c.subjects {
 		c.report(reports[i], s)
 	}
-	for _, topic := range slices.Sorted(maps.Keys(c.stray)) {
-		problem := fmt.Sprintf("the account has %s for this topic, and %s does not know the topic",
-			plain.Count(c.stray[topic], "blob"), c.state.topic)
-		more = append(more, &Report{Topic: topic, Checks: []checkReport{{
-			Name: "account", Status: Broken, Promise: accountPromise, Failures: []failureReport{{Problem: problem}},
-		}}})
-	}
-	return more, nil
+	return c.state.missing("account", accountPromise, "the account has", "blob", c.stray), nil
 }
 
 // compare finds the keys that differ when they are compared first.

@@ -43,8 +43,8 @@ func (c *census) hash(s *subject, key []byte) uint64 {
 // key returns the topic and the key of a blob. Without a topic, the blob does not count.
 func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subject, []byte, error) {
 	e.ev = source.Event{
-		Subject:  "/blobServices/default/containers/" + container + "/blobs/" + b.Name,
-		BlobType: b.BlobType, EventTime: "1970-01-01T00:00:00Z", // of the key nothing else matters
+		Subject: envelope.SubjectOf(container, b.Name), BlobType: b.BlobType,
+		EventTime: "1970-01-01T00:00:00Z", // of the key nothing else matters
 	}
 	if !c.v.Filter.MatchRow(&e.ev) {
 		return nil, nil, nil
@@ -76,7 +76,5 @@ func (c *census) selects(path, blobType string) bool {
 	if blobType == "" {
 		filter.BlobTypes = nil
 	}
-	return filter.MatchRow(&source.Event{
-		Subject: "/blobServices/default/containers/" + container + "/blobs/" + name, BlobType: blobType,
-	})
+	return filter.MatchRow(&source.Event{Subject: envelope.SubjectOf(container, name), BlobType: blobType})
 }

@@ -5,6 +5,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/plain"
+	"blobfeed/offsets"
 	"blobfeed/verify"
 )
 
@@ -113,7 +114,7 @@ func (v *verification) checks(t *subject) *checks {
 		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed,
 		when(!sequenced(v.Record), "with these settings a record has no sequencer"))
 	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %s",
-		v.Frozen["BRIDGE_PARTITIONER"], plain.Count(len(t.to), "partition")),
+		v.Frozen[offsets.FrozenPartitioner], plain.Count(len(t.to), "partition")),
 		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })
 	// Brokers may set the timestamps, and values may have no time.
 	c.add("time", "each record has the time of its event",

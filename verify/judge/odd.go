@@ -13,6 +13,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -57,10 +59,8 @@ func (c *census) settle(ctx context.Context) error {
 		if time.Now().After(until) || !slices.ContainsFunc(slices.Collect(maps.Values(c.odd)), waits) {
 			return nil
 		}
-		select {
-		case <-time.After(c.v.limits.poll):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := pause.For(ctx, c.v.limits.poll); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -195,18 +195,9 @@ func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, 
 			continue
 		}
 		for i := range b.Events {
-			for _, x := range byPath[pathOf(b.Events[i].Subject)] {
+			for _, x := range byPath[envelope.PathOf(b.Events[i].Subject)] {
 				x.pending = true
 			}
 		}
 	}
-}
-
-// pathOf returns the path that a subject names, "" if it names none.
-func pathOf(subject string) string {
-	path, ok := strings.CutPrefix(subject, "/blobServices/default/containers/")
-	if !ok {
-		return ""
-	}
-	return strings.Replace(path, "/blobs/", "/", 1)
 }

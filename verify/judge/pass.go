@@ -107,13 +107,14 @@ func (p *feedPass) finish(m source.Manifest) {
 	}
 }
 
-// strayed returns a report for each missing topic.
-func (p *feedPass) strayed() (reports []*Report) {
-	for _, topic := range slices.Sorted(maps.Keys(p.stray)) {
-		problem := fmt.Sprintf("the feed has %s for this topic, and %s does not know the topic",
-			plain.Count(p.stray[topic], "event"), p.state.topic)
+// missing returns a report for each topic that some things are for, and that the state does not know. Has
+// says who has them.
+func (s *progressState) missing(check, promise, has, thing string, stray map[string]int64) (reports []*Report) {
+	for _, topic := range slices.Sorted(maps.Keys(stray)) {
+		problem := fmt.Sprintf("%s %s for this topic, and %s does not know the topic", has,
+			plain.Count(stray[topic], thing), s.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
-			Name: "replay", Status: Broken, Promise: replayPromise, Failures: []failureReport{{Problem: problem}},
+			Name: check, Status: Broken, Promise: promise, Failures: []failureReport{{Problem: problem}},
 		}}})
 	}
 	return reports

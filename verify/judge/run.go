@@ -50,7 +50,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 		reports = append(reports, r)
 	}
 	if pass != nil {
-		reports = append(reports, pass.strayed()...)
+		reports = append(reports, pass.state.missing("replay", replayPromise, "the feed has", "event", pass.stray)...)
 	}
 	if table != nil {
 		more, err := table.take(ctx, reports)

@@ -115,7 +115,7 @@ type portion struct {
 // portion returns the portion of a topic. Without BRIDGE_TOPIC_SHARED, a bridge writes markers that name no feed.
 func (s *sharing) portion(topic string) *portion {
 	sole := len(s.hidden) == 0 && !slices.ContainsFunc(s.on(topic), func(c offsets.Claim) bool {
-		return c.Settings["BRIDGE_RESOLVED_TO"] == s.markers
+		return c.Settings[offsets.FrozenMarkers] == s.markers
 	})
 	p := &portion{of: s, topic: topic, sole: sole}
 	p.reset()

@@ -73,7 +73,7 @@ func (v *verification) pinKeys(s *offsets.State) {
 
 // interval uses the end that the bridge, or the replay, recorded. The frontier has its start, too.
 func (v *verification) interval(f *offsets.Frontier) (err error) {
-	end, recorded := f.Settings["BRIDGE_END_TIME"]
+	end, recorded := f.Settings[offsets.FrozenEnd]
 	if !recorded {
 		return nil
 	}
@@ -120,9 +120,9 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	}
 	for name, have := range f.Settings {
 		switch name {
-		case "BRIDGE_START", "BRIDGE_END_TIME": // the recorded values count
+		case offsets.FrozenStart, offsets.FrozenEnd: // the recorded values count
 			continue
-		case "BRIDGE_TOPIC":
+		case offsets.FrozenTopic:
 			if replay || v.Topic != "" {
 				continue
 			}
@@ -138,7 +138,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 // named returns how messages name the topic, or the topics of a template.
 func (v *verification) named() string {
 	if v.Topic == "" {
-		return v.Frozen["BRIDGE_TOPIC"]
+		return v.Frozen[offsets.FrozenTopic]
 	}
 	return v.Topic
 }

@@ -8,6 +8,7 @@ import (
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
 )
 
 // subject is a topic that is to be judged.
@@ -23,7 +24,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 	if v.Topic == "" {
 		if names, fresh = state.topics(); len(names) == 0 {
 			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
-				v.Frozen["BRIDGE_TOPIC"], v.Name)
+				v.Frozen[offsets.FrozenTopic], v.Name)
 		}
 	}
 	for _, name := range names {

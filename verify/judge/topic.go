@@ -8,6 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -83,9 +84,7 @@ func settled(ctx context.Context, ask func(context.Context) (waiting string, err
 		if err != nil || waiting == "" {
 			return err
 		}
-		select {
-		case <-time.After(endPoll):
-		case <-ctx.Done():
+		if pause.For(ctx, endPoll) != nil {
 			return errors.New(waiting)
 		}
 	}

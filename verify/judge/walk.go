@@ -10,6 +10,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -98,13 +99,13 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, nil
 	case s != nil && s.Frontier.Start != "":
 		return envelope.ParseTimestamp(s.Frontier.Start)
-	case s != nil, v.Frozen["BRIDGE_START"] == "earliest":
+	case s != nil, v.Frozen[offsets.FrozenStart] == "earliest":
 		return envelope.Timestamp{}, nil
-	case v.Frozen["BRIDGE_START"] == "latest":
+	case v.Frozen[offsets.FrozenStart] == "latest":
 		return envelope.Timestamp{}, fmt.Errorf("comparing the feed: BRIDGE_START=latest, and %s.offsets has no state "+
 			"with the time of the start: set BRIDGE_START to that time", v.Name)
 	}
-	return bridge.ParseTime(v.Frozen["BRIDGE_START"])
+	return bridge.ParseTime(v.Frozen[offsets.FrozenStart])
 }
 
 // lastSeek returns the target of the last seek, if any. A seek may skip events, so events before the target may be in a

@@ -39,7 +39,8 @@ func run(ctx context.Context) error {
 		return fmt.Errorf("reading PEER_END: %w", err)
 	}
 	p := &peer{}
-	if p.blobs, err = azblob.NewClientFromConnectionString(os.Getenv("AZURE_STORAGE_CONNECTION_STRING"), nil); err != nil {
+	account := os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
+	if p.blobs, err = azblob.NewClientFromConnectionString(account, nil); err != nil {
 		return err
 	}
 	// The client's defaults: idempotent, all acknowledgements, snappy.
