@@ -19,8 +19,8 @@ const containerShare = 0.9
 // limit.
 const ownPages = 64 << 20
 
-// idleBridge is about what a bridge takes when nothing happens (docs/fleet.md).
-const idleBridge = 1 << 20
+// idleBridge is about what a bridge takes when nothing happens, goroutines and connections included.
+const idleBridge = 512 << 10
 
 // ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. It keeps a catch-up below
 // 150 MB, with less CPU for an event than without a bound (docs/performance.md).
@@ -31,17 +31,10 @@ const ownBudget = 160 << 20
 // and then the process still plans with a budget.
 func LimitMemory(o *bridge.Options, bridges int) int64 {
 	limit := memoryLimit()
-<<<<<<< HEAD
 	budget := memoryBudget(given(), limit)
 	lowerLimit(runtimeLimit(given(), limit, budget, bridges))
-	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of them
-	// and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
-=======
-	budget := memoryBudget(debug.SetMemoryLimit(-1), limit)
-	debug.SetMemoryLimit(budget - min(budget/4, ownPages))
 	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of
 	// them and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
->>>>>>> main
 	// the client's batches, and the constant part of the program.
 	o.BufferBytes = int(max(budget/16, 1<<20))
 	if !o.Transactional { // nothing is sent before a flush, and each of them is a wait

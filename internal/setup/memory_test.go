@@ -66,10 +66,10 @@ func TestRuntimeLimit(t *testing.T) {
 		want               int64
 	}{
 		"one":                   {unset, 0, ownBudget, 1, 120 * mib},
-		"many":                  {unset, 0, ownBudget, 300, 420 * mib},
+		"many":                  {unset, 0, ownBudget, 300, 270 * mib},
 		"many, GOMEMLIMIT":      {200 * mib, 200 * mib, 200 * mib, 300, 150 * mib},
 		"many, small container": {unset, 256 * mib, ownBudget, 300, 192 * mib},
-		"many, large container": {unset, 8192 * mib, ownBudget, 300, 420 * mib},
+		"many, large container": {unset, 8192 * mib, ownBudget, 300, 270 * mib},
 	} {
 		if got := runtimeLimit(c.set, c.limit, c.budget, c.bridges); got != c.want {
 			t.Errorf("%s: %d MiB, want %d", name, got/mib, c.want/mib)
