@@ -118,9 +118,11 @@ func (m *Monitor) brief() BridgeStatus {
 	return BridgeStatus{
 		Name: s.Name, Feed: s.Feed, Topic: s.Topic, Ready: s.Ready, Verdict: s.Verdict, Lag: s.Lag,
 		Throughput: s.Throughput, Events: s.SinceStart.Events, reasons: s.Reasons,
-		waits: len(s.Errors) == 0 && slices.ContainsFunc(s.Reasons, func(r Reason) bool { return r.Code == "starting" }),
+		waits: len(s.Errors) == 0 && slices.ContainsFunc(s.Reasons, Reason.starting),
 	}
 }
+
+func (r Reason) starting() bool { return r.Code == "starting" }
 
 // FleetHandler serves the bridges of a process.
 //

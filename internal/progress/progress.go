@@ -52,8 +52,8 @@ func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
 	return start(c, stderr, ok && Terminal(f))
 }
 
-// ForMany returns the log of many bridges, and a Progress that counts the events of all: Of makes one for each. There is
-// no live line, since a line has room for one bridge.
+// ForMany returns the log of many bridges, and a Progress that counts the events of all: Of makes one for each. There
+// is no live line, since a line has room for one bridge.
 func ForMany(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
 	log, p := start(c, stderr, false)
 	p.quiet = true

@@ -77,7 +77,7 @@ func destination(topic string) attribute.KeyValue {
 	return attribute.String("messaging.destination.name", topic)
 }
 
-// Of returns the Tracer of one of many bridges of the process. Its spans tell the bridge by an attribute of their scope.
+// Of returns the Tracer of one of many bridges of the process. An attribute of the scope of its spans names the bridge.
 // Only t is to be stopped.
 func (t *Tracer) Of(name, topic string) *Tracer {
 	one := *t
