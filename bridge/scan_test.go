@@ -161,7 +161,7 @@ func TestScanOnly(t *testing.T) {
 // The pages of all requests fit into the memory beside the blocks (I9).
 func TestScanPagesAreBounded(t *testing.T) {
 	t.Parallel()
-	for memory, want := range map[int]int32{0: inventory.MaxPage, 32 << 20: 3000} {
+	for memory, want := range map[int]int32{0: inventory.MaxPage, 32 << 20: 1500} {
 		c := broker(t)
 		o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 6, Segments: 2, LeaveOpen: true}))
 		o.InitialScan, o.AccountURL, o.ScanRequests, o.BufferBytes = ScanYes, "https://a/", 32, memory

@@ -17,7 +17,7 @@ func (p *Pipeline) BlockBytes() int {
 	if p.set.MemoryBytes == 0 {
 		return maxBlockBytes
 	}
-	return max(minBlockBytes, min(p.set.MemoryBytes/4*3, maxBlockBytes))
+	return max(minBlockBytes, min(p.set.MemoryBytes/8*3, maxBlockBytes))
 }
 
 // Reuse gives back blocks whose records nobody reads any more.
@@ -45,10 +45,11 @@ func (p *Pipeline) DropBuffers() {
 }
 
 // PageBlobs returns the maximum number of blobs on a page of a listing with a number of concurrent requests:
-// their pages are in memory beside the blocks (I9).
+// their pages are in memory beside the blocks (I9). They may take half as much again, since each request costs money
+// and a wait.
 func (p *Pipeline) PageBlobs(requests int) int {
 	if p.set.MemoryBytes == 0 {
 		return inventory.MaxPage
 	}
-	return min(max(pagesPerBlocks*p.set.MemoryBytes/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
+	return min(max(p.set.MemoryBytes/2*3/blobSize/max(1, requests), minPageBlobs), inventory.MaxPage)
 }

@@ -18,8 +18,6 @@ const (
 	minBlockBytes, maxBlockBytes = 4 << 20, 64 << 20
 	// A block that waits in the pool may be this large. Real ones have 120 events of 1 KB.
 	maxKeptBytes, maxKeptEvents = 4 << 20, 2048
-	// Pages of listings may take this many times the memory of blocks: each request costs money and a wait.
-	pagesPerBlocks = 3
 	// minPageBlobs keeps the number of requests reasonable.
 	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
@@ -47,8 +45,8 @@ func (m *memory) acquire(ctx context.Context, b *Block) (err error) {
 	return err
 }
 
-// window returns how many bytes of a chunk a shard may keep: all that read share as much as blocks may take.
-func (m *memory) window() int64 { return max(minWindow, m.limit/max(1, m.readers.Load())) }
+// window returns how many bytes of a chunk a shard may keep: all that read share half of what blocks may take.
+func (m *memory) window() int64 { return max(minWindow, m.limit/2/max(1, m.readers.Load())) }
 
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {

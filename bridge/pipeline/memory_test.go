@@ -18,10 +18,10 @@ func TestShardsShareMemory(t *testing.T) {
 	}
 	run.Close()
 	p.Send(b).Abandon()
-	if got := p.memory.window(); alone != limit || got != alone {
-		t.Errorf("a window of %d bytes before and %d after a run, want %d", alone, got, limit)
+	if got := p.memory.window(); alone != limit/2 || got != alone {
+		t.Errorf("a window of %d bytes before and %d after a run, want %d", alone, got, limit/2)
 	}
-	for readers, want := range map[int64]int64{1: limit, 4: limit / 4, 1000: minWindow} {
+	for readers, want := range map[int64]int64{1: limit / 2, 4: limit / 8, 1000: minWindow} {
 		p.memory.readers.Store(readers)
 		if got := p.memory.window(); got != want {
 			t.Errorf("%d readers: windows of %d bytes, want %d", readers, got, want)
@@ -46,7 +46,7 @@ func TestRunCountsReaders(t *testing.T) {
 
 // A page is small where there is little memory, but not so small that a listing takes many times the requests.
 func TestPagesShareMemory(t *testing.T) {
-	for memory, want := range map[int]int{0: inventory.MaxPage, 10 << 20: 3000, 1: minPageBlobs} {
+	for memory, want := range map[int]int{0: inventory.MaxPage, 20 << 20: 3000, 1: minPageBlobs} {
 		got := New(Settings{MemoryBytes: memory}).PageBlobs(8)
 		if got < want || got > want*5/4 {
 			t.Errorf("%d bytes: pages of %d blobs, want about %d", memory, got, want)

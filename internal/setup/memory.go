@@ -33,13 +33,10 @@ func LimitMemory(o *bridge.Options, bridges int) int64 {
 	limit := memoryLimit()
 	budget := memoryBudget(given(), limit)
 	lowerLimit(runtimeLimit(given(), limit, budget, bridges))
-	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of
-	// them and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
-	// the client's batches, and the constant part of the program.
-	o.BufferBytes = int(max(budget/16, 1<<20))
-	if !o.Transactional { // nothing is sent before a flush, and each of them is a wait
-		o.BufferBytes *= 2
-	}
+	// Measured: with less for blocks, which are free again when the brokers have their records, these wait for each
+	// other's answers, and with more the garbage collector takes more CPU. The rest is its headroom, the read buffers,
+	// which have half of this, the client's batches, and the constant part of the program.
+	o.BufferBytes = int(max(budget/8, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, budget/32)
 	return limit
 }
