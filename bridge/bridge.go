@@ -46,8 +46,8 @@ func New(o Options) *Bridge {
 		rivals:   &rivals{opts: &o, turn: newTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
-			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, BundleBytes: o.BundleBytes,
-			BundleReaders: o.BundleReaders, Log: o.Log,
+			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
+			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
 		listing: newTurn(), sweeping: newTurn(),
 		poke: make(chan struct{}, 1),
@@ -162,6 +162,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	b.finish = func() { cancel(nil) }
 
 	sh := b.shared
+	defer sh.pipe.Close()
 	cl, err := kgo.NewClient(b.opts.Client...)
 	if err != nil {
 		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
@@ -73,6 +74,11 @@ type Options struct {
 	QuietInterval  time.Duration // between two listings of an open segment whose time is over; 0: PollInterval
 	Shutdown       time.Duration // maximum time of a lease's last commit
 
+	// For one of many bridges in a process.
+	Memory *pipeline.Budget // of BufferBytes, shared by the bridges; nil: not shared
+	Claims *Claims          // of all bridges on the brokers; nil: read for this bridge alone
+	Frugal bool             // few requests while nothing happens
+
 	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker
 
 	DeadLetter string // topic of what cannot become a record; "": the shard stays at it, and reports it
@@ -125,6 +131,7 @@ func (o *Options) lease() *offsets.Config {
 	}
 	return &offsets.Config{
 		Session: session,
+		Frugal:  o.Frugal,
 		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
 		Waiting: func(what string) {

@@ -94,8 +94,16 @@ type rivals struct {
 
 // readClaims reads the claims of the other bridges. With an error it has those that could be read.
 func (r *rivals) readClaims(ctx context.Context) (hidden []error, err error) {
-	claims, hidden, err := offsets.Claims(ctx, kadm.NewClient(r.client), r.opts.Name, r.opts.Client...)
-	r.claims = claims
+	read := func(own string) func(context.Context) ([]offsets.Claim, []error, error) {
+		return func(ctx context.Context) ([]offsets.Claim, []error, error) {
+			return offsets.Claims(ctx, kadm.NewClient(r.client), own, r.opts.Client...)
+		}
+	}
+	if r.opts.Claims == nil {
+		r.claims, hidden, err = read(r.opts.Name)(ctx)
+	} else {
+		r.claims, hidden, err = r.opts.Claims.of(ctx, r.opts.Name, read(""))
+	}
 	if err == nil {
 		r.read = time.Now()
 	}

@@ -44,6 +44,7 @@ func (sh *shared) prepare(ctx context.Context) error {
 		return err
 	}
 	sh.leases, sh.start, sh.view = leases, end, offsets.NewView(sh.cfg.Topic, leases)
+	sh.view.Frugal = o.Frugal
 	sh.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
 	return nil
 }

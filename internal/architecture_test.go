@@ -42,6 +42,7 @@ var imports = map[string][]string{
 	"internal/status":   {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain"},
 	"internal/tracing":  {"bridge", "internal/plain"},
+	"internal/fleet":    nil,
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
 	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",

@@ -31,6 +31,13 @@ func (f refused) OnGroupManageError(err error) {
 // heartbeat is how soon a member hears that leases are free. The leases of an instance that stops wait that long.
 const heartbeat = 300 * time.Millisecond
 
+func (cfg *Config) heartbeat(session time.Duration) time.Duration {
+	if cfg.Frugal {
+		return session / 4
+	}
+	return min(heartbeat, session/4)
+}
+
 // Join makes this instance a member of the group until the returned function is called, which hands over every
 // lease first. It does not wait for brokers that do not answer when its context ends: they notice after a
 // session. Nothing is fetched from the topic: membership alone decides who holds what.
@@ -50,7 +57,7 @@ func Join(cfg *Config, group string, session time.Duration, h Holder) (leave fun
 		kgo.Balancers(newBalancer()),
 		kgo.DisableAutoCommit(),
 		kgo.SessionTimeout(session),
-		kgo.HeartbeatInterval(min(heartbeat, session/4)),
+		kgo.HeartbeatInterval(cfg.heartbeat(session)),
 		kgo.WithHooks(hooks...),
 		kgo.OnPartitionsAssigned(told(h.Assigned)),
 		kgo.OnPartitionsRevoked(told(func(ps []int32) { h.Revoked(ps, false) })),

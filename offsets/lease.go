@@ -23,6 +23,7 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	Frugal        bool             // few requests while nothing happens: it takes longer to hear of free leases
 	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
 	Session *Session
 	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.

@@ -44,6 +44,8 @@ type View struct {
 	topic string
 	// Trouble hears of errors that the view survives. It may be nil, and is set before Run.
 	Trouble func(error)
+	// Frugal makes a fetch that finds nothing new wait for longer, and is set before Run. What is new ends the wait.
+	Frugal bool
 
 	mu      sync.Mutex
 	state   *State
@@ -83,7 +85,7 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 		kgo.KeepControlRecords(),
 		// Without it Close asks each broker to end its session, and waits ten seconds for one that does not answer.
 		kgo.WithContext(ctx),
-		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.FetchMaxWait(v.fetchWait()),
 	)...)
 	if err != nil {
 		return fmt.Errorf("creating the reader of %s: %w", v.topic, err)
@@ -126,6 +128,13 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 			return v.fail(applyErr)
 		}
 	}
+}
+
+func (v *View) fetchWait() time.Duration {
+	if v.Frugal {
+		return 5 * time.Second // brokers that say nothing for 10 s are reported
+	}
+	return 500 * time.Millisecond
 }
 
 func (v *View) fail(err error) error {

@@ -4,9 +4,9 @@ import "blobfeed/source/inventory"
 
 // Use returns whether memory of blocks is held, and how many blocks were made and are free.
 func (p *Pipeline) Use() (held bool, made, free int) {
-	if held = !p.memory.free.TryAcquire(p.memory.limit); !held {
-		p.memory.free.Release(p.memory.limit)
-	}
+	p.memory.mu.Lock()
+	held = p.memory.share.held > 0
+	p.memory.mu.Unlock()
 	p.pool.mu.Lock()
 	defer p.pool.mu.Unlock()
 	return held, p.pool.made, len(p.pool.free)

@@ -2,18 +2,15 @@ package pipeline
 
 import (
 	"context"
-	"math"
-	"sync/atomic"
 	"unsafe"
 
 	"github.com/twmb/franz-go/pkg/kgo"
-	"golang.org/x/sync/semaphore"
 
 	"blobfeed/source"
 	"blobfeed/source/inventory"
 )
 
-// I9: every bound of the pipeline's memory is in this file.
+// I9: every bound of the pipeline's memory is in this file. Type Budget says who gets it.
 const (
 	// prefetch is how many encoded blocks a shard may be ahead of the transaction.
 	prefetch = 8
@@ -38,29 +35,16 @@ const (
 // acknowledged by the brokers. A reader waits for it before it sends a block. That wait ends: what is held is with the
 // client, or on its way there, and the brokers acknowledge it, or its hold ends.
 type memory struct {
-	limit   int64
-	free    *semaphore.Weighted
-	passing atomic.Int64 // leases that read and write
-	readers atomic.Int64 // shards that read
+	*Budget
+	share *share // of this instance
 }
 
-// newMemory returns a bound in bytes; 0 is none.
-func newMemory(limit int) *memory {
-	bytes := int64(limit)
-	if bytes == 0 {
-		bytes = math.MaxInt64
-	}
-	return &memory{limit: bytes, free: semaphore.NewWeighted(bytes)}
-}
+func newMemory(b *Budget) *memory { return &memory{b, b.join()} }
 
 // acquire waits for the memory of b. A block that is larger than the limit waits until nothing else is held.
-func (m *memory) acquire(ctx context.Context, b *Block) error {
-	size := min(int64(b.footprint()), m.limit)
-	if err := m.free.Acquire(ctx, size); err != nil {
-		return context.Cause(ctx)
-	}
-	b.Held = size
-	return nil
+func (m *memory) acquire(ctx context.Context, b *Block) (err error) {
+	b.Held, err = m.Budget.acquire(ctx, m.share, min(int64(b.footprint()), m.limit))
+	return err
 }
 
 // window returns how many bytes of a chunk a shard may keep: all that read share as much as blocks may take.
@@ -68,7 +52,7 @@ func (m *memory) window() int64 { return max(minWindow, m.limit/max(1, m.readers
 
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
-		m.free.Release(b.Held)
+		m.Budget.release(m.share, b.Held)
 		b.Held = 0
 	}
 }

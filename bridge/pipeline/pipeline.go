@@ -21,9 +21,10 @@ type Settings struct {
 	SkipGaps   bool   // continue behind a chunk that retention has removed
 	Once       bool   // nothing is left for a later pass
 
-	MemoryBytes   int   // of all blocks that are read and not given back; 0: no bound
-	BundleBytes   int64 // size of the chunks of a bundle
-	BundleReaders int   // segments that a Lookahead lists ahead
+	MemoryBytes   int     // of all blocks that are read and not given back; 0: no bound
+	Memory        *Budget // of as many bytes, if several instances share them; nil: not shared
+	BundleBytes   int64   // size of the chunks of a bundle
+	BundleReaders int     // segments that a Lookahead lists ahead
 
 	Log *slog.Logger
 }
@@ -35,8 +36,16 @@ type Pipeline struct {
 	pool   pool     // guards itself
 }
 
-// New returns a pipeline that does nothing yet.
-func New(s Settings) *Pipeline { return &Pipeline{set: s, memory: newMemory(s.MemoryBytes)} }
+// New returns a pipeline that does nothing yet. Close ends its share of the memory.
+func New(s Settings) *Pipeline {
+	if s.Memory == nil {
+		s.Memory = NewBudget(s.MemoryBytes)
+	}
+	return &Pipeline{set: s, memory: newMemory(s.Memory)}
+}
+
+// Close leaves the memory to the pipelines that share it.
+func (p *Pipeline) Close() { p.memory.leave(p.memory.share) }
 
 // Pass describes the work of one lease on one segment. It does not change while the goroutines of a Run use it.
 type Pass struct {

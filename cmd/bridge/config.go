@@ -95,6 +95,9 @@ func schemas(stdout io.Writer) error {
 
 // effective prints the settings in force, also those that have problems.
 func effective(shape string, stdout io.Writer) error {
+	if f, err := setup.LoadFleet(); f != nil || err != nil {
+		return effectiveFleet(f, err, shape, stdout)
+	}
 	var show func(*config.Config) error
 	switch shape {
 	case "text":

@@ -23,8 +23,9 @@ Needs BRIDGE_KAFKA_BROKERS, BRIDGE_NAME unless it is the default, and the settin
 `
 
 func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--output text|json] [--check] [--watch DURATION]"
+	usage := "[--all] [--output text|json] [--check] [--watch DURATION]"
 	fs := flags("status", usage, stdout, func(w io.Writer) { fmt.Fprint(w, statusHelp) })
+	all := fs.Bool("all", false, "report on every bridge of the settings file, a line for each")
 	check := fs.Bool("check", false, "exit code 1 if the bridge is degraded or nobody is running")
 	watch := fs.Duration("watch", 0, "repeat the report at this interval until stopped")
 	asJSON, err := parseOutput(fs, args, "one document per line")
@@ -37,8 +38,14 @@ func statusVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if *check && *watch > 0 {
 		return &usageError{errors.New("--check reports once: remove --watch")}
 	}
+	if *all && *watch > 0 {
+		return &usageError{errors.New("--all reports once: remove --watch")}
+	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	if *all {
+		return statusOfAll(ctx, stdout, asJSON, *check)
+	}
 	_, r, done, err := openState()
 	if err != nil {
 		return err

@@ -46,6 +46,8 @@ func main() {
 	containers := flag.Int("containers", 3, "with -variants, containers of the blobs; BRIDGE_TOPIC={name}-{container} "+
 		"gives each a topic")
 	programs := flag.String("programs", "", "with -variants, programs to compare; else the one of this source")
+	accounts := flag.Int("accounts", 0, "measure one process with so many idle accounts instead, and then beside one "+
+		"with the events of -events")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -62,6 +64,9 @@ func main() {
 	measured := func(ctx context.Context) error { return run(ctx, *events, *shards, *rounds, *brokers) }
 	if *segments > 0 {
 		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
+	}
+	if *accounts > 0 {
+		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events, *brokers) }
 	}
 	if *variants != "" {
 		measured = func(ctx context.Context) error {

@@ -150,16 +150,21 @@ func runProgram(ctx context.Context, program, variant string, brokers []string, 
 }
 
 // largestResident returns the largest resident size of a process so far; 0 if it has ended.
-func largestResident(pid int) float64 {
+func largestResident(pid int) float64 { return memoryOf(pid, "VmHWM:") }
+
+// residentNow returns the resident size of a process.
+func residentNow(pid int) float64 { return memoryOf(pid, "VmRSS:") }
+
+func memoryOf(pid int, line string) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0
 	}
-	_, high, ok := strings.Cut(string(status), "VmHWM:")
+	_, size, ok := strings.Cut(string(status), line)
 	if !ok {
 		return 0 // a zombie
 	}
-	kib, err := strconv.ParseFloat(strings.Fields(high)[0], 64)
+	kib, err := strconv.ParseFloat(strings.Fields(size)[0], 64)
 	if err != nil {
 		return 0
 	}

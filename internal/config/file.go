@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -21,41 +22,42 @@ type FileError struct {
 func (e *FileError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// readFile adds the settings of the file that BRIDGE_CONFIG names to the environment; what is there wins.
-func (c *Config) readFile(env *overlay, p *problems) {
-	path := os.Getenv(variable(file))
-	if path == "" {
-		return
-	}
-	entries, err := readEntries(path)
-	if err != nil {
-		p.add(file, "%w", &FileError{path, err})
-	}
+// readFile adds the common settings of the settings file to the environment; what is there wins.
+func (c *Config) readFile(env *overlay, d *document, p *problems) {
+	c.readEntries(env, d, d.common, p, func(s string) bool { return c.origins[s] == "environment" })
+}
+
+// readEntries adds settings of the file to the environment, but for those that are overruled.
+func (c *Config) readEntries(
+	env *overlay, d *document, entries []entry, p *problems, overruled func(setting string) bool,
+) {
 	seen, origins := map[string]bool{}, map[string]string{}
 	for _, e := range entries {
-		base := e.name // X, for X_FILE of a secret: the two are one setting
-		if s, ok := find(table, strings.TrimSuffix(e.name, "_FILE")); ok && s.fromFile() {
-			base = s.name
-		}
+		base := e.base()
 		problem := misnamed(e.name, e.value, strings.ToLower)
 		switch {
 		case seen[e.name]:
 			problem = "set a second time"
 		case e.value == "" && slices.Contains(grouped, strings.ToLower(e.name)):
 			problem = "" // a group with nothing in it
-		case problem != "", e.value == "", c.origins[base] == "environment":
+		case problem != "", e.value == "", overruled(base):
 		default:
 			if err := env.set(variable(e.name), e.value); err != nil {
 				problem = err.Error()
 			}
-			origins[base], c.places[e.name] = "file "+path, fmt.Sprintf("%s:%d", path, e.line)
+			origins[base], c.places[e.name] = "file "+d.path, fmt.Sprintf("%s:%d", d.path, e.line)
 		}
 		if problem != "" {
-			p.all = append(p.all, fmt.Errorf("%s:%d: %s: %s", path, e.line, strings.ToLower(e.name), problem))
+			p.entry(d, e, problem)
 		}
 		seen[e.name] = true
 	}
 	maps.Copy(c.origins, origins)
+}
+
+// entry adds a problem of a line of the settings file.
+func (p *problems) entry(d *document, e entry, problem string) {
+	p.all = append(p.all, fmt.Errorf("%s:%d: %s: %s", d.path, e.line, strings.ToLower(e.name), problem))
 }
 
 // entry is a setting in the file.
@@ -64,26 +66,64 @@ type entry struct {
 	line        int
 }
 
-// maxFile bounds the settings file.
-const maxFile = 1 << 20
+// base returns the name of the setting: X, for X_FILE of a secret.
+func (e *entry) base() string {
+	if s, ok := find(table, strings.TrimSuffix(e.name, "_FILE")); ok && s.fromFile() {
+		return s.name
+	}
+	return e.name
+}
 
-func readEntries(path string) ([]entry, error) {
-	f, err := os.Open(path)
+// document is a settings file.
+type document struct {
+	path   string // "": there is none
+	common []entry
+	fleet  bool     // the file has a mapping bridges
+	bridge []member // in the order of the file
+}
+
+// maxFile bounds the settings file.
+const maxFile = 4 << 20
+
+// readDocument reads the settings file that BRIDGE_CONFIG names. Problems are of type FileError.
+func readDocument() (*document, error) {
+	d := &document{path: os.Getenv(variable(file))}
+	if d.path == "" {
+		return d, nil
+	}
+	if err := d.read(); err != nil {
+		return d, &FileError{d.path, err}
+	}
+	return d, nil
+}
+
+func (d *document) read() error {
+	f, err := os.Open(d.path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer f.Close()
-	decoder := yaml.NewDecoder(io.LimitReader(f, maxFile))
-	var document, second yaml.Node
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return nil, nil // nothing but comments
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxFile { // the rest could be bridges
+		return fmt.Errorf("want at most %d MiB", maxFile>>20)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var root, second yaml.Node
+	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
+		return nil // nothing but comments
 	} else if err != nil {
-		return nil, err
+		return err
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return nil, errors.New("want one YAML document")
+		return errors.New("want one YAML document")
 	}
-	return flatten("", document.Content[0])
+	settings := root.Content[0]
+	fleetErr := d.readFleet(settings)
+	d.common, err = flatten("", settings)
+	return errors.Join(fleetErr, err)
 }
 
 // flatten returns the settings of a mapping. The words of a name may be grouped: kafka: {brokers: …} is

@@ -193,11 +193,12 @@ func TestExampleFile(t *testing.T) {
 	_, example, _ := strings.Cut(reference.String(), "```yaml\n")
 	example, _, ok := strings.Cut(example, "```")
 	set(t, map[string]string{"BRIDGE_CONFIG": ""})
-	entries, err := readEntries(settingsFile(t, example))
-	if err != nil || !ok || len(entries) < 4 {
-		t.Fatalf("%v: %v", entries, err)
+	settingsFile(t, example)
+	d, err := readDocument()
+	if err != nil || !ok || len(d.common) < 4 {
+		t.Fatalf("%v: %v", d.common, err)
 	}
-	for _, e := range entries {
+	for _, e := range d.common {
 		if problem := misnamed(e.name, e.value, strings.ToLower); problem != "" || e.value == "" {
 			t.Errorf("%s: %s", e.name, problem)
 		}

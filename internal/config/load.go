@@ -24,13 +24,30 @@ func (c *Config) With(change func(*Config)) (*Config, error) {
 }
 
 func load(feed, kafka bool) (*Config, error) {
+	d, err := readDocument()
+	var m *member
+	if d.fleet && err == nil {
+		m, err = d.chosen()
+	}
+	c, p := d.load(m, feed, kafka)
+	if err != nil {
+		p.add(file, "%w", err)
+	}
+	return c, p.joined()
+}
+
+// load returns the settings of a bridge of the file, or those that all have in common if it is nil.
+func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	c := &Config{files: map[string]string{}, origins: map[string]string{}, places: map[string]string{}}
 	p := &problems{config: c}
 	var env overlay
 	defer env.restore()
 	c.unknown(p)
 	c.readEnvironment()
-	c.readFile(&env, p)
+	c.readFile(&env, d, p)
+	if m != nil {
+		c.readMember(&env, d, m, p)
+	}
 	c.readSecrets(&env, p)
 	c.tune(&env, p)
 	if err := env.process(Prefix, c, func(variable, problem string) {
@@ -40,7 +57,7 @@ func load(feed, kafka bool) (*Config, error) {
 	}
 	c.preset(p)
 	c.validate(p, feed, kafka)
-	return c, p.joined()
+	return c, p
 }
 
 // From returns where the value of the setting of that name comes from: default, environment, file <path> or preset

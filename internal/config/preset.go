@@ -48,9 +48,12 @@ var uses = map[string][]given{
 	},
 }
 
+// servicePresets say what a Kafka service needs.
+var servicePresets = []string{"event_hubs", "confluent_cloud"}
+
 // preset gives settings that are not set the values that the presets say.
 func (c *Config) preset(p *problems) {
-	for _, kind := range [][]string{{"table", "debezium", "log"}, {"event_hubs", "confluent_cloud"}} {
+	for _, kind := range [][]string{{"table", "debezium", "log"}, servicePresets} {
 		var chosen []string
 		for _, name := range c.Preset {
 			if slices.Contains(kind, name) && !slices.Contains(chosen, name) {

@@ -37,6 +37,7 @@ kafka:
   sasl_password_file: /etc/bridge/password
 ` + "```" + `
 
+A file can hold the settings of [many bridges](fleet.md).
 Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `. Words of a name can be grouped.
 Unknown names are errors.
 A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.

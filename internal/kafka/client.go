@@ -63,6 +63,9 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		// With the default of 5 s a produce that meets CONCURRENT_TRANSACTIONS, which three brokers say in every other
 		// transaction, is repeated only 5 s later: 3 transactions a second instead of 12.
 		kgo.MetadataMinAge(100 * time.Millisecond),
+		// Where brokers collect metrics of clients, each client would compress and send its own: of many idle bridges,
+		// that is most of the memory they allocate. The bridge has metrics of its own.
+		kgo.DisableClientMetrics(),
 		kgo.Dialer(dialer(c.TLS, cmp.Or(c.DialTimeout, 10*time.Second))),
 	}
 	if c.SASL != nil {

@@ -56,7 +56,7 @@ func (c *collector) Collect(ch chan<- prometheus.Metric) {
 	}
 	put("build_info", 1, s.Version, runtime.Version())
 	put("ready", truth(s.Ready))
-	unready := map[string]float64{"starting": 0, "draining": 0, "no_member": 0, "stuck": 0}
+	unready := map[string]float64{"starting": 0, "draining": 0, "no_member": 0, "stuck": 0, "failed": 0}
 	for _, r := range s.Reasons {
 		unready[r.Code]++
 	}

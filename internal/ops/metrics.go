@@ -30,7 +30,8 @@ var scraped = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
 	{"unready", gauge, []string{"reason"},
-		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member.",
+		"Number of unready leases by reason stuck; 1 for the reasons starting, draining and no_member, and failed of " +
+			"a bridge of a fleet that has failed and starts again.",
 		""},
 	{"verdict", gauge, []string{"verdict"},
 		"1 for the verdict on the bridge, as log, page and bridge status give it: up_to_date, catching_up, starting, " +

@@ -40,6 +40,7 @@ type Monitor struct {
 
 	mu       sync.Mutex
 	engine   Engine
+	down     string // why no engine works until the next Watch; "": one does
 	draining bool
 	member   bool
 	joined   bool // was a member once
@@ -94,7 +95,22 @@ func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func()
 func (m *Monitor) Watch(e Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.engine = e
+	m.engine, m.down = e, ""
+}
+
+// Down reports that the engine has ended with an error, and when another one is to be watched; 0 is never.
+func (m *Monitor) Down(err error, again time.Duration) {
+	m.Failed(-1, err)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.engine, m.member, m.history, m.trouble = nil, false, nil, offsets.Failure{}
+	m.kafka, m.storage = contact{}, contact{}
+	clear(m.leases)
+	m.down = "the bridge has failed"
+	if again > 0 {
+		m.down = "the bridge has failed and starts again within " + plain.Span(again)
+	}
+	m.down += ": " + plain.Clip(err.Error())
 }
 
 // Drain makes the instance unready, because it stops.

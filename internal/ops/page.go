@@ -9,13 +9,18 @@ import (
 	"net/http"
 )
 
-//go:embed page.html page.css page.js charts.js
+//go:embed page.html page.css page.js charts.js fleet.html fleet.css fleet.js
 var parts embed.FS
 
-// page is one document, so that it needs nothing but itself.
-var page = assemble("page.html", map[string][]string{
-	"style": {"page.css"}, "script": {"page.js", "charts.js"},
-})
+// Pages are one document each, so that they need nothing but themselves.
+var (
+	page = assemble("page.html", map[string][]string{
+		"style": {"page.css"}, "script": {"page.js", "charts.js"},
+	})
+	fleetPage = assemble("fleet.html", map[string][]string{
+		"style": {"page.css", "fleet.css"}, "script": {"fleet.js"},
+	})
+)
 
 // assemble returns a file with other files as the content of its empty elements.
 func assemble(name string, of map[string][]string) []byte {
@@ -38,20 +43,26 @@ func assemble(name string, of map[string][]string) []byte {
 	return doc
 }
 
-// policy lets the browser run only what is in the page, connect only to the instance, and show the page in no frame.
-var policy = fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; connect-src 'self'; img-src data:; "+
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hashOf("style"), hashOf("script"))
+// policy lets the browser run only what is in a page, connect only to the instance, and show the page in no frame.
+func policy(page []byte) string {
+	return fmt.Sprintf("default-src 'none'; style-src %s; script-src %s; connect-src 'self'; img-src data:; "+
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'", hashOf(page, "style"), hashOf(page, "script"))
+}
 
-// hashOf returns the source expression of the page's only element of that name.
-func hashOf(element string) string {
+// hashOf returns the source expression of a page's only element of that name.
+func hashOf(page []byte, element string) string {
 	_, rest, _ := bytes.Cut(page, []byte("<"+element+">"))
 	content, _, _ := bytes.Cut(rest, []byte("</"+element+">"))
 	sum := sha256.Sum256(content)
 	return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
 }
 
-func servePage(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Security-Policy", policy)
-	w.Header().Set("Referrer-Policy", "no-referrer")
-	write(w, http.StatusOK, "text/html; charset=utf-8", page)
+// servePage returns the handler of a page.
+func servePage(page []byte) http.HandlerFunc {
+	policy := policy(page)
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		write(w, http.StatusOK, "text/html; charset=utf-8", page)
+	}
 }

@@ -24,6 +24,8 @@ func (m *Monitor) reasons(s *Status, connected bool) {
 	switch {
 	case m.draining:
 		add("draining", nil, "the instance is stopping")
+	case m.down != "":
+		add("failed", nil, "%s", m.down)
 	case !connected:
 		why := last(-1)
 		if why == "" {

@@ -25,21 +25,30 @@ func Handler(m *Monitor, metrics http.Handler) http.Handler {
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
 		s := m.Snapshot()
-		if s.Ready {
-			text(w, http.StatusOK, "ready\n")
-			return
-		}
-		body := ""
-		for _, r := range s.Reasons {
-			body += r.Code + ": " + plain.Line(r.Detail) + "\n"
-		}
-		text(w, http.StatusServiceUnavailable, body)
+		ready(w, s.Ready, lines(s.Reasons, ""))
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, m.Snapshot()) })
 	mux.HandleFunc("GET /history", func(w http.ResponseWriter, _ *http.Request) { document(w, m.LastHour()) })
 	mux.Handle("GET /metrics", metrics)
-	mux.HandleFunc("GET /{$}", servePage)
+	mux.HandleFunc("GET /{$}", servePage(page))
 	return mux
+}
+
+// ready answers a probe of readiness.
+func ready(w http.ResponseWriter, yes bool, reasons string) {
+	if yes {
+		text(w, http.StatusOK, "ready\n")
+		return
+	}
+	text(w, http.StatusServiceUnavailable, reasons)
+}
+
+// lines returns a line for each reason.
+func lines(reasons []Reason, prefix string) (text string) {
+	for _, r := range reasons {
+		text += prefix + r.Code + ": " + plain.Line(r.Detail) + "\n"
+	}
+	return text
 }
 
 func document(w http.ResponseWriter, doc any) {

@@ -130,7 +130,7 @@ func TestPageIsSelfContained(t *testing.T) {
 	}
 	csp := header.Get("Content-Security-Policy")
 	if !strings.Contains(csp, "default-src 'none'") || strings.Count(csp, "'sha256-") != 2 ||
-		hashOf("style") == hashOf("script") {
+		hashOf(page, "style") == hashOf(page, "script") {
 		t.Errorf("policy %s", csp)
 	}
 }

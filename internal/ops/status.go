@@ -28,7 +28,7 @@ type Status struct {
 
 // Reason says why an instance is unready.
 type Reason struct {
-	Code   string `json:"code"` // starting, draining, no_member, stuck
+	Code   string `json:"code"` // starting, draining, no_member, stuck, failed
 	Lease  *int32 `json:"lease,omitempty"`
 	Detail string `json:"detail"`
 }

@@ -22,10 +22,12 @@ import (
 
 // Progress is a bridge.Observer that shows what the bridge commits.
 type Progress struct {
+	all   *Progress // of all bridges; nil unless this is of one of many
 	log   *slog.Logger
-	limit *logging.Limiter
-	line  io.Writer // the terminal, nil elsewhere
+	limit *logging.Limiter // nil for one of many, whose log is that of all
+	line  io.Writer        // the terminal, nil elsewhere
 	every time.Duration
+	quiet bool // of all bridges: each reports for itself
 
 	judge func() status.Verdict // on the bridge; nil: nobody judges
 
@@ -46,8 +48,27 @@ type Progress struct {
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
 func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
-	p := &Progress{every: c.Tuning.ReportInterval, shown: time.Now()}
-	if f, ok := stderr.(*os.File); ok && Terminal(f) {
+	f, ok := stderr.(*os.File)
+	return start(c, stderr, ok && Terminal(f))
+}
+
+// ForMany returns the log of many bridges, and a Progress that counts the events of all: Of makes one for each. There
+// is no live line, since a line has room for one bridge.
+func ForMany(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
+	log, p := start(c, stderr, false)
+	p.quiet = true
+	return log, p
+}
+
+// Of returns the progress of one of many bridges.
+func (p *Progress) Of(bridge string) (*slog.Logger, *Progress) {
+	log := p.log.With("bridge", bridge)
+	return log, &Progress{all: p, log: log, every: p.every, shown: time.Now()}
+}
+
+func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progress) {
+	p, out := &Progress{every: c.Tuning.ReportInterval, shown: time.Now()}, stderr
+	if live {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
 	}
@@ -56,7 +77,7 @@ func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
 	_ = level.UnmarshalText([]byte(c.LogLevel)) // validated
 	opts := &slog.HandlerOptions{Level: level}
 	var h slog.Handler = slog.NewJSONHandler(stderr, opts)
-	if c.LogFormat == "text" || c.LogFormat == "auto" && p.line != nil {
+	if f, ok := out.(*os.File); c.LogFormat == "text" || c.LogFormat == "auto" && ok && Terminal(f) {
 		h = slog.NewTextHandler(stderr, opts)
 	}
 	p.limit = logging.Limit(h, c.Tuning.LogRepeat, time.Now)
@@ -90,6 +111,10 @@ var (
 func (p *Progress) Committed(c bridge.Commit) {
 	p.events.Add(int64(c.Read))
 	p.records.Add(int64(c.Emitted))
+	if p.all != nil {
+		p.all.events.Add(int64(c.Read))
+		p.all.records.Add(int64(c.Emitted))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.segment, p.drained = c.Segment.String(), c.Drained
@@ -130,8 +155,12 @@ func (p *Progress) Show(ctx context.Context) {
 	for {
 		select {
 		case <-t.C:
-			p.limit.Flush(ctx, false)
-			p.report()
+			if p.limit != nil {
+				p.limit.Flush(ctx, false)
+			}
+			if !p.quiet {
+				p.report()
+			}
 		case <-ctx.Done():
 			return
 		}
@@ -179,7 +208,9 @@ const maxLine = 90
 
 // Finish ends the display and keeps its last line.
 func (p *Progress) Finish() {
-	p.limit.Flush(context.Background(), true)
+	if p.limit != nil {
+		p.limit.Flush(context.Background(), true)
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.line != nil && p.width > 0 {

@@ -3,6 +3,7 @@ package setup
 import (
 	"math"
 	"runtime/debug"
+	"sync"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -18,16 +19,20 @@ const containerShare = 0.9
 // limit.
 const ownPages = 64 << 20
 
+// idleBridge is about what a bridge takes when nothing happens, goroutines and connections included.
+const idleBridge = 512 << 10
+
 // ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. It keeps a catch-up below
 // 150 MB, with less CPU for an event than without a bound (docs/performance.md).
 const ownBudget = 160 << 20
 
 // LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
-// engine holds fewer records. It returns the limit; 0 is none, and then the process still plans with a budget.
-func LimitMemory(o *bridge.Options) int64 {
+// engine holds fewer records. Bridges is how many the process has; each may call it. It returns the limit; 0 is none,
+// and then the process still plans with a budget.
+func LimitMemory(o *bridge.Options, bridges int) int64 {
 	limit := memoryLimit()
-	budget := memoryBudget(debug.SetMemoryLimit(-1), limit)
-	debug.SetMemoryLimit(budget - min(budget/4, ownPages))
+	budget := memoryBudget(given(), limit)
+	lowerLimit(runtimeLimit(given(), limit, budget, bridges))
 	// Measured: with more for blocks, which are free again when the brokers have their records, caches hold less of
 	// them and the garbage collector takes more CPU. The rest is its headroom, the read buffers, which have as much,
 	// the client's batches, and the constant part of the program.
@@ -37,6 +42,44 @@ func LimitMemory(o *bridge.Options) int64 {
 	}
 	o.BundleBytes = min(o.BundleBytes, budget/32)
 	return limit
+}
+
+// runtimeLimit returns what the Go runtime may take of a budget. Where GOMEMLIMIT does not say how much, the budget is
+// for the records alone, and what idle bridges take comes on top: else the garbage collector would never rest.
+func runtimeLimit(set, limit, budget int64, bridges int) int64 {
+	heap := budget - min(budget/4, ownPages)
+	if set != math.MaxInt64 || bridges < 2 {
+		return heap
+	}
+	heap += int64(bridges) * idleBridge
+	if limit != 0 {
+		heap = min(heap, limit-min(limit/4, ownPages))
+	}
+	return heap
+}
+
+// lowered is the runtime's limit before and after LimitMemory.
+var lowered struct {
+	sync.Mutex
+	from, to int64
+}
+
+func lowerLimit(to int64) {
+	from := given()
+	lowered.Lock()
+	defer lowered.Unlock()
+	lowered.from, lowered.to = from, to
+	debug.SetMemoryLimit(to)
+}
+
+// given returns GOMEMLIMIT, also after LimitMemory; math.MaxInt64 is none.
+func given() int64 {
+	lowered.Lock()
+	defer lowered.Unlock()
+	if set := debug.SetMemoryLimit(-1); lowered.to == 0 || set != lowered.to {
+		return set
+	}
+	return lowered.from
 }
 
 // memoryBudget returns the memory to plan with: all of what GOMEMLIMIT allows, and little of a large container.
@@ -52,7 +95,7 @@ func memoryBudget(set, limit int64) int64 {
 
 // memoryLimit returns the memory that the process may take: GOMEMLIMIT, or a share of the container's; 0 is any.
 func memoryLimit() int64 {
-	if set := debug.SetMemoryLimit(-1); set != math.MaxInt64 {
+	if set := given(); set != math.MaxInt64 {
 		return set
 	}
 	return containerLimit(memlimit.FromCgroup())

@@ -3,8 +3,10 @@ package setup
 import (
 	"errors"
 	"math"
+	"runtime/debug"
 	"testing"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/config"
 )
 
@@ -52,5 +54,39 @@ func TestMemoryBudget(t *testing.T) {
 		if got := memoryBudget(c.set, c.limit); got != c.want {
 			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
+	}
+}
+
+// Many bridges take more than one, unless GOMEMLIMIT says how much, and never more than the container has.
+func TestRuntimeLimit(t *testing.T) {
+	const unset, mib = math.MaxInt64, 1 << 20
+	for name, c := range map[string]struct {
+		set, limit, budget int64
+		bridges            int
+		want               int64
+	}{
+		"one":                   {unset, 0, ownBudget, 1, 120 * mib},
+		"many":                  {unset, 0, ownBudget, 300, 270 * mib},
+		"many, GOMEMLIMIT":      {200 * mib, 200 * mib, 200 * mib, 300, 150 * mib},
+		"many, small container": {unset, 256 * mib, ownBudget, 300, 192 * mib},
+		"many, large container": {unset, 8192 * mib, ownBudget, 300, 270 * mib},
+	} {
+		if got := runtimeLimit(c.set, c.limit, c.budget, c.bridges); got != c.want {
+			t.Errorf("%s: %d MiB, want %d", name, got/mib, c.want/mib)
+		}
+	}
+}
+
+// LimitMemory may be called for each bridge: what it has set is not taken for GOMEMLIMIT.
+func TestLimitMemoryAgain(t *testing.T) {
+	was := debug.SetMemoryLimit(math.MaxInt64)
+	defer debug.SetMemoryLimit(was)
+	var first, second bridge.Options
+	LimitMemory(&first, 3)
+	set := debug.SetMemoryLimit(-1)
+	if LimitMemory(&second, 3); first.BufferBytes != second.BufferBytes || set == math.MaxInt64 ||
+		debug.SetMemoryLimit(-1) != set {
+		t.Errorf("%d, then %d bytes; limits %d, then %d", first.BufferBytes, second.BufferBytes, set,
+			debug.SetMemoryLimit(-1))
 	}
 }

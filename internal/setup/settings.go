@@ -19,6 +19,9 @@ func Examined(c *config.Config, err error) (*config.Config, error) {
 	return c, errors.Join(err, errors.Join(parseProblems(c)...))
 }
 
+// LoadFleet reads the settings of all bridges of the settings file. It returns nil if the settings are those of one.
+func LoadFleet() (*config.Fleet, error) { return config.LoadFleet(parseProblems) }
+
 // parseProblems returns what does not parse, and what does not fit together.
 func parseProblems(c *config.Config) (problems []error) {
 	failed := func(name string, err error) {

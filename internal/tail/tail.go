@@ -50,7 +50,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if err != nil {
 		return &bridge.SettingsError{Problem: err.Error()}
 	}
-	setup.LimitMemory(&b)
+	setup.LimitMemory(&b, 1)
 	t := &tail{Options: o, bridge: &b, topics: map[string]*pipeline.Topic{}, filter: b.Filter}
 	t.pipe = pipeline.New(pipeline.Settings{
 		Feed: b.Feed, Events: b.Events, Topics: b.Topics, Partition: b.Partition, DeadLetter: b.DeadLetter,

@@ -142,3 +142,19 @@ func TestSampled(t *testing.T) {
 		t.Errorf("%d spans", n)
 	}
 }
+
+// The spans of one of many bridges name the bridge and its topic.
+func TestOfOneBridge(t *testing.T) {
+	for _, name := range []string{"photos", "music"} {
+		got := spans(t, "", func(tr *Tracer) {
+			tr.Of(name, "{account}").Ended(bridge.Transaction{Publishing: step(1, 2)})
+		})
+		scope := got["deliver"].InstrumentationScope
+		if is, _ := scope.Attributes.Value("blobfeed.name"); is.AsString() != name {
+			t.Errorf("the scope has %v, want %s", scope.Attributes, name)
+		}
+		if topic := attributes(got["publish"])["messaging.destination.template"]; topic != "{account}" {
+			t.Errorf("the topic is %v", topic)
+		}
+	}
+}

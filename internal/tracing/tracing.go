@@ -21,13 +21,14 @@ import (
 // flushTimeout is how long a stop waits for a collector to take what is left.
 const flushTimeout = 2 * time.Second
 
-// Info is what spans tell of the instance.
+// Info is what spans tell of the instance. Name and Topic are empty in a process with many bridges: see Of.
 type Info struct{ Name, Instance, Version, Topic string }
 
 // Tracer makes spans of what the engine does.
 type Tracer struct {
 	provider    *sdk.TracerProvider
 	tracer      trace.Tracer
+	version     string
 	log         *slog.Logger
 	destination attribute.KeyValue
 }
@@ -62,21 +63,44 @@ func Start(ctx context.Context, i Info, log *slog.Logger) (*Tracer, error) {
 }
 
 func newTracer(i Info, log *slog.Logger, p *sdk.TracerProvider) *Tracer {
-	tracer := p.Tracer("blobfeed/bridge", trace.WithInstrumentationVersion(i.Version))
-	t := &Tracer{provider: p, tracer: tracer, log: log}
-	t.destination = attribute.String("messaging.destination.name", i.Topic)
-	if strings.Contains(i.Topic, "{") {
-		t.destination = attribute.String("messaging.destination.template", i.Topic)
-	}
+	t := &Tracer{provider: p, version: i.Version, log: log}
+	t.tracer, t.destination = p.Tracer(scope, trace.WithInstrumentationVersion(i.Version)), destination(i.Topic)
 	return t
+}
+
+const scope = "blobfeed/bridge"
+
+func destination(topic string) attribute.KeyValue {
+	if strings.Contains(topic, "{") {
+		return attribute.String("messaging.destination.template", topic)
+	}
+	return attribute.String("messaging.destination.name", topic)
+}
+
+// Of returns the Tracer of one of many bridges of the process. An attribute of the scope of its spans names the bridge.
+// Only t is to be stopped.
+func (t *Tracer) Of(name, topic string) *Tracer {
+	one := *t
+	one.tracer = t.provider.Tracer(scope, trace.WithInstrumentationVersion(t.version),
+		trace.WithInstrumentationAttributes(attribute.String("blobfeed.name", name)))
+	one.destination = destination(topic)
+	return &one
+}
+
+// name returns the name of the bridge; many bridges have none in common.
+func (i *Info) name() []attribute.KeyValue {
+	if i.Name == "" {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.String("blobfeed.name", i.Name)}
 }
 
 // describe makes what all spans have in common. What the environment says comes last: it overrules.
 func describe(ctx context.Context, i Info) (*resource.Resource, error) {
 	return resource.New(ctx, resource.WithTelemetrySDK(), resource.WithAttributes(
 		attribute.String("service.name", "blobfeed"), attribute.String("service.version", i.Version),
-		attribute.String("service.instance.id", i.Instance), attribute.String("blobfeed.name", i.Name),
-	), resource.WithFromEnv())
+		attribute.String("service.instance.id", i.Instance),
+	), resource.WithAttributes(i.name()...), resource.WithFromEnv())
 }
 
 // Stop sends what is left, if the collector takes it now.

@@ -1,0 +1,46 @@
+package bridge
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"blobfeed/offsets"
+)
+
+// Claims are the claims of all bridges on the brokers, as the bridges of a process read them. A read takes time for
+// each bridge there is, and each bridge wants one or two when it starts. So one read serves all that wait for it: else
+// n bridges would read n² states.
+type Claims struct {
+	// Guarded by turn, which is taken while claims are read.
+	turn   turn
+	began  time.Time // of the last read
+	all    []offsets.Claim
+	hidden []error
+	err    error
+}
+
+// NewClaims returns claims that are not read yet.
+func NewClaims() *Claims { return &Claims{turn: newTurn()} }
+
+// of returns what offsets.Claims does for the bridge of a name, by a read that began after this call: a claim that was
+// committed before is in it.
+func (c *Claims) of(
+	ctx context.Context, name string, read func(context.Context) ([]offsets.Claim, []error, error),
+) (claims []offsets.Claim, hidden []error, err error) {
+	asked := time.Now()
+	if err := c.turn.take(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer c.turn.leave()
+	if !c.began.After(asked) {
+		began := time.Now()
+		all, hidden, err := read(ctx)
+		if ctx.Err() != nil {
+			return nil, hidden, err // the caller's end is not the others'
+		}
+		c.began, c.all, c.hidden, c.err = began, all, hidden, err
+	}
+	others := func(claim offsets.Claim) bool { return claim.Name == name }
+	return slices.DeleteFunc(slices.Clone(c.all), others), c.hidden, c.err
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"blobfeed/internal/fakebroker"
+)
+
+// status --all and check --all cover every bridge of the file, and fail if one is bad.
+func TestAll(t *testing.T) {
+	c := fakebroker.New(t)
+	file := fleetOf(t, c, "http_addr: '127.0.0.1:0'")
+	code, out, stderr := call(t, "status", "--all", "--config", file)
+	if code != exitFailed || strings.Count(out, "unknown: ") != 3 ||
+		!strings.Contains(stderr, "3 of 3 bridges have no readable state") {
+		t.Errorf("before the first run: exit code %d: %s%s", code, out, stderr)
+	}
+	base, _, stop := background(t, file)
+	for _, name := range []string{"photos", "sim"} {
+		await(t, name, func() bool { return listed(t, base, name).Verdict.Code == "up_to_date" })
+	}
+	code, out, _ = call(t, "status", "--all", "--config", file, "--output", "json")
+	if code != exitOK || strings.Count(out, "\n") != 3 ||
+		!strings.Contains(out, `{"name":"photos","now":`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	code, out, stderr = call(t, "status", "--all", "--check", "--config", file)
+	if code != exitFailed || !strings.Contains(out, "\nphotos  up to date\nsim     up to date\n") ||
+		!strings.HasPrefix(out, "broken  nobody is running: ") ||
+		!strings.Contains(stderr, "1 of 3 bridges are degraded or not running") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	stop()
+	code, out, stderr = call(t, "check", "--all", "--config", file)
+	_, broken, ok := strings.Cut(out, "bridge broken\n")
+	if broken, _, _ = strings.Cut(broken, "bridge photos\n"); code != exitFailed || !ok ||
+		!strings.Contains(stderr, "1 of 3 bridges would not work") || !strings.Contains(broken, "failed") {
+		t.Errorf("exit code %d: %s%s", code, out, stderr)
+	}
+	code, out, _ = call(t, "check", "--all", "--config", file, "--output", "json")
+	if code != exitFailed || !strings.Contains(out, `{"bridge":"sim","check":"reach","status":"ok",`) {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	for _, args := range [][]string{{"status", "--all"}, {"check", "--all"}} {
+		t.Setenv("BRIDGE_CONFIG", "")
+		code, _, stderr := call(t, args...)
+		if code != exitUsage || !strings.Contains(stderr, "settings file with bridges") {
+			t.Errorf("%s: exit code %d: %s", args, code, stderr)
+		}
+	}
+	code, _, stderr = call(t, "status", "--all", "--watch", "1s")
+	if code != exitUsage || !strings.Contains(stderr, "remove --watch") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}

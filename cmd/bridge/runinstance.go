@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/config"
+	"blobfeed/internal/kafka"
+	"blobfeed/internal/ops"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
+)
+
+// instance is a bridge of this process, and what shows how it is.
+type instance struct {
+	config  *config.Config
+	options bridge.Options
+	monitor *ops.Monitor
+	metrics *ops.Metrics
+	shown   *progress.Progress
+	log     *slog.Logger
+	client  kafka.Client // for advice about errors
+}
+
+// shape is how an instance runs.
+type shape struct {
+	once    bool
+	bridges int              // of the process
+	memory  *pipeline.Budget // that they share; nil: there is one bridge
+	claims  *bridge.Claims   // the same
+}
+
+// newInstance returns the bridge of the settings. An error is one of the settings.
+func newInstance(
+	c *config.Config, how shape, log *slog.Logger, shown *progress.Progress,
+) (*instance, error) {
+	i := &instance{config: c, shown: shown, log: log}
+	o, err := setup.Options(c, setup.Observe{
+		Storage: func(op string, status int, took time.Duration, received int64) {
+			i.monitor.Requested(op, status, took, received)
+		},
+		Registry: func(op string, status int, took time.Duration, known int) {
+			i.monitor.SchemaRequested(op, status, took, known)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	if i.client, err = setup.Kafka(c, "", 1); err != nil {
+		return nil, err
+	}
+	i.monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
+		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
+		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges),
+	}, c.Tuning.WatchdogTimeout, nil)
+	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
+		i.metrics = ops.NewLabelled(i.monitor)
+	}
+	o.Once, o.Memory, o.Claims, o.Frugal = how.once, how.memory, how.claims, how.memory != nil
+	o.Client = append(o.Client, i.metrics.Hook())
+	o.Log, o.Observer = log, bridge.Observers{advisedLog{shown, &i.client}, advisedMonitor{i.monitor, &i.client}}
+	i.options = o
+	shown.Judge(func() status.Verdict { return i.monitor.Snapshot().Verdict })
+	return i, nil
+}
+
+// Run runs the bridge until stop ends, or there is nothing more to deliver. It can be called again.
+func (i *instance) Run(stop, hard context.Context) error {
+	b := bridge.New(i.options)
+	i.monitor.Watch(b)
+	return b.Run(stop, hard)
+}
+
+// announce logs that the bridge starts.
+func (i *instance) announce() {
+	c := i.config
+	starting := i.log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", i.options.FeedID,
+		"topic", c.Topic, "delivery", c.Delivery)
+	if dangers := c.Insecure(); len(dangers) > 0 {
+		starting.Warn("starting", "insecure", dangers)
+	} else {
+		starting.Info("starting")
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/config"
+	"blobfeed/internal/fleet"
+	"blobfeed/internal/ops"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/remedy"
+	"blobfeed/internal/tracing"
+)
+
+// bridges are those of this process.
+type bridges struct {
+	once    bool
+	common  *config.Config
+	log     *slog.Logger
+	shown   *progress.Progress // of all
+	page    *ops.Fleet
+	memory  *pipeline.Budget
+	claims  *bridge.Claims
+	traces  *tracing.Tracer // nil: none
+	running map[string]*member
+}
+
+// member is a bridge of this process.
+type member struct {
+	*instance
+	cancel context.CancelFunc // ends what reports on it
+}
+
+// create returns a bridge that does nothing yet. Count is the number of bridges of the process.
+func (all *bridges) create(c *config.Config, count int) (*instance, error) {
+	log, shown := all.shown.Of(c.Name)
+	i, err := newInstance(c, shape{once: all.once, bridges: count, memory: all.memory, claims: all.claims}, log, shown)
+	if err == nil && all.traces != nil {
+		i.options.Observer = append(i.options.Observer, all.traces.Of(c.Name, c.Topic))
+	}
+	return i, err
+}
+
+// start runs a bridge, and what reports on it, until it is stopped.
+func (all *bridges) start(ctx context.Context, members *fleet.Fleet, i *instance) {
+	ctx, cancel := context.WithCancel(ctx)
+	name := i.config.Name
+	all.running[name] = &member{i, cancel}
+	all.page.Show(i.monitor, i.metrics)
+	i.announce()
+	go i.monitor.Keep(ctx)
+	go i.shown.Show(ctx)
+	members.Start(name, i)
+}
+
+// Failed implements fleet.Bridge.
+func (i *instance) Failed(err error, again time.Duration) {
+	err = remedy.With(err, i.client.Advice(err))
+	i.monitor.Down(err, again)
+	if again == 0 {
+		i.log.Error("the bridge has failed", "error", err)
+		return
+	}
+	i.log.Error("the bridge has failed and starts again", "error", err, "pause", again.String())
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"os/signal"
+	"slices"
+	"syscall"
+
+	"blobfeed/internal/config"
+	"blobfeed/internal/fleet"
+	"blobfeed/internal/setup"
+)
+
+// follow reads the settings file again at each SIGHUP, until stop ends.
+func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
+	signals := make(chan os.Signal, 1) // one more that waits reads what is in the file then
+	signal.Notify(signals, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-signals:
+			all.reload(hard, members)
+		case <-stop.Done():
+			return
+		}
+	}
+}
+
+// reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
+// are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
+func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
+	f, err := setup.LoadFleet()
+	if f == nil && err == nil {
+		err = errors.New("it cannot be read, or has no bridges; bridge check shows why")
+	}
+	if err != nil {
+		all.log.Error("the settings file is rejected; the bridges run on", "error", err)
+		return
+	}
+	for name, problems := range f.Rejected {
+		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", errors.Join(problems...),
+			"runs_on", all.running[name] != nil)
+	}
+	if names := slices.DeleteFunc(f.Common.Changed(all.common), ofBridges); len(names) > 0 {
+		all.log.Warn("these settings need a restart of the process", "settings", names)
+	}
+	made, ends, changed := all.compare(f)
+	members.Stop(ends...)
+	for _, name := range ends {
+		all.running[name].cancel()
+		delete(all.running, name)
+		all.page.Hide(name)
+	}
+	for _, i := range made {
+		all.start(hard, members, i)
+	}
+	all.log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
+		"changed", changed, "removed", len(ends)-changed)
+}
+
+func ofBridges(name string) bool { return !config.OfProcess(name) }
+
+// compare returns the bridges to start, and the names of those to stop before; changed are in both.
+func (all *bridges) compare(f *config.Fleet) (made []*instance, ends []string, changed int) {
+	for name := range maps.Keys(all.running) {
+		known := func(c *config.Config) bool { return c.Name == name }
+		if f.Rejected[name] == nil && !slices.ContainsFunc(f.Bridges, known) {
+			ends = append(ends, name)
+		}
+	}
+	for _, c := range f.Bridges {
+		old := all.running[c.Name]
+		if old != nil && !slices.ContainsFunc(c.Changed(old.config), ofBridges) {
+			continue
+		}
+		i, err := all.create(c, len(f.Bridges))
+		if err != nil {
+			all.log.Error("the settings of a bridge are rejected", "bridge", c.Name, "error", err,
+				"runs_on", old != nil)
+			continue
+		}
+		if made = append(made, i); old != nil {
+			ends = append(ends, c.Name)
+			changed++
+		}
+	}
+	return made, ends, changed
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
+)
+
+// A reload starts, restarts and stops bridges, and leaves alone those that have not changed or have problems.
+func TestFleetReload(t *testing.T) {
+	t.Setenv("BRIDGE_DEBUG", "log_repeat=0s")
+	c := fakebroker.New(t)
+	file := fleetOf(t, c, "http_addr: '127.0.0.1:0'")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, members, _ := strings.Cut(string(text), "  photos:")
+	photos, members, _ := strings.Cut(members, "\n")
+	sim, _, _ := strings.Cut(members, "\n")
+	base, log, stop := background(t, file)
+	ready := func(name string) func() bool { return func() bool { return listed(t, base, name).Ready } }
+	await(t, "photos", ready("photos"))
+	await(t, "sim", ready("sim"))
+	reloads := 0
+	reload := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		reloads++
+		await(t, "the reload", func() bool {
+			return strings.Count(log.String(), `"msg":"settings reloaded"`)+
+				strings.Count(log.String(), `"msg":"the settings file is rejected; the bridges run on"`) == reloads
+		})
+	}
+	started := func(name string) int { return strings.Count(log.String(), `"msg":"starting","bridge":"`+name+`"`) }
+
+	// One with problems runs on, one is gone, one is new.
+	late := "\n  late: " + strings.Replace(sim[len("  sim: "):], "topic: sim", "topic: late", 1)
+	reload(head + "  photos: {topic: photos, poll_interval: never}\n" + sim + late + "\n  worse: {start: never}\n")
+	await(t, "late", ready("late"))
+	if listed(t, base, "broken").Name != "" || listed(t, base, "worse").Name != "" ||
+		!ready("photos")() || !ready("sim")() {
+		t.Errorf("%s", log)
+	}
+	for _, want := range []string{
+		`"added":1,"changed":0,"removed":1}`, `"bridge":"photos","error":"BRIDGE_POLL_INTERVAL`,
+		`"bridge":"worse","error":"`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+	// A file that cannot be read changes nothing.
+	reload("bridges: [")
+	reload("kafka_brokers: x:1\n")
+	if !ready("photos")() || !ready("sim")() || !ready("late")() {
+		t.Errorf("%s", log)
+	}
+	// One has changed.
+	reload(strings.Replace(head, "127.0.0.1:0", "127.0.0.1:1", 1) + "  photos:" + photos + "\n" +
+		strings.Replace(sim, "topic: sim", "topic: sim, poll_interval: 70ms", 1) + late + "\n")
+	await(t, "sim", ready("sim"))
+	if started("photos") != 1 || started("sim") != 2 || started("late") != 1 ||
+		!strings.Contains(log.String(), `"added":0,"changed":1,"removed":0}`) ||
+		!strings.Contains(log.String(), `need a restart of the process","settings":["HTTP_ADDR"]`) {
+		t.Errorf("%s", log)
+	}
+	data := slices.DeleteFunc(read(t, c, "sim"), func(r *kgo.Record) bool { return r.Key == nil })
+	if len(data) != 591 {
+		t.Errorf("%d records of sim, want each once", len(data))
+	}
+	stop()
+}

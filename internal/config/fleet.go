@@ -1,0 +1,246 @@
+package config
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Fleet are the settings of many bridges that share a process.
+type Fleet struct {
+	Path     string
+	Common   *Config            // what belongs to the process; its other settings are defaults of the bridges
+	Bridges  []*Config          // those without problems, by name
+	Rejected map[string][]error // the problems of the others, by name
+}
+
+// member is a bridge of the file.
+type member struct {
+	name    string
+	line    int
+	entries []entry
+}
+
+// fleetKey is the mapping of a fleet's bridges: name to settings.
+const fleetKey = "bridges"
+
+// readFleet takes the bridges out of the mapping of all settings.
+func (d *document) readFleet(settings *yaml.Node) error {
+	for i := 0; i+1 < len(settings.Content); i += 2 {
+		key, value := settings.Content[i], settings.Content[i+1]
+		if key.Value != fleetKey {
+			continue
+		}
+		if d.fleet = true; value.Kind != yaml.MappingNode && value.ShortTag() != "!!null" {
+			return fmt.Errorf("line %d: %s: want a mapping of names to settings", value.Line, fleetKey)
+		}
+		settings.Content = slices.Delete(settings.Content, i, i+2)
+		return d.readMembers(value)
+	}
+	return nil
+}
+
+func (d *document) readMembers(bridges *yaml.Node) error {
+	var problems []error
+	for i := 0; i+1 < len(bridges.Content); i += 2 {
+		key, value := bridges.Content[i], bridges.Content[i+1]
+		m := member{name: key.Value, line: key.Line}
+		if slices.ContainsFunc(d.bridge, func(other member) bool { return other.name == m.name }) {
+			problems = append(problems, fmt.Errorf("line %d: bridge %s: defined a second time", key.Line, m.name))
+			continue
+		}
+		if value.ShortTag() != "!!null" { // all of its settings are the common ones
+			var err error
+			if m.entries, err = flatten("", value); err != nil {
+				problems = append(problems, fmt.Errorf("bridge %s: %w", m.name, err))
+			}
+		}
+		d.bridge = append(d.bridge, m)
+	}
+	return errors.Join(problems...)
+}
+
+// chosen returns the bridge that BRIDGE_NAME names.
+func (d *document) chosen() (*member, error) {
+	var names []string
+	name := os.Getenv(variable("NAME"))
+	for i, m := range d.bridge {
+		if m.name == name {
+			return &d.bridge[i], nil
+		}
+		names = append(names, m.name)
+	}
+	if name == "" {
+		return nil, fmt.Errorf("%s has %d bridges: choose one with %s", d.path, len(names), variable("NAME"))
+	}
+	near := ""
+	if near = nearest(name, names, 3); near != "" {
+		near = "; did you mean " + near + "?"
+	}
+	return nil, fmt.Errorf("%s has no bridge %q, which %s names%s", d.path, name, variable("NAME"), near)
+}
+
+// processOnly returns why a bridge of a fleet cannot have a setting of its own; "" if it can.
+func processOnly(name string) string {
+	if name == "NAME" {
+		return "the bridge has the name under which its settings stand: remove this one"
+	}
+	group, _, _ := strings.Cut(name, "_")
+	if name == "INSTANCE" || group != "SOURCE" && slices.Contains(grouped, strings.ToLower(group)) {
+		return "applies to all bridges of the process: move it out of " + fleetKey
+	}
+	return ""
+}
+
+// readMember adds the settings of a bridge to the environment. They win over all others, since they are the most
+// specific: a variable that is set for all bridges must not turn them into one.
+func (c *Config) readMember(env *overlay, d *document, m *member, p *problems) {
+	for _, e := range d.common {
+		if e.name == "NAME" && e.value != "" {
+			p.entry(d, e, "each bridge has its own name, the key under "+fleetKey+": remove this one")
+		}
+	}
+	entries := []entry{{"NAME", m.name, m.line}}
+	for _, e := range m.entries {
+		if problem := processOnly(e.base()); problem != "" {
+			p.entry(d, e, problem)
+			continue
+		}
+		if base := e.base(); e.value != "" && base+"_FILE" != e.name {
+			env.unset(variable(base + "_FILE")) // of the common settings: the two would contradict each other
+		} else if e.value != "" {
+			env.unset(variable(base))
+		}
+		entries = append(entries, e)
+	}
+	services := c.commonServices()
+	c.readEntries(env, d, entries, p, func(string) bool { return false })
+	c.keepServices(env, services, p)
+}
+
+// commonServices returns the presets for Kafka that all bridges have.
+func (c *Config) commonServices() (services List) {
+	_ = services.Decode(os.Getenv(variable("PRESET"))) // a list takes any text
+	return slices.DeleteFunc(services, func(name string) bool { return !slices.Contains(servicePresets, name) })
+}
+
+// keepServices adds the common presets for Kafka to those of a bridge, which may only choose the form of its records.
+func (c *Config) keepServices(env *overlay, services List, p *problems) {
+	var own List
+	_ = own.Decode(os.Getenv(variable("PRESET"))) // a list takes any text
+	for _, name := range own {
+		if slices.Contains(servicePresets, name) && !slices.Contains(services, name) {
+			p.add("PRESET", "%s applies to all bridges of the process: move it out of %s", name, fleetKey)
+		}
+	}
+	for _, name := range services {
+		if !slices.Contains(own, name) {
+			own = append(own, name)
+		}
+	}
+	if len(own) > 0 {
+		_ = env.set(variable("PRESET"), strings.Join(own, ",")) // fails for no text from an environment or YAML
+	}
+}
+
+// LoadFleet reads the settings of all bridges of the settings file, or returns nil if the file has none, or if
+// BRIDGE_NAME chooses one of them. Examine returns more problems of a bridge. An error concerns the whole file.
+func LoadFleet(examine func(*Config) []error) (*Fleet, error) {
+	d, err := readDocument()
+	if !d.fleet || os.Getenv(variable("NAME")) != "" {
+		return nil, nil // Load reports an error
+	}
+	if err != nil {
+		return nil, err
+	}
+	f := &Fleet{Path: d.path, Rejected: map[string][]error{}}
+	common, p := d.load(nil, false, true)
+	if f.Common = common; len(d.bridge) == 0 {
+		return f, p.joined()
+	}
+	for i := range d.bridge {
+		m := &d.bridge[i]
+		c, p := d.load(m, true, true)
+		if p.all = append(p.all, examine(c)...); len(p.all) > 0 {
+			f.Rejected[m.name] = p.all
+			continue
+		}
+		f.Bridges = append(f.Bridges, c)
+	}
+	slices.SortFunc(f.Bridges, func(a, b *Config) int { return cmp.Compare(a.Name, b.Name) })
+	f.rejectSharedTopics()
+	return f, nil
+}
+
+// rejectSharedTopics rejects bridges that would write to the topic of another one: both would write resolved markers
+// that hold for one of them.
+func (f *Fleet) rejectSharedTopics() {
+	writers := map[string][]*Config{}
+	for _, c := range f.Bridges {
+		if topic := c.Topic; strings.Contains(topic, "{account}") {
+			topic += " of " + cmp.Or(c.SourceURL, string(c.SourceConnectionString))
+			writers[topic] = append(writers[topic], c)
+		} else if !c.TopicShared {
+			writers[topic] = append(writers[topic], c)
+		}
+	}
+	for _, same := range writers {
+		for i, c := range same {
+			if len(same) > 1 {
+				other := same[(i+1)%len(same)]
+				f.Rejected[c.Name] = []error{c.Problem("TOPIC", "bridge %s writes to the same topic %s: "+
+					"give each bridge its own, for example with {account}, or set %s=true for all of them",
+					other.Name, c.Topic, variable("TOPIC_SHARED"))}
+			}
+		}
+	}
+	f.Bridges = slices.DeleteFunc(f.Bridges, func(c *Config) bool { return f.Rejected[c.Name] != nil })
+}
+
+// Err returns the problems of all bridges, nil if there are none. A problem that every bridge has is reported once.
+func (f *Fleet) Err() error {
+	count := map[string]int{}
+	for _, problems := range f.Rejected {
+		for _, problem := range problems {
+			count[problem.Error()]++
+		}
+	}
+	var all []error
+	reported := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
+		for _, problem := range f.Rejected[name] {
+			switch text := problem.Error(); {
+			case len(f.Bridges) > 0 || len(f.Rejected) == 1 || count[text] < len(f.Rejected):
+				all = append(all, fmt.Errorf("bridge %s: %w", name, problem))
+			case !reported[text]:
+				all, reported[text] = append(all, problem), true
+			}
+		}
+	}
+	return errors.Join(all...)
+}
+
+// Changed returns the names of the settings that differ from those of other. A secret whose file is the same is read
+// again when it is needed, so another content is no change.
+func (c *Config) Changed(other *Config) (names []string) {
+	for _, s := range table {
+		file := c.files[s.name]
+		if file != other.files[s.name] ||
+			file == "" && !reflect.DeepEqual(s.of(c).Interface(), s.of(other).Interface()) {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
+// OfProcess reports whether only a restart of the process puts a change of the setting into force.
+func OfProcess(name string) bool {
+	return strings.HasPrefix(name, "HTTP_") || strings.HasPrefix(name, "LOG_")
+}

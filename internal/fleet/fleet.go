@@ -1,0 +1,159 @@
+package fleet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Bridge is one of a fleet.
+type Bridge interface {
+	// Run works until stop ends, and returns nil then, or when there is nothing more to do. At the end of hard it
+	// leaves everything as it is.
+	Run(stop, hard context.Context) error
+	// Failed hears of the error that Run has ended with, and when Run is called again; 0 is never.
+	Failed(err error, again time.Duration)
+}
+
+// Fleet runs bridges by name. Its methods may be called from several goroutines, but for one name from one at a time.
+type Fleet struct {
+	hard context.Context
+	once bool
+
+	mu      sync.Mutex
+	stops   bool // Wait stops all
+	members map[string]*member
+	changed chan struct{} // capacity 1: a bridge has ended, or was removed
+}
+
+type member struct {
+	cancel context.CancelFunc
+	ended  chan struct{} // closed at the end
+	err    error         // the last one; read it after ended
+}
+
+// New returns a fleet without bridges. When hard ends, every bridge ends at once. With once, a bridge that has failed
+// does not start again.
+func New(hard context.Context, once bool) *Fleet {
+	return &Fleet{hard: hard, once: once, members: map[string]*member{}, changed: make(chan struct{}, 1)}
+}
+
+// Start starts a bridge, unless all are being stopped. No other of its name may be running.
+func (f *Fleet) Start(name string, b Bridge) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.stops {
+		return
+	}
+	stop, cancel := context.WithCancel(f.hard)
+	m := &member{cancel: cancel, ended: make(chan struct{})}
+	f.members[name] = m
+	go func() {
+		defer f.poke()
+		defer close(m.ended)
+		defer cancel()
+		m.err = f.keep(stop, b)
+	}()
+}
+
+// Stop stops bridges side by side, and returns when they have ended.
+func (f *Fleet) Stop(names ...string) {
+	var stopped []*member
+	f.mu.Lock()
+	for _, name := range names {
+		if m := f.members[name]; m != nil {
+			stopped = append(stopped, m)
+			m.cancel()
+		}
+		delete(f.members, name)
+	}
+	f.mu.Unlock()
+	for _, m := range stopped {
+		<-m.ended
+	}
+	f.poke()
+}
+
+// Wait returns when stop has ended and every bridge with it, or when all bridges have ended by themselves. A fleet
+// without bridges waits for some. The error has what the bridges failed with last, if they do not start again.
+func (f *Fleet) Wait(stop context.Context) error {
+	for {
+		select {
+		case <-stop.Done():
+			f.mu.Lock()
+			f.stops = true
+			names := slices.Collect(maps.Keys(f.members))
+			f.mu.Unlock()
+			f.Stop(names...)
+			return nil
+		case <-f.changed:
+			if ended, err := f.over(); ended {
+				return err
+			}
+		}
+	}
+}
+
+// over reports whether there are bridges, and all have ended.
+func (f *Fleet) over() (ended bool, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var failed []error
+	for _, name := range slices.Sorted(maps.Keys(f.members)) {
+		m := f.members[name]
+		select {
+		case <-m.ended:
+		default:
+			return false, nil
+		}
+		if m.err != nil {
+			failed = append(failed, fmt.Errorf("bridge %s: %w", name, m.err))
+		}
+	}
+	return len(f.members) > 0, errors.Join(failed...)
+}
+
+func (f *Fleet) poke() {
+	select {
+	case f.changed <- struct{}{}:
+	default:
+	}
+}
+
+// keep runs b again and again until it ends without an error, or stop ends.
+func (f *Fleet) keep(stop context.Context, b Bridge) error {
+	for n := 0; ; n++ {
+		began := time.Now()
+		err := b.Run(stop, f.hard)
+		if err == nil {
+			return nil
+		}
+		if f.once || stop.Err() != nil {
+			b.Failed(err, 0)
+			return err
+		}
+		if time.Since(began) > healthy {
+			n = 0
+		}
+		pause := min(firstPause<<min(n, 10), maxPause)
+		b.Failed(err, pause)
+		t := time.NewTimer(pause)
+		select {
+		case <-t.C:
+		case <-stop.Done():
+			t.Stop()
+			return err
+		}
+	}
+}
+
+const (
+	firstPause = time.Second
+	maxPause   = time.Minute
+	// healthy is how long a bridge has run if the next error is a new one.
+	healthy = 5 * time.Minute
+)

@@ -1,0 +1,169 @@
+package ops
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"blobfeed/internal/status"
+)
+
+// Fleet shows the bridges of a process. It is safe for concurrent use.
+type Fleet struct {
+	info    Info
+	process *prometheus.Registry
+
+	mu       sync.Mutex
+	draining bool
+	bridges  map[string]*fleetBridge
+}
+
+type fleetBridge struct {
+	monitor *Monitor
+	metrics *Metrics
+	handler http.Handler
+}
+
+// FleetStatus is the answer of /status of a process with many bridges. It is part of the interface.
+type FleetStatus struct {
+	Instance string         `json:"instance"`
+	Version  string         `json:"version"`
+	Now      time.Time      `json:"now"`
+	Ready    bool           `json:"ready"`
+	Bridges  []BridgeStatus `json:"bridges"` // by name
+}
+
+// BridgeStatus is a bridge in the list. Its own status is at /bridges/<name>/status.
+type BridgeStatus struct {
+	Name       string         `json:"name"`
+	Feed       string         `json:"feed"`
+	Topic      string         `json:"topic"`
+	Ready      bool           `json:"ready"`
+	Verdict    status.Verdict `json:"verdict"`
+	Lag        status.Lag     `json:"lag"`
+	Throughput Throughput     `json:"throughput"`
+	Events     int            `json:"events"` // since the start of the process
+
+	reasons []Reason
+	waits   bool // for its first contact with the brokers
+}
+
+// NewFleet returns a fleet without bridges. Of info it shows instance and version.
+func NewFleet(info Info) *Fleet {
+	return &Fleet{info: info, process: newProcess(), bridges: map[string]*fleetBridge{}}
+}
+
+// Show adds a bridge, or replaces the one of its name.
+func (f *Fleet) Show(m *Monitor, metrics *Metrics) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	prefix := "/bridges/" + m.name
+	f.bridges[m.name] = &fleetBridge{m, metrics, http.StripPrefix(prefix, Handler(m, metrics))}
+	if f.draining {
+		m.Drain()
+	}
+}
+
+// Hide removes a bridge.
+func (f *Fleet) Hide(name string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.bridges, name)
+}
+
+// Drain makes the process and all bridges unready, because they stop.
+func (f *Fleet) Drain() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.draining = true
+	for _, b := range f.bridges {
+		b.monitor.Drain()
+	}
+}
+
+// all returns the bridges, by name.
+func (f *Fleet) all() (bridges []*fleetBridge, draining bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, name := range slices.Sorted(maps.Keys(f.bridges)) {
+		bridges = append(bridges, f.bridges[name])
+	}
+	return bridges, f.draining
+}
+
+// Snapshot returns the status of this moment. One bad account must not keep a deployment from going on, so the process
+// is ready when every bridge has begun or failed, and one is ready.
+func (f *Fleet) Snapshot() *FleetStatus {
+	bridges, draining := f.all()
+	s := &FleetStatus{
+		Instance: f.info.Instance, Version: f.info.Version, Now: time.Now().UTC(), Bridges: []BridgeStatus{},
+	}
+	waits, ready := draining, len(bridges) == 0
+	for _, b := range bridges {
+		own := b.monitor.brief()
+		s.Bridges = append(s.Bridges, own)
+		waits, ready = waits || own.waits, ready || own.Ready
+	}
+	s.Ready = ready && !waits
+	return s
+}
+
+// brief returns what the list shows.
+func (m *Monitor) brief() BridgeStatus {
+	s := m.Snapshot()
+	return BridgeStatus{
+		Name: s.Name, Feed: s.Feed, Topic: s.Topic, Ready: s.Ready, Verdict: s.Verdict, Lag: s.Lag,
+		Throughput: s.Throughput, Events: s.SinceStart.Events, reasons: s.Reasons,
+		waits: len(s.Errors) == 0 && slices.ContainsFunc(s.Reasons, Reason.starting),
+	}
+}
+
+func (r Reason) starting() bool { return r.Code == "starting" }
+
+// FleetHandler serves the bridges of a process.
+//
+//	/                  the list of the bridges
+//	/healthz           200 while the process can answer
+//	/readyz            200, or 503 with the reasons, each with the name of its bridge
+//	/status            a FleetStatus, as JSON
+//	/metrics           of all bridges, with the label bridge, and of the process
+//	/bridges/<name>/…  what Handler serves of one of them
+func FleetHandler(f *Fleet) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
+		s, reasons := f.Snapshot(), ""
+		for _, b := range s.Bridges {
+			reasons += lines(b.reasons, b.Name+": ")
+		}
+		if reasons == "" {
+			reasons = "draining: the process is stopping\n"
+		}
+		ready(w, s.Ready, reasons)
+	})
+	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, f.Snapshot()) })
+	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		bridges, _ := f.all()
+		gatherers := prometheus.Gatherers{f.process}
+		for _, b := range bridges {
+			gatherers = append(gatherers, b.metrics.registry)
+		}
+		scrape(gatherers).ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /bridges/{name}/", func(w http.ResponseWriter, r *http.Request) {
+		f.mu.Lock()
+		b := f.bridges[r.PathValue("name")]
+		f.mu.Unlock()
+		if b == nil {
+			text(w, http.StatusNotFound, "this process has no bridge of that name\n")
+			return
+		}
+		b.handler.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET /{$}", servePage(fleetPage))
+	return mux
+}
