@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kmsg"
+
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/feedsim"
 	"blobfeed/source"
@@ -129,5 +131,30 @@ func largeTransaction(t *testing.T, transactional bool) {
 	must(t, New(o).Run(t.Context(), t.Context()))
 	if r.largest.Read != events || r.largest.Bytes < 4*memory {
 		t.Errorf("the largest transaction has %d events of %d, and %d bytes", r.largest.Read, events, r.largest.Bytes)
+	}
+}
+
+// Where the brokers take long to end a transaction, it holds more, so that most of the time is for records.
+func TestSlowCommitsHoldMore(t *testing.T) {
+	const events = 20_000
+	c := broker(t)
+	c.ControlKey(int16(kmsg.EndTxn), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		c.SleepControl(func() { time.Sleep(100 * time.Millisecond) }) // what the brokers take
+		return nil, nil, false
+	})
+	o, r := options(t, c, writeFeed(t, feedsim.Spec{Shards: 1, EventsPerSegment: events, BlockEvents: 20}))
+	o.CommitInterval, o.BundleBytes, o.TxnRecords, o.TxnBytes = time.Millisecond, 0, events, 1<<30
+	must(t, New(o).Run(t.Context(), t.Context()))
+	if r.largest.Read < events/8 {
+		t.Errorf("the largest transaction has %d events of %d", r.largest.Read, events)
+	}
+	w := &writer{h: &hold{opts: &o}, ends: [2]time.Duration{time.Hour, time.Second}}
+	if got := w.interval(time.Millisecond); got != time.Second {
+		t.Errorf("%s behind one slow end", got)
+	}
+	w.ends[1] = time.Hour
+	if got := w.interval(time.Millisecond); got >= o.TxnTimeout {
+		t.Errorf("%s, and the brokers abort after %s", got, o.TxnTimeout)
 	}
 }

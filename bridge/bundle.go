@@ -56,7 +56,7 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 	h, opts, txn := k.h, k.h.opts, &k.w.txn
 	was := f
 	ahead := k.ahead(f.Completed)
-	due, cancel := context.WithTimeout(h.work, opts.CommitInterval)
+	due, cancel := context.WithTimeout(h.work, k.w.interval(opts.CommitInterval))
 	defer cancel()
 	txn.reset(f.Completed)
 	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
@@ -67,7 +67,7 @@ func (k *keeper) bundle(f offsets.Frontier) (moved bool, err error) {
 	for {
 		s := ahead.Peek(due.Done())
 		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
-			txn.full(opts.TxnRecords, min(opts.TxnBytes, most)) {
+			txn.full(opts.TxnRecords, min(opts.TxnBytes, most), minTxnInterval) {
 			break
 		}
 		if h.shared.pipe.EncodeWhole(h.work, k.basis.describe(s.Manifest, nil), s) != nil {

@@ -21,6 +21,7 @@ type writer struct {
 	basis   *basis
 	txn     txn
 	backlog pipeline.Backlog // guards itself: shards set it
+	ends    [2]time.Duration // what the brokers took to end the last two transactions
 }
 
 // addBlock puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
@@ -95,12 +96,12 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 				return nil
 			}
 			if txn.began.IsZero() {
-				due.Reset(opts.CommitInterval)
+				due.Reset(w.interval(opts.CommitInterval))
 			}
 			if err := w.addBlock(b); err != nil {
 				return err
 			}
-			if txn.full(opts.TxnRecords, opts.TxnBytes) {
+			if txn.full(opts.TxnRecords, opts.TxnBytes, w.interval(minTxnInterval)) {
 				due.Stop()
 				if err := w.commit(); err != nil {
 					return err
@@ -139,8 +140,16 @@ func (w *writer) commit() error {
 	if err := h.lease.Commit(h.held, h.cursor, nil); err != nil {
 		return err
 	}
+	w.ends = [2]time.Duration{time.Since(h.lease.Flushed()), w.ends[0]}
 	w.committed()
 	return nil
+}
+
+// interval returns how long a transaction stays open: at least as long as the brokers take to end one, so that it is not
+// most of what they do. With 550 topics of 12 partitions that is seconds, since each partition gets a marker. One that
+// took long does not count alone, as after a broker was away.
+func (w *writer) interval(least time.Duration) time.Duration {
+	return max(least, min(w.ends[0], w.ends[1], w.h.opts.TxnTimeout/4))
 }
 
 // committed reports a transaction, and starts the account of the next.
@@ -263,9 +272,9 @@ func (t *txn) countInto(c *offsets.Cursor) {
 }
 
 // full bounds a transaction by its bytes, and by the number of its records where enough time has passed.
-func (t *txn) full(records, bytes int) bool {
+func (t *txn) full(records, bytes int, interval time.Duration) bool {
 	return t.counts.Bytes >= bytes ||
-		t.counts.Emitted >= records && time.Since(t.began) >= minTxnInterval
+		t.counts.Emitted >= records && time.Since(t.began) >= interval
 }
 
 // reset starts the account of the next transaction. The array is kept, but not what is in it: a large transaction would
