@@ -140,7 +140,7 @@ func TestSweepRepairsTopic(t *testing.T) {
 	r.held.Store(true)
 	verb(t, "scan --container flat --prefix data/", r.settings)
 	active := r.await(t, "the scan is active", func(now *status.Status) bool { return now.Scan.State == "active" })
-	if text := verb(t, "status", r.settings); !strings.Contains(text, "scan "+active.Scan.ID+": active, 0 rows") {
+	if text := verb(t, "status", r.settings); !strings.Contains(text, "scan "+active.Scan.ID+": listing, 0 rows") {
 		t.Error(text)
 	}
 	r.refused(t, "scan", "is under way")
