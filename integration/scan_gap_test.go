@@ -92,7 +92,7 @@ func (r *repaired) status(t *testing.T) *status.Status {
 func (r *repaired) done(t *testing.T) *status.Scan {
 	t.Helper()
 	return r.await(t, "the scan is over", func(now *status.Status) bool {
-		return now.Scan != nil && !now.Scan.Initial && now.Scan.State != "active"
+		return now.Scan != nil && !now.Scan.Initial && now.Scan.Ended != nil
 	}).Scan
 }
 
