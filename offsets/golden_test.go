@@ -66,6 +66,10 @@ func documentsOf(t *testing.T) map[string]any {
 				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"),
 				Containers: 3, Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
 				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
+				Former: []FormerScan{{
+					ID: "20260130T120000Z", Initial: true, Sweep: true, Container: "photos", Prefix: "a", Requested: at,
+					Ended: at, Cancelled: true, Rows: 6, Deleted: 2,
+				}},
 			},
 			Settings: map[string]string{
 				"BRIDGE_TOPIC": "blobs.{container}",

@@ -55,7 +55,26 @@ type Scan struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Rows      int64     `json:"rows,omitempty"`    // when it is done
 	Deleted   int64     `json:"deleted,omitempty"` // the same
+
+	Former []FormerScan `json:"former,omitempty"` // the oldest first; for operators
 }
+
+// FormerScan is what is known of a scan when another one has followed it.
+type FormerScan struct {
+	ID        string    `json:"id"`
+	Initial   bool      `json:"initial,omitempty"`
+	Sweep     bool      `json:"sweep,omitempty"`
+	Container string    `json:"container,omitempty"`
+	Prefix    string    `json:"prefix,omitempty"`
+	Requested time.Time `json:"requested"`
+	Ended     time.Time `json:"ended,omitzero"` // zero: lost history began another one before its end
+	Cancelled bool      `json:"cancelled,omitempty"`
+	Rows      int64     `json:"rows,omitempty"`
+	Deleted   int64     `json:"deleted,omitempty"`
+}
+
+// maxFormer bounds what the frontier holds of former scans.
+const maxFormer = 10
 
 // ScanID names a scan by the time of its request.
 func ScanID(at time.Time) string { return at.UTC().Format("20060102T150405.000Z") }
@@ -94,6 +113,12 @@ func (s *Scan) Follow(last *Scan) *Scan {
 	if last != nil {
 		s.Begin, s.Request = last.Begin, cmp.Or(s.Request, last.Request)
 		s.Bar, _ = last.Barred()
+		s.Former = append(slices.Clone(last.Former), FormerScan{
+			ID: last.ID, Initial: last.Initial, Sweep: last.Sweep, Container: last.Container, Prefix: last.Prefix,
+			Requested: last.Requested, Ended: last.Ended, Cancelled: last.Cancelled,
+			Rows: last.Rows, Deleted: last.Deleted,
+		})
+		s.Former = s.Former[max(0, len(s.Former)-maxFormer):]
 	}
 	return s
 }

@@ -1,6 +1,7 @@
 package offsets
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -99,8 +100,9 @@ func TestRequested(t *testing.T) {
 		return &Scan{ID: "n", Request: "n", Sweep: true, Container: "c", Prefix: "p", Requested: at, Round: 1,
 			Phase: ScanHolds, Bar: bar}
 	}
-	behind := next(bar)
-	behind.Begin = first.Begin
+	behind, another := next(bar), next(bar)
+	behind.Begin, behind.Former = first.Begin, []FormerScan{{ID: "a", Initial: true}}
+	another.Former = []FormerScan{{ID: "a"}}
 	scan := &Request{ID: "n", Time: at, Sweep: true, Container: "c", Prefix: "p", Epoch: 2}
 	cancel := &Request{ID: "a", Cancel: true, Epoch: 2}
 	for name, c := range map[string]struct {
@@ -111,7 +113,7 @@ func TestRequested(t *testing.T) {
 		"none":                               {nil, nil, nil},
 		"the first one":                      {scan, nil, next("")},
 		"behind an initial scan":             {scan, first, behind},
-		"behind another one":                 {scan, done, next(bar)},
+		"behind another one":                 {scan, done, another},
 		"it has to wait":                     {scan, active, nil},
 		"it was taken up":                    {&Request{ID: "a", Epoch: 2}, done, nil},
 		"it was taken up before a repair":    {&Request{ID: "a", Epoch: 2}, &repaired, nil},
@@ -131,6 +133,18 @@ func TestRequested(t *testing.T) {
 	}
 	if got := (&State{request: scan}).Requested(); got != nil {
 		t.Errorf("without a frontier: %+v", got)
+	}
+}
+
+// A scan knows those before it, as many as the frontier has room for.
+func TestFormerScans(t *testing.T) {
+	var s *Scan
+	for i := range maxFormer + 3 {
+		s = (&Scan{ID: fmt.Sprint(i), Rows: int64(i), Done: true}).Follow(s)
+	}
+	if n := len(s.Former); n != maxFormer || s.Former[0].ID != "2" || s.Former[n-1].ID != "11" ||
+		s.Former[n-1].Rows != 11 {
+		t.Errorf("%+v", s.Former)
 	}
 }
 

@@ -3,6 +3,7 @@ package status
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ type Scan struct {
 	Sweep     bool       `json:"sweep,omitempty"`
 	Container string     `json:"container,omitempty"`
 	Prefix    string     `json:"prefix,omitempty"`
-	State     string     `json:"state"` // requested, active, complete or cancelled
+	State     string     `json:"state"` // requested, active, complete or cancelled; of a former one also replaced
 	Requested time.Time  `json:"requested"`
 	Ended     *time.Time `json:"ended,omitempty"`
 	Rows      int64      `json:"rows"`
@@ -36,10 +37,13 @@ type Scan struct {
 	Listed *time.Time `json:"listed,omitempty"`
 }
 
-// States of a scan that is not over, and phases of an active one. Cancelling ends when every lease has stopped.
+// States of a scan, and phases of an active one. Cancelling ends when every lease has stopped.
 const (
 	requested  = "requested"
 	active     = "active"
+	complete   = "complete"
+	cancelled  = "cancelled"
+	replaced   = "replaced"
 	listing    = "listing"
 	sweeping   = "sweeping"
 	cancelling = "cancelling"
@@ -67,13 +71,7 @@ func scanOf(s *offsets.State) *Scan {
 		return scan
 	}
 	if f.Done {
-		scan.State = "complete"
-		if f.Cancelled {
-			scan.State = "cancelled"
-		}
-		if !f.Ended.IsZero() {
-			scan.Ended = &f.Ended
-		}
+		scan.end(f.Ended, f.Cancelled)
 		return scan
 	}
 	switch {
@@ -100,6 +98,31 @@ func scanOf(s *offsets.State) *Scan {
 	}
 	scan.Done, scan.Total = sum.Progress.Containers-int64(len(open)), f.Containers
 	return scan
+}
+
+// end sets how a scan ended.
+func (s *Scan) end(at time.Time, wasCancelled bool) {
+	s.State, s.Ended = complete, Known(at)
+	if wasCancelled {
+		s.State = cancelled
+	}
+}
+
+// formerScans reports the scans before the last one, the newest first. One that has no end was replaced by the scan
+// that answers lost history.
+func formerScans(last *offsets.Scan) (scans []Scan) {
+	if last == nil {
+		return nil
+	}
+	for _, f := range slices.Backward(last.Former) {
+		scan := Scan{ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix,
+			Requested: f.Requested, State: replaced, Rows: f.Rows, Deleted: f.Deleted}
+		if !f.Ended.IsZero() {
+			scan.end(f.Ended, f.Cancelled)
+		}
+		scans = append(scans, scan)
+	}
+	return scans
 }
 
 // sweep counts the partitions that are compared with the account.
@@ -172,7 +195,7 @@ func (s *Scan) text(now time.Time) string {
 	if s.Ended != nil {
 		end = *s.Ended
 	}
-	if took := end.Sub(s.Requested); took >= time.Second {
+	if took := end.Sub(s.Requested); took >= time.Second && s.State != replaced {
 		fmt.Fprintf(&b, " in %s", plain.Span(took))
 		rate := rounded(float64(s.Rows) / took.Seconds())
 		if rate > 0 && (s.Phase == listing || s.State != active && !s.Sweep) { // a sweep takes time without rows

@@ -95,3 +95,22 @@ func TestPhaseOfAScan(t *testing.T) {
 		}
 	}
 }
+
+// The report has the scans before the last one, the newest first. One without an end was replaced.
+func TestFormerScans(t *testing.T) {
+	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	last := &offsets.Scan{ID: "last", Requested: began, Done: true, Ended: began.Add(time.Second)}
+	last.Former = []offsets.FormerScan{
+		{ID: "first", Initial: true, Requested: began, Ended: began.Add(10 * time.Second), Rows: 5000},
+		{ID: "second", Requested: began, Rows: 3},
+		{ID: "third", Sweep: true, Requested: began, Ended: began.Add(2 * time.Second), Cancelled: true},
+	}
+	s := Of("test", &offsets.State{Frontier: &offsets.Frontier{Scan: last}}, Group{}, began.Add(time.Hour))
+	want := "scan      scan last: complete, 0 rows in 1s\n" +
+		"before    scan with sweep third: cancelled, 0 rows, 0 deletions in 2s\n" +
+		"before    scan second: replaced, 3 rows\n" +
+		"before    initial scan first: complete, 5,000 rows in 10s, 500 rows/s\n"
+	if text := s.Text(); !strings.Contains(text, want) {
+		t.Errorf("%s", text)
+	}
+}

@@ -23,6 +23,7 @@ type Status struct {
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
 	Scan     *Scan          `json:"scan,omitempty"`
+	Former   []Scan         `json:"former_scans,omitempty"` // before Scan, the newest first
 	Topics   []Topic        `json:"topics"`
 	Group    Group          `json:"group,omitzero"` // an instance does not know it
 	Leases   []Lease        `json:"leases"`
@@ -146,7 +147,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
-	s.Scan = scanOf(state)
+	s.Scan, s.Former = scanOf(state), formerScans(cmp.Or(state.Requested(), f.Scan))
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = Known(time.Unix(0, ts.Wall))
 	}

@@ -43,6 +43,9 @@ func (s *Status) Text() string {
 			plain.Count(n.DeadLettered, "dead letter"))
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
+			for i := range s.Former {
+				fmt.Fprintf(&b, "before    %s\n", plain.Line(s.Former[i].text(s.Now)))
+			}
 		}
 		b.WriteString(topicLines(s.Topics))
 	}
