@@ -26,11 +26,12 @@ func TestMutations(t *testing.T) {
 	for _, c := range []struct {
 		mutation string
 		scenario func(*scene)
-		found    string // by which check, whoever else finds it
+		found    []string // by one of these checks, whoever else finds it
 	}{
-		{"fence", (*scene).outcast, "unique"},
-		{"read_first", (*scene).overtaken, "unique"},
-		{"barrier", (*scene).laggard, "resolved"},
+		{"fence", (*scene).outcast, []string{"unique"}},
+		{"read_first", (*scene).overtaken, []string{"unique"}},
+		// The laggard writes its records below the marker, or it learns first that its segment is over, and skips them.
+		{"barrier", (*scene).laggard, []string{"resolved", "ledger"}},
 	} {
 		for _, mutation := range []string{"", c.mutation} {
 			t.Run(c.mutation+"/"+map[bool]string{true: "whole", false: "mutant"}[mutation == ""], func(t *testing.T) {
@@ -49,8 +50,8 @@ func TestMutations(t *testing.T) {
 					return
 				}
 				t.Logf("found by %v", found)
-				if !slices.Contains(found, c.found) {
-					t.Errorf("%s does not find it:\n%s", c.found, s.judge.Summary())
+				if !slices.ContainsFunc(c.found, func(check string) bool { return slices.Contains(found, check) }) {
+					t.Errorf("%v do not find it:\n%s", c.found, s.judge.Summary())
 				}
 			})
 		}
