@@ -102,5 +102,13 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	says("status", "scan      scan with sweep ", ": requested, no instance has begun it\n")
 	runToEnd(t)
 	says("status", "scan      scan with sweep ", ": complete, 39 rows, 0 deletions")
+	says("scan --container photos", "the next start carries it out")
+	says("scan --cancel", " cancelled; no instance had begun it\n")
+	runToEnd(t)
+	says("status", "scan      scan with sweep ", ": complete, 39 rows, 0 deletions")
+	code, _, stderr := call(t, "scan", "--cancel")
+	if code != exitFailed || !strings.Contains(stderr, "no scan is under way") {
+		t.Errorf("a second cancel: exit code %d: %s", code, stderr)
+	}
 	says("verify --feed --account", "topic changes: 78 records", "holds        account")
 }

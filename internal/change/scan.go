@@ -25,6 +25,7 @@ type Scan struct {
 	Sweep     bool   `json:"sweep,omitempty"`
 	Cancel    bool   `json:"cancelled,omitempty"`
 	Running   bool   `json:"running"` // an instance runs, and carries it out
+	Begun     bool   `json:"-"`       // what is cancelled; else its request is replaced
 
 	Shared     bool `json:"-"` // other accounts write to the topics, too
 	Tombstones bool `json:"-"` // deletions are records without a value
@@ -73,11 +74,15 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 	case strings.HasPrefix(f.Feed, "file:"):
 		return "", fmt.Errorf("the feed of this bridge is %s, and a directory has no account to list", f.Feed)
 	case s.Cancel && !f.Scan.Active():
+		if next := state.Requested(); next != nil { // if it begins meanwhile, this cancels it
+			return next.ID, nil
+		}
 		return "", errors.New("no scan is under way")
 	case s.Cancel && f.Scan.Initial:
 		return "", errors.New("the initial scan cannot be cancelled, since the feed is delivered behind it: " +
 			"to start without it, use bridge reset and BRIDGE_INITIAL_SCAN=no")
 	case s.Cancel:
+		s.Begun = true
 		return f.Scan.ID, nil
 	case f.Scan.Active():
 		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
@@ -103,7 +108,10 @@ func (s *Scan) Text(out io.Writer) error {
 		did = "cancelled"
 	}
 	who := "an instance carries it out; bridge status shows its progress"
-	if !s.Running {
+	switch {
+	case s.Cancel && !s.Begun:
+		who = "no instance had begun it"
+	case !s.Running:
 		who = "no instance runs: the next start carries it out"
 	}
 	_, err := fmt.Fprintf(out, "scan %s %s; %s\n", s.ID, did, who)

@@ -185,7 +185,7 @@ func (f *Fleet) rejectSharedTopics() {
 	writers := map[string][]*Config{}
 	for _, c := range f.Bridges {
 		if topic := c.Topic; strings.Contains(topic, "{account}") {
-			topic += " of " + cmp.Or(c.SourceURL, string(c.SourceConnectionString))
+			topic += " of " + cmp.Or(strings.TrimRight(c.SourceURL, "/"), string(c.SourceConnectionString))
 			writers[topic] = append(writers[topic], c)
 		} else if !c.TopicShared {
 			writers[topic] = append(writers[topic], c)
