@@ -49,7 +49,8 @@ func TestPartitionsAddedBehindRows(t *testing.T) {
 	}
 }
 
-// awaitPartitions ends segments until records go to so many partitions. It calls check for the frontier of each.
+// awaitPartitions ends segments until the topic has want partitions in the frontier. It calls check for the frontier of
+// each segment.
 func (w *world) awaitPartitions(o Options, want int32, check func(*offsets.Frontier)) {
 	w.t.Helper()
 	for range 24 {

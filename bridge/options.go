@@ -64,7 +64,7 @@ type Options struct {
 	Markers           envelope.Markers
 	ResolvedSlack     time.Duration
 
-	CommitInterval time.Duration // maximum wait of a record for its commit
+	CommitInterval time.Duration // maximum wait of a record for its commit, see writer.interval
 	TxnRecords     int           // records after which a transaction is committed earlier
 	TxnBytes       int           // the same in bytes of keys, values and headers
 	BundleBytes    int64         // bytes of chunks that are delivered together; 0: each segment by itself

@@ -91,7 +91,7 @@ func TestManySuspects(t *testing.T) {
 	const keys, size, fit = 1000, len(`["c/0000"]`), 100
 	var rs []*kgo.Record
 	want := map[string]int{}
-	for range 2 { // a key that comes again takes no more memory, and one that is deleted takes none
+	for range 2 { // a repeated key takes no memory of its own, and a deleted one none
 		for i := range keys {
 			key := fmt.Appendf(nil, `["c/%04d"]`, i)
 			rs = append(rs, &kgo.Record{Topic: topic, Key: key, Value: []byte("{}")})

@@ -33,12 +33,7 @@ func (w *world) unfed(blobs int) {
 // A broker that fails does not end a sweep, and events are delivered while it fails.
 func TestSweepFails(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 100)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan = ScanYes
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, c, o := afterScan(t, 2, 100, func(*Options) {})
 	w.unfed(30)
 	fault := c.Fault(kfake.Fault{
 		Keys: []kmsg.Key{kmsg.ListOffsets}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: -1,
@@ -59,12 +54,9 @@ func TestSweepFails(t *testing.T) {
 // Rounds end while a sweep asks for blobs; each lost deletion is written once.
 func TestSweepInRounds(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 300)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, 60*time.Millisecond
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, c, o := afterScan(t, 2, 300, func(o *Options) {
+		o.ScanRound = 60 * time.Millisecond
+	})
 	w.unfed(250)
 	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
 		if op == "head" {
@@ -154,12 +146,9 @@ func TestSweepOfBusyAccount(t *testing.T) {
 // A sweep that has little to do waits for no round of its full length: each round finds some partitions read.
 func TestSweepIsSoonDone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 100)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, 30*time.Second
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, _, o := afterScan(t, 2, 100, func(o *Options) {
+		o.ScanRound = 30 * time.Second
+	})
 	w.unfed(5)
 	began := time.Now()
 	ask(t, o, offsets.Request{ID: "sweep", Time: began, Sweep: true})
@@ -172,12 +161,9 @@ func TestSweepIsSoonDone(t *testing.T) {
 // A sweep that finds more than fits into the memory at a time does not wait for what it holds itself (I9).
 func TestSweepInLittleMemory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 1, 2*rowsAtOnce+10)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan, o.TopicPartitions, o.BufferBytes = ScanYes, 1, 64<<10 // less than a block of deletions
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, c, o := afterScan(t, 1, 2*rowsAtOnce+10, func(o *Options) {
+		o.TopicPartitions, o.BufferBytes = 1, 64<<10 // less than a block of deletions
+	})
 	w.unfed(2 * rowsAtOnce)
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
@@ -190,12 +176,7 @@ func TestSweepInLittleMemory(t *testing.T) {
 // A sweep begins again with what is committed: deletions of a transaction that has failed are written once more.
 func TestSweepAfterAFailure(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 2, 100)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan = ScanYes
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, c, o := afterScan(t, 2, 100, func(*Options) {})
 	w.unfed(30)
 	fail := sync.OnceFunc(func() {
 		c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: 1})
@@ -218,12 +199,9 @@ func TestSweepAfterAFailure(t *testing.T) {
 // Nothing is asked for while some lease still lists: each blob of its containers would be a suspect.
 func TestSweepWaitsForAllRows(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 4, 100)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, 100*time.Millisecond
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, _, o := afterScan(t, 4, 100, func(o *Options) {
+		o.ScanRound = 100 * time.Millisecond
+	})
 	w.unfed(5)
 	var heads atomic.Int32
 	listed := make(chan struct{})

@@ -15,12 +15,7 @@ import (
 // A scan of a part of the account lists that part, and its sweep deletes nothing else.
 func TestSweepOfAPart(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, 3, 40)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan = ScanYes
-	live(t, o)
-	awaitDrained(t, o, w)
+	w, c, o := afterScan(t, 3, 40, func(*Options) {})
 	w.unfed(20)
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true, Container: "c1", Prefix: "dir/ü3"})
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))

@@ -54,6 +54,19 @@ func newWorld(t *testing.T, containers, blobs int) *world {
 	return w
 }
 
+// afterScan starts a bridge with an initial scan, and waits until it has delivered the feed behind the rows.
+func afterScan(t *testing.T, containers, blobs int, set func(*Options)) (*world, *kfake.Cluster, Options) {
+	t.Helper()
+	w := newWorld(t, containers, blobs)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	set(&o)
+	live(t, o)
+	awaitDrained(t, o, w)
+	return w, c, o
+}
+
 func (w *world) put(container, blob int) {
 	w.clock.Add(int64(time.Millisecond))
 	w.account.Put(w.names[container], inventory.Blob{Name: fmt.Sprintf("dir/ü%d", blob), BlobType: "BlockBlob",

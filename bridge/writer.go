@@ -145,9 +145,10 @@ func (w *writer) commit() error {
 	return nil
 }
 
-// interval returns how long a transaction stays open: at least as long as the brokers take to end one, so that it is
-// not most of what they do. With 550 topics of 12 partitions that is seconds, since each partition gets a marker. One
-// that took long does not count alone, as after a broker was away.
+// interval returns how long a transaction stays open. The brokers write a marker to each partition of a transaction, so
+// with 550 topics of 12 partitions they need seconds to end one. A transaction stays open at least that long, so that
+// at most half of the time goes into ending transactions. The minimum of two ends ignores a single slow one, as after
+// an outage of a broker.
 func (w *writer) interval(least time.Duration) time.Duration {
 	return max(least, min(w.ends[0], w.ends[1], w.h.opts.TxnTimeout/4))
 }

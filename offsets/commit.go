@@ -169,7 +169,7 @@ func (l *Lease) Flush(ctx context.Context) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	if l.life != nil { // kgo would dial for ever, and the group may never give the lease to another instance
+	if l.life != nil { // kgo would dial without end, and the group may never give the lease to another instance
 		flushing, cancel := context.WithCancel(ctx)
 		defer cancel()
 		defer context.AfterFunc(l.life, cancel)()

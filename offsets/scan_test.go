@@ -187,8 +187,8 @@ func TestStaleRows(t *testing.T) {
 	}
 }
 
-// A move voids what leases have acknowledged. The frontier that it repairs may be of an earlier round than they are, and
-// a lease that has held in a later one may be delivering.
+// A move voids what leases have acknowledged. The frontier that it repairs may be of an earlier round than they are,
+// and a lease that has held in a later one may be delivering.
 func TestMoveVoidsListings(t *testing.T) {
 	log := &tornLog{t: t, next: make([]int64, 1), view: NewView(stateTopic, 1)}
 	log.cursor(0, 0, Cursor{Scan: &Listing{ID: "a", Held: 5, Over: 4}})

@@ -111,7 +111,7 @@ func TestBudgetOrder(t *testing.T) {
 	})
 }
 
-// Whatever pipelines do, each goes on, also beside one that holds all that it can get for ever.
+// Every pipeline makes progress, even if another one never gives its memory back.
 func TestBudgetNeverStops(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := NewBudget(1000)

@@ -6,8 +6,8 @@ import "sync/atomic"
 // of them, which is long before their transaction is committed: memory bounds what is on its way to the brokers, and
 // not the size of a transaction (I9).
 //
-// Done and Abandon may come at the same time: a hold that ends gives its blocks up while the brokers answer. The first
-// of them has the block, and the other does nothing, since the block may be a later one's already.
+// Done and Abandon may run at the same time: a hold that ends gives its blocks up while the brokers answer. The first
+// of them frees the block. The second does nothing, because the block may already be in use again.
 type Sent struct {
 	p     *Pipeline
 	block *Block
@@ -19,8 +19,8 @@ type Sent struct {
 // all leases fit, and as much is on its way to them.
 func (p *Pipeline) Unsent() int64 { return max(1, p.memory.limit/2/max(1, p.memory.passing.Load())) }
 
-// Send returns the account of a block. Done must be called once for each of its records, and once more by the sender,
-// who may use the block until then.
+// Send returns the account of a block. Done must be called once for each of its records. The sender calls it once more
+// after its last use of the block.
 func (p *Pipeline) Send(b *Block) *Sent {
 	s := &Sent{p: p, block: b}
 	s.left.Store(int64(len(b.Records)) + 1)

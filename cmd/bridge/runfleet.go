@@ -34,7 +34,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	if all.traces != nil {
 		defer all.traces.Stop()
 	}
-	sizes := bridge.Options{Transactional: true} // of the process
+	var sizes bridge.Options // of the process
 	setup.LimitMemory(&sizes, len(f.Bridges))
 	all.memory = pipeline.NewBudget(sizes.BufferBytes)
 	var made []*instance

@@ -105,7 +105,7 @@ func manyAccounts(ctx context.Context, accounts, events, brokers int) error {
 	return nil
 }
 
-// kafkaOf starts Kafka with so many nodes; with 0, a broker in this process.
+// kafkaOf starts Kafka with a number of nodes; 0 starts a broker in this process.
 func kafkaOf(ctx context.Context, nodes int) (addresses []string, stop func(), err error) {
 	if nodes == 0 {
 		c, err := kfake.NewCluster(kfake.NumBrokers(1))

@@ -46,7 +46,7 @@ func main() {
 	containers := flag.Int("containers", 3, "with -variants, containers of the blobs; BRIDGE_TOPIC={name}-{container} "+
 		"gives each a topic")
 	programs := flag.String("programs", "", "with -variants, programs to compare; else the one of this source")
-	accounts := flag.Int("accounts", 0, "measure one process with so many idle accounts instead, and then beside one "+
+	accounts := flag.Int("accounts", 0, "measure one process with this number of idle accounts, and then beside one "+
 		"with the events of -events")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()

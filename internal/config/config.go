@@ -91,7 +91,7 @@ type Config struct {
 	ResolvedSlack time.Duration `split_words:"true" default:"15m" min:"0s" desc:"How far before its end a complete segment is resolved. An event can lie up to 15 minutes outside its segment."`
 
 	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment; Azure appends about once a minute."`
-	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record."`
+	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record. Longer if the brokers need longer to end a transaction."`
 	TxnBytes       Bytes         `split_words:"true" default:"64MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction."`
 	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when the brokers abort the transaction of an instance that has gone."`
 	SessionTimeout time.Duration `split_words:"true" default:"10s" min:"500ms" desc:"How long an instance can be silent before it loses its leases."`

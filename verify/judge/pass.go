@@ -107,8 +107,8 @@ func (p *feedPass) finish(m source.Manifest) {
 	}
 }
 
-// missing returns a report for each topic that some things are for, and that the state does not know. Has
-// says who has them.
+// missing returns a report for each topic of stray that the state does not know. Stray counts things, such as "event",
+// and has begins the text of the problem: "the feed has".
 func (s *progressState) missing(check, promise, has, thing string, stray map[string]int64) (reports []*Report) {
 	for _, topic := range slices.Sorted(maps.Keys(stray)) {
 		problem := fmt.Sprintf("%s %s for this topic, and %s does not know the topic", has,
