@@ -18,8 +18,8 @@ type Status struct {
 	Feed     string         `json:"feed,omitempty"`
 	Verdict  Verdict        `json:"verdict"`
 	Hint     string         `json:"hint,omitempty"` // what the settings may have wrong, although nothing fails
-	Progress *Progress      `json:"progress"` // of a catch-up or a scan; null if there is none, and while it is unknown
-	Started  bool           `json:"started"`  // there was a first start
+	Progress *Progress      `json:"progress"`       // of a catch-up or a scan; null if there is none, and while it is unknown
+	Started  bool           `json:"started"`        // there was a first start
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start

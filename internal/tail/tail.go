@@ -82,7 +82,7 @@ type tail struct {
 	filter  envelope.Filter
 	topics  map[string]*pipeline.Topic
 	reached bool // the store has answered
-	read    int // events
+	read    int  // events
 	printed int
 }
 
