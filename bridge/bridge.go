@@ -73,7 +73,7 @@ func (b *Bridge) Assigned(leases []int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.shared.leases {
-		b.fatal(b.shared.leasesChanged(b.shared.leases, int(slices.Max(leases))+1))
+		b.fatal(b.shared.opts.leasesChanged(b.shared.leases, int(slices.Max(leases))+1))
 		return
 	}
 	for _, p := range leases {

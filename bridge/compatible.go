@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/plain"
+	"blobfeed/offsets"
 )
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Another attempt does not
@@ -30,6 +33,23 @@ func (o *Options) Compatible(feed string, frozen map[string]string) error {
 	default:
 		return &SettingsError{Problem: strings.Join(changed, "; ") + ": set them back, " + restart}
 	}
+}
+
+// FitsLeases rejects a state whose topic has another number of partitions than the state is made for.
+func (o *Options) FitsLeases(f *offsets.Frontier, partitions int) error {
+	if f.Leases == 0 || f.Leases == partitions {
+		return nil
+	}
+	return o.leasesChanged(f.Leases, partitions)
+}
+
+// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
+// leases, and their cursors would be in the wrong places.
+func (o *Options) leasesChanged(had, has int) error {
+	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
+		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
+		"bridge reset (BRIDGE_START says where delivery begins then)",
+		o.offsetsTopic(), plain.Count(has, "partition"), had)}
 }
 
 // changed describes the settings that differ from the stored ones. A value that only follows from another changed

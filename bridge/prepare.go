@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -74,18 +73,9 @@ func (sh *shared) storedFrontier(
 		if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
 			return nil, 0, err
 		}
-		if f.Leases != 0 && f.Leases != leases {
-			return nil, 0, sh.leasesChanged(f.Leases, leases)
+		if err := sh.opts.FitsLeases(f, leases); err != nil {
+			return nil, 0, err
 		}
 	}
 	return f, end, nil
-}
-
-// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
-// leases, and their cursors would be in the wrong places.
-func (sh *shared) leasesChanged(had, has int) error {
-	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
-		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
-		"bridge reset (BRIDGE_START says where delivery begins then)",
-		sh.cfg.Topic, plain.Count(has, "partition"), had)}
 }
