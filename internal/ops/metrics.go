@@ -30,8 +30,8 @@ var scraped = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
 	{"unready", gauge, []string{"reason"},
-		"Number of unready leases for reason stuck; 1 for starting, draining, no_member, and failed (a bridge of a fleet " +
-			"that failed and restarts).",
+		"Number of unready leases for reason stuck; 1 for starting, draining, no_member, and failed (a bridge of a " +
+			"fleet that failed and restarts).",
 		""},
 	{"verdict", gauge, []string{"verdict"},
 		"1 for the verdict that log, page and bridge status give, too: up_to_date, catching_up, starting, degraded. " +
@@ -75,19 +75,19 @@ var scraped = []metric{
 		"Time of the last resolved markers, which are those of all topics.",
 		"CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
 	{"segment_timestamp_seconds", gauge, []string{"which"},
-		"Start of a segment; which is completed, current or newest (of the feed, which the owner of lease 0 looks up " +
-			"every four POLL_INTERVALs).",
+		"Start of a segment; which is completed, current or newest (of the feed, which the owner of lease 0 looks " +
+			"up every four POLL_INTERVALs).",
 		""},
 	{"backlog_seconds", gauge, nil,
 		"Time from the current segment to the feed's newest. From the owner of lease 0.",
 		"CockroachDB changefeed.lagging_ranges"},
 	{"headroom_seconds", gauge, nil,
-		"History of the feed before the position, which retention may delete without loss. From the owner of lease 0, " +
-			"which looks up the oldest segment every 10 minutes.",
+		"History of the feed before the position, which retention may delete without loss. From the owner of lease " +
+			"0, which looks up the oldest segment every 10 minutes.",
 		""},
 	{"gaps_total", counter, nil,
-		"How often history was lost since the first start of the bridge (ON_GAP=continue), not of the process. Absent " +
-			"while unknown.",
+		"How often history was lost since the first start of the bridge (ON_GAP=continue), not of the process. " +
+			"Absent while unknown.",
 		""},
 
 	{"leases_owned", gauge, nil, "Leases that this instance holds.", ""},
