@@ -79,7 +79,7 @@ func TestSettingsFileProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"nmae: x\ncommit_interval: hunter2\npoll_interval: 1ms\n": {
 			"bridge.yaml:1: nmae: unknown setting; did you mean name?",
-			"BRIDGE_COMMIT_INTERVAL (", "bridge.yaml:2): want a duration", "bridge.yaml:3): want at least 10ms"},
+			"BRIDGE_COMMIT_INTERVAL (", "bridge.yaml:2): want a duration", "bridge.yaml:3): invalid value \"1ms\": want at least 10ms"},
 		"kafka: {brokerz: a:1}\nkafka_brokers: a:1\n": {"kafka_brokerz: unknown setting; did you mean kafka_brokers?"},
 		"name: a\nname: b\n":                          {"bridge.yaml:2: name: set a second time"},
 		"source: {url: x}\nsource_url: x\n":           {"bridge.yaml:2: source_url: set a second time"},

@@ -108,7 +108,7 @@ bridges:
 		"bridge process: " + f.Path + ":5: http_addr: applies to all bridges",
 		"bridge process: " + f.Path + ":5: name: the bridge has the name under which its settings stand",
 		"bridge process: " + f.Path + ":5: instance: applies to all",
-		"bridge bad name: BRIDGE_NAME (" + f.Path + ":6): want letters",
+		"bridge bad name: BRIDGE_NAME (" + f.Path + ":6): invalid value \"bad name\": want letters",
 		"bridge poll: BRIDGE_POLL_INTERVAL (" + f.Path + ":7): want a duration",
 		"bridge poll: " + f.Path + ":7: polinterval: unknown setting; did you mean poll_interval?",
 		"bridge service: BRIDGE_PRESET (" + f.Path + ":8): event_hubs applies to all bridges",

@@ -7,8 +7,8 @@ import (
 )
 
 // Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only.
-// Problems do not repeat values, which may be secrets. Without kafka, brokers need not be named: for verbs that only
-// read the feed.
+// Problems do not repeat values, which may be secrets, except short ones of settings that take words of a list. Without
+// kafka, brokers need not be named: for verbs that only read the feed.
 func Load(kafka bool) (*Config, error) { return load(true, kafka) }
 
 // LoadKafka is Load for verbs that only read Kafka: the feed need not be named.
