@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -95,7 +96,15 @@ var ofSettings = map[string]mistake{
 	"want one of …":                                set("DELIVERY=once", "config"),
 	"replaced: list …":                             set("UPDATED=false", "config"),
 	"want https://<account>.blob.core.windows.net": set("SOURCE_URL=/data/feed", "check"),
-	"… is not supported with …":                    set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
+	"set BRIDGE_HTTP_ADDR to a free address": func(t *testing.T) []string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return set("HTTP_ADDR="+l.Addr().String(), "run")(t)
+	},
+	"… is not supported with …": set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
 	"but records were written with …": func(t *testing.T) []string {
 		deliveredReal(t)
 		t.Setenv("BRIDGE_ENVELOPE", "bare")
