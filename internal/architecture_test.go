@@ -63,6 +63,7 @@ var imports = map[string][]string{
 		"internal/kafka",
 		"internal/status",
 		"internal/topicname",
+		"internal/topics",
 	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/plain", "internal/setup",
 		"internal/status", "internal/topicname"},
