@@ -90,8 +90,20 @@ func set(settings string, args ...string) mistake {
 	}
 }
 
+// inFile returns a mistake in the settings file.
+func inFile(text string, args ...string) mistake {
+	return func(t *testing.T) []string {
+		t.Helper()
+		return append(args, "--config", fleetFile(t, text))
+	}
+}
+
 var ofSettings = map[string]mistake{
-	"unknown setting; did you mean …?":             set("TOPICS=x", "config"),
+	"unknown setting; did you mean …?":           set("TOPICS=x", "config"),
+	"unknown group of settings; did you mean …?": inFile("bridge: {a: {topic: a}}", "run"),
+	"the YAML is not valid near this line":       inFile("kafka:\n\tbrokers: x:1", "run"),
+	"has many bridges: set BRIDGE_NAME to one of …": inFile("kafka: {brokers: x:1}\n"+
+		"bridges: {a: {topic: a}, b: {topic: b}}", "status"),
 	"required: host:port of some brokers":          set("KAFKA_BROKERS=", "run"),
 	"want one of …":                                set("DELIVERY=once", "config"),
 	"replaced: list …":                             set("UPDATED=false", "config"),
