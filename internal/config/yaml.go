@@ -31,7 +31,8 @@ func (d *document) invalid(err error) error {
 // remedies say what to write, by a part of the parser's problem.
 var remedies = [][2]string{
 	{"tab character", "indent with spaces"},
-	{"cannot start any token", "indent with spaces, not with tabs, and put a value that starts with @, % or ` in quotes"},
+	{"cannot start any token", "indent with spaces, not with tabs, and put a value that starts with @, % or ` in " +
+		"quotes"},
 	{"mapping values are not allowed", "indent the settings of a group alike, and put a value with \": \" in quotes"},
 	{"',' or", "close what [ or { opens, or put the value in quotes"},
 	{"end of stream", "close the quotation mark"},
@@ -58,9 +59,8 @@ func (d *document) unknownGroup(settings *yaml.Node) error {
 	for i := 0; i+1 < len(settings.Content); i += 2 {
 		key, value := settings.Content[i], settings.Content[i+1]
 		name := strings.ToUpper(key.Value)
-		switch {
-		case !holdsNames(value), key.Value == fleetKey,
-			slices.ContainsFunc(table, func(s setting) bool { return s.name == name || strings.HasPrefix(s.name, name+"_") }):
+		begins := func(s setting) bool { return s.name == name || strings.HasPrefix(s.name, name+"_") }
+		if !holdsNames(value) || key.Value == fleetKey || slices.ContainsFunc(table, begins) {
 			continue
 		}
 		known := append(slices.Clone(grouped), fleetKey)
