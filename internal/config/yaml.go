@@ -31,7 +31,7 @@ func (d *document) invalid(err error) error {
 // remedies say what to write, by a part of the parser's problem.
 var remedies = [][2]string{
 	{"tab character", "indent with spaces"},
-	{"cannot start any token", "indent with spaces, not with tabs, and put a value that starts with @, % or ` in " +
+	{"cannot start any token", "indent with spaces, not tabs, and put a value that starts with @, % or ` in " +
 		"quotes"},
 	{"mapping values are not allowed", "indent the settings of a group alike, and put a value with \": \" in quotes"},
 	{"',' or", "close what [ or { opens, or put the value in quotes"},
