@@ -38,8 +38,8 @@ var remedies = [][2]string{
 	{"end of stream", "close the quotation mark"},
 	{"anchor", "put a value that starts with * or & in quotes"},
 	{"alphabetic or numeric", "put a value that starts with * or & in quotes"},
-	{"expected key", "indent the settings of a group alike, and put a value that starts with {, [ or a quotation mark " +
-		"in quotes"},
+	{"expected key", "indent the settings of a group alike, and put a value that starts with {, [ or a quotation " +
+		"mark in quotes"},
 	{"UTF-8", "save the file as UTF-8"},
 	{"control characters", "remove the control characters"},
 }
