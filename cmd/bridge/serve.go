@@ -11,8 +11,6 @@ import (
 	"blobfeed/internal/ops"
 )
 
-const freeAddress = "set BRIDGE_HTTP_ADDR to a free address, or to off"
-
 // listen returns a listener for HTTP, nil without HTTP. An address in use is an error that must end the instance if the
 // settings name the address and the instance is there to stay. The default port is often in use on a developer's
 // machine, and run --once often runs beside an instance with the same settings: these run without HTTP.
@@ -31,7 +29,7 @@ func serve(
 	l, must, err := listen(c, stays)
 	switch {
 	case err != nil && must:
-		return nil, c.Problem("HTTP_ADDR", "%w", err)
+		return nil, c.Problem("HTTP_ADDR", "%w: %s", err, freeAddress)
 	case err != nil:
 		log.Warn("not serving HTTP", "error", err, "hint", freeAddress)
 		return func() {}, nil
@@ -59,6 +57,8 @@ func serve(
 	}()
 	return func() { cancel(); <-ended }, nil
 }
+
+const freeAddress = "set BRIDGE_HTTP_ADDR to a free address, or to off"
 
 // guard returns the protection of the HTTP server.
 func guard(c *config.Config, log *slog.Logger) *ops.Guard {
