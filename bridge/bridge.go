@@ -219,7 +219,7 @@ func (sh *shared) awaitEnd(ctx context.Context) error {
 		return err
 	}
 	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
-	return sh.opts.Compatible(s.Frontier.Feed, s.Frontier.Settings)
+	return sh.opts.Compatible(s)
 }
 
 // fatalError is the cause of a stop that nobody asked for.

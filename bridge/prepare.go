@@ -72,12 +72,30 @@ func (sh *shared) storedFrontier(
 		return s.Frontier, end, err
 	}
 	if f = s.Frontier; f != nil {
-		if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
-			return nil, 0, err
+		if sh.opts.Compatible(s) != nil {
+			return nil, 0, sh.incompatible(ctx, ends)
 		}
 		if err := sh.opts.FitsLeases(f, leases); err != nil {
 			return nil, 0, err
 		}
 	}
 	return f, end, nil
+}
+
+// incompatible returns the error for a state that other settings have written. It depends on all cursors.
+func (sh *shared) incompatible(ctx context.Context, ends kadm.ListedOffsets) error {
+	at := make([]int64, len(ends[sh.cfg.Topic]))
+	for p := range at {
+		if o, ok := ends.Lookup(sh.cfg.Topic, int32(p)); ok {
+			at[p] = o.Offset
+		}
+	}
+	s, err := offsets.ReadTo(ctx, sh.cfg.Topic, at, sh.opts.Client...)
+	if err == nil && s.Frontier != nil {
+		err = sh.opts.Compatible(s)
+	}
+	if err == nil {
+		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", sh.cfg.Topic)
+	}
+	return err
 }

@@ -33,7 +33,7 @@ func (ck *checker) readState(ctx context.Context) {
 		return
 	}
 	if ck.unread = err; err == nil {
-		ck.frontier, ck.spread = s.Frontier, len(s.Cursors)
+		ck.frontier, ck.stored = s.Frontier, s
 	}
 }
 
@@ -42,8 +42,8 @@ func (ck *checker) readState(ctx context.Context) {
 func (ck *checker) state(ctx context.Context) {
 	f, err := ck.frontier, ck.unread
 	if err == nil && f != nil {
-		if err = ck.bridge.Compatible(f.Feed, f.Settings); err == nil {
-			err = ck.bridge.FitsLeases(f, ck.spread)
+		if err = ck.bridge.Compatible(ck.stored); err == nil {
+			err = ck.bridge.FitsLeases(f, len(ck.stored.Cursors))
 		}
 	}
 	switch {
