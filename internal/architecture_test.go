@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/fleet":    nil,
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
-	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
+	"internal/dump":     {"source/ocf", "source", "offsets", "internal/plain"},
 	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",
 		"internal/status", "internal/topics"},
 
@@ -63,6 +63,7 @@ var imports = map[string][]string{
 		"internal/kafka",
 		"internal/status",
 		"internal/topicname",
+		"internal/topics",
 	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/plain", "internal/setup",
 		"internal/status", "internal/topicname"},

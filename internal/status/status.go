@@ -208,7 +208,7 @@ func since(now time.Time, t *time.Time) *float64 {
 	if t == nil {
 		return nil
 	}
-	seconds := now.Sub(*t).Seconds()
+	seconds := max(0, now.Sub(*t)).Seconds() // clocks differ
 	return &seconds
 }
 

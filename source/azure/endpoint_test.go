@@ -3,8 +3,11 @@ package azure
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"blobfeed/internal/remedy"
 	"blobfeed/source"
@@ -32,7 +35,7 @@ func TestFeedIsNotEnabled(t *testing.T) {
 		}
 		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
 		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) &&
-			(!strings.Contains(do, "enable the feed") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
+			(!strings.Contains(do, "Azurite writes no feed: upload one") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
 			t.Errorf("%d %s: it does not say what to do: %v", c.status, c.code, err)
 		}
 		check("reading", err)
@@ -41,6 +44,20 @@ func TestFeedIsNotEnabled(t *testing.T) {
 			for _, err = range store.List(t.Context(), "idx/", delimiter) {
 			}
 			check("listing", err)
+		}
+	}
+}
+
+// Azurite can enable no feed. Only its addresses have the account in their path.
+func TestNoFeedOfAzurite(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://acct.blob.core.windows.net": "--account-name acct --enable-change-feed true",
+		"http://127.0.0.1:10000/acct":        "Azurite writes no feed: upload one",
+	} {
+		req := httptest.NewRequest(http.MethodGet, endpoint+"/$blobchangefeed/meta/segments.json", nil)
+		err := (&Config{Endpoint: endpoint}).noFeed(&azcore.ResponseError{RawResponse: &http.Response{Request: req}})
+		if _, do := remedy.Split(err); !strings.Contains(do, want) {
+			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
 }
