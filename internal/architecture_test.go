@@ -21,7 +21,7 @@ const module = "blobfeed/"
 var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":       nil,
-	"source":           {"source/ocf"},
+	"source":           {"source/ocf", "internal/remedy"},
 	"source/dir":       {"source", "internal/remedy"},
 	"source/inventory": nil,
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
