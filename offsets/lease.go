@@ -264,8 +264,8 @@ const answers = 5 * time.Second
 func (l *Lease) Close(ctx context.Context) {
 	mutation.Crash("release", "begun")
 	if l.open && l.cfg.Transactional {
-		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step, the
-		// second one could wait without end for a producer ID that is asked for to send the records.
+		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step,
+		// the second one could wait without end for a producer ID that is asked for to send the records.
 		if l.cl.AbortBufferedRecords(ctx) == nil {
 			_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
 		}
