@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"blobfeed/offsets"
+	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 )
 
 // Rebalances that bring no lease leave no line in the log; they only say that this instance is a member.
@@ -95,24 +97,35 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// A missing topic that may not be created is named; that of the offsets with what it takes.
-func TestMissingTopic(t *testing.T) {
+// Topics that the bridge may not create are named all at once, with the commands that create them as it would.
+func TestMissingTopics(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
-	o.TopicPartitions = 0
-	err := runOnce(t, o)
-	var missing *offsets.MissingError
-	if !errors.As(err, &missing) ||
-		!strings.Contains(err.Error(),
-			"kafka-topics.sh --create --topic test.offsets --partitions 4 --config cleanup.policy=compact --config ") {
-		t.Errorf("err = %v", err)
+	o.TopicsBy, o.ToolFlags, o.Markers = topics.ByNobody, "--bootstrap-server k:9092", envelope.MarkersTopic
+	o.DeadLetter = "test.dlq"
+	const create = "kafka-topics.sh --bootstrap-server k:9092 --create --topic "
+	commands := []string{
+		create + "test.offsets --partitions 4 --replication-factor 1 --config cleanup.policy=compact " +
+			"--config min.cleanable.dirty.ratio=0.1 --config segment.bytes=16777216",
+		create + topic + " --partitions 4 --replication-factor 1 --config cleanup.policy=delete",
+		create + topic + ".resolved --partitions 4 --replication-factor 1 --config cleanup.policy=delete",
+		create + "test.dlq --partitions 1 --replication-factor 1 --config retention.ms=-1",
 	}
-	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
-	err = runOnce(t, o)
-	if err == nil || !strings.Contains(err.Error(), "topic "+topic+" does not exist") {
-		t.Errorf("err = %v", err)
+	names := []string{"test.offsets", topic, topic + ".resolved", "test.dlq"}
+	for i, name := range names { // those before are there
+		err := runOnce(t, o)
+		var missing *topics.MissingError
+		if !errors.As(err, &missing) || missing.Topic != name || !slices.Equal(missing.Create, commands[i:]) {
+			t.Errorf("err = %v", err)
+		}
+		settings := map[string]*string{"cleanup.policy": kadm.StringPtr("delete")}
+		if i == 0 {
+			*settings["cleanup.policy"] = "compact"
+		}
+		createTopic(t, c, name, partitions, settings)
 	}
+	must(t, runOnce(t, o))
 	if len(r.failed) == 0 {
 		t.Error("the attempts were not reported")
 	}

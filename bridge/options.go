@@ -51,12 +51,10 @@ type Options struct {
 	EpochHeader   bool          // records and markers name their epoch: where a former owner can write late
 	Session       time.Duration // an instance that is silent for longer loses its leases
 
-	// TopicPartitions are those of a topic that has to be created. With 0 no topic is created, not even that of the
-	// offsets, unless BrokerCreates is set.
-	TopicPartitions   int32
+	TopicsBy          topics.Creator
+	TopicPartitions   int32 // of a topic that has to be created
 	TopicLimit        int   // of topics that a template makes; 0: none
 	AdoptTopics       bool  // also write to topics with records of others, where the template has no literal prefix
-	BrokerCreates     bool  // the broker creates a missing topic when it is asked for it
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
 	TopicReplication  int16 // -1: the broker's default
 	OffsetsPartitions int32 // number of leases, fixed when the offsets topic is created
@@ -79,7 +77,7 @@ type Options struct {
 	Claims *Claims          // of all bridges on the brokers; nil: read for this bridge alone
 	Frugal bool             // few requests while nothing happens
 
-	TopicTool string // begins a command that alters a topic's settings, for hints; "": with a placeholder for a broker
+	ToolFlags string // with which commands of Kafka's tools reach the brokers, for hints
 
 	DeadLetter string // topic of what cannot become a record; "": the shard stays at it, and reports it
 	SkipGaps   bool   // continue at the oldest segment where retention has removed what was to be read
@@ -103,9 +101,9 @@ const (
 // TopicPlan says what the topics of the bridge hold.
 func (o *Options) TopicPlan() topics.Plan {
 	return topics.Plan{
-		Partitions: o.TopicPartitions, Replication: o.TopicReplication, ByBroker: o.BrokerCreates,
+		By: o.TopicsBy, Partitions: o.TopicPartitions, Replication: o.TopicReplication, Atomic: o.Transactional,
 		Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
-		Table: o.Table, Limit: o.TopicLimit, Tool: o.TopicTool,
+		Table: o.Table, Limit: o.TopicLimit, Flags: o.ToolFlags,
 	}
 }
 

@@ -25,8 +25,10 @@ func (sh *shared) prepare(ctx context.Context) error {
 		return err
 	}
 	o, admin := sh.opts, kadm.NewClient(sh.client)
-	leases, created, err := offsets.Ensure(ctx, admin, sh.cfg.Topic, o.OffsetsPartitions, o.TopicReplication,
-		o.TopicPartitions > 0 || o.BrokerCreates, o.Transactional)
+	leases, created, err := sh.topics.OpenState(ctx, sh.cfg.Topic, o.OffsetsPartitions)
+	if errors.As(err, new(*topics.MissingError)) {
+		return sh.topics.Missing(ctx, o.wanted()...)
+	}
 	if err != nil {
 		return err
 	}

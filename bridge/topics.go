@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -30,6 +31,11 @@ func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error 
 			return &SettingsError{Problem: fmt.Sprintf("BRIDGE_TOPIC: %v", err)}
 		}
 	}
+	if f == nil {
+		if err := sh.topics.Missing(ctx, sh.opts.wanted()...); err != nil {
+			return err
+		}
+	}
 	if sh.opts.DeadLetter != "" {
 		if err := sh.topics.OpenDeadLetters(ctx, sh.opts.DeadLetter); err != nil {
 			return err
@@ -44,6 +50,22 @@ func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error 
 		}
 	}
 	return nil
+}
+
+// wanted returns the topics of a first start, as far as the settings name them.
+func (o *Options) wanted() []topics.Topic {
+	all := []topics.Topic{{Kind: topics.State, Name: o.offsetsTopic(), Partitions: o.OffsetsPartitions}}
+	for _, name := range o.constant() {
+		all = append(all, topics.Topic{Kind: topics.Records, Name: name, Partitions: o.TopicPartitions})
+		if o.TopicPlan().Beside {
+			markers := topicname.Markers(name)
+			all = append(all, topics.Topic{Kind: topics.Markers, Name: markers, Partitions: o.TopicPartitions})
+		}
+	}
+	if o.DeadLetter != "" {
+		all = append(all, topics.Topic{Kind: topics.DeadLetters, Name: o.DeadLetter, Partitions: 1})
+	}
+	return all
 }
 
 func (sh *shared) openTopic(ctx context.Context, topic string) (partitions int32, err error) {

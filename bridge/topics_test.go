@@ -117,7 +117,7 @@ func TestDeletedTopic(t *testing.T) {
 func TestBrokerCreates(t *testing.T) {
 	c := fakebroker.New(t, kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
 	o, _ := options(t, c, realFeed)
-	o.TopicPartitions, o.BrokerCreates = 0, true
+	o.TopicsBy = topics.ByBrokers
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, c, verify.NewPartition(5, partitioner.Murmur2)); data != realEvents ||
 		markers != 5*realSegments {

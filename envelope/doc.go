@@ -37,7 +37,7 @@
 //     before.go, to TestBefore (encode_test.go), and to "The row before" in docs/events.md. If it can differ from what
 //     the previous event left, add it to AboutEvent or Unseen in verify/before.go.
 //  5. Run go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
-//  6. If it can hold personal data, add it to the table in docs/security.md. Add it to CHANGELOG.md: values move from
+//  6. If it can hold personal data, add it to "Privacy" in docs/security.md. Add it to CHANGELOG.md: values move from
 //     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump.
 //
 // # Adding an event type

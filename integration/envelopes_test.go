@@ -175,7 +175,9 @@ func TestTopicPerContainer(t *testing.T) {
 func TestMissingTopics(t *testing.T) {
 	t.Parallel()
 	// brokers of the stack create none
-	for create, says := range map[string]string{"off": "the offsets topic ", "broker": ".none does not exist"} {
+	for create, says := range map[string]string{
+		"off": ".offsets and 1 other do not exist: ", "broker": ".none does not exist",
+	} {
 		brokers := shared.KafkaBrokers
 		name, _ := names(t, brokers, -1)
 		p := start(t, []string{"run", "--once"}, "NAME="+name, "TOPIC="+name+".none", "TOPIC_CREATE="+create,

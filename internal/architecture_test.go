@@ -21,7 +21,7 @@ const module = "blobfeed/"
 var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":       nil,
-	"source":           {"source/ocf"},
+	"source":           {"source/ocf", "internal/remedy"},
 	"source/dir":       {"source", "internal/remedy"},
 	"source/inventory": nil,
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
@@ -44,7 +44,7 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/fleet":    nil,
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
-	"internal/dump":     {"source/ocf", "source", "offsets", "internal/status", "internal/plain"},
+	"internal/dump":     {"source/ocf", "source", "offsets", "internal/plain"},
 	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",
 		"internal/status", "internal/topics"},
 
@@ -63,6 +63,7 @@ var imports = map[string][]string{
 		"internal/kafka",
 		"internal/status",
 		"internal/topicname",
+		"internal/topics",
 	},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/plain", "internal/setup",
 		"internal/status", "internal/topicname"},

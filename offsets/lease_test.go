@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/topics"
 	"blobfeed/source"
 )
 
@@ -47,11 +48,16 @@ func configOf(t *testing.T, c *kfake.Cluster) (*Config, context.Context) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if n, created, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil || n != 4 ||
-		!created {
-		t.Fatalf("Ensure = %d, %v, %v", n, created, err)
-	}
+	createState(t, ctx, kadm.NewClient(cl))
 	return cfg, ctx
+}
+
+func createState(t *testing.T, ctx context.Context, admin *kadm.Client) {
+	t.Helper()
+	settings := (&topics.Plan{Atomic: true}).Settings(topics.State)
+	if n, created, err := topics.Create(ctx, admin, stateTopic, 4, 1, settings); err != nil || n != 4 || !created {
+		t.Fatalf("creating %s: %d partitions, %v, %v", stateTopic, n, created, err)
+	}
 }
 
 func viewOf(t *testing.T, cfg *Config) *View {
@@ -295,23 +301,5 @@ func TestViewIgnoresWhatItHas(t *testing.T) {
 	s, _, _ := v.Get()
 	if got := s.Cursors[0].Shards["00"].Offset; got != 700 {
 		t.Errorf("cursor is at %d, want 700", got)
-	}
-}
-
-func TestEnsureRefusesDeletingTopic(t *testing.T) {
-	cfg, ctx := cluster(t)
-	cl, err := kgo.NewClient(cfg.Client...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
-	policy := "delete"
-	adm := kadm.NewClient(cl)
-	if _, err := adm.CreateTopic(ctx, 1, 1, map[string]*string{"cleanup.policy": &policy},
-		"other.offsets"); err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := Ensure(ctx, adm, "other.offsets", 4, 1, true, true); err == nil {
-		t.Error("a topic that deletes cursors was accepted")
 	}
 }

@@ -34,9 +34,7 @@ func TestViewFollowsLeaders(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cl.Close()
-	if _, _, err := Ensure(ctx, kadm.NewClient(cl), stateTopic, 4, 1, true, true); err != nil {
-		t.Fatal(err)
-	}
+	createState(t, ctx, kadm.NewClient(cl))
 	v := viewOf(t, cfg)
 	l := acquire(t, ctx, cfg, v, "a")
 	// Asked where an epoch ends, a leader of Kafka knows where its own began from the moment on that it leads.
@@ -92,9 +90,7 @@ func TestViewOfATopicMadeAnew(t *testing.T) {
 	if _, err := admin.DeleteTopic(ctx, stateTopic); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := Ensure(ctx, admin, stateTopic, 4, 1, true, true); err != nil {
-		t.Fatal(err)
-	}
+	createState(t, ctx, admin)
 	other := viewOf(t, cfg)
 	for {
 		acquire(t, ctx, cfg, other, "b").Close(ctx)

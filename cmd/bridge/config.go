@@ -14,7 +14,7 @@ import (
 	"blobfeed/internal/setup"
 )
 
-func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
+func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown"
 	fs := flags("config", usage, stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
@@ -36,7 +36,7 @@ func configVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
 	case "markdown":
 		return config.Markdown(stdout)
 	case "schemas":
-		return schemas(stdout)
+		return schemas(stdout, stderr)
 	case "acls":
 		return needed((*needs.Needs).ACLs, stdout)
 	case "strimzi":
@@ -64,7 +64,7 @@ func needed(write func(*needs.Needs, io.Writer) error, stdout io.Writer) error {
 }
 
 // schemas prints the schemas to register if the bridge must not register any.
-func schemas(stdout io.Writer) error {
+func schemas(stdout, stderr io.Writer) error {
 	c, err := load(config.Load(false))
 	if err != nil {
 		return err
@@ -81,6 +81,10 @@ func schemas(stdout io.Writer) error {
 	subjects, err := envelope.Schemas(record)
 	if err != nil {
 		return &usageError{err}
+	}
+	if len(subjects) == 0 {
+		fmt.Fprintln(stderr, "bridge: these settings need no schemas, as keys and values are JSON or text; "+
+			"BRIDGE_FORMAT=avro or BRIDGE_KEY_FORMAT=avro needs some")
 	}
 	for _, s := range subjects {
 		if err := json.NewEncoder(stdout).Encode(struct {

@@ -23,10 +23,24 @@ func copied(t *testing.T, change func(dir string) error) {
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+dir)
 }
 
+// refusing is a storage service that has only this answer.
+func refusing(status int, code string) mistake {
+	return func(t *testing.T) []string {
+		t.Helper()
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("x-ms-error-code", code)
+			w.WriteHeader(status)
+		}))
+		t.Cleanup(s.Close)
+		return set("SOURCE_URL="+s.URL+"/account SOURCE_AUTH=shared_key SOURCE_KEY=a2V5", "check")(t)
+	}
+}
+
 var ofFeeds = map[string]mistake{
 	"there is no change feed": func(t *testing.T) []string {
 		return set("SOURCE_URL=file://"+t.TempDir(), "check")(t)
 	},
+	"Azurite writes no feed":       refusing(http.StatusNotFound, "ContainerNotFound"),
 	"opening the feed's directory": set("SOURCE_URL=file:///no/such/directory", "check"),
 	"the copy is incomplete": func(t *testing.T) []string {
 		set("")(t)
@@ -40,14 +54,7 @@ var ofFeeds = map[string]mistake{
 	"it is empty or not base64": set("SOURCE_URL=https://myaccount.blob.core.windows.net SOURCE_AUTH=shared_key "+
 		"SOURCE_KEY=cut", "check"),
 	"tokens of Entra ID are sent over https only": set("SOURCE_URL=http://127.0.0.1:10000/devstoreaccount1", "check"),
-	"the storage service answered …": func(t *testing.T) []string {
-		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("x-ms-error-code", "AuthorizationPermissionMismatch")
-			w.WriteHeader(http.StatusForbidden)
-		}))
-		t.Cleanup(s.Close)
-		return set("SOURCE_URL="+s.URL+"/account SOURCE_AUTH=shared_key SOURCE_KEY=a2V5", "check")(t)
-	},
+	"the storage service answered …":              refusing(http.StatusForbidden, "AuthorizationPermissionMismatch"),
 	"the block can't be decoded": func(t *testing.T) []string {
 		clusterFor(t)
 		copied(t, func(dir string) error {

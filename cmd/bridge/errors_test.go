@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"maps"
+	"net"
 	"os"
 	"regexp"
 	"slices"
@@ -89,13 +90,33 @@ func set(settings string, args ...string) mistake {
 	}
 }
 
+// inFile returns a mistake in the settings file.
+func inFile(text string, args ...string) mistake {
+	return func(t *testing.T) []string {
+		t.Helper()
+		return append(args, "--config", fleetFile(t, text))
+	}
+}
+
 var ofSettings = map[string]mistake{
-	"unknown setting; did you mean …?":             set("TOPICS=x", "config"),
+	"unknown setting; did you mean …?":           set("TOPICS=x", "config"),
+	"unknown group of settings; did you mean …?": inFile("bridge: {a: {topic: a}}", "run"),
+	"the YAML is not valid near this line":       inFile("kafka:\n\tbrokers: x:1", "run"),
+	"has many bridges: set BRIDGE_NAME to one of …": inFile("kafka: {brokers: x:1}\n"+
+		"bridges: {a: {topic: a}, b: {topic: b}}", "status"),
 	"required: host:port of some brokers":          set("KAFKA_BROKERS=", "run"),
 	"want one of …":                                set("DELIVERY=once", "config"),
 	"replaced: list …":                             set("UPDATED=false", "config"),
 	"want https://<account>.blob.core.windows.net": set("SOURCE_URL=/data/feed", "check"),
-	"… is not supported with …":                    set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
+	"set BRIDGE_HTTP_ADDR to a free address": func(t *testing.T) []string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = l.Close() })
+		return set("HTTP_ADDR="+l.Addr().String(), "run")(t)
+	},
+	"… is not supported with …": set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
 	"but records were written with …": func(t *testing.T) []string {
 		deliveredReal(t)
 		t.Setenv("BRIDGE_ENVELOPE", "bare")

@@ -46,7 +46,7 @@ func deleteTopic(t *testing.T, a *kadm.Client) {
 }
 
 var ofTopics = map[string]mistake{
-	"set BRIDGE_TOPIC_CREATE=explicit, or create it …":             broker("TOPIC_CREATE=off", runOnce),
+	"set BRIDGE_TOPIC_CREATE=explicit, or create them …":           broker("TOPIC_CREATE=off", runOnce),
 	"its records are gone: …":                                      afterwards(deleteTopic, runOnce...),
 	"the brokers would reject resolved markers":                    created(changes, "cleanup.policy", "compact"),
 	"retention would delete progress":                              created("b.offsets", "cleanup.policy", "delete"),

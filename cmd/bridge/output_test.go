@@ -48,6 +48,11 @@ func TestConfigSchemas(t *testing.T) {
 	if code != 0 || strings.Join(subjects, " ") != "blobs-key blobs-value blobs.resolved-value" {
 		t.Errorf("exit code %d, %v %s", code, subjects, stderr)
 	}
+	setAll(t, map[string]string{"FORMAT": "json", "RESOLVED_TO": ""})
+	if code, stdout, stderr := call(t, "config", "--format", "schemas"); code != exitOK || stdout != "" ||
+		!strings.Contains(stderr, "need no schemas") {
+		t.Errorf("with JSON: exit code %d: %s%s", code, stdout, stderr)
+	}
 	t.Setenv("BRIDGE_TOPIC", "{container}")
 	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage ||
 		!strings.Contains(stderr, "BRIDGE_TOPIC") {

@@ -23,9 +23,9 @@ func serve(
 	l, err := net.Listen("tcp", c.HTTPAddr)
 	if err != nil {
 		if stays && c.From("HTTP_ADDR") != "default" {
-			return nil, c.Problem("HTTP_ADDR", "%w", err)
+			return nil, c.Problem("HTTP_ADDR", "%w: %s", err, freeAddress)
 		}
-		log.Warn("not serving HTTP", "error", err, "hint", "set BRIDGE_HTTP_ADDR to a free address, or to off")
+		log.Warn("not serving HTTP", "error", err, "hint", freeAddress)
 		return func() {}, nil
 	}
 	log.Info("serving HTTP", "address", l.Addr().String(), "tls", c.HTTPCertFile != "", "token", c.HTTPToken != "")
@@ -49,6 +49,8 @@ func serve(
 	}()
 	return func() { cancel(); <-ended }, nil
 }
+
+const freeAddress = "set BRIDGE_HTTP_ADDR to a free address, or to off"
 
 // guard returns the protection of the HTTP server.
 func guard(c *config.Config, log *slog.Logger) *ops.Guard {

@@ -46,7 +46,7 @@ func TestStatus(t *testing.T) {
 	}
 	if _, stdout, _ := call(t, "dump", "--state"); !strings.HasPrefix(stdout,
 		"frontier  completed 2020/05/29/2100  current -  ") ||
-		!strings.Contains(stdout, "\nlease 0   all delivered  events 717  ") {
+		!strings.Contains(stdout, "\nlease 0   as far as the frontier  events 717  ") {
 		t.Errorf("dump --state: %s", stdout)
 	}
 	code, stdout, _ := call(t, "status")

@@ -41,7 +41,8 @@ func TestKafkaAwayShowsWithinSeconds(t *testing.T) {
 	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("it took %s", took)
 	}
-	// The log has the first verdict that is degraded. Which failure comes first depends on when the next heartbeat is due.
+	// The log has the first verdict that is degraded. Which failure comes first depends on when the next heartbeat is
+	// due.
 	said := regexp.MustCompile(`"level":"WARN","msg":"progress","verdict":"degraded: ` +
 		`(Kafka has not answered|the instance is not a member of the group: .*: unable to dial)`)
 	await(t, "the log says so", func() bool { return said.MatchString(log.String()) })

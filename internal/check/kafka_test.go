@@ -77,9 +77,10 @@ func TestCheck(t *testing.T) {
 		{"at least once", nil, func(s *scene) { s.options.Transactional = false }, ""},
 		{"missing topic", nil, func(s *scene) { s.topics[0].Name, s.topics[0].create = "missing", false },
 			"topic: missing does not exist"},
-		{"missing offsets topic", nil, func(s *scene) { s.topics[1].create = false },
-			"topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it with a partition for each lease " +
-				"(BRIDGE_OFFSETS_LEASES): kafka-topics.sh --create --topic b.offsets --partitions 16 --config cleanup.policy="},
+		{"missing offsets topic", nil, func(s *scene) {
+			s.topics[1].create, s.options.ToolFlags = false, "--bootstrap-server k:9092"
+		}, "topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it: kafka-topics.sh " +
+			"--bootstrap-server k:9092 --create --topic b.offsets --partitions 16 --config cleanup.policy=compact"},
 		{"a topic that is gone", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
 		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
@@ -280,7 +281,7 @@ func TestQuote(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 	ck.client.SASL = nil
-	if got, want := ck.client.Tool("kafka-configs.sh"), "kafka-configs.sh --bootstrap-server k:9092"; got != want {
+	if got, want := ck.client.ToolFlags(), "--bootstrap-server k:9092"; got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }

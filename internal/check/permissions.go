@@ -79,7 +79,7 @@ func (ck *checker) grant(operation, resource string, names ...string) string {
 			principal = user
 		}
 	}
-	words := []string{ck.client.Tool("kafka-acls.sh"), "--add", "--allow-principal", quote("User:" + principal),
+	words := []string{"kafka-acls.sh", ck.client.ToolFlags(), "--add", "--allow-principal", quote("User:" + principal),
 		"--operation", operation}
 	for _, name := range names {
 		words = append(words, resource, quote(name))

@@ -28,8 +28,8 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	o, f := ck.bridge, ck.frontier
 	plan := o.TopicPlan()
 	add := func(t topics.Topic, had bool) {
-		n := topic{Topic: t, create: plan.Creates() && !had, had: had}
-		if n.asked = plan.ByBroker && t.Kind != topics.State; n.asked && n.create {
+		n := topic{Topic: t, create: plan.By != topics.ByNobody && !had, had: had}
+		if n.asked = plan.By == topics.ByBrokers && t.Kind != topics.State; n.asked && n.create {
 			n.Partitions = -1 // the brokers' choice
 		}
 		all = append(all, n)

@@ -13,7 +13,6 @@ import (
 
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
-	"blobfeed/offsets"
 )
 
 // manyTopics is the number of topics above which only those are listed that are not ok.
@@ -86,15 +85,12 @@ func (ck *checker) absent(ctx context.Context, t *topic) {
 		ck.creatable(ctx, t)
 		return
 	}
-	gone := topics.MissingError{Topic: t.Name}
-	if t.had {
-		gone.Had = t.Partitions
+	plan := ck.bridge.TopicPlan()
+	gone := plan.Lost(&t.Topic)
+	if !t.had {
+		gone.Had = 0
 	}
-	do := gone.Advice()
-	if t.Kind == topics.State {
-		do = (&offsets.MissingError{Topic: t.Name, Partitions: t.Partitions}).Advice()
-	}
-	ck.Add("topic", Failed, t.Name+" does not exist", do)
+	ck.Add("topic", Failed, t.Name+" does not exist", gone.Advice())
 }
 
 // partitions checks the partitions, and returns the smallest number of replicas.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -14,22 +15,37 @@ func (s setting) checkBounds(settings any, failed func(problem string)) {
 	v := s.of(settings)
 	switch have := v.Interface().(type) {
 	case List:
-		if slices.ContainsFunc(have, func(item string) bool { return !s.takes(item) }) {
-			failed("want one or more of " + strings.Join(s.oneOf, ", "))
+		for _, item := range have {
+			if !s.takes(item) {
+				failed(s.invalid(item, "want one or more of "+strings.Join(s.oneOf, ", ")))
+			}
 		}
 	case string:
 		if !s.takes(have) && (have != "" || s.def != "") {
-			failed("want one of " + strings.Join(s.oneOf, ", "))
+			failed(s.invalid(have, "want one of "+strings.Join(s.oneOf, ", ")))
 		}
 	}
 	low, high := s.min != "" && v.Int() < s.bound(s.min), s.max != "" && v.Int() > s.bound(s.max)
-	switch {
+	switch value := fmt.Sprint(v.Interface()); {
 	case (low || high) && s.max != "":
-		failed("want " + s.min + " to " + s.max)
+		failed(s.invalid(value, "want "+s.min+" to "+s.max))
 	case low:
-		failed("want at least " + s.min)
+		failed(s.invalid(value, "want at least "+s.min))
 	}
 }
+
+// invalid says which value the setting does not take, unless it may be a secret, and what it takes.
+func (s setting) invalid(value, want string) string {
+	shown := strconv.Quote(value)
+	if s.secret() || len(value) > longestWord || redact(s.name, value) != value {
+		shown = hidden
+	}
+	return "invalid value " + shown + ": " + want
+}
+
+// longestWord is the length from which a value is none of the words that a setting takes, with some letters wrong, but
+// something else that was pasted there.
+const longestWord = 40
 
 func (s setting) takes(value string) bool {
 	return len(s.oneOf) == 0 || slices.Contains(s.oneOf, value)

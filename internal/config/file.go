@@ -14,12 +14,9 @@ import (
 )
 
 // FileError is a settings file that cannot be read. Its settings are then missing.
-type FileError struct {
-	Path string
-	Err  error
-}
+type FileError struct{ Err error }
 
-func (e *FileError) Error() string { return fmt.Sprintf("reading %s: %v", e.Path, e.Err) }
+func (e *FileError) Error() string { return e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
 // readFile adds the common settings of the settings file to the environment; what is there wins.
@@ -92,62 +89,71 @@ func readDocument() (*document, error) {
 		return d, nil
 	}
 	if err := d.read(); err != nil {
-		return d, &FileError{d.path, err}
+		return d, &FileError{err}
 	}
 	return d, nil
 }
 
 func (d *document) read() error {
-	f, err := os.Open(d.path)
+	text, err := d.text()
 	if err != nil {
-		return err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
-	if err != nil {
-		return err
-	}
-	if len(text) > maxFile { // the rest could be bridges
-		return fmt.Errorf("want at most %d MiB", maxFile>>20)
+		return fmt.Errorf("reading the settings file: %w: correct --config, or %s", err, variable(file))
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var root, second yaml.Node
 	if err := decoder.Decode(&root); errors.Is(err, io.EOF) {
 		return nil // nothing but comments
 	} else if err != nil {
-		return err
+		return d.invalid(err)
 	}
 	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		return errors.New("want one YAML document")
+		return fmt.Errorf("%s: want one YAML document: remove the lines --- between settings", d.path)
 	}
 	settings := root.Content[0]
+	if err := d.unknownGroup(settings); err != nil {
+		return err
+	}
 	fleetErr := d.readFleet(settings)
-	d.common, err = flatten("", settings)
+	d.common, err = d.flatten("", settings)
 	return errors.Join(fleetErr, err)
+}
+
+func (d *document) text() ([]byte, error) {
+	f, err := os.Open(d.path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err == nil && len(text) > maxFile { // the rest could be bridges
+		err = fmt.Errorf("%s has more than %d MiB", d.path, maxFile>>20)
+	}
+	return text, err
 }
 
 // flatten returns the settings of a mapping. The words of a name may be grouped: kafka: {brokers: …} is
 // kafka_brokers.
-func flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
+func (d *document) flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
 	if n.Kind != yaml.MappingNode {
-		return nil, fmt.Errorf("line %d: want settings as name: value", n.Line)
+		return nil, d.at(n.Line, "want settings as name: value, with a space after the colon")
 	}
 	var problems []error
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
-		if key.Value != strings.ToLower(key.Value) {
-			problems = append(problems, fmt.Errorf("line %d: %s: write names in lower case", key.Line, key.Value))
+		if lower := strings.ToLower(key.Value); key.Value != lower {
+			problems = append(problems, d.at(key.Line, "%s: write names in lower case: %s", key.Value,
+				strings.TrimPrefix(lower, strings.ToLower(Prefix)+"_")))
 			continue
 		}
 		name := prefix + strings.ToUpper(key.Value)
 		if value.Kind == yaml.MappingNode && !braces(value) {
-			more, err := flatten(name+"_", value)
+			more, err := d.flatten(name+"_", value)
 			entries, problems = append(entries, more...), append(problems, err)
 			continue
 		}
 		text, err := scalar(value)
 		if err != nil {
-			problems = append(problems, fmt.Errorf("line %d: %s: %w", value.Line, strings.ToLower(name), err))
+			problems = append(problems, d.at(value.Line, "%s: %w", strings.ToLower(name), err))
 			continue
 		}
 		entries = append(entries, entry{name, text, key.Line})

@@ -79,19 +79,32 @@ func TestSettingsFileProblems(t *testing.T) {
 	for text, want := range map[string][]string{
 		"nmae: x\ncommit_interval: hunter2\npoll_interval: 1ms\n": {
 			"bridge.yaml:1: nmae: unknown setting; did you mean name?",
-			"BRIDGE_COMMIT_INTERVAL (", "bridge.yaml:2): want a duration", "bridge.yaml:3): want at least 10ms"},
+			"BRIDGE_COMMIT_INTERVAL (", "bridge.yaml:2): want a duration", "bridge.yaml:3): invalid value \"1ms\": want at least 10ms"},
 		"kafka: {brokerz: a:1}\nkafka_brokers: a:1\n": {"kafka_brokerz: unknown setting; did you mean kafka_brokers?"},
 		"name: a\nname: b\n":                          {"bridge.yaml:2: name: set a second time"},
 		"source: {url: x}\nsource_url: x\n":           {"bridge.yaml:2: source_url: set a second time"},
-		"NAME: a\n":                                   {"line 1: NAME: write names in lower case"},
-		"containers:\n- !logs\n":                      {"line 2: containers: put text that starts with ! in quotes"},
-		"topic: {container}\n":                        {"line 1: topic: put text that starts with { in quotes"},
+		"NAME: a\n":                                   {"bridge.yaml:1: NAME: write names in lower case: name"},
+		"containers:\n- !logs\n":                      {"bridge.yaml:2: containers: put text that starts with ! in quotes"},
+		"topic: {container}\n":                        {"bridge.yaml:1: topic: put text that starts with { in quotes"},
 		"containers: [[a]]\n":                         {"want a list of texts without commas"},
 		"containers: [\"a,b\"]\n":                     {"want a list of texts without commas"},
 		"name: {first: a}\n":                          {"name_first: unknown setting"},
-		"- a\n":                                       {"line 1: want settings as name: value"},
+		"- a\n":                                       {"bridge.yaml:1: want settings as name: value"},
 		"name: a\n---\nname: b\n":                     {"want one YAML document"},
-		"name: [a\n":                                  {"BRIDGE_CONFIG: reading", "line 1"},
+		"name: [a\n":                                  {"bridge.yaml:1: the YAML is not valid near this line", "close what [ or { opens"},
+		"BRIDGE_TOPIC: a\n":                           {"bridge.yaml:1: BRIDGE_TOPIC: write names in lower case: topic"},
+		"bridge_topic: a\n":                           {"bridge.yaml:1: bridge_topic: unknown setting; did you mean topic?"},
+		"BRIDGE_TOPIC=a\n":                            {"bridge.yaml:1: want settings as name: value, with a space"},
+		"bridge: {a: {topic: x}}\n":                   {"bridge.yaml:1: bridge: unknown group of settings; did you mean bridges?"},
+		"\nbridge:\n- name: a\n":                      {"bridge.yaml:2: bridge: unknown group of settings; did you mean bridges?"},
+		"fleet: {a: {topic: x}}\n":                    {"bridge.yaml:1: fleet: unknown group of settings; want bridges, http, kafka"},
+		"topic: a: b\n":                               {"bridge.yaml:1: ", `put a value with ": " in quotes`},
+		"kafka:\n\tbrokers: x\n":                      {"bridge.yaml:2: ", "indent with spaces"},
+		"topic: @x\n":                                 {"put a value that starts with @, % or ` in quotes"},
+		"name: \"a\n":                                 {"close the quotation mark"},
+		"name: a\ntopic x\n":                          {"bridge.yaml:2: ", "write each setting as name: value"},
+		"topic: {container}-x\n":                      {"put a value that starts with {, [ or"},
+		"containers: *\n":                             {"put a value that starts with * or & in quotes"},
 		"diff: true\n":                                {"bridge.yaml:1: diff: replaced: list diff"},
 		"source_key: hunter2\nsource_key_file: /x\n":  {"BRIDGE_SOURCE_KEY (", "set together with BRIDGE_SOURCE_KEY_FILE"},
 	} {
@@ -107,12 +120,15 @@ func TestSettingsFileProblems(t *testing.T) {
 				t.Errorf("%q: %v, want %s", text, err, part)
 			}
 		}
+		if strings.Contains(err.Error(), " yaml: ") {
+			t.Errorf("the parser's words: %v", err)
+		}
 		if strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("a value is shown: %v", err)
 		}
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "/nosuch/bridge.yaml"})
-	if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_CONFIG: reading /nosuch/bridge.yaml") {
+	if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "reading the settings file: open /nosuch/bridge.yaml") {
 		t.Errorf("without the file: %v", err)
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_SOURCE_URL": "file:///x"})

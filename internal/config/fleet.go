@@ -39,7 +39,7 @@ func (d *document) readFleet(settings *yaml.Node) error {
 			continue
 		}
 		if d.fleet = true; value.Kind != yaml.MappingNode && value.ShortTag() != "!!null" {
-			return fmt.Errorf("line %d: %s: want a mapping of names to settings", value.Line, fleetKey)
+			return d.at(value.Line, "%s: want a mapping of names to settings", fleetKey)
 		}
 		settings.Content = slices.Delete(settings.Content, i, i+2)
 		return d.readMembers(value)
@@ -53,12 +53,12 @@ func (d *document) readMembers(bridges *yaml.Node) error {
 		key, value := bridges.Content[i], bridges.Content[i+1]
 		m := member{name: key.Value, line: key.Line}
 		if slices.ContainsFunc(d.bridge, func(other member) bool { return other.name == m.name }) {
-			problems = append(problems, fmt.Errorf("line %d: bridge %s: defined a second time", key.Line, m.name))
+			problems = append(problems, d.at(key.Line, "bridge %s: defined a second time", m.name))
 			continue
 		}
 		if value.ShortTag() != "!!null" { // all of its settings are the common ones
 			var err error
-			if m.entries, err = flatten("", value); err != nil {
+			if m.entries, err = d.flatten("", value); err != nil {
 				problems = append(problems, fmt.Errorf("bridge %s: %w", m.name, err))
 			}
 		}
@@ -77,15 +77,27 @@ func (d *document) chosen() (*member, error) {
 		}
 		names = append(names, m.name)
 	}
-	if name == "" {
-		return nil, fmt.Errorf("%s has %d bridges: choose one with %s", d.path, len(names), variable("NAME"))
+	near := nearest(name, names, 3)
+	list := strings.Join(names[:min(len(names), listedNames)], ", ")
+	if more := len(names) - listedNames; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
 	}
-	near := ""
-	if near = nearest(name, names, 3); near != "" {
-		near = "; did you mean " + near + "?"
+	switch {
+	case len(names) == 0:
+		return nil, fmt.Errorf("%s has no bridges: list them under %s, or remove that line", d.path, fleetKey)
+	case name == "":
+		return nil, fmt.Errorf("%s has many bridges: set %s to one of %s; check and status also take --all",
+			d.path, variable("NAME"), list)
+	case near != "":
+		return nil, fmt.Errorf("%s has no bridge %q, which %s names; did you mean %s?", d.path, name,
+			variable("NAME"), near)
 	}
-	return nil, fmt.Errorf("%s has no bridge %q, which %s names%s", d.path, name, variable("NAME"), near)
+	return nil, fmt.Errorf("%s has no bridge %q, which %s names: set it to one of %s", d.path, name,
+		variable("NAME"), list)
 }
+
+// listedNames is how many bridges an error lists.
+const listedNames = 20
 
 // processOnly returns why a bridge of a fleet cannot have a setting of its own; "" if it can.
 func processOnly(name string) string {

@@ -108,7 +108,7 @@ bridges:
 		"bridge process: " + f.Path + ":5: http_addr: applies to all bridges",
 		"bridge process: " + f.Path + ":5: name: the bridge has the name under which its settings stand",
 		"bridge process: " + f.Path + ":5: instance: applies to all",
-		"bridge bad name: BRIDGE_NAME (" + f.Path + ":6): want letters",
+		"bridge bad name: BRIDGE_NAME (" + f.Path + ":6): invalid value \"bad name\": want letters",
 		"bridge poll: BRIDGE_POLL_INTERVAL (" + f.Path + ":7): want a duration",
 		"bridge poll: " + f.Path + ":7: polinterval: unknown setting; did you mean poll_interval?",
 		"bridge service: BRIDGE_PRESET (" + f.Path + ":8): event_hubs applies to all bridges",
@@ -129,7 +129,7 @@ func TestFleetFileProblems(t *testing.T) {
 	for text, want := range map[string]string{
 		"kafka_brokers: x:1\nbridges: [a]\n":            "bridges: want a mapping of names to settings",
 		"kafka_brokers: x:1\nbridges: {a: {}, a: {}}\n": "bridge a: defined a second time",
-		"kafka_brokers: x:1\nbridges: {a: {X: 1}}\n":    "bridge a: line 2: X: write names in lower case",
+		"kafka_brokers: x:1\nbridges: {a: {X: 1}}\n":    "bridge.yaml:2: X: write names in lower case: x",
 		bridges: "BRIDGE_KAFKA_BROKERS: required",
 		"kafka_brokers: x:1\nname: c\n" + bridges:      "name: each bridge has its own name",
 		"kafka_brokers: x:1\nhttp_addr: x\n" + bridges: "BRIDGE_HTTP_ADDR",
@@ -149,7 +149,7 @@ func TestFleetFileProblems(t *testing.T) {
 	if _, err := fleet(t, nil, "#"+strings.Repeat("x", maxFile)+"\n"+bridges); err != nil {
 		t.Error("a file that is too large is reported twice")
 	}
-	if _, err := Load(true); err == nil || !strings.Contains(err.Error(), "want at most 4 MiB") {
+	if _, err := Load(true); err == nil || !strings.Contains(err.Error(), "has more than 4 MiB") {
 		t.Errorf("a file that is too large: %v", err)
 	}
 }
@@ -164,11 +164,12 @@ func TestFleetChosen(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	for name, want := range map[string]string{
-		"":      "has 2 bridges: choose one with BRIDGE_NAME",
-		"photo": `has no bridge "photo", which BRIDGE_NAME names; did you mean photos?`,
+		"":      "bridge.yaml has many bridges: set BRIDGE_NAME to one of b, photos; check and status also take --all",
+		"photo": `bridge.yaml has no bridge "photo", which BRIDGE_NAME names; did you mean photos?`,
+		"other": `bridge.yaml has no bridge "other", which BRIDGE_NAME names: set it to one of b, photos`,
 	} {
 		t.Setenv("BRIDGE_NAME", name)
-		if _, err := Load(true); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := Load(true); err == nil || !strings.HasSuffix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q: %v", name, err)
 		}
 	}

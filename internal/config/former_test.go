@@ -48,7 +48,8 @@ func TestTuning(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"txn_recrods=7": `unknown name "txn_recrods"`, "txn_records=": "txn_records: want a whole number",
-		"txn_records=0": "txn_records: want at least 1", "quiet_interval=soon": "quiet_interval: want a duration",
+		"txn_records=0":       `txn_records: invalid value "0": want at least 1`,
+		"quiet_interval=soon": "quiet_interval: want a duration",
 	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_DEBUG": text})
 		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_DEBUG: "+want) {

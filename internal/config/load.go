@@ -7,8 +7,8 @@ import (
 )
 
 // Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only.
-// Problems do not repeat values, which may be secrets. Without kafka, brokers need not be named: for verbs that only
-// read the feed.
+// Problems do not repeat values, which may be secrets, except short ones of settings that take words of a list. Without
+// kafka, brokers need not be named: for verbs that only read the feed.
 func Load(kafka bool) (*Config, error) { return load(true, kafka) }
 
 // LoadKafka is Load for verbs that only read Kafka: the feed need not be named.
@@ -30,8 +30,8 @@ func load(feed, kafka bool) (*Config, error) {
 		m, err = d.chosen()
 	}
 	c, p := d.load(m, feed, kafka)
-	if err != nil {
-		p.add(file, "%w", err)
+	if err != nil { // what is missing without the file is no problem of its own
+		return c, err
 	}
 	return c, p.joined()
 }
@@ -182,10 +182,11 @@ func misnamed(name, value string, spell func(string) string) string {
 		}
 		return advice
 	}
-	var names []string
+	names := []string{}
 	for _, s := range table {
 		names = append(names, s.name)
 	}
+	name = strings.TrimPrefix(name, Prefix+"_") // as the variable has it, in a file
 	if near := nearest(name, names, 3); near != "" {
 		return "unknown setting; did you mean " + spell(near) + "?"
 	}

@@ -25,6 +25,12 @@ func (c *Config) Problem(name, format string, args ...any) error {
 	return fmt.Errorf(label+": "+format, args...)
 }
 
+// invalid adds a value that a setting does not take.
+func (p *problems) invalid(name, value, want string) {
+	s, _ := find(table, name)
+	p.add(name, "%s", s.invalid(value, want))
+}
+
 func (p *problems) joined() error { return errors.Join(p.all...) }
 
 // required adds the settings that are empty: pairs of name and value. Because says what needs them.

@@ -31,7 +31,7 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 		p.add("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
 	}
 	if !topicName.MatchString(c.Name) {
-		p.add("NAME", "want letters, digits, '.', '_' and '-' only: it names a topic")
+		p.invalid("NAME", c.Name, "want letters, digits, '.', '_' and '-' only: it names a topic")
 	}
 	if len(c.Options) > 1 && slices.Contains(c.Options, "none") {
 		p.add("OPTIONS", "want none alone, or other words")
@@ -133,7 +133,7 @@ func (c *Config) validateRegistry(p *problems, required bool) {
 
 func (c *Config) validateHTTP(p *problems) {
 	if _, _, err := net.SplitHostPort(c.HTTPAddr); err != nil && c.HTTPAddr != "off" {
-		p.add("HTTP_ADDR", "want [host]:port, or off")
+		p.invalid("HTTP_ADDR", c.HTTPAddr, "want [host]:port, or off")
 	}
 	if slices.ContainsFunc(c.HTTPHosts, func(host string) bool { return strings.ContainsAny(host, ":/[]") }) {
 		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")

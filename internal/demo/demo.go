@@ -71,7 +71,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
 		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, EventsPerSegment: 60, Blobs: 40, HotShare: 0.2,
-		Start: time.Now().UTC().Truncate(time.Hour).Add(-6 * time.Hour), Versions: []int{6},
+		Start: time.Now().UTC().Truncate(time.Hour).Add(-72 * time.Hour), Versions: []int{6},
 	})
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
 
@@ -25,7 +24,7 @@ func (d Dumper) State(s *offsets.State) error {
 		if cur == nil {
 			continue
 		}
-		where := status.AllDelivered
+		where := "as far as the frontier"
 		if !cur.Over(s.Frontier) {
 			where = fmt.Sprintf("segment %s  done %-5t ", cur.Segment, cur.Done)
 			for _, name := range slices.Sorted(maps.Keys(cur.Shards)) {

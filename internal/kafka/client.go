@@ -20,14 +20,14 @@ type Client struct {
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 }
 
-// Tool returns the beginning of a command of Kafka's own tools. They take TLS and credentials from a file only. Without
-// that file they run out of memory on a port that needs one.
-func (c *Client) Tool(name string) string {
+// ToolFlags returns the flags of Kafka's own tools that say how to reach the brokers. The tools take TLS and
+// credentials from a file only. Without that file they run out of memory on a port that needs one.
+func (c *Client) ToolFlags() string {
 	broker := "<broker>"
 	if len(c.Brokers) > 0 {
 		broker = c.Brokers[0]
 	}
-	text := name + " --bootstrap-server " + broker
+	text := "--bootstrap-server " + broker
 	if c.TLS != nil || c.SASL != nil {
 		text += " --command-config admin.properties"
 	}

@@ -3,16 +3,16 @@ package needs
 import (
 	"fmt"
 	"io"
-	"maps"
-	"slices"
 	"strings"
+
+	"blobfeed/internal/topics"
 )
 
 // ACLs writes a shell script that permits what the bridge needs, and creates the topics if the bridge may not.
 func (n *Needs) ACLs(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString("# What the bridge needs of Kafka under its settings. Run it as an administrator.\n")
-	if n.config.TopicCreate == "off" {
+	if n.plan.By == topics.ByNobody {
 		if n.Many {
 			fmt.Fprintf(&b, "# BRIDGE_TOPIC=%s makes many topics: create those of records yourself.\n", n.config.Topic)
 		}
@@ -20,18 +20,12 @@ func (n *Needs) ACLs(w io.Writer) error {
 			"# Events can be older than the brokers' retention: then set retention.ms=-1 for records and markers.\n",
 		)
 		for _, t := range n.Topics {
-			fmt.Fprintf(&b, "kafka-topics.sh %s --create --topic %s --partitions %d", n.Tool, t.Name, t.Partitions)
-			if t.Replication > 0 {
-				fmt.Fprintf(&b, " --replication-factor %d", t.Replication)
-			}
-			for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
-				fmt.Fprintf(&b, " --config %s=%s", name, *t.Settings[name])
-			}
-			b.WriteByte('\n')
+			wanted := topics.Topic{Kind: t.Kind, Name: t.Name, Partitions: t.Partitions}
+			b.WriteString(n.plan.CreateCommand(&wanted) + "\n")
 		}
 	}
 	for _, p := range n.Permits {
-		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.Tool, quote(n.principal()))
+		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, quote(n.principal()))
 		for _, op := range p.Operations {
 			b.WriteString(" --operation " + op)
 		}

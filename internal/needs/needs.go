@@ -14,18 +14,17 @@ import (
 	"blobfeed/internal/setup"
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
-	"blobfeed/offsets"
 )
 
 // Needs are what a bridge needs of Kafka.
 type Needs struct {
 	Name    string // of the bridge
 	User    string // "": the settings do not name it
-	Tool    string // begins a command of Kafka's tools, after its name
 	Topics  []Topic
 	Permits []Permit
 	Many    bool // the template makes topics that are not in Topics
 
+	plan   topics.Plan
 	config *config.Config
 	record envelope.Options // with the topic
 }
@@ -53,24 +52,19 @@ func Of(c *config.Config) (*Needs, error) {
 	if err != nil {
 		return nil, err
 	}
-	client, err := setup.Kafka(c, c.Name, 1)
-	if err != nil {
-		return nil, err
-	}
 	record, _ := setup.Record(c) // WithoutFeed has reported its problems
-	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), config: c, record: record,
-		Tool: strings.TrimPrefix(client.Tool("x"), "x ")}
 	plan := o.TopicPlan()
-	create := c.TopicCreate != "off"
-	add := func(kind topics.Kind, name string, partitions int32, settings map[string]*string, operations ...string) {
-		n.Topics = append(n.Topics, Topic{kind, name, partitions, o.TopicReplication, settings})
+	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), plan: plan, config: c, record: record}
+	create := plan.By != topics.ByNobody
+	add := func(kind topics.Kind, name string, partitions int32, operations ...string) {
+		n.Topics = append(n.Topics, Topic{kind, name, partitions, o.TopicReplication, plan.Settings(kind)})
 		n.permitTopic(create, false, name, operations...)
 	}
 	if name, one := o.Topics.Constant(); one {
 		n.record.Topic = name
-		add(topics.Records, name, c.TopicPartitions, plan.Settings(topics.Records))
+		add(topics.Records, name, c.TopicPartitions)
 		if plan.Beside {
-			add(topics.Markers, topicname.Markers(name), c.TopicPartitions, plan.Settings(topics.Markers))
+			add(topics.Markers, topicname.Markers(name), c.TopicPartitions)
 		}
 	} else {
 		n.Many = true
@@ -81,9 +75,9 @@ func Of(c *config.Config) (*Needs, error) {
 		}
 		n.permitTopic(create, true, envelope.KafkaName(prefix))
 	}
-	add(topics.State, topicname.State(c.Name), o.OffsetsPartitions, offsets.Settings(o.Transactional), "Read")
+	add(topics.State, topicname.State(c.Name), o.OffsetsPartitions, "Read")
 	if o.DeadLetter != "" {
-		add(topics.DeadLetters, o.DeadLetter, 1, plan.Settings(topics.DeadLetters))
+		add(topics.DeadLetters, o.DeadLetter, 1)
 	}
 	n.permitRest(&o)
 	return n, nil

@@ -104,7 +104,7 @@ function render(s) {
   $('leases').replaceChildren(...all.map(l => {
     const tr = element('tr');
     [l.lease, l.state + (l.working_seconds >= 1 ? ` for ${span(l.working_seconds)}` : ''), (l.owner || '–') + (l.here ? ' (here)' : ''),
-      l.with_frontier ? 'all delivered' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–',
+      l.with_frontier && p.completed ? p.completed + ' (done)' : l.segment ? l.segment + (l.done ? ' (done)' : '') : '–',
       Object.entries(l.shards || {}).map(([k, v]) => k + ': ' + v).join('  ') || '–', number(l.events), ago(l.committed)].forEach((text, i) => {
       const td = element('td', text);
       td.dataset.label = labels[i];

@@ -101,7 +101,7 @@ func (m *Monitor) own(s *Status, now time.Time) {
 		}
 		own.show(l, now, m.watchdog)
 		if l.Event != nil && (s.Position.Event == nil || l.Event.After(*s.Position.Event)) {
-			s.Position.Event, s.Lag.Event = l.Event, seconds(now.Sub(*l.Event))
+			s.Position.Event, s.Lag.Event = l.Event, seconds(max(0, now.Sub(*l.Event)))
 		}
 	}
 }

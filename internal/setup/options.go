@@ -8,6 +8,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 )
@@ -27,7 +28,7 @@ func WithoutFeed(c *config.Config) (bridge.Options, error) {
 }
 
 func options(c *config.Config, from *Source, observe Observe) (bridge.Options, error) {
-	record, topics, encoder, err := Output(c, from.Account, observe)
+	record, names, encoder, err := Output(c, from.Account, observe)
 	if err != nil {
 		return bridge.Options{}, err
 	}
@@ -63,12 +64,13 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		},
 		Name: c.Name, Instance: c.Instance,
 		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: from.URL,
-		Topics: topics, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
+		Topics: names, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
 		Frozen: frozen(c, &record), Follows: follows(c),
 		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
 		Session: c.SessionTimeout, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
 		TopicLimit: c.TopicLimit, AdoptTopics: c.TopicAdopt, TopicReplication: c.TopicReplication,
-		BrokerCreates: c.TopicCreate == "broker", OffsetsPartitions: c.OffsetsLeases,
+		TopicsBy: creators[c.TopicCreate], TopicPartitions: c.TopicPartitions, OffsetsPartitions: c.OffsetsLeases,
+		ToolFlags: client.ToolFlags(),
 		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
 		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
 		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
@@ -84,7 +86,6 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		}
 		return bridge.Options{}, c.Problem(name, "%w", from.NoScan)
 	}
-	o.TopicTool = client.Tool("kafka-configs.sh")
 	if c.OnError == "dead_letter" {
 		o.DeadLetter = topicname.DeadLetters(c.Name)
 	}
@@ -98,10 +99,12 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 				"the same key: put {account} into TOPIC",
 		)
 	}
-	if c.TopicCreate == "explicit" {
-		o.TopicPartitions = c.TopicPartitions
-	}
 	return o, nil
+}
+
+// creators are the values of TOPIC_CREATE.
+var creators = map[string]topics.Creator{
+	"explicit": topics.ByBridge, "broker": topics.ByBrokers, "off": topics.ByNobody,
 }
 
 // frozen returns the settings that must not change while records exist: those that choose the topic or the partition of

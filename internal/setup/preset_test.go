@@ -84,7 +84,7 @@ func TestPresetProblems(t *testing.T) {
 		"PRESET=debezium ENVELOPE=row":    "BRIDGE_ENVELOPE: BRIDGE_PRESET=debezium needs enriched",
 		"PRESET=log EVENTS=state":         "BRIDGE_EVENTS: BRIDGE_PRESET=log needs all",
 		"PRESET=log,table":                "BRIDGE_PRESET: want at most one of table, debezium, log",
-		"PRESET=kafka":                    "BRIDGE_PRESET: want one or more of table, debezium",
+		"PRESET=kafka":                    `BRIDGE_PRESET: invalid value "kafka": want one or more of table, debezium`,
 		"KAFKA_PRESET=event_hubs":         "BRIDGE_KAFKA_PRESET: replaced: use BRIDGE_PRESET",
 	} {
 		presetEnvironment(t, settings)

@@ -92,7 +92,7 @@ func TestOutputProblems(t *testing.T) {
 			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
 		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with", "BRIDGE_HTTP_HOSTS: want host names"}},
-		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{"BRIDGE_TOPIC_LIMIT: want 1 to 10000"}},
+		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{`BRIDGE_TOPIC_LIMIT: invalid value "10001": want 1 to 10000`}},
 		{map[string]string{"TOPIC": "blobfeed.dlq"}, []string{"of the bridge's own"}},
 		{map[string]string{"NAME": "photos", "TOPIC": "photos.{container}"}, []string{"BRIDGE_TOPIC: records could go to photos.offsets", "records could go to photos.dlq"}},
 		{map[string]string{"TOPIC": strings.Repeat("x", 200) + "{container}"}, []string{"BRIDGE_TOPIC: names of up to 2"}},

@@ -36,11 +36,14 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
-			moment(p.Resolved, s.Lag.Resolved), moment(p.Event, s.Lag.Event), ahead(s.Lag.Ahead))
+			moment(p.Resolved, s.Now), moment(p.Event, s.Now), ahead(s.Lag.Ahead))
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %s read, %s, %s filtered, %s late, %s\n",
 			plain.Number(n.Read), plain.Count(n.Emitted, "record"), plain.Number(n.Filtered), plain.Number(n.Late),
 			plain.Count(n.DeadLettered, "dead letter"))
+		if s.Hint != "" {
+			fmt.Fprintf(&b, "hint      %s\n", s.Hint)
+		}
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
 			for i := range s.Former {
@@ -74,9 +77,6 @@ func ahead(bytes *int64) string {
 	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"
 }
 
-// AllDelivered is the place of a lease whose cursor is behind: complete segments leave no trace in cursors.
-const AllDelivered = "all delivered"
-
 func leaseTable(s *Status) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
@@ -87,11 +87,13 @@ func leaseTable(s *Status) string {
 			unused++
 			continue
 		}
-		segment := cmp.Or(l.Segment, "-")
-		switch {
-		case l.Frontier:
-			segment = AllDelivered
-		case l.Done:
+		segment, done := l.Segment, l.Done
+		if l.Frontier { // complete segments leave no trace in cursors
+			segment, done = s.Position.Completed, true
+		}
+		if segment == "" {
+			segment = "-"
+		} else if done {
 			segment += " done"
 		}
 		var shards []string
@@ -113,9 +115,12 @@ func leaseTable(s *Status) string {
 }
 
 // moment describes a time and its age.
-func moment(t *time.Time, ago *float64) string {
-	if t == nil || ago == nil {
+func moment(t *time.Time, now time.Time) string {
+	switch {
+	case t == nil:
 		return "-"
+	case t.After(now):
+		return t.Format(time.RFC3339) + ", in the future"
 	}
-	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), plain.Span(time.Duration(*ago*float64(time.Second))))
+	return fmt.Sprintf("%s, %s ago", t.Format(time.RFC3339), plain.Span(now.Sub(*t)))
 }

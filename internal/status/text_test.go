@@ -8,6 +8,25 @@ import (
 	"blobfeed/offsets"
 )
 
+// A clock that is behind makes no negative age.
+func TestNoAgeOfTheFuture(t *testing.T) {
+	now := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	state := &offsets.State{Frontier: &offsets.Frontier{Resolved: "1769868000000000000.0000000000"}}
+	s := Of("b", state, Group{}, now)
+	if *s.Lag.Resolved != 0 || !strings.Contains(s.Text(), "\nresolved  2026-01-31T14:00:00Z, in the future\n") {
+		t.Errorf("lag %v: %s", *s.Lag.Resolved, s.Text())
+	}
+}
+
+// A lease without a commit in the current segment has delivered what is complete, not all.
+func TestTextOfALeaseWithoutACommit(t *testing.T) {
+	s := &Status{Position: Position{Completed: "2026/01/31/1100", Current: "2026/01/31/1200"},
+		Leases: []Lease{{Owner: "one", State: Held, Frontier: true}}}
+	if got := s.Text(); !strings.Contains(got, "\n0      held   one    2026/01/31/1100 done  -") {
+		t.Errorf("%s", got)
+	}
+}
+
 // An error stays in the report until there is another, and the report says whether the lease has gone on since.
 func TestTextSaysHowOldAnErrorIs(t *testing.T) {
 	met := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)

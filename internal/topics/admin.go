@@ -52,7 +52,7 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 	if err != nil || have >= partitions {
 		return err
 	}
-	if a.Partitions == 0 {
+	if a.By != ByBridge {
 		return fmt.Errorf("topic %s has %s, %s has %d: add partitions", name, plain.Count(have, "partition"), records,
 			partitions)
 	}
@@ -138,7 +138,7 @@ func (a *Admin) keepHistories(ctx context.Context, kind Kind, names []string) er
 func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
 	all, err := Read(ctx, a.admin(), slices.Collect(maps.Keys(had))...)
 	if err != nil {
-		return withPartitions(err, had)
+		return a.withPartitions(err, had)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		t := Topic{Kind: Records, Name: name}
@@ -180,7 +180,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 	names := slices.Sorted(maps.Keys(had))
 	counts, err := Count(ctx, a.admin(), names...)
 	if err != nil {
-		return nil, withPartitions(err, had)
+		return nil, a.withPartitions(err, had)
 	}
 	for topic, n := range counts { // Kafka removes none: a broker lags behind the others, or the topic is another one
 		if n < had[topic] {

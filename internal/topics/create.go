@@ -12,38 +12,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/pause"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
 )
-
-// MissingError is a topic that does not exist.
-type MissingError struct {
-	Topic string
-	Had   int32 // partitions, if records were written to it; 0: unknown
-}
-
-func (e *MissingError) Error() string { return "topic " + e.Topic + " does not exist: " + e.Advice() }
-
-// Advice says what to do about it.
-func (e *MissingError) Advice() string {
-	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
-	if e.Had > 0 {
-		return fmt.Sprintf("its records are gone: create it with %s, as it had, "+
-			"to continue with new records, %s", plain.Count(e.Had, "partition"), restart)
-	}
-	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
-		"records are gone: create it with as many partitions to continue with new records, " + restart
-}
-
-// withPartitions adds to the error of a missing topic what it had.
-func withPartitions(err error, had map[string]int32) error {
-	var gone *MissingError
-	if errors.As(err, &gone) {
-		return &MissingError{gone.Topic, had[gone.Topic]}
-	}
-	return err
-}
 
 // Count reads how many partitions topics have. One that does not exist is a MissingError.
 func Count(ctx context.Context, admin *kadm.Client, names ...string) (map[string]int32, error) {
@@ -109,12 +80,13 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 	switch {
 	case !errors.As(err, &gone):
 		return have[t.Name], false, err
-	case a.ByBroker:
+	case a.By == ByBrokers:
 		if err = a.request(ctx, t.Name); err == nil {
 			partitions, err = awaited(ctx, a.admin(), t.Name)
 		}
-	case a.Partitions == 0:
-		return 0, false, err
+	case a.By == ByNobody:
+		gone.Create = []string{a.CreateCommand(t)}
+		return 0, false, gone
 	default:
 		fresh = true
 		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.Settings(t.Kind))
@@ -128,7 +100,7 @@ func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh b
 // Prepare creates the topics of records that are missing, and those of their markers, all of a kind with one request.
 // It returns how many it has created. Open judges the topics afterwards, and reports those that could not be created.
 func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err error) {
-	if a.Partitions == 0 || a.ByBroker {
+	if a.By != ByBridge {
 		return 0, nil
 	}
 	kinds := map[Kind][]string{Records: records}

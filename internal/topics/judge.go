@@ -1,14 +1,10 @@
 package topics
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
-
-	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/internal/plain"
 )
@@ -38,9 +34,6 @@ func (p *Problem) Detail() string {
 
 func (p *Problem) Error() string { return p.Detail() + "; " + p.Do }
 
-// anyTool begins the commands where the brokers' address is not known.
-const anyTool = "kafka-configs.sh --bootstrap-server <broker>"
-
 // unfit returns the first problem that must stop the bridge.
 func unfit(problems []Problem) error {
 	for _, p := range problems {
@@ -67,19 +60,6 @@ func (p *Plan) Judge(t *Topic, s Settings, replicas int, now time.Time) []Proble
 	return j.problems
 }
 
-// KeepsState returns a Problem if the brokers delete what is written to the topic of a bridge's state.
-func KeepsState(ctx context.Context, admin *kadm.Client, topic string) error {
-	settings, err := Read(ctx, admin, topic)
-	if err != nil {
-		return err
-	}
-	j := new(Plan).content(&Topic{Kind: State, Name: topic}, settings[topic], time.Time{})
-	if len(j.problems) == 0 {
-		return nil
-	}
-	return &j.problems[0]
-}
-
 // content judges what becomes of records once they are written.
 func (p *Plan) content(t *Topic, s Settings, now time.Time) *judge {
 	j := &judge{plan: p, topic: t, settings: s}
@@ -96,8 +76,8 @@ func (j *judge) add(s Severity, setting, why, do string) {
 
 // alter returns the command that changes a setting.
 func (j *judge) alter(setting, value string) string {
-	tool := cmp.Or(j.plan.Tool, anyTool)
-	return fmt.Sprintf("%s --alter --topic %s --add-config %s=%s", tool, j.topic.Name, setting, value)
+	return fmt.Sprintf("kafka-configs.sh %s --alter --topic %s --add-config %s=%s", j.plan.Flags, j.topic.Name,
+		setting, value)
 }
 
 // policy judges which records the brokers remove, or reject because they have no key.

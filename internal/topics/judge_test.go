@@ -9,7 +9,8 @@ import (
 
 // A topic's settings are judged by what its records need. Each case names the settings that differ from sound ones.
 func TestJudge(t *testing.T) {
-	const year, commands = "31536000000", "kafka-configs.sh --bootstrap-server k:9092"
+	const year, flags = "31536000000", "--bootstrap-server k:9092"
+	const commands = "kafka-configs.sh " + flags
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const ok = Severity(-1)
 	since := func(oldest time.Time) Topic { return Topic{Kind: Records, Oldest: oldest} }
@@ -55,7 +56,7 @@ func TestJudge(t *testing.T) {
 		settings := Settings{cleanupPolicy: "delete", retention: "-1", minInSync: "2"}
 		maps.Copy(settings, tc.settings)
 		tc.topic.Name = "t"
-		plan := Plan{Tool: commands, Inline: true}
+		plan := Plan{Flags: flags, Inline: true}
 		problems := plan.Judge(&tc.topic, settings, tc.replicas, now)
 		verdict, do := ok, ""
 		for _, p := range problems {

@@ -25,27 +25,50 @@ type Topic struct {
 
 // Plan says what the topics of a bridge hold, and which of them the bridge may create.
 type Plan struct {
-	Partitions  int32  // of a topic that the bridge creates; 0: it creates none
+	By          Creator
+	Partitions  int32  // of a topic that the bridge or the user creates
 	Replication int16  // -1: the brokers' default
-	ByBroker    bool   // the brokers create a missing topic when they are asked for it
+	Atomic      bool   // records and progress are written in transactions
 	Table       bool   // records make a table: compaction keeps the last of each key
 	Inline      bool   // markers, which have no key, go to the topics of records
 	Beside      bool   // markers go to topics of their own
 	Limit       int    // of topics that a template makes; 0: none
-	Tool        string // begins the commands that alter a topic's settings
+	Flags       string // with which commands of Kafka's tools reach the brokers
 }
 
-// Creates reports whether a missing topic is created, by the bridge or by the brokers.
-func (p *Plan) Creates() bool { return p.Partitions > 0 || p.ByBroker }
+// Creator is who creates a missing topic.
+type Creator int
+
+// The creators. The topic of the state is never left to the brokers: it needs settings that they do not know.
+const (
+	ByBridge  Creator = iota
+	ByBrokers         // when they are asked for it
+	ByNobody          // but the user: a missing topic is an error
+)
 
 // Settings returns what a new topic gets. All else is as the brokers have it.
 func (p *Plan) Settings(kind Kind) map[string]*string {
-	name, value := cleanupPolicy, "delete"
+	values := map[string]string{cleanupPolicy: "delete"}
 	switch {
 	case kind == DeadLetters:
-		name, value = retention, forever
+		values = map[string]string{retention: forever}
 	case kind == Records && p.Table:
-		value = "compact"
+		values[cleanupPolicy] = "compact"
+	case kind == State:
+		// A new instance reads the topic from its start. Small segments and eager compaction keep that short:
+		// a commit a second writes some 25 MB a day and partition.
+		values = map[string]string{
+			cleanupPolicy: "compact", "segment.bytes": "16777216", "min.cleanable.dirty.ratio": "0.1",
+		}
+		if !p.Atomic {
+			// What a paused owner wrote late has to stay readable until the keeper of the frontier has repaired what
+			// stands behind it.
+			values["min.compaction.lag.ms"] = "86400000"
+		}
 	}
-	return map[string]*string{name: &value}
+	settings := map[string]*string{}
+	for name, value := range values {
+		settings[name] = &value
+	}
+	return settings
 }

@@ -95,12 +95,17 @@ func (c *Config) rejection(status int, code string) string {
 
 // noFeed returns the error for a container that does not exist, with its address: that may be the mistake.
 func (c *Config) noFeed(err error) error {
-	none := source.ErrNoFeed
+	none, emulated := source.ErrNoFeed, false
 	var answer *azcore.ResponseError
 	if errors.As(err, &answer) && answer.RawResponse != nil && answer.RawResponse.Request != nil {
 		at := *answer.RawResponse.Request.URL
 		path, _, _ := strings.Cut(at.Path, Container)
 		none = fmt.Errorf("%w at %s://%s%s%s", none, at.Scheme, at.Host, path, Container)
+		emulated = path != "/" // only Azurite's URLs have the account in their path
+	}
+	if emulated {
+		return remedy.With(none, "Azurite writes no feed: upload one as its container "+Container+
+			", such as testdata/real-2020 of the bridge's source (docs/scan.md)")
 	}
 	_, account, _ := endpoint(c.Endpoint)
 	return remedy.With(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+

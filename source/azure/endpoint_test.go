@@ -3,8 +3,11 @@ package azure
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
 	"blobfeed/internal/remedy"
 	"blobfeed/source"
@@ -32,7 +35,7 @@ func TestFeedIsNotEnabled(t *testing.T) {
 		}
 		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
 		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) &&
-			(!strings.Contains(do, "enable the feed") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
+			(!strings.Contains(do, "Azurite writes no feed: upload one") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
 			t.Errorf("%d %s: it does not say what to do: %v", c.status, c.code, err)
 		}
 		check("reading", err)
@@ -41,6 +44,20 @@ func TestFeedIsNotEnabled(t *testing.T) {
 			for _, err = range store.List(t.Context(), "idx/", delimiter) {
 			}
 			check("listing", err)
+		}
+	}
+}
+
+// Azurite can enable no feed. Only its addresses have the account in their path.
+func TestNoFeedOfAzurite(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://acct.blob.core.windows.net": "--account-name acct --enable-change-feed true",
+		"http://127.0.0.1:10000/acct":        "Azurite writes no feed: upload one",
+	} {
+		req := httptest.NewRequest(http.MethodGet, endpoint+"/$blobchangefeed/meta/segments.json", nil)
+		err := (&Config{Endpoint: endpoint}).noFeed(&azcore.ResponseError{RawResponse: &http.Response{Request: req}})
+		if _, do := remedy.Split(err); !strings.Contains(do, want) {
+			t.Errorf("%s: %v", endpoint, err)
 		}
 	}
 }
@@ -97,6 +114,29 @@ func TestDataLakeEndpoint(t *testing.T) {
 		if _, err := s.ReadAt(t.Context(), "meta/segments.json", make([]byte, 4), 0); err != nil || host != want ||
 			path != "/$blobchangefeed/meta/segments.json" {
 			t.Errorf("%s: %s%s, %v", endpoint, host, path, err)
+		}
+	}
+}
+
+// A container beside the feed's is not a feed without events, also where the account is in the path.
+func TestOnlyTheAccountIsNamed(t *testing.T) {
+	const own = "it names \"photos\" in the account: want the account alone, "
+	for endpoint, want := range map[string]string{
+		"https://acct.blob.core.windows.net/photos":           own + "https://acct.blob.core.windows.net (",
+		"https://acct.dfs.core.windows.net/photos/":           own + "https://acct.blob.core.windows.net (",
+		"http://127.0.0.1:10000/acct/photos":                  own + "http://127.0.0.1:10000/acct (",
+		"http://127.0.0.1:10000/acct/photos/$blobchangefeed/": own + "http://127.0.0.1:10000/acct (",
+	} {
+		_, err := New(Config{Endpoint: endpoint, Auth: "anonymous"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+		_, err = New(Config{Auth: "connection_string",
+			ConnectionString: "AccountName=acct;AccountKey=a2V5;BlobEndpoint=" + endpoint})
+		var setting *SettingError
+		if !errors.As(err, &setting) || setting.Setting != "SOURCE_CONNECTION_STRING" || !strings.Contains(
+			err.Error(), own) {
+			t.Errorf("connection string with %s: %v", endpoint, err)
 		}
 	}
 }
