@@ -60,8 +60,8 @@ func TestChangedSettings(t *testing.T) {
 	}
 }
 
-// Without a record, the way out is a reset, with nothing delivered a second time. A directory at another path may be the
-// same feed, which only people know.
+// Without a record, the way out is a reset, with nothing delivered a second time. A directory at another path may be
+// the same feed, which only people know.
 func TestWaysOut(t *testing.T) {
 	const again, reset = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
 		"or, since no record is written yet, stop the bridge, run BRIDGE_NAME=b bridge reset --yes, and start it again"
@@ -71,9 +71,13 @@ func TestWaysOut(t *testing.T) {
 		counts            offsets.Counts
 		want, not         string
 	}{
-		"nothing read":      {"f", "f", "avro", offsets.Counts{}, "was first started with json: set it back, " + reset, again},
-		"all filtered":      {"f", "f", "avro", offsets.Counts{Read: 9, Filtered: 9}, reset, again},
-		"a record":          {"f", "f", "avro", offsets.Counts{Emitted: 1}, "written with json: set it back, " + again, reset},
+		"nothing read": {
+			"f", "f", "avro", offsets.Counts{}, "was first started with json: set it back, " + reset, again,
+		},
+		"all filtered": {"f", "f", "avro", offsets.Counts{Read: 9, Filtered: 9}, reset, again},
+		"a record": {
+			"f", "f", "avro", offsets.Counts{Emitted: 1}, "written with json: set it back, " + again, reset,
+		},
 		"a dead letter":     {"f", "f", "avro", offsets.Counts{DeadLettered: 1}, again, reset},
 		"a row of a scan":   {"f", "f", "avro", offsets.Counts{Scanned: 1}, again, reset},
 		"another account":   {"x", "y", "json", offsets.Counts{}, "set it back, " + reset, "ln -s"},
