@@ -189,7 +189,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	wg.Go(func() { b.finishWhen(stop, sh.awaitEnd) })
 	if b.opts.Once {
-		wg.Go(func() { b.finishWhen(stop, sh.awaitAll) })
+		wg.Go(func() { b.finishWhen(stop, func(ctx context.Context) error { return sh.finishAll(ctx, b.leasesHeld) }) })
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")

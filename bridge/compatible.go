@@ -23,8 +23,8 @@ func (o *Options) Compatible(s *offsets.State) error {
 		"BRIDGE_TOPIC (the state is in topic %s)", o.offsetsTopic())
 	fresh := !written(s)
 	if fresh {
-		restart = fmt.Sprintf("or, since no record is written yet, stop the bridge, run "+
-			"BRIDGE_NAME=%s bridge reset --yes, and start it again", o.Name)
+		restart = fmt.Sprintf("or, since no record is written yet, stop the bridge, run BRIDGE_NAME=%s bridge reset "+
+			"--yes, and start it again", o.Name)
 	}
 	if feed != o.FeedID {
 		return &SettingsError{Problem: fmt.Sprintf(

@@ -71,9 +71,13 @@ func TestWaysOut(t *testing.T) {
 		counts            offsets.Counts
 		want, not         string
 	}{
-		"nothing read":      {"f", "f", "avro", offsets.Counts{}, "started with json: set it back, " + reset, again},
-		"all filtered":      {"f", "f", "avro", offsets.Counts{Read: 9, Filtered: 9}, reset, again},
-		"a record":          {"f", "f", "avro", offsets.Counts{Emitted: 1}, "with json: set it back, " + again, reset},
+		"nothing read": {
+			"f", "f", "avro", offsets.Counts{}, "was first started with json: set it back, " + reset, again,
+		},
+		"all filtered": {"f", "f", "avro", offsets.Counts{Read: 9, Filtered: 9}, reset, again},
+		"a record": {
+			"f", "f", "avro", offsets.Counts{Emitted: 1}, "written with json: set it back, " + again, reset,
+		},
 		"a dead letter":     {"f", "f", "avro", offsets.Counts{DeadLettered: 1}, again, reset},
 		"a row of a scan":   {"f", "f", "avro", offsets.Counts{Scanned: 1}, again, reset},
 		"another account":   {"x", "y", "json", offsets.Counts{}, "set it back, " + reset, "ln -s"},

@@ -23,6 +23,7 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	Once          bool             // the instance ends when all is delivered
 	Frugal        bool             // few requests while nothing happens: it takes longer to hear of free leases
 	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
 	Session *Session
@@ -126,7 +127,9 @@ func (l *Lease) acquire(ctx context.Context) error {
 	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
-	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
+	r, err := l.document(keyOwner, owner{
+		Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC(), Once: l.cfg.Once,
+	})
 	if err != nil {
 		return err
 	}
