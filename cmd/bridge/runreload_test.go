@@ -49,7 +49,8 @@ func TestFleetReload(t *testing.T) {
 		t.Helper()
 		var s ops.FleetStatus
 		_, body := get(t, base+"/status")
-		if err := json.Unmarshal([]byte(body), &s); err != nil || s.Reload == nil || len(s.Reload.Problems) != len(want) {
+		err := json.Unmarshal([]byte(body), &s)
+		if err != nil || s.Reload == nil || len(s.Reload.Problems) != len(want) {
 			t.Fatalf("%v: %s", err, body)
 		}
 		for i, problem := range s.Reload.Problems {
