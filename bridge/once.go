@@ -72,7 +72,7 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 	if !sh.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
-	if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
+	if err := sh.opts.Compatible(s); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {

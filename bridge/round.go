@@ -45,13 +45,7 @@ func (l *listing) run(s *offsets.State) (err error) {
 			h.findings.stopSweep()
 		}
 	}()
-	ctx, done := h.until(h.work, func(s *offsets.State) error {
-		// No other scan and no other round lists before this lease has committed that it has.
-		if f := s.Frontier; f == nil || !f.Scan.Lists() || f.Scan.Cancelled != l.scan.Cancelled {
-			return errPast
-		}
-		return h.keeps(s)
-	})
+	ctx, done := h.until(h.work, l.endedBy)
 	defer done()
 	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
 		limited, cancel := context.WithTimeoutCause(ctx, h.opts.ScanRound, errRoundOver)
@@ -78,4 +72,13 @@ func (l *listing) run(s *offsets.State) (err error) {
 	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
 	l.w.txn.start()
 	return l.w.commit()
+}
+
+// endedBy returns why the listing ends in a state, nil if it does not. No other scan and no other round lists before
+// this lease has committed that it has.
+func (l *listing) endedBy(s *offsets.State) error {
+	if f := s.Frontier; f == nil || !f.Scan.Lists() || f.Scan.Cancelled != l.scan.Cancelled {
+		return errPast
+	}
+	return l.h.keeps(s)
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -75,5 +76,73 @@ func TestSeekCancelsScan(t *testing.T) {
 	target.Move(&f)
 	if f.Scan.Active() || !f.Scan.Cancelled || f.Scan.ID != "a" {
 		t.Errorf("%+v", f.Scan)
+	}
+}
+
+// Segments are completed between the rounds of a scan: it may take days.
+func TestSegmentsCompleteBetweenRounds(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 4, 50)
+	o := w.options(broker(t))
+	live(t, o)
+	awaitDrained(t, o, w)
+	listed := make(chan struct{})
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op != "list" {
+			return nil
+		}
+		select {
+		case <-listed:
+		case <-ctx.Done():
+		}
+		return ctx.Err()
+	}
+	ask(t, o, offsets.Request{ID: "slow", Time: time.Now()})
+	awaitState(t, o, "a round is over", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Round > 1 })
+	w.change(50)
+	w.publish(false)
+	w.next()
+	s := awaitState(t, o, "the segment is complete", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Current.String() == w.segment()
+	})
+	if !scanOf(s).Active() {
+		t.Errorf("the scan is over: %+v", scanOf(s))
+	}
+	close(listed)
+	awaitState(t, o, "the scan is done", isDone("slow"))
+}
+
+// Events are delivered for as long as was listed, with limits.
+func TestPause(t *testing.T) {
+	began := time.Now()
+	for took, want := range map[time.Duration]time.Duration{
+		time.Millisecond: minPause, 3 * time.Second: 3 * time.Second, time.Hour: 10 * time.Second,
+	} {
+		h := &hold{opts: &Options{ScanRound: 10 * time.Second}, listsSince: began}
+		if got := h.pause(began.Add(took)); got != want {
+			t.Errorf("after %s: %s, want %s", took, got, want)
+		}
+	}
+}
+
+// A listing ends when its scan is cancelled, and when a move has taken the scan away.
+func TestEndOfAListing(t *testing.T) {
+	scan := &offsets.Scan{ID: "a", Round: 1, Phase: offsets.ScanLists}
+	cancelled := *scan
+	cancelled.Cancelled = true
+	for name, c := range map[string]struct {
+		frontier *offsets.Frontier
+		ends     bool
+	}{
+		"it is under way": {&offsets.Frontier{Scan: scan}, false},
+		"it is cancelled": {&offsets.Frontier{Scan: &cancelled}, true},
+		"a seek ended it": {&offsets.Frontier{Scan: scan.Cancel(time.Now())}, true},
+		"a reset":         {nil, true},
+		"a first start":   {&offsets.Frontier{}, true},
+	} {
+		l := &listing{h: &hold{p: 1}, scan: scan}
+		if err := l.endedBy(&offsets.State{Frontier: c.frontier}); errors.Is(err, errPast) != c.ends {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -134,27 +134,32 @@ func TestScanAfterCrashes(t *testing.T) {
 // With only, the bridge ends after a marker for the time when the listing ended.
 func TestScanOnly(t *testing.T) {
 	t.Parallel()
-	c := broker(t)
-	o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 3, Shards: 3}))
-	o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanOnly, "https://a/", 4, time.Second
-	o.Inventory = &account.Store{Account: filled(3, 100)}
-	o.Once = false
-	must(t, New(o).Run(t.Context(), t.Context()))
-	seen := newScanned()
-	consume(t, c, seen)
-	if seen.rows != 300 || seen.events != 0 || len(seen.markers) != 1 {
-		t.Errorf("%d rows, %d events, markers %v", seen.rows, seen.events, seen.markers)
-	}
-	var listed envelope.Timestamp
-	awaitState(t, o, "it has ended", func(s *offsets.State) bool {
-		if f := s.Frontier; f != nil && f.Ended {
-			listed, _ = envelope.ParseTimestamp(f.Scan.Listed)
-			return f.Resolved == f.Scan.Listed
-		}
-		return false
-	})
-	if time.Since(time.Unix(0, listed.Wall)) > time.Minute {
-		t.Errorf("listed at %v", listed)
+	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := broker(t)
+			o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 3, Shards: 3}))
+			o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanOnly, "https://a/", 4, time.Second
+			o.Inventory, o.Transactional = &account.Store{Account: filled(3, 100)}, transactional
+			o.Once = false
+			must(t, New(o).Run(t.Context(), t.Context()))
+			seen := newScanned()
+			consume(t, c, seen)
+			if seen.rows != 300 || seen.events != 0 || len(seen.markers) != 1 {
+				t.Errorf("%d rows, %d events, markers %v", seen.rows, seen.events, seen.markers)
+			}
+			var listed envelope.Timestamp
+			awaitState(t, o, "it has ended", func(s *offsets.State) bool {
+				if f := s.Frontier; f != nil && f.Ended {
+					listed, _ = envelope.ParseTimestamp(f.Scan.Listed)
+					return f.Resolved == f.Scan.Listed
+				}
+				return false
+			})
+			if time.Since(time.Unix(0, listed.Wall)) > time.Minute {
+				t.Errorf("listed at %v", listed)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 func tear(t *testing.T, c *kfake.Cluster, o Options, lease int32) {
 	t.Helper()
 	cfg := o.lease()
-	cfg.Instance, cfg.Now, cfg.TxnTimeout = "gone", time.Now, 200*time.Millisecond
+	cfg.Instance, cfg.Now = "gone", time.Now
 	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
@@ -30,6 +30,7 @@ func tear(t *testing.T, c *kfake.Cluster, o Options, lease int32) {
 	defer l.Close(t.Context())
 	fakebroker.LeaveOutEnds(t, c, fmt.Sprintf("%s-%d", cfg.Name, lease))
 	must(t, l.Produce(t.Context(), &kgo.Record{Topic: topic, Key: []byte(`["torn"]`), Value: []byte("torn")}))
+	cfg.TxnTimeout = 200 * time.Millisecond // until it stops reading back; the brokers have the former one
 	if err := l.Commit(t.Context(), l.Cursor(), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Commit = %v", err)
 	}

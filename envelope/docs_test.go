@@ -2,7 +2,9 @@ package envelope
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -62,14 +64,12 @@ func example(t *testing.T, eventType, api string) *ocf.Event {
 
 // rare are events of the documented types that are neither in the real feed nor needed elsewhere.
 func rare() []ocf.Event {
-	metadata, undeleted, restore := made()[0], made()[0], made()[0]
-	metadata.EventType, metadata.API = "BlobMetadataUpdated", "SetBlobMetadata"
-	undeleted.EventType, undeleted.API = "BlobPropertiesUpdated", "UndeleteBlob"
+	restore := made()[0]
 	restore.EventType, restore.API = "RestorePointMarkerCreated", "CreateRestorePointMarker"
 	restore.RestorePointMarker = []ocf.Pair{{Name: "rpi", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"},
 		{Name: "rpp", Value: "cbd73e3d-f650-4700-b90c-2f067bce639c"}, {Name: "rpl", Value: "label"},
 		{Name: "rpt", Value: "2025-10-05T06:07:08.0000001Z"}}
-	return []ocf.Event{metadata, undeleted, restore}
+	return []ocf.Event{restore}
 }
 
 func appended(t *testing.T, e *Encoder, ev *ocf.Event, pos source.Position) *Record {
@@ -94,8 +94,9 @@ func docRecord(t *testing.T) string {
 func docScan(t *testing.T) string {
 	o := Defaults(JSON, Wrapped)
 	o.Account, o.MVCCTimestamp = "simacct", true
-	rows := scanned(t, encoder(t, o))
-	return docLines(&rows[0])
+	row := scanned(t, encoder(t, o))[0]
+	row.Value = withoutNulls(row.Value)
+	return docLines(&row)
 }
 
 func docLines(r *Record) string {
@@ -109,42 +110,66 @@ func docLines(r *Record) string {
 
 var nullColumn = regexp.MustCompile(`"\w+": null, |, "\w+": null(})`)
 
+func withoutNulls(value []byte) []byte {
+	for nullColumn.Match(value) {
+		value = nullColumn.ReplaceAll(value, []byte("$1"))
+	}
+	return value
+}
+
+// docTypes shows the columns of events that the event of docRecord does not have.
 func docTypes(t *testing.T) string {
 	o := Defaults(JSON, Wrapped)
-	o.Events, o.KeyInValue, o.Updated = EventsAll, false, false
+	o.Events = EventsAll
 	e := encoder(t, o)
+	columns := func(eventType, api string) map[string]json.RawMessage {
+		var value struct{ After map[string]json.RawMessage }
+		text := appended(t, e, example(t, eventType, api), somewhere).Value
+		if err := json.Unmarshal(withoutNulls(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		return value.After
+	}
+	common := columns("BlobPropertiesUpdated", "SetBlobMetadata")
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, c := range [][2]string{
-		{"BlobCreated", "PutBlob"}, {"BlobDeleted", "DeleteBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"},
-		{"BlobPropertiesUpdated", "SetBlobMetadata"},
-		{"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobMetadataUpdated", "SetBlobMetadata"},
-		{"BlobTierChanged", "SetBlobTier"}, {"BlobPropertiesUpdated", "UndeleteBlob"},
+		{"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobTierChanged", "SetBlobTier"},
 		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"},
-		{"ContainerCreated", "CreateContainer"},
 	} {
-		value := appended(t, e, example(t, c[0], c[1]), somewhere).Value
-		if !bytes.Equal(value, []byte(`{"after": null}`)) {
-			for nullColumn.Match(value) {
-				value = nullColumn.ReplaceAll(value, []byte("$1"))
+		row := columns(c[0], c[1])
+		var shown []string
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if common[name] == nil {
+				shown = append(shown, fmt.Sprintf("%q: %s", name, row[name]))
 			}
 		}
-		fmt.Fprintf(&b, "# %s, %s\n%s\n", c[0], c[1], value)
+		fmt.Fprintf(&b, "# %s, %s\n%s\n", c[0], c[1], strings.Join(shown, ", "))
 	}
 	return b.String() + "```\n"
 }
 
 func docColumns(*testing.T) string {
-	var b strings.Builder
-	b.WriteString("| column | Avro, in a union with null |\n|---|---|\n")
+	var types []string
+	of := map[string][]string{}
 	for _, c := range blobs("t", Micros).columns {
-		fmt.Fprintf(&b, "| `%s` | `%s` |\n", c.name, strings.Trim(c.schema(names{}), `"`))
+		schema := strings.Trim(c.schema(names{}), `"`)
+		if of[schema] == nil {
+			types = append(types, schema)
+		}
+		of[schema] = append(of[schema], c.name)
+	}
+	var b strings.Builder
+	for _, schema := range types {
+		fmt.Fprintf(&b, "- `%s`: `%s`\n", schema, strings.Join(of[schema], "`, `"))
 	}
 	return b.String()
 }
 
 // shortRow cuts what is between the first column of a row and its end.
 var shortRow = regexp.MustCompile(`("account": ("[^"]*"|null), )"api": .*?"url": (null|"[^"]*")}`)
+
+var sourceField = regexp.MustCompile(`"source": {.*?}`)
 
 func docEnvelopes(t *testing.T) string {
 	var b strings.Builder
@@ -156,6 +181,9 @@ func docEnvelopes(t *testing.T) string {
 		fmt.Fprintf(&b, "`envelope=%s`\n```\n", env)
 		show := func(key, value []byte) {
 			text := string(shortRow.ReplaceAll(value, []byte("$1…}")))
+			if strings.Contains(b.String(), `"source": {"account"`) {
+				text = sourceField.ReplaceAllString(text, `"source": {…}`) // the record before shows it
+			}
 			switch {
 			case value == nil:
 				text = "null"
@@ -167,7 +195,7 @@ func docEnvelopes(t *testing.T) string {
 			}
 			fmt.Fprintf(&b, "%-18s  %s\n", key, text)
 		}
-		for _, i := range []int{0, 4, 1} {
+		for _, i := range []int{0, 1} {
 			r := appended(t, e, &made()[i], somewhere)
 			show(r.Key, r.Value)
 		}

@@ -44,7 +44,6 @@ var settings = []setting{
 	{"events=all", func(o *Options) { o.Events = EventsAll }, says("more events")},
 	{"avro_timestamps=millis", func(o *Options) { o.AvroTimestamps = Millis }, says("`event_time`: timestamp-millis")},
 	{"avro_timestamps=string", func(o *Options) { o.AvroTimestamps = Text }, says("`event_time`: string")},
-	{"a resolved marker", func(*Options) {}, (*Encoder).markerText},
 }
 
 // sourceOf turns on what the enriched envelope needs for times.
@@ -67,31 +66,49 @@ func plainest(f Format, e Envelope) Options {
 	return o
 }
 
-// optionTable returns, as Markdown, what each option writes with each format and envelope, or why it is invalid.
+// optionTable returns, as Markdown, what each option writes with each envelope, or why it is invalid: with JSON, then
+// what differs with Avro. An option that makes no difference between the envelopes is not shown.
 func optionTable() string {
 	var reasons []string
 	var b strings.Builder
+	row := func(s *setting, f Format) (cells []string) {
+		for e := range Enriched + 1 {
+			if f == Avro && e == Row {
+				continue // all of it is invalid
+			}
+			cell, err := s.cell(f, e)
+			if err != nil && strings.Contains(err.Error(), " is only usable with envelope=") {
+				cell = "–" // the other cells show it
+			} else if err != nil {
+				i := slices.Index(reasons, err.Error())
+				if i < 0 {
+					i = len(reasons)
+					reasons = append(reasons, err.Error())
+				}
+				cell = fmt.Sprintf("(%d)", i+1)
+			}
+			cells = append(cells, cell)
+		}
+		return cells
+	}
 	for _, f := range []Format{JSON, Avro} {
 		fmt.Fprintf(&b, "| format=%s |", f)
+		n := 1
 		for e := range Enriched + 1 {
-			fmt.Fprintf(&b, " %s |", e)
-		}
-		b.WriteString("\n|" + strings.Repeat("---|", int(Enriched)+2) + "\n")
-		for _, s := range settings {
-			fmt.Fprintf(&b, "| %s |", s.name)
-			for e := range Enriched + 1 {
-				cell, err := s.cell(f, e)
-				if err != nil {
-					i := slices.Index(reasons, err.Error())
-					if i < 0 {
-						i = len(reasons)
-						reasons = append(reasons, err.Error())
-					}
-					cell = fmt.Sprintf("rejected (%d)", i+1)
-				}
-				fmt.Fprintf(&b, " %s |", cell)
+			if f == JSON || e != Row {
+				fmt.Fprintf(&b, " %s |", e)
+				n++
 			}
-			b.WriteByte('\n')
+		}
+		b.WriteString("\n|" + strings.Repeat("---|", n) + "\n")
+		for i := range settings {
+			s := &settings[i]
+			cells := row(s, f)
+			alike := len(slices.Compact(slices.Clone(cells))) == 1
+			if f == JSON && alike || f == Avro && slices.Equal(cells, slices.Delete(row(s, JSON), int(Row), int(Row)+1)) {
+				continue
+			}
+			fmt.Fprintf(&b, "| %s | %s |\n", s.name, strings.Join(cells, " | "))
 		}
 		b.WriteByte('\n')
 	}
@@ -149,13 +166,6 @@ func (e *Encoder) deletion() string {
 		return "`after` null, `op` d"
 	}
 	return "`after` null"
-}
-
-func (e *Encoder) markerText() string {
-	if e.o.Format == Avro {
-		return "`resolved`"
-	}
-	return "`" + strings.Replace(string(e.Resolved(Timestamp{}).Value), Timestamp{}.String(), "…", 1) + "`"
 }
 
 func code(names []string) string {

@@ -21,7 +21,7 @@ const module = "blobfeed/"
 var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":       nil,
-	"source":           {"source/ocf"},
+	"source":           {"source/ocf", "internal/remedy"},
 	"source/dir":       {"source", "internal/remedy"},
 	"source/inventory": nil,
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
@@ -77,8 +77,8 @@ var imports = map[string][]string{
 		"internal/config", "internal/kafka", "internal/pause", "internal/plain", "internal/setup", "internal/status",
 		"internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
-		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge",
+		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
 		"internal/topics"},
 
 	// Plumbing knows no subject of the bridge.

@@ -198,7 +198,7 @@ func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Re
 	}
 	if !l.open {
 		if l.cfg.Transactional {
-			if err := l.cl.BeginTransaction(); err != nil {
+			if err := l.begin(ctx); err != nil {
 				return fmt.Errorf("beginning a transaction: %w", classify(err))
 			}
 		}
@@ -211,6 +211,22 @@ func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Re
 	}
 	l.cl.Produce(ctx, r, promise)
 	return nil
+}
+
+// begin begins a transaction. The first one needs a producer ID, which brokers refuse while they end the transaction of
+// the former owner. BeginTransaction alone would ask for the ID without end: it takes no context, so no stop ends it.
+func (l *Lease) begin(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
+	defer cancel()
+	_, _, err := l.cl.ProducerID(within)
+	switch {
+	case err != nil && ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("the brokers have given no producer ID within %s: they may still be ending the transaction "+
+			"of a former owner", l.cfg.TxnTimeout)
+	case err != nil:
+		return err
+	}
+	return l.cl.BeginTransaction()
 }
 
 func (l *Lease) produced(r *kgo.Record, err error) {
@@ -255,9 +271,11 @@ const answers = 5 * time.Second
 func (l *Lease) Close(ctx context.Context) {
 	mutation.Crash("release", "begun")
 	if l.open && l.cfg.Transactional {
-		// The result does not matter: nothing of an uncommitted transaction is ever visible.
-		_ = l.cl.AbortBufferedRecords(ctx)
-		_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
+		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step,
+		// the second one could wait without end for a producer ID that is asked for to send the records.
+		if l.cl.AbortBufferedRecords(ctx) == nil {
+			_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
+		}
 	}
 	if !l.cfg.Transactional {
 		// What is on the wire has to be answered before the next owner reads: it would come behind that owner's

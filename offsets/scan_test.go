@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
 	"blobfeed/source/inventory"
 )
 
@@ -205,5 +207,47 @@ func TestCancelledScanIsOver(t *testing.T) {
 	over := scan.Cancel(at)
 	if !scan.Active() || over.Active() || !over.Cancelled || !over.Ended.Equal(at) || over.ID != "a" {
 		t.Errorf("%+v became %+v", scan, over)
+	}
+}
+
+// A frontier that a former owner wrote late is all that compaction has left. The cursors say of the newer one which
+// epoch and which promise it had; its markers may not be written.
+func TestRepairOfAnOldFrontier(t *testing.T) {
+	const early, late = "1769857200000000000.0000000000", "1769860800000000000.0000000000"
+	for name, c := range map[string]struct {
+		cursor *Cursor
+		owed   bool
+		epoch  int64
+		says   string
+	}{
+		"its cursors are of its time":        {&Cursor{Epoch: 2, Segment: segment(t, "2026/01/31/1100")}, false, 3, early},
+		"a cursor is of a later epoch":       {&Cursor{Epoch: 3, Resolved: late}, true, 4, late},
+		"there are no markers":               {&Cursor{Epoch: 3}, false, 4, early},
+		"a cursor has promised less than it": {&Cursor{Epoch: 2, Resolved: "5.0000000000"}, false, 3, early},
+	} {
+		completed := segment(t, "2026/01/31/1200")
+		s := &State{Frontier: &Frontier{Epoch: 2, Completed: completed, Resolved: early}, Epoch: 2,
+			Cursors: []*Cursor{c.cursor, nil}, written: []*Cursor{c.cursor, nil}}
+		f := s.Repair(completed)
+		if f.Owed != c.owed || f.Epoch != c.epoch || f.Resolved != c.says || f.Completed != completed || !f.Moving {
+			t.Errorf("%s: %+v", name, f)
+		}
+	}
+}
+
+// A request that is taken out of the topic is none.
+func TestNoRequest(t *testing.T) {
+	v := NewView(stateTopic, 1)
+	for offset, value := range []string{`{"version": 3, "id": "a"}`, ""} {
+		r := &kgo.Record{Topic: stateTopic, Key: []byte(keyRequest), Offset: int64(offset)}
+		if value != "" {
+			r.Value = []byte(value)
+		}
+		if err := v.apply(r); err != nil {
+			t.Fatal(err)
+		}
+		if s, _, _ := v.Get(); (s.request != nil) != (value != "") {
+			t.Errorf("behind %q the request is %+v", value, s.request)
+		}
 	}
 }

@@ -100,8 +100,11 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 		f.Base = last.Completed // a verb writes no records: little has to come again if its intent is stale
 	}
 	err := s.lease.Commit(ctx, nil, f)
-	if unread(ctx, err) {
+	switch {
+	case unread(ctx, err):
 		err = s.settle(ctx, f.Epoch)
+	case errors.Is(err, ErrFenced):
+		err = s.overtaken(ctx, f.Epoch, err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the frontier: %w", err)
@@ -118,6 +121,20 @@ func (s *Seized) settle(ctx context.Context, epoch int64) error {
 	}
 	if s.lease.State().Epoch != epoch {
 		return errors.New("the brokers did not complete the commit that they acknowledged: run the command again")
+	}
+	return nil
+}
+
+// overtaken returns nil if an intent counts although an instance has taken the lease back, else fenced. The instance
+// may have done so before the commit or, while this was reading it back, after it. A fenced producer commits nothing
+// later.
+func (s *Seized) overtaken(ctx context.Context, epoch int64, fenced error) error {
+	now, err := s.view.Known(ctx, s.cfg, s.lease.cl, 0)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking whether the frontier was written: %w", err)
+	case now.Epoch < epoch:
+		return fenced
 	}
 	return nil
 }

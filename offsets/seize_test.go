@@ -204,6 +204,49 @@ func TestStaleMove(t *testing.T) {
 	}
 }
 
+// A running instance takes lease 0 back. The verb says that nothing has changed if its intent was not committed before,
+// and only then: it may read the intent back when the owner record of the instance stands behind it.
+func TestOvertakenMove(t *testing.T) {
+	for name, after := range map[string]bool{"before the intent": false, "behind the intent": true} {
+		t.Run(name, func(t *testing.T) {
+			cfg, ctx := cluster(t)
+			standing(t, ctx, cfg)
+			s, err := Seize(ctx, cfg, 4)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close(ctx)
+			if err := s.end(); err != nil { // it reads nothing
+				t.Fatal(err)
+			}
+			s.end = func() error { return nil }
+			v, moved := viewOf(t, cfg), make(chan error, 1)
+			move := func() { moved <- s.Reset(ctx) }
+			if after {
+				go move()
+				if _, err := v.Await(ctx, func(s *State) bool { return s.Epoch == 1 }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keeper, err := Acquire(ctx, cfg, v, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer keeper.Close(ctx)
+			if !after {
+				go move()
+			}
+			run(t, cfg, s.view)
+			if err := <-moved; after && err != nil || !after && !errors.Is(err, ErrFenced) {
+				t.Errorf("the move: %v", err)
+			}
+			if got := stored(t, ctx, cfg); (got.Epoch == 1) != after {
+				t.Errorf("epoch %d", got.Epoch)
+			}
+		})
+	}
+}
+
 // A fenced owner commits nothing of what it has open, and the view holds what it committed before.
 func TestFence(t *testing.T) {
 	cfg, ctx := cluster(t)

@@ -83,16 +83,12 @@ func (s *State) Repair(after source.Segment) *Frontier {
 	for p, c := range s.Cursors {
 		if c != nil {
 			f.Epoch = max(f.Epoch, s.written[p].Epoch)
-			f.Adopt(c.Pins)
-			if before(f.Resolved, c.Resolved) {
-				f.Resolved = c.Resolved
+			if before(f.Resolved, c.Resolved) { // the markers of a frontier that compaction removed may not be written
+				f.Resolved, f.Owed = c.Resolved, true
 			}
 		}
 	}
 	f.Epoch++
-	if f.Behind(s.Cursors) {
-		f.Owed = true // the markers of a frontier that compaction removed may not be written
-	}
 	if after.Compare(f.Completed) < 0 {
 		f.Completed = after
 	}

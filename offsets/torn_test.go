@@ -210,7 +210,7 @@ func TestAcquisitionIsReadBack(t *testing.T) {
 	cfg, ctx := configOf(t, c)
 	v := viewOf(t, cfg)
 	torn := *cfg
-	torn.TxnTimeout = 100 * time.Millisecond
+	torn.TxnTimeout = time.Second // also of the transactions of kfake, from now on
 	fakebroker.LeaveOutEnds(t, c, "test-1")
 	if _, err := Acquire(ctx, &torn, v, 1); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Acquire = %v", err)
@@ -226,7 +226,7 @@ func TestSeizedEndsItsRecords(t *testing.T) {
 	c := fakebroker.New(t)
 	cfg, ctx := configOf(t, c)
 	standing(t, ctx, cfg)
-	cfg.TxnTimeout = 500 * time.Millisecond
+	cfg.TxnTimeout = time.Second
 	fakebroker.LeaveOutEnds(t, c, "test-0") // of the owner record
 	s, err := Seize(ctx, cfg, 4)
 	if err != nil {

@@ -22,14 +22,14 @@ type chunk struct {
 // maxChunks bounds the listing of a shard (I9). A chunk takes 50,000 appends, and a segment gets 60 of them.
 const maxChunks = 10_000
 
-// list returns the chunks in order of their numbers.
-func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
+// chunks lists the chunks of a shard, in order of their numbers.
+func (f *Feed) chunks(ctx context.Context, prefix string) ([]chunk, error) {
 	var chunks []chunk
-	for e, err := range r.feed.store.List(ctx, r.prefix, "") {
+	for e, err := range f.store.List(ctx, prefix, "") {
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: %w", r.prefix, err)
+			return nil, fmt.Errorf("listing %s: %w", prefix, err)
 		}
-		number, ok := strings.CutSuffix(strings.TrimPrefix(e.Name, r.prefix), ".avro")
+		number, ok := strings.CutSuffix(strings.TrimPrefix(e.Name, prefix), ".avro")
 		if !ok {
 			continue
 		}
@@ -38,10 +38,10 @@ func (r *ShardReader) list(ctx context.Context) ([]chunk, error) {
 		}
 		index, err := strconv.Atoi(number)
 		if err != nil {
-			return nil, fmt.Errorf("listing %s: the number of chunk %.100q is out of range", r.prefix, e.Name)
+			return nil, fmt.Errorf("listing %s: the number of chunk %.100q is out of range", prefix, e.Name)
 		}
 		if len(chunks) == maxChunks {
-			return nil, fmt.Errorf("listing %s: more than %d chunks: check which program wrote them", r.prefix,
+			return nil, fmt.Errorf("listing %s: more than %d chunks: check which program wrote them", prefix,
 				maxChunks)
 		}
 		chunks = append(chunks, chunk{index, e.Name, e.Size, e.Modified})

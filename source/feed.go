@@ -20,6 +20,7 @@ type Event = ocf.Event
 type Options struct {
 	ReadSize int64      // bytes of one ranged read; 4 MiB
 	Limits   ocf.Limits // of one chunk's header and blocks
+	Copy     bool       // the store is a copy of the feed's container: what is missing may be in the container
 }
 
 // Feed reads one change feed. It is safe for concurrent use.
@@ -51,6 +52,9 @@ func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	}
 	err := f.document(ctx, watermarkName, &doc)
 	if errors.Is(err, ErrNotFound) {
+		if f.opt.Copy {
+			return time.Time{}, incomplete(watermarkName + " is missing")
+		}
 		return time.Time{}, nil // the service creates the container some time before this blob
 	}
 	if err != nil {
@@ -102,6 +106,24 @@ func (f *Feed) Segments(ctx context.Context, after Segment) iter.Seq2[Segment, e
 		if after.Compare(bound) >= 0 {
 			return
 		}
+		none := true
+		for seg, err := range f.between(ctx, after, bound) {
+			none = false
+			if !yield(seg, err) {
+				return
+			}
+		}
+		if none && f.opt.Copy {
+			if err := f.hasIndex(ctx, bound); err != nil {
+				yield(Segment{}, err)
+			}
+		}
+	}
+}
+
+// between yields the segments after after and not after bound.
+func (f *Feed) between(ctx context.Context, after, bound Segment) iter.Seq2[Segment, error] {
+	return func(yield func(Segment, error) bool) {
 		for _, prefix := range enclosing(after) {
 			for seg, err := range f.walk(ctx, prefix, after, bound) {
 				if !yield(seg, err) || err != nil {

@@ -30,11 +30,13 @@ type ShardReader struct {
 	segment Segment
 	shard   int
 	prefix  string // "" if the manifest does not have the shard
+	paths   map[int]string
 	pos     ShardPosition
 
 	chunks    []chunk // of the last Poll
 	finalized bool    // as the last Poll was told
 	doubted   bool    // the bytes read do not fit the listing
+	lacks     string  // what the last Poll found missing, perhaps
 
 	header *ocf.Header // of chunk of
 	of     int
@@ -46,7 +48,8 @@ type ShardReader struct {
 
 // Shard returns a reader of a shard of m that starts at a position.
 func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
-	return &ShardReader{feed: f, segment: m.Segment, shard: shard, prefix: m.Paths[shard], pos: from, of: -1}
+	return &ShardReader{feed: f, segment: m.Segment, shard: shard, prefix: m.Paths[shard], paths: m.Paths, pos: from,
+		of: -1}
 }
 
 // LimitWindow sets how many bytes later reads may keep, up to Options.ReadSize, for readers that share memory. A block
@@ -96,7 +99,7 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		return &DamageError{Blob: r.prefix, Offset: r.pos.Offset, Hint: hintPosition,
 			Reason: fmt.Sprintf("the position to read on at is negative, in chunk %d", r.pos.Chunk)}
 	}
-	chunks, err := r.list(ctx)
+	chunks, err := r.feed.chunks(ctx, r.prefix)
 	if err != nil {
 		return err
 	}
@@ -104,14 +107,17 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 		// A chunk with a successor is complete, but a listing is not a snapshot: the service may have appended to the
 		// chunk after it listed the chunk and before it listed the successor. A second listing has the final size.
 		// Chunks that only the second listing has wait for the next poll.
-		again, err := r.list(ctx)
+		again, err := r.feed.chunks(ctx, r.prefix)
 		if err != nil {
 			return err
 		}
 		newest := chunks[len(chunks)-1].index
 		chunks = slices.DeleteFunc(again, func(c chunk) bool { return c.index > newest })
 	}
-	r.chunks, r.finalized, r.doubted = chunks, finalized, false
+	r.chunks, r.finalized, r.doubted, r.lacks = chunks, finalized, false, ""
+	if finalized && len(chunks) == 0 && r.pos == (ShardPosition{}) {
+		return r.chunkless(ctx)
+	}
 	return nil
 }
 

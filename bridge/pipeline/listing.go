@@ -105,9 +105,10 @@ func (p *Pipeline) encodeRows(ctx context.Context, d *Pass, rows *Rows, b *Block
 		scan.Updated.Wall = scan.Served.UnixNano()
 	}
 	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b, scan: &scan}
+	lines := rows.lines(b.Step.Container)
 	var ev source.Event
 	for i := range blobs {
-		rows.event(&ev, b.Step.Container, &blobs[i])
+		lines.event(&ev, &blobs[i])
 		err := e.event(ctx, &ev, source.Position{Index: i})
 		var fault *RowError
 		if errors.As(err, &fault) && p.set.DeadLetter != "" {
@@ -122,20 +123,38 @@ func (p *Pipeline) encodeRows(ctx context.Context, d *Pass, rows *Rows, b *Block
 	return nil
 }
 
-// event fills ev with what the listing says of a blob.
-func (r *Rows) event(ev *source.Event, container string, b *inventory.Blob) {
+// lines fills events with what a listing of one container says.
+type lines struct {
+	subject, url   string    // that of a blob begins with them
+	modified       time.Time // of the line before, which the next one may share
+	modifiedAsText string
+}
+
+func (r *Rows) lines(container string) lines {
+	return lines{subject: envelope.SubjectOf(container, ""), url: r.Account + container + "/"}
+}
+
+func (l *lines) event(ev *source.Event, b *inventory.Blob) {
+	if l.modifiedAsText == "" || !b.Modified.Equal(l.modified) {
+		l.modified, l.modifiedAsText = b.Modified, b.Modified.UTC().Format("2006-01-02T15:04:05.0000000Z")
+	}
 	*ev = source.Event{
-		Subject: envelope.SubjectOf(container, b.Name),
-		URL:     r.Account + container + "/" + escape(b.Name),
-		ETag:    b.ETag, ContentType: b.ContentType, ContentLength: b.Length, HasContentLength: true,
+		Subject: l.subject + b.Name, URL: l.url + escape(b.Name),
+		ETag: b.ETag, ContentType: b.ContentType, ContentLength: b.Length, HasContentLength: true,
 		BlobType: b.BlobType, BlobTier: b.Tier, BlobVersion: b.Version,
-		EventTime: b.Modified.UTC().Format("2006-01-02T15:04:05.0000000Z"),
+		EventTime: l.modifiedAsText,
 	}
 }
 
 // escape writes a name as URLs have it. Slashes stay.
 func escape(name string) string {
-	return strings.TrimPrefix((&url.URL{Path: "/" + name}).EscapedPath(), "/")
+	for i := range len(name) {
+		c := name[i]
+		if (c|' ' < 'a' || c|' ' > 'z') && (c < '0' || c > '9') && c != '/' && c != '-' && c != '.' && c != '_' {
+			return strings.TrimPrefix((&url.URL{Path: "/" + name}).EscapedPath(), "/")
+		}
+	}
+	return name // it has nothing to escape, like most
 }
 
 // Gone is a blob that the account does not have.

@@ -116,10 +116,12 @@ func (a *Lookahead) list(ctx context.Context, s *Small) {
 	if s.err = g.Wait(); s.err != nil {
 		return
 	}
+	doubtful := false // a pass reports it
 	for _, r := range s.readers {
 		s.Size += r.Ahead()
+		doubtful = doubtful || r.Lacks() != ""
 	}
-	if s.Size > a.p.set.BundleBytes {
+	if doubtful || s.Size > a.p.set.BundleBytes {
 		s.err = errNotSmall
 	}
 }

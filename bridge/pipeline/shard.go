@@ -40,6 +40,10 @@ func (s *shard) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if lacks := s.reader.Lacks(); lacks != "" {
+		s.p.set.Log.Warn("chunks of the feed may be missing", "lease", s.pass.Lease, "segment",
+			s.pass.Manifest.Segment, "shard", source.ShardName(s.number), "reason", lacks)
+	}
 	s.pass.Backlog.List(s.number, s.reader.Listed())
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {

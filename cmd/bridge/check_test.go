@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
+	if code != exitFailed || len(statuses) != 6 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
 		statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}
@@ -122,8 +122,8 @@ func TestCheckMissingTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(exitFailed,
-		"its records are gone: create it with 4 partitions, as it had, to continue with new records, or restart "+
-			"from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC")
+		"cleanup.policy=delete), to continue with new records, or restart from scratch with bridge reset, or with "+
+			"another BRIDGE_NAME and BRIDGE_TOPIC")
 	if code, _, stderr := call(t, "run", "--once"); code != exitFailed ||
 		!strings.Contains(stderr, "its records are gone") {
 		t.Errorf("run: exit code %d: %s", code, stderr)

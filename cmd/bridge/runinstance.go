@@ -64,7 +64,10 @@ func newInstance(
 	o.Client = append(o.Client, i.metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{advisedLog{shown, &i.client}, advisedMonitor{i.monitor, &i.client}}
 	i.options = o
-	shown.Judge(func() status.Verdict { return i.monitor.Snapshot().Verdict })
+	shown.Look(func() (status.Verdict, string) {
+		s := i.monitor.Snapshot()
+		return s.Verdict, s.Hint
+	})
 	return i, nil
 }
 

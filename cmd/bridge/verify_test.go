@@ -132,6 +132,39 @@ func TestVerify(t *testing.T) {
 	})
 }
 
+// A topic is not judged for a bridge that never wrote it: only a copy, which is named, has no state.
+func TestVerifyOfAnotherBridge(t *testing.T) {
+	cl := delivered(t, "../../testdata/real-2020")
+	produce(t, cl, "copy", readBy(t, cl.Opts(), written))
+	for _, tc := range []struct {
+		name, args string
+		code       int
+		says       string
+	}{
+		{"never", "verify", exitUsage, "topic changes, which bridge blobfeed writes: set BRIDGE_NAME=blobfeed"},
+		{"never", "verify --feed --topic changes", exitUsage, "set BRIDGE_NAME=blobfeed"},
+		{"blobfeed", "verify --topic copy", exitOK, ""},
+		{"never", "verify --topic copy", exitOK, ""},
+		{"never", "status", exitFailed, neverRan}, {"never", "seek --to earliest", exitFailed, neverRan},
+		{"never", "reset --yes", exitFailed, neverRan}, {"never", "scan", exitFailed, neverRan},
+		{"never", "dump --state", exitFailed, neverRan},
+	} {
+		t.Setenv("BRIDGE_NAME", tc.name)
+		code, stdout, stderr := call(t, strings.Fields(tc.args)...)
+		if code != tc.code || !strings.Contains(stderr, tc.says) {
+			t.Errorf("%s %s: exit code %d: %s%s", tc.name, tc.args, code, stdout, stderr)
+		}
+	}
+	t.Setenv("BRIDGE_NAME", "never")
+	t.Setenv("BRIDGE_TOPIC", "copy")
+	if code, _, stderr := call(t, "verify"); code != exitUsage || !strings.Contains(stderr,
+		"no bridge of the name never has stored anything about topic copy") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+const neverRan = "there is no topic never.offsets: no bridge of this name has run on these brokers"
+
 // What can't be checked is no success: exit code 1, or 2 where the settings are to blame.
 func TestVerifyUnchecked(t *testing.T) {
 	cl := delivered(t, "../../testdata/real-2020")

@@ -31,7 +31,6 @@ var Uses = []Use{
 	{Page: "docs/quickstart.md", Begins: "bridge demo", Until: "  resolved  "},
 	{Page: "docs/quickstart.md", Begins: "export KAFKA_BROKERS=",
 		Skip: "the addresses are those of the test's own stack"},
-	{Page: "docs/quickstart.md", Begins: "make stack", Skip: "it stays up; the test runs beside what it starts"},
 	{Page: "docs/quickstart.md", Begins: "export BRIDGE_SOURCE_URL=file://$PWD/testdata/real-2020\n",
 		Says: []string{"transactions are available", `"events":717,"records":713`}},
 	{Page: "docs/quickstart.md", Begins: "bridge run --once\nbridge status", Says: []string{`"events":0,"records":0`,

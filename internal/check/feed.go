@@ -42,7 +42,7 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 	}
 	fs.Add("reach", OK, b.Options.FeedID+answers, "")
 	if last.IsZero() {
-		fs.unpublished(ctx, feed, b.Azure == nil)
+		fs.unpublished(ctx, feed)
 		return
 	}
 	var oldest, newest source.Segment
@@ -57,19 +57,13 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 		newest = seg
 		segments++
 	}
-	switch {
-	case segments > 0:
-	case b.Azure == nil:
-		fs.Add("list", Failed, fmt.Sprintf("the copy is incomplete: meta/segments.json says that the segment %s "+
-			"may be read, and idx/segments/ has none", source.SegmentAt(last)), copyWhole)
-		return
-	default:
+	if segments == 0 {
 		fs.Add("feed", Warning, "there is no segment yet", wait)
 		return
 	}
 	fs.Add("list", OK, fmt.Sprintf("%s, from %s to %s: %s of history", plain.Count(segments, "segment"), oldest, newest,
 		plain.Span(newest.Time().Sub(oldest.Time()))), "")
-	if !fs.segment(ctx, feed, oldest, b.Azure == nil) {
+	if !fs.segment(ctx, b, oldest) {
 		return
 	}
 	m, err := feed.Manifest(ctx, newest)
@@ -83,55 +77,41 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 	fs.Add("newest", OK, fmt.Sprintf("segment %s is %s, %s old", newest, status, plain.Span(now.Sub(m.Begin))), "")
 }
 
-const (
-	wait      = "wait: the first segment comes some minutes after the first change"
-	copyWhole = "copy the container $blobchangefeed whole: idx/ and log/ first, then meta/"
-)
+const wait = "wait: the first segment comes some minutes after the first change"
 
 // unpublished finds out why the feed does not say yet how far it may be read.
-func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed, copied bool) {
+func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed) {
 	for seg, err := range feed.Indexed(ctx) {
-		switch {
-		case fs.unreadable("list", err):
-		case copied:
-			fs.Add("feed", Failed, fmt.Sprintf("the copy is incomplete: it has the segment %s, "+
-				"and meta/segments.json is missing", seg), copyWhole)
-		default:
+		if !fs.unreadable("list", err) {
 			fs.Add("feed", Warning,
 				fmt.Sprintf("there is the segment %s, and meta/segments.json does not exist yet", seg),
 				"wait: the service writes it some minutes later")
 		}
 		return
 	}
-	if copied {
-		fs.Add("feed", Failed, "the copy is incomplete: idx/segments/ and meta/segments.json are missing", copyWhole)
-		return
-	}
 	fs.Add("feed", Warning, "the change feed is enabled and has published nothing yet", wait)
 }
 
 // segment reads the beginning of each shard of a segment.
-func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.Segment, copied bool) (readable bool) {
+func (fs *Findings) segment(ctx context.Context, b *Bridge, seg source.Segment) (readable bool) {
+	feed := b.Options.Feed
 	m, err := feed.Manifest(ctx, seg)
 	if fs.unreadable("read", err) {
 		return false
 	}
-	events := 0
 	for _, shard := range m.Shards {
 		r := feed.Shard(m, shard, source.ShardPosition{})
 		if fs.unreadable("read", r.Poll(ctx, m.Finalized)) {
 			return false
 		}
-		var b source.Batch
-		if err := r.Next(ctx, &b); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
+		if lacks := r.Lacks(); lacks != "" {
+			fs.Add("read", Warning, lacks, "")
+		}
+		var batch source.Batch
+		if err := r.Next(ctx, &batch); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
 			return false
 		}
-		events += len(b.Events)
-	}
-	if copied && m.Finalized && len(m.Shards) > 0 && events == 0 {
-		fs.Add("read", Failed, fmt.Sprintf("the copy is incomplete: log/ has no event of the oldest segment, %s", seg),
-			copyWhole)
-		return false
+		b.sample = append(b.sample, batch.Events...)
 	}
 	fs.Add("read", OK,
 		fmt.Sprintf("the manifest of the oldest segment and its %s can be read", plain.Count(len(m.Shards), "shard")),

@@ -50,12 +50,12 @@ func TestStatesOfAFeed(t *testing.T) {
 		detail  string
 	}{
 		{"an empty directory", nil, false, "reach", Failed, "there is no change feed"},
-		{"without meta", []string{"idx", "log"}, false, "feed", Failed, "meta/segments.json is missing"},
-		{"without meta and idx", []string{"log"}, false, "feed", Failed,
-			"idx/segments/ and meta/segments.json are missing"},
-		{"without idx", []string{"meta", "log"}, false, "list", Failed, "idx/segments/ has none"},
+		{"without meta", []string{"idx", "log"}, false, "reach", Failed, "meta/segments.json is missing"},
+		{"without meta and idx", []string{"log"}, false, "reach", Failed,
+			"meta/segments.json is missing"},
+		{"without idx", []string{"meta", "log"}, false, "list", Failed, "idx/segments/ has no segment"},
 		{"without log", []string{"meta", "idx"}, false, "read", Failed,
-			"log/ has no event of the oldest segment, 2020/01/16/2100"},
+			"segment 2020/01/16/2100 is finalized, and none of the 1 shards"},
 		{"whole", []string{"meta", "idx", "log"}, false, "newest", OK, "segment 2020/05/29/2100"},
 		{"a new account", nil, true, "feed", Warning, "the change feed is enabled and has published nothing yet"},
 		{"the service before it writes meta", []string{"idx"}, true, "feed", Warning,
@@ -71,7 +71,7 @@ func TestStatesOfAFeed(t *testing.T) {
 		if store = files; tc.service {
 			store, b.Azure = container{files}, &azure.Config{}
 		}
-		b.Options = &bridge.Options{Feed: source.New(store, source.Options{}), FeedID: "feed"}
+		b.Options = &bridge.Options{Feed: source.New(store, source.Options{Copy: !tc.service}), FeedID: "feed"}
 		var found Findings
 		found.feed(t.Context(), b, time.Now())
 		last := found[len(found)-1]

@@ -23,9 +23,8 @@ func Usage(w io.Writer) error {
 
 const preamble = `# Configuration
 
-Settings are environment variables, or entries of a YAML file: ` + "`bridge run --config bridge.yaml`" + `, or
-` + "`BRIDGE_CONFIG=bridge.yaml`" + `. The environment wins over the file.
-` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
+Settings are environment variables, or entries of a YAML file, which the environment overrides: ` + "`--config bridge.yaml`" + `,
+or ` + "`BRIDGE_CONFIG=bridge.yaml`" + `. ` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
 
 ` + "```yaml" + `
 name: photos
@@ -37,35 +36,32 @@ kafka:
   sasl_password_file: /etc/bridge/password
 ` + "```" + `
 
-A file can hold the settings of [many bridges](fleet.md).
-Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `. Words of a name can be grouped.
-Unknown names are errors.
-A secret can also be given as ` + "`<NAME>_FILE`" + `, the path of a file that holds it.
-In variables, commas separate the items of a list; spaces around items do not count.
-The program reports every problem at once, and then exits with 2.
-Traces have the standard variables ` + "`OTEL_*`" + `: [operations.md](operations.md#traces).
-` + "`GOMEMLIMIT`" + ` limits the memory of the process, such as ` + "`GOMEMLIMIT=256MiB`" + `: the bridge then
-holds fewer records and collects garbage more often. Default: 160 MiB, or nine tenths of a smaller container's memory.
+Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; words of a name can be grouped. A file can hold
+the settings of [many bridges](fleet.md). In variables, commas separate the items of a list. ` + "`<NAME>_FILE`" + ` is
+the path of a file that holds a secret. The program reports all problems at once, also unknown names, and exits with 2.
 
-*frozen*: cannot change while records exist. The bridge then does not start, and says what to do.
+Other variables: ` + "`OTEL_*`" + ` for [traces](operations.md#traces); ` + "`GOMEMLIMIT=256MiB`" + ` for
+[memory](operations.md#memory-and-processors).
 
-Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required. Made from the source by ` + "`make docs`" + `.
+*frozen*: cannot change while records exist; the bridge then does not start, and says what to do.
+
+Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required. Defaults are in parentheses.
+` + "`make docs`" + ` makes this page.
 `
 
 // Markdown writes docs/configuration.md.
 func Markdown(w io.Writer) error {
 	var b strings.Builder
 	b.WriteString(preamble)
-	escaped := strings.NewReplacer("|", `\|`, "<", `\<`) // a table's column, a tag
 	for _, s := range table {
 		if s.group != "" {
-			fmt.Fprintf(&b, "\n## %s\n\n| setting | default | meaning |\n|---|---|---|\n", s.group)
+			fmt.Fprintf(&b, "\n## %s\n\n", s.group)
 		}
-		def := ""
+		fmt.Fprintf(&b, "- `%s`", variable(s.name))
 		if s.def != "" {
-			def = "`" + s.def + "`"
+			fmt.Fprintf(&b, " (`%s`)", s.def)
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s |\n", variable(s.name), def, escaped.Replace(s.desc))
+		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(s.desc, "<", `\<`)) // no tag
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

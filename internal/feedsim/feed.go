@@ -206,11 +206,16 @@ func (f *Feed) end(ctx context.Context) error {
 	if err := f.Reveal(ctx); err != nil {
 		return err
 	}
-	if !f.spec.HeaderOnlyChunks {
+	shards := f.current.shards
+	switch {
+	case f.spec.HeaderOnlyChunks:
+		f.Roll()
+	case f.current.events == 0 && len(shards) > 0:
+		shards = shards[:1] // the service has no finalized segment without a chunk
+	default:
 		return nil
 	}
-	f.Roll()
-	for _, s := range f.current.shards {
+	for _, s := range shards {
 		f.head(s)
 		if err := f.flush(ctx, s); err != nil {
 			return err

@@ -33,17 +33,29 @@ func WriteReference(w io.Writer, markdown bool) error {
 	if markdown {
 		b.WriteString(head)
 	}
+	var ofNodes []string // counters of the Kafka clients, whose names say what they count
 	for _, d := range Reference() {
+		name := d.Name + "{" + strings.Join(d.Labels, ",") + "}"
 		if !markdown {
-			fmt.Fprintf(&b, "%s{%s} %s\n    %s\n", d.Name, strings.Join(d.Labels, ","), d.Type, d.Help)
+			fmt.Fprintf(&b, "%s %s\n    %s\n", name, d.Type, d.Help)
 			continue
 		}
-		labels := ""
-		if len(d.Labels) > 0 {
-			labels = "`" + strings.Join(d.Labels, "`, `") + "`"
+		if d.Type == counter && slices.Equal(d.Labels, byNode) {
+			ofNodes = append(ofNodes, "`"+d.Name+"`")
+			continue
 		}
-		help := strings.ReplaceAll(d.Help, "|", "\\|")
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", d.Name, d.Type, labels, help, d.Asks)
+		fmt.Fprintf(&b, "- `%s`", strings.TrimSuffix(name, "{}"))
+		if d.Type == histogram {
+			b.WriteString(" (histogram)")
+		}
+		fmt.Fprintf(&b, ": %s", d.Help)
+		if d.Asks != "" {
+			fmt.Fprintf(&b, " (%s)", d.Asks)
+		}
+		b.WriteByte('\n')
+	}
+	if markdown {
+		fmt.Fprintf(&b, "\nOf the connections to each broker, with the label `node_id`: %s.\n", strings.Join(ofNodes, ", "))
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

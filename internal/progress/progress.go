@@ -29,10 +29,10 @@ type Progress struct {
 	every time.Duration
 	quiet bool // of all bridges: each reports for itself
 
-	judge func() status.Verdict // on the bridge; nil: nobody judges
+	look func() (status.Verdict, string) // at the bridge; nil: nobody looks
 
 	events, records atomic.Int64
-	history         atomic.Bool // is logged
+	history, hint   atomic.Bool // are logged
 
 	mu        sync.Mutex
 	segment   string
@@ -85,8 +85,20 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progre
 	return p.log, p
 }
 
-// Judge sets what gives the verdict on the bridge. Call it before Show.
-func (p *Progress) Judge(judge func() status.Verdict) { p.judge = judge }
+// Look sets what gives the verdict on the bridge, and a hint at its settings. Call it before Show.
+func (p *Progress) Look(look func() (verdict status.Verdict, hint string)) { p.look = look }
+
+// judge returns the verdict, and logs the first hint.
+func (p *Progress) judge() (v status.Verdict) {
+	if p.look == nil {
+		return v
+	}
+	v, hint := p.look()
+	if hint != "" && !p.hint.Swap(true) {
+		p.log.Warn("the settings may be wrong", "hint", hint)
+	}
+	return v
+}
 
 // Terminal reports whether a file is a terminal.
 func Terminal(f *os.File) bool {
@@ -168,10 +180,7 @@ func (p *Progress) Show(ctx context.Context) {
 }
 
 func (p *Progress) report() {
-	var verdict status.Verdict
-	if p.judge != nil {
-		verdict = p.judge() // not under the lock
-	}
+	verdict := p.judge() // not under the lock
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	seen, now := p.events.Load(), time.Now()
@@ -208,6 +217,7 @@ const maxLine = 90
 
 // Finish ends the display and keeps its last line.
 func (p *Progress) Finish() {
+	p.judge() // a short run has had no report
 	if p.limit != nil {
 		p.limit.Flush(context.Background(), true)
 	}

@@ -29,7 +29,8 @@ func TestVerdictIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	_, p := New(&config.Config{LogFormat: "json"}, &log)
 	verdict := status.Verdict{Code: status.CatchingUp, Text: "catching up: segment 4 of 7"}
-	p.Judge(func() status.Verdict { return verdict })
+	hint := ""
+	p.Look(func() (status.Verdict, string) { return verdict, hint })
 	expect := func(when, want string) {
 		t.Helper()
 		log.Reset()
@@ -49,6 +50,9 @@ func TestVerdictIsLogged(t *testing.T) {
 	verdict = status.Verdict{Code: status.Degraded, Text: "degraded: no route"}
 	expect("when it fails", `"level":"WARN","msg":"progress","verdict":"degraded: no route"`)
 	expect("while it fails", "")
+	hint = "no event has become a record"
+	expect("at the first hint", `"level":"WARN","msg":"the settings may be wrong","hint":"no event has become a record"`)
+	expect("later", "")
 }
 
 // Only the first report on history is logged: in steady state the log is quiet for days.

@@ -41,8 +41,10 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	}
 	memory := memoryLimit()
 	s := &Source{ID: id, Account: account}
-	s.Feed = source.New(store, source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory)})
-	if blobs, ok := store.(*azure.Store); ok {
+	blobs, isAzure := store.(*azure.Store)
+	s.Feed = source.New(store,
+		source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory), Copy: !isAzure})
+	if isAzure {
 		account, err := blobs.Inventory()
 		if err != nil {
 			s.NoScan = err

@@ -17,8 +17,9 @@ type Status struct {
 	Now      time.Time      `json:"now"`
 	Feed     string         `json:"feed,omitempty"`
 	Verdict  Verdict        `json:"verdict"`
-	Progress *Progress      `json:"progress"` // of a catch-up or a scan; null if there is none, and while it is unknown
-	Started  bool           `json:"started"`  // there was a first start
+	Hint     string         `json:"hint,omitempty"` // what the settings may have wrong, although nothing fails
+	Progress *Progress      `json:"progress"`       // of a catch-up or a scan; null if there is none, and while it is unknown
+	Started  bool           `json:"started"`        // there was a first start
 	Position Position       `json:"position"`
 	Lag      Lag            `json:"lag"`
 	Totals   offsets.Counts `json:"totals"` // since the first start
@@ -165,7 +166,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	if s.Progress = s.catchUp(state); s.Progress == nil {
 		s.Progress = s.Scan.progress(s.Now)
 	}
-	s.Verdict = s.Judge("", s.problems())
+	s.Verdict, s.Hint = s.Judge("", s.problems()), s.unselected(f)
 	return s
 }
 

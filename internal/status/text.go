@@ -41,6 +41,9 @@ func (s *Status) Text() string {
 		fmt.Fprintf(&b, "events    %s read, %s, %s filtered, %s late, %s\n",
 			plain.Number(n.Read), plain.Count(n.Emitted, "record"), plain.Number(n.Filtered), plain.Number(n.Late),
 			plain.Count(n.DeadLettered, "dead letter"))
+		if s.Hint != "" {
+			fmt.Fprintf(&b, "hint      %s\n", s.Hint)
+		}
 		if s.Scan != nil {
 			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
 			for i := range s.Former {

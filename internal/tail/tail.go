@@ -68,7 +68,7 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		err = nil
 	}
 	if err = errors.Join(err, o.Flush()); err == nil {
-		o.Log.Info("stopped", "records", t.printed)
+		o.Log.Info("stopped", "events", t.read, "records", t.printed)
 	}
 	return err
 }
@@ -82,6 +82,7 @@ type tail struct {
 	filter  envelope.Filter
 	topics  map[string]*pipeline.Topic
 	reached bool // the store has answered
+	read    int  // events
 	printed int
 }
 
@@ -167,6 +168,7 @@ func (t *tail) shard(
 	}, []int{shard}, readers, t.failed)
 	defer run.Close()
 	for b := range run.Blocks {
+		t.read += b.Counts.Read
 		for i := range b.Records {
 			if err := t.Print(&b.Records[i]); err != nil {
 				return false, err

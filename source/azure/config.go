@@ -106,6 +106,9 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "it cannot be parsed: copy it whole, " +
 				"from the access keys of the storage account (AccountName=…;AccountKey=…;…)"}
 		}
+		if _, _, err := endpoint(redact(cl.URL())); err != nil {
+			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "BlobEndpoint: " + err.Error()}
+		}
 		return cl, c.Account, private(cl.URL())
 	}
 	where, account, err := endpoint(c.Endpoint)
@@ -172,16 +175,18 @@ func endpoint(text string) (where, account string, err error) {
 	// The feed can't be read through the Data Lake endpoint of the same account.
 	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)
 	path := strings.Trim(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), "/")
-	if path != "" && strings.Contains(u.Hostname(), ".blob.") {
-		return "", "", fmt.Errorf("it names %.100q in the account: want the account alone, %s://%s",
-			path, u.Scheme, u.Host)
-	}
 	account, _, _ = strings.Cut(u.Hostname(), ".")
-	if path != "" { // http://host:port/account
-		account, _, _ = strings.Cut(path, "/")
-	}
+	below := path
 	u.Path, u.RawPath = "", ""
-	return u.JoinPath(path, Container).String(), account, nil
+	if path != "" && !strings.Contains(u.Hostname(), ".blob.") { // http://host:port/account
+		account, below, _ = strings.Cut(path, "/")
+		u = u.JoinPath(account)
+	}
+	if below != "" {
+		return "", "", fmt.Errorf("it names %.100q in the account: want the account alone, %s (the feed is in its "+
+			"container %s)", below, u, Container)
+	}
+	return u.JoinPath(Container).String(), account, nil
 }
 
 // meant returns what a text without a scheme was probably meant to be.

@@ -117,3 +117,26 @@ func TestDataLakeEndpoint(t *testing.T) {
 		}
 	}
 }
+
+// A container beside the feed's is not a feed without events, also where the account is in the path.
+func TestOnlyTheAccountIsNamed(t *testing.T) {
+	const own = "it names \"photos\" in the account: want the account alone, "
+	for endpoint, want := range map[string]string{
+		"https://acct.blob.core.windows.net/photos":           own + "https://acct.blob.core.windows.net (",
+		"https://acct.dfs.core.windows.net/photos/":           own + "https://acct.blob.core.windows.net (",
+		"http://127.0.0.1:10000/acct/photos":                  own + "http://127.0.0.1:10000/acct (",
+		"http://127.0.0.1:10000/acct/photos/$blobchangefeed/": own + "http://127.0.0.1:10000/acct (",
+	} {
+		_, err := New(Config{Endpoint: endpoint, Auth: "anonymous"})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", endpoint, err)
+		}
+		_, err = New(Config{Auth: "connection_string",
+			ConnectionString: "AccountName=acct;AccountKey=a2V5;BlobEndpoint=" + endpoint})
+		var setting *SettingError
+		if !errors.As(err, &setting) || setting.Setting != "SOURCE_CONNECTION_STRING" || !strings.Contains(
+			err.Error(), own) {
+			t.Errorf("connection string with %s: %v", endpoint, err)
+		}
+	}
+}

@@ -260,7 +260,7 @@ func TestCensusUnusable(t *testing.T) {
 	}
 	for want, change := range map[string]func(v *verification, c *copied){
 		"names a directory":     func(v *verification, _ *copied) { v.Inventory = nil },
-		"no state":              func(_ *verification, c *copied) { c.states = nil },
+		"has stored anything":   func(_ *verification, c *copied) { c.states = nil },
 		"retention has deleted": func(_ *verification, c *copied) { c.topics[written].from[1] = 3 },
 		"without a scan": func(_ *verification,
 			c *copied) {

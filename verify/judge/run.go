@@ -11,7 +11,11 @@ func Run(ctx context.Context, o Options) ([]*Report, error) {
 }
 
 func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
+	named := v.Topic != ""
 	state, err := v.state(ctx)
+	if err == nil && state == nil {
+		err = v.stateless(ctx, named)
+	}
 	if err != nil {
 		return nil, err
 	}

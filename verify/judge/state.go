@@ -52,6 +52,30 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 	return nil, nil
 }
 
+// stateless rejects a topic without a state, unless it may be a copy: somebody named it, and no other bridge writes it.
+func (v *verification) stateless(ctx context.Context, named bool) error {
+	if v.Topic == "" {
+		return nil // of a template: subjects says that there is none
+	}
+	if !v.Shared {
+		claims, _, err := v.cluster.claims(ctx, v.Name)
+		if err != nil {
+			return err
+		}
+		for _, c := range claims {
+			if slices.Contains(bridge.RecordTopics(&c), v.Topic) {
+				return unusable("bridge %s has stored nothing about topic %s, which bridge %s writes: "+
+					"set BRIDGE_NAME=%[3]s", v.Name, v.Topic, c.Name)
+			}
+		}
+	}
+	if named {
+		return nil
+	}
+	return unusable("no bridge of the name %s has stored anything about topic %s on these brokers: "+
+		"check BRIDGE_NAME, BRIDGE_TOPIC and BRIDGE_KAFKA_BROKERS, or judge a copy with --topic %[2]s", v.Name, v.Topic)
+}
+
 // pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
 func (v *verification) pinKeys(s *offsets.State) {
 	encoder, encoderOf := v.Encoder, v.EncoderOf

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -20,16 +21,25 @@ var ErrForeign = errors.New("the answer is not a listing of blobs: check the end
 // Decode returns the blobs of an answer, and the marker of the next page. It leaves out snapshots, old versions and
 // deleted blobs.
 func Decode(r io.Reader) (blobs []inventory.Blob, marker string, err error) {
-	d := decoder{markup: newMarkup(r)}
+	d := decoders.Get().(*decoder)
+	defer func() {
+		d.r = nil // the answer is not kept
+		decoders.Put(d)
+	}()
+	d.reset(r)
+	d.texts, d.lines, d.marker, d.listed, d.date = d.texts[:0], d.lines[:0], "", false, d.date[:0]
 	if err := d.document(); err != nil {
 		return nil, "", err
 	}
 	return d.blobs(), d.marker, nil
 }
 
+// decoders keeps the arrays of decoders, which take as much as a page. The garbage collector empties it.
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
 // decoder collects the lines of a page. It keeps their texts in one buffer, so that a page costs few allocations.
 type decoder struct {
-	*markup
+	markup
 	texts  []byte
 	lines  []line
 	marker string

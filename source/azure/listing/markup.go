@@ -43,7 +43,14 @@ const (
 	maxDepth = 32
 )
 
-func newMarkup(r io.Reader) *markup { return &markup{r: r, buf: make([]byte, 0, window)} }
+// reset begins with another document.
+func (m *markup) reset(r io.Reader) {
+	buf := m.buf[:0]
+	if cap(buf) != window { // that of a long token is not kept
+		buf = make([]byte, 0, window)
+	}
+	*m = markup{r: r, buf: buf, open: m.open[:0], ends: m.ends[:0], text: m.text[:0]}
+}
 
 // damaged returns an error that says where.
 func (m *markup) damaged(format string, args ...any) error {
@@ -105,7 +112,7 @@ func (m *markup) next() error {
 
 // tag reads a tag behind its first character.
 func (m *markup) tag() error {
-	raw, err := m.untilTagEnd()
+	raw, n, err := m.untilTagEnd()
 	if err != nil {
 		return err
 	}
@@ -113,16 +120,14 @@ func (m *markup) tag() error {
 	switch {
 	case len(raw) > 0 && raw[0] == '/':
 		m.kind, raw = end, raw[1:]
+		n--
 	case len(raw) > 0 && raw[len(raw)-1] == '/':
 		m.kind, raw = empty, raw[:len(raw)-1]
+		n = min(n, len(raw))
 	}
-	n := 0
-	for n < len(raw) && !space(raw[n]) {
-		n++
-	}
-	m.name, m.attrs = raw[:n], nil
-	if n < len(raw) {
-		m.attrs = bytes.TrimLeft(raw[n:], spaces)
+	m.name, m.attrs = raw[:n], raw[n:]
+	for len(m.attrs) > 0 && space(m.attrs[0]) {
+		m.attrs = m.attrs[1:]
 	}
 	if n == 0 {
 		return m.damaged("a tag without a name")

@@ -22,20 +22,16 @@ func (m *markup) until(mark string) ([]byte, error) {
 	}
 }
 
-// untilTagEnd returns the bytes before a > outside quotes, which it skips.
-func (m *markup) untilTagEnd() ([]byte, error) {
-	// Mostly a whole tag without quotes is in the buffer.
-	rest := m.buf[m.from:]
-	if i := bytes.IndexByte(rest, '>'); i >= 0 && bytes.IndexByte(rest[:i], '"') < 0 &&
-		bytes.IndexByte(rest[:i], '\'') < 0 {
-		m.from += i + 1
-		return rest[:i], nil
-	}
+// untilTagEnd returns the bytes before a > outside quotes, which it skips, and how many of them are before the first
+// space.
+func (m *markup) untilTagEnd() (tag []byte, name int, err error) {
 	quote := byte(0)
+	name = -1
 	for i := 0; ; {
-		rest = m.buf[m.from:]
+		rest := m.buf[m.from:]
 		for ; i < len(rest); i++ {
 			switch c := rest[i]; {
+			case c > '>': // letters, mostly
 			case quote != 0:
 				if c == quote {
 					quote = 0
@@ -44,11 +40,16 @@ func (m *markup) untilTagEnd() ([]byte, error) {
 				quote = c
 			case c == '>':
 				m.from += i + 1
-				return rest[:i], nil
+				if name < 0 {
+					name = i
+				}
+				return rest[:i], name, nil
+			case name < 0 && space(c):
+				name = i
 			}
 		}
 		if err := m.fill(); err != nil {
-			return nil, err
+			return nil, 0, err
 		}
 	}
 }
