@@ -52,6 +52,7 @@ func New(o Options) *Bridge {
 		listing: newTurn(), sweeping: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
+	sh.cfg.Unacknowledged, sh.cfg.Patience = sh.explainWait, patience
 	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}
 }
 

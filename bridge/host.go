@@ -40,6 +40,9 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 		if err != nil {
 			return nil, err
 		}
+		if pin, pinned, err = b.pinOfOthers(name); err != nil {
+			return nil, err
+		}
 	}
 	enc, err := b.h.shared.encoders.get(ctx, name)
 	if err != nil {
@@ -58,6 +61,24 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 		Name: name, Encoder: enc, Partitions: pin.Partitions,
 		New: !known || b.frontier.KeySchemas[name] != pin.KeySchema,
 	}), nil
+}
+
+// pinOfOthers returns the pin of a new topic that another lease has found, if its cursor is in the view. A scan writes
+// the rows of a container with one lease, and others deliver its events: a key must have one partition (I5).
+func (b *basis) pinOfOthers(name string) (pin offsets.Pin, pinned bool, err error) {
+	s, _, err := b.h.shared.view.Get()
+	if err != nil {
+		return pin, false, err
+	}
+	for _, c := range s.Cursors {
+		if c == nil {
+			continue
+		}
+		if pin, pinned = c.Pins[name]; pinned {
+			break
+		}
+	}
+	return pin, pinned, nil
 }
 
 // Known reports whether a topic is there: it is open, pinned, or in the frontier.

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -104,6 +106,42 @@ func TestNewTopicIsPinned(t *testing.T) {
 	must(t, live.Finalize(ctx), runOnce(t, o))
 	if _, markers := consumeAll(t, c, simTopics); markers != 3*(partitions+3) {
 		t.Errorf("%d markers", markers)
+	}
+}
+
+// A scan finds a topic that is new in this segment, and that got partitions since the first event: its rows are
+// where the events of their keys are (I5). The lease that lists the container has delivered none of them.
+func TestScanOfAGrownTopic(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 0, 0)
+	c := broker(t)
+	o := w.options(c)
+	o.Topics, o.Client = byTemplate(t, "t-{container}"), append(o.Client, kgo.MetadataMinAge(10*time.Millisecond))
+	name := ""
+	for n := 0; name == "" || listerOf(o, name) != 3; n++ { // the feed has three shards
+		name = fmt.Sprintf("c%d", n)
+	}
+	w.names = []string{name}
+	w.change(100)
+	w.publish(false)
+	live(t, o)
+	awaitDrained(t, o, w)
+	_, err := admin(t, c).CreatePartitions(t.Context(), 3, "t-"+name)
+	must(t, err)
+	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
+	awaitState(t, o, "the scan is done", isDone("all"))
+	w.change(100)
+	w.publish(false)
+	awaitDrained(t, o, w)
+	rows := 0
+	consumeAll(t, c, []string{"t-" + name}, verify.NewPartition(partitions, partitioner.Murmur2),
+		noted(func(r verify.Record) {
+			if r.Scanned() {
+				rows++
+			}
+		}))
+	if rows == 0 {
+		t.Error("no rows")
 	}
 }
 

@@ -27,6 +27,10 @@ type Config struct {
 	Frugal        bool             // few requests while nothing happens: it takes longer to hear of free leases
 	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
 	Session *Session
+	// Unacknowledged is called when the brokers have not acknowledged records of a lease for longer than Patience, in a
+	// goroutine of its own. Ctx ends when they have, or the wait is given up. It may be nil.
+	Unacknowledged func(ctx context.Context, lease int32)
+	Patience       time.Duration
 	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
 	Waiting func(what string)
 }

@@ -18,10 +18,12 @@ import (
 
 	"blobfeed/integration/stack"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/pause"
 )
 
 // live measures how long events take from the append to a reader of committed records, while a feed grows each minute,
-// as Azure's does. All programs and variants read the same feed at the same time.
+// as Azure's does. All programs and variants read the same feed. They start some seconds apart, because where looks
+// each 15 s meet the appends depends on the start. The first append shows a program where they are.
 func live(ctx context.Context, programs, variants []string, appends, brokers int) error {
 	root, err := os.MkdirTemp("", "bridge-bench")
 	if err != nil {
@@ -56,12 +58,18 @@ func live(ctx context.Context, programs, variants []string, appends, brokers int
 			}
 			defer stop()
 			watchers = append(watchers, w)
+			if err := pause.For(ctx, apart); err != nil {
+				return err
+			}
 		}
 	}
-	for range appends {
-		if err := appendOnce(ctx, feed, watchers); err != nil {
+	for i := range appends + 1 {
+		if err := appendOnce(ctx, feed, watchers, i > 0); err != nil {
 			return err
 		}
+	}
+	if err := pause.For(ctx, time.Minute/2); err != nil { // all have looked twice
+		return err
 	}
 	for _, w := range watchers {
 		fmt.Println(w.title, w)
@@ -69,12 +77,13 @@ func live(ctx context.Context, programs, variants []string, appends, brokers int
 	return nil
 }
 
-// appendOnce waits for the next append, makes it, and tells the watchers.
-func appendOnce(ctx context.Context, feed *feedsim.Feed, watchers []*watcher) error {
-	select {
-	case <-time.After(time.Minute):
-	case <-ctx.Done():
-		return ctx.Err()
+// apart is the time between two starts. It does not divide 15 s.
+const apart = 4 * time.Second
+
+// appendOnce waits for the next append, makes it, and tells the watchers if it counts.
+func appendOnce(ctx context.Context, feed *feedsim.Feed, watchers []*watcher, counts bool) error {
+	if err := pause.For(ctx, time.Minute); err != nil {
+		return err
 	}
 	for _, w := range watchers { // none may see the record before it knows of the append
 		w.mu.Lock()
@@ -84,7 +93,9 @@ func appendOnce(ctx context.Context, feed *feedsim.Feed, watchers []*watcher) er
 	err := feed.Append(ctx, 5, func(e feedsim.Expected) { positions = append(positions, e.Position()) })
 	for _, w := range watchers {
 		for _, p := range positions {
-			w.appended[p] = time.Now()
+			if counts {
+				w.appended[p] = time.Now()
+			}
 		}
 	}
 	return err
@@ -161,6 +172,6 @@ func (w *watcher) String() string {
 	}
 	slices.Sort(w.took)
 	at := func(share float64) float64 { return w.took[min(len(w.took)-1, int(share*float64(len(w.took))))] }
-	return fmt.Sprintf("median %.1f s, 99 %% below %.1f s, of %d events; %d of the last append are missing", at(0.5),
-		at(0.99), len(w.took), len(w.appended))
+	return fmt.Sprintf("median %.1f s, 99 %% below %.1f s, of %d events; %d are missing", at(0.5), at(0.99),
+		len(w.took), len(w.appended))
 }
