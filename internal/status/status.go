@@ -147,7 +147,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	s.Started, s.Feed = true, f.Feed
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
-	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
+	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	s.Scan, s.Former = scanOf(state), formerScans(cmp.Or(state.Requested(), f.Scan))
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = Known(time.Unix(0, ts.Wall))
