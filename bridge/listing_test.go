@@ -7,10 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kmsg"
-
 	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
@@ -53,19 +49,4 @@ func TestListingThatCannotBeRight(t *testing.T) {
 	live(t, o)
 	w.recorder.awaitFailure(t, "not in ascending order")
 	awaitState(t, o, "the scan is under way", func(s *offsets.State) bool { return scanOf(s).Active() })
-}
-
-// A listing whose rows are rejected gives its memory back (I9): one block has all of it.
-func TestRejectedRowsFreeTheirMemory(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t, 3, 1200)
-	c := broker(t)
-	o := w.options(c)
-	o.InitialScan, o.BufferBytes, o.TxnRecords, o.CommitInterval = ScanYes, 64<<10, 500, time.Millisecond
-	c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed, Count: 3})
-	must(t, runOnce(t, o))
-	if n := w.recorder.failures("TOPIC_AUTHORIZATION_FAILED"); n == 0 {
-		t.Error("nothing was rejected")
-	}
-	w.compare(c)
 }
