@@ -26,13 +26,14 @@ type basis struct {
 
 var _ pipeline.Host = (*basis)(nil)
 
-// adopt takes a frontier over, if it fits our settings.
-func (b *basis) adopt(f *offsets.Frontier) error {
+// adopt takes the frontier of s over, if it fits our settings.
+func (b *basis) adopt(s *offsets.State) error {
+	f := s.Frontier
 	if f == nil || f == b.frontier {
 		return nil
 	}
 	opts := b.h.opts
-	if err := opts.Compatible(f.Feed, f.Settings); err != nil {
+	if err := opts.Compatible(s); err != nil {
 		return err
 	}
 	promised, err := parseTime(f.Resolved)

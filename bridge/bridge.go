@@ -52,6 +52,7 @@ func New(o Options) *Bridge {
 		listing: newTurn(), sweeping: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
+	sh.cfg.Unacknowledged, sh.cfg.Patience = sh.explainWait, patience
 	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}
 }
 
@@ -73,7 +74,7 @@ func (b *Bridge) Assigned(leases []int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.shared.leases {
-		b.fatal(b.shared.leasesChanged(b.shared.leases, int(slices.Max(leases))+1))
+		b.fatal(b.shared.opts.leasesChanged(b.shared.leases, int(slices.Max(leases))+1))
 		return
 	}
 	for _, p := range leases {
@@ -189,7 +190,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	wg.Go(func() { b.finishWhen(stop, sh.awaitEnd) })
 	if b.opts.Once {
-		wg.Go(func() { b.finishWhen(stop, sh.awaitAll) })
+		wg.Go(func() { b.finishWhen(stop, func(ctx context.Context) error { return sh.finishAll(ctx, b.leasesHeld) }) })
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")
@@ -219,7 +220,7 @@ func (sh *shared) awaitEnd(ctx context.Context) error {
 		return err
 	}
 	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
-	return sh.opts.Compatible(s.Frontier.Feed, s.Frontier.Settings)
+	return sh.opts.Compatible(s)
 }
 
 // fatalError is the cause of a stop that nobody asked for.

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/plain"
+	"blobfeed/offsets"
 )
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Another attempt does not
@@ -14,15 +17,21 @@ type SettingsError struct{ Problem string }
 func (e *SettingsError) Error() string { return e.Problem }
 
 // Compatible rejects a state that other settings, or another feed, have written.
-func (o *Options) Compatible(feed string, frozen map[string]string) error {
+func (o *Options) Compatible(s *offsets.State) error {
+	feed := s.Frontier.Feed
 	restart := fmt.Sprintf("or restart from scratch with bridge reset, or with another BRIDGE_NAME and "+
 		"BRIDGE_TOPIC (the state is in topic %s)", o.offsetsTopic())
+	fresh := !written(s)
+	if fresh {
+		restart = fmt.Sprintf("or, since no record is written yet, stop the bridge, run BRIDGE_NAME=%s bridge reset "+
+			"--yes, and start it again", o.Name)
+	}
 	if feed != o.FeedID {
 		return &SettingsError{Problem: fmt.Sprintf(
-			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: set it back, %s",
-			o.FeedID, o.Name, feed, restart)}
+			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: set it back, %s%s",
+			o.FeedID, o.Name, feed, moved(feed, o.FeedID), restart)}
 	}
-	switch changed := o.changed(frozen); len(changed) {
+	switch changed := o.changed(s.Frontier.Settings, fresh); len(changed) {
 	case 0:
 		return nil
 	case 1:
@@ -32,9 +41,45 @@ func (o *Options) Compatible(feed string, frozen map[string]string) error {
 	}
 }
 
+// written reports whether the bridge has written a record.
+func written(s *offsets.State) bool {
+	return slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
+		return c != nil && c.Counts.Emitted+c.Counts.DeadLettered+c.Counts.Scanned > 0
+	})
+}
+
+// moved returns what to do about a directory that may be the former one at another path. Nothing in two copies of a
+// feed proves that they are of one account, so the bridge does not decide that.
+func moved(from, to string) string {
+	from, old := strings.CutPrefix(from, "file://")
+	to, now := strings.CutPrefix(to, "file://")
+	if !old || !now {
+		return ""
+	}
+	return fmt.Sprintf("or, if this is the same feed at another path, keep the former path as well (ln -s '%s' '%s'), ",
+		to, from)
+}
+
+// FitsLeases rejects a state whose topic has another number of partitions than the state is made for.
+func (o *Options) FitsLeases(f *offsets.Frontier, partitions int) error {
+	if f.Leases == 0 || f.Leases == partitions {
+		return nil
+	}
+	return o.leasesChanged(f.Leases, partitions)
+}
+
+// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
+// leases, and their cursors would be in the wrong places.
+func (o *Options) leasesChanged(had, has int) error {
+	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
+		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
+		"bridge reset (BRIDGE_START says where delivery begins then)",
+		o.offsetsTopic(), plain.Count(has, "partition"), had)}
+}
+
 // changed describes the settings that differ from the stored ones. A value that only follows from another changed
-// setting is left out, since the user did not choose it.
-func (o *Options) changed(frozen map[string]string) (all []string) {
+// setting is left out, since the user did not choose it. Fresh: there are no records.
+func (o *Options) changed(frozen map[string]string, fresh bool) (all []string) {
 	differs := func(name string) bool {
 		have, stored := frozen[name]
 		want, ok := o.Frozen[name]
@@ -49,9 +94,14 @@ func (o *Options) changed(frozen map[string]string) (all []string) {
 		if base != "" {
 			text += " (from " + base + ")"
 		}
-		former := ", but records were written with " + frozen[name]
+		former := ", but records were written "
+		if fresh {
+			former = ", but the bridge was first started "
+		}
 		if frozen[name] == "" {
-			former = ", but records were written without it"
+			former += "without it"
+		} else {
+			former += "with " + frozen[name]
 		}
 		all = append(all, text+former)
 	}

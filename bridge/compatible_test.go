@@ -4,6 +4,12 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/feedsim"
+	"blobfeed/offsets"
 )
 
 // The error names every setting that the user changed, and none whose value only follows from one of them.
@@ -41,11 +47,66 @@ func TestChangedSettings(t *testing.T) {
 		o := Options{Name: "b", FeedID: "feed", Frozen: maps.Clone(stored), Follows: c.follows}
 		maps.Copy(o.Frozen, c.now)
 		got := ""
-		if err := o.Compatible("feed", stored); err != nil {
+		state := &offsets.State{
+			Frontier: &offsets.Frontier{Feed: "feed", Settings: stored},
+			Cursors:  []*offsets.Cursor{nil, {Counts: offsets.Counts{Emitted: 1}}},
+		}
+		if err := o.Compatible(state); err != nil {
 			got, _, _ = strings.Cut(err.Error(), " or restart")
 		}
 		if got != c.want {
 			t.Errorf("%s: %s\nwant %s", name, got, c.want)
 		}
+	}
+}
+
+// Without a record, the way out is a reset, with nothing delivered a second time. A directory at another path may be
+// the same feed, which only people know.
+func TestWaysOut(t *testing.T) {
+	const again, reset = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
+		"or, since no record is written yet, stop the bridge, run BRIDGE_NAME=b bridge reset --yes, and start it again"
+	const link = "or, if this is the same feed at another path, keep the former path as well (ln -s '/new' '/old'), "
+	for name, tc := range map[string]struct {
+		feed, now, format string
+		counts            offsets.Counts
+		want, not         string
+	}{
+		"nothing read": {
+			"f", "f", "avro", offsets.Counts{}, "was first started with json: set it back, " + reset, again,
+		},
+		"all filtered": {"f", "f", "avro", offsets.Counts{Read: 9, Filtered: 9}, reset, again},
+		"a record": {
+			"f", "f", "avro", offsets.Counts{Emitted: 1}, "written with json: set it back, " + again, reset,
+		},
+		"a dead letter":     {"f", "f", "avro", offsets.Counts{DeadLettered: 1}, again, reset},
+		"a row of a scan":   {"f", "f", "avro", offsets.Counts{Scanned: 1}, again, reset},
+		"another account":   {"x", "y", "json", offsets.Counts{}, "set it back, " + reset, "ln -s"},
+		"another directory": {"file:///old", "file:///new", "json", offsets.Counts{Emitted: 1}, link + again, reset},
+		"now an account":    {"file:///old", "y", "json", offsets.Counts{Emitted: 1}, "set it back, " + again, "ln -s"},
+	} {
+		o := Options{Name: "b", FeedID: tc.now, Frozen: map[string]string{"BRIDGE_FORMAT": tc.format}}
+		err := o.Compatible(&offsets.State{
+			Frontier: &offsets.Frontier{Feed: tc.feed, Settings: map[string]string{"BRIDGE_FORMAT": "json"}},
+			Cursors:  []*offsets.Cursor{nil, {Counts: tc.counts}},
+		})
+		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Records of any lease count: the start reads the cursors of all before it says that there are none.
+func TestRecordsOfAnotherLease(t *testing.T) {
+	t.Parallel()
+	c := broker(t)
+	o, _ := options(t, c, writeFeed(t, feedsim.Spec{Shards: 2, EventsPerSegment: 100}))
+	o.BundleBytes = 0
+	must(t, runOnce(t, o))
+	cl := fakebroker.Client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	forgotten := &kgo.Record{Topic: o.offsetsTopic(), Partition: 0, Key: []byte("cursor")}
+	must(t, cl.ProduceSync(t.Context(), forgotten).FirstErr())
+	o.Frozen = map[string]string{"BRIDGE_TOPIC": "other"}
+	if err := runOnce(t, o); err == nil || !strings.Contains(err.Error(), "but records were written with "+topic) {
+		t.Error(err)
 	}
 }

@@ -18,7 +18,8 @@ type delivery struct {
 	basis   *basis
 	w       *writer
 	m       source.Manifest
-	shards  []int // of this lease
+	shards  []int     // of this lease
+	listed  time.Time // when the last pass began
 	readers map[int]*source.ShardReader
 }
 
@@ -36,6 +37,7 @@ func (d *delivery) deliver() error {
 			}
 		}
 		read := d.h.cursor.Counts.Read
+		d.listed = d.h.opts.Now()
 		stays, err := d.runPass(ctx)
 		if err != nil || d.m.Finalized {
 			return err
@@ -73,11 +75,11 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 	}
 	defer opts.Observer.Active(d.h.p, Working)
 	quiet := !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
-	for waited := time.Duration(0); ; {
-		if err := pause.For(ctx, opts.PollInterval); err != nil {
+	for waited, wait := time.Duration(0), nextLook(opts.PollInterval, d.late(moved)); ; wait = opts.PollInterval {
+		if err := pause.For(ctx, wait); err != nil {
 			return d.m, err
 		}
-		waited += opts.PollInterval
+		waited += wait
 		next, err := d.h.manifest(ctx, d.m.Segment)
 		changed := next.Finalized || len(next.Shards) != len(d.m.Shards)
 		if err != nil || changed || !quiet || waited >= opts.QuietInterval {
@@ -87,6 +89,15 @@ func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Man
 			return d.m, err
 		}
 	}
+}
+
+// late returns how long after an append the pass that is over began to read, or -1. Only a lease with one shard asks:
+// several are appended to at times of their own.
+func (d *delivery) late(moved bool) time.Duration {
+	if !moved || len(d.shards) != 1 {
+		return -1
+	}
+	return d.listed.Sub(d.readers[d.shards[0]].Modified())
 }
 
 // runPass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays

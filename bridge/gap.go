@@ -42,24 +42,12 @@ func (k *keeper) lostSince(f *offsets.Frontier) error {
 	if f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin) {
 		return k.lostWhileScanning(f)
 	}
-	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(k.basis.filter.From) ||
-		f.Version > 1 && f.Ends.IsZero() {
-		return nil // Completed is where delivery begins, not a segment that was delivered
-	}
 	err := k.h.retryOpen(k.h.work, func(ctx context.Context) error {
-		if _, err := k.h.opts.Feed.Manifest(ctx, f.Completed); err != nil {
-			return k.h.shared.history.lost(ctx, f.Completed, err)
-		}
-		return nil
+		return k.h.shared.history.lostBehind(ctx, f, k.basis.filter.From)
 	})
 	var gap *GapError
-	switch {
-	case !errors.As(err, &gap):
+	if !errors.As(err, &gap) {
 		return err
-	case !f.Ends.IsZero() && !gap.Oldest.Time().After(f.Ends):
-		return nil // the oldest begins where the complete one ends: there was nothing between them
-	case f.Gap != nil && f.Gap.To == gap.Oldest:
-		return nil // recorded, and its marker is still to come
 	}
 	return k.lose(f, gap)
 }

@@ -28,7 +28,7 @@ const (
 	partitions   = 4
 )
 
-func init() { firstDelay = 10 * time.Millisecond }
+func init() { firstDelay, patience = 10*time.Millisecond, 100*time.Millisecond }
 
 func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -68,6 +70,44 @@ func (e *GapError) Error() string {
 	return fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
 		"begins at segment %s now. Set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or "+
 		"restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", what, e.Oldest)
+}
+
+// lostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
+// is that of the frontier.
+func (h *history) lostBehind(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(start) ||
+		f.Version > 1 && f.Ends.IsZero() {
+		return nil // Completed is where delivery begins, not a segment that was delivered
+	}
+	_, err := h.feed.Manifest(ctx, f.Completed)
+	err = h.lost(ctx, f.Completed, err)
+	var gap *GapError
+	switch {
+	case !errors.As(err, &gap):
+		return err
+	case !f.Ends.IsZero() && !gap.Oldest.Time().After(f.Ends):
+		return nil // the oldest begins where the complete one ends: there was nothing between them
+	case f.Gap != nil && f.Gap.To == gap.Oldest:
+		return nil // recorded, and its marker is still to come
+	}
+	return err
+}
+
+// Lost returns a GapError if history behind a frontier is lost, as a start would find it.
+func (o *Options) Lost(ctx context.Context, f *offsets.Frontier) error {
+	h := newHistory(o.Feed, o.PollInterval)
+	if f.Ended || f.Moving || f.Scan.Active() {
+		return nil
+	}
+	if f.Current != (source.Segment{}) {
+		_, err := h.feed.Manifest(ctx, f.Current)
+		return h.lost(ctx, f.Current, err)
+	}
+	start, err := parseTime(f.Start)
+	if err != nil {
+		return err
+	}
+	return h.lostBehind(ctx, f, start)
 }
 
 // lost turns "not found", of the manifest of seg, into a GapError if the feed begins after it. A manifest that is

@@ -10,7 +10,29 @@ import (
 	"blobfeed/source"
 )
 
-// awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
+// reportTimeout bounds a report that nothing depends on.
+const reportTimeout = 5 * time.Second
+
+// finishAll returns when everything that the feed holds is delivered: for --once. Held returns the leases of this
+// instance. If no other instance is there to stay, it reports so: then nobody is missing after the end.
+func (sh *shared) finishAll(ctx context.Context, held func() []int32) error {
+	if err := sh.awaitAll(ctx); err != nil {
+		return err
+	}
+	s, _, err := sh.view.Get()
+	if err != nil || s.Delivered == nil && len(held()) < sh.leases {
+		return nil // a view that has failed stops the instance
+	}
+	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+	defer cancel()
+	report := offsets.Delivered{Owner: sh.opts.Instance, Time: sh.opts.Now().UTC()}
+	if err := offsets.Report(ctx, sh.client, sh.cfg.Topic, report); err != nil {
+		sh.opts.Log.Warn("bridge status will say that nobody runs, although everything is delivered", "error", err)
+	}
+	return nil
+}
+
+// awaitAll returns when everything that the feed holds is delivered. Only what is committed counts, whoever
 // delivered it: which leases this instance has, or another one has, changes at any moment.
 //
 // The feed must say twice that there is nothing more. A watermark that is missing for a moment looks the same, and
@@ -50,7 +72,7 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 	if !sh.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
-	if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
+	if err := sh.opts.Compatible(s); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {

@@ -2,7 +2,11 @@ package bridge
 
 import (
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/feedsim"
 	"blobfeed/offsets"
@@ -62,4 +66,40 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	delivered("the view is not at the end", false, func(sh *shared, _ *offsets.State) { sh.start = 1 << 40 })
 	m.segment("2026/01/01/0100", "Publishing", 60, nil)
 	delivered("there is a later segment", false, func(*shared, *offsets.State) {})
+}
+
+// A run that has delivered all says so, also if there was nothing new, unless another instance goes on.
+func TestOnceReports(t *testing.T) {
+	t.Parallel()
+	var joins atomic.Bool
+	c := broker(t)
+	o, _ := options(t, c, realFeed)
+	reported := func(want bool) *offsets.Delivered {
+		t.Helper()
+		s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Frontier != nil })
+		if got := s.Delivered != nil && s.Delivered.Last(s); got != want {
+			t.Errorf("reported %t, want %t: %+v", got, want, s.Delivered)
+		}
+		return s.Delivered
+	}
+	must(t, runOnce(t, o))
+	first := reported(true)
+	c.ControlKey(int16(kmsg.JoinGroup), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl() // the next run ends before it has leases
+		resp := req.ResponseKind().(*kmsg.JoinGroupResponse)
+		resp.ErrorCode = kerr.CoordinatorNotAvailable.Code
+		return resp, nil, !joins.Load()
+	})
+	must(t, runOnce(t, o))
+	joins.Store(true)
+	if again := reported(true); !again.Time.After(first.Time) {
+		t.Errorf("%s, and before it %s", again.Time, first.Time)
+	}
+	stays := o
+	stays.Instance = "stays"
+	stop := run(t, stays)
+	awaitState(t, o, "it has lease 0", func(s *offsets.State) bool { return s.Owners[0] == "stays" })
+	must(t, runOnce(t, o))
+	stop()
+	reported(false)
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -73,21 +72,30 @@ func (sh *shared) storedFrontier(
 		return s.Frontier, end, err
 	}
 	if f = s.Frontier; f != nil {
-		if err := sh.opts.Compatible(f.Feed, f.Settings); err != nil {
-			return nil, 0, err
+		if sh.opts.Compatible(s) != nil {
+			return nil, 0, sh.incompatible(ctx, ends)
 		}
-		if f.Leases != 0 && f.Leases != leases {
-			return nil, 0, sh.leasesChanged(f.Leases, leases)
+		if err := sh.opts.FitsLeases(f, leases); err != nil {
+			return nil, 0, err
 		}
 	}
 	return f, end, nil
 }
 
-// leasesChanged is the error for another number of partitions than the state is made for: shards would change their
-// leases, and their cursors would be in the wrong places.
-func (sh *shared) leasesChanged(had, has int) error {
-	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
-		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
-		"bridge reset (BRIDGE_START says where delivery begins then)",
-		sh.cfg.Topic, plain.Count(has, "partition"), had)}
+// incompatible returns the error for a state that other settings have written. It depends on all cursors.
+func (sh *shared) incompatible(ctx context.Context, ends kadm.ListedOffsets) error {
+	at := make([]int64, len(ends[sh.cfg.Topic]))
+	for p := range at {
+		if o, ok := ends.Lookup(sh.cfg.Topic, int32(p)); ok {
+			at[p] = o.Offset
+		}
+	}
+	s, err := offsets.ReadTo(ctx, sh.cfg.Topic, at, sh.opts.Client...)
+	if err == nil && s.Frontier != nil {
+		err = sh.opts.Compatible(s)
+	}
+	if err == nil {
+		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", sh.cfg.Topic)
+	}
+	return err
 }

@@ -98,6 +98,11 @@ func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok b
 // messageLimit returns how large a batch all topics take that are written to: the next producer must not be made for
 // larger records than they take.
 func (sh *shared) messageLimit(ctx context.Context) (int32, error) {
+	return sh.topics.MaxMessage(ctx, sh.written()...)
+}
+
+// written returns the topics that are written to, but for that of the state.
+func (sh *shared) written() []string {
 	names := sh.opts.constant()
 	if sh.opts.DeadLetter != "" {
 		names = append(names, sh.opts.DeadLetter)
@@ -109,7 +114,7 @@ func (sh *shared) messageLimit(ctx context.Context) (int32, error) {
 		names = slices.AppendSeq(names, maps.Keys(s.Frontier.Topics))
 	}
 	slices.Sort(names)
-	return sh.topics.MaxMessage(ctx, slices.Compact(names)...)
+	return slices.Compact(names)
 }
 
 // stateLimit returns how large a document of the state may be.

@@ -108,7 +108,7 @@ func (w *worker) holdOnce() error {
 		if err := cmp.Or(h.endedBy(s), h.lease.Check()); err != nil {
 			return todoWait, err
 		}
-		if err := basis.adopt(s.Frontier); err != nil {
+		if err := basis.adopt(s); err != nil {
 			return todoWait, err
 		}
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {

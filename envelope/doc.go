@@ -47,7 +47,7 @@
 //  2. If it is an upsert, check op of the enriched envelope (before.go), with a case in TestBefore (encode_test.go).
 //  3. Add it to eventTypes in internal/config/validate.go, with a misspelling in TestFilterProblems (config_test.go).
 //     Otherwise a name that differs by one or two letters from a known type is rejected.
-//  4. Add it to the table of event types in docs/events.md. For an example value, add type and api to docTypes in
+//  4. Add it to "Event types" in docs/events.md. For an example value, add type and api to docTypes in
 //     docs_test.go and, if neither the real feed nor made has such an event, the event to rare. Run
 //     go test ./envelope -update. Add it to CHANGELOG.md.
 //  5. A simulated feed has it only if a schema in internal/feedsim/schemas has its type and api. These are the schemas

@@ -117,36 +117,34 @@ func withoutNulls(value []byte) []byte {
 	return value
 }
 
-// docTypes shows the row of one event, and of the others the columns that it does not have.
+// docTypes shows the columns of events that the event of docRecord does not have.
 func docTypes(t *testing.T) string {
 	o := Defaults(JSON, Wrapped)
-	o.Events, o.KeyInValue, o.Updated = EventsAll, false, false
+	o.Events = EventsAll
 	e := encoder(t, o)
-	var common map[string]json.RawMessage
+	columns := func(eventType, api string) map[string]json.RawMessage {
+		var value struct{ After map[string]json.RawMessage }
+		text := appended(t, e, example(t, eventType, api), somewhere).Value
+		if err := json.Unmarshal(withoutNulls(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		return value.After
+	}
+	common := columns("BlobPropertiesUpdated", "SetBlobMetadata")
 	var b strings.Builder
 	b.WriteString("```\n")
 	for _, c := range [][2]string{
-		{"BlobCreated", "PutBlob"}, {"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"},
-		{"BlobTierChanged", "SetBlobTier"}, {"BlobAsyncOperationInitiated", "SetBlobTier"},
-		{"RestorePointMarkerCreated", "CreateRestorePointMarker"},
+		{"BlobSnapshotCreated", "SnapshotBlob"}, {"BlobPropertiesUpdated", "SetBlobTags"}, {"BlobTierChanged", "SetBlobTier"},
+		{"BlobAsyncOperationInitiated", "SetBlobTier"}, {"RestorePointMarkerCreated", "CreateRestorePointMarker"},
 	} {
-		value := withoutNulls(appended(t, e, example(t, c[0], c[1]), somewhere).Value)
-		var row struct{ After map[string]json.RawMessage }
-		if err := json.Unmarshal(value, &row); err != nil {
-			t.Fatal(err)
-		}
-		if common == nil {
-			common = row.After
-		} else {
-			shown := "…"
-			for _, name := range slices.Sorted(maps.Keys(row.After)) {
-				if common[name] == nil {
-					shown += fmt.Sprintf(", %q: %s", name, row.After[name])
-				}
+		row := columns(c[0], c[1])
+		var shown []string
+		for _, name := range slices.Sorted(maps.Keys(row)) {
+			if common[name] == nil {
+				shown = append(shown, fmt.Sprintf("%q: %s", name, row[name]))
 			}
-			value = []byte(`{"after": {` + shown + `}}`)
 		}
-		fmt.Fprintf(&b, "# %s, %s\n%s\n", c[0], c[1], value)
+		fmt.Fprintf(&b, "# %s, %s\n%s\n", c[0], c[1], strings.Join(shown, ", "))
 	}
 	return b.String() + "```\n"
 }

@@ -77,8 +77,8 @@ var imports = map[string][]string{
 		"internal/config", "internal/kafka", "internal/pause", "internal/plain", "internal/setup", "internal/status",
 		"internal/topicname", "internal/topics"},
 
-	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge", "internal/kafka",
-		"internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
+	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge",
+		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
 		"internal/topics"},
 
 	// Plumbing knows no subject of the bridge.

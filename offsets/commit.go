@@ -140,6 +140,7 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 	if err := l.settle(ctx); err != nil {
 		return err
 	}
+	defer l.impatient(ctx)()
 	err := l.cl.EndTransaction(ctx, kgo.TryCommit)
 	mutation.Crash(step, "ended")
 	return err
@@ -175,6 +176,7 @@ func (l *Lease) Flush(ctx context.Context) error {
 		defer context.AfterFunc(l.life, cancel)()
 		ctx = flushing
 	}
+	defer l.impatient(ctx)()
 	if err := l.cl.Flush(ctx); err != nil {
 		return cmp.Or(l.Check(), err)
 	}
@@ -182,4 +184,15 @@ func (l *Lease) Flush(ctx context.Context) error {
 		l.round.reset()
 	}
 	return l.Err()
+}
+
+// impatient calls Unacknowledged if done is not called soon. The client repeats what brokers reject for now without a
+// word, and without end.
+func (l *Lease) impatient(ctx context.Context) (done func()) {
+	if l.cfg.Unacknowledged == nil {
+		return func() {}
+	}
+	waiting, cancel := context.WithCancel(ctx)
+	late := time.AfterFunc(l.cfg.Patience, func() { l.cfg.Unacknowledged(waiting, l.Partition) })
+	return func() { late.Stop(); cancel() }
 }

@@ -23,9 +23,14 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
+	Once          bool             // the instance ends when all is delivered
 	Frugal        bool             // few requests while nothing happens: it takes longer to hear of free leases
 	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
 	Session *Session
+	// Unacknowledged is called when the brokers have not acknowledged records of a lease for longer than Patience, in a
+	// goroutine of its own. Ctx ends when they have, or the wait is given up. It may be nil.
+	Unacknowledged func(ctx context.Context, lease int32)
+	Patience       time.Duration
 	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
 	Waiting func(what string)
 }
@@ -126,7 +131,9 @@ func (l *Lease) acquire(ctx context.Context) error {
 	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
-	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
+	r, err := l.document(keyOwner, owner{
+		Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC(), Once: l.cfg.Once,
+	})
 	if err != nil {
 		return err
 	}
@@ -264,8 +271,8 @@ const answers = 5 * time.Second
 func (l *Lease) Close(ctx context.Context) {
 	mutation.Crash("release", "begun")
 	if l.open && l.cfg.Transactional {
-		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step, the
-		// second one could wait without end for a producer ID that is asked for to send the records.
+		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step,
+		// the second one could wait without end for a producer ID that is asked for to send the records.
 		if l.cl.AbortBufferedRecords(ctx) == nil {
 			_ = l.cl.EndTransaction(ctx, kgo.TryAbort)
 		}

@@ -3,8 +3,6 @@ package offsets
 import (
 	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
 	"slices"
 	"time"
 
@@ -265,13 +263,5 @@ func (s *State) Requested() *Scan {
 // Ask writes a request to the topic of a bridge. The keeper carries it out when it sees it.
 func Ask(ctx context.Context, cl *kgo.Client, topic string, r Request) error {
 	r.Version = versionOfScans
-	b, err := json.Marshal(r)
-	if err != nil {
-		return fmt.Errorf("encoding the request: %w", err)
-	}
-	record := &kgo.Record{Topic: topic, Partition: 0, Key: []byte(keyRequest), Value: b}
-	if err := cl.ProduceSync(ctx, record).FirstErr(); err != nil {
-		return fmt.Errorf("writing a request to %s: %w", topic, classify(err))
-	}
-	return nil
+	return write(ctx, cl, topic, keyRequest, r)
 }

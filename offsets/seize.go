@@ -125,8 +125,9 @@ func (s *Seized) settle(ctx context.Context, epoch int64) error {
 	return nil
 }
 
-// overtaken returns nil if an intent counts although an instance has taken the lease back, else fenced. The instance may
-// have done so before the commit or, while this was reading it back, after it. A fenced producer commits nothing later.
+// overtaken returns nil if an intent counts although an instance has taken the lease back, else fenced. The instance
+// may have done so before the commit or, while this was reading it back, after it. A fenced producer commits nothing
+// later.
 func (s *Seized) overtaken(ctx context.Context, epoch int64, fenced error) error {
 	now, err := s.view.Known(ctx, s.cfg, s.lease.cl, 0)
 	switch {

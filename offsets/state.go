@@ -13,7 +13,12 @@ const (
 	keyFrontier = "frontier"
 	keyOwner    = "owner"
 	keyRequest  = "request"
+
+	keyDelivered = "delivered"
 )
+
+// aside reports whether a record is of no lease: a client writes it, and it may stand between two of a lease.
+func aside(key string) bool { return key == keyRequest || key == keyDelivered }
 
 // Cursor is how far one lease has read. Every record of the events before it is in the same transaction as the cursor
 // or in an earlier one (I1).
@@ -256,4 +261,5 @@ type owner struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
+	Once    bool      `json:"once,omitempty"` // the owner ends when all is delivered
 }

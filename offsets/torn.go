@@ -71,7 +71,7 @@ func (s *State) Torn(lease int32) (topics map[string]int32, ok bool) {
 //
 // Only records side by side say anything: compaction removes records, and some brokers remove ends.
 func (t *unended) follow(s *State, r *kgo.Record) {
-	if string(r.Key) == keyRequest && t.next > 0 && t.next == r.Offset { // a client's, between two of a lease
+	if aside(string(r.Key)) && t.next > 0 && t.next == r.Offset {
 		t.next++
 		return
 	}

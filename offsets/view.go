@@ -31,6 +31,8 @@ type State struct {
 	next     []int64   // by lease: every record below this offset is in the state
 
 	topics map[string]int32 // of the last frontier, also after a reset
+
+	Delivered *Delivered // nil if there was more to ask for since, or an instance that was there to stay
 }
 
 // Term names the last acquisition of a lease: it rises with each.
@@ -227,8 +229,14 @@ func (s *State) apply(r *kgo.Record) error {
 			return err
 		}
 		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
+		if r.Partition == 0 && !o.Once {
+			s.Delivered = nil
+		}
+	case keyDelivered:
+		s.Delivered = new(Delivered)
+		return documents.decode(keyDelivered, r.Value, s.Delivered)
 	case keyRequest:
-		s.request = nil
+		s.request, s.Delivered = nil, nil
 		if r.Value == nil {
 			return nil
 		}

@@ -172,7 +172,7 @@ func (e *encoding) append(ev *source.Event, pos source.Position) error {
 	if err != nil || !emit {
 		return err
 	}
-	if size := sizeOf(&b.env); size > int(e.pass.Limit) {
+	if size := Size(&b.env); size > int(e.pass.Limit) {
 		b.env.Key, b.env.Value = nil, nil // it is another array
 		return &TooLargeError{Topic: e.topic.Name, Size: size, Limit: int(e.pass.Limit)}
 	}
@@ -181,8 +181,8 @@ func (e *encoding) append(ev *source.Event, pos source.Position) error {
 	return nil
 }
 
-// sizeOf is how large a batch of just this record is, at most.
-func sizeOf(r *envelope.Record) int {
+// Size returns how large a batch of just this record is, at most.
+func Size(r *envelope.Record) int {
 	const perBatch, perRecord, perHeader = 61, 40, 10
 	size := perBatch + perRecord + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {

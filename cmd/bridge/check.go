@@ -31,6 +31,7 @@ func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return &usageError{err}
 	}
+	address(ctx, &found, c)
 	show := found.Text
 	if asJSON {
 		show = found.JSON

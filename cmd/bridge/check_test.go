@@ -24,7 +24,7 @@ func TestCheck(t *testing.T) {
 		}
 		statuses[f.Check] = f.Status
 	}
-	if code != exitFailed || len(statuses) != 5 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
+	if code != exitFailed || len(statuses) != 6 || statuses["list"] != "ok" || statuses["read"] != "ok" ||
 		statuses["kafka"] != check.Failed {
 		t.Errorf("exit code %d, %v: %s", code, statuses, stderr)
 	}

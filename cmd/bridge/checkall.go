@@ -24,6 +24,9 @@ func checkAll(ctx context.Context, stdout io.Writer, asJSON bool) error {
 		if err != nil {
 			found.Add("settings", check.Failed, err.Error(), "")
 		}
+		if c == bridges[0] { // the process has one address
+			address(ctx, &found, c)
+		}
 		return found
 	}
 	err = forAll(bridges, ask, func(c *config.Config, found check.Findings) error {

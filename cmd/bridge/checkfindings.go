@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"net/http"
 	"strings"
 	"time"
 
@@ -17,6 +18,28 @@ func findings(ctx context.Context, c *config.Config) (check.Findings, error) {
 		return nil, err
 	}
 	return check.Run(ctx, b, time.Now())
+}
+
+// address adds whether run can serve HTTP. An instance that runs has the address already.
+func address(ctx context.Context, found *check.Findings, c *config.Config) {
+	l, must, err := listen(c, true)
+	if err == nil {
+		if l != nil {
+			_ = l.Close()
+			found.Add("http", check.OK, "run can serve HTTP at "+c.HTTPAddr, "")
+		}
+		return
+	}
+	status := check.Warning // run serves no HTTP then
+	if must {
+		status = check.Failed
+	}
+	const other = "an instance serves HTTP there; another one on this machine needs another address: "
+	if code, _, aerr := askLocal(ctx, c, "/healthz", time.Second); aerr == nil && code == http.StatusOK {
+		found.Add("http", check.Warning, err.Error(), other+freeAddress)
+		return
+	}
+	found.Add("http", status, err.Error(), freeAddress)
 }
 
 // surroundings returns the bridge of the settings, for checks.

@@ -18,9 +18,10 @@ func TestIncompleteCopy(t *testing.T) {
 		feed, aside = dir, t.TempDir()
 		return os.Rename(filepath.Join(dir, "log"), filepath.Join(aside, "log"))
 	})
-	const says, do = "the copy is incomplete: segment 2020/01/16/2100 is finalized, and none of the 1 shards that its " +
-		"manifest names has a chunk", "copy the container $blobchangefeed whole"
-	for _, verb := range []string{"run --once", "tail --from earliest --once", "check", "dump --segment 2020/01/16/2100"} {
+	const says, do = "the copy is incomplete: segment 2020/01/16/2100 is finalized, and none of the 1 shards that " +
+		"its manifest names has a chunk", "copy the container $blobchangefeed whole"
+	for _, verb := range []string{"run --once", "tail --from earliest --once", "check",
+		"dump --segment 2020/01/16/2100"} {
 		code, stdout, stderr := call(t, strings.Fields(verb)...)
 		if all := stdout + stderr; code != exitFailed || !strings.Contains(all, says) || !strings.Contains(all, do) {
 			t.Errorf("%s: exit code %d: %s", verb, code, all)

@@ -3,12 +3,15 @@ package main
 import (
 	"crypto/tls"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
@@ -134,6 +137,20 @@ var ofKafka = map[string]mistake{
 	"GROUP_AUTHORIZATION_FAILED":            permitted(kmsg.ACLResourceTypeTopic, kmsg.ACLResourceTypeTransactionalId),
 	"TRANSACTIONAL_ID_AUTHORIZATION_FAILED": permitted(kmsg.ACLResourceTypeTopic, kmsg.ACLResourceTypeGroup),
 	"INVALID_REPLICATION_FACTOR":            broker("TOPIC_REPLICATION=3", runOnce),
+	"takes no records: partition … has … in sync": func(t *testing.T) []string {
+		args := answers("", kmsg.Produce, kerr.NotEnoughReplicas)(t)
+		cl, err := kgo.NewClient(kgo.SeedBrokers(os.Getenv("BRIDGE_KAFKA_BROKERS")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		least := "2"
+		settings := map[string]*string{"min.insync.replicas": &least}
+		if _, err := kadm.NewClient(cl).CreateTopic(t.Context(), 4, 1, settings, changes); err != nil {
+			t.Fatal(err)
+		}
+		return args
+	},
 	"has had work for … without a commit": answers("DEBUG=watchdog_timeout=1s,report_interval=1s",
 		kmsg.Produce, kerr.NotEnoughReplicas),
 	"INVALID_TXN_STATE": answers("", kmsg.EndTxn, kerr.InvalidTxnState),

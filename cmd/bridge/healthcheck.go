@@ -33,38 +33,46 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) er
 	if c.HTTPAddr == "off" {
 		return &usageError{c.Problem("HTTP_ADDR", "it is off, so no instance can answer")}
 	}
-	url, err := localURL(c.HTTPAddr, c.HTTPCertFile != "")
-	if err != nil {
-		return &usageError{c.Problem("HTTP_ADDR", "%w", err)}
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, *timeout, errors.New("no answer in time"))
-	defer cancel()
 	path := "/readyz"
 	if *live {
 		path = "/healthz"
 	}
+	status, text, err := askLocal(ctx, c, path, *timeout)
+	if err != nil {
+		return err
+	}
+	if status != http.StatusOK {
+		return fmt.Errorf("not healthy: %s", text)
+	}
+	_, err = fmt.Fprintln(stdout, text)
+	return err
+}
+
+// askLocal asks the instance on this machine.
+func askLocal(ctx context.Context, c *config.Config, path string, timeout time.Duration) (int, string, error) {
+	url, err := localURL(c.HTTPAddr, c.HTTPCertFile != "")
+	if err != nil {
+		return 0, "", &usageError{c.Problem("HTTP_ADDR", "%w", err)}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer in time"))
+	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
 	if err != nil {
-		return &usageError{c.Problem("HTTP_ADDR", "%w", err)}
+		return 0, "", &usageError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
 	// Not the default client, whose proxy can't reach the loopback address. The certificate is for the names that other
 	// machines use, so it is not verified; the request has no secret.
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return fmt.Errorf("asking the instance at %s: %w", url, err)
+		return 0, "", fmt.Errorf("asking the instance at %s: %w", url, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))
 	if err != nil {
-		return fmt.Errorf("asking the instance at %s: %w", url, err)
+		return 0, "", fmt.Errorf("asking the instance at %s: %w", url, err)
 	}
-	text := strings.TrimSpace(string(body))
-	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("not healthy: %s", text)
-	}
-	_, err = fmt.Fprintln(stdout, text)
-	return err
+	return resp.StatusCode, strings.TrimSpace(string(body)), nil
 }
 
 // localURL returns the URL on this machine of an instance that listens at addr.

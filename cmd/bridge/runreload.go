@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/signal"
@@ -34,20 +35,26 @@ func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 	f, err := setup.LoadFleet()
 	if f == nil && err == nil {
-		err = errors.New("it cannot be read, or has no bridges; bridge check shows why")
+		err = noFleet()
 	}
 	if err != nil {
+		all.page.Reloaded([]string{err.Error()})
 		all.log.Error("the settings file is rejected; the bridges run on", "error", err)
 		return
 	}
-	for name, problems := range f.Rejected {
-		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", errors.Join(problems...),
+	var rejected []string
+	reject := func(name string, err error) {
+		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
 			"runs_on", all.running[name] != nil)
+		rejected = append(rejected, fmt.Sprintf("bridge %s: %v", name, err))
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
+		reject(name, errors.Join(f.Rejected[name]...))
 	}
 	if names := slices.DeleteFunc(f.Common.Changed(all.common), ofBridges); len(names) > 0 {
 		all.log.Warn("these settings need a restart of the process", "settings", names)
 	}
-	made, ends, changed := all.compare(f)
+	made, ends, changed := all.compare(f, reject)
 	members.Stop(ends...)
 	for _, name := range ends {
 		all.running[name].cancel()
@@ -57,14 +64,26 @@ func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 	for _, i := range made {
 		all.start(hard, members, i)
 	}
+	all.page.Reloaded(rejected)
 	all.log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
 		"changed", changed, "removed", len(ends)-changed)
+}
+
+// noFleet says why the settings file has no bridges any more.
+func noFleet() error {
+	_, err := config.Load(true)
+	if unread := (*config.FileError)(nil); errors.As(err, &unread) {
+		return unread
+	}
+	return errors.New("it has no bridges")
 }
 
 func ofBridges(name string) bool { return !config.OfProcess(name) }
 
 // compare returns the bridges to start, and the names of those to stop before; changed are in both.
-func (all *bridges) compare(f *config.Fleet) (made []*instance, ends []string, changed int) {
+func (all *bridges) compare(
+	f *config.Fleet, reject func(name string, err error),
+) (made []*instance, ends []string, changed int) {
 	for name := range maps.Keys(all.running) {
 		known := func(c *config.Config) bool { return c.Name == name }
 		if f.Rejected[name] == nil && !slices.ContainsFunc(f.Bridges, known) {
@@ -78,8 +97,7 @@ func (all *bridges) compare(f *config.Fleet) (made []*instance, ends []string, c
 		}
 		i, err := all.create(c, len(f.Bridges))
 		if err != nil {
-			all.log.Error("the settings of a bridge are rejected", "bridge", c.Name, "error", err,
-				"runs_on", old != nil)
+			reject(c.Name, err)
 			continue
 		}
 		if made = append(made, i); old != nil {

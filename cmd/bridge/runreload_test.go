@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/ops"
 )
 
 // A reload starts, restarts and stops bridges, and leaves alone those that have not changed or have problems.
@@ -43,6 +45,27 @@ func TestFleetReload(t *testing.T) {
 				strings.Count(log.String(), `"msg":"the settings file is rejected; the bridges run on"`) == reloads
 		})
 	}
+	shown := func(want ...string) { // on the page and in the metrics
+		t.Helper()
+		var s ops.FleetStatus
+		_, body := get(t, base+"/status")
+		err := json.Unmarshal([]byte(body), &s)
+		if err != nil || s.Reload == nil || len(s.Reload.Problems) != len(want) {
+			t.Fatalf("%v: %s", err, body)
+		}
+		for i, problem := range s.Reload.Problems {
+			if !strings.Contains(problem, want[i]) {
+				t.Errorf("%q, want %q", problem, want[i])
+			}
+		}
+		successful := "\nblobfeed_config_last_reload_successful 1\n"
+		if len(want) > 0 {
+			successful = "\nblobfeed_config_last_reload_successful 0\n"
+		}
+		if _, body := get(t, base+"/metrics"); !strings.Contains(body, successful) {
+			t.Errorf("the metrics lack %s", successful)
+		}
+	}
 	started := func(name string) int { return strings.Count(log.String(), `"msg":"starting","bridge":"`+name+`"`) }
 
 	// One with problems runs on, one is gone, one is new.
@@ -61,9 +84,12 @@ func TestFleetReload(t *testing.T) {
 			t.Errorf("the log lacks %s", want)
 		}
 	}
+	shown("bridge photos: BRIDGE_POLL_INTERVAL", "bridge worse: ")
 	// A file that cannot be read changes nothing.
 	reload("bridges: [")
+	shown("fleet.yaml:1: the YAML is not valid")
 	reload("kafka_brokers: x:1\n")
+	shown("it has no bridges")
 	if !ready("photos")() || !ready("sim")() || !ready("late")() {
 		t.Errorf("%s", log)
 	}
@@ -71,6 +97,7 @@ func TestFleetReload(t *testing.T) {
 	reload(strings.Replace(head, "127.0.0.1:0", "127.0.0.1:1", 1) + "  photos:" + photos + "\n" +
 		strings.Replace(sim, "topic: sim", "topic: sim, poll_interval: 70ms", 1) + late + "\n")
 	await(t, "sim", ready("sim"))
+	shown()
 	if started("photos") != 1 || started("sim") != 2 || started("late") != 1 ||
 		!strings.Contains(log.String(), `"added":0,"changed":1,"removed":0}`) ||
 		!strings.Contains(log.String(), `need a restart of the process","settings":["HTTP_ADDR"]`) {

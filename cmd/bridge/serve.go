@@ -11,21 +11,29 @@ import (
 	"blobfeed/internal/ops"
 )
 
-// serve answers HTTP until stop is called. A port in use is an error if the settings name it and the instance is there
-// to stay. The default port is often in use on a developer's machine, and run --once often runs beside an instance with
-// the same settings: these run without HTTP.
+// listen returns a listener for HTTP, nil without HTTP. An address in use is an error that must end the instance if the
+// settings name the address and the instance is there to stay. The default port is often in use on a developer's
+// machine, and run --once often runs beside an instance with the same settings: these run without HTTP.
+func listen(c *config.Config, stays bool) (l net.Listener, must bool, err error) {
+	if c.HTTPAddr == "off" {
+		return nil, false, nil
+	}
+	l, err = net.Listen("tcp", c.HTTPAddr)
+	return l, stays && c.From("HTTP_ADDR") != "default", err
+}
+
+// serve answers HTTP until stop is called.
 func serve(
 	ctx context.Context, c *config.Config, stays bool, h http.Handler, log *slog.Logger,
 ) (stop func(), err error) {
-	if c.HTTPAddr == "off" {
-		return func() {}, nil
-	}
-	l, err := net.Listen("tcp", c.HTTPAddr)
-	if err != nil {
-		if stays && c.From("HTTP_ADDR") != "default" {
-			return nil, c.Problem("HTTP_ADDR", "%w: %s", err, freeAddress)
-		}
+	l, must, err := listen(c, stays)
+	switch {
+	case err != nil && must:
+		return nil, c.Problem("HTTP_ADDR", "%w: %s", err, freeAddress)
+	case err != nil:
 		log.Warn("not serving HTTP", "error", err, "hint", freeAddress)
+		return func() {}, nil
+	case l == nil:
 		return func() {}, nil
 	}
 	log.Info("serving HTTP", "address", l.Addr().String(), "tls", c.HTTPCertFile != "", "token", c.HTTPToken != "")

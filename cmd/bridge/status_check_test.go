@@ -32,3 +32,19 @@ func TestStatusCheck(t *testing.T) {
 		t.Errorf("with --watch: exit code %d: %s", code, stderr)
 	}
 }
+
+// After run --once nobody is missing, until the bridge is asked for more.
+func TestStatusCheckAfterOnce(t *testing.T) {
+	deliveredReal(t)
+	const well = "up to date: run --once delivered all that the feed had "
+	if code, stdout, stderr := call(t, "status", "--check"); code != exitOK || !strings.HasPrefix(stdout, well) {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "seek", "--to", "earliest", "--yes"); code != exitOK {
+		t.Fatalf("seek: exit code %d: %s", code, stderr)
+	}
+	if code, stdout, _ := call(t, "status", "--check"); code != exitFailed ||
+		!strings.HasPrefix(stdout, "nobody is running: ") {
+		t.Errorf("after a seek: exit code %d: %s", code, stdout)
+	}
+}

@@ -4,6 +4,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -48,6 +49,8 @@ func main() {
 	programs := flag.String("programs", "", "with -variants, programs to compare; else the one of this source")
 	accounts := flag.Int("accounts", 0, "measure one process with this number of idle accounts, and then beside one "+
 		"with the events of -events")
+	appends := flag.Int("live", 0, "measure how long events take, while the feed grows each minute, this often; with "+
+		"-variants and -programs, side by side")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -68,14 +71,19 @@ func main() {
 	if *accounts > 0 {
 		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events, *brokers) }
 	}
+	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
 	if *variants != "" {
 		measured = func(ctx context.Context) error {
 			spec := feedsim.Spec{Seed: 1, Shards: *shards, EventsPerSegment: *events, Blobs: 50_000, Versions: []int{5}}
 			for i := range *containers {
 				spec.Containers = append(spec.Containers, fmt.Sprintf("container-%04d", i))
 			}
-			return asUsersRunIt(ctx, strings.FieldsFunc(*programs, func(r rune) bool { return r == ',' }),
-				strings.Split(*variants, ","), spec, *rounds, *brokers)
+			return asUsersRunIt(ctx, list(*programs), list(*variants), spec, *rounds, *brokers)
+		}
+	}
+	if *appends > 0 {
+		measured = func(ctx context.Context) error {
+			return live(ctx, list(*programs), list(cmp.Or(*variants, "default")), *appends, *brokers)
 		}
 	}
 	if err := measured(context.Background()); err != nil {

@@ -60,11 +60,8 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim
 		return err
 	}
 	defer os.RemoveAll(root)
-	if len(programs) == 0 {
-		programs = []string{filepath.Join(root, "bridge")}
-		if err := stack.Build(programs[0], ""); err != nil {
-			return err
-		}
+	if programs, err = programsOf(programs, root); err != nil {
+		return err
 	}
 	feed := filepath.Join(root, "feed")
 	if err := feedsim.Write(ctx, feedsim.Dir(feed), spec, nil); err != nil {
@@ -105,6 +102,15 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim
 		}
 	}
 	return nil
+}
+
+// programsOf returns the programs to measure: without any, the one of this source.
+func programsOf(programs []string, root string) ([]string, error) {
+	if len(programs) > 0 {
+		return programs, nil
+	}
+	built := filepath.Join(root, "bridge")
+	return []string{built}, stack.Build(built, "")
 }
 
 // runProgram delivers the feed once.

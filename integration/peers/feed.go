@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/blobsink"
 )
 
 // feed is what a reader finds.
@@ -16,15 +15,14 @@ type feed struct {
 	each     int            // events of a segment
 	ids      map[string]int // of all events, with the number of the segment
 	bytes    int64
+
+	connection string // to the account
 }
 
-func writeFeed(ctx context.Context, connection string, segments, each int) (feed, error) {
+// writeFeed writes a feed and serves it until the endpoint is closed.
+func writeFeed(ctx context.Context, sink *endpoint, segments, each int) (feed, error) {
 	// Brokers reject records from the future.
 	f := feed{begin: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), segments: segments, each: each, ids: map[string]int{}}
-	sink, err := blobsink.Connect(ctx, connection)
-	if err != nil {
-		return f, fmt.Errorf("writing the feed: %w", err)
-	}
 	sim, err := feedsim.New(sink, feedsim.Spec{Seed: 1, Start: f.begin, Segments: segments, Shards: 3,
 		EventsPerSegment: each, Blobs: 50_000})
 	if err != nil {
@@ -37,5 +35,6 @@ func writeFeed(ctx context.Context, connection string, segments, each int) (feed
 		return f, fmt.Errorf("writing the feed: %w", err)
 	}
 	f.bytes = sim.Summary().Bytes
-	return f, nil
+	f.connection, err = sink.serve()
+	return f, err
 }

@@ -1,5 +1,5 @@
 // Command peers delivers one simulated feed with the bridge and with plain readers that use Azure's SDKs, each in turn
-// on the same Azurite and the same node of Kafka. It writes results.json and the charts docs/images/peers-*.svg.
+// on the same endpoint and the same node of Kafka. It writes results.json and the charts docs/images/peers-*.svg.
 //
 // A plain reader is what a user of an SDK writes first: iterate over the events, encode each as JSON, produce with
 // acks=all and the client's defaults, flush at the end. It keeps no position and reads one event after the other. Each
@@ -81,12 +81,14 @@ func measure(ctx context.Context, chosen []peer, segments, each, rounds int) (r 
 	if err != nil {
 		return r, err
 	}
-	s, err := stack.Start(ctx, stack.Options{Brokers: 1, Azurite: true, Throughput: true}, progress)
+	s, err := stack.Start(ctx, stack.Options{Brokers: 1, Throughput: true}, progress)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	f, err := writeFeed(ctx, s.AzureConnectionString, segments, each)
+	account := &endpoint{files: map[string][]byte{}}
+	defer func() { err = errors.Join(err, account.close()) }()
+	f, err := writeFeed(ctx, account, segments, each)
 	if err != nil {
 		return r, err
 	}

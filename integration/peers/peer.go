@@ -38,7 +38,7 @@ var peers = []peer{
 		libraries: []string{"azblob v1.8.1", "hamba/avro/v2 v2.31.0", "franz-go v1.22.2"},
 		runtime:   []string{"go", "version"},
 		install:   [][]string{{"go", "build", "-o", "peer", "."}}, command: []string{"./peer"}},
-	{name: "java", title: "Java SDK", segments: 10, pins: "pom.xml",
+	{name: "java", title: "Java SDK", segments: 50, pins: "pom.xml",
 		libraries: []string{"azure-storage-blob-changefeed 12.0.0-beta.34", "kafka-clients 4.3.1"},
 		runtime:   []string{"java", "-version"},
 		install:   [][]string{{"mvn", "-q", "-B", "-Dstyle.color=never", "package"}},
@@ -124,7 +124,7 @@ func (p peer) measure(ctx context.Context, s *stack.Stack, dir string, f feed, r
 		return result{}, fmt.Errorf("creating a topic: %w", err)
 	}
 	segments := min(p.segments, f.segments)
-	u, err := p.run(ctx, s, dir, topic, f.begin.Add(time.Duration(segments)*time.Hour-time.Hour/2))
+	u, err := p.run(ctx, s, dir, topic, f.connection, f.begin.Add(time.Duration(segments)*time.Hour-time.Hour/2))
 	if err != nil {
 		return result{}, err
 	}
@@ -146,7 +146,7 @@ func (p peer) measure(ctx context.Context, s *stack.Stack, dir string, f feed, r
 
 // run returns what the program took. PEER_END lies in the last segment that it should read: the SDKs for Java and
 // JavaScript round it up to the hour and stop before that, the one for Python stops after the hour that it is in.
-func (p peer) run(ctx context.Context, s *stack.Stack, dir, topic string, end time.Time) (u usage, err error) {
+func (p peer) run(ctx context.Context, s *stack.Stack, dir, topic, account string, end time.Time) (u usage, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return u, err
@@ -158,7 +158,8 @@ func (p peer) run(ctx context.Context, s *stack.Stack, dir, topic string, end ti
 	defer r.Close()
 	cmd := p.in(ctx, dir, append([]string{self, meterVerb}, p.command...))
 	cmd.Env = append(append(os.Environ(), s.Env()...), "PEER_TOPIC="+topic, "PEER_END="+end.Format(time.RFC3339),
-		"BRIDGE_SOURCE_CONNECTION_STRING="+s.AzureConnectionString, "BRIDGE_SOURCE_AUTH=connection_string",
+		"AZURE_STORAGE_CONNECTION_STRING="+account, "BRIDGE_SOURCE_CONNECTION_STRING="+account,
+		"BRIDGE_SOURCE_AUTH=connection_string",
 		"BRIDGE_KAFKA_BROKERS="+strings.Join(s.KafkaBrokers, ","), "BRIDGE_NAME="+topic, "BRIDGE_TOPIC="+topic,
 		"BRIDGE_EVENTS=all", "BRIDGE_HTTP_ADDR=127.0.0.1:0")
 	log, err := os.Create(filepath.Join(dir, "log"))

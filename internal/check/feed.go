@@ -63,7 +63,7 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 	}
 	fs.Add("list", OK, fmt.Sprintf("%s, from %s to %s: %s of history", plain.Count(segments, "segment"), oldest, newest,
 		plain.Span(newest.Time().Sub(oldest.Time()))), "")
-	if !fs.segment(ctx, feed, oldest) {
+	if !fs.segment(ctx, b, oldest) {
 		return
 	}
 	m, err := feed.Manifest(ctx, newest)
@@ -93,7 +93,8 @@ func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed) {
 }
 
 // segment reads the beginning of each shard of a segment.
-func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.Segment) (readable bool) {
+func (fs *Findings) segment(ctx context.Context, b *Bridge, seg source.Segment) (readable bool) {
+	feed := b.Options.Feed
 	m, err := feed.Manifest(ctx, seg)
 	if fs.unreadable("read", err) {
 		return false
@@ -106,10 +107,11 @@ func (fs *Findings) segment(ctx context.Context, feed *source.Feed, seg source.S
 		if lacks := r.Lacks(); lacks != "" {
 			fs.Add("read", Warning, lacks, "")
 		}
-		var b source.Batch
-		if err := r.Next(ctx, &b); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
+		var batch source.Batch
+		if err := r.Next(ctx, &batch); !errors.Is(err, io.EOF) && fs.unreadable("read", err) {
 			return false
 		}
+		b.sample = append(b.sample, batch.Events...)
 	}
 	fs.Add("read", OK,
 		fmt.Sprintf("the manifest of the oldest segment and its %s can be read", plain.Count(len(m.Shards), "shard")),

@@ -36,6 +36,7 @@ type checker struct {
 	broker     topics.Settings   // of one; empty if they can't be read
 	txnVersion int16             // the feature transaction.version of the brokers
 	frontier   *offsets.Frontier // of an earlier start
+	stored     *offsets.State    // with that frontier
 	unread     error             // why the state can't be read
 }
 

@@ -39,28 +39,36 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 		maps.Copy(written, f.Topics)
 	}
 	state := topics.Topic{Kind: topics.State, Name: topicname.State(o.Name), Partitions: o.OffsetsPartitions}
+	if f != nil {
+		state.Largest = f.Size(nil)
+	} else {
+		first := offsets.Frontier{Feed: o.FeedID, Settings: o.Frozen}
+		state.Largest = first.Size(nil)
+	}
 	if name, one := o.Topics.Constant(); !one {
 		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Frozen[offsets.FrozenTopic]+" names many topics; "+
 			"those that have no records yet are not checked",
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with "+
 				"(--resource-pattern-type prefixed)")
-		state.Largest, state.Grows = ck.template(f)
+		state.Grows = ck.template(f)
 		ck.containers(ctx)
 	} else if len(written) == 0 {
 		written[name] = plan.Partitions
 	}
-	oldest := ck.oldest(ctx)
+	oldest, largest := ck.oldest(ctx), ck.of.largest()
 	for _, name := range slices.Sorted(maps.Keys(written)) {
-		t := topics.Topic{Kind: topics.Records, Name: name, Partitions: written[name], Oldest: oldest}
+		t := topics.Topic{Kind: topics.Records, Name: name, Partitions: written[name], Oldest: oldest,
+			Largest: largest}
 		add(t, f != nil)
 		if plan.Beside {
+			t.Largest = 0
 			t.Kind, t.Name = topics.Markers, topicname.Markers(name)
 			add(t, false)
 		}
 	}
 	add(state, false)
 	if o.DeadLetter != "" {
-		add(topics.Topic{Kind: topics.DeadLetters, Name: o.DeadLetter, Partitions: 1}, false)
+		add(topics.Topic{Kind: topics.DeadLetters, Name: o.DeadLetter, Partitions: 1, Largest: largest}, false)
 	}
 	return all
 }
@@ -76,12 +84,10 @@ func (ck *checker) oldest(ctx context.Context) (at time.Time) {
 	return at
 }
 
-// template judges how many topics there are, and returns how large the state is by them, and may become.
-func (ck *checker) template(f *offsets.Frontier) (largest, grows int) {
+// template judges how many topics there are, and returns how large the state may become by them.
+func (ck *checker) template(f *offsets.Frontier) (grows int) {
 	o := ck.bridge
-	if f != nil {
-		largest = f.Size(nil)
-	} else {
+	if f == nil {
 		f = &offsets.Frontier{}
 	}
 	plan := o.TopicPlan()
@@ -104,5 +110,5 @@ func (ck *checker) template(f *offsets.Frontier) (largest, grows int) {
 	for i := len(f.Topics); i < o.TopicLimit; i++ {
 		pins[fmt.Sprintf("%0*d", ck.of.LongestTopic, i)] = pin
 	}
-	return largest, f.Size(pins)
+	return f.Size(pins)
 }

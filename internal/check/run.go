@@ -7,6 +7,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/source"
 	"blobfeed/source/azure"
 )
 
@@ -19,6 +20,8 @@ type Bridge struct {
 	Registry     *kafka.Registry // nil: none is needed
 	Insecure     []string        // settings that leave something unencrypted or unchecked
 	LongestTopic int             // bytes of the longest name that the template can make
+
+	sample []source.Event // the first of the feed
 }
 
 // Run tries what the bridge needs of the feed, the brokers and the registry. It writes nothing. An error is one of the

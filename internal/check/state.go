@@ -3,11 +3,13 @@ package check
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
@@ -31,7 +33,7 @@ func (ck *checker) readState(ctx context.Context) {
 		return
 	}
 	if ck.unread = err; err == nil {
-		ck.frontier = s.Frontier
+		ck.frontier, ck.stored = s.Frontier, s
 	}
 }
 
@@ -40,7 +42,9 @@ func (ck *checker) readState(ctx context.Context) {
 func (ck *checker) state(ctx context.Context) {
 	f, err := ck.frontier, ck.unread
 	if err == nil && f != nil {
-		err = ck.bridge.Compatible(f.Feed, f.Settings)
+		if err = ck.bridge.Compatible(ck.stored); err == nil {
+			err = ck.bridge.FitsLeases(f, len(ck.stored.Cursors))
+		}
 	}
 	switch {
 	case err == nil && f == nil:
@@ -49,8 +53,23 @@ func (ck *checker) state(ctx context.Context) {
 		ck.Add("state", Failed, err.Error(), "")
 	default:
 		ck.Add("state", OK, "there is progress, with these settings", "")
+		ck.history(ctx)
 	}
 	ck.owner(ctx)
+}
+
+// history looks whether the feed still has what is to be read next.
+func (ck *checker) history(ctx context.Context) {
+	var gap *bridge.GapError
+	switch err := ck.bridge.Lost(ctx, ck.frontier); {
+	case errors.As(err, &gap) && ck.bridge.SkipGaps:
+		ck.Add("history", Warning, fmt.Sprintf("it is lost up to segment %s, where run continues (BRIDGE_ON_GAP)",
+			gap.Oldest), "")
+	case errors.As(err, &gap):
+		ck.Add("history", Failed, err.Error(), "")
+	case !ck.unreadable("history", err):
+		ck.Add("history", OK, "the feed has what is to be read next", "")
+	}
 }
 
 // owner looks for another bridge that writes to the same topics: run refuses to be the second.

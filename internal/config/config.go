@@ -90,10 +90,10 @@ type Config struct {
 	ResolvedTo    string        `group:"Resolved markers" split_words:"true" desc:"Where to write markers. inline: into the topic. topic: into <topic>.resolved, with partition and offset. off: nowhere. Default: inline; with ENVELOPE=enriched, topic; frozen."`
 	ResolvedSlack time.Duration `split_words:"true" default:"15m" min:"0s" desc:"How far before its end a complete segment is resolved (docs/delivery.md)."`
 
-	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment; Azure appends about once a minute."`
+	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment. Azure appends once a minute: if the interval divides a minute, reads follow the appends."`
 	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record, unless the brokers need longer to end a transaction."`
 	TxnBytes       Bytes         `split_words:"true" default:"64MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction."`
-	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"When the brokers abort the transaction of a dead instance."`
+	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when the brokers abort the transaction of a dead instance."`
 	SessionTimeout time.Duration `split_words:"true" default:"10s" min:"500ms" desc:"How long an instance can be silent before it loses its leases."`
 	NetworkTimeout time.Duration `split_words:"true" default:"10s" min:"100ms" desc:"Maximum wait for a connection to a broker, and for an answer of the schema registry. A storage request may take three times as long; then it is resumed after the bytes received."`
 

@@ -191,31 +191,6 @@ func LoadFleet(examine func(*Config) []error) (*Fleet, error) {
 	return f, nil
 }
 
-// rejectSharedTopics rejects bridges that would write to the topic of another one: both would write resolved markers
-// that hold for one of them.
-func (f *Fleet) rejectSharedTopics() {
-	writers := map[string][]*Config{}
-	for _, c := range f.Bridges {
-		if topic := c.Topic; strings.Contains(topic, "{account}") {
-			topic += " of " + cmp.Or(strings.TrimRight(c.SourceURL, "/"), string(c.SourceConnectionString))
-			writers[topic] = append(writers[topic], c)
-		} else if !c.TopicShared {
-			writers[topic] = append(writers[topic], c)
-		}
-	}
-	for _, same := range writers {
-		for i, c := range same {
-			if len(same) > 1 {
-				other := same[(i+1)%len(same)]
-				f.Rejected[c.Name] = []error{c.Problem("TOPIC", "bridge %s writes to the same topic %s: "+
-					"give each bridge its own, for example with {account}, or set %s=true for all of them",
-					other.Name, c.Topic, variable("TOPIC_SHARED"))}
-			}
-		}
-	}
-	f.Bridges = slices.DeleteFunc(f.Bridges, func(c *Config) bool { return f.Rejected[c.Name] != nil })
-}
-
 // Err returns the problems of all bridges, nil if there are none. A problem that every bridge has is reported once.
 func (f *Fleet) Err() error {
 	count := map[string]int{}

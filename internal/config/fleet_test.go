@@ -86,8 +86,8 @@ bridges:
   service: {source_url: "file:///a", topic: e, preset: event_hubs}
   twin: {source_url: "file:///a", topic: f}
   twin2: {source_url: "file:///b", topic: f}
-  account: {source_url: "file:///a", topic: "{account}"}
-  account2: {source_url: "file:///b", topic: "{account}"}
+  account: {source_url: "file:///a", topic: "{account}", source_account: z}
+  account2: {source_url: "file:///b", topic: "{account}", source_account: b}
   slash: {source_url: "https://a.blob.core.windows.net", topic: "g.{account}"}
   slash2: {source_url: "https://a.blob.core.windows.net/", topic: "g.{account}"}
   nothing:
@@ -114,7 +114,7 @@ bridges:
 		"bridge service: BRIDGE_PRESET (" + f.Path + ":8): event_hubs applies to all bridges",
 		"bridge twin: BRIDGE_TOPIC (" + f.Path + ":9): bridge twin2 writes to the same topic f",
 		"bridge twin2: BRIDGE_TOPIC (" + f.Path + ":10): bridge twin writes to the same topic f",
-		"bridge slash2: BRIDGE_TOPIC (" + f.Path + ":14): bridge slash writes to the same topic g.{account}",
+		"bridge slash2: BRIDGE_TOPIC (" + f.Path + ":14): bridge slash reads the same feed and writes to the same topic g",
 		"bridge nothing: BRIDGE_SOURCE_URL: required",
 	} {
 		if !strings.Contains(text, want) {

@@ -20,6 +20,7 @@ type Fleet struct {
 	mu       sync.Mutex
 	draining bool
 	bridges  map[string]*fleetBridge
+	reload   *Reload
 }
 
 type fleetBridge struct {
@@ -34,6 +35,7 @@ type FleetStatus struct {
 	Version  string         `json:"version"`
 	Now      time.Time      `json:"now"`
 	Ready    bool           `json:"ready"`
+	Reload   *Reload        `json:"reload"`  // null before the first
 	Bridges  []BridgeStatus `json:"bridges"` // by name
 }
 
@@ -54,7 +56,12 @@ type BridgeStatus struct {
 
 // NewFleet returns a fleet without bridges. Of info it shows instance and version.
 func NewFleet(info Info) *Fleet {
-	return &Fleet{info: info, process: newProcess(), bridges: map[string]*fleetBridge{}}
+	f := &Fleet{info: info, process: newProcess(), bridges: map[string]*fleetBridge{}}
+	f.process.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(reloadSuccessful)), func() float64 {
+		last := f.lastReload()
+		return truth(last == nil || len(last.Problems) == 0)
+	}))
+	return f
 }
 
 // Show adds a bridge, or replaces the one of its name.
@@ -100,7 +107,8 @@ func (f *Fleet) all() (bridges []*fleetBridge, draining bool) {
 func (f *Fleet) Snapshot() *FleetStatus {
 	bridges, draining := f.all()
 	s := &FleetStatus{
-		Instance: f.info.Instance, Version: f.info.Version, Now: time.Now().UTC(), Bridges: []BridgeStatus{},
+		Instance: f.info.Instance, Version: f.info.Version, Now: time.Now().UTC(), Reload: f.lastReload(),
+		Bridges: []BridgeStatus{},
 	}
 	waits, ready := draining, len(bridges) == 0
 	for _, b := range bridges {

@@ -35,9 +35,11 @@ function render(s) {
   const count = {};
   for (const b of s.bridges) count[b.verdict.code] = (count[b.verdict.code] || 0) + 1;
   const worst = order.find(code => count[code]) || 'starting';
-  const bad = count.degraded || 0, all = s.bridges.length;
-  verdict(worst, !all ? 'No bridges' : bad ? `${bad} of ${all} degraded` : worst === 'up_to_date' ? 'All up to date' : 'Working',
+  const bad = count.degraded || 0, all = s.bridges.length, rejected = s.reload ? s.reload.problems : [];
+  const headline = !all ? 'No bridges' : bad ? `${bad} of ${all} degraded` : worst === 'up_to_date' ? 'All up to date' : 'Working';
+  verdict(rejected.length ? 'degraded' : worst, rejected.length ? headline + ', new settings rejected' : headline,
     order.filter(code => count[code]).map(code => `${count[code]} ${words[code]}`).join(' · '));
+  $('problems').replaceChildren(...rejected.map(text => element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + text)));
   show('instance', `${s.instance} · ${s.version}`);
   $('bridges').replaceChildren(...s.bridges
     .sort((a, b) => order.indexOf(a.verdict.code) - order.indexOf(b.verdict.code) || (a.name < b.name ? -1 : 1)).map(row));

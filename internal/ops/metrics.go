@@ -111,8 +111,14 @@ var scraped = []metric{
 		""},
 }
 
+// reloadSuccessful has the name that Prometheus has for itself.
+const reloadSuccessful = "config_last_reload_successful"
+
 // recorded are counted when something happens.
 var recorded = []metric{
+	{reloadSuccessful, gauge, nil,
+		"Of a process with many bridges: 1 if the last reload of the settings file was accepted, or there was none, " +
+			"and 0 if the file or a bridge in it was rejected.", ""},
 	{"transaction_duration_seconds", histogram, nil,
 		"From the first record of a transaction to the acknowledgement of its commit.", ""},
 	{"event_latency_seconds", histogram, []string{"stage"},

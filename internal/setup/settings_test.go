@@ -11,6 +11,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/offsets"
 	"blobfeed/source/azure"
 )
 
@@ -159,11 +160,12 @@ func TestStoredSettingsStayGood(t *testing.T) {
 	if !maps.Equal(o.Frozen, now) {
 		t.Errorf("frozen: %v, want %v", o.Frozen, now)
 	}
-	if err := o.Compatible(o.FeedID, stored); err != nil {
+	state := &offsets.State{Frontier: &offsets.Frontier{Feed: o.FeedID, Settings: stored}}
+	if err := o.Compatible(state); err != nil {
 		t.Error(err)
 	}
 	stored["BRIDGE_TOPIC"] = "{container}"
-	if o.Compatible(o.FeedID, stored) == nil {
+	if o.Compatible(state) == nil {
 		t.Error("another topic is accepted")
 	}
 }

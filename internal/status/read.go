@@ -44,7 +44,18 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Of(r.Name, state, group, r.Now()), nil
+	s := Of(r.Name, state, group, r.Now())
+	if len(group.Members) == 0 {
+		return s, nil
+	}
+	names := []string{r.Topic}
+	for _, t := range s.Topics {
+		names = append(names, t.Name)
+	}
+	if err := topics.Unwritable(ctx, r.Admin, false, names...); err != nil { // what commits nothing cannot report it
+		s.Verdict = s.Judge("", append([]string{err.Error()}, s.problems()...))
+	}
+	return s, nil
 }
 
 // State reads the committed state from the topic.

@@ -40,6 +40,7 @@ type Position struct {
 	Event     *time.Time    `json:"event_time"`     // latest that was delivered
 	Ended     bool          `json:"ended"`          // END_TIME is reached
 	Seek      *offsets.Seek `json:"seek,omitempty"` // no segment is complete since
+	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 
 	// Only an instance that holds lease 0 knows these.
 	Newest   string   `json:"newest,omitempty"`           // segment of the feed, at the last look
@@ -148,6 +149,9 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
+	if state.Delivered != nil && state.Delivered.Last(state) {
+		p.Once = Known(state.Delivered.Time)
+	}
 	s.Scan, s.Former = scanOf(state), formerScans(cmp.Or(state.Requested(), f.Scan))
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = Known(time.Unix(0, ts.Wall))

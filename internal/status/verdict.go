@@ -44,6 +44,9 @@ func (s *Status) Judge(starting string, problems []string) Verdict {
 	switch {
 	case s.Position.Ended:
 		return Verdict{UpToDate, AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
+	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
+		return Verdict{UpToDate, AllWell + ": run --once delivered all that the feed had " +
+			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
 	case s.Group.State != "" && len(s.Group.Members) == 0:
 		return Verdict{Nobody, "nobody is running: " + s.lastSeen()}
 	case len(problems) > 0:

@@ -49,6 +49,10 @@ func TestVerdict(t *testing.T) {
 			Group{State: "Dead"}, &offsets.Frontier{Ended: true}, offsets.Cursor{},
 			"up to date: everything up to BRIDGE_END_TIME is delivered", UpToDate, false,
 		},
+		"without members, after run --once": {
+			Group{State: "Dead"}, &offsets.Frontier{Current: seg}, offsets.Cursor{Time: now.Add(-4 * time.Minute)},
+			"up to date: run --once delivered all that the feed had 3m20s ago", UpToDate, false,
+		},
 		"a lease that nobody has": {
 			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{},
 			offsets.Cursor{},
@@ -64,6 +68,7 @@ func TestVerdict(t *testing.T) {
 	} {
 		s := Of("b", &offsets.State{
 			Frontier: c.frontier, Cursors: []*offsets.Cursor{&c.cursor, nil}, Owners: []string{"one", "gone"},
+			Delivered: &offsets.Delivered{Time: now.Add(-200 * time.Second)},
 		}, c.group, now)
 		if s.Verdict != (Verdict{c.code, c.want}) || s.Verdict.Bad() != c.bad {
 			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())

@@ -145,18 +145,23 @@ func (j *judge) durability(replicas int) {
 	}
 }
 
-// size judges whether the documents of the state fit.
+// size judges whether the largest records fit.
 func (j *judge) size() {
 	most, err := strconv.Atoi(j.settings[maxMessage])
 	if err != nil {
 		return
 	}
+	state := j.topic.Kind == State
 	switch need := 2 * max(j.topic.Largest, j.topic.Grows); {
-	case j.topic.Largest > most:
+	case j.topic.Largest > most && state:
 		j.add(Fault, maxMessage,
 			fmt.Sprintf("progress takes %d bytes and can't be written", j.topic.Largest),
 			j.alter(maxMessage, strconv.Itoa(2*need)))
-	case need > most:
+	case j.topic.Largest > most:
+		j.add(Fault, maxMessage,
+			fmt.Sprintf("a record of the feed takes %d bytes and can't be written", j.topic.Largest),
+			j.alter(maxMessage, strconv.Itoa(max(need, usualLimit))))
+	case state && j.topic.Grows > 0 && need > most:
 		j.add(Risk, maxMessage, fmt.Sprintf("half of that must hold the names of all topics, "+
 			"which may take %d bytes; the bridge rejects further topics before", need/2),
 			"lower BRIDGE_TOPIC_LIMIT, or run "+j.alter(maxMessage, strconv.Itoa(need)))

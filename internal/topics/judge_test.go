@@ -14,6 +14,7 @@ func TestJudge(t *testing.T) {
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	const ok = Severity(-1)
 	since := func(oldest time.Time) Topic { return Topic{Kind: Records, Oldest: oldest} }
+	state := func(limit string) Settings { return Settings{cleanupPolicy: "compact", maxMessage: limit} }
 	for _, tc := range []struct {
 		name     string
 		topic    Topic
@@ -46,12 +47,16 @@ func TestJudge(t *testing.T) {
 			"retention.ms=-1"},
 		{"history is younger", since(now.AddDate(-1, 0, 1)), Settings{retention: year}, 3, ok, ""},
 		{"there is no history", since(time.Time{}), Settings{retention: year}, 3, ok, ""},
-		{"progress fits", Topic{Largest: 10_000, Grows: 500_000}, Settings{maxMessage: "1048588"}, 3, ok, ""},
-		{"topics will not fit", Topic{Largest: 10_000, Grows: 600_000}, Settings{maxMessage: "1048588"}, 3, Risk,
+		{"progress fits", Topic{Kind: State, Largest: 10_000, Grows: 500_000}, state("1048588"), 3, ok, ""},
+		{"topics will not fit", Topic{Kind: State, Largest: 10_000, Grows: 600_000}, state("1048588"), 3, Risk,
 			"lower BRIDGE_TOPIC_LIMIT, or run " + commands +
 				" --alter --topic t --add-config max.message.bytes=1200000"},
-		{"progress does not fit", Topic{Largest: 10_000}, Settings{maxMessage: "8192"}, 3, Fault,
+		{"progress does not fit", Topic{Kind: State, Largest: 10_000}, state("8192"), 3, Fault,
 			"max.message.bytes=40000"},
+		{"more than half is one topic's", Topic{Kind: State, Largest: 10_000}, state("12000"), 3, ok, ""},
+		{"a record fits", Topic{Largest: 2000}, Settings{maxMessage: "2000"}, 3, ok, ""},
+		{"a record does not fit", Topic{Largest: 2001}, Settings{maxMessage: "2000"}, 3, Fault,
+			"max.message.bytes=1048588"},
 	} {
 		settings := Settings{cleanupPolicy: "delete", retention: "-1", minInSync: "2"}
 		maps.Copy(settings, tc.settings)

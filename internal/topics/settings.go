@@ -27,7 +27,8 @@ const (
 )
 
 const (
-	defaultLimit = 1_000_012 // Kafka's default of max.message.bytes, less what its client reserves
+	usualLimit   = 1_048_588 // Kafka's default of max.message.bytes
+	defaultLimit = 1_000_012 // less what its client reserves
 	maxRequest   = 64 << 20  // larger requests no client sends
 )
 

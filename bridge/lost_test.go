@@ -1,0 +1,52 @@
+package bridge
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"blobfeed/internal/feedsim"
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/dir"
+)
+
+// History is lost if something was between what is delivered and the oldest segment of the feed.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	hour := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	root := writeFeed(t, feedsim.Spec{Segments: 3, EventsPerSegment: 10})
+	if err := os.RemoveAll(filepath.Join(root, "idx/segments/2026/01/01/0000")); err != nil {
+		t.Fatal(err)
+	}
+	store, err := dir.New(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &Options{Feed: source.New(store, source.Options{})}
+	gone, there := source.SegmentAt(hour), source.SegmentAt(hour.Add(time.Hour))
+	for name, tc := range map[string]struct {
+		f    offsets.Frontier
+		lost bool
+	}{
+		"the current segment":          {offsets.Frontier{Current: gone}, true},
+		"not the current segment":      {offsets.Frontier{Completed: gone, Current: there}, false},
+		"after the completed segment":  {offsets.Frontier{Completed: gone, Ends: hour.Add(time.Hour / 2)}, true},
+		"the oldest follows at once":   {offsets.Frontier{Completed: gone, Ends: hour.Add(time.Hour)}, false},
+		"the completed one is there":   {offsets.Frontier{Completed: there, Ends: hour.Add(2 * time.Hour)}, false},
+		"nothing is delivered":         {offsets.Frontier{}, false},
+		"a seek skipped it":            {offsets.Frontier{Completed: gone, Seek: &offsets.Seek{}}, false},
+		"it is recorded":               {offsets.Frontier{Completed: gone, Gap: &offsets.Gap{To: there}}, false},
+		"the bridge has ended":         {offsets.Frontier{Completed: gone, Ended: true}, false},
+		"a move decides what is next":  {offsets.Frontier{Completed: gone, Moving: true}, false},
+		"a scan decides what is next":  {offsets.Frontier{Completed: gone, Scan: &offsets.Scan{ID: "1"}}, false},
+		"delivery begins behind a gap": {offsets.Frontier{Version: 2, Completed: gone}, false},
+	} {
+		err := o.Lost(t.Context(), &tc.f)
+		if got := errors.As(err, new(*GapError)); got != tc.lost || err != nil && !got {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

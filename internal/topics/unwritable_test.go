@@ -1,0 +1,56 @@
+package topics
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
+)
+
+// A topic whose partitions lack replicas or a leader is named, with what to do; what brokers do not say is no error.
+func TestUnwritable(t *testing.T) {
+	c := fakebroker.New(t, kfake.NumBrokers(2))
+	adm := fakebroker.Admin(t, c)
+	for name, least := range map[string]string{"fine": "1", "short": "2"} {
+		settings := map[string]*string{minInSync: &least}
+		if _, err := adm.CreateTopic(t.Context(), 2, 1, settings, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := Unwritable(t.Context(), adm, true, "fine", "missing"); err != nil {
+		t.Error(err)
+	}
+	const short = "topic short takes no records: partition 0 has 1 replica in sync, and min.insync.replicas is 2: " +
+		"start the missing brokers, or lower the setting"
+	if err := Unwritable(t.Context(), adm, true, "missing", "short", "fine"); err == nil || err.Error() != short {
+		t.Errorf("%v", err)
+	}
+	if err := Unwritable(t.Context(), adm, false, "short"); err != nil {
+		t.Errorf("with all of its replicas: %v", err)
+	}
+	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		resp := req.ResponseKind().(*kmsg.MetadataResponse)
+		for i, addr := range c.ListenAddrs() {
+			host, port, _ := net.SplitHostPort(addr)
+			n, _ := strconv.Atoi(port)
+			resp.Brokers = append(resp.Brokers, kmsg.MetadataResponseBroker{NodeID: int32(i), Host: host, Port: int32(n)})
+		}
+		topic := kmsg.NewMetadataResponseTopic()
+		topic.Topic = kmsg.StringPtr("fine")
+		partition := kmsg.NewMetadataResponseTopicPartition()
+		partition.Leader = -1
+		topic.Partitions = append(topic.Partitions, partition)
+		resp.Topics = append(resp.Topics, topic)
+		return resp, nil, true
+	})
+	const leader = "topic fine takes no records: partition 0 has no leader: start its brokers"
+	if err := Unwritable(t.Context(), fakebroker.Admin(t, c), false, "fine"); err == nil || !strings.HasPrefix(err.Error(), leader) {
+		t.Errorf("%v", err)
+	}
+}
