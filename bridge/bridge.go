@@ -214,7 +214,7 @@ func (b *Bridge) finishWhen(stop context.Context, f func(context.Context) error)
 // awaitEnd returns when the feed is delivered to END_TIME. The keeper ends it; all instances see it.
 func (sh *shared) awaitEnd(ctx context.Context) error {
 	s, err := sh.view.Await(ctx, func(s *offsets.State) bool {
-		return sh.caughtUp(s) && s.Frontier != nil && s.Frontier.Ended
+		return sh.caughtUp(s) && s.Frontier.Over()
 	})
 	if err != nil {
 		return err

@@ -172,15 +172,13 @@ func (k *keeper) complete(f offsets.Frontier, m source.Manifest, gone bool, s *o
 	done, err := k.promise(&f, m, final)
 	if err == nil {
 		k.countSegments(&f, 1)
-		err = k.commitPromise(nil, &f, func() error {
-			switch {
-			case ends:
-				k.end(&f)
-			case names:
-				return k.nameSegment(&f, next)
-			}
-			return nil
-		})
+		name := nothing
+		if ends {
+			k.end(&f)
+		} else if names {
+			name = func() error { return k.nameSegment(&f, next) }
+		}
+		err = k.commitPromise(nil, &f, name)
 	}
 	t := Transaction{Commit: Commit{Lease: h.p, Segment: m.Segment}, Segments: 1, Markers: done.Markers}
 	h.traceEnd(t, began, err)
@@ -201,7 +199,8 @@ func (k *keeper) endFeed(f offsets.Frontier) error {
 			return err
 		}
 	}
-	return k.commitPromise(nil, &f, func() error { k.end(&f); return nil })
+	k.end(&f)
+	return k.commitPromise(nil, &f, nothing)
 }
 
 // end ends the delivery. Rows of a scan would be newer than the end.

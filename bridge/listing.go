@@ -43,7 +43,7 @@ func (l *listing) rows() pipeline.Rows {
 // walk lists the containers of this lease that the filter does not leave out.
 func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
 	h, filter := l.h, &l.basis.filter
-	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress.Clone(), inventory.Options{
+	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress, inventory.Options{
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
 		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {

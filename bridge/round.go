@@ -63,7 +63,7 @@ func (l *listing) run(s *offsets.State) (err error) {
 	case !l.done.Done && s.RowsListed(l.scan): // else some of the suspects are still to be listed
 		l.done.Done, err = l.sweep(ctx)
 	}
-	if errors.Is(err, errPast) || errors.Is(context.Cause(ctx), errPast) {
+	if errors.Is(err, errPast) {
 		return errMoved // what is open is dropped with the hold
 	}
 	if err != nil && !errors.Is(err, errRoundOver) {

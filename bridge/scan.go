@@ -175,7 +175,7 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	if !scan.Only {
 		return k.h.lease.Commit(k.h.held, nil, &f)
 	}
-	f.Current, f.Shards = source.Segment{}, nil
+	f.Current, f.Shards, f.Ended = source.Segment{}, nil, true
 	if opts.marks() {
 		f.Resolved = scan.Listed
 		if opts.Transactional {
@@ -184,7 +184,7 @@ func (k *keeper) endScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 			}
 		}
 	}
-	return k.commitPromise(nil, &f, func() error { f.Ended = true; return nil })
+	return k.commitPromise(nil, &f, nothing)
 }
 
 // pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/feedsim/account"
 	"blobfeed/offsets"
@@ -69,6 +68,11 @@ func TestInitialScan(t *testing.T) {
 	o, _ := options(t, c, dir)
 	o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanYes, "https://a/", 4, time.Second
 	o.Inventory = &account.Store{Account: filled(7, 1200)}
+	o.Observer = append(o.Observer, onCommit(func(c Commit) {
+		if c.Rows > 0 && c.Segment.String() != "2026/01/01/0159" {
+			t.Errorf("rows of segment %q", c.Segment)
+		}
+	}))
 	must(t, runOnce(t, o))
 	seen := newScanned()
 	consume(t, c, seen)
@@ -126,38 +130,6 @@ func TestScanAfterCrashes(t *testing.T) {
 			doubled := seen.rows - len(seen.keys)
 			if len(seen.updated) != 1 || transactional && (doubled > 0 || seen.early) {
 				t.Errorf("%d rows of %d keys, %v, early %t", seen.rows, len(seen.keys), seen.updated, seen.early)
-			}
-		})
-	}
-}
-
-// With only, the bridge ends after a marker for the time when the listing ended.
-func TestScanOnly(t *testing.T) {
-	t.Parallel()
-	for name, transactional := range map[string]bool{"exactly once": true, "at least once": false} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			c := broker(t)
-			o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 3, Shards: 3}))
-			o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanOnly, "https://a/", 4, time.Second
-			o.Inventory, o.Transactional = &account.Store{Account: filled(3, 100)}, transactional
-			o.Once = false
-			must(t, New(o).Run(t.Context(), t.Context()))
-			seen := newScanned()
-			consume(t, c, seen)
-			if seen.rows != 300 || seen.events != 0 || len(seen.markers) != 1 {
-				t.Errorf("%d rows, %d events, markers %v", seen.rows, seen.events, seen.markers)
-			}
-			var listed envelope.Timestamp
-			awaitState(t, o, "it has ended", func(s *offsets.State) bool {
-				if f := s.Frontier; f != nil && f.Ended {
-					listed, _ = envelope.ParseTimestamp(f.Scan.Listed)
-					return f.Resolved == f.Scan.Listed
-				}
-				return false
-			})
-			if time.Since(time.Unix(0, listed.Wall)) > time.Minute {
-				t.Errorf("listed at %v", listed)
 			}
 		})
 	}

@@ -240,6 +240,9 @@ func (f *Frontier) Adopt(pins map[string]Pin) {
 	f.Topics, f.KeySchemas = topics, schemas
 }
 
+// Over reports whether nothing follows: all is delivered, and the markers are written.
+func (f *Frontier) Over() bool { return f != nil && f.Ended && !f.Owed }
+
 // Gap is history that retention removed before it was read: from segment From up to To, which is there.
 type Gap struct {
 	From source.Segment `json:"from"`

@@ -252,8 +252,7 @@ func (w *world) frontier() *offsets.Frontier {
 
 // ended reports whether everything up to the plan's end is delivered, by what is committed.
 func (w *world) ended() bool {
-	f := w.frontier()
-	return f != nil && f.Ended
+	return w.frontier().Over()
 }
 
 // mend ends everything that is wrong.

@@ -113,7 +113,7 @@ func settings(format string, args ...any) error {
 // those that this run delivered.
 func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (text string, err error) {
 	err = setup.InState(ctx, c, func(_ context.Context, in *status.Reader, s *offsets.State) error {
-		if s.Frontier == nil || !s.Frontier.Ended {
+		if !s.Frontier.Over() {
 			return errors.New("stopped before the end: repeat the command to continue")
 		}
 		all := status.Of(c.Name, s, status.Group{}, in.Now()).Totals.Emitted

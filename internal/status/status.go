@@ -148,7 +148,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	s.Started, s.Feed = true, f.Feed
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
-	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Ended, f.Seek
+	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	if state.Delivered != nil && state.Delivered.Last(state) {
 		p.Once = Known(state.Delivered.Time)
 	}
