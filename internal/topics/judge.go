@@ -130,7 +130,7 @@ func (j *judge) durability(replicas int) {
 	switch {
 	case err != nil:
 	case inSync > replicas:
-		j.add(Fault, minInSync, "it has "+plain.Count(replicas, "replica")+", so nothing can be written",
+		j.add(Risk, minInSync, "it has "+plain.Count(replicas, "replica")+", so brokers before Kafka 4.0 write nothing",
 			j.alter(minInSync, strconv.Itoa(max(1, replicas-1))))
 	case replicas < 2:
 		j.add(Risk, minInSync, "it has one replica, so a lost broker takes committed records with it",

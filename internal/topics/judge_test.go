@@ -33,7 +33,7 @@ func TestJudge(t *testing.T) {
 		{"a topic of markers is compacted", Topic{Kind: Markers}, Settings{cleanupPolicy: "compact"}, 3, Unfit,
 			"--topic t --add-config cleanup.policy=delete"},
 		{"dead letters", Topic{Kind: DeadLetters}, Settings{cleanupPolicy: "compact"}, 3, ok, ""},
-		{"never in sync", Topic{}, Settings{minInSync: "3"}, 2, Fault, "min.insync.replicas=1"},
+		{"fewer replicas than must be in sync", Topic{}, Settings{minInSync: "3"}, 2, Risk, "min.insync.replicas=1"},
 		{"one replica", Topic{}, Settings{minInSync: "1"}, 1, Risk, "replication factor"},
 		{"one in sync", Topic{}, Settings{minInSync: "1"}, 3, Risk, "min.insync.replicas=2"},
 		{"unclean", Topic{}, Settings{unclean: "true"}, 3, Risk, "unclean.leader.election.enable=false"},
