@@ -43,12 +43,16 @@ func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
 func (h *hold) wait(changed <-chan struct{}) {
 	h.opts.Observer.Active(h.p, Waiting)
 	defer h.opts.Observer.Active(h.p, Working)
-	t := time.NewTimer(h.opts.PollInterval)
+	until := h.opts.PollInterval
+	if round := h.nextRound.Sub(h.opts.Now()); round > 0 { // of a scan: an ended feed has no events to wait for
+		until = min(until, round)
+	}
+	t := time.NewTimer(until)
 	defer t.Stop()
 	select {
 	case <-changed:
 	case <-t.C:
-		h.shared.pipe.DropBuffers() // there was no work for a poll interval
+		h.shared.pipe.DropBuffers() // there was no work meanwhile
 	case <-h.work.Done():
 	}
 }

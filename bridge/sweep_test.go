@@ -158,6 +158,22 @@ func TestSweepIsSoonDone(t *testing.T) {
 	}
 }
 
+// Without an open segment, nothing is delivered between the rounds, so they follow each other without a poll interval.
+func TestSweepOfAnEndedFeed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 100)
+	w.change(10)
+	w.publish(false)
+	must(t, w.feed.Finalize(t.Context()))
+	o := w.options(broker(t))
+	o.InitialScan, o.PollInterval = ScanYes, time.Hour
+	live(t, o)
+	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+	w.unfed(5)
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
+}
+
 // A sweep that finds more than fits into the memory at a time does not wait for what it holds itself (I9).
 func TestSweepInLittleMemory(t *testing.T) {
 	t.Parallel()
