@@ -168,7 +168,9 @@ func TestSweepOfAnEndedFeed(t *testing.T) {
 	o := w.options(broker(t))
 	o.InitialScan, o.PollInterval = ScanYes, time.Hour
 	live(t, o)
-	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool { return scanOf(s) != nil && scanOf(s).Done })
+	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Done
+	})
 	w.unfed(5)
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	awaitState(t, o, "the sweep is done", isDone("sweep"))

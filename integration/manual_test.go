@@ -53,7 +53,7 @@ func TestManual(t *testing.T) {
 	first, second := addresses[0], addresses[1]
 	r.replace = strings.NewReplacer("localhost:9092", s.KafkaBrokers[0], "kafka.example.org:9093", s.Security.Scram[0],
 		"/etc/bridge/ca.crt", s.Security.CAFile,
-		"/etc/bridge/password", secret, "localhost:8081", second, "=:8081", "="+second)
+		"/etc/bridge/password", secret, "localhost:8082", second, "=:8082", "="+second)
 	for _, e := range os.Environ() {
 		if !strings.HasPrefix(e, "BRIDGE_") {
 			r.env = append(r.env, e)
