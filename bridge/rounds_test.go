@@ -110,6 +110,15 @@ func TestSegmentsCompleteBetweenRounds(t *testing.T) {
 	}
 	close(listed)
 	awaitState(t, o, "the scan is done", isDone("slow"))
+	w.change(50)
+	w.publish(false)
+	awaitDrained(t, o, w)
+	s = awaitState(t, o, "all is delivered", func(s *offsets.State) bool { return scanOf(s) != nil })
+	for lease, cursor := range s.Cursors {
+		if cursor != nil && cursor.Segment == s.Frontier.Current && cursor.Scan != nil {
+			t.Errorf("the cursor of lease %d still has the listing", lease)
+		}
+	}
 }
 
 // Events are delivered for as long as was listed, with limits.
