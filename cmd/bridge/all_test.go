@@ -39,7 +39,8 @@ func TestAll(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}
 	code, out, _ = call(t, "check", "--all", "--config", file, "--output", "json")
-	if code != exitFailed || !strings.Contains(out, `{"bridge":"sim","check":"reach","status":"ok",`) {
+	if code != exitFailed || !strings.Contains(out, `{"bridge":"sim","check":"reach","status":"ok",`) ||
+		strings.Count(out, `"check":"http"`) != 1 { // the process has one address
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	for _, args := range [][]string{{"status", "--all"}, {"check", "--all"}} {

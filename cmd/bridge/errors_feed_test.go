@@ -40,8 +40,8 @@ var ofFeeds = map[string]mistake{
 	"there is no change feed": func(t *testing.T) []string {
 		return set("SOURCE_URL=file://"+t.TempDir(), "check")(t)
 	},
-	"Azurite writes no feed":       refusing(http.StatusNotFound, "ContainerNotFound"),
-	"opening the feed's directory": set("SOURCE_URL=file:///no/such/directory", "check"),
+	"Azurite writes no feed":                           refusing(http.StatusNotFound, "ContainerNotFound"),
+	"opening the feed's directory: … correct the path": set("SOURCE_URL=file:///no/such/directory", "check"),
 	"the copy is incomplete": func(t *testing.T) []string {
 		set("")(t)
 		copied(t, func(dir string) error { return os.RemoveAll(filepath.Join(dir, "idx")) })

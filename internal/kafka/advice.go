@@ -25,7 +25,7 @@ func (c *Client) Advice(err error) string {
 	text := err.Error()
 	switch {
 	case errors.As(err, &token):
-		return "see BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
+		return "check BRIDGE_KAFKA_SASL_TOKENS and the settings after it"
 	case errors.As(err, new(*url.Error)): // of the storage service or the registry
 		return ""
 	case errors.As(err, &authority):
@@ -35,19 +35,20 @@ func (c *Client) Advice(err error) string {
 	case errors.As(err, &invalid):
 		return "the brokers' certificate is not valid (any more): renew it there"
 	case errors.As(err, &dns):
-		return "see BRIDGE_KAFKA_BROKERS: the name is unknown"
+		return "correct the name in BRIDGE_KAFKA_BROKERS, or the DNS of this machine, which does not know it"
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
-		return "see BRIDGE_KAFKA_SASL_USERNAME and BRIDGE_KAFKA_SASL_PASSWORD: the brokers do not know them, " +
+		return "correct BRIDGE_KAFKA_SASL_USERNAME and BRIDGE_KAFKA_SASL_PASSWORD: the brokers do not accept them " +
 			"with this mechanism"
 	case errors.Is(err, kerr.UnsupportedSaslMechanism):
-		return "see BRIDGE_KAFKA_SASL_MECHANISM: the brokers have others enabled on this listener"
+		return "set BRIDGE_KAFKA_SASL_MECHANISM to one that the brokers have on this listener " +
+			"(sasl.enabled.mechanisms)"
 	case errors.Is(err, kerr.IllegalSaslState):
 		return "the port takes no credentials: leave BRIDGE_KAFKA_SASL_MECHANISM out, or use the port that takes them"
 	case strings.Contains(text, "oauth response"):
-		return "the brokers reject the token: see its issuer, audience (BRIDGE_KAFKA_SASL_SCOPE) and end"
+		return "the brokers reject the token: check its issuer, audience (BRIDGE_KAFKA_SASL_SCOPE) and end"
 	case strings.Contains(text, "tls: ") && strings.Contains(text, "remote error"):
-		return "the brokers reject our certificate: see BRIDGE_KAFKA_TLS_CERT_FILE, " +
-			"and the authorities in the brokers' truststore"
+		return "the brokers reject our certificate: set BRIDGE_KAFKA_TLS_CERT_FILE to one of an authority in their " +
+			"truststore"
 	case strings.Contains(text, "plaintext connection"), c.TLS == nil && strings.Contains(text, "is TLS missing"):
 		return "the brokers speak TLS on this port: set BRIDGE_KAFKA_TLS_ENABLED=true"
 	case c.SASL == nil && strings.Contains(text, "is SASL missing"):
@@ -59,6 +60,9 @@ func (c *Client) Advice(err error) string {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
 		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return "run bridge check, which prints the commands that grant what is missing"
+	case errors.Is(err, kerr.InvalidTxnState):
+		return "raise BRIDGE_TXN_TIMEOUT if transactions take longer; runbook: BridgeTransactionsSlow in " +
+			"docs/operations.md"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "start the brokers, or set BRIDGE_KAFKA_BROKERS to their addresses"
 	}
@@ -79,9 +83,10 @@ func RegistryAdvice(err error) string {
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return "see BRIDGE_REGISTRY_USERNAME, BRIDGE_REGISTRY_PASSWORD and BRIDGE_REGISTRY_TOKEN, and what they permit"
+		return "set BRIDGE_REGISTRY_USERNAME and BRIDGE_REGISTRY_PASSWORD, or BRIDGE_REGISTRY_TOKEN, to credentials " +
+			"that the registry accepts for this subject"
 	case http.StatusNotFound:
-		return "see BRIDGE_REGISTRY_URL: it may need a path, such as /apis/ccompat/v7"
+		return "check BRIDGE_REGISTRY_URL: it may need a path, such as /apis/ccompat/v7"
 	}
 	return "look at the registry, or what is in front of it"
 }

@@ -24,11 +24,13 @@ func TestAdvice(t *testing.T) {
 		says string
 	}{
 		{&net.OpError{Op: "dial", Err: errors.New("connection refused")}, "set BRIDGE_KAFKA_BROKERS"},
-		{&net.OpError{Op: "dial", Err: dns}, "the name is unknown"},
+		{&net.OpError{Op: "dial", Err: dns}, "correct the name in BRIDGE_KAFKA_BROKERS"},
 		{&url.Error{Op: "GET", URL: "https://acct", Err: &net.OpError{Op: "dial", Err: dns}}, ""},
 		{&TokenError{&url.Error{Op: "POST", URL: "https://login", Err: dns}}, "BRIDGE_KAFKA_SASL_TOKENS"},
 		{x509.UnknownAuthorityError{}, "BRIDGE_KAFKA_TLS_CA_FILE"},
-		{kerr.SaslAuthenticationFailed, "BRIDGE_KAFKA_SASL_PASSWORD"},
+		{kerr.SaslAuthenticationFailed, "correct BRIDGE_KAFKA_SASL_USERNAME and BRIDGE_KAFKA_SASL_PASSWORD"},
+		{kerr.UnsupportedSaslMechanism, "set BRIDGE_KAFKA_SASL_MECHANISM to one that the brokers have"},
+		{kerr.InvalidTxnState, "raise BRIDGE_TXN_TIMEOUT"},
 		{kerr.IllegalSaslState, "the port takes no credentials"},
 		{kerr.TopicAuthorizationFailed, "run bridge check"},
 		{kerr.NotLeaderForPartition, ""},
@@ -43,12 +45,12 @@ func TestAdvice(t *testing.T) {
 // An error of the registry has a next step, too, by what it says.
 func TestRegistryAdvice(t *testing.T) {
 	for says, err := range map[string]error{
-		"redirects are not followed": new(outbound.RedirectError),
-		"start the schema registry":  &url.Error{Op: "POST", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}},
-		"BRIDGE_REGISTRY_CA_FILE":    x509.UnknownAuthorityError{},
-		"BRIDGE_REGISTRY_PASSWORD":   &sr.ResponseError{StatusCode: 401},
-		"it may need a path":         &sr.ResponseError{StatusCode: 404},
-		"what is in front of it":     &sr.ResponseError{StatusCode: 502},
+		"redirects are not followed":   new(outbound.RedirectError),
+		"start the schema registry":    &url.Error{Op: "POST", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}},
+		"BRIDGE_REGISTRY_CA_FILE":      x509.UnknownAuthorityError{},
+		"set BRIDGE_REGISTRY_USERNAME": &sr.ResponseError{StatusCode: 401},
+		"it may need a path":           &sr.ResponseError{StatusCode: 404},
+		"what is in front of it":       &sr.ResponseError{StatusCode: 502},
 	} {
 		if got := RegistryAdvice(fmt.Errorf("doing it: %w", err)); !strings.Contains(got, says) {
 			t.Errorf("%v: %q, want %q", err, got, says)

@@ -43,7 +43,7 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	s := &Source{ID: id, Account: account}
 	blobs, isAzure := store.(*azure.Store)
 	s.Feed = source.New(store,
-		source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory), Copy: !isAzure})
+		source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory), Copy: !isAzure || blobs.Emulated()})
 	if isAzure {
 		account, err := blobs.Inventory()
 		if err != nil {

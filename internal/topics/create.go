@@ -61,13 +61,13 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 
 // CreateAdvice says what to do about a topic that the brokers do not create; "" if the reason is another one.
 func CreateAdvice(err error) string {
-	for _, rejected := range []error{
-		kerr.InvalidPartitions, kerr.InvalidReplicationFactor, kerr.InvalidConfig, kerr.PolicyViolation,
-	} {
-		if errors.Is(err, rejected) {
-			return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create " +
-				"the topic yourself"
-		}
+	const yourself = ", or create the topic yourself"
+	switch {
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		return "set BRIDGE_TOPIC_REPLICATION to at most the number of brokers" + yourself
+	case errors.Is(err, kerr.InvalidPartitions), errors.Is(err, kerr.InvalidConfig),
+		errors.Is(err, kerr.PolicyViolation):
+		return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow" + yourself
 	}
 	return ""
 }

@@ -29,6 +29,9 @@ func TestCreateIsRejected(t *testing.T) {
 		!strings.Contains(text, "creating topic new") {
 		t.Errorf("%v", err)
 	}
+	if do := CreateAdvice(err); !strings.Contains(do, "at most the number of brokers") {
+		t.Errorf("too many replicas: %q", do)
+	}
 	if do := CreateAdvice(kerr.NotController); do != "" {
 		t.Errorf("%q for an error that passes", do)
 	}

@@ -86,7 +86,7 @@ func (j *judge) policy() {
 	keyless := kind == Markers || kind == Records && j.plan.Inline
 	switch {
 	case kind == State && j.settings.deletes():
-		j.add(Fault, cleanupPolicy, "retention would delete progress", j.alter(cleanupPolicy, "compact"))
+		j.add(Fault, cleanupPolicy, "retention would delete progress", "run "+j.alter(cleanupPolicy, "compact"))
 	case keyless && j.settings.Compacted():
 		why, do := "the brokers would reject resolved markers, which have no key", j.alter(cleanupPolicy, "delete")
 		if kind == Records {

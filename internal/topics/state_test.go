@@ -22,7 +22,7 @@ func TestOpenStateThatIsDeleted(t *testing.T) {
 			Log: slog.New(slog.DiscardHandler)}
 		_, _, err := a.OpenState(t.Context(), "b.offsets", 4)
 		var problem *Problem
-		if !errors.As(err, &problem) || problem.Do != "kafka-configs.sh --bootstrap-server k:9092 --alter "+
+		if !errors.As(err, &problem) || problem.Do != "run kafka-configs.sh --bootstrap-server k:9092 --alter "+
 			"--topic b.offsets --add-config cleanup.policy=compact" {
 			t.Errorf("%v", err)
 		}

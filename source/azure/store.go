@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -42,6 +43,9 @@ func (s *Store) ID() string { return s.id }
 
 // Account is the account's name, or "" if the settings do not have it.
 func (s *Store) Account() string { return s.account }
+
+// Emulated reports whether this is an emulator's container. An emulator writes no feed, so it is a copy.
+func (s *Store) Emulated() bool { return strings.Contains(s.id, "/") } // only Azurite has the account in the path
 
 // List implements source.Store.
 func (s *Store) List(ctx context.Context, prefix, delimiter string) iter.Seq2[source.Entry, error] {

@@ -27,7 +27,8 @@ var _ source.Store = (*Store)(nil)
 func New(dir string) (*Store, error) {
 	root, err := os.OpenRoot(dir) // names can't lead outside
 	if err != nil {
-		return nil, fmt.Errorf("opening the feed's directory: %w", err)
+		return nil, remedy.With(fmt.Errorf("opening the feed's directory: %w", err),
+			"correct the path; in a container, mount the directory")
 	}
 	return &Store{root}, nil
 }
