@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -49,4 +51,56 @@ func TestListingThatCannotBeRight(t *testing.T) {
 	live(t, o)
 	w.recorder.awaitFailure(t, "not in ascending order")
 	awaitState(t, o, "the scan is under way", func(s *offsets.State) bool { return scanOf(s).Active() })
+}
+
+// A request that fails is repeated, and costs neither the lease nor what is not committed yet.
+func TestFailedRequestKeepsTheLease(t *testing.T) {
+	t.Parallel()
+	w, _, o := afterScan(t, 3, 50, func(o *Options) { o.ScanRound = time.Minute })
+	fail := make(chan struct{})
+	var asked atomic.Int32
+	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
+		if op != "list" {
+			return nil
+		}
+		<-fail
+		if asked.Add(1)%2 == 1 {
+			return errors.New("no route")
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "all", Time: time.Now()})
+	before := awaitState(t, o, "all leases list", func(s *offsets.State) bool {
+		return scanOf(s).Lists() && scanOf(s).ID == "all"
+	})
+	close(fail)
+	s := awaitState(t, o, "the scan is done", isDone("all"))
+	for p := range o.OffsetsPartitions {
+		if s.Term(p) != before.Term(p) {
+			t.Errorf("lease %d was acquired again", p)
+		}
+	}
+	if w.recorder.failures("no route") < 2 || scanOf(s).Round > 1 {
+		t.Errorf("%d failures, %+v", w.recorder.failures("no route"), scanOf(s))
+	}
+}
+
+// With --once a sweep does not ask for ever.
+func TestSweepOnceGivesUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 20)
+	o := w.options(broker(t))
+	o.InitialScan, o.Once = ScanYes, true
+	must(t, runOnce(t, o))
+	w.unfed(5)
+	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
+		if op == "head" {
+			return errors.New("no route")
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	if err := runOnce(t, o); err == nil || !strings.Contains(err.Error(), "no route") {
+		t.Error(err)
+	}
 }

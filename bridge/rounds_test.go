@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/source/inventory"
 )
 
@@ -110,6 +111,15 @@ func TestSegmentsCompleteBetweenRounds(t *testing.T) {
 	}
 	close(listed)
 	awaitState(t, o, "the scan is done", isDone("slow"))
+	w.change(50)
+	w.publish(false)
+	awaitDrained(t, o, w)
+	s = awaitState(t, o, "all is delivered", func(s *offsets.State) bool { return scanOf(s) != nil })
+	for lease, cursor := range s.Cursors {
+		if cursor != nil && cursor.Segment == s.Frontier.Current && cursor.Scan != nil {
+			t.Errorf("the cursor of lease %d still has the listing", lease)
+		}
+	}
 }
 
 // Events are delivered for as long as was listed, with limits.
@@ -144,5 +154,19 @@ func TestEndOfAListing(t *testing.T) {
 		if err := l.endedBy(&offsets.State{Frontier: c.frontier}); errors.Is(err, errPast) != c.ends {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A lease that has nothing to do in a round waits for its end.
+func TestNothingToDoInARound(t *testing.T) {
+	now, _, err := offsets.NewView("state", 2).Get()
+	must(t, err)
+	s, segment := *now, source.SegmentAt(hourOf(0))
+	s.Frontier = &offsets.Frontier{Current: segment, Shards: []int{1},
+		Scan: &offsets.Scan{ID: "a", Round: 1, Phase: offsets.ScanHolds}}
+	s.Cursors = []*offsets.Cursor{nil, {Scan: &offsets.Listing{ID: "a", Held: 1}}}
+	w := &worker{shared: &shared{opts: &Options{}, leases: 2}, p: 1} // reading the segment would panic
+	if do, err := w.awaitWork(&hold{}, &s); do != todoWait || err != nil {
+		t.Errorf("%v, %v", do, err)
 	}
 }

@@ -46,6 +46,7 @@ type suspects struct {
 	encoder   *envelope.Encoder
 	scan      string // the ID of the scan
 	limit     int    // bytes of keys in memory
+	idle      time.Duration
 	log       *slog.Logger
 }
 
@@ -93,7 +94,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 	live := map[string]struct{}{}
 	size, listed := 0, false
 	for next := start.Offset; next < end.Offset; {
-		fs := pollFor(ctx, cl, suspectIdle)
+		fs := pollFor(ctx, cl, s.idle)
 		if fs == nil && ctx.Err() == nil { // compaction removed what was there
 			s.log.Warn("nothing can be read behind an offset; taking it for the end", "topic", s.topic,
 				"partition", s.partition, "offset", next, "end", end.Offset)

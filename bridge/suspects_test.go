@@ -2,16 +2,22 @@ package bridge
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/fakebroker"
+	"blobfeed/offsets"
 )
 
 // suspectsIn looks for suspects of the scan "this" in a topic of one partition, and returns how often each was found,
@@ -21,7 +27,7 @@ func suspectsIn(t *testing.T, o Options, limit int) (found map[string]int, most 
 	enc, err := o.Encoder(t.Context(), topic)
 	must(t, err)
 	var warned bytes.Buffer // it has waited for records that never came
-	s := &suspects{client: o.Client, topic: topic, encoder: enc, scan: "this", limit: limit,
+	s := &suspects{client: o.Client, topic: topic, encoder: enc, scan: "this", limit: limit, idle: suspectIdle,
 		log: slog.New(slog.NewTextHandler(&warned, nil))}
 	found = map[string]int{}
 	must(t, s.find(t.Context(), func(keys []suspect) error {
@@ -75,6 +81,8 @@ func TestSuspects(t *testing.T) {
 	transaction(kgo.TryAbort, record("aborted", written, ""))
 	transaction(kgo.TryCommit, record("alive", written, "this"), record("changed", written, ""),
 		record("behind", written, ""))
+	// It does not wait for a transaction that is open.
+	must(t, cl.BeginTransaction(), cl.ProduceSync(t.Context(), record("open", written, "")).FirstErr())
 	want := map[string]int{"c/lost": 1, "c/again": 1, "c/other scan": 1}
 	if found, _ := suspectsIn(t, o, 1<<20); !maps.Equal(found, want) {
 		t.Errorf("found %v, want %v", found, want)
@@ -110,5 +118,75 @@ func TestManySuspects(t *testing.T) {
 		if !maps.Equal(found, want) || most*size > limit || alone != (most == keys/2) {
 			t.Errorf("with %d bytes: %d found, %d of them together", limit, len(found), most)
 		}
+	}
+}
+
+// Brokers report an end that no record leads to, as after compaction: it is taken for the end after some time. Until
+// then, the end of the sweep ends the wait.
+func TestSuspectsBehindAnEnd(t *testing.T) {
+	t.Parallel()
+	c := broker(t)
+	o, _ := options(t, c, t.TempDir())
+	createTopic(t, c, topic, 1, nil)
+	must(t, fakebroker.Client(t, c).ProduceSync(t.Context(),
+		&kgo.Record{Topic: topic, Key: []byte(`["c/lost"]`), Value: []byte("{}")}).FirstErr())
+	c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		req := kreq.(*kmsg.ListOffsetsRequest)
+		if len(req.Topics) != 1 || len(req.Topics[0].Partitions) != 1 || req.Topics[0].Partitions[0].Timestamp != -1 {
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
+		p := kmsg.NewListOffsetsResponseTopicPartition()
+		p.Offset = 5
+		resp.Topics = []kmsg.ListOffsetsResponseTopic{{Topic: topic,
+			Partitions: []kmsg.ListOffsetsResponseTopicPartition{p}}}
+		return resp, nil, true
+	})
+	enc, err := o.Encoder(t.Context(), topic)
+	must(t, err)
+	var warned bytes.Buffer
+	s := &suspects{client: o.Client, topic: topic, encoder: enc, limit: 1 << 20, idle: 200 * time.Millisecond,
+		log: slog.New(slog.NewTextHandler(&warned, nil))}
+	keys, _, err := s.read(t.Context(), class{})
+	must(t, err)
+	if len(keys) != 1 || !strings.Contains(warned.String(), "end=5") {
+		t.Errorf("%v: %s", keys, &warned)
+	}
+	s.idle = time.Hour
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { _, _, err := s.read(ctx, class{}); ended <- err }()
+	time.AfterFunc(100*time.Millisecond, cancel)
+	select {
+	case err := <-ended:
+		if err == nil {
+			t.Error("it has found the end")
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("it still waits")
+	}
+}
+
+// One lease of an instance reads at a time (I9).
+func TestSweepWaitsForItsTurn(t *testing.T) {
+	sh := &shared{sweeping: newTurn()} // no more than that: it would panic
+	must(t, sh.sweeping.take(t.Context()))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := sh.suspectsOf(ctx, &offsets.Scan{}, offsets.Lane{}, nil); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// A lease whose topics are read by nobody yet does not hold up a round: events are to be delivered.
+func TestSweepIsPatient(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	waiting := &sweep{scan: "a", batch: make(chan batch)}
+	l := &listing{h: &hold{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
+	finished, err := l.sweep(ctx)
+	if finished || err != nil || ctx.Err() != nil {
+		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())
 	}
 }

@@ -55,7 +55,7 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 		}
 	}
 	s := &suspects{client: sh.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
-		limit: suspectBytes, log: sh.opts.Log}
+		limit: suspectBytes, idle: suspectIdle, log: sh.opts.Log}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
 			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix)
@@ -90,8 +90,8 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 		s := f.sweep
 		if len(s.current.suspects) == 0 {
 			if s.current.last {
-				l.judged(s.current)
-				s.current = batch{}
+				lane := s.current.Lane
+				l.done.Judged = &lane
 			}
 			select {
 			case b, ok := <-s.batch:
@@ -138,12 +138,6 @@ func (l *listing) later(ctx context.Context, err error) error {
 		l.h.opts.Observer.Failed(l.h.p, err)
 	}
 	return nil
-}
-
-// judged notes that a partition is done.
-func (l *listing) judged(b batch) {
-	l.done.Judged = &b.Lane
-	l.w.txn.start()
 }
 
 // judge asks for the blobs of the first suspects, and writes the deletions. Those without an answer when the round ends

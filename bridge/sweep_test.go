@@ -30,7 +30,7 @@ func (w *world) unfed(blobs int) {
 	}
 }
 
-// A broker that fails does not end a sweep, and events are delivered while it fails.
+// A broker that fails does not end a sweep, and events are delivered between its rounds while it fails.
 func TestSweepFails(t *testing.T) {
 	t.Parallel()
 	w, c, o := afterScan(t, 2, 100, func(*Options) {})
@@ -41,8 +41,8 @@ func TestSweepFails(t *testing.T) {
 	defer fault.Remove()
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	w.recorder.awaitFailure(t, "looking for lost deletions")
-	awaitState(t, o, "events are delivered", func(s *offsets.State) bool {
-		return scanOf(s) != nil && s.RowsListed(scanOf(s)) && !scanOf(s).Holds()
+	awaitState(t, o, "some rounds are over", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Round > 3
 	})
 	fault.Remove()
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"blobfeed/internal/feedsim/account"
 	"blobfeed/source/inventory"
@@ -210,5 +211,46 @@ func TestStepsThatDoNotFit(t *testing.T) {
 		if err := p.Apply(s); err == nil || !strings.Contains(err.Error(), "not open") {
 			t.Error(err)
 		}
+	}
+}
+
+// Answers are applied in any order, and no marker is below the latest. The parts of a page are one page.
+func TestProgressCounts(t *testing.T) {
+	at := time.Unix(1000, 0)
+	p := inventory.Progress{Open: []inventory.Range{{ID: 1, Container: "c"}}}
+	for _, s := range []*inventory.Step{
+		{Range: 1, Served: at, Listed: &inventory.Listed{Blobs: names("a"), More: true}},
+		{Range: 1, Served: at, Listed: &inventory.Listed{Blobs: names("b")}},
+		{Range: 1, Served: at.Add(-time.Second), Listed: &inventory.Listed{Blobs: names("c"), Last: true}},
+	} {
+		if err := p.Apply(s); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !p.Served.Equal(at) || p.Pages != 2 || p.Rows != 3 {
+		t.Errorf("%+v", p)
+	}
+}
+
+// A container that is gone, and a marker that is rejected, are answers: the request is not repeated.
+func TestAnswersAreNotRepeated(t *testing.T) {
+	s := &service{list: func(q inventory.Query) (*inventory.Page, error) {
+		if q.Marker != "" {
+			return nil, inventory.ErrMarker
+		}
+		if q.From == "" {
+			return &inventory.Page{Blobs: names("a"), Marker: "m"}, nil
+		}
+		return nil, inventory.ErrNoContainer
+	}}
+	o := inventory.Options{Container: "c", Retry: func(ctx context.Context, f func(context.Context) error) error {
+		err := f(ctx)
+		if err != nil {
+			t.Errorf("%v is taken for a failure", err)
+		}
+		return err
+	}}
+	if err := inventory.Walk(t.Context(), s, inventory.Progress{}, o, ignore); err != nil {
+		t.Error(err)
 	}
 }
