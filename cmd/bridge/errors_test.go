@@ -116,6 +116,7 @@ var ofSettings = map[string]mistake{
 		t.Cleanup(func() { _ = l.Close() })
 		return set("HTTP_ADDR="+l.Addr().String(), "run")(t)
 	},
+	"… is only usable with …":   set("ENVELOPE=key_only OPTIONS=diff", "run"),
 	"… is not supported with …": set("ENVELOPE=row FORMAT=avro REGISTRY_URL=http://r", "run"),
 	"but records were written with …": func(t *testing.T) []string {
 		deliveredReal(t)
