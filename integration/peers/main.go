@@ -28,8 +28,8 @@ func main() {
 		os.Exit(meter(os.Args[2:]))
 	}
 	rounds := flag.Int("rounds", 2, "how often each is measured; the fastest round counts")
-	segments := flag.Int("segments", 50, "segments of the feed")
-	each := flag.Int("each", 10_000, "events of a segment")
+	segments := flag.Int("segments", 10, "segments of the feed")
+	each := flag.Int("each", 50_000, "events of a segment")
 	only := flag.String("only", "", "measure only these, separated by commas, and print without writing")
 	draw := flag.Bool("draw", false, "draw the charts from results.json, without measuring")
 	flag.Parse()
