@@ -153,6 +153,9 @@ func TestSlowCommitsHoldMore(t *testing.T) {
 	if got := w.interval(time.Millisecond); got != time.Second {
 		t.Errorf("%s behind one slow end", got)
 	}
+	if got := w.leastOpen(); got != 3*time.Second {
+		t.Errorf("a transaction with its number of records stays open for %s", got)
+	}
 	w.ends[1] = time.Hour
 	if got := w.interval(time.Millisecond); got >= o.TxnTimeout {
 		t.Errorf("%s, and the brokers abort after %s", got, o.TxnTimeout)

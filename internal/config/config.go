@@ -92,7 +92,7 @@ type Config struct {
 
 	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment. Azure appends once a minute: if the interval divides a minute, reads follow the appends."`
 	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record, unless the brokers need longer to end a transaction."`
-	TxnBytes       Bytes         `split_words:"true" default:"64MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction."`
+	TxnBytes       Bytes         `split_words:"true" default:"256MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction."`
 	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when the brokers abort the transaction of a dead instance."`
 	SessionTimeout time.Duration `split_words:"true" default:"10s" min:"500ms" desc:"How long an instance can be silent before it loses its leases."`
 	NetworkTimeout time.Duration `split_words:"true" default:"10s" min:"100ms" desc:"Maximum wait for a connection to a broker, and for an answer of the schema registry. A storage request may take three times as long; then it is resumed after the bytes received."`

@@ -31,7 +31,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 64<<20 || len(c.KafkaBrokers) != 2 ||
+	if c.Name != "blobfeed" || c.CommitInterval != time.Second || c.TxnBytes != 256<<20 || len(c.KafkaBrokers) != 2 ||
 		c.Instance == "" {
 		t.Errorf("%+v", c)
 	}
