@@ -88,7 +88,7 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
-	opts := &Options{PollInterval: time.Millisecond}
+	opts := &Options{PollInterval: time.Millisecond, Now: time.Now}
 	h := &hold{opts: opts, shared: &shared{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
 	h.shared.pipe.Reuse(&pipeline.Block{})

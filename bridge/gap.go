@@ -20,9 +20,15 @@ func (h *hold) doubt(gap *GapError) error {
 }
 
 func (h *hold) reportLoss(gap *GapError) {
+	hint := "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
+	if h.opts.Inventory == nil { // there is no account to list
+		hint = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
+	}
 	h.opts.Log.Warn("history is lost; continuing with what is left", "lease", h.p, "lost", gap.At, "oldest", gap.Oldest,
-		"hint", "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself")
-	h.opts.Observer.Failed(h.p, gap)
+		"hint", hint)
+	recorded := *gap
+	recorded.Recorded = true
+	h.opts.Observer.Failed(h.p, &recorded)
 }
 
 // recordGap puts lost history into f, for the next marker.

@@ -57,19 +57,28 @@ func (h *history) segmentAfter(ctx context.Context, seg source.Segment) (source.
 
 // GapError says that history is lost: the account's retention has removed a segment that was not delivered to its end.
 type GapError struct {
-	At     source.Segment // the segment that the bridge has to read
-	Chunk  string         // what of it is gone; "" is all
-	Oldest source.Segment // where the feed begins now
+	At       source.Segment // the segment that the bridge has to read
+	Behind   bool           // At was delivered: what followed it is gone, too
+	Chunk    string         // what of At is gone; "" is all
+	Oldest   source.Segment // where the feed begins now
+	Recorded bool           // the bridge continues, and does not fail
 }
 
 func (e *GapError) Error() string {
 	what := "segment " + e.At.String()
+	if e.Behind {
+		what = "what followed " + what
+	}
 	if e.Chunk != "" {
 		what += ", chunk " + e.Chunk
 	}
+	do := ". Set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch " +
+		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+	if e.Recorded {
+		do = ", where the bridge continues; the gap is recorded"
+	}
 	return fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
-		"begins at segment %s now. Set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or "+
-		"restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC", what, e.Oldest)
+		"begins at segment %s now%s", what, e.Oldest, do)
 }
 
 // lostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
@@ -90,6 +99,7 @@ func (h *history) lostBehind(ctx context.Context, f *offsets.Frontier, start env
 	case f.Gap != nil && f.Gap.To == gap.Oldest:
 		return nil // recorded, and its marker is still to come
 	}
+	gap.Behind = true
 	return err
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,8 +46,27 @@ func TestLost(t *testing.T) {
 		"delivery begins behind a gap": {offsets.Frontier{Version: 2, Completed: gone}, false},
 	} {
 		err := o.Lost(t.Context(), &tc.f)
-		if got := errors.As(err, new(*GapError)); got != tc.lost || err != nil && !got {
+		var gap *GapError
+		if got := errors.As(err, &gap); got != tc.lost || err != nil && !got {
 			t.Errorf("%s: %v", name, err)
+		}
+		if gap != nil && gap.Behind != (tc.f.Completed == gone) {
+			t.Errorf("%s: %+v", name, gap)
+		}
+	}
+}
+
+// The message names what is gone, and proposes only what is not in force already.
+func TestGapError(t *testing.T) {
+	at, oldest := source.SegmentAt(time.Unix(0, 0)), source.SegmentAt(time.Unix(3600, 0))
+	for want, gap := range map[string]*GapError{
+		"the next to read is segment 1970/01/01/0000, chunk c, which": {At: at, Chunk: "c", Oldest: oldest},
+		"is what followed segment 1970/01/01/0000, which":             {At: at, Behind: true, Oldest: oldest},
+		"Set BRIDGE_ON_GAP=continue":                                  {At: at, Oldest: oldest},
+		"segment 1970/01/01/0100 now, where the bridge continues":     {At: at, Oldest: oldest, Recorded: true},
+	} {
+		if !strings.Contains(gap.Error(), want) || gap.Recorded == strings.Contains(gap.Error(), "Set BRIDGE") {
+			t.Errorf("%q, want %q", gap, want)
 		}
 	}
 }

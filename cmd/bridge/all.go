@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"os"
 
 	"golang.org/x/sync/errgroup"
 
@@ -17,8 +18,13 @@ const allAtOnce = 8
 func allBridges() ([]*config.Config, error) {
 	f, err := setup.LoadFleet()
 	if err == nil && f == nil {
-		return nil, &usageError{errors.New("--all needs a settings file with bridges: " +
-			"name it with --config, and unset BRIDGE_NAME")}
+		if os.Getenv("BRIDGE_CONFIG") != "" && os.Getenv("BRIDGE_NAME") == "" {
+			_, err = config.Load(true) // what is wrong with the file
+		}
+		if err == nil {
+			return nil, &usageError{errors.New("--all needs a settings file with bridges: " +
+				"name it with --config, and unset BRIDGE_NAME")}
+		}
 	}
 	if err == nil {
 		err = f.Err()

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -50,6 +52,22 @@ func TestAll(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", args, code, stderr)
 		}
 	}
+	for text, want := range map[string]string{
+		"bridges:\n\tphotos: {}\n": "settings.yaml:2: ",
+		"bridge:\n  photos: {}\n":  "did you mean bridges?",
+	} {
+		file := filepath.Join(t.TempDir(), "settings.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, verb := range []string{"status", "check"} {
+			code, _, stderr := call(t, verb, "--all", "--config", file)
+			if code != exitUsage || !strings.Contains(stderr, want) {
+				t.Errorf("%s: exit code %d, want %q: %s", verb, code, want, stderr)
+			}
+		}
+	}
+	t.Setenv("BRIDGE_CONFIG", "")
 	code, _, stderr = call(t, "status", "--all", "--watch", "1s")
 	if code != exitUsage || !strings.Contains(stderr, "remove --watch") {
 		t.Errorf("exit code %d: %s", code, stderr)

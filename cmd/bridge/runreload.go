@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strconv"
 	"syscall"
 
 	"blobfeed/internal/config"
@@ -32,20 +33,25 @@ func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 
 // reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
 // are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
+//
+// A problem that stays is logged at each reload, as the answer to it: the number of the reload, which is text, keeps
+// the log from counting it as a repetition.
 func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
+	all.reloads++
+	number := strconv.Itoa(all.reloads)
 	f, err := setup.LoadFleet()
 	if f == nil && err == nil {
 		err = noFleet()
 	}
 	if err != nil {
 		all.page.Reloaded([]string{err.Error()})
-		all.log.Error("the settings file is rejected; the bridges run on", "error", err)
+		all.log.Error("the settings file is rejected; the bridges run on", "error", err, "reload", number)
 		return
 	}
 	var rejected []string
 	reject := func(name string, err error) {
 		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
-			"runs_on", all.running[name] != nil)
+			"runs_on", all.running[name] != nil, "reload", number)
 		rejected = append(rejected, fmt.Sprintf("bridge %s: %v", name, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
@@ -66,7 +72,7 @@ func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 	}
 	all.page.Reloaded(rejected)
 	all.log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
-		"changed", changed, "removed", len(ends)-changed)
+		"changed", changed, "removed", len(ends)-changed, "rejected", len(rejected))
 }
 
 // noFleet says why the settings file has no bridges any more.

@@ -48,7 +48,11 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		ck.Add("state", OK, "there is no progress yet: run starts at "+ck.bridge.Frozen[offsets.FrozenStart], "")
+		begins := "run starts at " + ck.bridge.Frozen[offsets.FrozenStart]
+		if ck.bridge.InitialScan == bridge.ScanYes || ck.bridge.InitialScan == bridge.ScanOnly {
+			begins = "run begins with a scan of the account"
+		}
+		ck.Add("state", OK, "there is no progress yet: "+begins, "")
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
