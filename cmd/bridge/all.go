@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -15,11 +14,7 @@ const allAtOnce = 8
 
 // allBridges returns the settings of the bridges of the file, for --all.
 func allBridges() ([]*config.Config, error) {
-	f, err := setup.LoadFleet()
-	if err == nil && f == nil {
-		return nil, &usageError{errors.New("--all needs a settings file with bridges: " +
-			"name it with --config, and unset BRIDGE_NAME")}
-	}
+	f, err := setup.RequireFleet()
 	if err == nil {
 		err = f.Err()
 	}
