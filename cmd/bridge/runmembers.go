@@ -26,6 +26,7 @@ type bridges struct {
 	claims  *bridge.Claims
 	traces  *tracing.Tracer // nil: none
 	running map[string]*member
+	reloads int // so far, also those that were rejected
 }
 
 // member is a bridge of this process.

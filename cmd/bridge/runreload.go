@@ -33,18 +33,18 @@ func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 // reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
 // are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
 func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
-	f, err := setup.LoadFleet()
-	if f == nil && err == nil {
-		err = noFleet()
-	}
+	all.reloads++
+	// Each reload is an operator's act: with its number, the log does not fold the problems of two of them.
+	log := all.log.With("reload", all.reloads)
+	f, err := setup.RequireFleet()
 	if err != nil {
 		all.page.Reloaded([]string{err.Error()})
-		all.log.Error("the settings file is rejected; the bridges run on", "error", err)
+		log.Error("the settings file is rejected; the bridges run on", "error", err)
 		return
 	}
 	var rejected []string
 	reject := func(name string, err error) {
-		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
+		log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
 			"runs_on", all.running[name] != nil)
 		rejected = append(rejected, fmt.Sprintf("bridge %s: %v", name, err))
 	}
@@ -52,7 +52,7 @@ func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 		reject(name, errors.Join(f.Rejected[name]...))
 	}
 	if names := slices.DeleteFunc(f.Common.Changed(all.common), ofBridges); len(names) > 0 {
-		all.log.Warn("these settings need a restart of the process", "settings", names)
+		log.Warn("these settings need a restart of the process", "settings", names)
 	}
 	made, ends, changed := all.compare(f, reject)
 	members.Stop(ends...)
@@ -65,17 +65,8 @@ func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 		all.start(hard, members, i)
 	}
 	all.page.Reloaded(rejected)
-	all.log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
-		"changed", changed, "removed", len(ends)-changed)
-}
-
-// noFleet says why the settings file has no bridges any more.
-func noFleet() error {
-	_, err := config.Load(true)
-	if unread := (*config.FileError)(nil); errors.As(err, &unread) {
-		return unread
-	}
-	return errors.New("it has no bridges")
+	log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
+		"changed", changed, "removed", len(ends)-changed, "rejected", len(rejected))
 }
 
 func ofBridges(name string) bool { return !config.OfProcess(name) }
