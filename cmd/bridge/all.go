@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,16 +14,7 @@ const allAtOnce = 8
 
 // allBridges returns the settings of the bridges of the file, for --all.
 func allBridges() ([]*config.Config, error) {
-	f, err := setup.LoadFleet()
-	if err == nil && f == nil {
-		if os.Getenv("BRIDGE_CONFIG") != "" && os.Getenv("BRIDGE_NAME") == "" {
-			_, err = config.Load(true) // what is wrong with the file
-		}
-		if err == nil {
-			return nil, &usageError{errors.New("--all needs a settings file with bridges: " +
-				"name it with --config, and unset BRIDGE_NAME")}
-		}
-	}
+	f, err := setup.RequireFleet()
 	if err == nil {
 		err = f.Err()
 	}

@@ -45,31 +45,46 @@ func TestAll(t *testing.T) {
 		strings.Count(out, `"check":"http"`) != 1 { // the process has one address
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	for _, args := range [][]string{{"status", "--all"}, {"check", "--all"}} {
-		t.Setenv("BRIDGE_CONFIG", "")
-		code, _, stderr := call(t, args...)
-		if code != exitUsage || !strings.Contains(stderr, "settings file with bridges") {
-			t.Errorf("%s: exit code %d: %s", args, code, stderr)
-		}
-	}
-	for text, want := range map[string]string{
-		"bridges:\n\tphotos: {}\n": "settings.yaml:2: ",
-		"bridge:\n  photos: {}\n":  "did you mean bridges?",
-	} {
-		file := filepath.Join(t.TempDir(), "settings.yaml")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		for _, verb := range []string{"status", "check"} {
-			code, _, stderr := call(t, verb, "--all", "--config", file)
-			if code != exitUsage || !strings.Contains(stderr, want) {
-				t.Errorf("%s: exit code %d, want %q: %s", verb, code, want, stderr)
-			}
-		}
-	}
-	t.Setenv("BRIDGE_CONFIG", "")
 	code, _, stderr = call(t, "status", "--all", "--watch", "1s")
 	if code != exitUsage || !strings.Contains(stderr, "remove --watch") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// With --all, a settings file that cannot be read gets the error that it gets without, and one without bridges another.
+func TestAllWithoutBridges(t *testing.T) {
+	written := func(text string) string {
+		path := filepath.Join(t.TempDir(), "fleet.yaml")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	missing := filepath.Join(t.TempDir(), "fleet.yaml")
+	for _, tc := range []struct {
+		name, path, chosen, want string
+		same                     bool // as without --all
+	}{
+		{"a tab", written("bridges:\n\ta: {}\n"), "", "fleet.yaml:2: ", true},
+		{"a typo", written("bridge:\n  a: {topic: b}\n"), "", "did you mean bridges?", true},
+		{"missing", missing, "", "reading the settings file: ", true},
+		{"missing and chosen", missing, "a", "reading the settings file: ", true},
+		{"no bridges", written("kafka_brokers: x:1\n"), "", "fleet.yaml has no bridges: list them under", false},
+		{"chosen", written("bridges: {a: {}}\n"), "a", "BRIDGE_NAME chooses one bridge of ", false},
+		{"none", "", "", "no settings file is named: name one that has bridges with --config", false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Setenv("BRIDGE_CONFIG", tc.path)
+			t.Setenv("BRIDGE_NAME", tc.chosen)
+			for _, verb := range []string{"status", "check"} {
+				code, _, stderr := call(t, verb, "--all")
+				if code != exitUsage || !strings.Contains(stderr, tc.want) {
+					t.Errorf("%s: exit code %d: %s, want %s", verb, code, stderr, tc.want)
+				}
+				if _, _, alone := call(t, verb); tc.same && stderr != alone {
+					t.Errorf("%s: %s, want %s", verb, stderr, alone)
+				}
+			}
+		})
 	}
 }

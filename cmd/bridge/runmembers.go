@@ -26,7 +26,7 @@ type bridges struct {
 	claims  *bridge.Claims
 	traces  *tracing.Tracer // nil: none
 	running map[string]*member
-	reloads int // SIGHUPs so far; of the goroutine that follows them
+	reloads int // so far, also those that were rejected
 }
 
 // member is a bridge of this process.

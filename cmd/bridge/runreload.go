@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strconv"
 	"syscall"
 
 	"blobfeed/internal/config"
@@ -33,32 +32,27 @@ func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 
 // reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
 // are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
-//
-// A problem that stays is logged at each reload, as the answer to it: the number of the reload, which is text, keeps
-// the log from counting it as a repetition.
 func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 	all.reloads++
-	number := strconv.Itoa(all.reloads)
-	f, err := setup.LoadFleet()
-	if f == nil && err == nil {
-		err = noFleet()
-	}
+	// Each reload is an operator's act: with its number, the log does not fold the problems of two of them.
+	log := all.log.With("reload", all.reloads)
+	f, err := setup.RequireFleet()
 	if err != nil {
 		all.page.Reloaded([]string{err.Error()})
-		all.log.Error("the settings file is rejected; the bridges run on", "error", err, "reload", number)
+		log.Error("the settings file is rejected; the bridges run on", "error", err)
 		return
 	}
 	var rejected []string
 	reject := func(name string, err error) {
-		all.log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
-			"runs_on", all.running[name] != nil, "reload", number)
+		log.Error("the settings of a bridge are rejected", "bridge", name, "error", err,
+			"runs_on", all.running[name] != nil)
 		rejected = append(rejected, fmt.Sprintf("bridge %s: %v", name, err))
 	}
 	for _, name := range slices.Sorted(maps.Keys(f.Rejected)) {
 		reject(name, errors.Join(f.Rejected[name]...))
 	}
 	if names := slices.DeleteFunc(f.Common.Changed(all.common), ofBridges); len(names) > 0 {
-		all.log.Warn("these settings need a restart of the process", "settings", names)
+		log.Warn("these settings need a restart of the process", "settings", names)
 	}
 	made, ends, changed := all.compare(f, reject)
 	members.Stop(ends...)
@@ -71,17 +65,8 @@ func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
 		all.start(hard, members, i)
 	}
 	all.page.Reloaded(rejected)
-	all.log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
+	log.Info("settings reloaded", "bridges", len(all.running), "added", len(made)-changed,
 		"changed", changed, "removed", len(ends)-changed, "rejected", len(rejected))
-}
-
-// noFleet says why the settings file has no bridges any more.
-func noFleet() error {
-	_, err := config.Load(true)
-	if unread := (*config.FileError)(nil); errors.As(err, &unread) {
-		return unread
-	}
-	return errors.New("it has no bridges")
 }
 
 func ofBridges(name string) bool { return !config.OfProcess(name) }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 // A reload starts, restarts and stops bridges, and leaves alone those that have not changed or have problems.
 func TestFleetReload(t *testing.T) {
+	t.Setenv("BRIDGE_DEBUG", "log_repeat=0s")
 	c := fakebroker.New(t)
 	file := fleetOf(t, c, "http_addr: '127.0.0.1:0'")
 	text, err := os.ReadFile(file)
@@ -76,8 +78,7 @@ func TestFleetReload(t *testing.T) {
 		t.Errorf("%s", log)
 	}
 	for _, want := range []string{
-		`"added":1,"changed":0,"removed":1,"rejected":2}`,
-		`"bridge":"photos","error":"BRIDGE_POLL_INTERVAL`,
+		`"added":1,"changed":0,"removed":1,"rejected":2}`, `"bridge":"photos","error":"BRIDGE_POLL_INTERVAL`,
 		`"bridge":"worse","error":"`,
 	} {
 		if !strings.Contains(log.String(), want) {
@@ -88,10 +89,8 @@ func TestFleetReload(t *testing.T) {
 	// A file that cannot be read changes nothing.
 	reload("bridges: [")
 	shown("fleet.yaml:1: the YAML is not valid")
-	for range 2 { // each is an answer to an operator
-		reload("kafka_brokers: x:1\n")
-		shown("it has no bridges")
-	}
+	reload("kafka_brokers: x:1\n")
+	shown("fleet.yaml has no bridges: list them under bridges")
 	if !ready("photos")() || !ready("sim")() || !ready("late")() {
 		t.Errorf("%s", log)
 	}
@@ -102,12 +101,75 @@ func TestFleetReload(t *testing.T) {
 	shown()
 	if started("photos") != 1 || started("sim") != 2 || started("late") != 1 ||
 		!strings.Contains(log.String(), `"added":0,"changed":1,"removed":0,"rejected":0}`) ||
-		!strings.Contains(log.String(), `need a restart of the process","settings":["HTTP_ADDR"]`) {
+		!strings.Contains(log.String(), `need a restart of the process","reload":4,"settings":["HTTP_ADDR"]`) {
 		t.Errorf("%s", log)
 	}
 	data := slices.DeleteFunc(read(t, c, "sim"), func(r *kgo.Record) bool { return r.Key == nil })
 	if len(data) != 591 {
 		t.Errorf("%d records of sim, want each once", len(data))
+	}
+	stop()
+}
+
+// A reload that is rejected is logged each time, with what run would print, although the log folds what repeats.
+func TestFleetReloadRejected(t *testing.T) {
+	c := fakebroker.New(t)
+	file := fleetOf(t, c, "http_addr: '127.0.0.1:0'")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, log, stop := background(t, file)
+	reloads := 0
+	reload := func() (lines []string) {
+		t.Helper()
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+		reloads++
+		await(t, "the reload", func() bool {
+			all := strings.Split(log.String(), "\n")
+			lines = slices.DeleteFunc(all, func(line string) bool {
+				return !strings.Contains(line, fmt.Sprintf(`"reload":%d,`, reloads))
+			})
+			return len(lines) > 0 && (strings.Contains(lines[len(lines)-1], "settings reloaded") ||
+				strings.Contains(lines[0], "the settings file is rejected"))
+		})
+		return lines
+	}
+	for bad, want := range map[string]string{
+		"bridges:\n\tphotos: {}\n": "fleet.yaml:2: ",
+		strings.Replace(string(text), "bridges:", "bridge:", 1): ": bridge: unknown group of settings; " +
+			"did you mean bridges?",
+		"": "reading the settings file: ", // deleted
+	} {
+		if err = os.WriteFile(file, []byte(bad), 0o600); bad == "" {
+			err = os.Remove(file)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := call(t, "run", "--config", file)
+		reason := strings.TrimSpace(strings.TrimPrefix(stderr, "bridge: settings:\n"))
+		if code != exitUsage || !strings.Contains(reason, want) {
+			t.Fatalf("exit code %d: %s, want %s", code, stderr, want)
+		}
+		quoted, _ := json.Marshal(reason)
+		for range 2 {
+			if lines := reload(); len(lines) != 1 || !strings.Contains(lines[0], `"error":`+string(quoted)) {
+				t.Errorf("%s, want %s", lines, quoted)
+			}
+		}
+	}
+	one := strings.Replace(string(text), "topic: photos", "topic: photos, poll_interval: never", 1)
+	if err := os.WriteFile(file, []byte(one), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if lines := reload(); len(lines) != 2 || !strings.Contains(lines[0], "BRIDGE_POLL_INTERVAL") ||
+			!strings.Contains(lines[1], `"rejected":1}`) {
+			t.Errorf("%s", lines)
+		}
 	}
 	stop()
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -160,35 +159,6 @@ func (c *Config) keepServices(env *overlay, services List, p *problems) {
 	if len(own) > 0 {
 		_ = env.set(variable("PRESET"), strings.Join(own, ",")) // fails for no text from an environment or YAML
 	}
-}
-
-// LoadFleet reads the settings of all bridges of the settings file, or returns nil if the file has none, or if
-// BRIDGE_NAME chooses one of them. Examine returns more problems of a bridge. An error concerns the whole file.
-func LoadFleet(examine func(*Config) []error) (*Fleet, error) {
-	d, err := readDocument()
-	if !d.fleet || os.Getenv(variable("NAME")) != "" {
-		return nil, nil // Load reports an error
-	}
-	if err != nil {
-		return nil, err
-	}
-	f := &Fleet{Path: d.path, Rejected: map[string][]error{}}
-	common, p := d.load(nil, false, true)
-	if f.Common = common; len(d.bridge) == 0 {
-		return f, p.joined()
-	}
-	for i := range d.bridge {
-		m := &d.bridge[i]
-		c, p := d.load(m, true, true)
-		if p.all = append(p.all, examine(c)...); len(p.all) > 0 {
-			f.Rejected[m.name] = p.all
-			continue
-		}
-		f.Bridges = append(f.Bridges, c)
-	}
-	slices.SortFunc(f.Bridges, func(a, b *Config) int { return cmp.Compare(a.Name, b.Name) })
-	f.rejectSharedTopics()
-	return f, nil
 }
 
 // Err returns the problems of all bridges, nil if there are none. A problem that every bridge has is reported once.

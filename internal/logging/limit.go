@@ -14,10 +14,11 @@ import (
 // maxKinds bounds the memory: a record of one more kind is passed on.
 const maxKinds = 1000
 
-// Limiter is a handler that passes a warning or error on once in an interval. The next one says how often it
-// was meant to be written since, as "repeated". Records are the same if message and attributes are, but for
-// numbers, for where in the feed it was, and for what differs from one attempt to the next: times, request ids,
-// local ports. In a catch-up over much that is late or damaged each transaction has something to say.
+// Limiter is a handler that passes a warning or error on once in an interval. The next one says how often it was
+// meant to be written since, as "repeated". Records are the same if message and attributes are, but for numbers,
+// for where in the feed it was, and for what differs from one attempt to the next: times, request ids, local ports.
+// What With adds always tells them apart, numbers too. In a catch-up over much that is late or damaged each
+// transaction has something to say.
 type Limiter struct {
 	next   slog.Handler
 	prefix string // of the identity: what With added

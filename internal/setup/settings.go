@@ -22,6 +22,9 @@ func Examined(c *config.Config, err error) (*config.Config, error) {
 // LoadFleet reads the settings of all bridges of the settings file. It returns nil if the settings are those of one.
 func LoadFleet() (*config.Fleet, error) { return config.LoadFleet(parseProblems) }
 
+// RequireFleet is LoadFleet, but returns an error instead of nil.
+func RequireFleet() (*config.Fleet, error) { return config.RequireFleet(parseProblems) }
+
 // parseProblems returns what does not parse, and what does not fit together.
 func parseProblems(c *config.Config) (problems []error) {
 	failed := func(name string, err error) {
