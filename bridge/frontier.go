@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -76,6 +77,9 @@ func (k *keeper) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	if err := k.recount(&f, nil); err != nil {
 		return false, err
 	}
+	if s.Epoch == 0 { // else a reset: that records come again is what it is for
+		k.warnOfRecords()
+	}
 	if opts.InitialScan == ScanYes || opts.InitialScan == ScanOnly {
 		if err := k.firstScan(&f); err != nil {
 			return false, err
@@ -85,6 +89,27 @@ func (k *keeper) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	}
 	return true, k.h.lease.Commit(k.h.held, nil, &f)
 }
+
+// warnOfRecords says that the topic has records, although the bridge begins: its state may be lost, or the topic may be
+// another's. It is for operators, so a failure to look is no matter.
+func (k *keeper) warnOfRecords() {
+	opts := k.h.opts
+	ctx, cancel := context.WithTimeout(k.h.work, usedTimeout)
+	defer cancel()
+	for _, topic := range opts.constant() {
+		if used, err := k.h.shared.topics.Used(ctx, topic, opts.Client); err == nil && used && !opts.Shared {
+			opts.Log.Warn("the topic has records, but this bridge has no progress yet", "topic", topic,
+				"state", opts.offsetsTopic(), "hint", RecordsHint)
+		}
+	}
+}
+
+// RecordsHint is what run and check advise if a topic has records when there is no progress yet.
+const RecordsHint = "what the bridge delivers comes behind them; if its state was lost, records come twice: for " +
+	"consumers that cannot take that, delete the topic first, or choose another BRIDGE_TOPIC"
+
+// usedTimeout bounds a look that nothing depends on.
+const usedTimeout = 10 * time.Second
 
 // advance does what there is to do between two segments: deliver a bundle, or name the next one. Nothing is in flight.
 func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err error) {

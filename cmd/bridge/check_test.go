@@ -102,6 +102,20 @@ func TestCheckCountsTopics(t *testing.T) {
 	says("warning  topics        a client that may create containers")
 }
 
+// A topic with records, and no state, may be that of a bridge whose state was lost.
+func TestCheckWithoutState(t *testing.T) {
+	c := clusterFor(t)
+	runToEnd(t)
+	if _, err := kadm.NewClient(fakebroker.Client(t, c)).DeleteTopic(t.Context(), "b.offsets"); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := call(t, "check")
+	if code != exitOK || !strings.Contains(stdout, "warning  records") ||
+		!strings.Contains(stdout, "records come twice") {
+		t.Errorf("exit code %d:\n%s%s", code, stdout, stderr)
+	}
+}
+
 // A topic that is gone is created at a first start only, by whom the settings say.
 func TestCheckMissingTopic(t *testing.T) {
 	c := clusterFor(t)

@@ -12,6 +12,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -53,6 +54,7 @@ func (ck *checker) state(ctx context.Context) {
 			begins = "run begins with a scan of the account"
 		}
 		ck.Add("state", OK, "there is no progress yet: "+begins, "")
+		ck.recordsWithoutState(ctx)
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
@@ -60,6 +62,20 @@ func (ck *checker) state(ctx context.Context) {
 		ck.history(ctx)
 	}
 	ck.owner(ctx)
+}
+
+// recordsWithoutState warns as a first start would. The topic itself is judged elsewhere.
+func (ck *checker) recordsWithoutState(ctx context.Context) {
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errSilent)
+	defer cancel()
+	admin := &topics.Admin{Client: ck.cl}
+	topic, constant := ck.bridge.Topics.Constant()
+	if !constant || ck.bridge.Shared {
+		return
+	}
+	if used, err := admin.Used(ctx, topic, ck.opts); err == nil && used {
+		ck.Add("records", Warning, topic+" has records, but this bridge has no progress yet", bridge.RecordsHint)
+	}
 }
 
 // history looks whether the feed still has what is to be read next.
