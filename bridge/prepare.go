@@ -26,7 +26,11 @@ func (sh *shared) prepare(ctx context.Context) error {
 	o, admin := sh.opts, kadm.NewClient(sh.client)
 	leases, created, err := sh.topics.OpenState(ctx, sh.cfg.Topic, o.OffsetsPartitions)
 	if errors.As(err, new(*topics.MissingError)) {
-		return sh.topics.Missing(ctx, o.wanted()...)
+		if missing := sh.topics.Missing(ctx, o.wanted()...); missing != nil {
+			return missing
+		}
+		// Another instance has created them since. The next attempt opens the topic.
+		return fmt.Errorf("opening topic %s: it was missing, and is there now", sh.cfg.Topic)
 	}
 	if err != nil {
 		return err
