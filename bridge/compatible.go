@@ -1,8 +1,11 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 
@@ -55,6 +58,9 @@ func moved(from, to string) string {
 	to, now := strings.CutPrefix(to, "file://")
 	if !old || !now {
 		return ""
+	}
+	if _, err := os.Lstat(from); !errors.Is(err, fs.ErrNotExist) {
+		return "" // ln would put the link into the directory that is there
 	}
 	return fmt.Sprintf("or, if this is the same feed at another path, keep the former path as well (ln -s '%s' '%s'), ",
 		to, from)
