@@ -50,7 +50,8 @@ func TestVerifyAccount(t *testing.T) {
 	}
 	a.Delete("odd", "tab\there")
 	code, stdout, stderr := call(t, "verify", "--account", "--wait", "0s")
-	if code != exitBroken || !strings.Contains(stdout, `key ["odd/tab\there"]: the topic has a blob of 13 bytes`) ||
+	if code != exitBroken || !strings.Contains(stdout, "checked): repair the topic with bridge scan --sweep\n") ||
+		!strings.Contains(stdout, `key ["odd/tab\there"]: the topic has a blob of 13 bytes`) ||
 		!strings.Contains(stderr, "account") {
 		t.Errorf("%d: %s%s", code, stdout, stderr)
 	}

@@ -43,6 +43,7 @@ func TestVerifyWhereChunksAreGone(t *testing.T) {
 			}
 			notes := strings.Join(r.Notes, "\n")
 			if !strings.Contains(notes, "in 2 places") ||
+				strings.Contains(notes, "history was lost") != (delivery == "after") ||
 				strings.Contains(notes, fmt.Sprintf("not compared: %d records", older)) != (older > 0) {
 				t.Errorf("it says %q", notes)
 			}

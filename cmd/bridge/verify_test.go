@@ -188,7 +188,7 @@ func TestVerifyUnchecked(t *testing.T) {
 
 		"verify --account --until-resolved 2020-05-28T00:00:00Z": {"", exitUsage, "excludes --until-resolved"},
 
-		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist"},
+		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist: check "},
 
 		"verify --topic no-markers": {"", exitFailed, "resolved: there is nothing to check"},
 

@@ -62,7 +62,7 @@ func (c *census) report(r *Report, s *subject) {
 		check.Failures = append(check.Failures, failureReport{Problem: "and " + plain.Count(more, "more key")})
 		fallthrough
 	case len(bad) > 0:
-		check.Status = Broken
+		check.Status, check.Remedy = Broken, "repair the topic with bridge scan --sweep"
 	case check.Checked == 0:
 		check.Status, check.Reason = NotChecked, "the account has no blob that the settings select"
 	}

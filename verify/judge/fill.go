@@ -67,6 +67,9 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 	if d := pass.dead; d.topic != "" {
 		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
 	}
+	if state != nil && state.Frontier.Gaps > 0 {
+		r.note("history was lost %s: see bridge status", plain.Count(state.Frontier.Gaps, "time"))
+	}
 	if feed.scanned > 0 {
 		r.note("%s from before the initial scan need not be in the topic: its rows show what they did",
 			plain.Count(feed.scanned, "event"))

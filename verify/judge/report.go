@@ -62,6 +62,7 @@ type checkReport struct {
 	Promise  string          `json:"promise"`
 	Checked  int64           `json:"checked"` // records, or markers
 	Reason   string          `json:"reason,omitempty"`
+	Remedy   string          `json:"remedy,omitempty"` // what mends a broken promise, if a command does
 	Failures []failureReport `json:"failures,omitempty"`
 }
 

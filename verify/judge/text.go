@@ -73,7 +73,11 @@ func (r *Report) Text() string {
 			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s)\n", "not checked", c.Name, c.Promise, c.Reason)
 		default:
 			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
-			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s checked)\n", status, c.Name, c.Promise, plain.Number(c.Checked))
+			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s checked)", status, c.Name, c.Promise, plain.Number(c.Checked))
+			if c.Remedy != "" {
+				fmt.Fprintf(&b, ": %s", c.Remedy)
+			}
+			b.WriteByte('\n')
 		}
 		for _, f := range c.Failures {
 			fmt.Fprintf(&b, "    %s\n", f)

@@ -31,7 +31,8 @@ type cluster interface {
 }
 
 // errNoTopic says that a topic does not exist.
-var errNoTopic = errors.New("it does not exist")
+var errNoTopic = errors.New("it does not exist: check BRIDGE_TOPIC, --topic and BRIDGE_KAFKA_BROKERS; if the topic " +
+	"was deleted, bridge check says how to continue")
 
 // records are those of a topic.
 type records interface {
