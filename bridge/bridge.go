@@ -189,8 +189,15 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 		return err
 	}
 	wg.Go(func() { b.finishWhen(stop, sh.awaitEnd) })
+	var all atomic.Bool // is delivered
 	if b.opts.Once {
-		wg.Go(func() { b.finishWhen(stop, func(ctx context.Context) error { return sh.finishAll(ctx, b.leasesHeld) }) })
+		wg.Go(func() {
+			b.finishWhen(stop, func(ctx context.Context) error {
+				err := sh.awaitAll(ctx)
+				all.Store(err == nil)
+				return err
+			})
+		})
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")
@@ -199,6 +206,9 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	leave(leaving) // revokes every lease, so the workers commit and end
 	b.Revoked(b.leasesHeld(), false)
 	mutation.Crash("leave", "done")
+	if all.Load() {
+		sh.reportDelivered()
+	}
 	return stopReason(stop, nil)
 }
 

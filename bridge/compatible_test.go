@@ -82,7 +82,7 @@ func TestWaysOut(t *testing.T) {
 		"a row of a scan":   {"f", "f", "avro", offsets.Counts{Scanned: 1}, again, reset},
 		"another account":   {"x", "y", "json", offsets.Counts{}, "set it back, " + reset, "ln -s"},
 		"another directory": {"file:///old", "file:///new", "json", offsets.Counts{Emitted: 1}, link + again, reset},
-		"path in use":       {"file://" + t.TempDir(), "file:///n", "json", offsets.Counts{}, "back, " + reset, "ln -s"},
+		"path in use":       {"file://" + t.TempDir(), "file:///n", "json", offsets.Counts{}, reset, "ln -s"},
 		"now an account":    {"file:///old", "y", "json", offsets.Counts{Emitted: 1}, "set it back, " + again, "ln -s"},
 	} {
 		o := Options{Name: "b", FeedID: tc.now, Frozen: map[string]string{"BRIDGE_FORMAT": tc.format}}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
+
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -13,26 +15,25 @@ import (
 // reportTimeout bounds a report that nothing depends on.
 const reportTimeout = 5 * time.Second
 
-// finishAll returns when everything that the feed holds is delivered: for --once. Held returns the leases of this
-// instance. If no other instance is there to stay, it reports so: then nobody is missing after the end.
-func (sh *shared) finishAll(ctx context.Context, held func() []int32) error {
-	if err := sh.awaitAll(ctx); err != nil {
-		return err
-	}
-	s, _, err := sh.view.Get()
-	if err != nil || s.Delivered == nil && len(held()) < sh.leases {
-		return nil // a view that has failed stops the instance
-	}
-	ctx, cancel := context.WithTimeout(ctx, reportTimeout)
+// reportDelivered says in the state that all is delivered, if no other instance is there. It is called when this one
+// has left the group and its workers have ended: an owner record that follows is that of another run, and voids it.
+func (sh *shared) reportDelivered() {
+	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
 	defer cancel()
-	report := offsets.Delivered{Owner: sh.opts.Instance, Time: sh.opts.Now().UTC()}
-	if err := offsets.Report(ctx, sh.client, sh.cfg.Topic, report); err != nil {
+	groups, err := kadm.NewClient(sh.client).DescribeGroups(ctx, sh.opts.Name)
+	if err == nil && len(groups[sh.opts.Name].Members) > 0 {
+		return // the last one of them reports, if it is there only once, too
+	}
+	if err == nil {
+		report := offsets.Delivered{Owner: sh.opts.Instance, Time: sh.opts.Now().UTC()}
+		err = offsets.Report(ctx, sh.client, sh.cfg.Topic, report)
+	}
+	if err != nil {
 		sh.opts.Log.Warn("bridge status will say that nobody runs, although everything is delivered", "error", err)
 	}
-	return nil
 }
 
-// awaitAll returns when everything that the feed holds is delivered. Only what is committed counts, whoever
+// awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
 // delivered it: which leases this instance has, or another one has, changes at any moment.
 //
 // The feed must say twice that there is nothing more. A watermark that is missing for a moment looks the same, and

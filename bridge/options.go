@@ -130,7 +130,6 @@ func (o *Options) lease() *offsets.Config {
 	return &offsets.Config{
 		Session: session,
 		Frugal:  o.Frugal,
-		Once:    o.Once,
 		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
 		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
 		Waiting: func(what string) {

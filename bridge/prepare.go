@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,12 +26,8 @@ func (sh *shared) prepare(ctx context.Context) error {
 	}
 	o, admin := sh.opts, kadm.NewClient(sh.client)
 	leases, created, err := sh.topics.OpenState(ctx, sh.cfg.Topic, o.OffsetsPartitions)
-	if errors.As(err, new(*topics.MissingError)) {
-		if missing := sh.topics.Missing(ctx, o.wanted()...); missing != nil {
-			return missing
-		}
-		// Another instance has created them since. The next attempt opens the topic.
-		return fmt.Errorf("opening topic %s: it was missing, and is there now", sh.cfg.Topic)
+	if errors.As(err, new(*topics.MissingError)) { // if the user creates topics, all that are missing are named at once
+		err = cmp.Or(sh.topics.Missing(ctx, o.wanted()...), err)
 	}
 	if err != nil {
 		return err

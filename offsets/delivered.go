@@ -4,25 +4,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Delivered says that an instance with --once found that all that the feed had is delivered, and that no other instance
-// was there to stay. It is for operators; nothing is derived from it.
+// Delivered says that the last instance, which had --once, has left with all delivered that the feed had. It is for
+// operators; nothing is derived from it.
 type Delivered struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
-}
-
-// Last reports whether no lease has committed anything after d. The clocks of instances differ, but not by the time
-// between two runs.
-func (d *Delivered) Last(s *State) bool {
-	return (s.Frontier == nil || !s.Frontier.Time.After(d.Time)) &&
-		!slices.ContainsFunc(s.Cursors, func(c *Cursor) bool { return c != nil && c.Time.After(d.Time) })
 }
 
 // Report writes to the topic that all is delivered.

@@ -75,7 +75,7 @@ func documentsOf(t *testing.T) map[string]any {
 				"BRIDGE_TOPIC": "blobs.{container}",
 			}, Topics: map[string]int32{"blobs.photos": 6}, KeySchemas: map[string]int{"blobs.photos": 11},
 		},
-		keyOwner:     &owner{Version: Version, Owner: "host-7", Time: at, Once: true},
+		keyOwner:     &owner{Version: Version, Owner: "host-7", Time: at},
 		keyDelivered: &Delivered{Version: Version, Owner: "host-7", Time: at},
 		keyRequest: &Request{
 			Version: Version, Epoch: 2, ID: "20260131T120000Z", Time: at, Cancel: true, Sweep: true,

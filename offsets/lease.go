@@ -23,7 +23,6 @@ type Config struct {
 	TxnTimeout    time.Duration    // how long a broker keeps a transaction of a silent owner open
 	Client        []kgo.Opt        // brokers, security, compression
 	Now           func() time.Time // stamps documents; nothing is decided by it
-	Once          bool             // the instance ends when all is delivered
 	Frugal        bool             // few requests while nothing happens: it takes longer to hear of free leases
 	// Session is the membership of the group that leases depend on without transactions; nil checks nothing.
 	Session *Session
@@ -131,9 +130,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 	mutation.Crash("acquire", "begun")
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
-	r, err := l.document(keyOwner, owner{
-		Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC(), Once: l.cfg.Once,
-	})
+	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
 	if err != nil {
 		return err
 	}

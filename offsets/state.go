@@ -261,5 +261,4 @@ type owner struct {
 	Version int       `json:"version"`
 	Owner   string    `json:"owner"`
 	Time    time.Time `json:"timestamp"`
-	Once    bool      `json:"once,omitempty"` // the owner ends when all is delivered
 }

@@ -32,7 +32,7 @@ type State struct {
 
 	topics map[string]int32 // of the last frontier, also after a reset
 
-	Delivered *Delivered // nil if there was more to ask for since, or an instance that was there to stay
+	Delivered *Delivered // nil if an instance, or a request, came after it
 }
 
 // Term names the last acquisition of a lease: it rises with each.
@@ -229,7 +229,7 @@ func (s *State) apply(r *kgo.Record) error {
 			return err
 		}
 		s.Owners[r.Partition], s.terms[r.Partition] = o.Owner, r.Offset+1
-		if r.Partition == 0 && !o.Once {
+		if r.Partition == 0 {
 			s.Delivered = nil
 		}
 	case keyDelivered:

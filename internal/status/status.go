@@ -149,7 +149,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
-	if state.Delivered != nil && state.Delivered.Last(state) {
+	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)
 	}
 	s.Scan, s.Former = scanOf(state), formerScans(cmp.Or(state.Requested(), f.Scan))

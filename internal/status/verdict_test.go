@@ -66,10 +66,13 @@ func TestVerdict(t *testing.T) {
 			Group{}, &offsets.Frontier{Current: seg}, offsets.Cursor{}, "up to date", UpToDate, false,
 		},
 	} {
-		s := Of("b", &offsets.State{
+		state := &offsets.State{
 			Frontier: c.frontier, Cursors: []*offsets.Cursor{&c.cursor, nil}, Owners: []string{"one", "gone"},
-			Delivered: &offsets.Delivered{Time: now.Add(-200 * time.Second)},
-		}, c.group, now)
+		}
+		if strings.HasSuffix(name, "after run --once") {
+			state.Delivered = &offsets.Delivered{Time: now.Add(-200 * time.Second)}
+		}
+		s := Of("b", state, c.group, now)
 		if s.Verdict != (Verdict{c.code, c.want}) || s.Verdict.Bad() != c.bad {
 			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())
 		}
