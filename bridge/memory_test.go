@@ -21,7 +21,8 @@ import (
 type memory struct {
 	mu     sync.Mutex
 	blobs  map[string][]byte
-	reads  []string // names
+	grew   map[string]time.Time // nil: it does not say when
+	reads  []string             // names
 	onRead func(name string) error
 	onList func(prefix string) error
 }
@@ -39,6 +40,9 @@ func (m *memory) Append(_ context.Context, name string, data []byte) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.blobs[name] = slices.Concat(m.blobs[name], data)
+	if m.grew != nil {
+		m.grew[name] = time.Now().Truncate(time.Second)
+	}
 	return nil
 }
 
@@ -71,7 +75,7 @@ func (m *memory) List(ctx context.Context, prefix, delimiter string) iter.Seq2[s
 		var entries []source.Entry
 		for name, b := range m.blobs {
 			if rest, ok := strings.CutPrefix(name, prefix); ok {
-				e := source.Entry{Name: name, Size: int64(len(b))}
+				e := source.Entry{Name: name, Size: int64(len(b)), Modified: m.grew[name]}
 				if i := strings.Index(rest, "/"); delimiter != "" && i >= 0 {
 					e = source.Entry{Name: prefix + rest[:i+1], IsPrefix: true}
 				}

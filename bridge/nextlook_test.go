@@ -2,7 +2,11 @@ package bridge
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"blobfeed/internal/feedsim"
+	"blobfeed/source"
 )
 
 // Whenever in the minute the service appends and the first look comes, later appends are found at once, and the looks
@@ -33,4 +37,37 @@ func TestNextLook(t *testing.T) {
 	if got := nextLook(odd, 5*time.Second); got != odd {
 		t.Errorf("got %s", got)
 	}
+}
+
+// A lease with one shard waits so long that its next looks come right behind the appends.
+func TestLooksFollowAppends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m, live := simulated(t, feedsim.Spec{Shards: 2})
+		m.grew = map[string]time.Time{}
+		must(t, live.Append(t.Context(), 20, nil))
+		time.Sleep(9 * time.Second) // so late is the look
+		feed := source.New(m, source.Options{})
+		sh := New(Options{Feed: feed, PollInterval: 15 * time.Second, Observer: Observers{}}).shared
+		segment, err := feed.Manifest(t.Context(), source.SegmentAt(live.Segment()))
+		must(t, err)
+		d := &delivery{h: &hold{shared: sh, opts: sh.opts, findings: &findings{}}, m: segment, listed: time.Now(),
+			readers: map[int]*source.ShardReader{}}
+		for _, shard := range segment.Shards {
+			d.readers[shard] = feed.Shard(segment, shard, source.ShardPosition{})
+			must(t, d.readers[shard].Poll(t.Context(), false))
+		}
+		waits := func(shards []int, moved bool, want time.Duration) {
+			t.Helper()
+			d.shards = shards
+			began := time.Now()
+			_, err := d.awaitMore(t.Context(), moved, false)
+			must(t, err)
+			if got := time.Since(began); got != want {
+				t.Errorf("shards %v, moved %t: it waits %s, want %s", shards, moved, got, want)
+			}
+		}
+		waits(segment.Shards[:1], true, (2*15-9+2)*time.Second)
+		waits(segment.Shards[:1], false, 15*time.Second)
+		waits(segment.Shards, true, 15*time.Second) // they may be appended to at different times
+	})
 }
