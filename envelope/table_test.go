@@ -29,12 +29,7 @@ var settings = []setting{
 	{"enriched_properties=source", func(o *Options) { o.Properties |= Source }, nil},
 	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema },
 		says("`{\"payload\": …, \"schema\": …}`")},
-	{"before=none", func(o *Options) { o.Before = BeforeNone }, says("no `before`")},
-	{
-		"before=full",
-		func(o *Options) { o.Before = BeforeFull },
-		says("`before`: what the event says, not only the key"),
-	},
+	{"!before", func(o *Options) { o.NoBefore = true }, says("no `before`")},
 	{"deletes=envelope", func(o *Options) { o.Deletes = DeletesEnvelope }, (*Encoder).deletion},
 	{"deletes=tombstone", func(o *Options) { o.Deletes = DeletesTombstone }, says("null")},
 	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string {
@@ -134,7 +129,7 @@ func (s *setting) cell(f Format, env Envelope) (string, error) {
 	}
 	without := base.value.fields("")
 	added := slices.DeleteFunc(e.value.fields(""), func(name string) bool { return slices.Contains(without, name) })
-	return cmp.Or(code(added), "as before=full"), nil // which is what diff is to the enriched envelope
+	return cmp.Or(code(added), "`before`: what the event says, not only the key"), nil // diff, of the enriched envelope
 }
 
 // anyTable is a table of which the columns don't matter.

@@ -27,7 +27,6 @@ func TestSecretsStaySecret(t *testing.T) {
 			"FORMAT":              "avro",
 			"REGISTRY_URL":        refusing,
 			"REGISTRY_USERNAME":   "bridge",
-			"REGISTRY_TOKEN":      "",
 			"LOG_LEVEL":           "debug",
 			"HTTP_ADDR":           "off",
 		},
@@ -43,7 +42,7 @@ func TestSecretsStaySecret(t *testing.T) {
 			"answered 403", "SASL_AUTHENTICATION_FAILED", "who are you", "answered 403", "SASL"},
 		{map[string]string{"SOURCE_AUTH": "connection_string", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
 			"KAFKA_SASL_TOKENS": refusing + "/token", "KAFKA_SASL_CLIENT_ID": "id",
-			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": "", "REGISTRY_TOKEN": p.plant("REGISTRY_TOKEN")},
+			"REGISTRY_USERNAME": "", "REGISTRY_PASSWORD": p.plant("REGISTRY_TOKEN")},
 			"answered 403", "invalid_client", "who are you", "answered 403", "invalid_client"},
 	} {
 		setAll(t, way.settings)
@@ -150,7 +149,6 @@ func TestRunningInstanceShowsNoSecret(t *testing.T) {
 			"KAFKA_SASL_MECHANISM": "PLAIN",
 			"REGISTRY_URL":         refusing,
 			"REGISTRY_USERNAME":    "bridge",
-			"REGISTRY_TOKEN":       "",
 			"LOG_LEVEL":            "debug",
 			"LOG_FORMAT":           "json",
 			"HTTP_ADDR":            "127.0.0.1:0",

@@ -65,12 +65,11 @@ type Config struct {
 
 	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen."`
 	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen."`
-	Options            List   `oneof:"updated key_in_value topic_in_value mvcc_timestamp diff none" desc:"What values hold besides the row, as in CockroachDB's WITH clause: updated (time and sequence of the event), key_in_value, topic_in_value, mvcc_timestamp (when the row was written), diff (the row before, as far as the event has it), or none. Default: updated and key_in_value, if the envelope has a place for them."`
+	Options            List   `oneof:"updated key_in_value topic_in_value mvcc_timestamp diff none !before" desc:"What values hold besides the row, as in CockroachDB's WITH clause: updated (time and sequence of the event), key_in_value, topic_in_value, mvcc_timestamp (when the row was written), diff (\"before\" is the row before, as far as the event has it), or none. Default: updated and key_in_value, if the envelope has a place for them. !before: leave out \"before\" of ENVELOPE=enriched, which without diff has the key."`
 	Events             string `default:"state" desc:"state: events that change a blob; all: every event; frozen."`
 	KeyFormat          string `split_words:"true" desc:"json_array, json_object, string or avro. Default: json_array; with FORMAT=avro, avro; frozen."`
 	Partitioner        string `default:"murmur2" oneof:"murmur2 fnv-1a" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen."`
 	EnrichedProperties string `split_words:"true" desc:"For ENVELOPE=enriched: source, schema, source,schema or none. Default: source."`
-	Before             string `desc:"\"before\" of ENVELOPE=enriched: key, none, or full (the row before, as far as the event has it). Default: key."`
 	Columns            List   `desc:"Columns of the row besides path (blob_type,content_length), or those to omit (!client_request_id,!blob_tags_updated). docs/events.md lists all, docs/security.md those that may hold personal data. Default: all; frozen."`
 	Maps               string `default:"native" desc:"Columns that are maps, such as blob_tags_updated: native, json (a string of JSON, for sinks such as JDBC that need plain columns) or omit; frozen."`
 	Deletes            string `desc:"Value of a deletion: envelope, tombstone (null), both (two records) or empty. Default: envelope; with row, tombstone."`
@@ -81,8 +80,7 @@ type Config struct {
 	RegistryURL          List   `group:"Schema registry" split_words:"true" desc:"URLs of one schema registry, tried in turn. Required for Avro."`
 	RegistryAutoRegister bool   `split_words:"true" default:"true" desc:"Register schemas. false: only look them up; bridge config --format schemas prints them."`
 	RegistryUsername     string `split_words:"true" desc:"User, for basic authentication."`
-	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication."`
-	RegistryToken        Secret `split_words:"true" desc:"Token, for bearer authentication."`
+	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication. Without REGISTRY_USERNAME: token, for bearer authentication."`
 	RegistryCaFile       string `split_words:"true" desc:"Authorities of the registry's certificate, PEM. Default: the system's, or Mozilla's."`
 	RegistryCertFile     string `split_words:"true" desc:"Client certificate, PEM."`
 	RegistryKeyFile      string `split_words:"true" desc:"Key of the client certificate, PEM."`

@@ -27,6 +27,10 @@ var formerNames = map[string]string{
 	"REGISTRY_CERT": "renamed: use BRIDGE_REGISTRY_CERT_FILE",
 	"REGISTRY_KEY":  "renamed: use BRIDGE_REGISTRY_KEY_FILE",
 
+	"REGISTRY_TOKEN": "replaced: set BRIDGE_REGISTRY_PASSWORD to the token, without BRIDGE_REGISTRY_USERNAME",
+
+	"BEFORE": "replaced: in BRIDGE_OPTIONS list diff, and all else that values shall hold, for full; !before for none",
+
 	"KAFKA_PRESET": "replaced: use BRIDGE_PRESET",
 
 	"KAFKA_SASL_TOKEN_URL":  "replaced: set BRIDGE_KAFKA_SASL_TOKENS to the URL",

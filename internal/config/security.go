@@ -125,7 +125,7 @@ func remoteBroker(broker string) bool {
 
 // clearRegistries returns the hosts that get the registry's credentials over http.
 func (c *Config) clearRegistries() (hosts []string) {
-	if c.RegistryUsername == "" && c.RegistryPassword == "" && c.RegistryToken == "" {
+	if c.RegistryPassword == "" {
 		return nil
 	}
 	for _, text := range c.RegistryURL {
