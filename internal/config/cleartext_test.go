@@ -25,7 +25,7 @@ func TestClearText(t *testing.T) {
 			"KAFKA_SASL_USERNAME": "u", "KAFKA_SASL_PASSWORD": "p"},
 			"", []string{"password can be guessed"}},
 		"OAUTHBEARER": {map[string]string{"KAFKA_BROKERS": "localhost:9092", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-			"KAFKA_SASL_CLIENT_ID": "c", "KAFKA_SASL_CLIENT_SECRET": "s",
+			"KAFKA_SASL_USERNAME": "c", "KAFKA_SASL_PASSWORD": "s",
 			"KAFKA_SASL_TOKENS": "http://localhost:1/token"}, "", []string{"credentials for Kafka",
 			"client secret"}},
 		"SCRAM, TLS": {map[string]string{"KAFKA_BROKERS": "kafka:9092", "KAFKA_TLS_ENABLED": "true",

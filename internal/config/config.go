@@ -40,19 +40,17 @@ type Config struct {
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
 	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 
-	KafkaTLSEnabled       bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
-	KafkaTLSCaFile        string `split_words:"true" desc:"Authorities of the brokers' certificates, PEM. Default: the system's, or Mozilla's. This file and the next two are read for every connection."`
-	KafkaTLSCertFile      string `split_words:"true" desc:"Client certificate, PEM."`
-	KafkaTLSKeyFile       string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
-	KafkaTLSServerName    string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
-	KafkaSASLMechanism    string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
-	KafkaSASLUsername     Text   `split_words:"true" desc:"User, or API key. Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
-	KafkaSASLPassword     Secret `split_words:"true" desc:"Password, or API secret. A file is read for every connection."`
-	KafkaSASLTokens       string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program renews, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
-	KafkaSASLClientID     string `split_words:"true" desc:"Client of the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)."`
-	KafkaSASLClientSecret Secret `split_words:"true" desc:"Secret of the client, for an OAuth server and client_secret."`
-	KafkaSASLScope        string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
-	KafkaSASLExtensions   List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
+	KafkaTLSEnabled     bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
+	KafkaTLSCaFile      string `split_words:"true" desc:"Authorities of the brokers' certificates, PEM. Default: the system's, or Mozilla's. This file and the next two are read for every connection."`
+	KafkaTLSCertFile    string `split_words:"true" desc:"Client certificate, PEM."`
+	KafkaTLSKeyFile     string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
+	KafkaTLSServerName  string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
+	KafkaSASLMechanism  string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
+	KafkaSASLUsername   Text   `split_words:"true" desc:"User, API key, client of the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID). Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
+	KafkaSASLPassword   Secret `split_words:"true" desc:"Password, API secret, or secret of the client. A file is read for every connection."`
+	KafkaSASLTokens     string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program renews, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
+	KafkaSASLScope      string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
+	KafkaSASLExtensions List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"Topic of the records; {account} and {container} stand for those of the event. Characters that Kafka does not allow are escaped; frozen."`
 	TopicShared      bool   `split_words:"true" desc:"Allow bridges of other accounts, which also need this setting, to write to the same topics. Markers then have a header feed, and apply to that feed alone."`
