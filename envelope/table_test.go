@@ -85,7 +85,9 @@ func optionTable() string {
 			}
 			fmt.Fprintf(&b, "| %s | %s |\n", s.name, strings.Join(cells, " | "))
 		}
-		b.WriteByte('\n')
+		if f == JSON {
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }
