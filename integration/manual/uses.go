@@ -62,8 +62,6 @@ var Uses = []Use{
 	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS",
 		Skip: "TestConsumers runs the jobs, with these options"},
 
-	{Page: "docs/delivery.md", Begins: "bridge verify --feed", Says: []string{holds}},
-
 	{Page: "docs/operations.md", Begins: "OTEL_", Says: []string{"sending traces", `"msg":"stopped"`}},
 
 	{Page: "docs/cli.md", Begins: "bridge tail", Says: []string{`{"topic":"blob-changes"`}},
