@@ -64,15 +64,15 @@ func TestPlanIsShared(t *testing.T) {
 		}
 		return h.Plan
 	}
-	if planOf(tiny) != planOf(tiny) {
+	first := planOf(tiny)
+	if planOf(tiny) != first {
 		t.Error("the schema was compiled twice")
 	}
-	before := planOf(tiny)
 	large := strings.Replace(tiny, "{", "{"+strings.Repeat(" ", mostShared), 1)
-	if planOf(large) == planOf(large) {
+	if kept := planOf(large); planOf(large) == kept {
 		t.Error("the plan of a large schema was kept")
 	}
-	if planOf(strings.Replace(tiny, `"id"`, `"ie"`, 1)) == before {
+	if planOf(strings.Replace(tiny, `"id"`, `"ie"`, 1)) == first {
 		t.Error("two schemas share a plan")
 	}
 }
