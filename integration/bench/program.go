@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -53,14 +51,11 @@ func middle(costs []cost) cost {
 }
 
 // asUsersRunIt measures the program in a process of its own, with each variant of its settings in turn, so that all of
-// them see the same machine. Without programs, it builds this one. A variant is "default" or assignments joined by +.
+// them see the same machine.
 func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim.Spec, rounds, brokers int) error {
-	root, err := os.MkdirTemp("", "bridge-bench")
-	if err != nil {
-		return err
-	}
+	root, programs, err := prepare(programs)
 	defer os.RemoveAll(root)
-	if programs, err = programsOf(programs, root); err != nil {
+	if err != nil {
 		return err
 	}
 	feed := filepath.Join(root, "feed")
@@ -104,28 +99,12 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim
 	return nil
 }
 
-// programsOf returns the programs to measure: without any, the one of this source.
-func programsOf(programs []string, root string) ([]string, error) {
-	if len(programs) > 0 {
-		return programs, nil
-	}
-	built := filepath.Join(root, "bridge")
-	return []string{built}, stack.Build(built, "")
-}
-
 // runProgram delivers the feed once.
 func runProgram(ctx context.Context, program, variant string, brokers []string, feed string, events float64) (c cost,
 	err error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	cmd := exec.CommandContext(ctx, program, "run", "--once")
-	cmd.Env = append(os.Environ(), "BRIDGE_NAME="+name, "BRIDGE_TOPIC="+name, "BRIDGE_SOURCE_URL=file://"+feed,
-		"BRIDGE_KAFKA_BROKERS="+strings.Join(brokers, ","), "BRIDGE_HTTP_ADDR=off",
-		fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", partitions))
-	if variant != "default" {
-		cmd.Env = append(cmd.Env, strings.Split(strings.ReplaceAll(variant, "{name}", name), "+")...)
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
+	cmd, out := command(ctx, program, name, variant, feed, brokers, fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", partitions))
+	cmd.Args = append(cmd.Args, "--once")
 	began := time.Now()
 	if err := cmd.Start(); err != nil {
 		return c, err
@@ -146,7 +125,7 @@ func runProgram(ctx context.Context, program, variant string, brokers []string, 
 	}
 	took := time.Since(began)
 	if err != nil {
-		return c, fmt.Errorf("running the program: %w:\n%s", err, &out)
+		return c, fmt.Errorf("running the program: %w:\n%s", err, out)
 	}
 	c.perSecond = events / took.Seconds()
 	c.micros = float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / events
