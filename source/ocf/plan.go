@@ -80,8 +80,8 @@ var latest atomic.Pointer[compiled]
 // mostShared is the size of the largest schema whose plan is kept. Real ones have 3 KB.
 const mostShared = 64 << 10
 
-// planOf returns the plan of a schema. Chunks have the same one for years, and compiling it takes longer than decoding a
-// hundred events.
+// planOf returns the plan of a schema. Chunks have the same one for years, and compiling it takes longer than decoding
+// a hundred events.
 func planOf(schema string) (*Plan, error) {
 	if l := latest.Load(); l != nil && l.schema == schema {
 		return l.plan, nil
