@@ -29,7 +29,7 @@ func TestAssignmentsInLog(t *testing.T) {
 	}
 }
 
-// Who loses the state of a bridge is told that its topic gets everything again.
+// After the state topic is lost, the bridge warns that the topic of records gets everything again.
 func TestRecordsWithoutState(t *testing.T) {
 	t.Parallel()
 	c := broker(t)

@@ -85,7 +85,7 @@ func TestFailedRequestKeepsTheLease(t *testing.T) {
 	}
 }
 
-// With --once a sweep does not ask for ever.
+// With --once, a sweep that cannot ask for blobs ends the run with an error.
 func TestSweepOnceGivesUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 20)

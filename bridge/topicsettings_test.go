@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
@@ -100,21 +101,7 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 // off all the same.
 func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 	k := broker(t)
-	var lag atomic.Int32
-	k.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
-		k.KeepControl()
-		r := req.(*kmsg.DescribeConfigsRequest).Resources[0]
-		if n := lag.Load(); r.ResourceName != topic || n == 3 {
-			return nil, nil, false
-		}
-		lag.Add(1)
-		resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
-		unknown := kmsg.NewDescribeConfigsResponseResource()
-		unknown.ErrorCode = kerr.UnknownTopicOrPartition.Code
-		unknown.ResourceType, unknown.ResourceName = r.ResourceType, r.ResourceName
-		resp.Resources = append(resp.Resources, unknown)
-		return resp, nil, true
-	})
+	lag := unknownFor(k, topic, 3)
 	o, seen := options(t, k, realFeed)
 	must(t, runOnce(t, o))
 	configs, err := admin(t, k).DescribeTopicConfigs(t.Context(), topic)
@@ -125,4 +112,37 @@ func TestRetentionIsSetThoughBrokersLag(t *testing.T) {
 	if lag.Load() != 3 || len(seen.failed) > 0 || i < 0 || rc.Configs[i].MaybeValue() != "-1" {
 		t.Errorf("asked %d times, failed %q, settings %v", lag.Load(), seen.failed, rc.Configs)
 	}
+}
+
+// An instance that starts while another one creates the state topic tries again.
+func TestStateTopicAppearsMeanwhile(t *testing.T) {
+	k := broker(t)
+	o, seen := options(t, k, realFeed)
+	must(t, runOnce(t, o))
+	lag := unknownFor(k, o.offsetsTopic(), 1)
+	must(t, runOnce(t, o))
+	if lag.Load() != 1 || len(seen.failed) != 1 {
+		t.Errorf("asked %d times, failed %q", lag.Load(), seen.failed)
+	}
+}
+
+// unknownFor lets a broker answer so many times that it does not know the settings of a topic. It returns how often it
+// has.
+func unknownFor(k *kfake.Cluster, topic string, times int32) *atomic.Int32 {
+	var lag atomic.Int32
+	k.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		k.KeepControl()
+		r := req.(*kmsg.DescribeConfigsRequest).Resources[0]
+		if n := lag.Load(); r.ResourceName != topic || n == times {
+			return nil, nil, false
+		}
+		lag.Add(1)
+		resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
+		unknown := kmsg.NewDescribeConfigsResponseResource()
+		unknown.ErrorCode = kerr.UnknownTopicOrPartition.Code
+		unknown.ResourceType, unknown.ResourceName = r.ResourceType, r.ResourceName
+		resp.Resources = append(resp.Resources, unknown)
+		return resp, nil, true
+	})
+	return &lag
 }

@@ -153,7 +153,7 @@ func (w *writer) interval(least time.Duration) time.Duration {
 	return max(least, min(w.ends[0], w.ends[1], w.h.opts.TxnTimeout/4))
 }
 
-// leastOpen returns how long a transaction stays open although it has its number of records: so long that ends take at
+// leastOpen returns how long a transaction stays open at least, even if it has its number of records. Ends then take at
 // most a quarter of the time. With 256 partitions, they took half of a catch-up.
 func (w *writer) leastOpen() time.Duration { return max(minTxnInterval, 3*w.interval(0)) }
 

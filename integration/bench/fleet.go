@@ -32,13 +32,9 @@ const (
 // manyAccounts measures one process with many idle accounts, and then what an account with a large feed costs another
 // one that gets an event each second.
 func manyAccounts(ctx context.Context, accounts, events, brokers int) error {
-	root, err := os.MkdirTemp("", "bridge-bench")
-	if err != nil {
-		return err
-	}
+	root, programs, err := prepare(nil)
 	defer os.RemoveAll(root)
-	program := filepath.Join(root, "bridge")
-	if err := stack.Build(program, ""); err != nil {
+	if err != nil {
 		return err
 	}
 	probed, err := writeAccounts(ctx, root, accounts, events)
@@ -54,7 +50,7 @@ func manyAccounts(ctx context.Context, accounts, events, brokers int) error {
 	if err := os.WriteFile(file, fleetSettings(root, addresses, accounts, false), 0o600); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, program, "run", "--config", file)
+	cmd := exec.CommandContext(ctx, programs[0], "run", "--config", file)
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	began := time.Now()

@@ -1,15 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,12 +22,9 @@ import (
 // as Azure's does. All programs and variants read the same feed. They start some seconds apart, because where looks
 // each 15 s meet the appends depends on the start. The first append shows a program where they are.
 func live(ctx context.Context, programs, variants []string, appends, brokers int) error {
-	root, err := os.MkdirTemp("", "bridge-bench")
-	if err != nil {
-		return err
-	}
+	root, programs, err := prepare(programs)
 	defer os.RemoveAll(root)
-	if programs, err = programsOf(programs, root); err != nil {
+	if err != nil {
 		return err
 	}
 	dir := filepath.Join(root, "feed")
@@ -113,15 +107,8 @@ type watcher struct {
 // start starts the program and its reader. Stop ends both.
 func (w *watcher) start(ctx context.Context, program, variant string, brokers []string, feed string) (stop func(),
 	err error) {
-	cmd := exec.CommandContext(ctx, program, "run")
-	cmd.Env = append(os.Environ(), "BRIDGE_NAME="+w.name, "BRIDGE_TOPIC="+w.name, "BRIDGE_SOURCE_URL=file://"+feed,
-		"BRIDGE_KAFKA_BROKERS="+strings.Join(brokers, ","), "BRIDGE_HTTP_ADDR=off", "BRIDGE_EVENTS=all",
+	cmd, out := command(ctx, program, w.name, variant, "file://"+feed, brokers, "BRIDGE_EVENTS=all",
 		"BRIDGE_TOPIC_PARTITIONS=1")
-	if variant != "default" {
-		cmd.Env = append(cmd.Env, strings.Split(variant, "+")...)
-	}
-	var out bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &out
 	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(w.name),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.UnknownTopicRetries(-1))
@@ -136,7 +123,7 @@ func (w *watcher) start(ctx context.Context, program, variant string, brokers []
 	return func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		if err := cmd.Wait(); err != nil {
-			fmt.Fprintf(os.Stderr, "bench: %s: %v\n%.2000s", w.title, err, &out)
+			fmt.Fprintf(os.Stderr, "bench: %s: %v\n%.2000s", w.title, err, out)
 		}
 		cl.Close()
 	}, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -22,19 +23,17 @@ func Unwritable(ctx context.Context, admin *kadm.Client, stuck bool, names ...st
 		return nil // which shows elsewhere
 	}
 	for _, name := range slices.Sorted(slices.Values(names)) {
-		t := listed[name]
-		settings, err := Read(ctx, admin, name)
-		if t.Err != nil || err != nil {
+		if listed[name].Err != nil {
 			continue
 		}
-		least, _ := strconv.Atoi(settings[name][minInSync]) // 0: it is not known
-		for _, p := range t.Partitions.Sorted() {
+		least := sync.OnceValue(func() int { return minInSyncOf(ctx, admin, name) }) // asked for in trouble only
+		for _, p := range listed[name].Partitions.Sorted() {
 			why, do := "", "start the missing brokers, or lower the setting"
-			switch {
+			switch in := len(p.ISR); {
 			case p.Leader < 0:
 				why, do = "has no leader", "start its brokers"
-			case len(p.ISR) < least && (stuck || len(p.ISR) < len(p.Replicas)):
-				why = fmt.Sprintf("has %s in sync, and %s is %d", plain.Count(len(p.ISR), "replica"), minInSync, least)
+			case (stuck || in < len(p.Replicas)) && in < least():
+				why = fmt.Sprintf("has %s in sync, and %s is %d", plain.Count(in, "replica"), minInSync, least())
 			default:
 				continue
 			}
@@ -42,4 +41,14 @@ func Unwritable(ctx context.Context, admin *kadm.Client, stuck bool, names ...st
 		}
 	}
 	return nil
+}
+
+// minInSyncOf returns how many replicas of a topic must be in sync, 0 if the brokers do not say.
+func minInSyncOf(ctx context.Context, admin *kadm.Client, name string) int {
+	settings, err := Read(ctx, admin, name)
+	if err != nil {
+		return 0
+	}
+	least, _ := strconv.Atoi(settings[name][minInSync])
+	return least
 }

@@ -3,7 +3,6 @@ package topics
 import (
 	"net"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -30,9 +29,16 @@ func TestUnwritable(t *testing.T) {
 	if err := Unwritable(t.Context(), adm, true, "missing", "short", "fine"); err == nil || err.Error() != short {
 		t.Errorf("%v", err)
 	}
-	if err := Unwritable(t.Context(), adm, false, "short"); err != nil {
-		t.Errorf("with all of its replicas: %v", err)
+	asked := 0
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		asked++
+		return nil, nil, false
+	})
+	if err := Unwritable(t.Context(), adm, false, "short"); err != nil || asked > 0 {
+		t.Errorf("with all of its replicas: %v, asked for settings %d times", err, asked)
 	}
+	answer := kmsg.NewMetadataResponseTopic()
 	c.ControlKey(int16(kmsg.Metadata), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		resp := req.ResponseKind().(*kmsg.MetadataResponse)
@@ -41,16 +47,24 @@ func TestUnwritable(t *testing.T) {
 			n, _ := strconv.Atoi(port)
 			resp.Brokers = append(resp.Brokers, kmsg.MetadataResponseBroker{NodeID: int32(i), Host: host, Port: int32(n)})
 		}
-		topic := kmsg.NewMetadataResponseTopic()
-		topic.Topic = kmsg.StringPtr("fine")
-		partition := kmsg.NewMetadataResponseTopicPartition()
-		partition.Leader = -1
-		topic.Partitions = append(topic.Partitions, partition)
-		resp.Topics = append(resp.Topics, topic)
+		resp.Topics = append(resp.Topics, answer)
 		return resp, nil, true
 	})
 	const leader = "topic fine takes no records: partition 0 has no leader: start its brokers"
-	if err := Unwritable(t.Context(), fakebroker.Admin(t, c), false, "fine"); err == nil || !strings.HasPrefix(err.Error(), leader) {
-		t.Errorf("%v", err)
+	lost := kmsg.MetadataResponseTopicPartition{Leader: -1}
+	behind := kmsg.MetadataResponseTopicPartition{Replicas: []int32{0, 1}, ISR: []int32{0}}
+	for _, tc := range []struct {
+		topic     string
+		partition kmsg.MetadataResponseTopicPartition
+		want      string
+	}{{"fine", lost, leader}, {"short", behind, short}, {"fine", behind, ""}} {
+		answer.Topic, answer.Partitions = &tc.topic, []kmsg.MetadataResponseTopicPartition{tc.partition}
+		text := ""
+		if err := Unwritable(t.Context(), fakebroker.Admin(t, c), false, tc.topic); err != nil {
+			text = err.Error()
+		}
+		if text != tc.want {
+			t.Errorf("%s: %q, want %q", tc.topic, text, tc.want)
+		}
 	}
 }
