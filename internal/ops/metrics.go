@@ -64,8 +64,8 @@ var scraped = []metric{
 	{"segments_completed_total", counter, nil, "Segments whose completion this instance committed.", ""},
 
 	{"lag_seconds", gauge, []string{"part"},
-		"Part azure: how long the service took to publish the latest event, or has kept a newer segment waiting by " +
-			"not finalizing the current one. Part bridge: how long published events wait. Absent while unknown.",
+		"Part azure: how long the service took to publish the latest event, or has kept a newer segment waiting " +
+			"by not finalizing the current one. Part bridge: how long published events wait. Absent while unknown.",
 		"Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
 	{"position_timestamp_seconds", gauge, []string{"lease"},
 		"Latest event time that this instance committed.",
@@ -74,8 +74,8 @@ var scraped = []metric{
 		"Time of the last resolved markers, which are those of all topics.",
 		"CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
 	{"segment_timestamp_seconds", gauge, []string{"which"},
-		"Start of a segment; which is completed, current or newest (of the feed; from the owner of lease 0, every four " +
-			"POLL_INTERVALs).",
+		"Start of a segment; which is completed, current or newest (of the feed; from the owner of lease 0, every " +
+			"four POLL_INTERVALs).",
 		""},
 	{"backlog_seconds", gauge, nil,
 		"Time from the current segment to the feed's newest. From the owner of lease 0.",
@@ -115,7 +115,8 @@ const reloadSuccessful = "config_last_reload_successful"
 // recorded are counted when something happens.
 var recorded = []metric{
 	{reloadSuccessful, gauge, nil,
-		"Of a process with many bridges: 0 if the last reload of the settings file rejected it, or a bridge in it.", ""},
+		"Of a process with many bridges: 0 if the last reload of the settings file rejected it, or a bridge " +
+			"in it.", ""},
 	{"transaction_duration_seconds", histogram, nil,
 		"From the first record of a transaction to the acknowledgement of its commit.", ""},
 	{"event_latency_seconds", histogram, []string{"stage"},
@@ -127,7 +128,8 @@ var recorded = []metric{
 		"Time to the headers of the storage service's answer; op is list or read.", ""},
 	{"azure_received_bytes_total", counter, nil, "Bytes of the storage service's answers.", ""},
 	{"schema_registry_requests_total", counter, []string{"op", "status"},
-		"Requests to each address of the schema registry; op is register or lookup, status the HTTP status or none.", ""},
+		"Requests to each address of the schema registry; op is register or lookup, status the HTTP status " +
+			"or none.", ""},
 	{"schema_registry_request_duration_seconds", histogram, []string{"op"},
 		"Time to the schema registry's answer or the timeout; op is register or lookup.", ""},
 	{"schema_registry_ids", gauge, nil, "Schemas whose ids are cached.", ""},
