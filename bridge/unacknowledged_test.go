@@ -11,8 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// If replicas are missing, brokers reject records, and the client repeats them silently. The bridge names the topic, and
-// continues when the replicas are back.
+// If replicas are missing, brokers reject records, and the client repeats them silently. The bridge names the topic,
+// and continues when the replicas are back.
 func TestMissingReplicasAreNamed(t *testing.T) {
 	t.Parallel()
 	c := broker(t)

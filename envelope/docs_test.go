@@ -23,7 +23,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	sections := map[string]func(*testing.T) string{
-		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes, "schemas": docSchemas,
+		"record": docRecord, "types": docTypes, "columns": docColumns, "envelopes": docEnvelopes,
 		"table": func(*testing.T) string { return optionTable() }, "scan": docScan,
 	}
 	found := 0
@@ -202,25 +202,5 @@ func docEnvelopes(t *testing.T) string {
 		show(nil, e.Resolved(Timestamp{Wall: 1759644000000000000}).Value)
 		b.WriteString("```\n")
 	}
-	return b.String()
-}
-
-func docSchemas(t *testing.T) string {
-	o := Defaults(Avro, Wrapped)
-	o.Topic = "blob-changes"
-	subjects, err := Schemas(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	row := regexp.MustCompile(`"fields":\[\{"type":\["null","string"\],"name":"account".*?"url","default":null\}\]`)
-	var b strings.Builder
-	for _, s := range subjects {
-		fmt.Fprintf(&b, "`%s`\n```\n%s\n```\n", s.Name, row.ReplaceAllString(s.Schema, `"fields":[…]`))
-	}
-	i := slices.IndexFunc(subjects, func(s Subject) bool { return s.Name == "blob-changes-key" })
-	key := appended(t, encoder(t, Options{KeyFormat: KeyAvro, Topic: o.Topic, Register: func(Subject) (int, error) {
-		return i + 1, nil
-	}}), &made()[0], somewhere).Key
-	fmt.Fprintf(&b, "The key `photos/a b.jpg`, if its schema has the id %d: `%x`\n", i+1, key)
 	return b.String()
 }

@@ -14,9 +14,7 @@ type setting struct {
 	writes func(*Encoder) string
 }
 
-func says(text string) func(*Encoder) string { return func(*Encoder) string { return text } }
-
-// settings are all options but those of keys and headers, which are free to choose.
+// settings are the options that add fields to a value.
 var settings = []setting{
 	{"none of these", func(*Options) {}, func(e *Encoder) string {
 		return cmp.Or(code(e.value.fields("")), "no bytes")
@@ -28,22 +26,7 @@ var settings = []setting{
 	{"topic_in_value", func(o *Options) { o.TopicInValue = true }, nil},
 	{"enriched_properties=source", func(o *Options) { o.Properties |= Source }, nil},
 	{"enriched_properties=schema", func(o *Options) { o.Properties |= Schema },
-		says("`{\"payload\": …, \"schema\": …}`")},
-	{"before=none", func(o *Options) { o.Before = BeforeNone }, says("no `before`")},
-	{
-		"before=full",
-		func(o *Options) { o.Before = BeforeFull },
-		says("`before`: what the event says, not only the key"),
-	},
-	{"deletes=envelope", func(o *Options) { o.Deletes = DeletesEnvelope }, (*Encoder).deletion},
-	{"deletes=tombstone", func(o *Options) { o.Deletes = DeletesTombstone }, says("null")},
-	{"deletes=both", func(o *Options) { o.Deletes = DeletesBoth }, func(e *Encoder) string {
-		return e.deletion() + "; then null"
-	}},
-	{"deletes=empty", func(o *Options) { o.Deletes = DeletesEmpty }, says("no bytes")},
-	{"events=all", func(o *Options) { o.Events = EventsAll }, says("more events")},
-	{"avro_timestamps=millis", func(o *Options) { o.AvroTimestamps = Millis }, says("`event_time`: timestamp-millis")},
-	{"avro_timestamps=string", func(o *Options) { o.AvroTimestamps = Text }, says("`event_time`: string")},
+		func(*Encoder) string { return "`{\"payload\": …, \"schema\": …}`" }},
 }
 
 // sourceOf turns on what the enriched envelope needs for times.
@@ -66,10 +49,9 @@ func plainest(f Format, e Envelope) Options {
 	return o
 }
 
-// optionTable returns, as Markdown, what each option writes with each envelope, or why it is invalid: with JSON, then
+// optionTable returns, as Markdown, what each option writes with each envelope, or – if it is invalid: with JSON, then
 // what differs with Avro. An option that makes no difference between the envelopes is not shown.
 func optionTable() string {
-	var reasons []string
 	var b strings.Builder
 	row := func(s *setting, f Format) (cells []string) {
 		for e := range Enriched + 1 {
@@ -77,15 +59,8 @@ func optionTable() string {
 				continue // all of it is invalid
 			}
 			cell, err := s.cell(f, e)
-			if err != nil && strings.Contains(err.Error(), " is only usable with envelope=") {
-				cell = "–" // the other cells show it
-			} else if err != nil {
-				i := slices.Index(reasons, err.Error())
-				if i < 0 {
-					i = len(reasons)
-					reasons = append(reasons, err.Error())
-				}
-				cell = fmt.Sprintf("(%d)", i+1)
+			if err != nil {
+				cell = "–"
 			}
 			cells = append(cells, cell)
 		}
@@ -110,10 +85,9 @@ func optionTable() string {
 			}
 			fmt.Fprintf(&b, "| %s | %s |\n", s.name, strings.Join(cells, " | "))
 		}
-		b.WriteByte('\n')
-	}
-	for i, r := range reasons {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, strings.ReplaceAll(r, "\n", "; "))
+		if f == JSON {
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }
@@ -153,19 +127,6 @@ func (f *record) fields(prefix string) (all []string) {
 		}
 	}
 	return all
-}
-
-// deletion says what the envelope has in place of the row.
-func (e *Encoder) deletion() string {
-	switch e.o.Envelope {
-	case Bare:
-		return "the key, else null"
-	case KeyOnly:
-		return "no bytes"
-	case Enriched:
-		return "`after` null, `op` d"
-	}
-	return "`after` null"
 }
 
 func code(names []string) string {

@@ -52,7 +52,6 @@ var Uses = []Use{
 		Says: []string{"(TLS", `"events":0,"records":0`}},
 	{Page: "docs/quickstart.md", Begins: "az ", Skip: "there is no account"},
 	{Page: "docs/scan.md", Begins: "az ", Skip: "Azure's CLI is not installed"},
-	{Page: "docs/quickstart.md", Begins: "bin/bridge check --config", Skip: "there is no account"},
 
 	{Page: "README.md", Begins: "make demo", Until: "  resolved  "},
 	{Page: "README.md", Begins: "make test", Skip: "these tests run beside it"},
@@ -62,8 +61,6 @@ var Uses = []Use{
 		Skip: "the jobs need feeds of their own: TestConsumers runs them"},
 	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS",
 		Skip: "TestConsumers runs the jobs, with these options"},
-
-	{Page: "docs/delivery.md", Begins: "bridge verify --feed", Says: []string{holds}},
 
 	{Page: "docs/operations.md", Begins: "OTEL_", Says: []string{"sending traces", `"msg":"stopped"`}},
 

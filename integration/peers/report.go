@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 )
 
 // report is what results.json holds.
@@ -52,9 +50,7 @@ func (r report) write(file string) error {
 // print writes the rows of the table in docs/comparison.md.
 func (r report) print(w io.Writer) {
 	for _, p := range r.Peers {
-		versions := strings.Join(slices.Concat(p.Libraries, []string{p.Runtime}), ", ")
-		fmt.Fprintf(w, "| %s | %s | %s | %.1f | %d | %s of %s |\n", p.Title, versions, thousands(p.PerSecond), p.CPU,
-			p.MB, thousands(float64(p.Delivered)), thousands(float64(p.Events)))
+		fmt.Fprintf(w, "| %s | %s | %.1f | %d |\n", p.Title, thousands(p.PerSecond), p.CPU, p.MB)
 	}
 }
 
