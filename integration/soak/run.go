@@ -136,7 +136,7 @@ func (r *run) start(ctx context.Context, name string) (address string, err error
 	})
 }
 
-// read goes on when the broker does not answer.
+// read retries when the broker does not answer.
 func (r *run) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.judge.Read(ctx); err != nil {
