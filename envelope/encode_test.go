@@ -24,7 +24,7 @@ func forms() (all []form) {
 			o.Now = func() int64 { return 1759644429000000000 }
 			full := o
 			if env == Enriched {
-				full.Properties, full.Before, full.KeyFormat = Source, BeforeFull, KeyJSONObject
+				full.Properties, full.KeyFormat = Source, KeyJSONObject
 			}
 			for _, option := range []func(*Options){
 				func(o *Options) { o.MVCCTimestamp = true }, func(o *Options) { o.TopicInValue = true },
@@ -127,7 +127,7 @@ func TestBefore(t *testing.T) {
 		if strings.Contains(wrapped, `"before": null`) == c.told || c.told && row(wrapped) != c.before {
 			t.Errorf("%s: %s", name, wrapped)
 		}
-		full := value(Options{Envelope: Enriched, Before: BeforeFull})
+		full := value(Options{Envelope: Enriched, Diff: true})
 		if strings.Contains(full, `"before": null`) != (c.op == "c") || row(full) != c.before ||
 			!strings.Contains(full, `"op": "`+c.op+`"`) {
 			t.Errorf("%s: %s", name, full)

@@ -90,7 +90,7 @@ func compile(o Options, t table) (*Encoder, error) {
 	e := &Encoder{o: o, table: t}
 	e.key = newRecord(t.name, t.key, same)
 	e.value = e.o.message(&e.table)
-	e.full = o.Diff || o.Before == BeforeFull
+	e.full = o.Diff
 	e.tells = e.full || o.Envelope == Enriched
 	e.constant, e.typed = o.constantHeaders()
 	if o.Properties&Schema != 0 {

@@ -28,7 +28,7 @@ func (o *Options) message(t *table) *record {
 		m.add(o.Updated, "updated", ascii(hlc))
 		m.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(mvcc))
 	case Enriched:
-		m.add(o.Before != BeforeNone, "before", o.before(t))
+		m.add(!o.NoBefore, "before", o.before(t))
 		m.add(true, "after", o.part(t, "", t.columns, after))
 	}
 	m.add(o.Format == Avro && o.Markers == MarkersInline, "resolved", never) // by marker only
@@ -76,7 +76,7 @@ func (o *Options) part(t *table, name string, c []column, of func(*row) *row) *r
 // after.
 func (o *Options) before(t *table) *record {
 	switch {
-	case o.Diff || o.Before == BeforeFull:
+	case o.Diff:
 		return o.part(t, "before", t.columns, existedBefore)
 	case o.Format == Avro:
 		return o.part(t, "before", onlyKey(t.columns, t.key), existedBefore)

@@ -68,16 +68,6 @@ const (
 	Schema                        // Kafka Connect's schema, in every value
 )
 
-// Before is what the enriched envelope says about the row before an update or a deletion, as Debezium's readers want.
-type Before uint8
-
-// The forms.
-const (
-	BeforeKey  Before = iota // its key
-	BeforeNone               // nothing, there is no such field
-	BeforeFull               // what the event says about it
-)
-
 // Deletes is the value of a deletion.
 type Deletes uint8
 
@@ -128,12 +118,12 @@ type Options struct {
 	Envelope Envelope
 
 	Updated       bool // the event's time and sequence
-	Diff          bool // the row before, as far as the event tells; of the enriched envelope: BeforeFull
+	Diff          bool // the row before, as far as the event has it
 	KeyInValue    bool
 	TopicInValue  bool
 	MVCCTimestamp bool // when the row was written: the same as updated, but of scanned rows
 	Properties    Properties
-	Before        Before
+	NoBefore      bool // the enriched envelope has no field before; else it has the key, as Debezium's readers want
 
 	Columns        []string // that rows and the source have, beside the key; none: all
 	Exclude        []string // columns that rows and the source do not have
@@ -175,7 +165,6 @@ var (
 	eventsNames     = []string{"state", "all"}
 	keyFormatNames  = []string{"json_array", "json_object", "string", "avro"}
 	headersNames    = []string{"cloudevents", "none"}
-	beforeNames     = []string{"key", "none", "full"}
 	deletesNames    = []string{"envelope", "tombstone", "both", "empty"}
 	timestampsNames = []string{"micros", "millis", "string"}
 	markersNames    = []string{"inline", "topic", "off"}
@@ -204,7 +193,6 @@ func (e Envelope) String() string       { return name(envelopeNames, e) }
 func (m EventsMode) String() string     { return name(eventsNames, m) }
 func (f KeyFormat) String() string      { return name(keyFormatNames, f) }
 func (m HeaderMode) String() string     { return name(headersNames, m) }
-func (b Before) String() string         { return name(beforeNames, b) }
 func (d Deletes) String() string        { return name(deletesNames, d) }
 func (t AvroTimestamps) String() string { return name(timestampsNames, t) }
 func (m Markers) String() string        { return name(markersNames, m) }
@@ -230,9 +218,6 @@ func (f *KeyFormat) UnmarshalText(b []byte) error { return parse(keyFormatNames,
 
 // UnmarshalText parses the name of a mode.
 func (m *HeaderMode) UnmarshalText(b []byte) error { return parse(headersNames, b, m) }
-
-// UnmarshalText parses the name of a form.
-func (b *Before) UnmarshalText(text []byte) error { return parse(beforeNames, text, b) }
 
 // UnmarshalText parses the name of a form.
 func (d *Deletes) UnmarshalText(b []byte) error { return parse(deletesNames, b, d) }

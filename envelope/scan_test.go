@@ -129,7 +129,7 @@ func TestAppendGone(t *testing.T) {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
 	}
-	r := scanned(t, encoder(t, Options{Envelope: Enriched, Before: BeforeFull}))[1]
+	r := scanned(t, encoder(t, Options{Envelope: Enriched, Diff: true}))[1]
 	if !bytes.Contains(r.Value, []byte(`"op": "d"`)) || !bytes.Contains(r.Value, []byte(`"blob_type": null`)) {
 		t.Errorf("%s", r.Value)
 	}

@@ -108,7 +108,7 @@ func (s *setting) cell(f Format, env Envelope) (string, error) {
 	}
 	without := base.value.fields("")
 	added := slices.DeleteFunc(e.value.fields(""), func(name string) bool { return slices.Contains(without, name) })
-	return cmp.Or(code(added), "as before=full"), nil // which is what diff is to the enriched envelope
+	return cmp.Or(code(added), "`before`: also what the event says"), nil // diff, of the enriched envelope
 }
 
 // anyTable is a table of which the columns don't matter.

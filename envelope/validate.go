@@ -17,7 +17,7 @@ func (o *Options) Validate() error {
 	}
 	refuse(o.Format > Avro || o.Envelope > Enriched || o.Events > EventsAll || o.KeyFormat > KeyAvro ||
 		o.Headers > HeadersNone ||
-		o.Properties > Source|Schema || o.Before > BeforeFull || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text ||
+		o.Properties > Source|Schema || o.Deletes > DeletesEmpty || o.AvroTimestamps > Text ||
 		o.Markers > MarkersOff || o.Maps > MapsOmit,
 		"options %+v are out of range", *o)
 
@@ -40,7 +40,7 @@ func (o *Options) Validate() error {
 		{"key_in_value", o.KeyInValue, nested || env == Bare, "envelope=wrapped"},
 		{"topic_in_value", o.TopicInValue, nested || env == Bare, "envelope=wrapped"},
 		{"enriched_properties", o.Properties != 0, env == Enriched, "envelope=enriched"},
-		{"before", o.Before != BeforeKey, env == Enriched, "envelope=enriched"},
+		{"!before", o.NoBefore, env == Enriched, "envelope=enriched"},
 		{"avro_timestamps", o.AvroTimestamps != Micros, avro && env != KeyOnly,
 			"format=avro and an envelope that holds rows"},
 		{"columns", len(o.Columns)+len(o.Exclude) > 0, env != KeyOnly, "an envelope that holds rows"},
@@ -55,7 +55,7 @@ func (o *Options) Validate() error {
 			"mvcc_timestamp is only usable with enriched_properties=source when envelope=enriched")
 		refuse(o.Properties&Schema != 0 && avro,
 			"enriched_properties=schema is only usable with format=json: the registry has Avro's")
-		refuse(o.Diff && o.Before == BeforeNone, "diff is not usable with before=none")
+		refuse(o.Diff && o.NoBefore, "diff is not usable with !before: remove one of them")
 		refuse(o.Events == EventsAll,
 			"events=all is not usable with envelope=enriched: an event that changes no row has no op")
 	}

@@ -65,7 +65,7 @@ func TestAvroSaysWhatJSONSays(t *testing.T) {
 		{sr.CompatBackward, []string{"ENVELOPE=wrapped",
 			"OPTIONS=updated,key_in_value,diff,mvcc_timestamp,topic_in_value"}, ""},
 		{sr.CompatFull, []string{"ENVELOPE=wrapped", "RESOLVED_TO=topic", "DELETES=both"}, ".resolved"},
-		{sr.CompatFull, []string{"ENVELOPE=enriched", "BEFORE=full", "EVENTS=state"}, ".resolved"},
+		{sr.CompatFull, []string{"ENVELOPE=enriched", "OPTIONS=updated,key_in_value,diff", "EVENTS=state"}, ".resolved"},
 		{sr.CompatFull, []string{"ENVELOPE=bare"}, ""},
 	} {
 		t.Run(fmt.Sprint(c.level, c.settings), func(t *testing.T) {
@@ -148,7 +148,7 @@ func plain(t *testing.T, value []byte) any {
 	for _, name := range []string{"key", "resolved", "__crdb__", "ts_ms", "ts_ns"} {
 		delete(m, name)
 	}
-	if before, ok := m["before"].(map[string]any); ok { // in JSON with before=key only the key is there
+	if before, ok := m["before"].(map[string]any); ok { // in JSON without diff only the key is there
 		for name, v := range before {
 			if v == nil {
 				delete(before, name)

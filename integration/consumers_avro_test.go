@@ -25,7 +25,7 @@ func TestAvroInJava(t *testing.T) {
 	var topics []string
 	for level, settings := range map[sr.CompatibilityLevel][]string{
 		sr.CompatBackward: {"ENVELOPE=wrapped", "EVENTS=all", "OPTIONS=updated,key_in_value,diff"},
-		sr.CompatFull:     {"ENVELOPE=enriched", "BEFORE=full", "RESOLVED_TO=inline"},
+		sr.CompatFull:     {"ENVELOPE=enriched", "OPTIONS=updated,key_in_value,diff", "RESOLVED_TO=inline"},
 	} {
 		topic := fmt.Sprintf("changes-%s-%d", level, time.Now().UnixNano())
 		topics = append(topics, topic)

@@ -133,8 +133,8 @@ func TestSecurity(t *testing.T) {
 		"cert-user": append(slices.Clone(encrypted), "KAFKA_BROKERS="+sec.MTLS[0], "KAFKA_TLS_CERT_FILE="+cert,
 			"KAFKA_TLS_KEY_FILE="+key),
 		"oauth-user": {"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
-			"KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_CLIENT_ID=oauth-user",
-			"KAFKA_SASL_CLIENT_SECRET=client-secret"},
+			"KAFKA_SASL_TOKENS=" + tokens.URL, "KAFKA_SASL_USERNAME=oauth-user",
+			"KAFKA_SASL_PASSWORD=client-secret"},
 	} {
 		t.Run(user, func(t *testing.T) {
 			if strings.HasPrefix(user, "scram") {
@@ -264,7 +264,7 @@ func TestCheckNamesTheTrouble(t *testing.T) {
 			"KAFKA_SASL_PASSWORD=wrong-password"), "BRIDGE_KAFKA_SASL_MECHANISM"},
 		"no OAuth server": {[]string{"KAFKA_BROKERS=" + sec.OAuth[0], "KAFKA_SASL_MECHANISM=OAUTHBEARER",
 			"KAFKA_SASL_TOKENS=http://127.0.0.1:1/token",
-			"KAFKA_SASL_CLIENT_ID=x", "KAFKA_SASL_CLIENT_SECRET=client-secret"}, "BRIDGE_KAFKA_SASL_TOKENS"},
+			"KAFKA_SASL_USERNAME=x", "KAFKA_SASL_PASSWORD=client-secret"}, "BRIDGE_KAFKA_SASL_TOKENS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := checked(t, append(tc.settings, "SOURCE_URL="+fileURL(t, realFeed)),

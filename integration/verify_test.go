@@ -16,7 +16,7 @@ func TestVerifyForms(t *testing.T) {
 		"ENVELOPE=wrapped EVENTS=all", "ENVELOPE=wrapped OPTIONS=updated,key_in_value,diff DELETES=both",
 		"ENVELOPE=bare", "ENVELOPE=row",
 		"ENVELOPE=row RESOLVED_TO=topic OPTIONS=none KEY_FORMAT=string", "ENVELOPE=key_only", "ENVELOPE=enriched",
-		"ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full",
+		"ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema OPTIONS=updated,key_in_value,diff",
 		"FORMAT=avro ENVELOPE=wrapped OPTIONS=updated,key_in_value,diff", "FORMAT=avro ENVELOPE=bare RESOLVED_TO=topic",
 		"FORMAT=avro ENVELOPE=key_only HEADERS=none",
 		"FORMAT=avro ENVELOPE=enriched", "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline DELETES=both",

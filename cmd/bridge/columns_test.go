@@ -17,7 +17,7 @@ func TestVerifyWithoutColumns(t *testing.T) {
 		fewest + " HEADERS=none EVENTS=state ENVELOPE=enriched":                      "sequence",
 		fewest + " ENVELOPE=row DELETES=tombstone EVENTS=state":                      "",
 		"MAPS=json OPTIONS=diff,updated EVENTS=state":                                "",
-		"MAPS=omit ENVELOPE=enriched BEFORE=full EVENTS=state":                       "",
+		"MAPS=omit ENVELOPE=enriched OPTIONS=diff EVENTS=state":                      "",
 		"COLUMNS=etag,blob_tier EVENTS=state ENVELOPE=enriched OPTIONS=updated,diff": "",
 		"PRESET=table EVENTS=state":                                                  "",
 		"PRESET=debezium EVENTS=state":                                               "",

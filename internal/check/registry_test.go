@@ -24,8 +24,8 @@ func opened(t *testing.T, r kafka.Registry) *kafka.Registry {
 	return &r
 }
 
-func token(text string) func() (user, password, token string, err error) {
-	return func() (string, string, string, error) { return "", "", text, nil }
+func token(text string) func() (user, password string, err error) {
+	return func() (string, string, error) { return "", text, nil }
 }
 
 // Reach, credentials and schemas are checked, and nothing is registered.
@@ -44,7 +44,7 @@ func TestCheckRegistry(t *testing.T) {
 		"there, look up": {lookUp: true, registered: subjects[0].Schema, status: OK, says: "has the schema, id",
 			token: "good"},
 		"another is":      {registered: `{"type":"int"}`, status: OK, says: "takes the schema", token: "good"},
-		"bad credentials": {status: Failed, says: "BRIDGE_REGISTRY_TOKEN", token: "bad"},
+		"bad credentials": {status: Failed, says: "BRIDGE_REGISTRY_PASSWORD", token: "bad"},
 		"no registry":     {status: Failed, says: "BRIDGE_REGISTRY_URL", token: "good", path: "/nowhere"},
 	} {
 		fake := srfake.New(srfake.WithAuth("Bearer good"))

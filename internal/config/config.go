@@ -40,19 +40,17 @@ type Config struct {
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
 	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
 
-	KafkaTLSEnabled       bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
-	KafkaTLSCaFile        string `split_words:"true" desc:"Authorities of the brokers' certificates, PEM. Default: the system's, or Mozilla's. This file and the next two are read for every connection."`
-	KafkaTLSCertFile      string `split_words:"true" desc:"Client certificate, PEM."`
-	KafkaTLSKeyFile       string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
-	KafkaTLSServerName    string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
-	KafkaSASLMechanism    string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
-	KafkaSASLUsername     Text   `split_words:"true" desc:"User, or API key. Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
-	KafkaSASLPassword     Secret `split_words:"true" desc:"Password, or API secret. A file is read for every connection."`
-	KafkaSASLTokens       string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program renews, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
-	KafkaSASLClientID     string `split_words:"true" desc:"Client of the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID)."`
-	KafkaSASLClientSecret Secret `split_words:"true" desc:"Secret of the client, for an OAuth server and client_secret."`
-	KafkaSASLScope        string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
-	KafkaSASLExtensions   List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
+	KafkaTLSEnabled     bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
+	KafkaTLSCaFile      string `split_words:"true" desc:"Authorities of the brokers' certificates, PEM. Default: the system's, or Mozilla's. This file and the next two are read for every connection."`
+	KafkaTLSCertFile    string `split_words:"true" desc:"Client certificate, PEM."`
+	KafkaTLSKeyFile     string `split_words:"true" desc:"Key of the client certificate, PEM, not encrypted."`
+	KafkaTLSServerName  string `split_words:"true" desc:"Name in the brokers' certificates. Default: that of the address."`
+	KafkaSASLMechanism  string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
+	KafkaSASLUsername   Text   `split_words:"true" desc:"User, API key, client of the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID). Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
+	KafkaSASLPassword   Secret `split_words:"true" desc:"Password, API secret, or secret of the client. A file is read for every connection."`
+	KafkaSASLTokens     string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program renews, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
+	KafkaSASLScope      string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
+	KafkaSASLExtensions List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"Topic of the records; {account} and {container} stand for those of the event. Characters that Kafka does not allow are escaped; frozen."`
 	TopicShared      bool   `split_words:"true" desc:"Allow bridges of other accounts, which also need this setting, to write to the same topics. Markers then have a header feed, and apply to that feed alone."`
@@ -65,12 +63,11 @@ type Config struct {
 
 	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen."`
 	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen."`
-	Options            List   `oneof:"updated key_in_value topic_in_value mvcc_timestamp diff none" desc:"What values hold besides the row, as in CockroachDB's WITH clause: updated (time and sequence of the event), key_in_value, topic_in_value, mvcc_timestamp (when the row was written), diff (the row before, as far as the event has it), or none. Default: updated and key_in_value, if the envelope has a place for them."`
+	Options            List   `oneof:"updated key_in_value topic_in_value mvcc_timestamp diff none !before" desc:"What values hold besides the row, as in CockroachDB's WITH clause: updated (time and sequence of the event), key_in_value, topic_in_value, mvcc_timestamp (when the row was written), diff (\"before\" is the row before, as far as the event has it), or none. Default: updated and key_in_value, if the envelope has a place for them. !before: leave out \"before\" of ENVELOPE=enriched, which without diff has the key."`
 	Events             string `default:"state" desc:"state: events that change a blob; all: every event; frozen."`
 	KeyFormat          string `split_words:"true" desc:"json_array, json_object, string or avro. Default: json_array; with FORMAT=avro, avro; frozen."`
 	Partitioner        string `default:"murmur2" oneof:"murmur2 fnv-1a" desc:"murmur2 (as Kafka's Java producer) or fnv-1a (as CockroachDB); frozen."`
 	EnrichedProperties string `split_words:"true" desc:"For ENVELOPE=enriched: source, schema, source,schema or none. Default: source."`
-	Before             string `desc:"\"before\" of ENVELOPE=enriched: key, none, or full (the row before, as far as the event has it). Default: key."`
 	Columns            List   `desc:"Columns of the row besides path (blob_type,content_length), or those to omit (!client_request_id,!blob_tags_updated). docs/events.md lists all, docs/security.md those that may hold personal data. Default: all; frozen."`
 	Maps               string `default:"native" desc:"Columns that are maps, such as blob_tags_updated: native, json (a string of JSON, for sinks such as JDBC that need plain columns) or omit; frozen."`
 	Deletes            string `desc:"Value of a deletion: envelope, tombstone (null), both (two records) or empty. Default: envelope; with row, tombstone."`
@@ -81,8 +78,7 @@ type Config struct {
 	RegistryURL          List   `group:"Schema registry" split_words:"true" desc:"URLs of one schema registry, tried in turn. Required for Avro."`
 	RegistryAutoRegister bool   `split_words:"true" default:"true" desc:"Register schemas. false: only look them up; bridge config --format schemas prints them."`
 	RegistryUsername     string `split_words:"true" desc:"User, for basic authentication."`
-	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication."`
-	RegistryToken        Secret `split_words:"true" desc:"Token, for bearer authentication."`
+	RegistryPassword     Secret `split_words:"true" desc:"Password, for basic authentication. Without REGISTRY_USERNAME: token, for bearer authentication."`
 	RegistryCaFile       string `split_words:"true" desc:"Authorities of the registry's certificate, PEM. Default: the system's, or Mozilla's."`
 	RegistryCertFile     string `split_words:"true" desc:"Client certificate, PEM."`
 	RegistryKeyFile      string `split_words:"true" desc:"Key of the client certificate, PEM."`

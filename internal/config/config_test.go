@@ -149,6 +149,7 @@ func TestFilterProblems(t *testing.T) {
 		{"EVENT_TYPES", "!BlobTierChanged,!Microsoft.Storage.BlobDeleted", "did you mean BlobDeleted?"},
 		{"SUFFIXES", "!", "want an item after !"},
 		{"OPTIONS", "updated,before", "want one or more of updated"},
+		{"OPTIONS", "!diff", `invalid value "!diff": want`},
 		{"OPTIONS", "updated,befor", `invalid value "befor": want`},
 		{"DELIVERY", "once", `invalid value "once": want one of exactly_once, at_least_once`},
 		{"DELIVERY", "Endpoint=sb://a;SharedAccessKey=key", "BRIDGE_DELIVERY: invalid value (hidden): want one of"},

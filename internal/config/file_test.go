@@ -30,7 +30,7 @@ func TestSettingsFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_NAME": "environment", "BRIDGE_HTTP_TOKEN": "environment",
-		"BRIDGE_KAFKA_SASL_CLIENT_SECRET_FILE": secret})
+		"BRIDGE_REGISTRY_PASSWORD_FILE": secret})
 	path := settingsFile(t, `
 # Comments do not count.
 name: file
@@ -39,6 +39,7 @@ containers: ["!logs", photos]
 commit_interval: 2s
 registry:
 http_token_file: /nosuch/file
+registry_password: file
 source:
   url: file:///feed
 kafka:
@@ -46,7 +47,6 @@ kafka:
   tls: {enabled: true}
   sasl_mechanism: PLAIN
   sasl_username: me
-  sasl_client_secret: file
   sasl_password_file: `+secret+`
 poll_interval: ~
 `)
@@ -60,7 +60,7 @@ poll_interval: ~
 	}
 	if c.Name != "environment" || c.HTTPToken != "environment" || c.TopicLimit != 17 || c.SourceURL != "file:///feed" ||
 		!slices.Equal(c.KafkaBrokers, List{"a:1", "b:2"}) || !c.KafkaTLSEnabled || c.KafkaSASLPassword != "hunter2" ||
-		c.KafkaSASLClientSecret != "hunter2" ||
+		c.RegistryPassword != "hunter2" ||
 		!slices.Equal(c.Containers.Excluded(), []string{"logs"}) ||
 		!slices.Equal(c.Containers.Included(), []string{"photos"}) ||
 		c.CommitInterval != 2*time.Second || c.PollInterval != 15*time.Second {

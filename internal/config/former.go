@@ -27,11 +27,17 @@ var formerNames = map[string]string{
 	"REGISTRY_CERT": "renamed: use BRIDGE_REGISTRY_CERT_FILE",
 	"REGISTRY_KEY":  "renamed: use BRIDGE_REGISTRY_KEY_FILE",
 
+	"REGISTRY_TOKEN": "replaced: set BRIDGE_REGISTRY_PASSWORD to the token, without BRIDGE_REGISTRY_USERNAME",
+
+	"BEFORE": "replaced: in BRIDGE_OPTIONS list diff, and all else that values shall hold, for full; !before for none",
+
 	"KAFKA_PRESET": "replaced: use BRIDGE_PRESET",
 
-	"KAFKA_SASL_TOKEN_URL":  "replaced: set BRIDGE_KAFKA_SASL_TOKENS to the URL",
-	"KAFKA_SASL_TOKEN_FILE": "replaced: set BRIDGE_KAFKA_SASL_TOKENS=file:///<path>",
-	"KAFKA_SASL_TENANT":     "replaced: use AZURE_TENANT_ID",
+	"KAFKA_SASL_TOKEN_URL":     "replaced: set BRIDGE_KAFKA_SASL_TOKENS to the URL",
+	"KAFKA_SASL_TOKEN_FILE":    "replaced: set BRIDGE_KAFKA_SASL_TOKENS=file:///<path>",
+	"KAFKA_SASL_CLIENT_ID":     "replaced: use BRIDGE_KAFKA_SASL_USERNAME",
+	"KAFKA_SASL_CLIENT_SECRET": "replaced: use BRIDGE_KAFKA_SASL_PASSWORD",
+	"KAFKA_SASL_TENANT":        "replaced: use AZURE_TENANT_ID",
 	"KAFKA_TLS_INSECURE_SKIP_VERIFY": "removed, because it lets anybody read and change everything: " +
 		"name the authority that signed the brokers' certificates in BRIDGE_KAFKA_TLS_CA_FILE",
 

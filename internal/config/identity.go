@@ -21,7 +21,7 @@ func (c *Config) Identity() Identity {
 // KafkaIdentity returns the identity of which the tokens for Kafka are.
 func (c *Config) KafkaIdentity() Identity {
 	i := c.Identity()
-	i.ClientID = cmp.Or(c.KafkaSASLClientID, i.ClientID)
+	i.ClientID = cmp.Or(string(c.KafkaSASLUsername), i.ClientID)
 	return i
 }
 

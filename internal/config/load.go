@@ -176,11 +176,12 @@ func misnamed(name, value string, spell func(string) string) string {
 	if s, ok := find(table, strings.TrimSuffix(name, "_FILE")); ok && s.fromFile() {
 		return ""
 	}
-	if advice, former := formerNames[name]; former {
-		if value == "" {
+	for _, former := range []string{name, strings.TrimSuffix(name, "_FILE")} {
+		if advice := formerNames[former]; advice != "" && value == "" {
 			return "" // as templates of deployments write what is not used
+		} else if advice != "" {
+			return advice
 		}
-		return advice
 	}
 	names := []string{}
 	for _, s := range table {

@@ -102,7 +102,7 @@ func (c *Config) service(preset string) {
 				c.KafkaBrokers[i] = net.JoinHostPort(b, "9093")
 			}
 		}
-		if c.KafkaSASLPassword != "" { // a connection string
+		if c.KafkaSASLPassword != "" && c.KafkaSASLTokens == "" { // a connection string
 			c.presume(preset, "KAFKA_SASL_MECHANISM", "PLAIN")
 			c.presume(preset, "KAFKA_SASL_USERNAME", "$ConnectionString")
 			return

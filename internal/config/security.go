@@ -31,19 +31,22 @@ func (c *Config) validateSecurity(p *problems) {
 	if (c.KafkaTLSCertFile == "") != (c.KafkaTLSKeyFile == "") {
 		p.add("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
 	}
-	password := []string{"KAFKA_SASL_USERNAME", string(c.KafkaSASLUsername),
-		"KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
 	switch c.KafkaSASLMechanism {
 	case "":
-		p.idle(variable("KAFKA_SASL_MECHANISM"), append(password,
-			"KAFKA_SASL_TOKENS", c.KafkaSASLTokens, "KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
-			"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret), "KAFKA_SASL_SCOPE", c.KafkaSASLScope,
+		p.idle(variable("KAFKA_SASL_MECHANISM"), append(c.saslPair(),
+			"KAFKA_SASL_TOKENS", c.KafkaSASLTokens, "KAFKA_SASL_SCOPE", c.KafkaSASLScope,
 			"KAFKA_SASL_EXTENSIONS", strings.Join(c.KafkaSASLExtensions, ","))...)
 	case "OAUTHBEARER":
 		c.validateTokens(p)
 	case "PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512":
-		p.required(variable("KAFKA_SASL_MECHANISM=")+c.KafkaSASLMechanism, password...)
+		p.required(variable("KAFKA_SASL_MECHANISM=")+c.KafkaSASLMechanism, c.saslPair()...)
 	}
+}
+
+// saslPair returns the credentials for Kafka by the names of their settings.
+func (c *Config) saslPair() []string {
+	return []string{"KAFKA_SASL_USERNAME", string(c.KafkaSASLUsername),
+		"KAFKA_SASL_PASSWORD", string(c.KafkaSASLPassword)}
 }
 
 // TokenFile returns the file with the token for Kafka; "" if tokens come from elsewhere.
@@ -56,8 +59,7 @@ func (c *Config) TokenFile() string {
 }
 
 func (c *Config) validateTokens(p *problems) {
-	credentials := []string{"KAFKA_SASL_CLIENT_ID", c.KafkaSASLClientID,
-		"KAFKA_SASL_CLIENT_SECRET", string(c.KafkaSASLClientSecret)}
+	credentials := c.saslPair()
 	u, err := url.Parse(c.KafkaSASLTokens)
 	switch from := variable("KAFKA_SASL_TOKENS=") + c.KafkaSASLTokens; {
 	case c.KafkaSASLTokens == "":
@@ -127,7 +129,7 @@ func remoteBroker(broker string) bool {
 
 // clearRegistries returns the hosts that get the registry's credentials over http.
 func (c *Config) clearRegistries() (hosts []string) {
-	if c.RegistryUsername == "" && c.RegistryPassword == "" && c.RegistryToken == "" {
+	if c.RegistryPassword == "" {
 		return nil
 	}
 	for _, text := range c.RegistryURL {

@@ -33,7 +33,7 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 	if !topicName.MatchString(c.Name) {
 		p.invalid("NAME", c.Name, "want letters, digits, '.', '_' and '-' only: it names a topic")
 	}
-	if len(c.Options) > 1 && slices.Contains(c.Options, "none") {
+	if words := c.Options.Included(); len(words) > 1 && slices.Contains(words, "none") {
 		p.add("OPTIONS", "want none alone, or other words")
 	}
 	if c.InitialScan != "no" && c.InitialScan != "" && c.Start != "earliest" {
@@ -117,13 +117,10 @@ func (c *Config) validateRegistry(p *problems, required bool) {
 			p.add("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
 		} else if u.User != nil || u.RawQuery != "" {
 			p.add("REGISTRY_URL", "want no user and no query, which would be shown: "+
-				"use REGISTRY_USERNAME and REGISTRY_PASSWORD, or REGISTRY_TOKEN")
+				"use REGISTRY_USERNAME and REGISTRY_PASSWORD")
 		}
 	}
-	if c.RegistryToken != "" && c.RegistryUsername != "" {
-		p.add("REGISTRY_TOKEN", "set together with REGISTRY_USERNAME: keep one of them")
-	}
-	if (c.RegistryUsername == "") != (c.RegistryPassword == "") {
+	if c.RegistryUsername != "" && c.RegistryPassword == "" {
 		p.add("REGISTRY_USERNAME", "set it together with REGISTRY_PASSWORD")
 	}
 	if (c.RegistryCertFile == "") != (c.RegistryKeyFile == "") {

@@ -83,8 +83,8 @@ func RegistryAdvice(err error) string {
 	}
 	switch answer.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden:
-		return "set BRIDGE_REGISTRY_USERNAME and BRIDGE_REGISTRY_PASSWORD, or BRIDGE_REGISTRY_TOKEN, to credentials " +
-			"that the registry accepts for this subject"
+		return "set BRIDGE_REGISTRY_USERNAME and BRIDGE_REGISTRY_PASSWORD, or for a token only the latter, to " +
+			"credentials that the registry accepts for this subject"
 	case http.StatusNotFound:
 		return "check BRIDGE_REGISTRY_URL: it may need a path, such as /apis/ccompat/v7"
 	}

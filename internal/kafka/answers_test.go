@@ -32,7 +32,7 @@ func TestRegistryRedirects(t *testing.T) {
 		defer registry.Close()
 		ca := filepath.Join(t.TempDir(), "ca.crt")
 		write(t, ca, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: registry.Certificate().Raw}))
-		credentials := func() (string, string, string, error) { return "me", "hunter2", "", nil }
+		credentials := func() (string, string, error) { return "me", "hunter2", nil }
 		for _, lookUp := range []bool{false, true} {
 			r := opened(t, Registry{URLs: []string{registry.URL}, LookUpOnly: lookUp, TLS: TLS{CAFile: ca},
 				Credentials: credentials})

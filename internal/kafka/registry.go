@@ -21,8 +21,8 @@ type Registry struct {
 	LookUpOnly bool     // register no schema
 	Timeout    time.Duration
 	TLS        TLS // for https
-	// Credentials is called for each request: it returns a user and password, a token, or nothing.
-	Credentials func() (user, password, token string, err error)
+	// Credentials is called for each request. Without a user the password is a bearer token.
+	Credentials func() (user, password string, err error)
 
 	// Observe is called after every request for an id. Op is register or lookup, status is 0 if there was no
 	// answer, known is the number of ids in the cache. It may be nil.
@@ -81,14 +81,14 @@ func (r *Registry) authorize(req *http.Request) error {
 	if r.Credentials == nil {
 		return nil
 	}
-	user, password, token, err := r.Credentials()
+	user, password, err := r.Credentials()
 	switch {
 	case err != nil:
 		return err
-	case token != "":
-		req.Header.Set("Authorization", "Bearer "+token)
 	case user != "":
 		req.SetBasicAuth(user, password)
+	case password != "":
+		req.Header.Set("Authorization", "Bearer "+password)
 	}
 	return nil
 }

@@ -182,15 +182,15 @@ func TestRegistryURLsWithoutRegistry(t *testing.T) {
 
 // Credentials are asked for each time: they may have been renewed.
 func TestRegistryCredentials(t *testing.T) {
-	var user, password, token string
-	credentials := func() (string, string, string, error) { return user, password, token, nil }
+	var user, password string
+	credentials := func() (string, string, error) { return user, password, nil }
 	for want, set := range map[string]func(){
-		"Basic bWU6c2VjcmV0": func() { user, password, token = "me", "secret", "" },
-		"Bearer tok":         func() { user, password, token = "", "", "tok" },
+		"Basic bWU6c2VjcmV0": func() { user, password = "me", "secret" },
+		"Bearer tok":         func() { user, password = "", "tok" },
 	} {
 		fake := srfake.New(srfake.WithAuth(want))
 		r := opened(t, Registry{URLs: []string{fake.URL()}, Credentials: credentials})
-		user, password, token = "me", "wrong", ""
+		user, password = "me", "wrong"
 		if _, err := r.ID(t.Context(), "t-value", schema); err == nil || strings.Contains(err.Error(), "wrong") {
 			t.Errorf("refused: %v", err)
 		}

@@ -14,7 +14,7 @@ func TestIdentity(t *testing.T) {
 	}
 	setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "https://account.blob.core.windows.net",
 		"BRIDGE_SOURCE_AUTH": "client_secret", "BRIDGE_SOURCE_CLIENT_SECRET": "hunter2",
-		"BRIDGE_KAFKA_SASL_CLIENT_ID": "kafka", "BRIDGE_KAFKA_SASL_MECHANISM": "OAUTHBEARER",
+		"BRIDGE_KAFKA_SASL_USERNAME": "kafka", "BRIDGE_KAFKA_SASL_MECHANISM": "OAUTHBEARER",
 		"BRIDGE_KAFKA_SASL_TOKENS": "managed_identity", "BRIDGE_KAFKA_SASL_SCOPE": "scope",
 		"BRIDGE_KAFKA_BROKERS": "a:1"})
 	const want = "BRIDGE_SOURCE_AUTH: client_secret needs the variables AZURE_TENANT_ID and AZURE_CLIENT_ID"

@@ -58,7 +58,7 @@ func kafkaToken(c *config.Config) (kafka.Token, error) {
 			if err != nil {
 				return "", "", err
 			}
-			return c.KafkaSASLClientID, string(fresh.KafkaSASLClientSecret), nil
+			return string(fresh.KafkaSASLUsername), string(fresh.KafkaSASLPassword), nil
 		}
 		return credentials.Token, nil
 	}
@@ -74,7 +74,8 @@ type entra struct {
 	config *config.Config
 
 	mu     sync.Mutex
-	secret config.Secret // that cred was made with
+	user   config.Text   // that cred was made with
+	secret config.Secret // and this
 	cred   azcore.TokenCredential
 }
 
@@ -87,7 +88,7 @@ func (e *entra) token(ctx context.Context) (string, error) {
 	return t.Token, err
 }
 
-// credential replaces the credential when the file with the secret has been replaced.
+// credential replaces the credential when a file with a part of it has been replaced.
 func (e *entra) credential() (azcore.TokenCredential, error) {
 	fresh, err := e.config.Reread()
 	if err != nil {
@@ -95,16 +96,16 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.cred != nil && e.secret == fresh.KafkaSASLClientSecret {
+	if e.cred != nil && e.user == fresh.KafkaSASLUsername && e.secret == fresh.KafkaSASLPassword {
 		return e.cred, nil
 	}
 	identity := fresh.KafkaIdentity()
 	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
-		ClientSecret: string(fresh.KafkaSASLClientSecret), TokenFile: identity.TokenFile, Authority: identity.Authority,
+		ClientSecret: string(fresh.KafkaSASLPassword), TokenFile: identity.TokenFile, Authority: identity.Authority,
 		ForKafka: true}).TokenCredential()
 	if err != nil {
 		return nil, err
 	}
-	e.cred, e.secret = cred, fresh.KafkaSASLClientSecret
+	e.cred, e.user, e.secret = cred, fresh.KafkaSASLUsername, fresh.KafkaSASLPassword
 	return cred, nil
 }

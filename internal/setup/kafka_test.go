@@ -27,7 +27,7 @@ func TestKafkaTokens(t *testing.T) {
 	}))
 	defer server.Close()
 	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "k:9092", "KAFKA_TLS_ENABLED": "true", "KAFKA_SASL_MECHANISM": "OAUTHBEARER",
-		"KAFKA_SASL_TOKENS": server.URL, "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file, "KAFKA_SASL_EXTENSIONS": "logicalCluster=lkc-1,identityPoolId=pool=1"} {
+		"KAFKA_SASL_TOKENS": server.URL, "KAFKA_SASL_USERNAME": "id", "KAFKA_SASL_PASSWORD_FILE": file, "KAFKA_SASL_EXTENSIONS": "logicalCluster=lkc-1,identityPoolId=pool=1"} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	c, err := config.Load(true)
@@ -49,21 +49,22 @@ func TestKafkaTokens(t *testing.T) {
 	}
 }
 
-// A credential of Entra ID is kept while its secret stays, and made anew when that is replaced.
+// A credential of Entra ID is kept while its files stay, and made anew when one of them is replaced.
 func TestEntraSecretRotates(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "secret")
+	user, file := filepath.Join(t.TempDir(), "user"), filepath.Join(t.TempDir(), "secret")
 	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "ns.servicebus.windows.net", "PRESET": "event_hubs",
-		"KAFKA_SASL_TOKENS": "client_secret", "KAFKA_SASL_CLIENT_ID": "id", "KAFKA_SASL_CLIENT_SECRET_FILE": file} {
+		"KAFKA_SASL_TOKENS": "client_secret", "KAFKA_SASL_USERNAME_FILE": user, "KAFKA_SASL_PASSWORD_FILE": file} {
 		t.Setenv("BRIDGE_"+name, value)
 	}
 	t.Setenv("AZURE_TENANT_ID", "tenant")
-	rotate := func(secret string) {
+	rotate := func(file, text string) {
 		t.Helper()
-		if err := os.WriteFile(file, []byte(secret), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	rotate("first")
+	rotate(user, "id")
+	rotate(file, "first")
 	c, err := config.Load(true)
 	if err != nil {
 		t.Fatal(err)
@@ -76,8 +77,16 @@ func TestEntraSecretRotates(t *testing.T) {
 	if again, err := e.credential(); err != nil || again != first {
 		t.Errorf("made anew without need: %v", err)
 	}
-	rotate("second")
-	if second, err := e.credential(); err != nil || second == first {
+	if k, err := Kafka(c, "x", 1); err != nil || k.SASL.Mechanism != "OAUTHBEARER" {
+		t.Errorf("a secret of a client is taken for a connection string: %+v, %v", k.SASL, err)
+	}
+	rotate(file, "second")
+	second, err := e.credential()
+	if err != nil || second == first {
 		t.Errorf("not made anew: %v", err)
+	}
+	rotate(user, "another")
+	if third, err := e.credential(); err != nil || third == second {
+		t.Errorf("not made anew for another user: %v", err)
 	}
 }

@@ -59,12 +59,12 @@ func Registry(c *config.Config, observe Observe) (*kafka.Registry, error) {
 	r := kafka.Registry{
 		URLs: c.RegistryURL, LookUpOnly: !c.RegistryAutoRegister, Timeout: c.NetworkTimeout, Observe: observe.Registry,
 		TLS: kafka.TLS{CAFile: c.RegistryCaFile, CertFile: c.RegistryCertFile, KeyFile: c.RegistryKeyFile},
-		Credentials: func() (user, password, token string, err error) {
+		Credentials: func() (user, password string, err error) {
 			fresh, err := c.Reread() // secrets in files may have been replaced
 			if err != nil {
-				return "", "", "", fmt.Errorf("reading the registry's credentials: %w", err)
+				return "", "", fmt.Errorf("reading the registry's credentials: %w", err)
 			}
-			return fresh.RegistryUsername, string(fresh.RegistryPassword), string(fresh.RegistryToken), nil
+			return fresh.RegistryUsername, string(fresh.RegistryPassword), nil
 		},
 	}
 	if err := r.Open(); err != nil {

@@ -97,7 +97,6 @@ func Record(c *config.Config) (o envelope.Options, problems []error) {
 	o = envelope.Defaults(f, e)
 	parse("EVENTS", c.Events, &o.Events)
 	parse("KEY_FORMAT", c.KeyFormat, &o.KeyFormat)
-	parse("BEFORE", c.Before, &o.Before)
 	parse("DELETES", c.Deletes, &o.Deletes)
 	parse("AVRO_TIMESTAMPS", c.AvroTimestamps, &o.AvroTimestamps)
 	parse("RESOLVED_TO", c.ResolvedTo, &o.Markers)
@@ -110,11 +109,12 @@ func Record(c *config.Config) (o envelope.Options, problems []error) {
 	if e == envelope.Enriched {
 		o.Updated = o.Properties&envelope.Source != 0
 	}
-	if len(c.Options) > 0 {
+	if words := c.Options.Included(); len(words) > 0 {
 		for word, field := range optionFields(&o) {
-			*field = slices.Contains(c.Options, word)
+			*field = slices.Contains(words, word)
 		}
 	}
+	o.NoBefore = slices.Contains(c.Options, "!before")
 	o.Columns, o.Exclude = c.Columns.Included(), c.Columns.Excluded()
 	parse("MAPS", c.Maps, &o.Maps)
 	for _, h := range c.ExtraHeaders {

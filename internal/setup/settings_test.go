@@ -52,7 +52,7 @@ func TestOutputDefaults(t *testing.T) {
 func TestOutputSettings(t *testing.T) {
 	setVariables(t, map[string]string{
 		"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1", "BRIDGE_REGISTRY_URL": "http://r:1, https://s:2/path", "BRIDGE_FORMAT": "avro", "BRIDGE_ENVELOPE": "enriched",
-		"BRIDGE_KEY_FORMAT": "string", "BRIDGE_OPTIONS": "diff,topic_in_value, mvcc_timestamp", "BRIDGE_ENRICHED_PROPERTIES": "source", "BRIDGE_BEFORE": "full", "BRIDGE_DELETES": "both", "BRIDGE_AVRO_TIMESTAMPS": "millis",
+		"BRIDGE_KEY_FORMAT": "string", "BRIDGE_OPTIONS": "diff,topic_in_value, mvcc_timestamp", "BRIDGE_ENRICHED_PROPERTIES": "source", "BRIDGE_DELETES": "both", "BRIDGE_AVRO_TIMESTAMPS": "millis",
 		"BRIDGE_RESOLVED_TO": "off", "BRIDGE_HEADERS": "none", "BRIDGE_EXTRA_HEADERS": "a=b=c,d=", "BRIDGE_TOPIC": "p-x.{container}",
 	})
 	c, err := Examined(config.Load(true))
@@ -61,7 +61,7 @@ func TestOutputSettings(t *testing.T) {
 	}
 	o, _ := Record(c)
 	if o.Format != envelope.Avro || o.Envelope != envelope.Enriched || o.KeyFormat != envelope.KeyString || o.Updated || !o.Diff || o.KeyInValue || !o.TopicInValue ||
-		!o.MVCCTimestamp || o.Properties != envelope.Source || o.Before != envelope.BeforeFull || o.Deletes != envelope.DeletesBoth || o.AvroTimestamps != envelope.Millis ||
+		!o.MVCCTimestamp || o.Properties != envelope.Source || o.Deletes != envelope.DeletesBoth || o.AvroTimestamps != envelope.Millis ||
 		o.Markers != envelope.MarkersOff || o.Headers != envelope.HeadersNone || len(o.ExtraHeaders) != 2 ||
 		string(o.ExtraHeaders[0].Value) != "b=c" ||
 		o.ExtraHeaders[1].Key != "d" {
@@ -89,15 +89,18 @@ func TestOutputProblems(t *testing.T) {
 		{map[string]string{"FORMAT": "avro", "ENVELOPE": "row", "REGISTRY_URL": "r:8081"}, []string{"envelope=row is not supported with format=avro", "BRIDGE_REGISTRY_URL: want http://"}},
 		{map[string]string{"ENVELOPE": "key_only", "OPTIONS": "updated,diff"},
 			[]string{"updated is only usable with envelope=wrapped or envelope=enriched", "diff is only usable with"}},
-		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "BEFORE": "x", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
-			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_BEFORE", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
+			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+		{map[string]string{"OPTIONS": "!before"}, []string{"!before is only usable with envelope=enriched"}},
+		{map[string]string{"ENVELOPE": "enriched", "OPTIONS": "diff,!before"},
+			[]string{"diff is not usable with !before"}},
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
 		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with", "BRIDGE_HTTP_HOSTS: want host names"}},
 		{map[string]string{"TOPIC_LIMIT": "10001"}, []string{`BRIDGE_TOPIC_LIMIT: invalid value "10001": want 1 to 10000`}},
 		{map[string]string{"TOPIC": "blobfeed.dlq"}, []string{"of the bridge's own"}},
 		{map[string]string{"NAME": "photos", "TOPIC": "photos.{container}"}, []string{"BRIDGE_TOPIC: records could go to photos.offsets", "records could go to photos.dlq"}},
 		{map[string]string{"TOPIC": strings.Repeat("x", 200) + "{container}"}, []string{"BRIDGE_TOPIC: names of up to 2"}},
-		{map[string]string{"REGISTRY_USERNAME": "me", "REGISTRY_TOKEN": "hunter2", "REGISTRY_CERT_FILE": "c"}, []string{"REGISTRY_PASSWORD", "BRIDGE_REGISTRY_TOKEN", "REGISTRY_KEY_FILE"}},
+		{map[string]string{"REGISTRY_USERNAME": "me", "REGISTRY_CERT_FILE": "c"}, []string{"REGISTRY_PASSWORD", "REGISTRY_KEY_FILE"}},
 	} {
 		env := map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": "a:1"}
 		for name, value := range c.env {
@@ -178,7 +181,7 @@ func TestValuesOfSettings(t *testing.T) {
 		}
 	}
 	var o envelope.Options
-	words := append(slices.Sorted(maps.Keys(optionFields(&o))), "none")
+	words := append(slices.Sorted(maps.Keys(optionFields(&o))), "none", "!before")
 	if have := slices.Sorted(slices.Values(config.OneOf("OPTIONS"))); !slices.Equal(
 		have,
 		slices.Sorted(slices.Values(words)),
@@ -196,16 +199,19 @@ func TestOptions(t *testing.T) {
 		"updated, key_in_value":   {Updated: true, KeyInValue: true},
 		"mvcc_timestamp,updated":  {Updated: true, MVCCTimestamp: true},
 		"topic_in_value,updated,": {Updated: true, TopicInValue: true},
+		"!before":                 {Updated: true, KeyInValue: true, NoBefore: true},
+		"none,!before":            {NoBefore: true},
+		"!before,updated":         {Updated: true, NoBefore: true},
 	} {
 		setVariables(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///x", "BRIDGE_KAFKA_BROKERS": "a:1",
-			"BRIDGE_OPTIONS": text})
+			"BRIDGE_ENVELOPE": "enriched", "BRIDGE_OPTIONS": text})
 		c, err := Examined(config.Load(true))
 		if err != nil {
 			t.Fatal(err)
 		}
 		o, _ := Record(c)
 		have := envelope.Options{Updated: o.Updated, Diff: o.Diff, KeyInValue: o.KeyInValue,
-			TopicInValue: o.TopicInValue, MVCCTimestamp: o.MVCCTimestamp}
+			TopicInValue: o.TopicInValue, MVCCTimestamp: o.MVCCTimestamp, NoBefore: o.NoBefore}
 		if !reflect.DeepEqual(have, want) {
 			t.Errorf("%q: %+v, want %+v", text, have, want)
 		}

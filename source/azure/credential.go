@@ -135,7 +135,7 @@ var refusals = []struct{ number, do string }{
 func (c *Config) tokenRemedy(text string) string {
 	way, secret := "BRIDGE_SOURCE_AUTH", "BRIDGE_SOURCE_CLIENT_SECRET"
 	if c.ForKafka {
-		way, secret = "BRIDGE_KAFKA_SASL_TOKENS", "BRIDGE_KAFKA_SASL_CLIENT_SECRET"
+		way, secret = "BRIDGE_KAFKA_SASL_TOKENS", "BRIDGE_KAFKA_SASL_PASSWORD"
 	}
 	for _, r := range refusals {
 		if strings.Contains(text, r.number+":") {

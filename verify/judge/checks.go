@@ -123,7 +123,7 @@ func (v *verification) checks(t *subject) *checks {
 	c.addScan()
 	c.addFirst("before", "before is what the previous event of the blob left", func() verify.Validator {
 		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
-	}, when(!v.Record.Diff && v.Record.Before != envelope.BeforeFull, "the settings write only the key of it"),
+	}, when(!v.Record.Diff, "the settings write only the key of it"),
 		again, when(v.Bounded, "--bounded: it needs the columns of each key")).optional = true
 	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
 		when(!t.compacted, "the topic is not compacted"), when(!writesRows(v.Record), "the values are not rows"))

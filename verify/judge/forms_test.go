@@ -71,12 +71,12 @@ func forms() []form {
 		{name: "enriched", settings: "ENVELOPE=enriched"},
 		{
 			name: "enriched, everything",
-			settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema BEFORE=full " +
-				"OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp",
+			settings: "ENVELOPE=enriched RESOLVED_TO=inline ENRICHED_PROPERTIES=source,schema " +
+				"OPTIONS=updated,key_in_value,topic_in_value,mvcc_timestamp,diff",
 		},
 		{
 			name: "enriched, nothing",
-			settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none BEFORE=none HEADERS=none RESOLVED_TO=inline " +
+			settings: "ENVELOPE=enriched ENRICHED_PROPERTIES=none OPTIONS=!before HEADERS=none RESOLVED_TO=inline " +
 				"DELETES=both",
 			unknown: []string{
 				"state:a record is doubled", "state:a record is repeated at the end",
@@ -94,7 +94,7 @@ func forms() []form {
 		{name: "Avro, enriched", settings: "FORMAT=avro ENVELOPE=enriched"},
 		{
 			name: "Avro, enriched, everything",
-			settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline BEFORE=full " +
+			settings: "FORMAT=avro ENVELOPE=enriched RESOLVED_TO=inline OPTIONS=updated,key_in_value,diff " +
 				"OPTIONS=updated,key_in_value,topic_in_value DELETES=both",
 		},
 		{name: "at least once", settings: "DELIVERY=at_least_once", stateful: true, unknown: []string{
@@ -125,6 +125,12 @@ func forms() []form {
 			name:    "DIFF came",
 			then:    func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "updated,key_in_value,diff") },
 			changed: "BRIDGE_OPTIONS without diff",
+		},
+		{
+			name:     "before came",
+			settings: "ENVELOPE=enriched OPTIONS=!before",
+			then:     func(t *testing.T, _ *liveFeed) { t.Setenv("BRIDGE_OPTIONS", "") },
+			changed:  "BRIDGE_OPTIONS with !before",
 		},
 		{
 			name:     "headers came",

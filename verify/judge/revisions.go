@@ -28,6 +28,7 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 	flag("diff", now.Diff, func(o *envelope.Options) *bool { return &o.Diff })
 	flag("key_in_value", now.KeyInValue, func(o *envelope.Options) *bool { return &o.KeyInValue })
 	flag("topic_in_value", now.TopicInValue, func(o *envelope.Options) *bool { return &o.TopicInValue })
+	flag("!before", now.NoBefore, func(o *envelope.Options) *bool { return &o.NoBefore })
 	flag("mvcc_timestamp", now.MVCCTimestamp, func(o *envelope.Options) *bool { return &o.MVCCTimestamp })
 	for _, p := range []envelope.Properties{0, envelope.Source, envelope.Schema, envelope.Source | envelope.Schema} {
 		if p == now.Properties {
@@ -40,11 +41,6 @@ func revisions(now envelope.Options, extra []envelope.Header) (all []revision) {
 		all = append(all, revision{"BRIDGE_ENRICHED_PROPERTIES=" + name, func(o *envelope.Options) {
 			o.Properties, o.Updated = p, p&envelope.Source != 0 // the default of updated
 		}})
-	}
-	for b := range envelope.BeforeFull + 1 {
-		if b != now.Before {
-			all = append(all, revision{"BRIDGE_BEFORE=" + b.String(), func(o *envelope.Options) { o.Before = b }})
-		}
 	}
 	for d := range envelope.DeletesEmpty + 1 { // one record of a deletion can't be matched with two
 		if d != now.Deletes && now.Deletes != envelope.DeletesBoth && d != envelope.DeletesBoth {

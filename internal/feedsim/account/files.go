@@ -24,6 +24,7 @@ type Files struct {
 
 	mu    sync.RWMutex
 	files map[string][]byte
+	names []string // sorted; nil if they have changed
 }
 
 var _ feedsim.Sink = (*Files)(nil)
@@ -37,7 +38,7 @@ func NewFiles() *Files {
 func (f *Files) Put(_ context.Context, name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.files[name] = bytes.Clone(data)
+	f.write(name, bytes.Clone(data))
 	return nil
 }
 
@@ -45,8 +46,15 @@ func (f *Files) Put(_ context.Context, name string, data []byte) error {
 func (f *Files) Append(_ context.Context, name string, data []byte) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.files[name] = append(f.files[name], data...) // a reader may hold the old slice, whose bytes stay
+	f.write(name, append(f.files[name], data...)) // a reader may hold the old slice, whose bytes stay
 	return nil
+}
+
+func (f *Files) write(name string, data []byte) {
+	if _, known := f.files[name]; !known {
+		f.names = nil
+	}
+	f.files[name] = data
 }
 
 // Remove deletes what begins with prefix, as the feed's retention does.
@@ -54,6 +62,7 @@ func (f *Files) Remove(prefix string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.files, func(name string, _ []byte) bool { return strings.HasPrefix(name, prefix) })
+	f.names = nil
 }
 
 // etag is that of the container and of each file.
@@ -67,16 +76,20 @@ const properties = "<Creation-Time>%[1]s</Creation-Time><Last-Modified>%[1]s</La
 func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 	prefix, delimiter, after := q.Get("prefix"), q.Get("delimiter"), strings.TrimPrefix(q.Get("marker"), marker)
 	size := number(q, "maxresults", 5000)
-	f.mu.RLock()
-	defer f.mu.RUnlock()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.names == nil {
+		f.names = slices.Sorted(maps.Keys(f.files))
+	}
 	same := fmt.Sprintf(properties, f.modified)
 	var prefixes []byte
 	last := ""
 	b = append(b, "<Blobs>"...)
-	for _, name := range slices.Sorted(maps.Keys(f.files)) {
+	first, _ := slices.BinarySearch(f.names, prefix)
+	for _, name := range f.names[first:] {
 		rest, ok := strings.CutPrefix(name, prefix)
 		if !ok {
-			continue
+			break
 		}
 		line := name
 		if head, _, cut := strings.Cut(rest, delimiter); delimiter != "" && cut {
