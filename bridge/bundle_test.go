@@ -1,8 +1,11 @@
 package bridge
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/feedsim"
 	"blobfeed/partitioner"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
 
@@ -72,6 +76,33 @@ func TestBundles(t *testing.T) {
 		if few := int64(20); bytes == 1<<20 && n.Load() > few || bytes == 0 && n.Load() < segments {
 			t.Errorf("%d bytes: %d transactions", bytes, n.Load())
 		}
+	}
+}
+
+// A copy's segments are in bundles also where some of their shards have no chunk: that is only a warning.
+func TestBundlesWithEmptyShards(t *testing.T) {
+	t.Parallel()
+	const segments = 50
+	m, live := simulated(t, feedsim.Spec{Shards: 3, EmptyShards: 1})
+	for range segments {
+		must(t, live.Append(t.Context(), 20, nil), live.Next(t.Context()))
+	}
+	c := broker(t)
+	n := transactions(c)
+	o, _ := over(t, c, m)
+	o.Feed = source.New(m, source.Options{Copy: true})
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	o.BundleBytes, o.CommitInterval = 1<<20, time.Minute
+	must(t, runOnce(t, o))
+	if data, markers := consume(t, c); data != 20*segments || markers != segments*partitions {
+		t.Errorf("%d records, %d markers", data, markers)
+	}
+	if n.Load() > 20 {
+		t.Errorf("%d transactions", n.Load())
+	}
+	if warned := strings.Count(log.String(), "chunks of the feed may be missing"); warned != segments {
+		t.Errorf("%d warnings, want one for each segment: %.500s", warned, &log)
 	}
 }
 

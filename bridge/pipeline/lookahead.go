@@ -116,12 +116,10 @@ func (a *Lookahead) list(ctx context.Context, s *Small) {
 	if s.err = g.Wait(); s.err != nil {
 		return
 	}
-	doubtful := false // a pass reports it
 	for _, r := range s.readers {
 		s.Size += r.Ahead()
-		doubtful = doubtful || r.Lacks() != ""
 	}
-	if doubtful || s.Size > a.p.set.BundleBytes {
+	if s.Size > a.p.set.BundleBytes {
 		s.err = errNotSmall
 	}
 }
@@ -202,6 +200,9 @@ func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small) error {
 		if b.Counts.Dead > 0 {
 			return errNotSmall
 		}
+	}
+	for i, r := range s.readers {
+		p.warnOfLack(d, s.Manifest.Shards[i], r)
 	}
 	return nil
 }

@@ -30,6 +30,14 @@ type shard struct {
 // often an encoder must be missing before the other shards continue without this one.
 const maxAttempts = 3
 
+// warnOfLack logs what of a shard may be missing.
+func (p *Pipeline) warnOfLack(d *Pass, number int, r *source.ShardReader) {
+	if lacks := r.Lacks(); lacks != "" {
+		p.set.Log.Warn("chunks of the feed may be missing", "lease", d.Lease, "segment", d.Manifest.Segment, "shard",
+			source.ShardName(number), "reason", lacks)
+	}
+}
+
 // run sends the blocks of the shard, in order. Failures are retried without end: the position is unchanged, so nothing
 // is skipped (I8), and the other shards continue.
 func (s *shard) run(ctx context.Context) error {
@@ -40,10 +48,7 @@ func (s *shard) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if lacks := s.reader.Lacks(); lacks != "" {
-		s.p.set.Log.Warn("chunks of the feed may be missing", "lease", s.pass.Lease, "segment",
-			s.pass.Manifest.Segment, "shard", source.ShardName(s.number), "reason", lacks)
-	}
+	s.p.warnOfLack(s.pass, s.number, s.reader)
 	s.pass.Backlog.List(s.number, s.reader.Listed())
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {

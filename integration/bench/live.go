@@ -107,7 +107,8 @@ type watcher struct {
 // start starts the program and its reader. Stop ends both.
 func (w *watcher) start(ctx context.Context, program, variant string, brokers []string, feed string) (stop func(),
 	err error) {
-	cmd, out := command(ctx, program, w.name, variant, feed, brokers, "BRIDGE_EVENTS=all", "BRIDGE_TOPIC_PARTITIONS=1")
+	cmd, out := command(ctx, program, w.name, variant, "file://"+feed, brokers, "BRIDGE_EVENTS=all",
+		"BRIDGE_TOPIC_PARTITIONS=1")
 	cl, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(w.name),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.UnknownTopicRetries(-1))

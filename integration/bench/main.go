@@ -41,7 +41,7 @@ func main() {
 	shards := flag.Int("shards", 3, "shards of the feed")
 	rounds := flag.Int("rounds", 3, "how often both are measured")
 	brokers := flag.Int("brokers", 1, "nodes of the real Kafka: 0, 1 or 3")
-	segments := flag.Int("segments", 0, "measure catching up over so many segments of 20 events instead")
+	segments := flag.Int("segments", 1, "with -variants, segments of the feed, which share its events")
 	variants := flag.String("variants", "", "measure the program in a process of its own instead, with each of these "+
 		"environments: default,GOMEMLIMIT=64MiB,BRIDGE_HEADERS=none+BRIDGE_FORMAT=avro")
 	containers := flag.Int("containers", 3, "with -variants, containers of the blobs; BRIDGE_TOPIC={name}-{container} "+
@@ -51,6 +51,8 @@ func main() {
 		"with the events of -events")
 	appends := flag.Int("live", 0, "measure how long events take, while the feed grows each minute, this often; with "+
 		"-variants and -programs, side by side")
+	rows := flag.String("table", "", "measure rows of a table instead, each in turn with its base: all, an axis such "+
+		"as shards, or a row such as shards=64")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -65,21 +67,20 @@ func main() {
 		defer pprof.StopCPUProfile()
 	}
 	measured := func(ctx context.Context) error { return run(ctx, *events, *shards, *rounds, *brokers) }
-	if *segments > 0 {
-		measured = func(ctx context.Context) error { return catchUp(ctx, *segments, *shards, *brokers) }
-	}
 	if *accounts > 0 {
 		measured = func(ctx context.Context) error { return manyAccounts(ctx, *accounts, *events, *brokers) }
 	}
 	list := func(s string) []string { return strings.FieldsFunc(s, func(r rune) bool { return r == ',' }) }
 	if *variants != "" {
 		measured = func(ctx context.Context) error {
-			spec := feedsim.Spec{Seed: 1, Shards: *shards, EventsPerSegment: *events, Blobs: 50_000, Versions: []int{5}}
-			for i := range *containers {
-				spec.Containers = append(spec.Containers, fmt.Sprintf("container-%04d", i))
-			}
-			return asUsersRunIt(ctx, list(*programs), list(*variants), spec, *rounds, *brokers)
+			l, _ := table(*events)
+			l.shards, l.containers, l.instances = *shards, *containers, *instances
+			l.segments, l.each = *segments, *events / *segments
+			return asUsersRunIt(ctx, list(*programs), list(*variants), l, *rounds, *brokers)
 		}
+	}
+	if *rows != "" {
+		measured = func(ctx context.Context) error { return tabulate(ctx, list(*rows), *events, *rounds, *brokers) }
 	}
 	if *appends > 0 {
 		measured = func(ctx context.Context) error {

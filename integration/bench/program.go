@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,13 +17,15 @@ import (
 	"blobfeed/internal/feedsim"
 )
 
-// cost is what a run of the program took, its start and its end included.
+// cost is what the delivery of a feed took, the start of the program included.
 type cost struct {
-	perSecond float64 // events
-	micros    float64 // CPU of the program, an event
-	broker    float64 // CPU of the brokers, an event, in microseconds
-	disk      float64 // bytes on the brokers' disks, an event
-	peak      float64 // resident bytes of the program
+	perSecond    float64 // events
+	micros       float64 // CPU of the program, an event
+	broker       float64 // CPU of the brokers, an event, in microseconds
+	disk         float64 // bytes on the brokers' disks, an event
+	peak         float64 // resident bytes of the program, of one instance
+	requests     float64 // to a blob endpoint, an event
+	transactions float64 // an event
 }
 
 func (c cost) String() string {
@@ -47,19 +48,21 @@ func middle(costs []cost) cost {
 		of(func(c cost) float64 { return c.broker }),
 		of(func(c cost) float64 { return c.disk }),
 		of(func(c cost) float64 { return c.peak }),
+		of(func(c cost) float64 { return c.requests }),
+		of(func(c cost) float64 { return c.transactions }),
 	}
 }
 
 // asUsersRunIt measures the program in a process of its own, with each variant of its settings in turn, so that all of
-// them see the same machine.
-func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim.Spec, rounds, brokers int) error {
+// them see the same machine. Without programs, it builds this one. A variant is "default" or assignments joined by +.
+func asUsersRunIt(ctx context.Context, programs, variants []string, l load, rounds, brokers int) error {
 	root, programs, err := prepare(programs)
 	defer os.RemoveAll(root)
 	if err != nil {
 		return err
 	}
 	feed := filepath.Join(root, "feed")
-	if err := feedsim.Write(ctx, feedsim.Dir(feed), spec, nil); err != nil {
+	if err := feedsim.Write(ctx, feedsim.Dir(feed), l.spec(), nil); err != nil {
 		return err
 	}
 	s, err := stack.Start(ctx, stack.Options{Brokers: max(1, brokers), Throughput: true}, nil)
@@ -67,24 +70,14 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim
 		return err
 	}
 	defer s.Close()
-	events := float64(spec.EventsPerSegment * max(1, spec.Segments))
 	costs := map[string][]cost{}
 	for round := range rounds + 1 {
 		for _, variant := range variants {
 			for _, program := range programs {
-				before, err := s.BrokerCPU()
+				c, err := l.deliver(ctx, s, program, variant, "file://"+feed)
 				if err != nil {
 					return err
 				}
-				c, err := runProgram(ctx, program, variant, s.KafkaBrokers, feed, events)
-				if err != nil {
-					return err
-				}
-				after, err := s.BrokerCPU()
-				if err != nil {
-					return err
-				}
-				c.broker = float64((after - before).Microseconds()) / events
 				if round > 0 { // the first one warms up
 					costs[program+variant] = append(costs[program+variant], c)
 				}
@@ -97,41 +90,6 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, spec feedsim
 		}
 	}
 	return nil
-}
-
-// runProgram delivers the feed once.
-func runProgram(ctx context.Context, program, variant string, brokers []string, feed string, events float64) (c cost,
-	err error) {
-	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
-	cmd, out := command(ctx, program, name, variant, feed, brokers, fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", partitions))
-	cmd.Args = append(cmd.Args, "--once")
-	began := time.Now()
-	if err := cmd.Start(); err != nil {
-		return c, err
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	// Not ru_maxrss: it has the size of this process, which the program started as.
-	sampled := time.NewTicker(20 * time.Millisecond)
-	defer sampled.Stop()
-	for {
-		select {
-		case <-sampled.C:
-			c.peak = max(c.peak, largestResident(cmd.Process.Pid))
-			continue
-		case err = <-ended:
-		}
-		break
-	}
-	took := time.Since(began)
-	if err != nil {
-		return c, fmt.Errorf("running the program: %w:\n%s", err, out)
-	}
-	c.perSecond = events / took.Seconds()
-	c.micros = float64((cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Microseconds()) / events
-	size, err := sizeAndDelete(ctx, brokers, name)
-	c.disk = float64(size) / events
-	return c, err
 }
 
 // largestResident returns the largest resident size of a process so far; 0 if it has ended.
@@ -171,7 +129,7 @@ func sizeAndDelete(ctx context.Context, brokers []string, name string) (size int
 	mine := map[string]bool{}
 	dirs.Each(func(d kadm.DescribedLogDir) {
 		d.Topics.Each(func(p kadm.DescribedLogDirPartition) {
-			if p.Topic == name || strings.HasPrefix(p.Topic, name+"-") {
+			if p.Topic == name || strings.HasPrefix(p.Topic, name+"-") || p.Topic == name+".offsets" {
 				mine[p.Topic] = true
 				size += p.Size
 			}

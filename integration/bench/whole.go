@@ -93,7 +93,7 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	return float64(w.events) / w.ended.Sub(w.began).Seconds(), w.txns, nil
 }
 
-// Of the bridges that are measured. The instances are all in this process.
+// Of the bridges that are measured. With -variants, each instance is a process.
 var (
 	instances   = flag.Int("instances", 1, "bridges that share the work")
 	atLeastOnce = flag.Bool("at-least-once", false,

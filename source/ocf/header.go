@@ -82,7 +82,7 @@ func ParseHeader(b []byte, limits Limits) (*Header, error) {
 	if h.Codec != "null" && h.Codec != "deflate" {
 		return nil, &CorruptError{Reason: fmt.Sprintf("codec %q is not supported; null and deflate are", clip(h.Codec))}
 	}
-	if h.Plan, err = CompilePlan(h.Schema); err != nil {
+	if h.Plan, err = planOf(h.Schema); err != nil {
 		return nil, &CorruptError{Reason: "reading the schema", Err: err}
 	}
 	return h, nil

@@ -3,6 +3,7 @@ package ocf
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // Plan decodes records of one writer schema. It is immutable.
@@ -65,6 +66,31 @@ func CompilePlan(text string) (*Plan, error) {
 		p.steps = append(p.steps, st)
 	}
 	return p, nil
+}
+
+// compiled is a plan and its schema.
+type compiled struct {
+	schema string
+	plan   *Plan
+}
+
+// latest is what planOf has compiled last.
+var latest atomic.Pointer[compiled]
+
+// mostShared is the size of the largest schema whose plan is kept. Real ones have 3 KB.
+const mostShared = 64 << 10
+
+// planOf returns the plan of a schema. Chunks have the same one for years, and compiling it takes longer than decoding
+// a hundred events.
+func planOf(schema string) (*Plan, error) {
+	if l := latest.Load(); l != nil && l.schema == schema {
+		return l.plan, nil
+	}
+	p, err := CompilePlan(schema)
+	if err == nil && len(schema) <= mostShared {
+		latest.Store(&compiled{schema, p})
+	}
+	return p, err
 }
 
 // compileData compiles the record "data", which may be nullable.

@@ -55,6 +55,28 @@ func TestOverlongVarints(t *testing.T) {
 	}
 }
 
+// Headers of the same schema share a plan, unless the schema is so large that keeping it would cost memory.
+func TestPlanIsShared(t *testing.T) {
+	planOf := func(schema string) *Plan {
+		h, err := ParseHeader(container("null", schema), Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h.Plan
+	}
+	first := planOf(tiny)
+	if planOf(tiny) != first {
+		t.Error("the schema was compiled twice")
+	}
+	large := strings.Replace(tiny, "{", "{"+strings.Repeat(" ", mostShared), 1)
+	if kept := planOf(large); planOf(large) == kept {
+		t.Error("the plan of a large schema was kept")
+	}
+	if planOf(strings.Replace(tiny, `"id"`, `"ie"`, 1)) == first {
+		t.Error("two schemas share a plan")
+	}
+}
+
 func TestCodecs(t *testing.T) {
 	packed := block(marker, 1, deflated(t, "\x02a"))
 	for codec, c := range map[string]struct {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"blobfeed/integration/stack"
+	"blobfeed/internal/ops"
+)
+
+// sampled is how often the metrics of the program are read. Each time takes about 1 ms of its CPU.
+const sampled = 100 * time.Millisecond
+
+// instance is a process of the program.
+type instance struct {
+	cmd     *exec.Cmd
+	address string
+	out     *bytes.Buffer
+	ended   chan error
+}
+
+// start starts what command has prepared.
+func start(cmd *exec.Cmd, out *bytes.Buffer) (*instance, error) {
+	address, err := stack.FreeAddress()
+	if err != nil {
+		return nil, err
+	}
+	i := &instance{cmd: cmd, address: address, out: out, ended: make(chan error, 1)}
+	i.cmd.Env = append(i.cmd.Env, "BRIDGE_HTTP_ADDR="+address)
+	if err := i.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() { i.ended <- i.cmd.Wait() }()
+	return i, nil
+}
+
+// counters returns the metrics of the instance, each summed over its labels: none before it listens.
+func (i *instance) counters() map[string]float64 {
+	sums := map[string]float64{}
+	answer, err := http.Get("http://" + i.address + "/metrics")
+	if err != nil {
+		return sums
+	}
+	defer answer.Body.Close()
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if n, err := strconv.ParseFloat(value, 64); err == nil {
+			name, _, _ := strings.Cut(series, "{")
+			sums[strings.TrimPrefix(name, ops.Namespace+"_")] += n
+		}
+	}
+	return sums
+}
+
+// progress is what instances have done together.
+type progress struct{ events, segments, requests, transactions float64 }
+
+// await returns when instances have delivered a feed.
+func await(ctx context.Context, instances []*instance, events, segments int) (done progress, err error) {
+	tick := time.NewTicker(sampled)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return done, ctx.Err()
+		}
+		done = progress{}
+		for _, i := range instances {
+			select {
+			case err := <-i.ended:
+				return done, fmt.Errorf("running the program: it ended early: %w:\n%s", err, i.out)
+			default:
+			}
+			c := i.counters()
+			done.events += c["events_read_total"]
+			done.segments += c["segments_completed_total"]
+			done.requests += c["azure_requests_total"]
+			done.transactions += c["transactions_total"]
+		}
+		if int(done.events) >= events && int(done.segments) >= segments {
+			return done, nil
+		}
+	}
+}
+
+// stop ends the instance and returns its CPU time.
+func (i *instance) stop() (time.Duration, error) {
+	if err := i.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		return 0, err
+	}
+	if err := <-i.ended; err != nil {
+		return 0, fmt.Errorf("stopping the program: %w:\n%s", err, i.out)
+	}
+	return i.cmd.ProcessState.UserTime() + i.cmd.ProcessState.SystemTime(), nil
+}
+
+// deliver delivers a feed once with the program, and deletes its topics. More settings win over those of the load.
+func (l load) deliver(ctx context.Context, s *stack.Stack, program, variant, feed string, more ...string) (c cost,
+	err error) {
+	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
+	set := append(l.settings(name), more...)
+	before, err := s.BrokerCPU()
+	if err != nil {
+		return c, err
+	}
+	ctx, cancel := context.WithCancel(ctx) // it kills what an error leaves
+	defer cancel()
+	began := time.Now()
+	var instances []*instance
+	for range l.instances {
+		i, err := start(command(ctx, program, name, variant, feed, s.KafkaBrokers, set...))
+		if err != nil {
+			return c, err
+		}
+		instances = append(instances, i)
+	}
+	done, err := await(ctx, instances, l.events(), l.segments)
+	if err != nil {
+		return c, err
+	}
+	took := time.Since(began)
+	after, err := s.BrokerCPU()
+	if err != nil {
+		return c, err
+	}
+	var cpu time.Duration
+	for _, i := range instances {
+		c.peak = max(c.peak, largestResident(i.cmd.Process.Pid))
+		used, stopErr := i.stop()
+		cpu += used
+		err = errors.Join(err, stopErr)
+	}
+	size, sizeErr := sizeAndDelete(ctx, s.KafkaBrokers, name)
+	events := float64(l.events())
+	c.perSecond = events / took.Seconds()
+	c.micros, c.broker = float64(cpu.Microseconds())/events, float64((after-before).Microseconds())/events
+	c.disk, c.requests, c.transactions = float64(size)/events, done.requests/events, done.transactions/events
+	return c, errors.Join(err, sizeErr)
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"time"
+
+	"blobfeed/integration/stack"
+	"blobfeed/internal/feedsim"
+	"blobfeed/internal/feedsim/account"
+)
+
+// load is a feed, and how the program delivers it.
+type load struct {
+	shards, segments, each int // events of a segment
+	containers             int
+	template               bool // a topic for each container
+	partitions             int  // of a topic
+	leases, instances      int
+}
+
+func (l load) events() int { return l.segments * l.each }
+
+func (l load) spec() feedsim.Spec {
+	spec := feedsim.Spec{Seed: 1, Shards: l.shards, Segments: l.segments, EventsPerSegment: l.each, Blobs: 50_000,
+		Start: time.Date(2022, 1, 1, 0, 0, 0, 0, time.UTC)} // brokers reject records from the future
+	for i := range l.containers {
+		spec.Containers = append(spec.Containers, fmt.Sprintf("container-%04d", i))
+	}
+	return spec
+}
+
+// sameFeed reports whether both read the same feed.
+func (l load) sameFeed(other load) bool {
+	return l.shards == other.shards && l.segments == other.segments && l.each == other.each &&
+		l.containers == other.containers
+}
+
+// settings returns those of a bridge.
+func (l load) settings(name string) []string {
+	set := []string{fmt.Sprint("BRIDGE_TOPIC_PARTITIONS=", l.partitions),
+		fmt.Sprint("BRIDGE_OFFSETS_LEASES=", l.leases)}
+	if l.template {
+		set = append(set, "BRIDGE_TOPIC="+name+"-{container}", fmt.Sprint("BRIDGE_TOPIC_LIMIT=", l.containers))
+	}
+	return set
+}
+
+// endpoint serves the feed of a load from memory, in the dialect of the blob service.
+type endpoint struct{ server *httptest.Server }
+
+func serve(ctx context.Context, l load) (*endpoint, error) {
+	files := account.NewFiles()
+	if err := feedsim.Write(ctx, files, l.spec(), nil); err != nil {
+		return nil, err
+	}
+	return &endpoint{httptest.NewServer(&account.Server{Account: account.New(nil), Feed: files})}, nil
+}
+
+func (e *endpoint) url() string { return e.server.URL + "/" + stack.AzuriteAccount }
+
+// credentials are settings.
+func (e *endpoint) credentials() []string {
+	return []string{"BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount,
+		"BRIDGE_SOURCE_KEY=" + stack.AzuriteKey}
+}
+
+func (e *endpoint) close() { e.server.Close() }
