@@ -4,7 +4,7 @@ STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: build demo test raced unraced thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -12,19 +12,26 @@ build: ## the program, static, in bin/
 demo: build ## the main job on an embedded broker and a sample feed that grows; Ctrl-C stops it
 	bin/bridge demo
 
-# Most packages wait for a broker more than they work, so more of them run at a time than there are cores.
-TEST       := $(GO) test -shuffle=on -p 3 -parallel 4
+# Most packages wait for a broker more than they work, so twice as many run at a time than there are cores: two of each
+# half. Those that take longest begin first. The race detector would wait for a second at the end of each package.
+TEST       := $(GO) test -shuffle=on -p 2 -parallel 4
+export GORACE ?= atexit_sleep_ms=10
 # Slow with the race detector, which would find little: models, built programs, codecs, verbs over what other packages test.
 UNRACED    := ./cmd/bridge ./deploy ./envelope ./integration/simulation ./offsets/protocol ./source/ocf
-RACED       = $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
+RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
 # Shortened, they run with the race detector; at full length without.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')
 test: ## unit tests, the longest of them shortened, and the model of the protocol; nothing but Go is needed
-	$(TEST) -race -short $(RACED)
-	$(TEST) -short $(UNRACED)
+	@$(MAKE) --no-print-directory -j 2 raced unraced
+
+raced:
+	@$(TEST) -race -short $(RACED)
+
+unraced:
+	@$(TEST) -short $(UNRACED)
 
 thorough: ## unit tests at full length, the model of the protocol, and a little fuzzing; nothing but Go is needed
-	$(TEST) -race -short $(RACED)
+	@$(MAKE) --no-print-directory raced
 	$(TEST) $(UNRACED) $(SHORTENED)
 	$(MAKE) fuzz
 

@@ -42,7 +42,7 @@ func New(o Options) *Bridge {
 	}
 	sh := &shared{
 		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
-		encoders: &encoders{make: o.Encoder, of: map[string]*lazyEncoder{}},
+		encoders: newLazy(o.Encoder),
 		rivals:   &rivals{opts: &o, turn: newTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
@@ -52,6 +52,8 @@ func New(o Options) *Bridge {
 		listing: newTurn(), sweeping: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
+	sh.openings = newLazy(sh.openTopic)
+	sh.openings.holds, sh.openings.now = openingHolds, o.Now
 	sh.cfg.Unacknowledged, sh.cfg.Patience = sh.explainWait, patience
 	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}
 }

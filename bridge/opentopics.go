@@ -1,12 +1,10 @@
 package bridge
 
 import (
-	"context"
 	"maps"
 	"sync"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/envelope"
 	"blobfeed/offsets"
 )
 
@@ -52,6 +50,12 @@ func (t *openTopics) pinned() map[string]offsets.Pin {
 	return pins
 }
 
+// writes reports whether the lease writes to a topic.
+func (t *openTopics) writes(name string) bool {
+	topic, _, _ := t.lookUp(name)
+	return topic != nil && topic.Rejected == nil
+}
+
 // keep returns the topic that another shard opened meanwhile, if any: all have the same pin.
 func (t *openTopics) keep(topic *pipeline.Topic) *pipeline.Topic {
 	t.mu.Lock()
@@ -78,40 +82,4 @@ func pinsOf(all []*pipeline.Topic) map[string]offsets.Pin {
 		pins[t.Name] = pinOf(t)
 	}
 	return pins
-}
-
-// encoders makes the encoder of a topic when the topic is first written to. With Avro that needs the registry. If the
-// registry is down, only the topics without an encoder have to wait.
-type encoders struct {
-	make func(ctx context.Context, topic string) (*envelope.Encoder, error)
-
-	mu sync.Mutex
-	of map[string]*lazyEncoder
-}
-
-type lazyEncoder struct {
-	turn    turn
-	encoder *envelope.Encoder // guarded by turn
-}
-
-func (e *encoders) get(ctx context.Context, topic string) (*envelope.Encoder, error) {
-	e.mu.Lock()
-	lazy := e.of[topic]
-	if lazy == nil {
-		lazy = &lazyEncoder{turn: newTurn()}
-		e.of[topic] = lazy
-	}
-	e.mu.Unlock()
-	if err := lazy.turn.take(ctx); err != nil { // those that wait want the same
-		return nil, err
-	}
-	defer lazy.turn.leave()
-	if lazy.encoder == nil {
-		encoder, err := e.make(ctx, topic)
-		if err != nil {
-			return nil, err
-		}
-		lazy.encoder = encoder
-	}
-	return lazy.encoder, nil
 }

@@ -7,10 +7,12 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -25,7 +27,10 @@ type shared struct {
 	topics   *topics.Admin
 	opened   sync.Map // set of the topics that this instance has opened
 	admitted sync.Map // set of the new topics that it may open
-	encoders *encoders
+	openings *lazy[opening]
+	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
+	// topics without an encoder have to wait.
+	encoders *lazy[*envelope.Encoder]
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
@@ -39,6 +44,13 @@ type shared struct {
 
 	poke chan struct{} // capacity 1: something changed that --once waits for
 }
+
+// opening is what the brokers say of a topic that is opened.
+type opening struct{ partitions, limit int32 }
+
+// openingHolds is how long the leases of an instance share an opening: their shards meet a new container at about the
+// same time.
+const openingHolds = 5 * time.Second
 
 // caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
 // frontiers of the past, which nothing may be decided by.

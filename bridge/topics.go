@@ -68,9 +68,13 @@ func (o *Options) wanted() []topics.Topic {
 	return all
 }
 
-func (sh *shared) openTopic(ctx context.Context, topic string) (partitions int32, err error) {
-	partitions, err = sh.topics.Open(ctx, topic)
-	return partitions, asSettings(err)
+// openTopic makes sure that a topic of records exists and fits.
+func (sh *shared) openTopic(ctx context.Context, topic string) (o opening, err error) {
+	if o.partitions, err = sh.topics.Open(ctx, topic); err != nil {
+		return o, asSettings(err)
+	}
+	o.limit, err = sh.topics.MaxMessage(ctx, topic)
+	return o, err
 }
 
 // asSettings returns a topic that must stop the bridge as an error of the settings.

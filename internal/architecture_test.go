@@ -25,7 +25,7 @@ var imports = map[string][]string{
 	"source/dir":       {"source", "internal/remedy"},
 	"source/inventory": nil,
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
-		"internal/plain", "internal/remedy"},
+		"internal/plain", "internal/remedy", "internal/storageaccount"},
 	"source/azure/listing": {"source/inventory"},
 	"envelope":             {"source", "source/ocf", "internal/topicname"},
 	"partitioner":          nil,
@@ -75,11 +75,11 @@ var imports = map[string][]string{
 		"internal/progress", "internal/setup", "internal/topicname", "verify/judge"},
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
 		"internal/config", "internal/kafka", "internal/pause", "internal/plain", "internal/setup", "internal/status",
-		"internal/topicname", "internal/topics"},
+		"internal/storageaccount", "internal/topicname", "internal/topics"},
 
 	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge",
-		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/remedy", "internal/status", "internal/topicname",
-		"internal/topics"},
+		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/remedy", "internal/status",
+		"internal/storageaccount", "internal/topicname", "internal/topics"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/pause":            nil,
@@ -93,7 +93,8 @@ var imports = map[string][]string{
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},
 	"internal/feedsim/account":  {"source/inventory", "internal/feedsim"},
-	"internal/config":           nil,
+	"internal/config":           {"internal/storageaccount"},
+	"internal/storageaccount":   nil,
 	"internal/topicname":        nil,
 	"internal/topics":           {"internal/pause", "internal/plain", "internal/remedy", "internal/topicname"},
 

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/topicname"
 )
 
@@ -25,16 +26,8 @@ type states struct {
 
 func newStates(t *testing.T) *states {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	cl, err := kgo.NewClient(kgo.SeedBrokers(c.ListenAddrs()...), kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(cl.Close)
+	c := fakebroker.New(t)
+	cl := fakebroker.Client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	return &states{c, t, cl, kadm.NewClient(cl)}
 }
 

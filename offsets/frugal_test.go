@@ -5,19 +5,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // A frugal view fetches less often, and hears of a record as soon.
 func TestFrugalView(t *testing.T) {
 	for _, frugal := range []bool{false, true} {
-		c, err := kfake.NewCluster(kfake.NumBrokers(1))
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(c.Close)
+		c := fakebroker.New(t)
 		cfg, ctx := configOf(t, c)
 		waits := make(chan time.Duration, 1000)
 		c.ControlKey(int16(kmsg.Fetch), func(req kmsg.Request) (kmsg.Response, error, bool) {

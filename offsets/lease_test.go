@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/topics"
 	"blobfeed/source"
 )
@@ -25,11 +26,7 @@ const (
 // cluster starts a broker with the state topic, made by Ensure, and a data topic.
 func cluster(t *testing.T) (*Config, context.Context) {
 	t.Helper()
-	c, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(2, dataTopic))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t, kfake.SeedTopics(2, dataTopic))
 	return configOf(t, c)
 }
 

@@ -184,11 +184,7 @@ func TestTornStaysUntilItIsDiscarded(t *testing.T) {
 
 // A commit that the brokers acknowledge and do not complete is not believed.
 func TestCommitIsReadBack(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t)
 	cfg, ctx := configOf(t, c)
 	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
 	c.ControlKey(int16(kmsg.EndTxn), func(kreq kmsg.Request) (kmsg.Response, error, bool) {

@@ -12,16 +12,14 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/fakebroker"
 )
 
 // A leader ends the transaction that another one began, and then the partition moves again: nothing is lost by that,
 // though the epoch of the transaction's records ends below the view's position.
 func TestViewFollowsLeaders(t *testing.T) {
-	c, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := fakebroker.New(t, kfake.NumBrokers(2))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	cfg := &Config{

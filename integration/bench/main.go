@@ -146,9 +146,10 @@ func measure(ctx context.Context, name string, brokers []string, root string, ro
 	return nil
 }
 
+// median returns the mean of the two in the middle if there is no single one.
 func median(v []float64) float64 {
 	slices.Sort(v)
-	return v[len(v)/2]
+	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2
 }
 
 func options(brokers []string) ([]kgo.Opt, error) {

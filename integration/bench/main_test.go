@@ -26,3 +26,11 @@ func TestSelectedRows(t *testing.T) {
 		}
 	}
 }
+
+func TestMedian(t *testing.T) {
+	for want, of := range map[float64][]float64{1: {1}, 2: {3, 1}, 3: {9, 3, 1}} {
+		if got := median(of); got != want {
+			t.Errorf("%v of %v", got, of)
+		}
+	}
+}

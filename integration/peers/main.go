@@ -86,12 +86,11 @@ func measure(ctx context.Context, chosen []peer, segments, each, rounds int) (r 
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	account := &endpoint{files: map[string][]byte{}}
-	defer func() { err = errors.Join(err, account.close()) }()
-	f, err := writeFeed(ctx, account, segments, each)
+	f, server, err := serveFeed(ctx, segments, each)
 	if err != nil {
 		return r, err
 	}
+	defer func() { err = errors.Join(err, server.Close()) }()
 	progress("wrote %d events of %d bytes", len(f.ids), f.bytes/int64(len(f.ids)))
 	r = report{Date: time.Now().UTC().Format(time.DateOnly), EventBytes: f.bytes / int64(len(f.ids))}
 	for round := range rounds {

@@ -97,7 +97,7 @@ func (e *expected) blob() string {
 	return fmt.Sprintf("log/%02d/%s/%05d.avro", e.Shard, e.Segment, e.Chunk)
 }
 
-// damaged says that a block can't be read; if that is for ever, a seek will go past it.
+// damaged says that a block can't be read. If the damage is permanent, a seek will go past it.
 func (j *judge) damaged(d *wound, forever bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()

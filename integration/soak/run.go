@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"path/filepath"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -18,6 +17,7 @@ import (
 	"blobfeed/integration/stack"
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/feedsim/blobsink"
+	"blobfeed/internal/storageaccount"
 )
 
 // Options say what a run is.
@@ -113,9 +113,9 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 
 // start starts the program and returns where it serves HTTP, once it is ready.
 func (r *run) start(ctx context.Context, name string) (address string, err error) {
-	u, err := blobEndpoint(r.stack.AzureConnectionString)
-	if err != nil {
-		return "", err
+	u := storageaccount.Part(r.stack.AzureConnectionString, "BlobEndpoint")
+	if u == "" {
+		return "", errors.New("the connection string has no BlobEndpoint")
 	}
 	if address, err = stack.FreeAddress(); err != nil {
 		return "", err
@@ -136,7 +136,7 @@ func (r *run) start(ctx context.Context, name string) (address string, err error
 	})
 }
 
-// read goes on when the broker does not answer.
+// read retries when the broker does not answer.
 func (r *run) read(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := r.judge.Read(ctx); err != nil {
@@ -229,14 +229,4 @@ func (r *run) end(ctx context.Context) (failures []string) {
 	note(err)
 	r.Logf("bridge verify --feed:\n%s", text)
 	return failures
-}
-
-// blobEndpoint returns the account's address, which a connection string has.
-func blobEndpoint(connection string) (string, error) {
-	for part := range strings.SplitSeq(connection, ";") {
-		if u, is := strings.CutPrefix(part, "BlobEndpoint="); is {
-			return u, nil
-		}
-	}
-	return "", errors.New("the connection string has no BlobEndpoint")
 }

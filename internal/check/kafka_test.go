@@ -11,11 +11,11 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/bridge"
 	"blobfeed/integration/pki"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/topics"
 )
@@ -62,11 +62,7 @@ func failures(found Findings) (all []string) {
 }
 
 func TestCheck(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2), kfake.SeedTopics(3, "t"))
 	for _, tc := range []struct {
 		name   string
 		fault  *kerr.Error // of InitProducerID
@@ -122,11 +118,7 @@ func TestCheck(t *testing.T) {
 // Transactional ids can be permitted one by one, so each is checked. The command names the literal ids: b-* would
 // permit those of a bridge named b-eu, too.
 func TestCheckTransactionalIDs(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t)
 	refuse := map[string]bool{}
 	fake.ControlKey(int16(kmsg.FindCoordinator), func(req kmsg.Request) (kmsg.Response, error, bool) {
 		fake.KeepControl()
@@ -190,11 +182,7 @@ func TestCheckTransactionalIDs(t *testing.T) {
 // A topic that the brokers are to create is there at the first start if they have that enabled. Without a right to read
 // that setting, it is unknown.
 func TestCheckAskedTopic(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2))
 	for enabled, want := range map[string]Status{"true": OK, "false": Failed, "": Warning} {
 		fake.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			resp := req.ResponseKind().(*kmsg.DescribeConfigsResponse)
@@ -222,11 +210,7 @@ func TestCheckAskedTopic(t *testing.T) {
 
 // Of many topics only those with a problem are listed.
 func TestCheckManyTopics(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(2))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.NumBrokers(2))
 	found := look(t, fake.ListenAddrs(), func(s *scene) {
 		for i := range 20 {
 			many := topics.Topic{Name: fmt.Sprint("many-", i), Partitions: 1}
@@ -288,20 +272,13 @@ func TestQuote(t *testing.T) {
 
 // Below version 2 a request that arrives late can leave a transaction open. That is a warning that says what to do.
 func TestCheckTransactionVersion(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1), kfake.SeedTopics(3, "t"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
+	fake := fakebroker.New(t, kfake.SeedTopics(3, "t"))
 	for version, want := range map[int16]Status{0: Warning, 1: Warning, 2: OK} {
 		have := OK
 		o := &bridge.Options{Name: "b", Transactional: true, TxnTimeout: time.Minute}
 		ck := &checker{Findings: new(Findings), txnVersion: version, bridge: o}
-		if ck.cl, err = kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...)); err != nil {
-			t.Fatal(err)
-		}
+		ck.cl = fakebroker.Client(t, fake)
 		ck.transactions(t.Context())
-		ck.cl.Close()
 		for _, f := range *ck.Findings {
 			if f.Status != OK {
 				have = f.Status

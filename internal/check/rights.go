@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"blobfeed/internal/storageaccount"
 	"blobfeed/source/azure"
 )
 
@@ -43,11 +44,7 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 	}
 	sas := c.SAS
 	if c.Auth == "connection_string" {
-		for part := range strings.SplitSeq(c.ConnectionString, ";") {
-			if s, ok := strings.CutPrefix(part, "SharedAccessSignature="); ok {
-				sas = s
-			}
-		}
+		sas = storageaccount.Part(c.ConnectionString, "SharedAccessSignature")
 	}
 	switch {
 	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":

@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kfake"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
 	"blobfeed/source"
 	"blobfeed/source/dir"
@@ -18,16 +17,8 @@ import (
 
 // Retention is a warning if the feed holds older events that run will read, of the records and of their markers.
 func TestRetentionGoesByTheFeed(t *testing.T) {
-	fake, err := kfake.NewCluster(kfake.NumBrokers(1))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer fake.Close()
-	cl, err := kgo.NewClient(kgo.SeedBrokers(fake.ListenAddrs()...))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer cl.Close()
+	fake := fakebroker.New(t)
+	cl := fakebroker.Client(t, fake)
 	hour := "3600000"
 	configs := map[string]*string{"retention.ms": &hour}
 	if _, err := kadm.NewClient(cl).CreateTopics(t.Context(), 3, 1, configs, "t", "t.resolved"); err != nil {

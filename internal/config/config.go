@@ -17,7 +17,7 @@ type Config struct {
 	Preset List `oneof:"table debezium log event_hubs confluent_cloud" desc:"Defaults of other settings for a use (table, debezium or log; docs/events.md) and a Kafka service (event_hubs or confluent_cloud; docs/security.md). bridge config shows them."`
 
 	SourceURL              string `group:"The account" split_words:"true" desc:"The feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>. Required."`
-	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"How to authenticate: default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
+	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
 	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it."`
 	SourceKey              Secret `split_words:"true" desc:"Account key, for shared_key."`
 	SourceSAS              Secret `split_words:"true" desc:"Shared access signature, for sas."`
@@ -28,17 +28,17 @@ type Config struct {
 	InitialScan  string `split_words:"true" default:"no" oneof:"no yes only" desc:"At the first start, write a row for each blob of the account (docs/scan.md). no: do not. yes: then deliver the feed from its end at that time. only: then write a marker and exit with 0. Not with START."`
 	ScanRequests int    `split_words:"true" default:"8" min:"1" max:"256" desc:"Maximum number of concurrent list requests of an instance. A page has up to 5,000 blobs."`
 	EndTime      string `split_words:"true" desc:"Last time or \"updated\" to deliver. The bridge then writes a final marker and exits with 0; frozen."`
-	Containers   List   `desc:"Deliver only these containers. In this list and the next three, ! before an item excludes it: !logs."`
-	Prefixes     List   `desc:"Deliver only paths (container/blob) with one of these prefixes."`
-	Suffixes     List   `desc:"Deliver only blobs whose names have one of these suffixes."`
-	EventTypes   List   `split_words:"true" desc:"Deliver only these event types, such as BlobCreated."`
-	BlobTypes    List   `split_words:"true" oneof:"BlockBlob PageBlob AppendBlob" desc:"Deliver only these blob types: BlockBlob, PageBlob, AppendBlob."`
-	OnError      string `split_words:"true" default:"fail" oneof:"fail dead_letter" desc:"For an event that cannot be decoded or encoded, or is too large for its topic. fail: its shard reports the error and retries. dead_letter: write it to the topic <name>.dlq, in the same transaction."`
-	OnGap        string `split_words:"true" default:"fail" oneof:"fail continue rescan" desc:"If retention has deleted unread events. fail: report the error and exit. continue: continue at the oldest segment; the next marker has a header gap. rescan: also repair the topics, like bridge scan --sweep."`
+	Containers   List   `desc:"Only these containers. In this list and the next three, ! before an item excludes it: !logs."`
+	Prefixes     List   `desc:"Only paths (container/blob) with one of these prefixes."`
+	Suffixes     List   `desc:"Only blobs whose names have one of these suffixes."`
+	EventTypes   List   `split_words:"true" desc:"Only these event types, such as BlobCreated."`
+	BlobTypes    List   `split_words:"true" oneof:"BlockBlob PageBlob AppendBlob" desc:"Only these of BlockBlob, PageBlob, AppendBlob."`
+	OnError      string `split_words:"true" default:"fail" oneof:"fail dead_letter" desc:"For an event that cannot become a record. fail: its shard reports the error and retries. dead_letter: write it to the topic <name>.dlq, in the same transaction."`
+	OnGap        string `split_words:"true" default:"fail" oneof:"fail continue rescan" desc:"If retention has deleted unread events. fail: exit. continue: continue at the oldest segment; the next marker has a header gap. rescan: also repair the topics, like bridge scan --sweep."`
 
 	KafkaBrokers     List   `group:"Kafka" split_words:"true" desc:"Some brokers, as host:port. Required."`
 	Delivery         string `default:"exactly_once" oneof:"exactly_once at_least_once" desc:"exactly_once (transactions), or at_least_once for brokers without transactions; frozen."`
-	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"Compression of records: none, snappy, lz4, zstd or gzip."`
+	KafkaCompression string `split_words:"true" default:"snappy" oneof:"none snappy lz4 zstd gzip" desc:"none, snappy, lz4, zstd or gzip."`
 
 	KafkaTLSEnabled     bool   `group:"Security of Kafka" split_words:"true" desc:"Encrypt connections, and verify the brokers' certificates."`
 	KafkaTLSCaFile      string `split_words:"true" desc:"Authorities of the brokers' certificates, PEM. Default: the system's, or Mozilla's. This file and the next two are read for every connection."`
@@ -48,18 +48,18 @@ type Config struct {
 	KafkaSASLMechanism  string `split_words:"true" oneof:"PLAIN SCRAM-SHA-256 SCRAM-SHA-512 OAUTHBEARER" desc:"PLAIN, SCRAM-SHA-256, SCRAM-SHA-512 or OAUTHBEARER. Default: no authentication by SASL."`
 	KafkaSASLUsername   Text   `split_words:"true" desc:"User, API key, client of the OAuth server, or application or managed identity of Entra ID (default: AZURE_CLIENT_ID). Like a secret, also as KAFKA_SASL_USERNAME_FILE."`
 	KafkaSASLPassword   Secret `split_words:"true" desc:"Password, API secret, or secret of the client. A file is read for every connection."`
-	KafkaSASLTokens     string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server (client credentials), file:///<file> that another program renews, or Entra ID: default (the Azure credential chain), workload_identity, managed_identity or client_secret."`
+	KafkaSASLTokens     string `split_words:"true" desc:"Tokens for OAUTHBEARER: https://<token endpoint> of an OAuth server, file:///<file>, default, workload_identity, managed_identity or client_secret (docs/security.md)."`
 	KafkaSASLScope      string `split_words:"true" desc:"Scope of the tokens, for Entra ID such as https://<namespace>.servicebus.windows.net/.default."`
 	KafkaSASLExtensions List   `split_words:"true" desc:"SASL extensions sent with tokens, as name=value pairs, such as logicalCluster=lkc-1."`
 
 	Topic            string `group:"Topics" default:"blob-changes" desc:"Topic of the records; {account} and {container} stand for those of the event. Characters that Kafka does not allow are escaped; frozen."`
-	TopicShared      bool   `split_words:"true" desc:"Allow bridges of other accounts, which also need this setting, to write to the same topics. Markers then have a header feed, and apply to that feed alone."`
+	TopicShared      bool   `split_words:"true" desc:"Allow bridges of other accounts, which also need this setting, to write to the same topics (docs/operations.md)."`
 	TopicCreate      string `split_words:"true" default:"explicit" oneof:"explicit broker off" desc:"Who creates missing topics. explicit: the bridge. broker: the brokers (auto.create.topics.enable), except for <name>.offsets. off: nobody; a missing topic is an error."`
 	TopicLimit       int    `split_words:"true" default:"1000" min:"1" max:"10000" desc:"Maximum number of topics of a template. Events that need one more are treated as ON_ERROR says."`
 	TopicAdopt       bool   `split_words:"true" desc:"If TOPIC begins with {account} or {container}, also write to topics that hold other records. Otherwise such events are treated as ON_ERROR says."`
 	TopicPartitions  int32  `split_words:"true" default:"6" min:"1" desc:"Partitions of created topics; not for TOPIC_CREATE=broker."`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"Replication factor of created topics; -1 is the brokers' default."`
-	OffsetsLeases    int32  `split_words:"true" default:"16" min:"1" max:"100" desc:"Partitions of the created state topic: the maximum number of instances that work at a time."`
+	OffsetsLeases    int32  `split_words:"true" default:"16" min:"1" max:"100" desc:"Partitions of the state topic when it is created: how many instances can work at a time."`
 
 	Format             string `group:"Records" default:"json" desc:"json or avro (needs REGISTRY_URL); frozen."`
 	Envelope           string `default:"wrapped" desc:"wrapped, bare, row, key_only or enriched: docs/events.md shows each; frozen."`
@@ -86,7 +86,7 @@ type Config struct {
 	ResolvedTo    string        `group:"Resolved markers" split_words:"true" desc:"Where to write markers. inline: into the topic. topic: into <topic>.resolved, with partition and offset. off: nowhere. Default: inline; with ENVELOPE=enriched, topic; frozen."`
 	ResolvedSlack time.Duration `split_words:"true" default:"15m" min:"0s" desc:"How far before its end a complete segment is resolved (docs/delivery.md)."`
 
-	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment. Azure appends once a minute: if the interval divides a minute, reads follow the appends."`
+	PollInterval   time.Duration `group:"Work" split_words:"true" default:"15s" min:"10ms" desc:"How often to read an open segment. If it divides a minute, reads follow Azure's appends."`
 	CommitInterval time.Duration `split_words:"true" default:"1s" min:"10ms" desc:"Maximum time between reading an event and committing its record, unless the brokers need longer to end a transaction."`
 	TxnBytes       Bytes         `split_words:"true" default:"256MiB" min:"64KiB" max:"2GiB" desc:"Maximum size of a transaction."`
 	TxnTimeout     time.Duration `split_words:"true" default:"40s" desc:"transaction.timeout.ms: when the brokers abort the transaction of a dead instance."`
@@ -94,7 +94,7 @@ type Config struct {
 	NetworkTimeout time.Duration `split_words:"true" default:"10s" min:"100ms" desc:"Maximum wait for a connection to a broker, and for an answer of the schema registry. A storage request may take three times as long; then it is resumed after the bytes received."`
 
 	HTTPAddr     string `group:"HTTP server" split_words:"true" default:":8080" desc:"Address of /healthz, /readyz, /metrics, /status and the status page: [host]:port, or off."`
-	HTTPHosts    List   `split_words:"true" desc:"Host names allowed in requests, besides IP addresses and names without a dot. * allows every name, also that of an attacker's page (DNS rebinding)."`
+	HTTPHosts    List   `split_words:"true" desc:"Host names allowed in requests, besides IP addresses and names without a dot. * allows every name: no defence against DNS rebinding."`
 	HTTPToken    Secret `split_words:"true" desc:"Token that requests must have, as Authorization: Bearer or basic password, except /healthz and /readyz. A file is read for every request."`
 	HTTPCertFile string `split_words:"true" desc:"Certificate of the HTTP server, PEM. The certificate and its key are read for every connection."`
 	HTTPKeyFile  string `split_words:"true" desc:"Key of the certificate, PEM, not encrypted."`

@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/storageaccount"
 )
 
 const ofAccount = "{account}"
@@ -71,30 +73,14 @@ func (c *Config) feed() string {
 // account returns the name of the account, or, of an address that does not have it, the address; "" of a directory
 // without SOURCE_ACCOUNT.
 func (c *Config) account() string {
-	if c.SourceAccount != "" {
-		return strings.ToLower(c.SourceAccount)
-	}
-	at := c.SourceURL
-	for part := range strings.SplitSeq(string(c.SourceConnectionString), ";") {
-		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
-		switch name {
-		case "AccountName":
-			return strings.ToLower(value)
-		case "BlobEndpoint":
-			at = value
-		}
+	name, at := c.SourceAccount, c.SourceURL
+	if connection := string(c.SourceConnectionString); connection != "" {
+		name = cmp.Or(name, storageaccount.Part(connection, "AccountName"))
+		at = cmp.Or(storageaccount.Part(connection, "BlobEndpoint"), at)
 	}
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme == "file" {
-		return ""
+	if err == nil && u.Scheme != "file" {
+		name = cmp.Or(name, storageaccount.Name(u.Hostname(), u.Path), u.Hostname())
 	}
-	host := strings.ToLower(u.Hostname())
-	name, domain, _ := strings.Cut(host, ".")
-	if strings.Contains("."+domain, ".blob.") || strings.Contains("."+domain, ".dfs.") {
-		return strings.TrimSuffix(name, "-secondary")
-	}
-	if name, _, _ := strings.Cut(strings.Trim(u.Path, "/"), "/"); name != "" && name != "$blobchangefeed" {
-		return strings.ToLower(name) // http://host:port/account
-	}
-	return host
+	return strings.ToLower(name)
 }

@@ -37,10 +37,10 @@ kafka:
 ` + "```" + `
 
 Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; words of a name can be grouped. A file can hold
-the settings of [many bridges](fleet.md). In variables, commas separate the items of a list. ` + "`<NAME>_FILE`" + ` is
-the path of a file that holds a secret. The program reports all problems at once, also unknown names, and exits with 2.
+[many bridges](fleet.md). In variables, commas separate the items of a list. ` + "`<NAME>_FILE`" + ` is
+the path of a file that holds a secret.
 
-Other variables: ` + "`OTEL_*`" + ` for [traces](operations.md#traces); ` + "`GOMEMLIMIT=256MiB`" + ` for
+Other variables: ` + "`OTEL_*`" + ` for [traces](operations.md#traces), ` + "`GOMEMLIMIT=256MiB`" + ` for
 [memory](operations.md#memory-and-processors).
 
 *frozen*: cannot change while records exist; the bridge then does not start, and says what to do.

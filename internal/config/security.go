@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/storageaccount"
 )
 
 // entra are the values of KAFKA_SASL_TOKENS by which tokens come from Entra ID.
@@ -145,8 +147,9 @@ func (c *Config) clearSignature() bool {
 	case "sas":
 		return strings.HasPrefix(strings.ToLower(c.SourceURL), "http://")
 	case "connection_string":
-		text := strings.ToLower(string(c.SourceConnectionString))
-		return strings.Contains(text, "sharedaccesssignature=") && strings.Contains(text, "blobendpoint=http://")
+		text := string(c.SourceConnectionString)
+		endpoint := strings.ToLower(storageaccount.Part(text, "BlobEndpoint"))
+		return storageaccount.Part(text, "SharedAccessSignature") != "" && strings.HasPrefix(endpoint, "http://")
 	}
 	return false
 }

@@ -192,7 +192,7 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 func show(ctx context.Context, address string, stdout io.Writer) error {
 	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(200*time.Millisecond),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableClientMetrics())
 	if err != nil {
 		return fmt.Errorf("reading the demo's topic: %w", err)
 	}

@@ -30,12 +30,11 @@ var scraped = []metric{
 	{"build_info", gauge, []string{"version", "goversion"}, "1.", ""},
 	{"ready", gauge, nil, "1 if the instance is ready, as /readyz says.", "Debezium Connected"},
 	{"unready", gauge, []string{"reason"},
-		"Number of unready leases for reason stuck; 1 for starting, draining, no_member, and failed (a bridge of a " +
-			"fleet that failed and restarts).",
+		"Number of stuck leases for reason stuck; 1 for starting, draining, no_member, and failed (a bridge of a " +
+			"fleet that restarts).",
 		""},
 	{"verdict", gauge, []string{"verdict"},
-		"1 for the verdict that log, page and bridge status give, too: up_to_date, catching_up, starting, degraded. " +
-			"Always 0 for nobody, which only bridge status can see.",
+		"1 for the verdict of bridge status. Always 0 for nobody, which only bridge status can see.",
 		""},
 	{"progress_ratio", gauge, nil,
 		"Share of a catch-up that is done, 0 to 1. Absent at the end of the feed and while unknown.",
@@ -65,8 +64,8 @@ var scraped = []metric{
 	{"segments_completed_total", counter, nil, "Segments whose completion this instance committed.", ""},
 
 	{"lag_seconds", gauge, []string{"part"},
-		"Part azure: how long the service took to publish the latest event, or has kept a newer segment waiting by " +
-			"not finalizing the current one. Part bridge: how long published events wait. Absent while unknown.",
+		"Part azure: how long the service took to publish the latest event, or has kept a newer segment waiting " +
+			"by not finalizing the current one. Part bridge: how long published events wait. Absent while unknown.",
 		"Debezium MilliSecondsBehindSource, CockroachDB changefeed.max_behind_nanos"},
 	{"position_timestamp_seconds", gauge, []string{"lease"},
 		"Latest event time that this instance committed.",
@@ -75,19 +74,18 @@ var scraped = []metric{
 		"Time of the last resolved markers, which are those of all topics.",
 		"CockroachDB changefeed.checkpoint_progress, high-water timestamp"},
 	{"segment_timestamp_seconds", gauge, []string{"which"},
-		"Start of a segment; which is completed, current or newest (of the feed, which the owner of lease 0 looks " +
-			"up every four POLL_INTERVALs).",
+		"Start of a segment; which is completed, current or newest (of the feed; from the owner of lease 0, every " +
+			"four POLL_INTERVALs).",
 		""},
 	{"backlog_seconds", gauge, nil,
 		"Time from the current segment to the feed's newest. From the owner of lease 0.",
 		"CockroachDB changefeed.lagging_ranges"},
 	{"headroom_seconds", gauge, nil,
 		"History of the feed before the position, which retention may delete without loss. From the owner of lease " +
-			"0, which looks up the oldest segment every 10 minutes.",
+			"0, every 10 minutes.",
 		""},
 	{"gaps_total", counter, nil,
-		"How often history was lost since the first start of the bridge (ON_GAP=continue), not of the process. " +
-			"Absent while unknown.",
+		"Losses of history since the first start of the bridge (ON_GAP=continue). Absent while unknown.",
 		""},
 
 	{"leases_owned", gauge, nil, "Leases that this instance holds.", ""},
@@ -117,22 +115,21 @@ const reloadSuccessful = "config_last_reload_successful"
 // recorded are counted when something happens.
 var recorded = []metric{
 	{reloadSuccessful, gauge, nil,
-		"Of a process with many bridges: 1 if the last reload of the settings file was accepted, or there was none, " +
-			"and 0 if the file or a bridge in it was rejected.", ""},
+		"Of a process with many bridges: 0 if the last reload of the settings file rejected it, or a bridge " +
+			"in it.", ""},
 	{"transaction_duration_seconds", histogram, nil,
 		"From the first record of a transaction to the acknowledgement of its commit.", ""},
 	{"event_latency_seconds", histogram, []string{"stage"},
-		"Age of the last event of a transaction that drained an open segment (no catch-up). Stage publish: until the " +
+		"Age of the last event of a transaction that drained an open segment. Stage publish: until the " +
 			"service published it; bridge: from then to the commit; total: both.", ""},
 	{"azure_requests_total", counter, []string{"op", "status"},
-		"Requests to the storage service with retries; op is list or read, status the HTTP status or none. 429 and " +
-			"503 are throttling.", ""},
+		"Requests to the storage service with retries; op is list or read, status the HTTP status or none.", ""},
 	{"azure_request_duration_seconds", histogram, []string{"op"},
 		"Time to the headers of the storage service's answer; op is list or read.", ""},
 	{"azure_received_bytes_total", counter, nil, "Bytes of the storage service's answers.", ""},
 	{"schema_registry_requests_total", counter, []string{"op", "status"},
-		"Requests to each address of the schema registry; op is register or lookup, status the HTTP status or none. " +
-			"All but 200 are errors.", ""},
+		"Requests to each address of the schema registry; op is register or lookup, status the HTTP status " +
+			"or none.", ""},
 	{"schema_registry_request_duration_seconds", histogram, []string{"op"},
 		"Time to the schema registry's answer or the timeout; op is register or lookup.", ""},
 	{"schema_registry_ids", gauge, nil, "Schemas whose ids are cached.", ""},

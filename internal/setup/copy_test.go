@@ -28,3 +28,20 @@ func TestCopies(t *testing.T) {
 		}
 	}
 }
+
+// A row of a scan has no event that names its account: if the settings do not, there is no scan.
+func TestScanNamesTheAccount(t *testing.T) {
+	for name, c := range map[string]*config.Config{
+		"a domain":          {SourceURL: "https://files.example.com", SourceAuth: "anonymous"},
+		"a domain, and it":  {SourceURL: "https://files.example.com", SourceAuth: "anonymous", SourceAccount: "acct"},
+		"the account's own": {SourceURL: "https://acct.blob.core.windows.net", SourceAuth: "anonymous"},
+	} {
+		from, err := OpenSource(c, Observe{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if scans := name != "a domain"; scans != (from.Inventory != nil) || scans == errors.Is(from.NoScan, errUnnamed) {
+			t.Errorf("%s: %v", name, from.NoScan)
+		}
+	}
+}

@@ -45,19 +45,25 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	s.Feed = source.New(store,
 		source.Options{ReadSize: readSize(c, memory), Limits: blockLimits(memory), Copy: !isAzure || blobs.Emulated()})
 	if isAzure {
-		account, err := blobs.Inventory()
+		listed, err := blobs.Inventory()
+		if err == nil && account == "" { // rows of a scan have no event that names it
+			err = errUnnamed
+		}
 		if err != nil {
 			s.NoScan = err
 			return s, nil
 		}
-		s.Inventory, s.URL = account, account.URL()
+		s.Inventory, s.URL = listed, listed.URL()
 	} else {
 		s.NoScan = errNoAccount
 	}
 	return s, nil
 }
 
-var errNoAccount = errors.New("a directory has no account to list: set BRIDGE_SOURCE_URL to the URL of the account")
+var (
+	errNoAccount = errors.New("a directory has no account to list: set BRIDGE_SOURCE_URL to the URL of the account")
+	errUnnamed   = errors.New("BRIDGE_SOURCE_URL does not name the account: set BRIDGE_SOURCE_ACCOUNT")
+)
 
 func openStore(c *config.Config, observe Observe) (store source.Store, id, account string, err error) {
 	if path, ok := strings.CutPrefix(c.SourceURL, "file://"); ok {

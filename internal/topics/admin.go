@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -25,6 +26,8 @@ type Admin struct {
 	Oldest func(context.Context) (at time.Time, ok bool, err error)
 	Now    func() time.Time
 	Log    *slog.Logger
+
+	kept sync.Map // set of the topics whose retention it has turned off: brokers may say the former for some moments
 }
 
 // admin shares the connections of the client.
@@ -79,6 +82,9 @@ func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error)
 		}
 		for _, p := range problems {
 			// If this attempt ended before a new topic keeps history, the next one would find the topic and leave it.
+			if _, kept := a.kept.Load(t.Name); kept && p.Setting == retention {
+				continue
+			}
 			if fresh && p.Setting == retention {
 				if kept, err := a.keepHistory(ctx, t.Name); kept || err != nil {
 					return err
@@ -168,6 +174,9 @@ func (a *Admin) keepHistory(ctx context.Context, topics ...string) (kept bool, e
 	}
 	if err != nil {
 		return false, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, what, err)
+	}
+	for _, topic := range topics {
+		a.kept.Store(topic, true)
 	}
 	a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", what,
 		"setting", retention+"="+forever, "hint", "set "+retention+" when consumers have read the history")

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
@@ -22,18 +21,27 @@ func Unwritable(ctx context.Context, admin *kadm.Client, stuck bool, names ...st
 	if err != nil {
 		return nil // which shows elsewhere
 	}
+	short := func(p kadm.PartitionDetail) bool {
+		return p.Leader >= 0 && (stuck || len(p.ISR) < len(p.Replicas))
+	}
+	var suspects []string
+	for name, t := range listed {
+		if slices.ContainsFunc(t.Partitions.Sorted(), short) {
+			suspects = append(suspects, name)
+		}
+	}
+	least := minInSyncOf(ctx, admin, suspects)
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		if listed[name].Err != nil {
 			continue
 		}
-		least := sync.OnceValue(func() int { return minInSyncOf(ctx, admin, name) }) // asked for in trouble only
 		for _, p := range listed[name].Partitions.Sorted() {
 			why, do := "", "start the missing brokers, or lower the setting"
 			switch in := len(p.ISR); {
 			case p.Leader < 0:
 				why, do = "has no leader", "start its brokers"
-			case (stuck || in < len(p.Replicas)) && in < least():
-				why = fmt.Sprintf("has %s in sync, and %s is %d", plain.Count(in, "replica"), minInSync, least())
+			case short(p) && in < least[name]:
+				why = fmt.Sprintf("has %s in sync, and %s is %d", plain.Count(in, "replica"), minInSync, least[name])
 			default:
 				continue
 			}
@@ -43,12 +51,16 @@ func Unwritable(ctx context.Context, admin *kadm.Client, stuck bool, names ...st
 	return nil
 }
 
-// minInSyncOf returns how many replicas of a topic must be in sync, 0 if the brokers do not say.
-func minInSyncOf(ctx context.Context, admin *kadm.Client, name string) int {
-	settings, err := Read(ctx, admin, name)
+// minInSyncOf returns how many replicas of each topic must be in sync, as far as the brokers say. It asks once for all
+// topics, of which a bridge may have hundreds.
+func minInSyncOf(ctx context.Context, admin *kadm.Client, names []string) map[string]int {
+	configs, err := admin.DescribeTopicConfigs(ctx, names...)
 	if err != nil {
-		return 0
+		return nil
 	}
-	least, _ := strconv.Atoi(settings[name][minInSync])
+	least := map[string]int{}
+	for _, rc := range configs {
+		least[rc.Name], _ = strconv.Atoi(SettingsOf(rc)[minInSync])
+	}
 	return least
 }

@@ -21,20 +21,25 @@ func TestUnwritable(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := Unwritable(t.Context(), adm, true, "fine", "missing"); err != nil {
-		t.Error(err)
-	}
-	const short = "topic short takes no records: partition 0 has 1 replica in sync, and min.insync.replicas is 2: " +
-		"start the missing brokers, or lower the setting"
-	if err := Unwritable(t.Context(), adm, true, "missing", "short", "fine"); err == nil || err.Error() != short {
-		t.Errorf("%v", err)
-	}
 	asked := 0
 	c.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
 		asked++
 		return nil, nil, false
 	})
+	if err := Unwritable(t.Context(), adm, true, "fine", "missing"); err != nil {
+		t.Error(err)
+	}
+	asked = 0
+	const short = "topic short takes no records: partition 0 has 1 replica in sync, and min.insync.replicas is 2: " +
+		"start the missing brokers, or lower the setting"
+	if err := Unwritable(t.Context(), adm, true, "missing", "short", "fine"); err == nil || err.Error() != short {
+		t.Errorf("%v", err)
+	}
+	if asked != 1 {
+		t.Errorf("asked for the settings of two topics with %d requests", asked)
+	}
+	asked = 0
 	if err := Unwritable(t.Context(), adm, false, "short"); err != nil || asked > 0 {
 		t.Errorf("with all of its replicas: %v, asked for settings %d times", err, asked)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
+	"blobfeed/internal/storageaccount"
 	"blobfeed/source"
 )
 
@@ -43,7 +44,7 @@ func (c *Config) proof() int {
 	case "anonymous":
 		return byNothing
 	case "connection_string":
-		if strings.Contains(c.ConnectionString, "SharedAccessSignature=") {
+		if storageaccount.Part(c.ConnectionString, "SharedAccessSignature") != "" {
 			return bySignature
 		}
 		return byKey

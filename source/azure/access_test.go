@@ -103,6 +103,7 @@ func TestWrongSettingIsNamed(t *testing.T) {
 		setting, says string
 	}{
 		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "shared_key", Key: "not*base64"}, "SOURCE_KEY", "base64"},
+		{Config{Endpoint: "https://files.example.com", Auth: "shared_key", Key: "a2V5"}, "SOURCE_ACCOUNT", "set it"},
 		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "default"}, "SOURCE_AUTH", "BRIDGE_SOURCE_AUTH=shared_key"},
 		{Config{Auth: "connection_string", ConnectionString: "abc"}, "SOURCE_CONNECTION_STRING", "copy it whole"},
 		{Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "workload_identity"}, "SOURCE_AUTH",

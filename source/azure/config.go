@@ -14,6 +14,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
+
+	"blobfeed/internal/storageaccount"
 )
 
 // Container is where the service keeps the feed.
@@ -109,7 +111,7 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		if _, _, err := endpoint(redact(cl.URL())); err != nil {
 			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "BlobEndpoint: " + err.Error()}
 		}
-		return cl, c.Account, private(cl.URL())
+		return cl, cmp.Or(c.Account, storageaccount.Part(c.ConnectionString, "AccountName")), private(cl.URL())
 	}
 	where, account, err := endpoint(c.Endpoint)
 	if err != nil {
@@ -127,6 +129,9 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		cl, err = service.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
 			options)
 	case "shared_key":
+		if account == "" {
+			return nil, "", &SettingError{"SOURCE_ACCOUNT", "the URL does not name the account: set it"}
+		}
 		cred, kerr := service.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
 			return nil, "", &SettingError{"SOURCE_KEY", "it is empty or not base64: copy a key of the account whole"}
@@ -175,12 +180,12 @@ func endpoint(text string) (where, account string, err error) {
 	// The feed can't be read through the Data Lake endpoint of the same account.
 	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)
 	path := strings.Trim(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), "/")
-	account, _, _ = strings.Cut(u.Hostname(), ".")
+	account = storageaccount.Name(u.Hostname(), path)
 	below := path
 	u.Path, u.RawPath = "", ""
 	if path != "" && !strings.Contains(u.Hostname(), ".blob.") { // http://host:port/account
-		account, below, _ = strings.Cut(path, "/")
-		u = u.JoinPath(account)
+		path, below, _ = strings.Cut(path, "/")
+		u = u.JoinPath(path)
 	}
 	if below != "" {
 		return "", "", fmt.Errorf("it names %.100q in the account: want the account alone, %s (the feed is in its "+

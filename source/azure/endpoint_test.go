@@ -91,6 +91,23 @@ func TestIdentityOfTheAccount(t *testing.T) {
 	}
 }
 
+// The secondary endpoint is of the same account. A domain of one's own does not name it; a connection string does.
+func TestAccount(t *testing.T) {
+	for endpoint, want := range map[string]string{
+		"https://acct.blob.core.windows.net": "acct", "https://acct-secondary.blob.core.windows.net": "acct",
+		"http://127.0.0.1:10000/acct": "acct", "https://files.example.com": "",
+	} {
+		if s, err := New(Config{Endpoint: endpoint, Auth: "anonymous"}); err != nil || s.Account() != want {
+			t.Errorf("%s: %q, %v", endpoint, s.Account(), err)
+		}
+	}
+	s, err := New(Config{Auth: "connection_string",
+		ConnectionString: "AccountName=acct;AccountKey=a2V5;BlobEndpoint=https://files.example.com"})
+	if err != nil || s.Account() != "acct" {
+		t.Errorf("%q, %v", s.Account(), err)
+	}
+}
+
 // The Data Lake endpoint can't list: requests go to the blob endpoint of the same account.
 func TestDataLakeEndpoint(t *testing.T) {
 	for endpoint, want := range map[string]string{

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/storageaccount"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -76,21 +77,13 @@ func (s *sharing) on(topic string) (all []offsets.Claim) {
 	return all
 }
 
-// accountOf returns the account that the identity of a feed names: <account>.blob.<domain>, <host>:<port>/<account>. It
-// is "" for a directory and for a custom domain.
+// accountOf returns the account that the identity of a feed names. It is "" for a directory and for a custom domain.
 func accountOf(feed string) string {
 	host, path, _ := strings.Cut(feed, "/")
-	account, domain, _ := strings.Cut(host, ".")
-	switch {
-	case strings.HasPrefix(feed, "file://"):
+	if host == "file:" {
 		return ""
-	case path != "":
-		account, _, _ = strings.Cut(path, "/")
-		return account
-	case strings.HasPrefix(domain, "blob.") || strings.Contains(domain, ".blob."):
-		return strings.TrimSuffix(account, "-secondary")
 	}
-	return ""
+	return storageaccount.Name(host, path)
 }
 
 // writer is how a record names the bridge that wrote it: a record its account, a marker its feed.

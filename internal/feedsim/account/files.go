@@ -2,6 +2,7 @@ package account
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -11,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"blobfeed/internal/feedsim"
 )
@@ -18,6 +20,8 @@ import (
 // Files is a container in memory that a simulated feed is written into, and that Server serves. It is safe for
 // concurrent use.
 type Files struct {
+	modified string // for all files
+
 	mu    sync.RWMutex
 	files map[string][]byte
 	names []string // sorted; nil if they have changed
@@ -26,7 +30,9 @@ type Files struct {
 var _ feedsim.Sink = (*Files)(nil)
 
 // NewFiles returns an empty container.
-func NewFiles() *Files { return &Files{files: map[string][]byte{}} }
+func NewFiles() *Files {
+	return &Files{files: map[string][]byte{}, modified: time.Now().UTC().Format(http.TimeFormat)}
+}
 
 // Put implements feedsim.Sink.
 func (f *Files) Put(_ context.Context, name string, data []byte) error {
@@ -59,8 +65,15 @@ func (f *Files) Remove(prefix string) {
 	f.names = nil
 }
 
-// list answers with one page, or several if maxresults says so.
-func (f *Files) list(w http.ResponseWriter, q url.Values) {
+// etag is that of the container and of each file.
+const etag = "0x8D9000000000000"
+
+// properties are those of a listing that are the same for all files. %[1]s is a date.
+const properties = "<Creation-Time>%[1]s</Creation-Time><Last-Modified>%[1]s</Last-Modified><Etag>" + etag + "</Etag>" +
+	"<Content-Type>application/octet-stream</Content-Type><BlobType>AppendBlob</BlobType>"
+
+// list appends one page, or a part of it if maxresults says so.
+func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 	prefix, delimiter, after := q.Get("prefix"), q.Get("delimiter"), strings.TrimPrefix(q.Get("marker"), marker)
 	size := number(q, "maxresults", 5000)
 	f.mu.Lock()
@@ -68,8 +81,10 @@ func (f *Files) list(w http.ResponseWriter, q url.Values) {
 	if f.names == nil {
 		f.names = slices.Sorted(maps.Keys(f.files))
 	}
-	var blobs, prefixes []byte
-	next, last := "", ""
+	same := fmt.Sprintf(properties, f.modified)
+	var prefixes []byte
+	last := ""
+	b = append(b, "<Blobs>"...)
 	first, _ := slices.BinarySearch(f.names, prefix)
 	for _, name := range f.names[first:] {
 		rest, ok := strings.CutPrefix(name, prefix)
@@ -93,31 +108,42 @@ func (f *Files) list(w http.ResponseWriter, q url.Values) {
 			prefixes = fmt.Appendf(prefixes, "<BlobPrefix><Name>%s</Name></BlobPrefix>", line)
 			continue
 		}
-		blobs = fmt.Appendf(blobs, "<Blob><Name>%s</Name><Properties><Content-Length>%d</Content-Length>"+
-			"<Etag>0x1</Etag></Properties></Blob>", line, len(f.files[name]))
+		b = fmt.Appendf(b, "<Blob><Name>%s</Name><Properties>%s<Content-Length>%d</Content-Length></Properties></Blob>",
+			line, same, len(f.files[name]))
 	}
-	w.Header().Set("Content-Type", "application/xml")
-	_, _ = fmt.Fprintf(w, "<EnumerationResults><Blobs>%s%s</Blobs><NextMarker>%s</NextMarker></EnumerationResults>",
-		blobs, prefixes, next)
+	return append(append(b, prefixes...), "</Blobs>"...), next
 }
 
-// read answers with a range of a file.
+// read answers with a range of a file, with all of it, or, without a name, with the properties of the container. It
+// writes the bytes at once: the SDK for JavaScript takes the first ones that come for all of a manifest.
 func (f *Files) read(w http.ResponseWriter, r *http.Request, name string) {
 	f.mu.RLock()
 	data, ok := f.files[name]
 	f.mu.RUnlock()
-	var from, to int
-	if !ok {
+	if !ok && name != "" {
 		fail(w, http.StatusNotFound, "BlobNotFound")
 		return
 	}
-	if _, err := fmt.Sscanf(r.Header.Get("x-ms-range"), "bytes=%d-%d", &from, &to); err != nil || from >= len(data) {
-		fail(w, http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
-		return
+	status, from, to := http.StatusOK, 0, len(data)-1
+	h := w.Header()
+	if asked := cmp.Or(r.Header.Get("x-ms-range"), r.Header.Get("Range")); asked != "" {
+		n, _ := fmt.Sscanf(asked, "bytes=%d-%d", &from, &to) // the end may be missing
+		if n == 0 || from >= len(data) {
+			fail(w, http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
+			return
+		}
+		status, to = http.StatusPartialContent, min(to, len(data)-1)
+		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(data)))
 	}
-	to = min(to, len(data)-1)
-	w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(data)))
-	w.Header().Set("Content-Length", strconv.Itoa(to-from+1))
-	w.WriteHeader(http.StatusPartialContent)
-	_, _ = w.Write(data[from : to+1])
+	h.Set("ETag", `"`+etag+`"`)
+	h.Set("Last-Modified", f.modified)
+	if name != "" {
+		h.Set("x-ms-creation-time", f.modified)
+		h.Set("x-ms-blob-type", "AppendBlob")
+		h.Set("x-ms-server-encrypted", "true")
+		h.Set("Content-Type", "application/octet-stream")
+	}
+	h.Set("Content-Length", strconv.Itoa(to-from+1))
+	w.WriteHeader(status)
+	_, _ = w.Write(data[from : to+1]) // not to HEAD
 }

@@ -15,7 +15,7 @@ import (
 
 // Server answers requests as the blob service does, below the path of any account: http://host/account/container/blob.
 // It lists containers, lists blobs without a delimiter and answers HEAD requests for blobs. If Feed is set, it is the
-// container $blobchangefeed. It checks no credentials.
+// container $blobchangefeed, which Azure's SDKs can read. It checks no credentials.
 type Server struct {
 	Account *Account
 	Feed    *Files
@@ -30,6 +30,8 @@ type Server struct {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Date", s.Account.now().UTC().Format(http.TimeFormat))
+	w.Header().Set("x-ms-version", r.Header.Get("x-ms-version"))
+	w.Header().Set("x-ms-request-id", "0")
 	if s.Fault != nil {
 		if status, code := s.Fault(r); status != 0 {
 			fail(w, status, code)
@@ -41,7 +43,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch list := q.Get("comp") == "list"; {
 	case container == feedContainer && s.Feed != nil && list:
-		s.Feed.list(w, q)
+		b, next := s.start(), ""
+		*b, next = s.Feed.list(*b, q)
+		s.send(w, b, next)
 	case container == feedContainer && s.Feed != nil:
 		s.Feed.read(w, r, name)
 	case list && container == "":
@@ -61,7 +65,9 @@ const feedContainer = "$blobchangefeed"
 
 func fail(w http.ResponseWriter, status int, code string) {
 	w.Header().Set("x-ms-error-code", code)
+	w.Header().Set("Content-Type", "application/xml")
 	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, `<?xml version="1.0" encoding="utf-8"?><Error><Code>%s</Code></Error>`, code)
 }
 
 func number(q url.Values, key string, or int) int {
