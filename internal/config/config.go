@@ -18,7 +18,7 @@ type Config struct {
 
 	SourceURL              string `group:"The account" split_words:"true" desc:"The feed: https://<account>.blob.core.windows.net, http://<host>:<port>/<account> (Azurite), or file:///<directory>. Required."`
 	SourceAuth             string `split_words:"true" default:"default" oneof:"default workload_identity managed_identity client_secret shared_key sas connection_string anonymous" desc:"default (the Azure credential chain), workload_identity, managed_identity, client_secret, shared_key, sas, connection_string or anonymous. Entra ID identities come from AZURE_TENANT_ID, AZURE_CLIENT_ID, AZURE_FEDERATED_TOKEN_FILE and AZURE_AUTHORITY_HOST."`
-	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it."`
+	SourceAccount          string `split_words:"true" desc:"Storage account, if SOURCE_URL does not name it: a directory, or a domain of your own."`
 	SourceKey              Secret `split_words:"true" desc:"Account key, for shared_key."`
 	SourceSAS              Secret `split_words:"true" desc:"Shared access signature, for sas."`
 	SourceConnectionString Secret `split_words:"true" desc:"Connection string, for connection_string."`
