@@ -7,9 +7,9 @@
 //
 // Pipeline: a goroutine for each shard reads a block, decodes it, encodes its events and chooses their
 // partitions. Writer: the worker puts the records into the open transaction and moves the cursor over them.
-// Commit: records and cursor become visible together (I1), when the transaction is full or the commit
-// interval is over. Keeper: when all cursors of the segment say done, one transaction holds the next frontier
-// and a marker for every partition (I6).
+// Commit: records and cursor become visible together (I1), when the transaction is full, the commit interval is
+// over, or the pass ends. Keeper (lease 0): when the cursors say that all shards of the segment are done, one
+// transaction holds the next frontier and a marker for every partition (I6).
 //
 // # Crashes
 //
@@ -22,7 +22,7 @@
 //	all shards are done   the next owner of lease 0 sees it in the cursors, and writes frontier and markers
 //	during a scan         rows and progress of the listing are one transaction; the next owner continues behind it
 //	a topic is created    nothing pins it yet; the next owner opens it again
-//	during a move         a committed intent is carried out; without one nothing has moved
+//	during a seek, reset  a committed intent is carried out; without one nothing has moved
 //
 // Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
 // delivers those records again (torn.go). Without transactions, the order of writes does this work

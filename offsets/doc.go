@@ -1,12 +1,13 @@
 // Package offsets is the bridge's state: one compacted Kafka topic, <name>.offsets, and the leases on its partitions.
 //
-// Partition p of the topic is lease p. It holds up to four keys, each a JSON document with a "version":
+// Partition p of the topic is lease p. It holds up to five keys, each a JSON document with a "version":
 //
 //	cursor    how far the owner of lease p has read: segment, and per shard (chunk, byte offset)
 //	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen
 //	          settings, and the pins of all topics
 //	owner     who holds the lease; Acquire writes it behind its fence
 //	request   partition 0 only: a scan that an operator asks for; any client may write it
+//	delivered partition 0 only: run --once has delivered all; for operators, nothing is derived from it
 //
 // Lease p has the shards whose number modulo the number of leases is p. So their number never changes.
 //
@@ -45,8 +46,8 @@
 // # Without transactions
 //
 // There is no fence. A document names the acquisition under which it was written; a former owner's document
-// does not count (type mark), and its Commit returns ErrFenced. A lease ends with its Session. A round keeps
-// batches in order.
+// does not count (type mark), and its Commit returns ErrFenced. A lease ends when the group has not
+// confirmed its instance for a session timeout (Session). Type round keeps batches in order.
 //
 // # Concurrency
 //

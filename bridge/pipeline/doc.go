@@ -14,6 +14,7 @@
 //
 // # Failures
 //
-// The position of a shard moves only when a block is sent, so a failure skips nothing (I8). Failures go to Host.Retry.
+// A reader stays at what it cannot read, and a block that cannot be encoded is not sent. The cursor moves only over
+// blocks that were sent. So a failure skips nothing (I8). Failures go to Host.Retry.
 // A StayError ends the run of one shard: nothing can be done yet, and the next pass tries again.
 package pipeline
