@@ -8,7 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -26,7 +28,11 @@ func TestOnceBesideOnce(t *testing.T) {
 			if err := runOnce(t, o); err != nil {
 				t.Error(err)
 			}
-			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Frontier != nil })
+			ends, err := (&topics.Admin{Client: fakebroker.Client(t, c)}).Ends(t.Context(), o.offsetsTopic())
+			if err != nil {
+				t.Error(err)
+			}
+			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Reached(ends) })
 			sh := New(o).shared
 			sh.leases = int(o.OffsetsPartitions)
 			if all, err := sh.drained(t.Context(), s); err != nil || !all {
