@@ -49,11 +49,15 @@ func New(o Options) *Bridge {
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
 			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
-		listing: newTurn(), sweeping: newTurn(),
+		listing: newTurn(), sweeping: newTurn(), creating: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
 	sh.openings = newLazy(sh.openTopic)
-	sh.openings.holds, sh.openings.now = openingHolds, o.Now
+	sh.limits = newLazy(func(ctx context.Context, topic string) (int32, error) {
+		return sh.topics.MaxMessage(ctx, topic)
+	})
+	sh.openings.holds, sh.limits.holds = openingHolds, limitHolds
+	sh.openings.now, sh.limits.now = o.Now, o.Now
 	sh.cfg.Unacknowledged, sh.cfg.Patience = sh.explainWait, patience
 	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}
 }

@@ -93,9 +93,14 @@ func (b *basis) Known(name string) bool {
 // one request: one after another, those of a thousand containers take minutes. An error is not lost, since Topic meets
 // it again.
 func (b *basis) Prepare(ctx context.Context, names []string) {
+	names = slices.DeleteFunc(names, b.Known)
+	if len(names) == 0 || b.h.shared.creating.take(ctx) != nil { // other leases may want the same ones
+		return
+	}
+	defer b.h.shared.creating.leave()
 	var missing []string
 	for _, name := range names {
-		if b.Known(name) {
+		if _, others := b.h.shared.admitted.Load(name); others {
 			continue
 		}
 		err := b.h.shared.rivals.rejectTaken(ctx, name)

@@ -73,12 +73,15 @@ func TestLeasesShareOpenings(t *testing.T) {
 	}
 	m.segment("2026/01/01/1000", "Finalized", 60, events)
 	c := broker(t)
-	var asked atomic.Int32
-	c.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
+	var asked, wanted atomic.Int32
+	c.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
 		c.KeepControl()
-		if all := req.(*kmsg.DescribeConfigsRequest).Resources; strings.HasPrefix(all[0].ResourceName, "container-") {
-			asked.Add(1)
-		}
+		asked.Add(1)
+		return nil, nil, false
+	})
+	c.ControlKey(int16(kmsg.CreateTopics), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		c.KeepControl()
+		wanted.Add(int32(len(req.(*kmsg.CreateTopicsRequest).Topics)))
 		return nil, nil, false
 	})
 	o, _ := over(t, c, m)
@@ -87,7 +90,10 @@ func TestLeasesShareOpenings(t *testing.T) {
 	if data, _ := consumeAll(t, c, created(t, c), promises()...); data != n*shards {
 		t.Errorf("%d records", data)
 	}
-	if got := asked.Load(); got > 2*n+2*shards {
-		t.Errorf("asked %d times for the settings of %d topics", got, n)
+	if got := asked.Load(); got > 2*n+6*shards {
+		t.Errorf("asked %d times for settings, with %d topics", got, n)
+	}
+	if got := wanted.Load(); got > 2*n {
+		t.Errorf("asked for %d new topics in place of %d", got, n)
 	}
 }

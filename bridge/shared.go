@@ -27,7 +27,9 @@ type shared struct {
 	topics   *topics.Admin
 	opened   sync.Map // set of the topics that this instance has opened
 	admitted sync.Map // set of the new topics that it may open
+	creating turn     // of the leases, to create topics
 	openings *lazy[opening]
+	limits   *lazy[int32] // of stateLimit
 	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
 	// topics without an encoder have to wait.
 	encoders *lazy[*envelope.Encoder]
@@ -48,9 +50,13 @@ type shared struct {
 // opening is what the brokers say of a topic that is opened.
 type opening struct{ partitions, limit int32 }
 
-// openingHolds is how long the leases of an instance share an opening: their shards meet a new container at about the
-// same time.
-const openingHolds = 5 * time.Second
+const (
+	// openingHolds is how long the leases of an instance share an opening: their shards meet the same new containers.
+	// The count of partitions does not get old by it: once a record is committed, its lease has pinned the count.
+	openingHolds = time.Minute
+	// limitHolds is how long they share the limit of the state, which operators raise when they are told to.
+	limitHolds = time.Second
+)
 
 // caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
 // frontiers of the past, which nothing may be decided by.

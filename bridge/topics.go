@@ -121,7 +121,7 @@ func (sh *shared) written() []string {
 	return slices.Compact(names)
 }
 
-// stateLimit returns how large a document of the state may be.
+// stateLimit returns how large a document of the state may be. Each new topic asks.
 func (sh *shared) stateLimit(ctx context.Context) (int32, error) {
-	return sh.topics.MaxMessage(ctx, sh.opts.offsetsTopic())
+	return sh.limits.get(ctx, sh.opts.offsetsTopic())
 }
