@@ -138,10 +138,13 @@ func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32
 		return 0, err
 	}
 	b.h.shared.opened.Store(name, true)
-	if o.limit < b.h.limit { // the other topics are within the limit of this hold
-		return 0, errLimitChanged
+	if o.limit < b.h.limit { // it may be raised since: else the hold would begin again and again
+		o.limit, err = b.h.shared.topics.MaxMessage(ctx, name)
 	}
-	return o.partitions, nil
+	if err == nil && o.limit < b.h.limit { // the other topics are within the limit of this hold
+		err = errLimitChanged
+	}
+	return o.partitions, err
 }
 
 // Retry is retry, for the goroutines of shards.

@@ -10,7 +10,7 @@ import (
 // After an error the next one tries again.
 type lazy[T any] struct {
 	make  func(ctx context.Context, name string) (T, error)
-	holds time.Duration // how long a value is kept, 0: for ever
+	holds time.Duration // how long a value is kept; 0 is without end
 	now   func() time.Time
 
 	mu sync.Mutex

@@ -39,7 +39,7 @@ func TestNextLook(t *testing.T) {
 	}
 }
 
-// A lease with one shard waits so long that its next looks come right behind the appends.
+// The next looks of a lease with one shard come right after the appends.
 func TestLooksFollowAppends(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, live := simulated(t, feedsim.Spec{Shards: 2})

@@ -54,7 +54,8 @@ const (
 	// openingHolds is how long the leases of an instance share an opening: their shards meet the same new containers.
 	// The count of partitions does not get old by it: once a record is committed, its lease has pinned the count.
 	openingHolds = time.Minute
-	// limitHolds is how long they share the limit of the state, which operators raise when they are told to.
+	// limitHolds is how long they share the limit of the state. It is short, since operators raise the limit while a
+	// bridge waits for it.
 	limitHolds = time.Second
 )
 

@@ -126,8 +126,8 @@ func TestStateTopicAppearsMeanwhile(t *testing.T) {
 	}
 }
 
-// unknownFor lets a broker answer so many times that it does not know the settings of a topic. It returns how often it
-// has.
+// unknownFor makes a broker answer, that number of times, that it does not know a topic. It returns how often it has
+// done so.
 func unknownFor(k *kfake.Cluster, topic string, times int32) *atomic.Int32 {
 	var lag atomic.Int32
 	k.ControlKey(int16(kmsg.DescribeConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {

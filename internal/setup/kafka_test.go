@@ -49,7 +49,7 @@ func TestKafkaTokens(t *testing.T) {
 	}
 }
 
-// A credential of Entra ID is kept while its files stay, and made anew when one of them is replaced.
+// A credential of Entra ID is kept while its files stay, and made again when one of them is replaced.
 func TestEntraSecretRotates(t *testing.T) {
 	user, file := filepath.Join(t.TempDir(), "user"), filepath.Join(t.TempDir(), "secret")
 	for name, value := range map[string]string{"SOURCE_URL": "file:///feed", "KAFKA_BROKERS": "ns.servicebus.windows.net", "PRESET": "event_hubs",
@@ -87,6 +87,6 @@ func TestEntraSecretRotates(t *testing.T) {
 	}
 	rotate(user, "another")
 	if third, err := e.credential(); err != nil || third == second {
-		t.Errorf("not made anew for another user: %v", err)
+		t.Errorf("not made again for another user: %v", err)
 	}
 }
