@@ -80,7 +80,7 @@ func (k *keeper) firstFrontier(s *offsets.State) (moved bool, _ error) {
 	if s.Epoch == 0 { // else a reset: that records come again is what it is for
 		k.warnOfRecords()
 	}
-	if opts.InitialScan == ScanYes || opts.InitialScan == ScanOnly {
+	if opts.scansFirst() {
 		if err := k.firstScan(&f); err != nil {
 			return false, err
 		}

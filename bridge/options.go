@@ -56,6 +56,7 @@ type Options struct {
 	TopicLimit        int   // of topics that a template makes; 0: none
 	AdoptTopics       bool  // also write to topics with records of others, where the template has no literal prefix
 	Table             bool  // records make a table: topics are created with cleanup.policy=compact
+	Limited           bool  // retention may delete the rows of an initial scan
 	TopicReplication  int16 // -1: the broker's default
 	OffsetsPartitions int32 // number of leases, fixed when the offsets topic is created
 	Partition         partitioner.Func
@@ -100,12 +101,22 @@ const (
 
 // TopicPlan says what the topics of the bridge hold.
 func (o *Options) TopicPlan() topics.Plan {
+	is := topics.NoCopy
+	switch {
+	case o.RescanGaps:
+		is = topics.Repaired
+	case o.scansFirst() && !o.Limited:
+		is = topics.Scanned
+	}
 	return topics.Plan{
 		By: o.TopicsBy, Partitions: o.TopicPartitions, Replication: o.TopicReplication, Atomic: o.Transactional,
 		Inline: o.Markers == envelope.MarkersInline, Beside: o.Markers == envelope.MarkersTopic,
-		Table: o.Table, Limit: o.TopicLimit, Flags: o.ToolFlags,
+		Table: o.Table, Copy: is, Limit: o.TopicLimit, Flags: o.ToolFlags,
 	}
 }
+
+// scansFirst reports whether the first start lists the account.
+func (o *Options) scansFirst() bool { return o.InitialScan == ScanYes || o.InitialScan == ScanOnly }
 
 // constant returns the topic of all records, if there is one.
 func (o *Options) constant() []string {

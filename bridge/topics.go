@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // topicAdmin returns what looks after the topics.
@@ -42,7 +43,11 @@ func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error 
 		}
 	}
 	if f != nil {
-		return asSettings(sh.topics.Fit(ctx, f.Topics))
+		var oldest time.Time
+		if at := f.At(); at != (source.Segment{}) {
+			oldest = at.Time()
+		}
+		return asSettings(sh.topics.Fit(ctx, f.Topics, oldest))
 	}
 	for _, topic := range sh.opts.constant() {
 		if _, err := sh.openTopic(ctx, topic); err != nil {

@@ -74,7 +74,7 @@ func TestRetentionWarning(t *testing.T) {
 	}
 }
 
-// A bridge that may create a topic, but not change its settings, warns of the retention and continues.
+// A bridge that may not change the settings of a topic warns of the retention and continues.
 func TestRetentionMayNotBeSet(t *testing.T) {
 	k := broker(t)
 	k.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(req kmsg.Request) (kmsg.Response, error, bool) {
@@ -89,6 +89,7 @@ func TestRetentionMayNotBeSet(t *testing.T) {
 		return resp, nil, true
 	})
 	o, seen := options(t, k, realFeed)
+	createTopic(t, k, topic, partitions, map[string]*string{"cleanup.policy": new("delete")}) // by a former version
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	must(t, runOnce(t, o))

@@ -57,3 +57,42 @@ func TestRetentionGoesByTheFeed(t *testing.T) {
 		}
 	}
 }
+
+// What a start rejects, the check does as well: a topic that does not stay a copy of the account.
+func TestCopyIsLimited(t *testing.T) {
+	fake := fakebroker.New(t)
+	week := "604800000"
+	configs := map[string]*string{"retention.ms": &week}
+	if _, err := fakebroker.Admin(t, fake).CreateTopics(t.Context(), 3, 1, configs, "t"); err != nil {
+		t.Fatal(err)
+	}
+	store, err := dir.New("../../testdata/real-2020")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := envelope.NewTopics("t", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limited := range []bool{false, true} {
+		o := bridge.Options{
+			Name: "b", Feed: source.New(store, source.Options{}), FeedID: "feed", Topics: all, TxnTimeout: time.Minute,
+			Session: 10 * time.Second, Transactional: true, TopicPartitions: 3, TopicReplication: 1, OffsetsPartitions: 4,
+			InitialScan: bridge.ScanYes, Limited: limited,
+		}
+		client := kafka.Client{Brokers: fake.ListenAddrs(), ID: "test", Compression: "none", Buffered: 1}
+		found, err := Run(t.Context(), &Bridge{Options: &o, Kafka: &client}, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		failed := 0
+		for _, f := range found {
+			if f.Status == Failed && strings.Contains(f.Do, "BRIDGE_TOPIC_LIMITED=true") {
+				failed++
+			}
+		}
+		if limited && found.Count(Failed) > 0 || !limited && failed != 1 {
+			t.Errorf("limited %t: %+v", limited, found)
+		}
+	}
+}

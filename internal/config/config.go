@@ -57,6 +57,7 @@ type Config struct {
 	TopicCreate      string `split_words:"true" default:"explicit" oneof:"explicit broker off" desc:"Who creates missing topics. explicit: the bridge. broker: the brokers (auto.create.topics.enable), except for <name>.offsets. off: nobody; a missing topic is an error."`
 	TopicLimit       int    `split_words:"true" default:"1000" min:"1" max:"10000" desc:"Maximum number of topics of a template. Events that need one more are treated as ON_ERROR says."`
 	TopicAdopt       bool   `split_words:"true" desc:"If TOPIC begins with {account} or {container}, also write to topics that hold other records. Otherwise such events are treated as ON_ERROR says."`
+	TopicLimited     bool   `split_words:"true" desc:"With INITIAL_SCAN, also accept topics whose retention deletes records: they do not stay a copy of the account. Otherwise such topics are rejected."`
 	TopicPartitions  int32  `split_words:"true" default:"6" min:"1" desc:"Partitions of created topics; not for TOPIC_CREATE=broker."`
 	TopicReplication int16  `split_words:"true" default:"-1" desc:"Replication factor of created topics; -1 is the brokers' default."`
 	OffsetsLeases    int32  `split_words:"true" default:"16" min:"1" max:"100" desc:"Partitions of the state topic when it is created: how many instances can work at a time."`

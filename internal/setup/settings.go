@@ -45,12 +45,28 @@ func parseProblems(c *config.Config) (problems []error) {
 			problems = append(problems, err)
 		}
 	}
+	if c.OnGap == "rescan" {
+		failed("ON_GAP", rescanProblem(c, &o))
+	}
 	if c.KafkaTLSEnabled && (c.KafkaTLSCertFile == "") == (c.KafkaTLSKeyFile == "") {
 		_, err := (&kafka.TLS{
 			CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}).Config()
 		failed("KAFKA_TLS_ENABLED", err)
 	}
 	return append(problems, topicProblems(c)...)
+}
+
+// rescanProblem returns why a sweep could not repair the topics when history is lost.
+func rescanProblem(c *config.Config, record *envelope.Options) error {
+	switch {
+	case c.TopicShared:
+		return errors.New("other accounts write to these topics, too (TOPIC_SHARED), and a sweep " +
+			"cannot tell their keys apart: set BRIDGE_ON_GAP=continue")
+	case record.Envelope == envelope.KeyOnly && record.Deletes != envelope.DeletesTombstone:
+		return errors.New("a sweep needs records that say which keys are deleted, and those of " +
+			"ENVELOPE=key_only do not: set BRIDGE_DELETES=tombstone, or BRIDGE_ON_GAP=continue")
+	}
+	return nil
 }
 
 func topicProblems(c *config.Config) (problems []error) {

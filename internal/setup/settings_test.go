@@ -217,3 +217,26 @@ func TestOptions(t *testing.T) {
 		}
 	}
 }
+
+// Settings with which a sweep can't repair the topics are rejected at the start, not when history is lost.
+func TestRescanNeedsASweep(t *testing.T) {
+	for problem, extra := range map[string]map[string]string{
+		"":             {"BRIDGE_TOPIC": "t"},
+		"TOPIC_SHARED": {"BRIDGE_TOPIC_SHARED": "true"},
+		"key_only":     {"BRIDGE_ENVELOPE": "key_only"},
+	} {
+		t.Run(problem, func(t *testing.T) {
+			setVariables(t, map[string]string{
+				"BRIDGE_SOURCE_URL": "https://account.blob.core.windows.net", "BRIDGE_KAFKA_BROKERS": "a:1",
+				"BRIDGE_ON_GAP": "rescan",
+			})
+			for name, value := range extra {
+				t.Setenv(name, value)
+			}
+			_, err := Examined(config.Load(true))
+			if problem == "" && err != nil || problem != "" && (err == nil || !strings.Contains(err.Error(), problem)) {
+				t.Fatalf("%v", err)
+			}
+		})
+	}
+}

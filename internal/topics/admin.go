@@ -1,18 +1,19 @@
 package topics
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
@@ -26,8 +27,6 @@ type Admin struct {
 	Oldest func(context.Context) (at time.Time, ok bool, err error)
 	Now    func() time.Time
 	Log    *slog.Logger
-
-	kept sync.Map // set of the topics whose retention it has turned off: brokers may say the former for some moments
 }
 
 // admin shares the connections of the client.
@@ -71,116 +70,88 @@ func (a *Admin) openMarkers(ctx context.Context, records string, partitions int3
 
 // open makes sure that a topic exists and fits. It returns the partitions.
 func (a *Admin) open(ctx context.Context, t Topic) (partitions int32, err error) {
-	partitions, fresh, err := a.ensure(ctx, &t)
-	if err != nil {
+	if partitions, err = a.ensure(ctx, &t); err != nil {
 		return 0, err
 	}
 	return partitions, settled(ctx, func() error {
-		problems, err := a.judge(ctx, &t)
+		all, err := Read(ctx, a.admin(), t.Name)
 		if err != nil {
 			return err
 		}
+		if _, deletes := all[t.Name].deletesAfter(); deletes {
+			if t.Oldest, _, err = a.Oldest(ctx); err != nil {
+				return err
+			}
+		}
+		problems, err := a.mend(ctx, a.content(&t, all[t.Name], a.Now()).problems)
 		for _, p := range problems {
-			// If this attempt ended before a new topic keeps history, the next one would find the topic and leave it.
-			if _, kept := a.kept.Load(t.Name); kept && p.Setting == retention {
-				continue
-			}
-			if fresh && p.Setting == retention {
-				if kept, err := a.keepHistory(ctx, t.Name); kept || err != nil {
-					return err
-				}
-			}
 			a.Log.Warn("a setting of the topic does not fit", "topic", p.Topic, "setting", p.Setting+"="+p.Value,
 				"why", p.Why, "hint", p.Do)
 		}
-		return nil
+		return cmp.Or(err, unfit(problems))
 	})
 }
 
-// judge reads a topic's settings. Its error is a Problem if that must stop the bridge.
-func (a *Admin) judge(ctx context.Context, t *Topic) ([]Problem, error) {
-	all, err := Read(ctx, a.admin(), t.Name)
+// mend turns off the retention of a topic that the bridge has created without that: a former version did so in a second
+// request, and may have ended before. It returns the problems that remain.
+func (a *Admin) mend(ctx context.Context, problems []Problem) (remain []Problem, err error) {
+	i := slices.IndexFunc(problems, func(p Problem) bool {
+		return p.Setting == retention || p.Setting == retentionSize
+	})
+	if i < 0 || a.By != ByBridge {
+		return problems, nil
+	}
+	name := problems[i].Topic
+	configs, err := a.admin().DescribeTopicConfigs(ctx, name)
 	if err != nil {
-		return nil, err
+		return problems, fmt.Errorf("reading the settings of topic %s: %w", name, err)
 	}
-	if _, deletes := all[t.Name].deletesAfter(); deletes {
-		at, ok, err := a.Oldest(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			t.Oldest = at
-		}
-	}
-	problems := a.content(t, all[t.Name], a.Now()).problems
-	return problems, unfit(problems)
-}
-
-// keepHistories turns off the retention of those new topics that would lose history.
-func (a *Admin) keepHistories(ctx context.Context, kind Kind, names []string) error {
-	all, err := Read(ctx, a.admin(), names...)
-	if err != nil {
-		return err
-	}
-	oldest, _, err := a.Oldest(ctx)
-	if err != nil {
-		return err
-	}
-	var short []string
-	for _, name := range names {
-		j := a.content(&Topic{Kind: kind, Name: name, Oldest: oldest}, all[name], a.Now())
-		if slices.ContainsFunc(j.problems, func(p Problem) bool { return p.Setting == retention }) {
-			short = append(short, name)
+	own := map[string]bool{} // set for this topic, not for all of the broker
+	for _, rc := range configs {
+		for _, c := range rc.Configs {
+			own[c.Key] = c.Source == kmsg.ConfigSourceDynamicTopicConfig
 		}
 	}
-	if len(short) > 0 {
-		_, err = a.keepHistory(ctx, short...)
+	if !own[cleanupPolicy] || own[retention] || own[retentionSize] { // somebody else has created or set it
+		return problems, nil
 	}
-	return err
+	var set []kadm.AlterConfig
+	for _, limit := range []string{retention, retentionSize} {
+		value := forever
+		if limit == retention || a.Copy != NoCopy {
+			set = append(set, kadm.AlterConfig{Op: kadm.SetConfig, Name: limit, Value: &value})
+		}
+	}
+	rs, err := a.admin().AlterTopicConfigs(ctx, set, name)
+	if err == nil {
+		_, err = rs.On(name, func(r *kadm.AlterConfigsResponse) error { return r.Err })
+	}
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return problems, nil
+	}
+	if err != nil {
+		return problems, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, name, err)
+	}
+	a.Log.Warn("the topic was created without the retention that it needs; it keeps everything now", "topic", name,
+		"setting", retention+"="+forever)
+	return slices.Delete(problems, i, i+1), nil
 }
 
 // Fit returns a Problem if topics of an earlier start can't hold what is to be written. It creates none of them: their
-// records would be gone.
-func (a *Admin) Fit(ctx context.Context, had map[string]int32) error {
+// records would be gone. Oldest is the time of the first event that is still to be written.
+func (a *Admin) Fit(ctx context.Context, had map[string]int32, oldest time.Time) error {
 	all, err := Read(ctx, a.admin(), slices.Collect(maps.Keys(had))...)
 	if err != nil {
 		return a.withPartitions(err, had)
 	}
 	for _, name := range slices.Sorted(maps.Keys(all)) {
-		t := Topic{Kind: Records, Name: name}
-		if err := unfit(a.content(&t, all[name], a.Now()).problems); err != nil {
+		t := Topic{Kind: Records, Name: name, Oldest: oldest}
+		problems, err := a.mend(ctx, a.content(&t, all[name], a.Now()).problems)
+		if err := cmp.Or(err, unfit(problems)); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// keepHistory turns off the retention of new topics. It reports false if that is not permitted.
-func (a *Admin) keepHistory(ctx context.Context, topics ...string) (kept bool, err error) {
-	value := forever
-	set := []kadm.AlterConfig{{Op: kadm.SetConfig, Name: retention, Value: &value}}
-	rs, err := a.admin().AlterTopicConfigs(ctx, set, topics...)
-	for _, topic := range topics {
-		if err == nil {
-			_, err = rs.On(topic, func(r *kadm.AlterConfigsResponse) error { return r.Err })
-		}
-	}
-	if errors.Is(err, kerr.TopicAuthorizationFailed) {
-		return false, nil
-	}
-	what := topics[0]
-	if n := len(topics); n > 1 {
-		what = what + " and " + plain.Count(n-1, "other")
-	}
-	if err != nil {
-		return false, fmt.Errorf("setting %s=%s of topic %s: %w", retention, forever, what, err)
-	}
-	for _, topic := range topics {
-		a.kept.Store(topic, true)
-	}
-	a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", what,
-		"setting", retention+"="+forever, "hint", "set "+retention+" when consumers have read the history")
-	return true, nil
 }
 
 // Recount reads the partitions of topics that had some, and gives the topics of markers as many (I6: no partition

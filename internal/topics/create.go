@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topicname"
 )
@@ -72,29 +75,67 @@ func CreateAdvice(err error) string {
 	return ""
 }
 
-// ensure makes sure that a topic exists. It returns the partitions, and whether an instance of this bridge has just
-// created it: two may create it at once.
-func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, fresh bool, err error) {
+// ensure makes sure that a topic exists, and returns its partitions.
+func (a *Admin) ensure(ctx context.Context, t *Topic) (partitions int32, err error) {
 	have, err := Count(ctx, a.admin(), t.Name)
 	var gone *MissingError
 	switch {
 	case !errors.As(err, &gone):
-		return have[t.Name], false, err
+		return have[t.Name], err
 	case a.By == ByBrokers:
 		if err = a.request(ctx, t.Name); err == nil {
 			partitions, err = awaited(ctx, a.admin(), t.Name)
 		}
 	case a.By == ByNobody:
 		gone.Create = []string{a.CreateCommand(t)}
-		return 0, false, gone
+		return 0, gone
 	default:
-		fresh = true
-		partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, a.Settings(t.Kind))
+		var settings map[string]*string
+		if settings, err = a.newSettings(ctx, t.Kind, t.Name); err == nil {
+			partitions, _, err = Create(ctx, a.admin(), t.Name, t.Partitions, a.Replication, settings)
+		}
 	}
 	if err == nil {
 		a.Log.Info("topic created", "topic", t.Name, "partitions", partitions)
 	}
-	return partitions, fresh, err
+	return partitions, err
+}
+
+// newSettings returns the settings with which to create topics. Everything that they need is in the request: after a
+// second one that never comes, the brokers would delete history for good.
+func (a *Admin) newSettings(ctx context.Context, kind Kind, names ...string) (map[string]*string, error) {
+	settings := a.Settings(kind)
+	if kind != Records && kind != Markers || settings[retention] != nil || *settings[cleanupPolicy] != "delete" {
+		return settings, nil
+	}
+	oldest, ok, err := a.Oldest(ctx)
+	if err != nil || !ok {
+		return settings, err
+	}
+	// The brokers say with which settings they would create a topic. If they do not, history counts as too old.
+	short := true
+	rs, err := a.admin().ValidateCreateTopics(ctx, a.Partitions, a.Replication, settings, names[0])
+	if err != nil {
+		return nil, fmt.Errorf("asking for the settings of new topics: %w", err)
+	}
+	if got := rs[names[0]]; got.Configs[retention].Value != nil {
+		usual := SettingsOf(kadm.ResourceConfig{Configs: slices.Collect(maps.Values(got.Configs))})
+		t := Topic{Kind: kind, Name: names[0], Oldest: oldest}
+		short = slices.ContainsFunc(a.content(&t, usual, a.Now()).problems, func(p Problem) bool {
+			return p.Setting == retention
+		})
+	}
+	if short {
+		value := forever
+		settings[retention] = &value
+		what := names[0]
+		if n := len(names); n > 1 {
+			what += " and " + plain.Count(n-1, "other")
+		}
+		a.Log.Warn("history is older than the retention of new topics; this topic keeps everything", "topic", what,
+			"setting", retention+"="+forever, "hint", "set "+retention+" when consumers have read the history")
+	}
+	return settings, nil
 }
 
 // Prepare creates the topics of records that are missing, and those of their markers, all of a kind with one request.
@@ -110,7 +151,11 @@ func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err
 		}
 	}
 	for kind, names := range kinds {
-		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, a.Settings(kind), names...)
+		settings, err := a.newSettings(ctx, kind, names...)
+		if err != nil {
+			return created, err
+		}
+		rs, err := a.admin().CreateTopics(ctx, a.Partitions, a.Replication, settings, names...)
 		if err != nil {
 			return created, fmt.Errorf("creating %d topics: %w", len(names), err)
 		}
@@ -121,12 +166,7 @@ func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err
 			}
 		}
 		created += len(fresh)
-		// At once: if this attempt ended before, the next one would find the topics and leave them.
-		err = settled(ctx, func() error { return a.keepHistories(ctx, kind, fresh) })
-		if err == nil {
-			err = settled(ctx, func() error { _, err := Count(ctx, a.admin(), fresh...); return err })
-		}
-		if err != nil {
+		if err := settled(ctx, func() error { _, err := Count(ctx, a.admin(), fresh...); return err }); err != nil {
 			return created, err
 		}
 	}

@@ -94,6 +94,15 @@ func (j *judge) policy() {
 			do = "set BRIDGE_RESOLVED_TO=topic (or off), or run " + do
 		}
 		j.add(Unfit, cleanupPolicy, why, do)
+	case kind == Records && j.plan.Copy != NoCopy && j.settings.bounded():
+		why := "BRIDGE_INITIAL_SCAN makes the topic a copy of the account, and retention deletes the rows of blobs " +
+			"that do not change"
+		do := ", or, if consumers need only recent records, set BRIDGE_TOPIC_LIMITED=true"
+		if j.plan.Copy == Repaired {
+			why, do = "BRIDGE_ON_GAP=rescan compares all keys with the account, and retention deletes keys",
+				", or set BRIDGE_ON_GAP=continue"
+		}
+		j.add(Unfit, j.settings.limit(), why, "run "+j.alter(retention, forever+","+retentionSize+"="+forever)+do)
 	case kind == Records && j.plan.Table && !j.settings.Compacted() && j.settings.bounded():
 		j.add(Risk, cleanupPolicy, "records make a table, and retention deletes the rows of blobs that do not change",
 			j.alter(cleanupPolicy, "compact"))
@@ -117,6 +126,9 @@ func (j *judge) times(now time.Time) {
 	// brokers start a new file when times differ by segment.ms, and apply the retention before a transaction
 	// ends, too.
 	oldest := j.topic.Oldest
+	if len(j.problems) > 0 && j.problems[0].Setting == retention {
+		return
+	}
 	if age, deletes := j.settings.deletesAfter(); deletes && !oldest.IsZero() && now.Sub(oldest) > age {
 		j.add(Risk, retention, fmt.Sprintf("records have the times of their events, and the oldest is of %s: "+
 			"records older than %s may be deleted at once", oldest.UTC().Format(time.RFC3339), age),

@@ -16,15 +16,9 @@ func (a *Admin) KeepsKeys(ctx context.Context, names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		s := all[name]
-		if !s.deletes() {
-			continue
-		}
-		for _, limit := range []string{retention, "retention.bytes"} {
-			if value := s[limit]; value != "-1" {
-				return fmt.Errorf("topic %s %w: it has cleanup.policy=%s and %s=%s", name, ErrForgets,
-					s["cleanup.policy"], limit, value)
-			}
+		if s := all[name]; s.bounded() {
+			return fmt.Errorf("topic %s %w: it has cleanup.policy=%s and %s=%s", name, ErrForgets,
+				s[cleanupPolicy], s.limit(), s[s.limit()])
 		}
 	}
 	return nil

@@ -30,11 +30,22 @@ type Plan struct {
 	Replication int16  // -1: the brokers' default
 	Atomic      bool   // records and progress are written in transactions
 	Table       bool   // records make a table: compaction keeps the last of each key
+	Copy        Copy   // records are a copy of the account, of which retention must delete none
 	Inline      bool   // markers, which have no key, go to the topics of records
 	Beside      bool   // markers go to topics of their own
 	Limit       int    // of topics that a template makes; 0: none
 	Flags       string // with which commands of Kafka's tools reach the brokers
 }
+
+// Copy is why a topic is a copy of the account.
+type Copy int
+
+// The reasons. Repaired topics are read to find the keys that the account no longer has.
+const (
+	NoCopy   Copy = iota
+	Scanned       // the first start writes a row of each blob
+	Repaired      // a sweep repairs the topic when history is lost
+)
 
 // Creator is who creates a missing topic.
 type Creator int
@@ -54,6 +65,8 @@ func (p *Plan) Settings(kind Kind) map[string]*string {
 		values = map[string]string{retention: forever}
 	case kind == Records && p.Table:
 		values[cleanupPolicy] = "compact"
+	case kind == Records && p.Copy != NoCopy:
+		values[retention], values[retentionSize] = forever, forever
 	case kind == State:
 		// A new instance reads the topic from its start. Small segments and eager compaction keep that short:
 		// a commit a second writes some 25 MB a day and partition.

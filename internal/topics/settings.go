@@ -18,12 +18,13 @@ import (
 const (
 	cleanupPolicy = "cleanup.policy"
 	retention     = "retention.ms"
+	retentionSize = "retention.bytes"
 	minInSync     = "min.insync.replicas"
 	unclean       = "unclean.leader.election.enable"
 	maxMessage    = "max.message.bytes"
 	timestamps    = "message.timestamp.type"
 
-	forever = "-1" // of retention
+	forever = "-1" // of both limits of retention
 )
 
 const (
@@ -91,9 +92,18 @@ func (s Settings) policies() []string {
 
 // bounded reports whether retention deletes records by their age or by the size of the topic.
 func (s Settings) bounded() bool {
-	_, byAge := s.deletesAfter()
-	bytes, err := strconv.ParseInt(s["retention.bytes"], 10, 64)
-	return byAge || s.deletes() && err == nil && bytes >= 0
+	return s.limit() != ""
+}
+
+// limit returns the setting by which retention deletes records, if it does.
+func (s Settings) limit() string {
+	if _, byAge := s.deletesAfter(); byAge {
+		return retention
+	}
+	if bytes, err := strconv.ParseInt(s[retentionSize], 10, 64); s.deletes() && err == nil && bytes >= 0 {
+		return retentionSize
+	}
+	return ""
 }
 
 // Millis parses a setting in milliseconds. A negative value, or one longer than a duration, is no bound.
