@@ -11,13 +11,14 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/change"
+	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
 )
 
 const seekHelp = `
 Moves the place at which the bridge continues: to the first event of a segment (2026/01/31/1200), to the first event
 of the feed (earliest), or to a time (2026-01-31T12:00:00Z, or the text of an "updated"), before which events are
-left out. Stop the instances first.
+left out. Stop the instances first. A place in the future, or after the newest segment of the feed, needs --force.
 After a move forward, the events between are skipped. After a move back, events are delivered a second time, after a
 marker with the header "seek".
 `
@@ -38,7 +39,16 @@ func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return &usageError{fmt.Errorf("--to: %w", err)}
 	}
-	return f.run(ctx, stdout, change.Seek(target))
+	return f.run(ctx, stdout, func(c *config.Config) (change.Kind, error) {
+		if c.SourceURL == "" { // the state can be moved from where the feed is unknown
+			return change.Seek(target, nil), nil
+		}
+		from, err := setup.OpenSource(c, setup.Observe{})
+		if err != nil {
+			return change.Kind{}, &usageError{err}
+		}
+		return change.Seek(target, from.Feed), nil
+	})
 }
 
 const resetHelp = `
@@ -53,7 +63,7 @@ func resetVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return f.run(ctx, stdout, change.Reset())
+	return f.run(ctx, stdout, func(*config.Config) (change.Kind, error) { return change.Reset(), nil })
 }
 
 // changeTimeout bounds taking lease 0 and writing the change.
@@ -66,18 +76,26 @@ type changeFlags struct {
 
 func parseChange(fs *flag.FlagSet, args []string) (f changeFlags, err error) {
 	fs.BoolVar(&f.yes, "yes", false, "apply the change; without it, the change is only shown")
-	fs.BoolVar(&f.force, "force", false, "apply the change although instances run; they continue from the new state")
+	fs.BoolVar(&f.force, "force", false,
+		"apply the change although instances run, which continue from the new state; seek: or to a place that the "+
+			"feed does not have yet")
 	f.asJSON, err = parseOutput(fs, args, "one document")
 	return f, err
 }
 
 // run shows the change, and applies it if the flags say so.
-func (f changeFlags) run(ctx context.Context, stdout io.Writer, kind change.Kind) error {
+func (f changeFlags) run(
+	ctx context.Context, stdout io.Writer, kindOf func(*config.Config) (change.Kind, error),
+) error {
 	c, r, done, err := openState()
 	if err != nil {
 		return err
 	}
 	defer done()
+	kind, err := kindOf(c)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()
 	plan, err := change.Prepare(ctx, r, c, kind)

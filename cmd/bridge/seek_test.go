@@ -86,7 +86,7 @@ func TestSeek(t *testing.T) {
 
 	// Forward, to behind the feed: nothing is left.
 	before = read(t, c, changes)
-	code, stdout, stderr := call(t, "seek", "--to", "2021-01-01T00:00:00Z", "--yes")
+	code, stdout, stderr := call(t, "seek", "--to", "2021-01-01T00:00:00Z", "--yes", "--force")
 	if code != exitOK || !strings.Contains(stdout, "are skipped") || strings.Contains(stdout, "again") {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
@@ -110,5 +110,35 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 			strings.Contains(stdout, "Delivered events are repeated") {
 			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
 		}
+	}
+}
+
+// A place that the feed does not have yet looks like one where all is delivered, so that a typing error in the year stops
+// delivery unseen: it is refused, and degraded where somebody insists.
+func TestSeekBeyondTheFeed(t *testing.T) {
+	clusterFor(t)
+	runToEnd(t)
+	for to, why := range map[string]string{
+		"2100/05/29/1700": "in the future", "2020/05/29/2200": "no segment from 2020/05/29/2200 on",
+		"2100-01-01T00:00:00Z": "in the future", "2021-01-01T00:00:00Z": "no segment from 2021-01-01T00:00:00Z on",
+	} {
+		code, stdout, stderr := call(t, "seek", "--to", to, "--yes")
+		if code != exitFailed || !strings.Contains(stderr, why) || !strings.Contains(stderr, "--force") {
+			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
+		}
+	}
+	if s := statusOf(t); s.Position.Seek != nil {
+		t.Errorf("the bridge has moved: %+v", s.Position)
+	}
+	// Between two segments, the plan names the one where delivery continues.
+	code, stdout, stderr := call(t, "seek", "--to", "2020/05/28/0000")
+	if code != exitOK || !strings.Contains(stdout, "the first segment from 2020/05/28/0000 on") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	if code, _, stderr := call(t, "seek", "--to", "2100/05/29/1700", "--yes", "--force"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	if s := statusOf(t); !strings.Contains(s.Position.Beyond, "into the future, to 2100/05/29/1700") {
+		t.Errorf("%+v", s.Position)
 	}
 }

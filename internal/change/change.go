@@ -18,7 +18,7 @@ import (
 
 // Kind is what to change: Seek or Reset.
 type Kind struct {
-	fill  func(*offsets.State, *Plan) error
+	fill  func(context.Context, *offsets.State, *Plan) error
 	apply func(context.Context, *offsets.Seized) error
 }
 
@@ -35,6 +35,7 @@ type Plan struct {
 	config   *config.Config
 	delivery string
 	leases   int
+	refused  string // why the change is not applied unless it is forced
 }
 
 // Row is one value before and after the change.
@@ -62,10 +63,11 @@ func Prepare(ctx context.Context, r *status.Reader, c *config.Config, kind Kind)
 	for _, m := range group.Members {
 		p.Members = append(p.Members, m.Instance)
 	}
-	return p, kind.fill(state, p)
+	return p, kind.fill(ctx, state, p)
 }
 
-// Apply does what is planned. Live instances prevent that unless it is forced.
+// Apply does what is planned. Live instances, and a place that the feed does not have, prevent that unless it is
+// forced.
 func (p *Plan) Apply(ctx context.Context, force bool) error {
 	if err := p.allowed(force); err != nil {
 		return err
@@ -87,6 +89,9 @@ func (p *Plan) Apply(ctx context.Context, force bool) error {
 }
 
 func (p *Plan) allowed(force bool) error {
+	if p.refused != "" && !force {
+		return fmt.Errorf("%s: choose a place that the feed has, or add --force", p.refused)
+	}
 	if len(p.Members) == 0 {
 		return nil
 	}

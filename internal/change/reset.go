@@ -15,7 +15,7 @@ import (
 // Reset removes the state.
 func Reset() Kind {
 	return Kind{
-		fill:  func(s *offsets.State, p *Plan) error { planReset(s, p); return nil },
+		fill:  func(_ context.Context, s *offsets.State, p *Plan) error { planReset(s, p); return nil },
 		apply: func(ctx context.Context, s *offsets.Seized) error { return s.Reset(ctx) },
 	}
 }

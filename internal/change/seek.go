@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"time"
 
 	"blobfeed/bridge"
@@ -12,10 +13,21 @@ import (
 	"blobfeed/source"
 )
 
-// Seek moves the place at which the bridge continues.
-func Seek(to bridge.Target) Kind {
+// Feed lists the segments after a given one, the oldest first.
+type Feed interface {
+	Segments(ctx context.Context, after source.Segment) iter.Seq2[source.Segment, error]
+}
+
+// Seek moves the place at which the bridge continues. Feed is nil if the settings name none.
+func Seek(to bridge.Target, feed Feed) Kind {
 	return Kind{
-		fill: func(s *offsets.State, p *Plan) error { return planSeek(s, to, p) },
+		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
+			at := to.String()
+			if s.Frontier != nil && !s.Frontier.Scan.Active() {
+				at = p.place(ctx, to, feed)
+			}
+			return planSeek(s, to, at, p)
+		},
 		apply: func(ctx context.Context, s *offsets.Seized) error {
 			if s.State.Frontier == nil {
 				return errNeverStarted
@@ -30,7 +42,34 @@ var errNeverStarted = errors.New("this bridge has no progress to move: its first
 var errScanning = errors.New("the initial scan is not complete, and the feed continues where it began: " +
 	"wait for its end (bridge status), or restart from scratch with bridge reset")
 
-func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
+// place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a typing
+// error in the year would stop delivery for years.
+func (p *Plan) place(ctx context.Context, to bridge.Target, feed Feed) string {
+	at := when(to.String())
+	if to.Time().After(p.reader.Now()) {
+		p.refused = at + " is in the future: until then, nothing would be delivered"
+		return at
+	}
+	if feed == nil {
+		p.note("The feed is not known here, since BRIDGE_SOURCE_URL is not set: whether it has %s is not checked.", at)
+		return at
+	}
+	after, from := to.Begin()
+	for first, err := range feed.Segments(ctx, after) {
+		switch {
+		case err != nil:
+			p.note("Reading the feed failed, so whether it has %s is not checked: %v", at, err)
+		case from == (envelope.Timestamp{}) && first.String() != at:
+			at = fmt.Sprintf("%s, the first segment from %s on", first, at)
+		}
+		return at
+	}
+	p.refused = fmt.Sprintf("the feed has no segment from %s on: nothing would be delivered before it has one", at)
+	return at
+}
+
+// planSeek plans the move to a target, which people read as at.
+func planSeek(s *offsets.State, to bridge.Target, at string, p *Plan) error {
 	if s.Frontier == nil {
 		return errNeverStarted
 	}
@@ -42,7 +81,7 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 		p.note("Scan %s is under way and is cancelled.", before.Scan.ID)
 	}
 	to.Move(&after)
-	p.add("continues at", place(before), when(to.String()))
+	p.add("continues at", place(before), at)
 	p.add("events left out before", when(before.Start), when(after.Start))
 	p.add("complete up to", before.Completed.String(), after.Completed.String())
 	p.add("resolved", when(before.Resolved), when(before.Resolved))
@@ -72,6 +111,9 @@ func planSeek(s *offsets.State, to bridge.Target, p *Plan) error {
 	}
 	if skips(s, to) {
 		p.note("Events before %s that are not delivered yet are skipped.", when(to.String()))
+	}
+	if p.refused != "" {
+		p.note("This needs --force: %s.", p.refused)
 	}
 	return nil
 }

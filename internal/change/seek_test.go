@@ -17,7 +17,7 @@ func TestPlanShowsTimes(t *testing.T) {
 	state := &offsets.State{Frontier: &offsets.Frontier{Resolved: "1590788700000000000.0000000000",
 		Start: "1590700000000000000.0000000007"}}
 	seek, reset := &Plan{Name: "b"}, &Plan{Name: "b"}
-	if err := planSeek(state, target, seek); err != nil {
+	if err := planSeek(state, target, when(target.String()), seek); err != nil {
 		t.Fatal(err)
 	}
 	planReset(state, reset)

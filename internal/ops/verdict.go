@@ -21,6 +21,9 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	}
 	add(m.kafka.kafkaProblem(now))
 	add(m.storage.storageProblem(now))
+	if now.Sub(m.started) >= lasting { // else it has hardly looked
+		add(s.Position.Beyond)
+	}
 	starting := ""
 	for _, r := range s.Reasons {
 		switch {

@@ -41,6 +41,8 @@ type Position struct {
 	Ended     bool          `json:"ended"`          // END_TIME is reached
 	Seek      *offsets.Seek `json:"seek,omitempty"` // no segment is complete since
 	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
+	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
+	Beyond string `json:"beyond_feed,omitempty"`
 
 	// Only an instance that holds lease 0 knows these.
 	Newest   string   `json:"newest,omitempty"`           // segment of the feed, at the last look
@@ -149,6 +151,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p := &s.Position
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
+	p.Beyond = beyond(f, s.Now)
 	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)
 	}

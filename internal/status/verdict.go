@@ -5,7 +5,10 @@ import (
 	"strings"
 	"time"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/plain"
+	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Codes of verdicts.
@@ -86,8 +89,39 @@ func (s *Status) lastSeen() string {
 	return "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago; start an instance with bridge run"
 }
 
-// problems are what a state shows: the leases whose last error lasts, and those that no instance has.
+// found is how long an instance may take to find the first segment after a seek.
+const found = time.Minute
+
+// beyond returns what is wrong with a position that the feed does not have: it looks like one where all is delivered.
+func beyond(f *offsets.Frontier, now time.Time) string {
+	if f.Current != (source.Segment{}) || f.Ended {
+		return ""
+	}
+	const back = "; move it back with bridge seek"
+	if seek := f.Seek; seek != nil {
+		if to := f.Completed.Time(); seek.To != "earliest" && to.After(now) {
+			return "bridge seek has moved the bridge into the future, to " + seek.To +
+				": nothing is delivered until then" + back
+		}
+		if !f.Moving && now.Sub(f.Time) >= found {
+			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing is " +
+				"delivered until it has one" + back
+		}
+		return ""
+	}
+	if start, err := envelope.ParseTimestamp(f.Start); err == nil && time.Unix(0, start.Wall).After(now) {
+		return "BRIDGE_START was in the future, " + time.Unix(0, start.Wall).UTC().Format(time.RFC3339) +
+			": nothing is delivered until then" + back
+	}
+	return ""
+}
+
+// problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
+// that no instance has.
 func (s *Status) problems() (all []string) {
+	if s.Position.Beyond != "" {
+		all = append(all, s.Position.Beyond)
+	}
 	free := 0
 	for _, l := range s.Leases {
 		if l.Failing && l.Error != nil {

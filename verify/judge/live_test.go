@@ -113,7 +113,7 @@ func seek(t *testing.T, to string) {
 		t.Fatal(err)
 	}
 	defer done()
-	plan, err := change.Prepare(t.Context(), r, c, change.Seek(target))
+	plan, err := change.Prepare(t.Context(), r, c, change.Seek(target, nil))
 	if err == nil {
 		err = plan.Apply(t.Context(), false)
 	}

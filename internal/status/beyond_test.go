@@ -1,0 +1,39 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// A position that the feed does not have is degraded, not up to date, and one on the way there is neither.
+func TestBeyondTheFeed(t *testing.T) {
+	now := time.Date(2026, 5, 29, 12, 0, 0, 0, time.UTC)
+	segment := func(at time.Time) source.Segment { return source.SegmentAt(at) }
+	old, later := now.Add(-time.Hour), now.AddDate(4, 0, 0)
+	for name, tc := range map[string]struct {
+		frontier offsets.Frontier
+		want     string // "": not degraded
+	}{
+		"into the future": {offsets.Frontier{Time: now, Completed: segment(later),
+			Seek: &offsets.Seek{To: segment(later).String()}}, "into the future"},
+		"after the newest segment": {offsets.Frontier{Time: old, Completed: segment(old),
+			Seek: &offsets.Seek{To: segment(old).String()}}, "no segment from"},
+		"just moved": {offsets.Frontier{Time: now, Completed: segment(old),
+			Seek: &offsets.Seek{To: segment(old).String()}}, ""},
+		"the segment is found": {offsets.Frontier{Time: old, Completed: segment(old), Current: segment(now),
+			Seek: &offsets.Seek{To: segment(old).String()}}, ""},
+		"a first start in the future": {offsets.Frontier{Time: old, Completed: segment(later),
+			Start: "1900000000000000000.0000000000"}, "BRIDGE_START was in the future"},
+		"all is delivered": {offsets.Frontier{Time: old, Completed: segment(old)}, ""},
+	} {
+		group := Group{State: "Stable", Members: []Member{{Instance: "i"}}}
+		s := Of("b", &offsets.State{Frontier: &tc.frontier}, group, now)
+		if got := s.Verdict.Code == Degraded; got != (tc.want != "") || !strings.Contains(s.Verdict.Text, tc.want) {
+			t.Errorf("%s: %+v", name, s.Verdict)
+		}
+	}
+}
