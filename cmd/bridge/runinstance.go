@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"blobfeed/bridge"
@@ -23,7 +24,8 @@ type instance struct {
 	metrics *ops.Metrics
 	shown   *progress.Progress
 	log     *slog.Logger
-	client  kafka.Client // for advice about errors
+	client  kafka.Client                  // for advice about errors
+	engine  atomic.Pointer[bridge.Bridge] // at work; nil before and after
 }
 
 // shape is how an instance runs.
@@ -75,7 +77,23 @@ func newInstance(
 func (i *instance) Run(stop, hard context.Context) error {
 	b := bridge.New(i.options)
 	i.monitor.Watch(b)
+	i.engine.Store(b)
+	defer i.engine.Store(nil)
 	return b.Run(stop, hard)
+}
+
+// accepts reports why the bridge at work could not continue with other options: its state has settings that cannot
+// change.
+func (i *instance) accepts(next *bridge.Options) error {
+	b := i.engine.Load()
+	if b == nil {
+		return nil // its next start judges
+	}
+	s := b.State()
+	if s == nil || s.Frontier == nil {
+		return nil
+	}
+	return next.Compatible(s)
 }
 
 // announce logs that the bridge starts.

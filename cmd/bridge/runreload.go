@@ -87,6 +87,9 @@ func (all *bridges) compare(
 			continue
 		}
 		i, err := all.create(c, len(f.Bridges))
+		if err == nil && old != nil {
+			err = old.accepts(&i.options) // before it stops: it could not start again
+		}
 		if err != nil {
 			reject(c.Name, err)
 			continue

@@ -86,6 +86,13 @@ func TestFleetReload(t *testing.T) {
 		}
 	}
 	shown("bridge photos: BRIDGE_POLL_INTERVAL", "bridge worse: ")
+	// A setting that cannot change while records exist is rejected before the bridge stops.
+	reload(head + "  photos:" + strings.Replace(photos, "events: all", "events: all, key_format: string", 1) + "\n" +
+		sim + late + "\n")
+	shown("bridge photos: BRIDGE_KEY_FORMAT=string, but records were written with")
+	if started("photos") != 1 || !ready("photos")() {
+		t.Errorf("the bridge has stopped: %s", log)
+	}
 	// A file that cannot be read changes nothing.
 	reload("bridges: [")
 	shown("fleet.yaml:1: the YAML is not valid")
@@ -101,7 +108,7 @@ func TestFleetReload(t *testing.T) {
 	shown()
 	if started("photos") != 1 || started("sim") != 2 || started("late") != 1 ||
 		!strings.Contains(log.String(), `"added":0,"changed":1,"removed":0,"rejected":0}`) ||
-		!strings.Contains(log.String(), `need a restart of the process","reload":4,"settings":["HTTP_ADDR"]`) {
+		!strings.Contains(log.String(), `need a restart of the process","reload":5,"settings":["HTTP_ADDR"]`) {
 		t.Errorf("%s", log)
 	}
 	data := slices.DeleteFunc(read(t, c, "sim"), func(r *kgo.Record) bool { return r.Key == nil })
