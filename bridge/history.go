@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/remedy"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -65,6 +66,25 @@ type GapError struct {
 }
 
 func (e *GapError) Error() string {
+	if e.Recorded {
+		return e.Cause() + ", where the bridge continues; the gap is recorded"
+	}
+	return e.Cause() + ": " + e.Remedy()
+}
+
+var _ remedy.Remedied = (*GapError)(nil)
+
+// Remedy implements remedy.Remedied.
+func (e *GapError) Remedy() string {
+	if e.Recorded {
+		return ""
+	}
+	return "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch with " +
+		"bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+}
+
+// Cause implements remedy.Remedied.
+func (e *GapError) Cause() string {
 	what := "segment " + e.At.String()
 	if e.Behind {
 		what = "what followed " + what
@@ -72,13 +92,8 @@ func (e *GapError) Error() string {
 	if e.Chunk != "" {
 		what += ", chunk " + e.Chunk
 	}
-	do := ". Set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch " +
-		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
-	if e.Recorded {
-		do = ", where the bridge continues; the gap is recorded"
-	}
 	return fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
-		"begins at segment %s now%s", what, e.Oldest, do)
+		"begins at segment %s now", what, e.Oldest)
 }
 
 // lostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/remedy"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -173,9 +174,10 @@ func (f *findings) remember(ctx context.Context, now time.Time, err error) bool 
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	text := err.Error()
+	text, do := remedy.Split(err)
 	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
-	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text})
+	do = strings.ToValidUTF8(do[:min(len(do), maxErrorText)], "")
+	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text, Remedy: do})
 	poke(f.failed)
 	return true
 }

@@ -45,7 +45,7 @@ func documentsOf(t *testing.T) map[string]any {
 				Judged: &Lane{Topic: "blobs.photos", Partition: 4},
 			},
 			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
-			Error: &Failure{Time: at, Error: "no route to host"}, Failing: true,
+			Error: &Failure{Time: at, Error: "no route to host", Remedy: "add one"}, Failing: true,
 		},
 		keyFrontier: &Frontier{
 			Version: Version, Owner: "host-7", Time: at, Epoch: 2, Term: 9, Base: segment(t, "2026/01/31/1000"),

@@ -55,8 +55,9 @@ type Cursor struct {
 
 // Failure is an error that an owner has met, and went on trying.
 type Failure struct {
-	Time  time.Time `json:"time"`
-	Error string    `json:"error"`
+	Time   time.Time `json:"time"`
+	Error  string    `json:"error"`
+	Remedy string    `json:"remedy,omitempty"` // what to do about it, if that is known
 }
 
 // Pin is what must not change while a topic is written to: otherwise keys would move to other partitions (I5).

@@ -62,6 +62,9 @@ var ofTopics = map[string]mistake{
 			t.Fatal(err)
 		}
 	}, runOnce...),
+	"is in the future": afterwards(func(*testing.T, *kadm.Client) {}, "seek", "--to", "2100/01/01/0000", "--yes"),
+	"the feed has no segment from": afterwards(func(*testing.T, *kadm.Client) {},
+		"seek", "--to", "2021/01/01/0000", "--yes"),
 	"has live members": afterwards(func(t *testing.T, _ *kadm.Client) {
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan int, 1)

@@ -99,7 +99,12 @@ func (l *Limiter) Flush(ctx context.Context, all bool) {
 	slices.SortFunc(due, func(a, b *kind) int { return a.last.Time.Compare(b.last.Time) })
 	for _, k := range due {
 		// The line itself is one of them. An error is dropped: there is no other place to report it.
-		_ = k.next.Handle(ctx, counted(k.last, k.repeated-1))
+		r := counted(k.last, k.repeated-1).Clone()
+		if !r.Time.IsZero() { // written now: the times of a log must not run backwards
+			r.AddAttrs(slog.Time("last", r.Time))
+			r.Time = now
+		}
+		_ = k.next.Handle(ctx, r)
 	}
 }
 

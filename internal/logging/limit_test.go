@@ -14,7 +14,7 @@ func TestLimit(t *testing.T) {
 	var out bytes.Buffer
 	now := time.Unix(0, 0)
 	l := Limit(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
+		if a.Key == slog.TimeKey || a.Key == "last" { // that of the log package, not of now
 			return slog.Attr{}
 		}
 		return a
@@ -88,5 +88,26 @@ func TestLimitIsBounded(t *testing.T) {
 	}
 	if n := strings.Count(out.String(), "\n"); n != lines || len(l.shared.seen) > maxKinds {
 		t.Errorf("%d lines, %d kinds", n, len(l.shared.seen))
+	}
+}
+
+// The times of a log do not run backwards: what is written later has the time of then, and that of its last record.
+func TestFlushedRecordHasTheTimeOfNow(t *testing.T) {
+	var out bytes.Buffer
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute, func() time.Time { return now })
+	for range 3 {
+		r := slog.NewRecord(now, slog.LevelWarn, "retrying", 0)
+		if err := l.Handle(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(time.Second)
+	}
+	now = now.Add(time.Hour)
+	out.Reset()
+	l.Flush(t.Context(), false)
+	if got := out.String(); !strings.Contains(got, `"time":"2026-01-31T13:00:03Z"`) ||
+		!strings.Contains(got, `"last":"2026-01-31T12:00:02Z"`) {
+		t.Error(got)
 	}
 }

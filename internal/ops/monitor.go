@@ -8,6 +8,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/remedy"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -40,7 +41,7 @@ type Monitor struct {
 
 	mu       sync.Mutex
 	engine   Engine
-	down     string // why no engine works until the next Watch; "": one does
+	down     status.Problem // why no engine works until the next Watch; none: one does
 	draining bool
 	member   bool
 	joined   bool // was a member once
@@ -95,7 +96,7 @@ func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func()
 func (m *Monitor) Watch(e Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.engine, m.down = e, ""
+	m.engine, m.down = e, status.Problem{}
 }
 
 // Down reports that the engine has ended with an error, and when another one is to be watched; 0 is never.
@@ -106,11 +107,12 @@ func (m *Monitor) Down(err error, again time.Duration) {
 	m.engine, m.member, m.history, m.trouble = nil, false, nil, offsets.Failure{}
 	m.kafka, m.storage = contact{}, contact{}
 	clear(m.leases)
-	m.down = "the bridge has failed"
+	text, do := remedy.Split(err)
+	m.down = status.Problem{Cause: "the bridge has failed", Remedy: plain.Clip(do)}
 	if again > 0 {
-		m.down = "the bridge has failed and starts again within " + plain.Span(again)
+		m.down.Cause = "the bridge has failed and starts again within " + plain.Span(again)
 	}
-	m.down += ": " + plain.Clip(err.Error())
+	m.down.Cause += ": " + plain.Clip(text)
 }
 
 // Drain makes the instance unready, because it stops.
@@ -184,7 +186,8 @@ func (m *Monitor) History(h bridge.History) {
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	met := offsets.Failure{Time: m.now(), Error: plain.Clip(err.Error())}
+	text, do := remedy.Split(err)
+	met := offsets.Failure{Time: m.now(), Error: plain.Clip(text), Remedy: plain.Clip(do)}
 	f := status.Failure{Lease: p, Failure: met, Class: class(err), Count: 1}
 	m.counts.Errors[f.Class]++
 	i := slices.IndexFunc(m.errors, func(have status.Failure) bool {

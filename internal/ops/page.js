@@ -27,7 +27,7 @@ function list(id, pairs) {
 
 const tones = { up_to_date: '10703a', catching_up: '0a58c2', starting: '0a58c2', degraded: 'd98a00', silent: 'b3261e' };
 let said = '';
-function verdict(code, headline, detail, share, problems) {
+function verdict(code, headline, detail, share, problems, remedy) {
   $('verdict').className = code;
   show('headline', headline);
   show('detail', detail);
@@ -36,8 +36,9 @@ function verdict(code, headline, detail, share, problems) {
     $('progress').setAttribute('aria-valuenow', Math.floor(share * 100));
     $('done').style.width = share * 100 + '%';
   }
-  $('problems').replaceChildren(...problems.map(p => element('li', p.length > longText ? p.slice(0, longText) + '…' : p)));
-  $('detail').hidden = problems.length > 0;
+  $('problems').replaceChildren(...problems.map(p => element('li', p)));
+  $('detail').hidden = $('remedy').hidden = problems.length > 0;
+  show('remedy', remedy || '');
   document.title = headline + ': ' + $('name').textContent;
   if (said === code) return; // a screen reader hears of changes, not of every number
   said = code;
@@ -47,7 +48,7 @@ function verdict(code, headline, detail, share, problems) {
 
 const meaning = {
   drained: 'drained: everything is delivered', waiting: 'waiting for work', working: 'working', failing: 'failing',
-  stuck: 'stuck', elsewhere: 'held by another instance', unused: 'not used yet',
+  stuck: 'stuck', elsewhere: 'not held by this instance', unused: 'not used yet',
 };
 function render(s) {
   now = Date.parse(s.now);
@@ -59,7 +60,7 @@ function render(s) {
   const [headline, ...rest] = text.split(': '), detail = rest.join(': ');
   const idle = [p.event_time && 'last event ' + ago(p.event_time), p.resolved && 'resolved up to ' + time(p.resolved)].filter(Boolean).join(' · ');
   verdict(code, headline[0].toUpperCase() + headline.slice(1), detail || idle, g && code === 'catching_up' ? g.share : null,
-    s.problems.length > 1 ? s.problems : []);
+    s.problems.length > 1 ? s.problems : [], s.verdict.remedy);
 
   const a = s.lag.azure_seconds, b = s.lag.bridge_seconds;
   show('lag', b == null ? 'unknown' : span((a || 0) + b));
@@ -76,12 +77,13 @@ function render(s) {
     const li = element('li'), head = element('div', `${ago(e.time)} · ${e.lease < 0 ? 'instance' : 'lease ' + e.lease} · ${e.class}${e.count > 1 ? ` · ${number(e.count)} times` : ''}`, 'dim');
     head.title = time(e.time);
     li.append(head);
-    if (e.error.length <= longText) { li.append(element('div', e.error)); return li; }
+    if (e.remedy) head.after(element('div', e.remedy, 'remedy'));
+    if (e.error.length <= longText) { head.after(element('div', e.error)); return li; }
     const d = element('details');
     d.dataset.key = e.lease + e.error;
     d.open = opened.has(d.dataset.key);
     d.append(element('summary', e.error.slice(0, longText) + '…'), element('pre', e.error));
-    li.append(d);
+    head.after(d);
     return li;
   }));
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 )
 
 // Handler serves the monitor and its metrics.
@@ -44,11 +45,11 @@ func ready(w http.ResponseWriter, yes bool, reasons string) {
 }
 
 // lines returns a line for each reason.
-func lines(reasons []Reason, prefix string) (text string) {
+func lines(reasons []Reason, prefix string) (body string) {
 	for _, r := range reasons {
-		text += prefix + r.Code + ": " + plain.Line(r.Detail) + "\n"
+		body += prefix + r.Code + ": " + plain.Line(status.Problem{Cause: r.Detail, Remedy: r.Remedy}.String()) + "\n"
 	}
-	return text
+	return body
 }
 
 func document(w http.ResponseWriter, doc any) {

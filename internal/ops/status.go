@@ -31,6 +31,7 @@ type Reason struct {
 	Code   string `json:"code"` // starting, draining, no_member, stuck, failed
 	Lease  *int32 `json:"lease,omitempty"`
 	Detail string `json:"detail"`
+	Remedy string `json:"remedy,omitempty"` // what to do about it, if that is known
 }
 
 // Throughput is the mean of the last 30 s.

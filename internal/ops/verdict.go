@@ -13,16 +13,16 @@ const lasting = 45 * time.Second
 
 // judge adds the verdict, and what is wrong at this moment, to s.
 func (m *Monitor) judge(s *Status, now time.Time) {
-	s.Problems = []string{}
-	add := func(problem string) {
-		if problem != "" {
-			s.Problems = append(s.Problems, problem)
+	var problems []status.Problem
+	add := func(cause, do string) {
+		if cause != "" {
+			problems = append(problems, status.Problem{Cause: cause, Remedy: do})
 		}
 	}
-	add(m.kafka.kafkaProblem(now))
-	add(m.storage.storageProblem(now))
+	add(m.kafka.kafkaProblem(now), "")
+	add(m.storage.storageProblem(now), "")
 	if now.Sub(m.started) >= lasting { // else it has hardly looked
-		add(s.Position.Beyond)
+		add(s.Position.Beyond, status.MoveBack)
 	}
 	starting := ""
 	for _, r := range s.Reasons {
@@ -32,7 +32,7 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 		case r.Code == "no_member" && !m.joined:
 			starting = "the instance joins the group"
 		default:
-			add(r.Detail)
+			add(r.Detail, r.Remedy)
 		}
 	}
 	for _, l := range s.Leases {
@@ -41,14 +41,15 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 			if !l.Here {
 				where = " of instance " + l.Owner
 			}
-			add(fmt.Sprintf("lease %d%s: %s", l.Lease, where, l.Error.Error))
+			add(fmt.Sprintf("lease %d%s: %s", l.Lease, where, l.Error.Error), l.Error.Remedy)
 		}
 	}
 	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting {
-		add(m.trouble.Error)
+		add(m.trouble.Error, m.trouble.Remedy)
 	}
-	for i, p := range s.Problems {
-		s.Problems[i] = plain.Line(p)
+	s.Problems = []string{}
+	for _, p := range problems {
+		s.Problems = append(s.Problems, plain.Line(p.String()))
 	}
-	s.Verdict = s.Judge(starting, s.Problems)
+	s.Verdict = s.Judge(starting, problems)
 }

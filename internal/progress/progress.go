@@ -199,8 +199,12 @@ func (p *Progress) report() {
 			if changed && verdict.Bad() {
 				level = slog.LevelWarn
 			}
-			p.log.Log(context.Background(), level, "progress", "verdict", verdict.Text, "events", seen,
-				"events_per_second", int64(rate), "segment", p.segment, "lag", lag)
+			attrs := []any{"verdict", verdict.Text}
+			if verdict.Remedy != "" {
+				attrs = append(attrs, "hint", verdict.Remedy)
+			}
+			p.log.Log(context.Background(), level, "progress", append(attrs, "events", seen,
+				"events_per_second", int64(rate), "segment", p.segment, "lag", lag)...)
 		}
 		return
 	}

@@ -62,7 +62,7 @@ func TestCatchUpOfAState(t *testing.T) {
 		t.Errorf("%+v: %s", p, p)
 	}
 	want := "catching up: segment 4 of 8, 43 %, 10,000 events/s, about 3m0s left"
-	if s.Verdict != (Verdict{CatchingUp, want}) {
+	if s.Verdict != (Verdict{Code: CatchingUp, Text: want}) {
 		t.Errorf("%+v", s.Verdict)
 	}
 	of := func(way offsets.CatchUp, c *offsets.Cursor, later time.Duration) *Progress {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/pause"
+	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -53,7 +54,8 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		names = append(names, t.Name)
 	}
 	if err := topics.Unwritable(ctx, r.Admin, false, names...); err != nil { // what commits nothing cannot report it
-		s.Verdict = s.Judge("", append([]string{err.Error()}, s.problems()...))
+		text, do := remedy.Split(err)
+		s.Verdict = s.Judge("", append([]Problem{{text, do}}, s.problems()...))
 	}
 	return s, nil
 }

@@ -15,7 +15,11 @@ import (
 // Text returns the report for people.
 func (s *Status) Text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n%s at %s\n", s.Verdict.Text, s.Name, s.Now.Format(time.RFC3339))
+	b.WriteString(s.Verdict.Text + "\n")
+	if s.Verdict.Remedy != "" {
+		fmt.Fprintf(&b, "-> %s\n", s.Verdict.Remedy)
+	}
+	fmt.Fprintf(&b, "\n%s at %s\n", s.Name, s.Now.Format(time.RFC3339))
 	if !s.Started {
 		b.WriteString("has no progress: its next start is a first start\n")
 	} else {
@@ -65,6 +69,9 @@ func (s *Status) Text() string {
 		}
 		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
 			plain.Line(e.Error))
+		if e.Remedy != "" {
+			fmt.Fprintf(&b, "-> %s\n", plain.Line(e.Remedy))
+		}
 	}
 	return b.String()
 }

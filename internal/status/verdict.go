@@ -25,9 +25,24 @@ var Verdicts = []string{UpToDate, CatchingUp, Starting, Degraded, Nobody}
 
 // Verdict says in a line how the bridge is.
 type Verdict struct {
-	Code string `json:"code"`
-	Text string `json:"text"`
+	Code   string `json:"code"`
+	Text   string `json:"text"`
+	Remedy string `json:"remedy,omitempty"` // what to do about it, if that is known
 }
+
+// Problem is something that is wrong.
+type Problem struct{ Cause, Remedy string }
+
+// String returns both parts in a line.
+func (p Problem) String() string {
+	if p.Remedy == "" {
+		return p.Cause
+	}
+	return strings.TrimRight(p.Cause, ". ") + ": " + p.Remedy
+}
+
+// line returns the problem without line breaks.
+func (p Problem) line() Problem { return Problem{plain.Line(p.Cause), plain.Line(p.Remedy)} }
 
 // AllWell is the text of a verdict that there is nothing to add to.
 const AllWell = "up to date"
@@ -38,42 +53,40 @@ func (v Verdict) Bad() bool { return v.Code == Degraded || v.Code == Nobody }
 // behind is how long published events may wait before the bridge is said to catch up.
 const behind = time.Minute
 
-// maxWhy is how much of a problem is in a verdict.
-const maxWhy = 200
-
 // Judge returns the verdict on s. Problems are what is wrong now, the worst first; starting, if not empty, says what
 // the bridge waits for before it can do anything. It is the one judge of log, status, page and metrics.
-func (s *Status) Judge(starting string, problems []string) Verdict {
+func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	switch {
 	case s.Position.Ended:
-		return Verdict{UpToDate, AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
+		return Verdict{Code: UpToDate, Text: AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
 	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
-		return Verdict{UpToDate, AllWell + ": run --once delivered all that the feed had " +
+		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered all that the feed had " +
 			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
 	case s.Group.State != "" && len(s.Group.Members) == 0:
-		return Verdict{Nobody, "nobody is running: " + s.lastSeen()}
+		return Verdict{Code: Nobody, Text: "nobody is running: " + s.lastSeen()}
 	case len(problems) > 0:
-		text := "degraded: " + shortened(problems[0])
+		worst := problems[0].line()
+		text := "degraded: " + worst.Cause
 		if n := len(problems) - 1; n > 0 {
 			text += fmt.Sprintf(" (and %d more)", n)
 		}
-		return Verdict{Degraded, text}
+		return Verdict{Degraded, text, worst.Remedy}
 	case starting != "":
-		return Verdict{Starting, "starting: " + starting}
+		return Verdict{Code: Starting, Text: "starting: " + starting}
 	case !s.Started:
-		return Verdict{Starting, "starting: nothing is delivered yet"}
+		return Verdict{Code: Starting, Text: "starting: nothing is delivered yet"}
 	case s.Progress != nil && (s.Scan == nil || s.Scan.State != "active" || s.Scan.Initial):
-		return Verdict{CatchingUp, s.Progress.String()}
+		return Verdict{Code: CatchingUp, Text: s.Progress.String()}
 	case s.Lag.Bridge != nil && *s.Lag.Bridge > behind.Seconds():
-		return Verdict{CatchingUp, "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
+		return Verdict{Code: CatchingUp, Text: "catching up: events wait for " + plain.Span(inSeconds(*s.Lag.Bridge))}
 	}
 	if s.Position.Current == "" && s.Position.Completed == "" { // a new feed takes an hour to its first segment
-		return Verdict{Starting, "starting: no segment of the feed is begun yet"}
+		return Verdict{Code: Starting, Text: "starting: no segment of the feed is begun yet"}
 	}
 	if s.Progress != nil { // a scan that is repeated, beside the feed
-		return Verdict{UpToDate, AllWell + ", " + s.Progress.String()}
+		return Verdict{Code: UpToDate, Text: AllWell + ", " + s.Progress.String()}
 	}
-	return Verdict{UpToDate, AllWell}
+	return Verdict{Code: UpToDate, Text: AllWell}
 }
 
 func (s *Status) lastSeen() string {
@@ -89,6 +102,9 @@ func (s *Status) lastSeen() string {
 	return "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago; start an instance with bridge run"
 }
 
+// MoveBack is the remedy of a position that the feed does not have.
+const MoveBack = "move the bridge back with bridge seek"
+
 // found is how long an instance may take to find the first segment after a seek.
 const found = time.Minute
 
@@ -97,55 +113,48 @@ func beyond(f *offsets.Frontier, now time.Time) string {
 	if f.Current != (source.Segment{}) || f.Ended {
 		return ""
 	}
-	const back = "; move it back with bridge seek"
 	if seek := f.Seek; seek != nil {
 		if to := f.Completed.Time(); seek.To != "earliest" && to.After(now) {
 			return "bridge seek has moved the bridge into the future, to " + seek.To +
-				": nothing is delivered until then" + back
+				": nothing is delivered until then"
 		}
 		if !f.Moving && now.Sub(f.Time) >= found {
 			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing is " +
-				"delivered until it has one" + back
+				"delivered until it has one"
 		}
 		return ""
 	}
 	if start, err := envelope.ParseTimestamp(f.Start); err == nil && time.Unix(0, start.Wall).After(now) {
 		return "BRIDGE_START was in the future, " + time.Unix(0, start.Wall).UTC().Format(time.RFC3339) +
-			": nothing is delivered until then" + back
+			": nothing is delivered until then"
 	}
 	return ""
 }
 
 // problems are what a state shows: a place that the feed does not have, the leases whose last error lasts, and those
 // that no instance has.
-func (s *Status) problems() (all []string) {
+func (s *Status) problems() (all []Problem) {
 	if s.Position.Beyond != "" {
-		all = append(all, s.Position.Beyond)
+		all = append(all, Problem{s.Position.Beyond, MoveBack})
 	}
 	free := 0
 	for _, l := range s.Leases {
 		if l.Failing && l.Error != nil {
-			all = append(all, fmt.Sprintf("lease %d: %s", l.Lease, l.Error.Error))
+			all = append(all, Problem{fmt.Sprintf("lease %d: %s", l.Lease, l.Error.Error), l.Error.Remedy})
 		}
 		if l.State == Free {
 			free++
 		}
 	}
 	if free > 0 && s.Group.State == stable {
-		all = append(all, fmt.Sprintf("no instance has %d of the %s", free, plain.Count(len(s.Leases), "lease")))
+		all = append(all, Problem{
+			Cause: fmt.Sprintf("no instance has %d of the %s", free, plain.Count(len(s.Leases), "lease")),
+		})
 	}
 	return all
 }
 
 // stable is the state of a group whose members agree: what is free now stays free.
 const stable = "Stable"
-
-func shortened(s string) string {
-	s = plain.Line(s)
-	if runes := []rune(s); len(runes) > maxWhy {
-		return strings.TrimSpace(string(runes[:maxWhy])) + "…"
-	}
-	return s
-}
 
 func inSeconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

@@ -73,7 +73,7 @@ func TestVerdict(t *testing.T) {
 			state.Delivered = &offsets.Delivered{Time: now.Add(-200 * time.Second)}
 		}
 		s := Of("b", state, c.group, now)
-		if s.Verdict != (Verdict{c.code, c.want}) || s.Verdict.Bad() != c.bad {
+		if s.Verdict != (Verdict{Code: c.code, Text: c.want}) || s.Verdict.Bad() != c.bad {
 			t.Errorf("%s: %+v, bad %v", name, s.Verdict, s.Verdict.Bad())
 		}
 		if text := s.Text(); !strings.HasPrefix(text, c.want+"\n") {
@@ -102,19 +102,27 @@ func TestVerdictOfAScan(t *testing.T) {
 	}
 }
 
-// A verdict is one line that can be read, whatever an error says.
-func TestVerdictIsShort(t *testing.T) {
+// What to do about the worst problem is never cut off, and is apart from the cause, which is one line.
+func TestVerdictHasTheRemedy(t *testing.T) {
 	s := Status{Started: true}
-	v := s.Judge("", []string{strings.Repeat("ä", 5000), "another"})
-	if n := len([]rune(v.Text)); n > 250 || !strings.HasSuffix(v.Text, "ä… (and 1 more)") {
-		t.Errorf("%d: %s", n, v.Text)
+	cause, do := strings.Repeat("ä", 300)+"\n", "set BRIDGE_ON_GAP=continue"
+	v := s.Judge("", []Problem{{cause, do}, {Cause: "another"}})
+	if v.Text != "degraded: "+cause[:600]+`\u000a (and 1 more)` || v.Remedy != do {
+		t.Errorf("%+v", v)
+	}
+	s.Verdict = v
+	if lines := strings.Split(s.Text(), "\n"); lines[0] != v.Text || lines[1] != "-> "+do {
+		t.Errorf("%q", lines[:2])
+	}
+	if v := s.Judge("", []Problem{{Cause: strings.Repeat("ä", 500000)}}); len(v.Text) > 3000 {
+		t.Errorf("%d bytes", len(v.Text))
 	}
 }
 
 // Without numbers, as between a start and the first listing, the age of what waits says that the bridge is behind.
 func TestVerdictByLag(t *testing.T) {
 	s := Status{Started: true, Position: Position{Current: "a segment"}, Lag: Lag{Bridge: known(7200)}}
-	if v := s.Judge("", nil); v != (Verdict{CatchingUp, "catching up: events wait for 2h0m"}) {
+	if v := s.Judge("", nil); v != (Verdict{Code: CatchingUp, Text: "catching up: events wait for 2h0m"}) {
 		t.Errorf("%+v", v)
 	}
 	*s.Lag.Bridge = 59
