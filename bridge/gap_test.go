@@ -217,6 +217,38 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 	}
 }
 
+// The newest segment is one that the feed has. An idle account may be read days further than that.
+func TestNewestSegmentIsOfTheFeed(t *testing.T) {
+	m := newMemory()
+	m.segment("2026/01/01/0000", "Finalized", 60, map[int][]happened{0: {{"a", "2026-01-01T00:10:00Z", "c/b"}}})
+	m.segment("2026/01/01/0100", "Publishing", 60, nil)
+	m.blobs["meta/segments.json"] = []byte(`{"lastConsumable":"2026-01-04T01:00:00.000Z"}`)
+	o, r := over(t, broker(t), m)
+	looked := make(newestSeen, 1)
+	o.Observer = Observers{o.Observer, looked}
+	stop := run(t, o)
+	defer stop()
+	r.await(t, func(c Commit) bool { return c.Read == 1 })
+	want := time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC)
+	for got := range looked {
+		if got.Equal(want) {
+			return
+		}
+		if got.After(want) {
+			t.Fatalf("the newest segment is said to be of %s", got)
+		}
+	}
+}
+
+type newestSeen chan time.Time
+
+func (n newestSeen) History(h History) {
+	select {
+	case n <- h.Newest:
+	default:
+	}
+}
+
 // After a reset there is no frontier for a while, and instances may run on.
 func TestHistoryAfterAReset(t *testing.T) {
 	sh := &shared{view: offsets.NewView("test.offsets", 1)}

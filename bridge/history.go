@@ -79,8 +79,8 @@ func (e *GapError) Remedy() string {
 	if e.Recorded {
 		return ""
 	}
-	return "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch with " +
-		"bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+	return "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch " +
+		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 }
 
 // Cause implements remedy.Remedied.

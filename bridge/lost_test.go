@@ -62,10 +62,10 @@ func TestGapError(t *testing.T) {
 	for want, gap := range map[string]*GapError{
 		"the next to read is segment 1970/01/01/0000, chunk c, which": {At: at, Chunk: "c", Oldest: oldest},
 		"is what followed segment 1970/01/01/0000, which":             {At: at, Behind: true, Oldest: oldest},
-		"Set BRIDGE_ON_GAP=continue":                                  {At: at, Oldest: oldest},
+		"set BRIDGE_ON_GAP=continue":                                  {At: at, Oldest: oldest},
 		"segment 1970/01/01/0100 now, where the bridge continues":     {At: at, Oldest: oldest, Recorded: true},
 	} {
-		if !strings.Contains(gap.Error(), want) || gap.Recorded == strings.Contains(gap.Error(), "Set BRIDGE") {
+		if !strings.Contains(gap.Error(), want) || gap.Recorded == strings.Contains(gap.Error(), "set BRIDGE") {
 			t.Errorf("%q, want %q", gap, want)
 		}
 	}

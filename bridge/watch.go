@@ -64,20 +64,34 @@ func (sh *shared) reportHistory(
 			return false, fmt.Errorf("looking for the oldest segment: %w", err)
 		}
 	}
-	newest, err := sh.opts.Feed.LastConsumable(ctx)
+	consumable, err := sh.opts.Feed.LastConsumable(ctx)
 	if err != nil {
 		return false, err
 	}
+	if source.SegmentAt(consumable).Compare(at) > 0 && !consumable.Equal(*listed) { // an idle account costs no listing
+		if err = sh.listNames(ctx, s.Frontier.Completed); err == nil {
+			*listed = consumable
+		} else {
+			err = fmt.Errorf("listing the segments ahead: %w", err)
+		}
+	}
 	if *oldest != (source.Segment{}) && at != (source.Segment{}) {
 		// Before its first segment, as behind a scan, the position is the minute before that.
-		sh.opts.Observer.History(History{Headroom: max(0, at.Time().Sub(oldest.Time())), Newest: newest})
+		sh.opts.Observer.History(History{
+			Headroom: max(0, at.Time().Sub(oldest.Time())), Newest: sh.newest(at).Time(),
+		})
 		reported = true
 	}
-	if source.SegmentAt(newest).Compare(at) > 0 && !newest.Equal(*listed) { // an idle account costs no listing
-		if err := sh.listNames(ctx, s.Frontier.Completed); err != nil {
-			return reported, fmt.Errorf("listing the segments ahead: %w", err)
+	return reported, err
+}
+
+// newest returns the newest segment that is known. How far the feed may be read says nothing of it: an idle account has
+// days without a segment.
+func (sh *shared) newest(at source.Segment) source.Segment {
+	if names := sh.names.Load(); names != nil && len(*names) > 0 {
+		if last := (*names)[len(*names)-1]; last.Compare(at) > 0 {
+			return last
 		}
-		*listed = newest
 	}
-	return reported, nil
+	return at
 }

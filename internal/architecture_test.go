@@ -35,12 +35,13 @@ var imports = map[string][]string{
 	"resolved":         {"source", "envelope", "offsets", "internal/topicname"},
 	"bridge/pipeline":  {"source", "source/inventory", "envelope", "partitioner", "internal/plain"},
 	"bridge": {"source", "source/inventory", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
-		"internal/mutation", "internal/pause", "internal/plain", "internal/topicname", "internal/topics"},
+		"internal/mutation", "internal/pause", "internal/plain", "internal/remedy", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
-	"verify":            nil,
-	"internal/status":   {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/topics"},
-	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain"},
+	"verify": nil,
+	"internal/status": {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/remedy",
+		"internal/topics"},
+	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain", "internal/remedy"},
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/fleet":    nil,
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},

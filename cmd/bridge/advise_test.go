@@ -32,7 +32,7 @@ func TestErrorsCarryAdvice(t *testing.T) {
 	address, _, _ = strings.Cut(address, `"`)
 	await(t, "the status page says so", func() bool {
 		return slices.ContainsFunc(statusAt(t, address).Errors, func(f status.Failure) bool {
-			return strings.Contains(f.Error, advice)
+			return strings.Contains(f.Error+": "+f.Remedy, advice)
 		})
 	})
 	stop()

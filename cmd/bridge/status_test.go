@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/status"
 )
 
@@ -81,5 +82,20 @@ func TestStatusWatch(t *testing.T) {
 	code := execute(ctx, strings.Fields("status --output json --watch 10ms"), out, io.Discard)
 	if code != exitOK || out.n < 3 {
 		t.Errorf("exit code %d, %d reports", code, out.n)
+	}
+}
+
+// A report says that all is delivered, and after the topic was deleted, that its records are gone.
+func TestStatusOfADeletedTopic(t *testing.T) {
+	c := deliveredReal(t)
+	if code, stdout, _ := call(t, "status"); code != exitOK || !strings.HasPrefix(stdout, "up to date") ||
+		!strings.Contains(stdout, "ahead     nothing: all is delivered") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+	deleteTopic(t, fakebroker.Admin(t, c))
+	code, stdout, stderr := call(t, "status", "--check")
+	if code != exitFailed || !strings.HasPrefix(stdout, "degraded: topic changes does not exist") ||
+		!strings.Contains(stdout, "\n-> restart from scratch") {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }

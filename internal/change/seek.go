@@ -42,8 +42,8 @@ var errNeverStarted = errors.New("this bridge has no progress to move: its first
 var errScanning = errors.New("the initial scan is not complete, and the feed continues where it began: " +
 	"wait for its end (bridge status), or restart from scratch with bridge reset")
 
-// place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a typing
-// error in the year would stop delivery for years.
+// place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a
+// typing error in the year would stop delivery for years.
 func (p *Plan) place(ctx context.Context, to bridge.Target, feed Feed) string {
 	at := when(to.String())
 	if to.Time().After(p.reader.Now()) {

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -46,18 +47,50 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	s := Of(r.Name, state, group, r.Now())
-	if len(group.Members) == 0 {
+	if s.Verdict.Code == Nobody {
 		return s, nil
 	}
 	names := []string{r.Topic}
 	for _, t := range s.Topics {
 		names = append(names, t.Name)
 	}
+	if gone := r.gone(ctx, s.Topics); gone.Cause != "" { // also after run --once
+		s.Verdict = degraded(append([]Problem{gone}, s.problems()...))
+		return s, nil
+	}
+	if len(group.Members) == 0 {
+		return s, nil
+	}
 	if err := topics.Unwritable(ctx, r.Admin, false, names...); err != nil { // what commits nothing cannot report it
 		text, do := remedy.Split(err)
 		s.Verdict = s.Judge("", append([]Problem{{text, do}}, s.problems()...))
 	}
 	return s, nil
+}
+
+// gone returns which topic of records does not exist any more. If the brokers do not say, nothing is wrong with it.
+func (r *Reader) gone(ctx context.Context, all []Topic) Problem {
+	names := make([]string, len(all))
+	for i, t := range all {
+		names[i] = t.Name
+	}
+	if len(names) == 0 { // else it would list all topics of the brokers
+		return Problem{}
+	}
+	listed, err := r.Admin.ListTopics(ctx, names...)
+	if err != nil {
+		return Problem{}
+	}
+	for _, t := range all {
+		if errors.Is(listed[t.Name].Err, kerr.UnknownTopicOrPartition) {
+			return Problem{
+				Cause: fmt.Sprintf("topic %s does not exist: its records are gone", t.Name),
+				Remedy: "restart from scratch with bridge reset, or create it with " +
+					plain.Count(t.Partitions, "partition") + " and deliver what is left with bridge seek --to earliest",
+			}
+		}
+	}
+	return Problem{}
 }
 
 // State reads the committed state from the topic.

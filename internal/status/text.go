@@ -40,7 +40,7 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
-			moment(p.Resolved, s.Now), moment(p.Event, s.Now), ahead(s.Lag.Ahead))
+			moment(p.Resolved, s.Now), moment(p.Event, s.Now), s.ahead())
 		n := s.Totals
 		fmt.Fprintf(&b, "events    %s read, %s, %s filtered, %s late, %s\n",
 			plain.Number(n.Read), plain.Count(n.Emitted, "record"), plain.Number(n.Filtered), plain.Number(n.Late),
@@ -77,8 +77,12 @@ func (s *Status) Text() string {
 }
 
 // ahead describes what is listed and not read.
-func ahead(bytes *int64) string {
-	if bytes == nil {
+func (s *Status) ahead() string {
+	bytes := s.Lag.Ahead
+	switch {
+	case bytes == nil && s.Verdict.Code == UpToDate && s.Position.Current == "":
+		return "nothing: all is delivered"
+	case bytes == nil:
 		return "unknown: no lease has committed in the current segment"
 	}
 	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"

@@ -65,12 +65,7 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	case s.Group.State != "" && len(s.Group.Members) == 0:
 		return Verdict{Code: Nobody, Text: "nobody is running: " + s.lastSeen()}
 	case len(problems) > 0:
-		worst := problems[0].line()
-		text := "degraded: " + worst.Cause
-		if n := len(problems) - 1; n > 0 {
-			text += fmt.Sprintf(" (and %d more)", n)
-		}
-		return Verdict{Degraded, text, worst.Remedy}
+		return degraded(problems)
 	case starting != "":
 		return Verdict{Code: Starting, Text: "starting: " + starting}
 	case !s.Started:
@@ -87,6 +82,16 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 		return Verdict{Code: UpToDate, Text: AllWell + ", " + s.Progress.String()}
 	}
 	return Verdict{Code: UpToDate, Text: AllWell}
+}
+
+// degraded returns the verdict on problems, the worst first.
+func degraded(problems []Problem) Verdict {
+	worst := problems[0].line()
+	text := "degraded: " + worst.Cause
+	if n := len(problems) - 1; n > 0 {
+		text += fmt.Sprintf(" (and %d more)", n)
+	}
+	return Verdict{Degraded, text, worst.Remedy}
 }
 
 func (s *Status) lastSeen() string {
@@ -119,8 +124,8 @@ func beyond(f *offsets.Frontier, now time.Time) string {
 				": nothing is delivered until then"
 		}
 		if !f.Moving && now.Sub(f.Time) >= found {
-			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing is " +
-				"delivered until it has one"
+			return "the feed has no segment from " + seek.To + " on, where bridge seek has moved the bridge: nothing " +
+				"is delivered until it has one"
 		}
 		return ""
 	}
