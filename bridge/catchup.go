@@ -23,11 +23,14 @@ func (sh *shared) listNames(ctx context.Context, after source.Segment) error {
 }
 
 // countSegments puts into f, of which some segments were just completed, how far the bridge is on its way to the newest
-// segment. Live, one segment is left, or two while the service finalizes the former: a catch-up begins with more than
-// one, and ends behind the last.
-func (k *keeper) countSegments(f *offsets.Frontier, completed int) {
-	was, names := f.CatchUp, k.h.shared.names.Load()
-	if was != nil && f.Seek != nil && !k.counting { // the seek starts another catch-up
+// of names, which may be nil: not known. Live, one segment is left, or two while the service finalizes the former: a
+// catch-up begins with more than one, and ends behind the last. Counting says that this hold has counted before, and
+// the result that it has now: the speed is measured from its first time.
+func countSegments(
+	f *offsets.Frontier, completed int, names []source.Segment, cursors []*offsets.Cursor, now time.Time, counting bool,
+) bool {
+	was := f.CatchUp
+	if was != nil && f.Seek != nil && !counting { // the seek starts another catch-up
 		was = nil
 	}
 	left, before := 0, 0
@@ -36,29 +39,29 @@ func (k *keeper) countSegments(f *offsets.Frontier, completed int) {
 		left = max(before, 0)
 	}
 	if names != nil {
-		i, found := slices.BinarySearchFunc(*names, f.Completed, source.Segment.Compare)
+		i, found := slices.BinarySearchFunc(names, f.Completed, source.Segment.Compare)
 		if found {
 			i++
 		}
-		left = len(*names) - i
+		left = len(names) - i
 	}
 	if left == 0 || left == 1 && before < 1 {
-		f.CatchUp, k.counting = nil, false
-		return
+		f.CatchUp = nil
+		return false
 	}
-	now := offsets.CatchUp{Left: left}
+	is := offsets.CatchUp{Left: left}
 	if was != nil {
-		now = *was
-		now.Done, now.Left = was.Done+completed, left
+		is = *was
+		is.Done, is.Left = was.Done+completed, left
 	}
-	if was == nil || !k.counting {
-		now.Since, now.From, now.Read = k.h.opts.Now().UTC().Truncate(time.Millisecond), now.Done, 0
-		s, _, _ := k.h.shared.view.Get()
-		for _, c := range s.Cursors {
+	if was == nil || !counting {
+		is.Since, is.From, is.Read = now.UTC().Truncate(time.Millisecond), is.Done, 0
+		for _, c := range cursors {
 			if c != nil {
-				now.Read += c.Counts.Read
+				is.Read += c.Counts.Read
 			}
 		}
 	}
-	f.CatchUp, k.counting = &now, true
+	f.CatchUp = &is
+	return true
 }

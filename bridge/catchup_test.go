@@ -16,10 +16,9 @@ import (
 func TestFrontierCountsSegments(t *testing.T) {
 	at := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	segment := func(n int) source.Segment { return source.SegmentAt(at.Add(time.Duration(n) * time.Hour)) }
-	o := &Options{Now: func() time.Time { return at }}
-	sh := &shared{opts: o, view: offsets.NewView("test.offsets", 1)}
-	keeper := func() *keeper { return &keeper{h: &hold{shared: sh, opts: o}} }
-	k, f := keeper(), &offsets.Frontier{Completed: segment(0)}
+	var names []source.Segment
+	f, counting := &offsets.Frontier{Completed: segment(0)}, false
+	count := func(n int) { counting = countSegments(f, n, names, nil, at, counting) }
 	expect := func(when string, done, left int) {
 		t.Helper()
 		switch c := f.CatchUp; {
@@ -29,38 +28,36 @@ func TestFrontierCountsSegments(t *testing.T) {
 	}
 	complete := func(to, n int) {
 		f.Completed = segment(to)
-		k.countSegments(f, n)
+		count(n)
 	}
-	k.countSegments(f, 0)
+	count(0)
 	expect("before a listing", 0, 0)
-	names := []source.Segment{segment(1), segment(2), segment(5), segment(6)} // hours without events have no segment
-	sh.names.Store(&names)
-	k.countSegments(f, 0)
+	names = []source.Segment{segment(1), segment(2), segment(5), segment(6)} // hours without events have no segment
+	count(0)
 	expect("at first", 0, 4)
 	complete(1, 1)
 	expect("behind one", 1, 3)
-	k = keeper()
-	sh.names.Store(nil)
+	listed := names
+	names, counting = nil, false
 	complete(2, 1)
 	expect("with another owner, which has listed nothing yet", 2, 2)
 	if f.CatchUp.From != 2 || !f.CatchUp.Since.Equal(at) {
 		t.Errorf("the speed is measured from what another owner did: %+v", f.CatchUp)
 	}
-	sh.names.Store(&names)
+	names = listed
 	complete(5, 1)
 	expect("before the last", 3, 1)
-	k.countSegments(f, 0)
+	count(0)
 	expect("when the last is named", 3, 1)
-	more := append(names, segment(7))
-	sh.names.Store(&more)
+	names = append(names, segment(7))
 	complete(6, 1)
 	expect("behind the last, with a newer one", 0, 0)
-	more = append(more, segment(8), segment(9))
-	k.countSegments(f, 0)
+	names = append(names, segment(8), segment(9))
+	count(0)
 	expect("behind again", 0, 3)
-	k, f.Seek = keeper(), &offsets.Seek{}
+	counting, f.Seek = false, &offsets.Seek{}
 	f.CatchUp.Done = 7
-	k.countSegments(f, 0)
+	count(0)
 	expect("after a seek, which is another way", 0, 3)
 }
 

@@ -126,8 +126,10 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	switch {
 	case err != nil:
 	case d.m.Finalized:
+		if _, err := d.w.open(); err != nil {
+			return err
+		}
 		d.h.cursor.Finish(d.m.Segment)
-		txn.start()
 	case !run.Stays():
 		txn.drained = true
 		for _, shard := range d.shards {
@@ -168,11 +170,16 @@ func (d *delivery) lose(gap *GapError) error {
 	}
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier records the gap in the
 	// frontier. The frontier does not jump, because other leases may still deliver events of the segment (I4, I11).
-	d.h.reportLoss(gap)
 	mutation.Crash("gap", "found")
+	d.w.txn.reset(gap.At)
+	if _, err := d.w.open(); err != nil {
+		return err
+	}
 	d.h.cursor.Finish(gap.At)
 	d.h.cursor.Gap = true
-	d.w.txn.reset(gap.At)
-	d.w.txn.start()
-	return d.w.commit()
+	if err := d.w.commit(); err != nil {
+		return err
+	}
+	d.h.opts.reportLoss(d.h.p, gap)
+	return nil
 }

@@ -26,7 +26,7 @@
 //
 // Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
 // delivers those records again (torn.go). Without transactions, the order of writes does this work
-// (keeper.commitPromise).
+// (keeper.writeInOrder).
 //
 // # Who owns what
 //
@@ -35,10 +35,11 @@
 //	worker    works on a lease while the group leaves it here; its one goroutine owns all that follows
 //	hold      one acquisition of the lease: producer, cursor, and the contexts that end with it
 //	basis     what a hold takes from the frontier; answers the pipeline (pipeline.Host)
-//	writer    the open transaction
+//	writer    the open transaction (offsets.Tx): while there is one, nothing else is written by the hold
 //	delivery  the work on the current segment, pass after pass
 //	listing   the work on a scan, round after round: rows, and the deletions that a sweep finds
 //	keeper    the frontier, if the lease is 0: first frontier, moves, bundles, scans, completion
+//	rules     decide, from values only, what the keeper writes
 //
 // The goroutines of shards belong to a pipeline.Run, and none is left when a pass returns.
 //
@@ -50,9 +51,16 @@
 // listing (I7).
 //
 // Small finalized segments are different. The owner of lease 0 delivers several of them in one transaction, a
-// bundle, while the frontier names no current segment (bundle.go).
+// bundle, while the frontier names no current segment (look.go).
 //
 // A scan lists the account and writes a row for each blob. While any lease lists, no lease delivers (scanRound).
+//
+// # Look, decide, write
+//
+// A step of the keeper reads what it depends on, before any transaction is open (look.go). A pure function makes a
+// change of the state and what was read (decide.go). One place commits the change (change.go). A read that fails is
+// reported by the loop of the hold, and everything begins with a new look at the state. So no failure can commit what
+// is half written.
 //
 // # Waits
 //

@@ -34,7 +34,15 @@ func firstKeeper(t *testing.T, open ...bool) (*memory, *keeper) {
 	o.Feed, o.InitialScan, o.Once = source.New(m, source.Options{}), ScanYes, false
 	o.Now = func() time.Time { return hourOf(100) }
 	return m, &keeper{h: &hold{opts: &o, shared: &shared{opts: &o}, work: t.Context(),
-		findings: &findings{failed: make(chan struct{}, 1)}}}
+		findings: &findings{failed: make(chan struct{}, 1)}}, rules: newRules(&o, 1)}
+}
+
+// firstFrontier returns the frontier of a first start with a scan.
+func (k *keeper) firstFrontier(t *testing.T) *offsets.Frontier {
+	t.Helper()
+	end, err := k.lookForEnd()
+	must(t, err)
+	return &k.rules.begins(&offsets.State{}, beginning{end: end, now: k.h.opts.Now()}).frontier
 }
 
 // hourOf returns when a segment of the feed begins.
@@ -62,8 +70,7 @@ func TestFirstScan(t *testing.T) {
 			hourOf(61).Add(-slack)},
 	} {
 		_, k := firstKeeper(t, c.feed...)
-		var f offsets.Frontier
-		must(t, k.firstScan(&f))
+		f := k.firstFrontier(t)
 		updated, err := envelope.ParseTimestamp(f.Scan.Updated)
 		must(t, err)
 		if f.Scan.Begin != c.begin || f.Completed != c.completed || updated.Wall != c.updated.UnixNano() {
@@ -87,8 +94,10 @@ func TestFirstScanAfterAFailure(t *testing.T) {
 		}
 		return nil
 	}
-	var f offsets.Frontier
-	must(t, k.firstScan(&f))
+	if _, err := k.lookForEnd(); !errors.As(err, new(*lookError)) {
+		t.Errorf("an attempt without a route: %v", err)
+	}
+	f := k.firstFrontier(t)
 	if f.Completed != (source.Segment{}) || !f.Ends.IsZero() {
 		t.Errorf("behind %q, which ends at %s", f.Completed, f.Ends)
 	}
@@ -104,9 +113,9 @@ func TestCountWithoutAnAnswer(t *testing.T) {
 		}
 		k := &keeper{h: &hold{opts: &Options{Inventory: store}, work: t.Context()}}
 		scan, began := &offsets.Scan{}, time.Now()
-		k.countContainers(scan)
-		if took := time.Since(began); took > time.Minute || scan.Containers != 0 {
-			t.Errorf("%d containers after %s", scan.Containers, took)
+		count := k.countContainers(scan)
+		if took := time.Since(began); took > time.Minute || count != 0 {
+			t.Errorf("%d containers after %s", count, took)
 		}
 	})
 }

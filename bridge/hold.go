@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/remedy"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -52,8 +48,7 @@ type hold struct {
 
 	findings *findings // of the worker; guards itself
 
-	// Of lease 0, while a scan is under way.
-	listsSince, nextRound time.Time
+	rounds rounds // of lease 0, while a scan is under way
 }
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
@@ -118,7 +113,7 @@ func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) 
 	ctx, stop := h.work, context.CancelFunc(func() {})
 	if s, _, err := h.shared.view.Get(); err == nil && h.p == 0 && s.Frontier != nil && s.Frontier.Scan.Active() {
 		// The keeper has another round to begin.
-		ctx, stop = context.WithTimeoutCause(ctx, h.nextRound.Sub(h.opts.Now()), errPast)
+		ctx, stop = context.WithTimeoutCause(ctx, h.rounds.next.Sub(h.opts.Now()), errPast)
 	}
 	ctx, cancel := h.until(ctx, func(s *offsets.State) error {
 		if s.Frontier == nil || s.Frontier.Current != seg || s.Frontier.Scan.Holds() {
@@ -147,54 +142,4 @@ func (h *hold) batchLimits() kgo.Opt {
 		}
 		return limit
 	})
-}
-
-// maxErrorText is how much of an error a cursor holds.
-const maxErrorText = 500
-
-// findings are what a worker remembers from one hold of its lease to the next.
-type findings struct {
-	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
-	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
-	failed  chan struct{}                   // capacity 1: there is one
-	life    context.Context                 // of the worker
-	sweep   *sweep                          // of the worker's goroutine; nil: none
-}
-
-// stopSweep ends the sweep, if there is one.
-func (f *findings) stopSweep() {
-	if f.sweep != nil {
-		f.sweep.stop()
-		f.sweep = nil
-	}
-}
-
-// remember keeps a failure for the cursor, and reports whether err is one.
-func (f *findings) remember(ctx context.Context, now time.Time, err error) bool {
-	if err == nil || ctx.Err() != nil {
-		return false
-	}
-	text, do := remedy.Split(err)
-	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
-	do = strings.ToValidUTF8(do[:min(len(do), maxErrorText)], "")
-	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text, Remedy: do})
-	poke(f.failed)
-	return true
-}
-
-// putInto puts the last failure into a cursor. It reports whether the cursor had another, or one that was over.
-func (f *findings) putInto(c *offsets.Cursor) bool {
-	last := f.failure.Load()
-	if last == nil {
-		return false
-	}
-	before, failing := c.Error, c.Failing
-	c.Error, c.Failing = last, true
-	return !failing || before == nil || before.Error != last.Error
-}
-
-// recent reports whether the last failure may still last: another attempt may be due.
-func (f *findings) recent(now time.Time) bool {
-	last := f.failure.Load()
-	return last != nil && now.Sub(last.Time) <= maxDelay
 }

@@ -149,7 +149,7 @@ func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32
 
 // Retry is retry, for the goroutines of shards.
 func (b *basis) Retry(ctx context.Context, f func(context.Context) error) error {
-	return b.h.retryOpen(ctx, f)
+	return b.h.retry(ctx, f)
 }
 
 // TooLarge returns errLimitChanged in place of err if the topics take larger records by now.

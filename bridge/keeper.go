@@ -2,206 +2,249 @@ package bridge
 
 import (
 	"context"
-	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/twmb/franz-go/pkg/kadm"
-	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/envelope"
-	"blobfeed/internal/topics"
+	"blobfeed/internal/mutation"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
 
-// keeper looks after the frontier, while a hold has lease 0. It belongs to the worker's goroutine.
+// keeper looks after the frontier, while a hold has lease 0. It belongs to the worker's goroutine. Each step has three
+// parts:
+//
+//	look    reads what the step depends on: manifests, listings, partition counts, encoders (look.go)
+//	decide  makes a change of the state and of what was read; it is pure (decide.go)
+//	write   commits the change (change.go)
+//
+// A transaction is open in the last part only. So a look that fails leaves nothing behind: the loop reports it, and the
+// keeper looks again. And nothing is read while a change is half written, but the ends of partitions (change.go, mark).
 type keeper struct {
 	h         *hold
 	basis     *basis
 	w         *writer
+	rules     rules
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
+	bundle    *bundle             // read and encoded, not written yet; nil: none is
 	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
 }
 
-// recount reads the partitions of the topics of f, and of those that leases found since it was written (I6: none misses
-// its marker), and puts them into f. Between two segments nothing is in flight, so they may change here (I5). S is nil
-// at a first start.
-func (k *keeper) recount(f *offsets.Frontier, s *offsets.State) error {
-	if s != nil {
-		k.adopt(f, s)
+// step does what the keeper has to do in state s, if anything: write the first frontier, end a move, turn a round of a
+// scan, complete the current segment, or go to the next one.
+func (k *keeper) step(s *offsets.State) (moved bool, err error) {
+	if s.Frontier == nil {
+		return k.begin(s)
 	}
-	if k.h.opts.marks() && k.barred(f) {
-		return nil // I5: no marker stands between the rows of the scan and the events after them yet
+	if after, ok := s.Regressed(); ok { // without transactions only: a former owner has written behind newer records
+		k.h.opts.Log.Warn("a paused instance has written old records behind newer ones; delivering again from there",
+			"after_segment", after, "at", s.Frontier.At())
+		return true, k.write(&change{frontier: *s.Repair(after)})
 	}
-	had := maps.Clone(f.Topics)
-	if len(had) == 0 {
-		had = map[string]int32{}
-		for _, topic := range k.h.opts.constant() {
-			had[topic] = 0
+	f := *s.Frontier // what its fields point to may be in use: it is replaced, not changed
+	if err := k.lookAtRivals(&f); err != nil {
+		return false, err
+	}
+	f.Leases = k.h.shared.leases // a frontier of an older version does not say
+	f.Base = source.Segment{}
+	switch {
+	case f.Moving || f.Seek != nil && !f.Seek.Told:
+		return k.endMove(f)
+	case f.Owed: // a former owner died before it had written all of them
+		return k.pay(f)
+	case f.Ended:
+		return false, nil // Run stops when it sees this
+	}
+	if scan := s.Requested(); scan != nil {
+		return true, k.takeUp(f, scan)
+	}
+	if f.Scan.Active() {
+		if moved, stays, err := k.turn(f, s); moved || stays || err != nil {
+			return moved, err
 		}
 	}
-	return k.h.retryOpen(k.h.work, func(ctx context.Context) error {
-		counts, err := k.h.shared.topics.Recount(ctx, had)
-		if err == nil {
-			f.Topics = counts
-		}
-		return err
-	})
+	if f.Current == (source.Segment{}) {
+		return k.advance(f, s)
+	}
+	return k.complete(f, s)
 }
 
-// adopt takes over the topics that leases have found (I5, I6): their cursors forget them in the next segment.
-func (k *keeper) adopt(f *offsets.Frontier, s *offsets.State) {
-	for _, c := range s.Cursors {
-		if c != nil {
-			f.Adopt(c.Pins)
+// begin commits the frontier of a first start.
+func (k *keeper) begin(s *offsets.State) (moved bool, _ error) {
+	if s.Moving { // after a reset: what the leases still write is of the time before it
+		if fenced, err := k.fenceOthers(); !fenced {
+			return false, err
 		}
 	}
-}
-
-// promise puts into f that the segment of m is complete, and writes the markers that say so, which commitPromise
-// commits. Final, if not zero, is what the last of all says.
-func (k *keeper) promise(f *offsets.Frontier, m source.Manifest, final envelope.Timestamp) (Completion, error) {
-	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
-	done := Completion{Segment: m.Segment}
-	at := resolved.After(m, k.h.opts.ResolvedSlack, k.basis.promised)
-	if final.Compare(k.basis.promised) > 0 {
-		at = final
+	in, err := k.lookAtBeginning(s)
+	if err != nil {
+		return false, err
 	}
-	if !k.h.opts.marks() || resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack) { // I6: no marker before the scan ended
-		return done, nil
-	}
-	done.Resolved, done.Markers = at, resolved.Count(f.Topics)
-	return done, k.resolve(f, at)
+	return true, k.write(k.rules.begins(s, in))
 }
 
-// resolve puts the time of a marker into f, and writes the marker. Without transactions, commitPromise writes it.
-func (k *keeper) resolve(f *offsets.Frontier, at envelope.Timestamp) error {
-	f.Resolved = at.String()
-	if !k.h.opts.Transactional {
-		return nil
-	}
-	return k.mark(f, at)
-}
-
-// barred reports whether f has an initial scan, and no marker behind it.
-func (k *keeper) barred(f *offsets.Frontier) bool {
-	at, err := parseTime(f.Resolved)
-	return err == nil && resolved.Barred(at, f.Scan, k.h.opts.ResolvedSlack)
-}
-
-// commitPromise commits f, and the cursor if there is one, with the markers of its promise. Name adds to f what readers
-// may see only after the markers.
+// endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the
+// frontier that names segments again, and the last marker once more, with a header that says where delivery continues.
+// Records at or below that marker may follow it, and keys may move to new partitions (I5). Where there was no marker
+// yet, nothing was promised.
 //
-// Without transactions the order of writes keeps I6. The records are flushed and checked before the frontier is
-// written, so no first delivery comes below a marker. The frontier is written before its markers. So a crash between
-// them leaves markers that the next owner writes, never a marker that no frontier knows, and markers never fall. The
-// next segment is named after the markers, so a key moves to another partition only across a marker (I5).
-func (k *keeper) commitPromise(c *offsets.Cursor, f *offsets.Frontier, name func() error) error {
-	h := k.h
-	if h.opts.Transactional {
-		if err := name(); err != nil {
-			return err
-		}
-		return h.lease.Commit(h.held, c, f)
+// After the intent, which this worker has read, every acquisition sees it (I10). Before it, an owner may have read the
+// old place:
+//
+//	owner of lease 1                        seek, and the owner of lease 0
+//	reads an event of the old place
+//	                                        intent: epoch+1
+//	                                        fence of lease 1
+//	its commit is refused                   the first segment of the new place is named
+//
+// Without the fence, its commit could come behind the first record of the new place.
+func (k *keeper) endMove(f offsets.Frontier) (moved bool, err error) {
+	if fenced, err := k.fenceOthers(); !fenced { // I11: between the intent, which is committed, and the next segment
+		return false, err
 	}
-	f.Base, f.Owed = k.basis.frontier.Completed, h.opts.marks() && !k.barred(f)
-	if c != nil {
-		c.Resolved = f.Resolved
-	}
-	if err := h.lease.Commit(h.held, c, f); err != nil {
-		return err
-	}
-	s, _, err := h.shared.view.Get() // which has read that frontier
-	if err == nil {
-		err = h.endedBy(s)
-	}
+	s, _, err := k.h.shared.view.Get() // with the pins that were committed before the fences
 	if err != nil {
-		return err
+		return false, err
 	}
-	return k.pay(f, name)
+	adopt(&f, s)
+	promised := k.basis.promised
+	in, err := k.lookAtTopics(&f, k.rules.repeats(&f, promised))
+	if err != nil {
+		return false, err
+	}
+	return true, k.write(k.rules.moves(f, promised, in))
 }
 
-// pay writes the markers that f owes, and then f without the debt.
-func (k *keeper) pay(f *offsets.Frontier, name func() error) error {
-	if f.Owed {
-		ts, err := parseTime(f.Resolved)
-		if err != nil {
-			return err
-		}
-		if err := k.mark(f, ts); err != nil {
-			return err
-		}
-		f.Owed = false
+// pay writes the markers that a former owner has left owed.
+func (k *keeper) pay(f offsets.Frontier) (moved bool, err error) {
+	at, err := parseTime(f.Resolved)
+	if err != nil {
+		return false, err
 	}
-	if err := name(); err != nil {
-		return err
+	c := &change{frontier: f}
+	if c.encoders, err = k.encodersOf(f.Topics); err != nil {
+		return false, err
 	}
-	return k.h.lease.Commit(k.h.held, nil, f) // flushes the markers first
+	c.frontier.Owed = false // behind them
+	c.parts = []part{{marker: at, topics: f.Topics}}
+	return true, k.write(c)
 }
 
-// nothing is for commitPromise and pay where no segment is to be named.
-func nothing() error { return nil }
+// takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
+func (k *keeper) takeUp(f offsets.Frontier, scan *offsets.Scan) error {
+	account := k.h.opts.Inventory != nil
+	if account && !scan.Cancelled {
+		scan.Containers = k.countContainers(scan)
+	}
+	return k.write(k.rules.takesUp(f, scan, account, k.h.opts.Now()))
+}
 
-// mark writes a marker to each partition of each topic of f, with the gap and the seek that it announces.
-func (k *keeper) mark(f *offsets.Frontier, at envelope.Timestamp) error {
-	opts := k.h.opts
-	marker := resolved.Marker{At: at, Seek: f.Seek, Gap: f.Gap, Extra: k.basis.epochHeader}
-	if opts.Shared {
-		marker.Feed = opts.FeedID
+// turn moves the scan of f to the next phase of its round. Stays says that nothing else may happen to the frontier
+// meanwhile.
+func (k *keeper) turn(f offsets.Frontier, s *offsets.State) (moved, stays bool, err error) {
+	c, stays := k.rules.turns(f, s, &k.h.rounds, k.h.opts.Now())
+	if c == nil {
+		return false, stays, nil
 	}
-	if f.Scan != nil && f.Scan.Only {
-		marker.Scan = f.Scan.ID
-	}
-	if opts.Markers == envelope.MarkersTopic {
-		// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition:
-		// by others and committed, or, in a bundle, by this transaction. Not below the last stable offset: the ends of
-		// transactions are written some moments after the commit was acknowledged.
-		//
-		// A failed flush is final, as after any failed record only another producer can continue.
-		if err := k.h.lease.Flush(k.h.held); err != nil {
-			return err
+	if c.parts != nil { // the marker of a scan that ends everything
+		if c.encoders, err = k.encodersOf(c.frontier.Topics); err != nil {
+			return false, true, err
 		}
 	}
-	encoders := map[string]*envelope.Encoder{}
-	err := k.h.retryOpen(k.h.work, func(ctx context.Context) (err error) {
-		for topic := range f.Topics {
-			if encoders[topic], err = k.h.shared.encoders.get(ctx, topic); err != nil {
-				return err
+	return true, true, k.write(c)
+}
+
+// advance does what there is to do between two segments: deliver a bundle, or name the next one. Nothing is in flight.
+func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err error) {
+	adopt(&f, s)
+	in, err := k.lookBetween(&f)
+	if err != nil || !in.more {
+		return false, err
+	}
+	if in.lost != nil && !k.rules.skips { // I8: also if only what is behind the end is left
+		return false, k.h.doubt(in.lost)
+	}
+	c := k.rules.advances(f, k.basis.promised, in, k.h.opts.Now())
+	if in.bundle != nil { // whose counts go into the cursor; else that stays in a segment that is over
+		c.cursor = k.h.cursor
+		defer k.dropBundle()
+	}
+	k.count(&c.frontier, len(c.parts), s)
+	return true, k.write(c)
+}
+
+// complete commits, in one transaction, the frontier behind the current segment, and a marker to every partition, when
+// all leases have delivered their shards.
+func (k *keeper) complete(f offsets.Frontier, s *offsets.State) (moved bool, err error) {
+	m, gone, err := k.lookAtCurrent(s)
+	if err != nil {
+		return false, err
+	}
+	if ends := m.Begin.Add(m.Interval); !gone && !(slices.Equal(m.Shards, f.Shards) && ends.Equal(f.Ends)) {
+		f.Shards, f.Ends = m.Shards, ends // of an open segment, which may get shards
+		return true, k.write(&change{frontier: f})
+	}
+	// I6: no marker before every shard is delivered.
+	if !resolved.Complete(m, s) && !(mutation.NoBarrier && m.Finalized) {
+		return false, nil
+	}
+	adopt(&f, s)
+	in, err := k.lookBehind(&f, m, gone, s)
+	if err != nil {
+		return false, err
+	}
+	c := k.rules.completes(f, m, k.basis.promised, in, k.h.opts.Now())
+	k.count(&c.frontier, 1, s)
+	return true, k.write(c)
+}
+
+// count puts into f how far a catch-up is.
+func (k *keeper) count(f *offsets.Frontier, completed int, s *offsets.State) {
+	var names []source.Segment
+	if listed := k.h.shared.names.Load(); listed != nil {
+		names = *listed
+	}
+	k.counting = countSegments(f, completed, names, s.Cursors, k.h.opts.Now(), k.counting)
+}
+
+// fencers is how many leases are fenced at a time: each takes a producer.
+const fencers = 4
+
+// fenceOthers ends what the owners of all other leases have open. Without transactions there is no fence: it reports
+// whether each owner that acquired its lease before now, and so perhaps before it could know of the move, has written a
+// cursor of the new epoch.
+func (k *keeper) fenceOthers() (fenced bool, _ error) {
+	h, sh, exact := k.h, k.h.shared, k.h.opts.Transactional
+	mutation.Crash("fences", "begun")
+	fences, ctx := errgroup.WithContext(h.work)
+	fences.SetLimit(fencers)
+	for p := int32(1); p < int32(sh.leases); p++ {
+		fences.Go(func() error {
+			if exact {
+				return sh.fence(ctx, p)
 			}
-		}
-		if opts.Markers == envelope.MarkersTopic {
-			marker.End, err = endOffsets(ctx, k.h.shared.client, slices.Collect(maps.Keys(f.Topics)))
-		}
-		return err
-	})
+			_, err := sh.view.Known(ctx, sh.cfg, sh.client, p)
+			return err
+		})
+	}
+	if err := fences.Wait(); err != nil {
+		return false, err
+	}
+	mutation.Crash("fences", "done")
+	s, _, err := sh.view.Get()
+	return err == nil && (exact || s.Entered()), err
+}
+
+// fence acquires lease p for nobody, and discards what the brokers left open. The lease may have no work where the move
+// leads. Then nobody else acquires it, and consumers would wait for the open records forever.
+func (sh *shared) fence(ctx context.Context, p int32) error {
+	lease, err := offsets.Fence(ctx, sh.cfg, sh.view, p)
 	if err != nil {
 		return err
 	}
-	for _, r := range marker.Records(f.Topics, encoders) {
-		if err := k.h.lease.Produce(k.h.held, r); err != nil {
-			return err
-		}
-	}
-	f.Gap = nil
-	return nil
-}
-
-// endOffsets reads where the partitions of topics end.
-func endOffsets(
-	ctx context.Context, cl *kgo.Client, names []string,
-) (func(topic string, partition int32) int64, error) {
-	var ends kadm.ListedOffsets
-	if len(names) > 0 { // else the request is for all
-		var err error
-		if ends, err = topics.Offsets(ctx, kadm.NewClient(cl).ListEndOffsets, names...); err != nil {
-			return nil, fmt.Errorf("reading the ends of the topics: %w", err)
-		}
-	}
-	return func(topic string, partition int32) int64 {
-		end, _ := ends.Lookup(topic, partition)
-		return end.Offset
-	}, nil
+	defer lease.Close(ctx)
+	mutation.Crash("fences", "one")
+	return sh.discard(ctx, lease)
 }

@@ -49,6 +49,6 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 		Mine: func(container string) bool {
 			return offsets.LeaseOf(container, h.shared.leases) == h.p && filter.Selects(container)
 		},
-		Retry: h.retryOpen,
+		Retry: h.retry,
 	}, emit)
 }

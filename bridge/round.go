@@ -69,8 +69,10 @@ func (l *listing) run(s *offsets.State) (err error) {
 	if err != nil && !errors.Is(err, errRoundOver) {
 		return err
 	}
+	if _, err := l.w.open(); err != nil {
+		return err
+	}
 	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
-	l.w.txn.start()
 	return l.w.commit()
 }
 

@@ -128,8 +128,8 @@ func TestPause(t *testing.T) {
 	for took, want := range map[time.Duration]time.Duration{
 		time.Millisecond: minPause, 3 * time.Second: 3 * time.Second, time.Hour: 10 * time.Second,
 	} {
-		h := &hold{opts: &Options{ScanRound: 10 * time.Second}, listsSince: began}
-		if got := h.pause(began.Add(took)); got != want {
+		r := &rounds{listsSince: began}
+		if got := r.pause(began.Add(took), 10*time.Second); got != want {
 			t.Errorf("after %s: %s, want %s", took, got, want)
 		}
 	}

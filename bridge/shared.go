@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -65,7 +64,7 @@ func (sh *shared) caughtUp(s *offsets.State) bool { return s.Passed(0, sh.start)
 
 // shardsOf returns the shards of a segment that belong to a lease.
 func (sh *shared) shardsOf(lease int32, m source.Manifest) []int {
-	return slices.DeleteFunc(slices.Clone(m.Shards), func(shard int) bool { return shard%sh.leases != int(lease) })
+	return shardsOf(int(lease), sh.leases, m)
 }
 
 // retry calls f until it succeeds, and reports every failure. It gives up when ctx ends, when another attempt cannot

@@ -149,7 +149,7 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 	asking.SetLimit(h.opts.ScanRequests)
 	for i, k := range b.suspects[:n] {
 		asking.Go(func() error {
-			return h.retryOpen(actx, func(ctx context.Context) error {
+			return h.retry(actx, func(ctx context.Context) error {
 				there, served, err := h.opts.Inventory.Exists(ctx, k.container, k.name)
 				if err == nil && !there {
 					gone[i] = pipeline.Gone{Container: k.container, Name: k.name, Served: served}

@@ -74,7 +74,7 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	w := newWorld(t, 2, 40)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.Markers = ScanYes, envelope.MarkersOff
+	o.InitialScan = ScanYes
 	live(t, o)
 	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
 		return scanOf(s) != nil && scanOf(s).Done

@@ -29,9 +29,12 @@ func tear(t *testing.T, c *kfake.Cluster, o Options, lease int32) {
 	must(t, err)
 	defer l.Close(t.Context())
 	fakebroker.LeaveOutEnds(t, c, fmt.Sprintf("%s-%d", cfg.Name, lease))
-	must(t, l.Produce(t.Context(), &kgo.Record{Topic: topic, Key: []byte(`["torn"]`), Value: []byte("torn")}))
+	tx, err := l.Begin()
+	must(t, err)
+	torn := []*kgo.Record{{Topic: topic, Key: []byte(`["torn"]`), Value: []byte("torn")}}
+	must(t, tx.Mark(t.Context(), torn))
 	cfg.TxnTimeout = 200 * time.Millisecond // until it stops reading back; the brokers have the former one
-	if err := l.Commit(t.Context(), l.Cursor(), nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := tx.Commit(t.Context(), l.Cursor(), nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Commit = %v", err)
 	}
 }

@@ -93,9 +93,10 @@ func (w *worker) holdOnce() error {
 	}
 	basis := &basis{h: h}
 	out := &writer{h: h, basis: basis}
-	keeper := &keeper{h: h, basis: basis, w: out}
+	keeper := &keeper{h: h, basis: basis, w: out, rules: newRules(h.opts, h.shared.leases)}
 	defer func() {
 		h.release(w.hard)
+		keeper.dropBundle()
 		keeper.stopReading()
 		out.abandon()
 		w.shared.pipe.DropBuffers()
@@ -116,13 +117,15 @@ func (w *worker) holdOnce() error {
 			h.findings.stopSweep()
 		}
 		if w.p == 0 {
-			if moved, err := keeper.moveFrontier(s); moved || err != nil {
+			if moved, err := keeper.step(s); moved || err != nil {
 				return todoAgain, err
 			}
 		}
 		return w.work(out, s)
 	})
-	out.traceOpen(err)
+	if out.tx != nil {
+		out.trace(err) // it is given up
+	}
 	if h.held.Err() != nil {
 		return context.Cause(h.held)
 	}

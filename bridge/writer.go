@@ -19,7 +19,8 @@ import (
 type writer struct {
 	h       *hold
 	basis   *basis
-	txn     txn
+	tx      *offsets.Tx      // nil: none is open
+	txn     txn              // what is in it
 	backlog pipeline.Backlog // guards itself: shards set it
 	ends    [2]time.Duration // what the brokers took to end the last two transactions
 }
@@ -57,14 +58,42 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 	return nil
 }
 
+// open returns the open transaction, a new one if there is none.
+func (w *writer) open() (tx *offsets.Tx, err error) {
+	if w.tx == nil {
+		w.tx, err = w.h.lease.Begin()
+		w.txn.began = time.Now()
+	}
+	return w.tx, err
+}
+
+// end ends the open transaction with its documents, and reports it.
+func (w *writer) end(c *offsets.Cursor, f *offsets.Frontier) error {
+	tx := w.tx
+	w.tx = nil
+	if err := tx.Commit(w.h.held, c, f); err != nil {
+		w.trace(err)
+		return err
+	}
+	if f == nil {
+		w.ends = [2]time.Duration{time.Since(w.h.lease.Flushed()), w.ends[0]}
+	}
+	w.committed(c != nil)
+	return nil
+}
+
 // produce puts the records of a block into the open transaction. The caller calls Done when it has used the block.
 func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
+	tx, err := w.open()
+	if err != nil {
+		return nil, err
+	}
 	w.txn.include(b)
 	sent := w.h.shared.pipe.Send(b)
 	if len(b.Records) > 0 {
 		w.txn.sent = append(w.txn.sent, sent)
 	}
-	if err := w.h.lease.ProduceAll(w.h.held, b.Records, sent.Done); err != nil {
+	if err := tx.Add(w.h.held, b.Records, sent.Done); err != nil {
 		return nil, err
 	}
 	return sent, w.flush(b.Held)
@@ -79,7 +108,7 @@ func (w *writer) flush(held int64) error {
 		return nil
 	}
 	w.txn.unsent = 0
-	return w.h.lease.Flush(w.h.held)
+	return w.tx.Flush(w.h.held)
 }
 
 // take puts blocks into transactions, and commits each that is full or as old as the commit interval. When there are no
@@ -95,7 +124,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 			if !ok {
 				return nil
 			}
-			if txn.began.IsZero() {
+			if w.tx == nil {
 				due.Reset(w.interval(opts.CommitInterval))
 			}
 			if err := w.addBlock(b); err != nil {
@@ -112,7 +141,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 				return err
 			}
 		case <-h.findings.failed:
-			if txn.began.IsZero() { // else the commit that is due takes it with it
+			if w.tx == nil { // else the commit that is due takes it with it
 				if err := h.commitFailure(); err != nil {
 					return err
 				}
@@ -126,7 +155,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 
 // commit ends the open transaction, if one is, with the cursor.
 func (w *writer) commit() error {
-	if w.txn.began.IsZero() {
+	if w.tx == nil {
 		return nil
 	}
 	h := w.h
@@ -137,12 +166,7 @@ func (w *writer) commit() error {
 	if !h.opts.Transactional {
 		h.cursor.Resolved = w.basis.frontier.Resolved
 	}
-	if err := h.lease.Commit(h.held, h.cursor, nil); err != nil {
-		return err
-	}
-	w.ends = [2]time.Duration{time.Since(h.lease.Flushed()), w.ends[0]}
-	w.committed()
-	return nil
+	return w.end(h.cursor, nil)
 }
 
 // interval returns how long a transaction stays open. The brokers write a marker to each partition of a transaction, so
@@ -157,8 +181,8 @@ func (w *writer) interval(least time.Duration) time.Duration {
 // most a quarter of the time. With 256 partitions, they took half of a catch-up.
 func (w *writer) leastOpen() time.Duration { return max(minTxnInterval, 3*w.interval(0)) }
 
-// committed reports a transaction, and starts the account of the next.
-func (w *writer) committed() {
+// committed reports a transaction, and starts the account of the next. One with a cursor has the work of the lease.
+func (w *writer) committed(work bool) {
 	t, h := &w.txn, w.h
 	if t.counts.Dead > 0 {
 		h.opts.Log.Warn("sent to the dead-letter topic", "lease", h.p, "topic", h.opts.DeadLetter,
@@ -168,37 +192,33 @@ func (w *writer) committed() {
 		h.opts.Log.Warn("events came after the marker for their time",
 			"lease", h.p, "events", t.counts.Late, "segment", t.segment)
 	}
-	h.opts.Observer.Committed(t.summary(h.p))
-	w.traceOpen(nil)
+	if work {
+		h.opts.Observer.Committed(t.summary(h.p))
+	}
+	w.trace(nil)
 	t.reset(t.segment)
 }
 
-// abandon drops the open transaction.
+// abandon drops the open transaction, because the hold ends.
 func (w *writer) abandon() {
 	for _, s := range w.txn.sent {
 		s.Abandon()
 	}
-	w.txn = txn{}
+	w.tx, w.txn = nil, txn{}
 }
 
-// traceOpen reports the transaction that is open, if one is.
-func (w *writer) traceOpen(err error) {
-	if !w.h.opts.Observer.traced() || w.txn.began.IsZero() {
+// trace reports the transaction that ends now, if it has more than documents.
+func (w *writer) trace(err error) {
+	h, txn := w.h, &w.txn
+	if !h.opts.Observer.traced() || txn.began.IsZero() || txn.blocks+txn.segments+txn.markers == 0 {
 		return
 	}
-	w.h.traceEnd(Transaction{
-		Commit: w.txn.summary(w.h.p), Cursor: cursorText(w.h.cursor), Blocks: w.txn.blocks,
-		Segments: w.txn.segments, Markers: w.txn.markers, Reading: w.txn.reading, Encoding: w.txn.encoding,
-	}, w.txn.began, err)
-}
-
-// traceEnd reports a transaction whose first record was written at began, and that ends now.
-func (h *hold) traceEnd(t Transaction, began time.Time, err error) {
-	if !h.opts.Observer.traced() {
-		return
+	t := Transaction{
+		Commit: txn.summary(h.p), Cursor: cursorText(h.cursor), Blocks: txn.blocks, Err: err,
+		Segments: txn.segments, Markers: txn.markers, Reading: txn.reading, Encoding: txn.encoding,
 	}
-	now := time.Now()
-	t.Err, t.Publishing = err, pipeline.Between(began, now)
+	began, now := txn.began, time.Now()
+	t.Publishing = pipeline.Between(began, now)
 	if acked := h.lease.Flushed(); acked.After(began) {
 		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
@@ -223,7 +243,7 @@ const minTxnInterval = 100 * time.Millisecond
 // txn is what the open transaction of a lease holds.
 type txn struct {
 	segment source.Segment
-	began   time.Time // zero: nothing to commit
+	began   time.Time // with its first record
 	blocks  int
 	sent    []*pipeline.Sent // those with records
 	unsent  int64            // memory of the blocks since the last flush, without transactions
@@ -237,14 +257,7 @@ type txn struct {
 	segments, markers int // of a bundle
 }
 
-func (t *txn) start() {
-	if t.began.IsZero() {
-		t.began = time.Now()
-	}
-}
-
 func (t *txn) include(b *pipeline.Block) {
-	t.start()
 	t.blocks++
 	if t.counts.Dead == 0 {
 		t.firstDead.position, t.firstDead.reason = b.FirstDead()

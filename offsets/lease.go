@@ -37,7 +37,7 @@ type Config struct {
 // Lease is the right to write the records of the shards of one lease, and their cursor.
 //
 // A Lease belongs to one goroutine. After any error it is useless (the outcome of its last transaction may be unknown):
-// Close it and Acquire again.
+// Close it and Acquire again. It writes only by its transactions, see Tx.
 type Lease struct {
 	Partition int32
 
@@ -45,8 +45,10 @@ type Lease struct {
 	view *View
 	cl   *kgo.Client
 	was  *State // what the topic said after the fence
-	open bool   // a transaction is open, or, without transactions, records are unflushed
 
+	tx      *Tx   // open; nil: none is
+	spent   error // of the transaction that failed: there is no other
+	began   bool  // the client has begun a transaction
 	flushed time.Time
 	term    int64           // see Cursor.Term
 	round   *round          // without transactions: what was produced since the last flush
@@ -163,84 +165,6 @@ func (l *Lease) State() *State { return l.was }
 // Cursor returns where the former owner left off, for the holder to change.
 func (l *Lease) Cursor() *Cursor { return l.was.Cursor(l.Partition) }
 
-// Produce adds a record to the open transaction, opening one if needed. The record and what it points to belong to the
-// client until Commit returns. Errors show in Commit, and in Err before that.
-//
-// After a failed record it fails at once: a broker without transactions would keep what comes after the failure, out
-// of order.
-func (l *Lease) Produce(ctx context.Context, r *kgo.Record) error {
-	return l.produce(ctx, r, l.promise)
-}
-
-// ProduceAll is Produce for several records. It calls acked for each that the brokers have acknowledged, in another
-// goroutine: from then on nobody reads it.
-func (l *Lease) ProduceAll(ctx context.Context, records []kgo.Record, acked func()) error {
-	promise := func(r *kgo.Record, err error) {
-		l.produced(r, err)
-		if err == nil {
-			acked()
-		}
-	}
-	for i := range records {
-		if err := l.produce(ctx, &records[i], promise); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) error {
-	if err := l.Err(); err != nil {
-		return err
-	}
-	if !l.open {
-		if l.cfg.Transactional {
-			if err := l.begin(ctx); err != nil {
-				return fmt.Errorf("beginning a transaction: %w", classify(err))
-			}
-		}
-		l.open = true
-	}
-	if l.round != nil {
-		if err := l.turn(ctx, r); err != nil {
-			return err
-		}
-	}
-	l.cl.Produce(ctx, r, promise)
-	return nil
-}
-
-// begin begins a transaction. The first one needs a producer ID, which brokers refuse while they end the transaction of
-// the former owner. BeginTransaction alone would ask for the ID without end: it takes no context, so no stop ends it.
-func (l *Lease) begin(ctx context.Context) error {
-	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
-	defer cancel()
-	_, _, err := l.cl.ProducerID(within)
-	switch {
-	case err != nil && ctx.Err() == nil && within.Err() != nil:
-		return fmt.Errorf("the brokers have given no producer ID within %s: they may still be ending the transaction "+
-			"of a former owner", l.cfg.TxnTimeout)
-	case err != nil:
-		return err
-	}
-	return l.cl.BeginTransaction()
-}
-
-func (l *Lease) produced(r *kgo.Record, err error) {
-	if err == nil {
-		return
-	}
-	if errors.Is(err, kerr.MessageTooLarge) && r.Topic == l.cfg.Topic {
-		err = fmt.Errorf("%w: it has %d bytes: raise max.message.bytes of the topic", err, len(r.Value))
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.failed == nil {
-		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic,
-			classify(err))
-	}
-}
-
 // Err returns the first error of a record that was produced since Acquire.
 func (l *Lease) Err() error {
 	l.mu.Lock()
@@ -267,7 +191,7 @@ const answers = 5 * time.Second
 // broker's timeout ends it. The cursor stays.
 func (l *Lease) Close(ctx context.Context) {
 	mutation.Crash("release", "begun")
-	if l.open && l.cfg.Transactional {
+	if l.began && l.cfg.Transactional {
 		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step,
 		// the second one could wait without end for a producer ID that is asked for to send the records.
 		if l.cl.AbortBufferedRecords(ctx) == nil {

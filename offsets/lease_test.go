@@ -99,7 +99,8 @@ func acquire(t *testing.T, ctx context.Context, cfg *Config, v *View, instance s
 
 func produce(t *testing.T, ctx context.Context, l *Lease, value string) {
 	t.Helper()
-	if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Key: []byte("k"), Value: []byte(value)}); err != nil {
+	r := &kgo.Record{Topic: dataTopic, Key: []byte("k"), Value: []byte(value)}
+	if err := openTx(l).Mark(ctx, []*kgo.Record{r}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -130,7 +131,7 @@ func TestAcquireReadsAfterTheFence(t *testing.T) {
 	c := new(Cursor)
 	c.Advance(segment(t, "2020/05/27/1500"), 1, source.ShardPosition{Chunk: 2, Offset: 300})
 	produce(t, ctx, old, "one")
-	if err := old.Commit(ctx, c, nil); err != nil {
+	if err := openTx(old).Commit(ctx, c, nil); err != nil {
 		t.Fatal(err)
 	}
 
@@ -173,7 +174,7 @@ func TestSettlesBeforeItEnds(t *testing.T) {
 	own := *cfg
 	own.Client = append(slices.Clone(cfg.Client), kgo.WithLogger(&steps))
 	l := acquire(t, ctx, &own, v, "a")
-	if err := l.Commit(ctx, new(Cursor), nil); err != nil {
+	if err := openTx(l).Commit(ctx, new(Cursor), nil); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{"flushed", "aborted buffered records", "ending transaction"}
@@ -211,19 +212,19 @@ func TestZombieIsFenced(t *testing.T) {
 	v := viewOf(t, cfg)
 	zombie := acquire(t, ctx, cfg, v, "zombie")
 	produce(t, ctx, zombie, "of the zombie")
-	if err := zombie.Flush(ctx); err != nil { // the broker has it, and can't have it committed by the next owner
+	if err := openTx(zombie).Flush(ctx); err != nil { // the broker has it, and can't have it committed by the next owner
 		t.Fatal(err)
 	}
 	next := acquire(t, ctx, cfg, v, "next")
 	produce(t, ctx, next, "of the next")
 	c := new(Cursor)
 	c.Advance(segment(t, "2020/05/27/1500"), 1, source.ShardPosition{Offset: 1})
-	if err := next.Commit(ctx, c, nil); err != nil {
+	if err := openTx(next).Commit(ctx, c, nil); err != nil {
 		t.Fatal(err)
 	}
 	stale := new(Cursor)
 	stale.Advance(segment(t, "2020/05/27/1500"), 1, source.ShardPosition{Offset: 99})
-	if err := zombie.Commit(ctx, stale, nil); err == nil {
+	if err := openTx(zombie).Commit(ctx, stale, nil); err == nil {
 		t.Error("the zombie committed")
 	}
 	if got := committed(t, ctx, cfg, 1); len(got) != 1 || got[0] != "of the next" {
@@ -243,13 +244,13 @@ func TestFailedRecordFailsTheCommit(t *testing.T) {
 		v := viewOf(t, cfg)
 		l := acquire(t, ctx, cfg, v, "a")
 		produce(t, ctx, l, "good")
-		if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Partition: 77, Key: []byte("k"),
-			Value: []byte("bad")}); err != nil {
+		bad := &kgo.Record{Topic: dataTopic, Partition: 77, Key: []byte("k"), Value: []byte("bad")}
+		if err := openTx(l).Mark(ctx, []*kgo.Record{bad}); err != nil {
 			t.Fatal(err)
 		}
 		c := new(Cursor)
 		c.Advance(segment(t, "2020/05/27/1500"), 1, source.ShardPosition{Offset: 1})
-		if err := l.Commit(ctx, c, nil); err == nil {
+		if err := openTx(l).Commit(ctx, c, nil); err == nil {
 			t.Errorf("transactional %v: the commit succeeded", transactional)
 		}
 		l.Close(ctx)

@@ -63,7 +63,7 @@ func (l *Lease) turn(ctx context.Context, r *kgo.Record) error {
 	if l.round.fits(r) {
 		return nil
 	}
-	if err := l.Flush(ctx); err != nil {
+	if err := l.flush(ctx); err != nil {
 		return err
 	}
 	l.round.fits(r)

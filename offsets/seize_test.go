@@ -39,7 +39,7 @@ func standing(t *testing.T, ctx context.Context, cfg *Config) source.Segment {
 		if p == 1 {
 			c.Pin(map[string]Pin{"late": {Partitions: 3, KeySchema: 9}})
 		}
-		if err := l.Commit(ctx, c, f); err != nil {
+		if err := openTx(l).Commit(ctx, c, f); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestResetCrash(t *testing.T) {
 		defer l.Close(ctx)
 		c := l.Cursor()
 		c.Advance(seg, 0, source.ShardPosition{Offset: 7})
-		if err := l.Commit(ctx, c, &Frontier{Current: seg, Epoch: l.State().Epoch, Born: l.State().Epoch}); err != nil {
+		if err := openTx(l).Commit(ctx, c, &Frontier{Current: seg, Epoch: l.State().Epoch, Born: l.State().Epoch}); err != nil {
 			t.Fatal(err)
 		}
 		got = stored(t, ctx, cfg)
@@ -256,12 +256,12 @@ func TestFence(t *testing.T) {
 	seg := segment(t, "2026/01/31/1200")
 	c := zombie.Cursor()
 	c.Advance(seg, 1, source.ShardPosition{Offset: 200})
-	if err := zombie.Commit(ctx, c, nil); err != nil {
+	if err := openTx(zombie).Commit(ctx, c, nil); err != nil {
 		t.Fatal(err)
 	}
 	// A transaction is open: between two, kgo asks for a new epoch, which kfake gives to every client.
 	produce(t, ctx, zombie, "of the zombie")
-	if err := zombie.Flush(ctx); err != nil {
+	if err := openTx(zombie).Flush(ctx); err != nil {
 		t.Fatal(err)
 	}
 	own := viewOf(t, cfg)
@@ -277,7 +277,7 @@ func TestFence(t *testing.T) {
 		t.Errorf("the lease belongs to %q", s.Owners[1])
 	}
 	c.Advance(seg, 1, source.ShardPosition{Offset: 300})
-	if err := zombie.Commit(ctx, c, nil); !errors.Is(err, ErrFenced) {
+	if err := openTx(zombie).Commit(ctx, c, nil); !errors.Is(err, ErrFenced) {
 		t.Errorf("the zombie's commit: %v", err)
 	}
 }

@@ -30,7 +30,7 @@ func TestLapsedLeaseSendsNothing(t *testing.T) {
 	if err := l.Check(); !errors.Is(err, ErrLapsed) {
 		t.Errorf("after a lapse: %v", err)
 	}
-	if err := l.Commit(ctx, l.Cursor(), nil); !errors.Is(err, ErrLapsed) {
+	if err := openTx(l).Commit(ctx, l.Cursor(), nil); !errors.Is(err, ErrLapsed) {
 		t.Errorf("commit: %v", err)
 	}
 	soon, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
@@ -43,7 +43,7 @@ func TestLapsedLeaseSendsNothing(t *testing.T) {
 	}
 	again := acquire(t, ctx, cfg, v, "a")
 	produce(t, ctx, again, "of the new hold")
-	if err := again.Commit(ctx, again.Cursor(), nil); err != nil {
+	if err := openTx(again).Commit(ctx, again.Cursor(), nil); err != nil {
 		t.Error(err)
 	}
 	if n := records(t, ctx, cfg, dataTopic); n != 1 {
@@ -67,7 +67,7 @@ func TestLapseEndsAFlush(t *testing.T) {
 		l.alive = checked
 		return nil
 	}
-	if err := l.Flush(ctx); !errors.Is(err, ErrLapsed) {
+	if err := openTx(l).Flush(ctx); !errors.Is(err, ErrLapsed) {
 		t.Errorf("flush: %v", err)
 	}
 }
@@ -100,7 +100,7 @@ func TestStaleDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer keeper.Close(ctx)
-	if err := keeper.Commit(ctx, nil, &Frontier{Completed: segment(t, "2026/01/31/1100"), Current: seg,
+	if err := openTx(keeper).Commit(ctx, nil, &Frontier{Completed: segment(t, "2026/01/31/1100"), Current: seg,
 		Resolved: "5.0000000000"}); err != nil {
 		t.Fatal(err)
 	}
@@ -108,12 +108,12 @@ func TestStaleDocuments(t *testing.T) {
 	owner := acquire(t, ctx, cfg, v, "owner")
 	c := owner.Cursor()
 	c.Finish(seg)
-	if err := owner.Commit(ctx, c, nil); err != nil {
+	if err := openTx(owner).Commit(ctx, c, nil); err != nil {
 		t.Fatal(err)
 	}
 	late := former.Cursor()
 	late.Finish(segment(t, "2026/01/31/1000"))
-	if err := former.Commit(ctx, late, nil); !errors.Is(err, ErrFenced) {
+	if err := openTx(former).Commit(ctx, late, nil); !errors.Is(err, ErrFenced) {
 		t.Errorf("the commit of a document that does not count: %v", err)
 	}
 	s := stored(t, ctx, cfg)
@@ -126,7 +126,7 @@ func TestStaleDocuments(t *testing.T) {
 		f.Resolved != "5.0000000000" {
 		t.Errorf("repaired by %+v", f)
 	}
-	if err := keeper.Commit(ctx, nil, f); err != nil {
+	if err := openTx(keeper).Commit(ctx, nil, f); err != nil {
 		t.Fatal(err)
 	}
 	s = stored(t, ctx, cfg)
@@ -137,7 +137,7 @@ func TestStaleDocuments(t *testing.T) {
 		t.Fatal(err)
 	}
 	now, _, _ := owner.view.Get()
-	if err := owner.Commit(ctx, now.Cursor(1), nil); err != nil {
+	if err := openTx(owner).Commit(ctx, now.Cursor(1), nil); err != nil {
 		t.Fatal(err)
 	}
 	if s = stored(t, ctx, cfg); !s.Entered() {
@@ -158,10 +158,10 @@ func TestAcquireSaysWhatItWaitsFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := keeper.Produce(ctx, r); err != nil {
+	if err := openTx(keeper).Mark(ctx, []*kgo.Record{r}); err != nil {
 		t.Fatal(err)
 	}
-	if err := keeper.Flush(ctx); err != nil { // and its transaction stays open
+	if err := openTx(keeper).Flush(ctx); err != nil { // and its transaction stays open
 		t.Fatal(err)
 	}
 	waiting := make(chan string, 1)

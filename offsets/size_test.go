@@ -52,7 +52,7 @@ func TestLargeDocument(t *testing.T) {
 	l := acquire(t, ctx, cfg, viewOf(t, cfg), "a")
 	c := l.Cursor()
 	c.Pins = map[string]Pin{strings.Repeat("x", 2_000_000): {}}
-	if err := l.Commit(ctx, c, nil); err != nil {
+	if err := openTx(l).Commit(ctx, c, nil); err != nil {
 		t.Error(err)
 	}
 }
@@ -65,7 +65,7 @@ func TestDocumentTooLarge(t *testing.T) {
 	limit(t, ctx, cfg, "1000")
 	c := l.Cursor()
 	c.Pins = map[string]Pin{strings.Repeat("x", 2000): {}}
-	if err := l.Commit(ctx, c, nil); err == nil || !strings.Contains(err.Error(), "bytes: raise max.message.bytes of") {
+	if err := openTx(l).Commit(ctx, c, nil); err == nil || !strings.Contains(err.Error(), "bytes: raise max.message.bytes of") {
 		t.Errorf("err = %v", err)
 	}
 }

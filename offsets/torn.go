@@ -125,30 +125,41 @@ func (s *State) writtenTo(lease int32) map[string]int32 {
 // Then it commits once more the documents that count. Compaction removes the owner record behind those that do not
 // count when there is a newer one, and a view that starts after that could not tell them apart.
 func (l *Lease) Discard(ctx context.Context, topics map[string]int32) error {
-	for topic, partitions := range topics {
-		for p := range partitions {
-			// A compacted topic takes no record without a key.
-			r := &kgo.Record{Topic: topic, Partition: p, Key: []byte("aborted")}
-			if err := l.Produce(ctx, r); err != nil {
-				return err
-			}
-		}
-	}
-	err := l.Flush(ctx)
-	if err == nil {
-		err = l.settle(ctx)
-	}
-	if err == nil {
-		err = l.cl.EndTransaction(ctx, kgo.TryAbort)
-	}
-	if err != nil {
+	if err := l.fail(l.abort(ctx, topics)); err != nil {
 		return fmt.Errorf("aborting what a former transaction left open: %w", classify(err))
 	}
-	l.open = false
 	var f *Frontier
 	if l.Partition == 0 && l.was.Frontier != nil {
 		f = new(Frontier)
 		*f = *l.was.Frontier
 	}
 	return l.Commit(ctx, l.Cursor(), f)
+}
+
+// abort aborts a transaction that has a record in each partition of the topics.
+func (l *Lease) abort(ctx context.Context, topics map[string]int32) error {
+	t, err := l.Begin()
+	if err != nil {
+		return err
+	}
+	for topic, partitions := range topics {
+		for p := range partitions {
+			// A compacted topic takes no record without a key.
+			r := &kgo.Record{Topic: topic, Partition: p, Key: []byte("aborted")}
+			if err := t.Mark(ctx, []*kgo.Record{r}); err != nil {
+				return err
+			}
+		}
+	}
+	if err := t.Flush(ctx); err != nil {
+		return err
+	}
+	if err := l.settle(ctx); err != nil {
+		return err
+	}
+	if err := l.cl.EndTransaction(ctx, kgo.TryAbort); err != nil {
+		return err
+	}
+	l.tx, l.began = nil, false
+	return nil
 }

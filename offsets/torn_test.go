@@ -194,7 +194,7 @@ func TestCommitIsReadBack(t *testing.T) {
 		return resp, nil, true
 	})
 	l.cfg.TxnTimeout = 100 * time.Millisecond
-	if err := l.Commit(ctx, &Cursor{}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := openTx(l).Commit(ctx, &Cursor{}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("Commit = %v", err)
 	}
 }
@@ -245,13 +245,13 @@ func TestDiscardOutlivesCompaction(t *testing.T) {
 	cfg, ctx := configOf(t, c)
 	v := viewOf(t, cfg)
 	gone := acquire(t, ctx, cfg, v, "gone")
-	if err := gone.Commit(ctx, &Cursor{Counts: Counts{Read: 1}}, nil); err != nil {
+	if err := openTx(gone).Commit(ctx, &Cursor{Counts: Counts{Read: 1}}, nil); err != nil {
 		t.Fatal(err)
 	}
 	fakebroker.LeaveOutEnds(t, c, "test-1")
 	produce(t, ctx, gone, "torn")
 	gone.cfg.TxnTimeout = 100 * time.Millisecond
-	if err := gone.Commit(ctx, &Cursor{Counts: Counts{Read: 2}}, nil); !errors.Is(err, context.DeadlineExceeded) {
+	if err := openTx(gone).Commit(ctx, &Cursor{Counts: Counts{Read: 2}}, nil); !errors.Is(err, context.DeadlineExceeded) {
 		t.Fatalf("Commit = %v", err)
 	}
 	next := acquire(t, ctx, cfg, v, "next")
@@ -303,10 +303,10 @@ func TestDiscard(t *testing.T) {
 	if err := l.Discard(ctx, map[string]int32{dataTopic: 2}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Produce(ctx, &kgo.Record{Topic: dataTopic, Value: []byte("kept")}); err != nil {
+	if err := openTx(l).Mark(ctx, []*kgo.Record{{Topic: dataTopic, Value: []byte("kept")}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Commit(ctx, &Cursor{}, nil); err != nil {
+	if err := openTx(l).Commit(ctx, &Cursor{}, nil); err != nil {
 		t.Fatal(err)
 	}
 	for isolation, want := range map[kgo.IsolationLevel]int{kgo.ReadCommitted(): 1, kgo.ReadUncommitted(): 3} {

@@ -49,10 +49,10 @@ func TestViewFollowsLeaders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Produce(ctx, r); err != nil {
+		if err := openTx(l).Mark(ctx, []*kgo.Record{r}); err != nil {
 			t.Fatal(err)
 		}
-		if err := l.Flush(ctx); err != nil {
+		if err := openTx(l).Flush(ctx); err != nil {
 			t.Fatal(err)
 		}
 		moved.Store(true)

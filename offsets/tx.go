@@ -4,19 +4,113 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/mutation"
 )
 
-// Commit ends the open transaction with the documents that cover its records; either may be nil. When it returns nil,
+// Tx is the open transaction of a lease: records, and the documents that cover them.
+//
+// While there is one, the lease writes nothing else. So nobody can commit what is half done: not a failure that is met
+// meanwhile, whoever meets it, and not a marker whose frontier is still to be decided. There is no abort. Whoever drops
+// a transaction, or meets an error, closes the lease, which aborts what is open.
+//
+// Without transactions a Tx has the same shape. Its records are safe before its documents are written (I1).
+type Tx struct{ l *Lease }
+
+// ErrOpen says that the code has begun a transaction while another one was open. It is a mistake of this program, never
+// of its surroundings.
+var ErrOpen = errors.New("the lease has an open transaction already")
+
+// stopsAtMistakes is whether ErrOpen is a panic: in tests, which then show the place.
+var stopsAtMistakes = testing.Testing()
+
+// Begin opens a transaction. The brokers hear of it with its first record.
+//
+// I1, I6: two transactions at a time would be one to the brokers, and either commit would make both visible. A program
+// that tries gets ErrOpen from then on, so that the hold of the lease ends.
+func (l *Lease) Begin() (*Tx, error) {
+	if l.spent != nil {
+		return nil, fmt.Errorf("the lease's last transaction has failed: %w", l.spent)
+	}
+	if l.tx != nil {
+		if stopsAtMistakes {
+			panic(ErrOpen)
+		}
+		l.spent = ErrOpen
+		return nil, ErrOpen
+	}
+	l.tx = &Tx{l}
+	return l.tx, nil
+}
+
+// Add adds records. A record and what it points to belong to the client until acked is called for it, in another
+// goroutine: from then on nobody reads it. Other errors than the one that Add returns show in Commit, and in Err before
+// that.
+func (t *Tx) Add(ctx context.Context, records []kgo.Record, acked func()) error {
+	promise := func(r *kgo.Record, err error) {
+		t.l.produced(r, err)
+		if err == nil {
+			acked()
+		}
+	}
+	for i := range records {
+		if err := t.l.produce(ctx, &records[i], promise); err != nil {
+			return t.l.fail(err)
+		}
+	}
+	return nil
+}
+
+// Mark adds the markers behind the records.
+func (t *Tx) Mark(ctx context.Context, markers []*kgo.Record) error {
+	for _, r := range markers {
+		if err := t.l.produce(ctx, r, t.l.promise); err != nil {
+			return t.l.fail(err)
+		}
+	}
+	return nil
+}
+
+// Flush waits until every record is acknowledged.
+func (t *Tx) Flush(ctx context.Context) error { return t.l.fail(t.l.flush(ctx)) }
+
+// Commit ends the transaction with the documents that cover its records; either may be nil. When it returns nil,
 // records and documents are committed together (I1, I2), and the view has read the documents and counts them. An
 // acknowledged commit is not enough: see torn.go and, without transactions, stale.go. Reading back costs little,
 // because brokers take no record of the next transaction before they have ended this one.
+func (t *Tx) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
+	if err := t.l.fail(t.l.commit(ctx, c, f)); err != nil {
+		return err
+	}
+	t.l.tx = nil
+	return nil
+}
+
+// Commit is a transaction of documents alone.
 func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
+	t, err := l.Begin()
+	if err != nil {
+		return err
+	}
+	return t.Commit(ctx, c, f)
+}
+
+// fail remembers an error: the lease begins no other transaction.
+func (l *Lease) fail(err error) error {
+	if err != nil && l.spent == nil {
+		l.spent = err
+	}
+	return err
+}
+
+func (l *Lease) commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
 		c.Version, c.Owner, c.Time, c.Term = versionOf(c.Scan != nil), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
@@ -44,6 +138,59 @@ func (l *Lease) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
 	}
 	mutation.Crash(step, "read")
 	return err
+}
+
+// produce adds a record to the transaction. After a failed record it fails at once: a broker without transactions would
+// keep what comes after the failure, out of order.
+func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Record, error)) error {
+	if err := l.Err(); err != nil {
+		return err
+	}
+	if !l.began && l.cfg.Transactional {
+		if err := l.begin(ctx); err != nil {
+			return fmt.Errorf("beginning a transaction: %w", classify(err))
+		}
+		l.began = true
+	}
+	if l.round != nil {
+		if err := l.turn(ctx, r); err != nil {
+			return err
+		}
+	}
+	l.cl.Produce(ctx, r, promise)
+	return nil
+}
+
+// begin begins the client's transaction. The first one needs a producer ID, which brokers refuse while they end the
+// transaction of the former owner. BeginTransaction alone would ask for the ID without end: it takes no context, so no
+// stop ends it.
+func (l *Lease) begin(ctx context.Context) error {
+	within, cancel := context.WithTimeout(ctx, l.cfg.TxnTimeout)
+	defer cancel()
+	_, _, err := l.cl.ProducerID(within)
+	switch {
+	case err != nil && ctx.Err() == nil && within.Err() != nil:
+		return fmt.Errorf("the brokers have given no producer ID within %s: they may still be ending the transaction "+
+			"of a former owner", l.cfg.TxnTimeout)
+	case err != nil:
+		return err
+	}
+	return l.cl.BeginTransaction()
+}
+
+func (l *Lease) produced(r *kgo.Record, err error) {
+	if err == nil {
+		return
+	}
+	if errors.Is(err, kerr.MessageTooLarge) && r.Topic == l.cfg.Topic {
+		err = fmt.Errorf("%w: it has %d bytes: raise max.message.bytes of the topic", err, len(r.Value))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.failed == nil {
+		l.failed = fmt.Errorf("writing key %q to partition %d of topic %s: %w", r.Key, r.Partition, r.Topic,
+			classify(err))
+	}
 }
 
 // readBack returns a state that has the last record of a commit. It gives up when the view has not moved for
@@ -118,20 +265,20 @@ func (l *Lease) document(key string, doc any) (*kgo.Record, error) {
 func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error {
 	mutation.Crash(step, "records")
 	if !l.cfg.Transactional {
-		if err := l.Flush(ctx); err != nil {
+		if err := l.flush(ctx); err != nil {
 			return err
 		}
 		l.flushed = time.Now()
 	}
 	for _, r := range docs {
-		if err := l.Produce(ctx, r); err != nil {
+		if err := l.produce(ctx, r, l.promise); err != nil {
 			return err
 		}
 	}
-	if err := l.Flush(ctx); err != nil {
+	if err := l.flush(ctx); err != nil {
 		return err
 	}
-	l.open = false
+	l.began = false
 	mutation.Crash(step, "flushed")
 	if !l.cfg.Transactional {
 		return nil
@@ -164,9 +311,9 @@ func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRec
 // Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
 func (l *Lease) Flushed() time.Time { return l.flushed }
 
-// Flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
+// flush waits until every record is acknowledged. kgo would commit whatever succeeded, so a failed record must be seen
 // here: committing the cursor without it would lose the event (I1).
-func (l *Lease) Flush(ctx context.Context) error {
+func (l *Lease) flush(ctx context.Context) error {
 	if err := l.Check(); err != nil {
 		return err
 	}

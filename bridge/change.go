@@ -1,0 +1,191 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// change is what the keeper commits in a step. It holds values only, and nothing that can read.
+type change struct {
+	parts    []part
+	cursor   *offsets.Cursor // of lease 0; nil: it is not written
+	frontier offsets.Frontier
+	named    *source.Manifest             // of the segment to name behind the markers; nil: none
+	encoders map[string]*envelope.Encoder // of the topics that get markers
+	passes   bool                         // the frontier passes segments, or ends: its markers are a new promise
+
+	reports []func(*Options) // what to tell when the change is committed
+}
+
+// part is a segment, or a marker alone.
+type part struct {
+	segment source.Segment
+	blocks  []*pipeline.Block
+	marker  envelope.Timestamp // zero: none
+	topics  map[string]int32   // partitions that get the marker
+	seek    *offsets.Seek      // which the marker announces
+}
+
+func (c *change) report(f func(*Options)) { c.reports = append(c.reports, f) }
+
+// write commits a change: the one place where a frontier is written.
+func (k *keeper) write(c *change) (err error) {
+	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !k.h.opts.Transactional {
+		err = k.writeInOrder(c)
+	} else {
+		err = k.commit(c)
+	}
+	if err != nil {
+		return err
+	}
+	for _, report := range c.reports {
+		report(k.h.opts)
+	}
+	return nil
+}
+
+// writeInOrder commits a change that promises something, without transactions: their place takes the order of writes
+// (I6). The records are acknowledged before the frontier is written, so no first delivery comes below a marker. The
+// frontier is written before its markers. So a crash between them leaves markers that the next owner writes, never a
+// marker that no frontier knows, and markers never fall. The next segment is named after the markers, so a key moves to
+// another partition only across a marker (I5).
+func (k *keeper) writeInOrder(c *change) error {
+	first := change{cursor: c.cursor, frontier: c.frontier}
+	first.frontier.Owed = true
+	var last part
+	for _, p := range c.parts {
+		if p.marked() {
+			last = part{marker: p.marker, topics: p.topics}
+			p.marker = envelope.Timestamp{}
+		}
+		first.parts = append(first.parts, p)
+	}
+	if err := k.commit(&first); err != nil {
+		return err
+	}
+	s, _, err := k.h.shared.view.Get() // which has read that frontier
+	if err == nil {
+		err = k.h.endedBy(s)
+	}
+	if err != nil {
+		return err
+	}
+	return k.commit(&change{
+		parts: []part{last}, frontier: c.frontier, named: c.named, encoders: c.encoders,
+	})
+}
+
+// commit writes a change in one transaction. With transactions, its records, markers and documents are visible together
+// (I6). Without, the commit writes the documents when all before them is acknowledged.
+func (k *keeper) commit(c *change) error {
+	h, f, txn := k.h, &c.frontier, &k.w.txn
+	if !h.opts.Transactional && c.passes {
+		f.Base = k.basis.frontier.Completed
+	}
+	txn.reset(f.Completed)
+	tx, err := k.w.open()
+	if err != nil {
+		return err
+	}
+	for _, p := range c.parts {
+		if err := k.put(tx, p, c); err != nil {
+			return err
+		}
+	}
+	if m := c.named; m != nil {
+		f.Current, f.Shards, f.Ends = m.Segment, m.Shards, m.Begin.Add(m.Interval)
+	}
+	if c.cursor != nil {
+		txn.countInto(c.cursor)
+		c.cursor.Ahead, c.cursor.Listed, c.cursor.Failing = 0, 0, false
+		if !h.opts.Transactional {
+			c.cursor.Resolved = f.Resolved
+		}
+	}
+	return k.w.end(c.cursor, f)
+}
+
+// put writes the records of a part, and the marker behind them, with the gap and the seek that it announces.
+func (k *keeper) put(tx *offsets.Tx, p part, c *change) error {
+	h, f, txn := k.h, &c.frontier, &k.w.txn
+	for _, b := range p.blocks {
+		sent, err := k.w.produce(b)
+		if err != nil {
+			return err
+		}
+		sent.Done()
+	}
+	if p.segment != (source.Segment{}) {
+		txn.segment = p.segment
+		txn.segments++
+	}
+	if !p.marked() {
+		return nil
+	}
+	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: k.basis.epochHeader}
+	if h.opts.Shared {
+		marker.Feed = h.opts.FeedID
+	}
+	if f.Scan != nil && f.Scan.Only {
+		marker.Scan = f.Scan.ID
+	}
+	if h.opts.Markers == envelope.MarkersTopic {
+		var err error
+		if marker.End, err = k.endOffsets(tx, p.topics); err != nil {
+			return err
+		}
+	}
+	records := marker.Records(p.topics, c.encoders)
+	txn.markers += len(records)
+	f.Gap = nil
+	return tx.Mark(h.held, records)
+}
+
+func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
+
+// endOffsets reads where the partitions of topics end: the one read while a transaction is open.
+//
+// I6: the barrier is behind us, so every record of the segment is written and below the end of its partition: by others
+// and committed, or, in a bundle, by this transaction, which is flushed. Not below the last stable offset: the ends of
+// transactions are written some moments after the commit was acknowledged.
+//
+// The brokers abort a transaction that is open for too long. So the reading gives up before, and the hold ends.
+func (k *keeper) endOffsets(
+	tx *offsets.Tx, counts map[string]int32,
+) (func(topic string, partition int32) int64, error) {
+	h := k.h
+	if err := tx.Flush(h.held); err != nil {
+		return nil, err
+	}
+	var ends kadm.ListedOffsets
+	if len(counts) > 0 { // else the request is for all
+		ctx, cancel := context.WithTimeoutCause(h.held, h.opts.TxnTimeout/2, errEndsUnknown)
+		defer cancel()
+		names := slices.Sorted(maps.Keys(counts))
+		err := h.shared.retry(ctx, h.p, func(ctx context.Context) (err error) {
+			ends, err = topics.Offsets(ctx, kadm.NewClient(h.shared.client).ListEndOffsets, names...)
+			return err
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reading the ends of the topics: %w", err)
+		}
+	}
+	return func(topic string, partition int32) int64 {
+		end, _ := ends.Lookup(topic, partition)
+		return end.Offset
+	}, nil
+}
+
+var errEndsUnknown = errors.New("the brokers have not answered for half of the time that a transaction may be open")

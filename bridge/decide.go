@@ -1,0 +1,349 @@
+package bridge
+
+import (
+	"slices"
+	"time"
+
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// rules decide what becomes of the frontier. They are values from the settings, and their methods are pure: each takes
+// a frontier and what was read, and returns the change.
+type rules struct {
+	feed    string
+	frozen  map[string]string
+	leases  int
+	scan    InitialScan
+	start   Start
+	end     envelope.Timestamp // zero: none
+	slack   time.Duration
+	round   time.Duration // of a scan
+	marks   bool          // markers are written
+	exact   bool          // in the transaction of their frontier
+	skips   bool          // delivery continues behind lost history
+	rescans bool          // and lost history is answered by a scan
+}
+
+func newRules(o *Options, leases int) rules {
+	return rules{
+		feed: o.FeedID, frozen: o.Frozen, leases: leases, scan: o.InitialScan, start: o.Start, end: o.End,
+		slack: o.ResolvedSlack, round: o.ScanRound, marks: o.marks(), exact: o.Transactional, skips: o.SkipGaps,
+		rescans: o.RescanGaps,
+	}
+}
+
+// barred reports whether no marker may be written for a time: markers are off, or an initial scan has listed the
+// account at a later one (I6).
+func (r *rules) barred(f *offsets.Frontier, at envelope.Timestamp) bool {
+	return !r.marks || resolved.Barred(at, f.Scan, r.slack)
+}
+
+// promise returns what is resolved when the segment of m is complete, and before was promised earlier. Ends says that
+// nothing follows: nothing above the end was written, and nothing more comes.
+func (r *rules) promise(m source.Manifest, before envelope.Timestamp, ends bool) envelope.Timestamp {
+	if ends && r.end.Compare(before) > 0 {
+		return r.end
+	}
+	return resolved.After(m, r.slack, before)
+}
+
+// passes puts into f that the segment of m is complete. Marker is the time of the marker behind it, zero if none may be
+// written.
+func (r *rules) passes(f *offsets.Frontier, m source.Manifest, marker envelope.Timestamp) {
+	f.Completed, f.Ends, f.Seek = m.Segment, m.Begin.Add(m.Interval), nil
+	if marker != (envelope.Timestamp{}) {
+		f.Resolved = marker.String()
+	}
+}
+
+// adopt puts into f the topics that leases have found (I5, I6): their cursors forget them in the next segment.
+func adopt(f *offsets.Frontier, s *offsets.State) {
+	for _, c := range s.Cursors {
+		if c != nil {
+			f.Adopt(c.Pins)
+		}
+	}
+}
+
+// begins returns the frontier of a first start. With an initial scan, delivery begins where the feed ends now. An event
+// before that end was published before the listing begins, so the listing shows what it did. Every other event comes
+// behind the rows. The listing may show later changes than the end, so no marker is written for a time before the
+// listing has ended.
+func (r *rules) begins(s *offsets.State, in beginning) *change {
+	f := offsets.Frontier{
+		Epoch: s.Epoch, Born: s.Epoch, Leases: r.leases, Feed: r.feed, Settings: r.frozen, Topics: in.topics,
+	}
+	if in.end == nil {
+		f.Start, f.Completed = r.start.resolve(in.now)
+		return &change{frontier: f}
+	}
+	f.Completed, f.Ends = in.end.completed, in.end.ends
+	updated := in.now.Add(-maxInterval - resolved.Slack) // if there is no feed, its first event is later than that
+	switch open := in.end.open; {
+	case open != (source.Segment{}):
+		f.Completed, updated = source.Before(open), open.Time().Add(-r.slack)
+	case !f.Ends.IsZero():
+		updated = f.Ends.Add(-r.slack)
+	}
+	f.Scan = &offsets.Scan{
+		ID: offsets.ScanID(in.now), Initial: true, Only: r.scan == ScanOnly, Requested: in.now.UTC(), Round: 1,
+		Phase: offsets.ScanLists, Begin: in.end.open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+		Containers: in.containers,
+	}
+	return &change{frontier: f}
+}
+
+// repeats reports whether the end of a move repeats the last marker: it announces a seek.
+func (r *rules) repeats(f *offsets.Frontier, promised envelope.Timestamp) bool {
+	return f.Seek != nil && !f.Seek.Told && r.marks && promised != (envelope.Timestamp{})
+}
+
+// moves returns the end of a move. Every other lease is fenced.
+func (r *rules) moves(f offsets.Frontier, promised envelope.Timestamp, in behind) *change {
+	c := &change{encoders: in.encoders}
+	if r.repeats(&f, promised) {
+		f.Topics = in.topics // I5
+		c.parts = []part{{marker: promised, topics: in.topics, seek: f.Seek}}
+	}
+	if f.Seek != nil {
+		told := *f.Seek
+		told.Told = true
+		f.Seek = &told
+	}
+	f.Moving = false
+	c.frontier = f
+	return c
+}
+
+// advances returns the change between two segments: the end of the feed, a bundle, or the name of the next segment. A
+// segment that retention removed before it could be named has no manifest: the next look finds what is lost.
+func (r *rules) advances(f offsets.Frontier, promised envelope.Timestamp, in behind, now time.Time) *change {
+	c := &change{}
+	if in.lost != nil {
+		r.loses(&f, in.lost.At, in.lost.Oldest, in.containers, now, c)
+		c.report(func(o *Options) { o.reportLoss(0, in.lost) })
+	}
+	switch {
+	case in.ends:
+		r.endsFeed(c, f, promised, in, now)
+	case in.bundle != nil:
+		r.bundles(c, in)
+	default:
+		c.frontier, c.named = f, in.named
+	}
+	return c
+}
+
+// bundles makes c the change that delivers a bundle.
+func (r *rules) bundles(c *change, in behind) {
+	c.frontier, c.encoders, c.passes = in.bundle.frontier, in.encoders, true
+	for i, g := range in.bundle.segments {
+		m, last := g.small.Manifest, i == len(in.bundle.segments)-1
+		if last && in.topics != nil {
+			g.topics, c.frontier.Topics = in.topics, in.topics // I5: the counts may change behind the last marker
+		}
+		done := Completion{Segment: m.Segment, Resolved: g.resolved, Last: last && in.last}
+		p := part{segment: m.Segment, blocks: g.small.Blocks, topics: g.topics}
+		if r.exact || last { // else one set of markers is written, behind all records
+			p.marker = g.resolved
+		}
+		if p.marked() {
+			done.Markers = resolved.Count(g.topics)
+		}
+		c.parts = append(c.parts, p)
+		c.report(func(o *Options) { o.Observer.Completed(done) })
+	}
+}
+
+// completes returns the change behind the current segment, the one of m (I6: no marker without the frontier that holds
+// it, none to a part of the partitions).
+func (r *rules) completes(
+	f offsets.Frontier, m source.Manifest, promised envelope.Timestamp, in behind, now time.Time,
+) *change {
+	c := &change{encoders: in.encoders, passes: true, named: in.named}
+	if in.gap {
+		to := m.Segment
+		if in.gone && in.more && !in.ends {
+			to = in.next
+		}
+		r.loses(&f, m.Segment, to, in.containers, now, c)
+	}
+	f.Current, f.Shards = source.Segment{}, nil
+	at := r.promise(m, promised, in.ends)
+	if in.topics == nil { // I6: no marker before the scan ended
+		at = envelope.Timestamp{}
+	} else {
+		f.Topics = in.topics
+	}
+	r.passes(&f, m, at)
+	done := Completion{Segment: m.Segment, Resolved: at, Last: in.last}
+	if in.topics != nil {
+		done.Markers = resolved.Count(in.topics)
+	}
+	if in.ends {
+		r.finish(&f, now, c)
+	}
+	c.parts = []part{{segment: m.Segment, marker: at, topics: in.topics}}
+	c.report(func(o *Options) { o.Observer.Completed(done) })
+	c.frontier = f
+	return c
+}
+
+// endsFeed makes c the last frontier, with a marker for the end time to every partition.
+func (r *rules) endsFeed(c *change, f offsets.Frontier, promised envelope.Timestamp, in behind, now time.Time) {
+	c.encoders, c.passes = in.encoders, true
+	if in.topics != nil {
+		f.Topics, f.Resolved = in.topics, r.end.String()
+		c.parts = []part{{marker: r.end, topics: in.topics}}
+	}
+	r.finish(&f, now, c)
+	c.frontier = f
+}
+
+// finish ends the delivery. It cancels a scan, whose rows would be newer than the end.
+func (r *rules) finish(f *offsets.Frontier, now time.Time, c *change) {
+	f.Ended = true
+	if !f.Scan.Active() {
+		return
+	}
+	f.Scan = f.Scan.Cancel(now)
+	c.report(func(o *Options) {
+		o.Log.Warn("the feed is delivered to BRIDGE_END_TIME; the scan is cancelled", "scan", f.Scan.ID)
+	})
+}
+
+// loses records lost history in f, for the next marker, and begins the scan that repairs what it leaves wrong. A scan
+// that is under way begins again: it may have listed what was lost behind it.
+func (r *rules) loses(
+	f *offsets.Frontier, from, to source.Segment, containers int, now time.Time, c *change,
+) {
+	gap := offsets.Gap{From: from, To: to}
+	if f.Gap != nil {
+		gap.From = f.Gap.From
+	} else {
+		f.Gaps++
+	}
+	f.Gap = &gap // the one before may be of a state that others read
+	if !r.rescans {
+		return
+	}
+	scan := offsets.Scan{
+		ID: offsets.ScanID(now), Sweep: true, Requested: now.UTC(), Phase: offsets.ScanHolds, Round: 1,
+		Containers: containers,
+	}
+	f.Scan = scan.Follow(f.Scan)
+	c.report(func(o *Options) {
+		o.Log.Warn("scanning the account, to repair what the lost history leaves wrong", "scan", scan.ID)
+	})
+}
+
+// rounds is when the phases of a scan's rounds change. It is not in the state: another owner of lease 0 begins with a
+// full pause.
+type rounds struct{ listsSince, next time.Time }
+
+// minPause is the minimum of pause: a round costs the leases their open transactions.
+const minPause = 500 * time.Millisecond
+
+// pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
+// to each.
+func (r *rounds) pause(now time.Time, most time.Duration) time.Duration {
+	return min(max(now.Sub(r.listsSince), minPause), most)
+}
+
+// turns returns the change that moves the scan of f to the next phase, nil if there is none now. Stays says that
+// nothing else may happen to the frontier meanwhile.
+func (r *rules) turns(f offsets.Frontier, s *offsets.State, pace *rounds, now time.Time) (c *change, stays bool) {
+	scan := *f.Scan
+	f.Scan = &scan
+	sum := s.ListedAll(&scan)
+	switch {
+	case !s.RoundOver(): // also of one that is cancelled: a lease whose view is old may have a page in memory
+		return nil, true
+	case scan.Cancelled || scan.Phase == offsets.ScanLists && sum.Done:
+		return r.endsScan(f, s, sum, now), true
+	case scan.Phase == offsets.ScanHolds:
+		scan.Phase, pace.listsSince = offsets.ScanLists, now
+	case scan.Phase == offsets.ScanLists:
+		adopt(&f, s)
+		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now, r.round))
+	case now.Before(pace.next):
+		return nil, false
+	default:
+		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1
+	}
+	return &change{frontier: f}, true
+}
+
+// endsScan returns that no lease lists any more, and, if the bridge only scans, the marker that ends everything.
+func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listing, now time.Time) *change {
+	adopt(&f, s)
+	scan := f.Scan
+	scan.Done, scan.Ended, scan.Rows, scan.Deleted = true, now.UTC(), sum.Rows, sum.Swept
+	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
+	if !sum.Progress.Served.IsZero() { // else the container to list was not there
+		scan.Listed = listed.String()
+	}
+	c := &change{}
+	c.report(func(o *Options) {
+		o.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted",
+			sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took",
+			scan.Ended.Sub(scan.Requested))
+	})
+	if scan.Only {
+		f.Current, f.Shards, f.Ended = source.Segment{}, nil, true
+		c.passes = true
+		if r.marks && scan.Listed != "" {
+			f.Resolved = scan.Listed
+			c.parts = []part{{marker: listed, topics: f.Topics}}
+		}
+	}
+	c.frontier = f
+	return c
+}
+
+// takesUp returns the frontier with a scan that was requested, or with one that the leases are to end. Account says
+// whether there is one to list: the verb knows the feed by its name only.
+func (r *rules) takesUp(f offsets.Frontier, scan *offsets.Scan, account bool, now time.Time) *change {
+	c := &change{frontier: f}
+	c.frontier.Scan = scan
+	switch {
+	case !account:
+		c.frontier.Scan = scan.Cancel(now)
+		c.report(func(o *Options) {
+			o.Log.Error("a scan is requested, and this feed has no account to list", "scan", scan.ID)
+		})
+	case scan.Cancelled:
+		c.report(func(o *Options) { o.Log.Info("cancelling the scan, as requested", "scan", scan.ID) })
+	default:
+		c.report(func(o *Options) {
+			o.Log.Info("scanning the account, as requested", "scan", scan.ID, "container", scan.Container,
+				"prefix", scan.Prefix, "sweep", scan.Sweep)
+		})
+	}
+	return c
+}
+
+// remembered returns the manifest of the current segment as the frontier remembers it, after retention has removed it.
+// It names a shard for each lease that has to say that it is done: those of the segment, and those that began it.
+func remembered(s *offsets.State, leases int) source.Manifest {
+	f := s.Frontier
+	m := source.Manifest{Segment: f.Current, Begin: f.Current.Time(), Finalized: true, Shards: slices.Clone(f.Shards)}
+	if f.Ends.After(m.Begin) {
+		m.Interval = f.Ends.Sub(m.Begin)
+	}
+	for p, c := range s.Cursors {
+		began := c != nil && c.Segment == f.Current || f.Shards == nil // by an older version: any lease may have some
+		if began && len(shardsOf(p, leases, m)) == 0 {
+			m.Shards = append(m.Shards, p)
+		}
+	}
+	return m
+}
+
+// shardsOf returns the shards of a segment that belong to a lease.
+func shardsOf(lease, leases int, m source.Manifest) []int {
+	return slices.DeleteFunc(slices.Clone(m.Shards), func(shard int) bool { return shard%leases != lease })
+}

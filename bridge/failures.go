@@ -1,0 +1,188 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/pause"
+	"blobfeed/internal/remedy"
+	"blobfeed/offsets"
+)
+
+// maxErrorText is how much of an error a cursor holds.
+const maxErrorText = 500
+
+// findings are what a worker remembers from one hold of its lease to the next.
+type findings struct {
+	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
+	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
+	failed  chan struct{}                   // capacity 1: there is one
+	life    context.Context                 // of the worker
+	sweep   *sweep                          // of the worker's goroutine; nil: none
+}
+
+// stopSweep ends the sweep, if there is one.
+func (f *findings) stopSweep() {
+	if f.sweep != nil {
+		f.sweep.stop()
+		f.sweep = nil
+	}
+}
+
+// remember keeps a failure for the cursor, and reports whether err is one.
+func (f *findings) remember(ctx context.Context, now time.Time, err error) bool {
+	if err == nil || ctx.Err() != nil {
+		return false
+	}
+	text, do := remedy.Split(err)
+	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
+	do = strings.ToValidUTF8(do[:min(len(do), maxErrorText)], "")
+	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text, Remedy: do})
+	poke(f.failed)
+	return true
+}
+
+// putInto puts the last failure into a cursor. It reports whether the cursor had another, or one that was over.
+func (f *findings) putInto(c *offsets.Cursor) bool {
+	last := f.failure.Load()
+	if last == nil {
+		return false
+	}
+	before, failing := c.Error, c.Failing
+	c.Error, c.Failing = last, true
+	return !failing || before == nil || before.Error != last.Error
+}
+
+// recent reports whether the last failure may still last: another attempt may be due.
+func (f *findings) recent(now time.Time) bool {
+	last := f.failure.Load()
+	return last != nil && now.Sub(last.Time) <= maxDelay
+}
+
+// commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
+// It is no progress, so the observer is not called. No transaction is open: that is for its two callers, the loop and
+// writer.take, to know.
+func (h *hold) commitFailure() error {
+	if h.lease == nil || !h.findings.putInto(h.cursor) {
+		return nil
+	}
+	return h.lease.Commit(h.held, h.cursor, nil)
+}
+
+// recovered commits that what failed before is over: the lease has done all that there is to do. No transaction is
+// open.
+func (h *hold) recovered() error {
+	if h.lease == nil || !h.cursor.Failing {
+		return nil
+	}
+	h.cursor.Failing = false
+	return h.lease.Commit(h.held, h.cursor, nil)
+}
+
+// doubt returns gap if an earlier hold found it, too. Else it ends the hold, so that the next one looks behind its own
+// fence.
+func (h *hold) doubt(gap *GapError) error {
+	place := gap.At.String() + " " + gap.Chunk
+	if h.findings.doubted != place {
+		h.findings.doubted = place
+		return errDoubt
+	}
+	return gap
+}
+
+// reportLoss reports lost history that is recorded.
+func (o *Options) reportLoss(lease int32, gap *GapError) {
+	hint := "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
+	if o.Inventory == nil { // there is no account to list
+		hint = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
+	}
+	o.Log.Warn("history is lost; continuing with what is left", "lease", lease, "lost", gap.At, "oldest", gap.Oldest,
+		"hint", hint)
+	recorded := *gap
+	recorded.Recorded = true
+	o.Observer.Failed(lease, &recorded)
+}
+
+// retry retries f for the goroutines of shards, pages and HEAD requests, which write nothing themselves. It remembers
+// the last failure, and the next commit writes it into the cursor. Errors that end the shard or the hold are returned
+// at once.
+func (h *hold) retry(ctx context.Context, f func(context.Context) error) error {
+	var ends error
+	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
+		err := f(ctx)
+		var stay *pipeline.StayError
+		if errors.Is(err, errLimitChanged) || errors.As(err, &stay) {
+			ends = err
+			return nil
+		}
+		h.findings.remember(ctx, h.opts.Now(), err)
+		return err
+	})
+	if err == nil {
+		err = ends
+	}
+	return err
+}
+
+// onceAttempts is how often --once tries before it gives up; otherwise there is no limit.
+const onceAttempts = 6
+
+const maxDelay = 30 * time.Second
+
+var firstDelay = 200 * time.Millisecond // tests have a shorter one
+
+// retryFunc calls f until it succeeds, or gives up.
+type retryFunc func(ctx context.Context, f func(context.Context) error) error
+
+// attempt calls f until it succeeds, and calls failed after every failure that it retries. It gives up when ctx ends,
+// when another attempt cannot help, and, with once, after onceAttempts.
+func attempt(ctx context.Context, once bool, failed func(error), f func(context.Context) error) error {
+	for n := 1; ; n++ {
+		began := time.Now()
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if permanent(err) {
+			return err
+		}
+		if time.Since(began) > maxDelay {
+			n = 1 // it worked for a while: a new failure, not the old one
+		}
+		if once && n >= onceAttempts {
+			return &givenUpError{err}
+		}
+		failed(err)
+		if err := pause.For(ctx, delay(n)); err != nil {
+			return err
+		}
+	}
+}
+
+// givenUpError was retried often enough. A caller that retries, too, must not retry it.
+type givenUpError struct{ error }
+
+func (e *givenUpError) Unwrap() error { return e.error }
+
+// permanent reports whether another attempt cannot help.
+func permanent(err error) bool {
+	var given *givenUpError
+	var gap *GapError
+	var settings *SettingsError
+	var version *offsets.VersionError
+	return errors.As(err, &gap) || errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
+}
+
+// delay grows by powers of two and is spread, so that instances do not come back together.
+func delay(attempt int) time.Duration {
+	d := min(firstDelay<<min(attempt-1, 10), maxDelay)
+	return d/2 + rand.N(d/2)
+}

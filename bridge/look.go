@@ -1,0 +1,516 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+)
+
+// A look reads, and writes nothing. It makes one attempt: what fails is a lookError, which the loop of the hold
+// reports, and then everything begins with a new look at the state.
+
+// lookError is a read that has failed while no transaction was open.
+type lookError struct{ error }
+
+func (e *lookError) Unwrap() error { return e.error }
+
+// looked returns a failed look, unless the failure says what to do next: that the hold or the segment is over, or that
+// no other look can help.
+func looked(err error) error {
+	var before *lookError
+	var gap *GapError
+	if err == nil || errors.Is(err, errReacquire) || errors.Is(err, errPast) || errors.As(err, &gap) ||
+		errors.As(err, &before) {
+		return err
+	}
+	return &lookError{err}
+}
+
+// beginning is what a first frontier depends on.
+type beginning struct {
+	topics     map[string]int32
+	end        *feedEnd // nil: there is no initial scan
+	containers int
+	now        time.Time
+}
+
+// feedEnd is where the feed ends. If no segment is open, completed is the newest, which ends at Ends.
+type feedEnd struct {
+	open, completed source.Segment
+	ends            time.Time
+}
+
+// behind is what the feed holds behind a segment, and what the markers of the next step need.
+type behind struct {
+	next  source.Segment
+	more  bool             // there is a next segment
+	ends  bool             // END_TIME is reached
+	lost  *GapError        // nil: retention has removed nothing that was to come next
+	gone  bool             // the manifest of the current segment, which its frontier remembers
+	gap   bool             // a lease has lost events of the current segment
+	last  bool             // the feed holds nothing behind what is completed now
+	named *source.Manifest // of next, if it is to be the current segment
+
+	bundle     *bundle
+	topics     map[string]int32 // partitions of the last marker; nil: there is none
+	encoders   map[string]*envelope.Encoder
+	containers int // to list, if lost history is answered by a scan
+}
+
+// lookAtRivals rejects topics that another bridge has claimed meanwhile.
+func (k *keeper) lookAtRivals(f *offsets.Frontier) error {
+	once := func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
+	return looked(k.h.shared.rivals.stillSole(k.h.work, once, f))
+}
+
+// lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
+// the feed's end is read first, the listing begins when the frontier is committed.
+func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
+	opts := k.h.opts
+	in.now = opts.Now()
+	had := map[string]int32{}
+	for _, topic := range opts.constant() {
+		had[topic] = 0
+	}
+	if in.topics, err = k.h.shared.topics.Recount(k.h.work, had); err != nil {
+		return in, looked(err)
+	}
+	if s.Epoch == 0 { // else a reset: that records come again is what it is for
+		k.warnOfRecords()
+	}
+	if opts.scansFirst() {
+		if in.end, err = k.lookForEnd(); err != nil {
+			return in, err
+		}
+		in.containers = k.countContainers(&offsets.Scan{})
+	}
+	return in, nil
+}
+
+// openSegments bounds how far before its newest segment the feed may have an open one. All samples have one open
+// segment, the newest.
+const openSegments = 48 * time.Hour
+
+// lookForEnd finds the first open segment of the feed.
+func (k *keeper) lookForEnd() (*feedEnd, error) {
+	feed, ctx := k.h.opts.Feed, k.h.work
+	var end feedEnd
+	var last []source.Segment // not by the watermark: the newest that is there may be years older
+	for seg, err := range feed.Segments(ctx, source.Segment{}) {
+		if err != nil {
+			return nil, looked(fmt.Errorf("looking for the end of the feed: %w", err))
+		}
+		from := source.SegmentAt(seg.Time().Add(-openSegments))
+		last = append(slices.DeleteFunc(last, func(s source.Segment) bool { return s.Compare(from) < 0 }), seg)
+	}
+	for _, seg := range last {
+		m, err := feed.Manifest(ctx, seg)
+		if err != nil {
+			return nil, looked(fmt.Errorf("looking for the end of the feed: %w", err))
+		}
+		if !m.Finalized {
+			end.open = seg
+			break
+		}
+		end.completed, end.ends = seg, m.Begin.Add(m.Interval)
+	}
+	return &end, nil
+}
+
+// lookAtCurrent reads the manifest of the current segment. Gone says that retention has removed it: then it is the one
+// that the frontier remembers.
+func (k *keeper) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, err error) {
+	m, gap, err := k.h.current(s)
+	return m, gap != nil, err
+}
+
+// lookBehind reads what follows the current segment of f, which is the one of m and is complete.
+func (k *keeper) lookBehind(
+	f *offsets.Frontier, m source.Manifest, gone bool, s *offsets.State,
+) (in behind, err error) {
+	h, end := k.h, k.h.opts.end()
+	if in.next, in.more, err = h.nextSegment(f.Current); err != nil {
+		return in, err
+	}
+	listed := time.Now()
+	in.gone, in.last = gone, !in.more
+	in.gap = slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
+		return c != nil && c.Gap && c.Finished(m.Segment)
+	})
+	in.ends = end.Reached(m.Begin.Add(m.Interval))
+	beyond := in.more && end.Reached(in.next.Time())
+	names := false
+	switch {
+	case !in.more || in.ends:
+	case gone:
+		names = in.gap // the gap ends at the next segment that is there; else lookBetween would find the loss again
+	case beyond || !k.bundles(f.Current):
+		// I8: retention may have removed this segment, and others behind it, while it was delivered. The listed one is
+		// the next only if this segment was still there after the listing. Else none is named, and lookBetween sees.
+		if names, err = h.isThere(f.Current, listed); err != nil {
+			return in, err
+		}
+	}
+	in.ends = in.ends || names && beyond
+	if names && !in.ends {
+		if in.named, err = k.lookAtNext(in.next); err != nil {
+			return in, err
+		}
+	}
+	if in.gap {
+		in.containers = k.countRepair()
+	}
+	at := k.rules.promise(m, k.basis.promised, in.ends)
+	return in, k.lookAtMarkers(&in, f, !k.rules.barred(f, at))
+}
+
+// lookBetween reads what follows the completed segment of f, between two segments.
+func (k *keeper) lookBetween(f *offsets.Frontier) (in behind, err error) {
+	if in.next, in.more, err = k.h.nextSegment(f.Completed); err != nil || !in.more {
+		return in, err
+	}
+	if in.ends = k.h.opts.end().Reached(in.next.Time()); !in.ends {
+		if in.bundle, err = k.gather(f); err != nil {
+			return in, err
+		}
+	}
+	// I8: behind the listing, and behind the reading of a bundle. While the completed segment exists, none between the
+	// two was removed before the reading ahead listed what comes next.
+	if in.lost, err = k.lostSince(f); err != nil {
+		return in, err
+	}
+	switch {
+	case in.lost != nil: // a loss is recorded first: a bundle that follows it is for the next step
+		k.dropBundle()
+		in.bundle, in.containers = nil, k.countRepair()
+	case in.bundle != nil:
+		var more bool
+		if _, more, err = k.h.nextSegment(in.bundle.frontier.Completed); err != nil {
+			return in, err
+		}
+		in.last = !more
+		return in, k.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
+	}
+	if in.ends {
+		marks := k.rules.end.Compare(k.basis.promised) > 0 && !k.rules.barred(f, k.rules.end)
+		return in, k.lookAtMarkers(&in, f, marks)
+	}
+	in.named, err = k.lookAtNext(in.next)
+	return in, err
+}
+
+// lookAtNext reads the manifest of the segment that is to be named; nil if retention has removed it meanwhile.
+func (k *keeper) lookAtNext(next source.Segment) (*source.Manifest, error) {
+	m, err := k.h.manifest(k.h.work, next)
+	var gap *GapError
+	if errors.As(err, &gap) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &m, nil
+}
+
+// lookAtTopics is lookAtMarkers for a step that looks at nothing else.
+func (k *keeper) lookAtTopics(f *offsets.Frontier, marks bool) (in behind, err error) {
+	return in, k.lookAtMarkers(&in, f, marks)
+}
+
+// lookAtMarkers reads which partitions there are for a marker. I5: keys move to other partitions only across a marker,
+// so f takes new counts in a transaction that writes one to every partition, and in no other.
+func (k *keeper) lookAtMarkers(in *behind, f *offsets.Frontier, marks bool) (err error) {
+	if marks {
+		in.topics, in.encoders, err = k.countTopics(f)
+	}
+	return err
+}
+
+// countTopics reads the partitions of the topics of f (I6: none misses its marker), and makes their encoders.
+func (k *keeper) countTopics(f *offsets.Frontier) (counts map[string]int32, _ map[string]*envelope.Encoder, err error) {
+	counts = maps.Clone(f.Topics)
+	if len(counts) > 0 {
+		if counts, err = k.h.shared.topics.Recount(k.h.work, counts); err != nil {
+			return nil, nil, looked(err)
+		}
+	}
+	encoders, err := k.encodersOf(counts)
+	return counts, encoders, err
+}
+
+func (k *keeper) encodersOf(topics map[string]int32) (map[string]*envelope.Encoder, error) {
+	encoders := map[string]*envelope.Encoder{}
+	for topic := range topics {
+		var err error
+		if encoders[topic], err = k.h.shared.encoders.get(k.h.work, topic); err != nil {
+			return nil, looked(err)
+		}
+	}
+	return encoders, nil
+}
+
+// lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
+// oldest there is may be gone, too, unread.
+func (k *keeper) lostSince(f *offsets.Frontier) (*GapError, error) {
+	var err error
+	if f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin) {
+		err = k.lostWhileScanning(f)
+	} else {
+		err = k.h.shared.history.lostBehind(k.h.work, f, k.basis.filter.From)
+	}
+	var gap *GapError
+	if errors.As(err, &gap) {
+		return gap, nil
+	}
+	return nil, looked(err)
+}
+
+// lostWhileScanning is lostSince before the first segment behind an initial scan: retention may have reached it.
+func (k *keeper) lostWhileScanning(f *offsets.Frontier) error {
+	oldest, ok, err := k.h.nextSegment(source.Segment{})
+	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
+		return err
+	}
+	return &GapError{At: f.Scan.Begin, Oldest: oldest}
+}
+
+// countRepair counts the containers of the scan that answers lost history, if one does.
+func (k *keeper) countRepair() int {
+	if !k.rules.rescans {
+		return 0
+	}
+	return k.countContainers(&offsets.Scan{})
+}
+
+// countContainers returns how many containers a scan lists. It is for operators, so a failure is no matter: the listing
+// itself reports it.
+func (k *keeper) countContainers(scan *offsets.Scan) (count int) {
+	if k.h.opts.Inventory == nil {
+		return 0
+	}
+	if scan.Container != "" {
+		return 1
+	}
+	ctx, cancel := context.WithTimeout(k.h.work, countTimeout)
+	defer cancel()
+	for name, err := range inventory.Names(ctx, k.h.opts.Inventory) {
+		if err != nil {
+			return 0
+		}
+		if k.h.opts.Filter.Selects(name) {
+			count++
+		}
+	}
+	return count
+}
+
+// countTimeout bounds a request that nothing depends on.
+const countTimeout = 10 * time.Second
+
+// warnOfRecords says that the topic has records, although the bridge begins: its state may be lost, or the topic may be
+// another's. It is for operators, so a failure to look is no matter.
+func (k *keeper) warnOfRecords() {
+	opts := k.h.opts
+	ctx, cancel := context.WithTimeout(k.h.work, usedTimeout)
+	defer cancel()
+	for _, topic := range opts.constant() {
+		if used, err := k.h.shared.topics.Used(ctx, topic, opts.Client); err == nil && used && !opts.Shared {
+			opts.Log.Warn("the topic has records, but this bridge has no progress yet", "topic", topic,
+				"state", opts.offsetsTopic(), "hint", RecordsHint)
+		}
+	}
+}
+
+// RecordsHint is what run and check advise if a topic has records when there is no progress yet.
+const RecordsHint = "what the bridge delivers comes behind them; if its state was lost, records come twice: for " +
+	"consumers that cannot take that, delete the topic first, or choose another BRIDGE_TOPIC"
+
+// usedTimeout bounds a look that nothing depends on.
+const usedTimeout = 10 * time.Second
+
+// Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is
+// nothing for an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run
+// of such segments by itself: their records, the markers after each, and the frontier behind the last, in one
+// transaction.
+//
+// Meanwhile the frontier names no current segment, so no other lease writes (I4). What the other leases wrote before
+// belongs to complete segments, as their committed cursors say. A crash leaves nothing behind: the next owner starts at
+// the frontier again. The cursors of the leases stay where they are, in segments that are over.
+
+// bundle is a run of small segments, read and encoded.
+type bundle struct {
+	segments []gathered
+	basis    *offsets.Frontier // which it follows
+	frontier offsets.Frontier  // behind the last segment
+	release  func()            // gives back the memory of what was read
+}
+
+// gathered is a segment of a bundle.
+type gathered struct {
+	small    *pipeline.Small
+	resolved envelope.Timestamp // by the marker behind it; zero: none is written
+	topics   map[string]int32   // which get the marker
+}
+
+// marks reports whether a marker is behind the last segment.
+func (b *bundle) marks() bool {
+	return b.segments[len(b.segments)-1].resolved != (envelope.Timestamp{})
+}
+
+// ahead returns what is read ahead of the segment after one.
+func (k *keeper) ahead(after source.Segment) *pipeline.Lookahead {
+	if k.lookahead != nil && k.lookahead.After != after {
+		k.stopReading()
+	}
+	if k.lookahead == nil {
+		k.lookahead = k.h.shared.pipe.Lookahead(k.h.work, after)
+	}
+	return k.lookahead
+}
+
+// stopReading drops what was read ahead.
+func (k *keeper) stopReading() {
+	if k.lookahead != nil {
+		k.lookahead.Stop()
+		k.lookahead = nil
+	}
+}
+
+// bundles reports whether a bundle starts after the segment.
+func (k *keeper) bundles(after source.Segment) bool {
+	if k.h.opts.BundleBytes == 0 {
+		return false
+	}
+	s := k.ahead(after).Peek(k.h.work.Done())
+	return s != nil && !k.h.opts.end().Within(s.Manifest)
+}
+
+// gather reads and encodes the small segments after f.Completed, as many as fit into a transaction; nil if the next one
+// is not for a bundle. A bundle stays until it is written, so that a look that fails behind it does not repeat it.
+func (k *keeper) gather(f *offsets.Frontier) (*bundle, error) {
+	if k.bundle == nil || k.bundle.basis != k.basis.frontier {
+		k.dropBundle()
+		if !k.bundles(f.Completed) {
+			return nil, nil
+		}
+		if k.bundle = k.readBundle(f); k.bundle == nil {
+			return nil, nil
+		}
+	}
+	// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has missed a
+	// segment.
+	first := k.bundle.segments[0].small.Manifest.Segment
+	if _, err := k.h.opts.Feed.Manifest(k.h.work, first); err != nil {
+		if errors.Is(err, source.ErrNotFound) {
+			k.dropBundle() // the next look finds what is lost
+			k.stopReading()
+		}
+		return nil, looked(fmt.Errorf("looking whether retention removed what was read ahead: %w", err))
+	}
+	return k.bundle, nil
+}
+
+// readBundle reads and encodes a bundle.
+func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
+	h, opts := k.h, k.h.opts
+	ahead := k.ahead(f.Completed)
+	due, cancel := context.WithTimeout(h.work, k.w.interval(opts.CommitInterval))
+	defer cancel()
+	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
+	most := min(opts.TxnBytes, max(h.shared.pipe.BlockBytes(), int(opts.BundleBytes/2*3)))
+	b := &bundle{basis: k.basis.frontier, frontier: *f, release: func() {}}
+	has := txn{began: time.Now()}
+	var size int64
+	pass := k.basis.describe(source.Manifest{}, nil)
+	for {
+		s := ahead.Peek(due.Done())
+		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
+			has.full(opts.TxnRecords, most, minTxnInterval) {
+			break
+		}
+		pass.Manifest = s.Manifest
+		if h.shared.pipe.EncodeWhole(h.work, pass, s) != nil {
+			break // the leases meet it again, and report it
+		}
+		ahead.Take()
+		before := b.release
+		b.release = func() { ahead.Release(s); before() }
+		size += max(s.Size, 1)
+		for _, block := range s.Blocks {
+			has.include(block)
+			b.frontier.Adopt(pinsOf(block.New)) // I6: also a topic that is new gets the marker
+		}
+		g := gathered{small: s, topics: b.frontier.Topics}
+		if at := k.rules.promise(s.Manifest, pass.Promised, false); !k.rules.barred(&b.frontier, at) {
+			g.resolved, pass.Promised = at, at
+		}
+		k.rules.passes(&b.frontier, s.Manifest, g.resolved)
+		b.segments = append(b.segments, g)
+	}
+	if len(b.segments) == 0 {
+		return nil
+	}
+	return b
+}
+
+// dropBundle gives up a bundle that is not written, if there is one.
+func (k *keeper) dropBundle() {
+	if k.bundle != nil {
+		k.bundle.release()
+		k.bundle = nil
+	}
+}
+
+// manifest reads the manifest of seg. The error is a GapError if retention has removed it.
+func (h *hold) manifest(ctx context.Context, seg source.Segment) (source.Manifest, error) {
+	m, err := h.shared.history.readManifest(ctx, seg, time.Time{})
+	if err != nil {
+		err = h.shared.history.lost(ctx, seg, err)
+	}
+	return m, lookedWithin(ctx, err)
+}
+
+// current reads the manifest of the current segment in s. If retention has removed it, current returns the loss, and
+// the manifest as the frontier remembers it. It returns errPast if another segment is the current one meanwhile.
+func (h *hold) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+	ctx, done := h.during(s.Frontier.Current)
+	defer done()
+	m, err = h.manifest(ctx, s.Frontier.Current)
+	if errors.As(err, &gap) {
+		return remembered(s, h.shared.leases), gap, nil
+	}
+	return m, nil, err
+}
+
+// nextSegment returns the segment after seg.
+func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
+	next, ok, err = h.shared.history.segmentAfter(h.work, seg)
+	return next, ok, looked(err)
+}
+
+// isThere reports whether the manifest of seg exists, by a read after a moment. If it does not exist, its chunks may be
+// gone, too, and a listing before that moment proves nothing.
+func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
+	_, err = h.shared.history.readManifest(h.work, seg, moment)
+	if errors.Is(err, source.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, looked(err)
+}
+
+// lookedWithin is looked, for a look that may be over: then it returns why.
+func lookedWithin(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return looked(err)
+}

@@ -1,0 +1,256 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/inventory"
+	"blobfeed/verify"
+)
+
+// transaction is what one committed transaction holds.
+type transaction struct{ records, markers, cursors, frontiers int }
+
+// committedTransactions reads the topics, and returns the committed transactions: brokers give each one an epoch of its
+// producer.
+func committedTransactions(t *testing.T, c *kfake.Cluster, o Options) map[string]*transaction {
+	t.Helper()
+	names := []string{topic, o.offsetsTopic()}
+	cl, err := kgo.NewClient(append(o.Client, kgo.ConsumeTopics(names...), kgo.KeepControlRecords(),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
+	must(t, err)
+	defer cl.Close()
+	ends, err := kadm.NewClient(cl).ListCommittedOffsets(t.Context(), names...)
+	must(t, err)
+	left := map[string]bool{}
+	ends.Each(func(o kadm.ListedOffset) {
+		if o.Offset > 0 {
+			left[fmt.Sprint(o.Topic, o.Partition)] = true
+		}
+	})
+	all := map[string]*transaction{}
+	for len(left) > 0 {
+		cl.PollFetches(t.Context()).EachRecord(func(r *kgo.Record) {
+			if end, _ := ends.Lookup(r.Topic, r.Partition); r.Offset+1 >= end.Offset {
+				delete(left, fmt.Sprint(r.Topic, r.Partition))
+			}
+			if r.Attrs.IsControl() {
+				return
+			}
+			id := fmt.Sprint(r.ProducerID, "/", r.ProducerEpoch)
+			txn := all[id]
+			if txn == nil {
+				txn = &transaction{}
+				all[id] = txn
+			}
+			switch {
+			case r.Topic == topic && r.Key == nil:
+				txn.markers++
+			case r.Topic == topic:
+				txn.records++
+			case string(r.Key) == "cursor":
+				txn.cursors++
+			case string(r.Key) == "frontier":
+				txn.frontiers++
+			}
+		})
+	}
+	return all
+}
+
+// Whatever fails meanwhile, a transaction is whole: no records without the cursor that covers them (I1), no markers
+// without the frontier that holds them (I6).
+func TestTransactionsAreWhole(t *testing.T) {
+	t.Parallel()
+	const segments = 40
+	for _, bytes := range []int64{0, 1 << 20} {
+		t.Run(fmt.Sprintf("bundles of %d bytes", bytes), func(t *testing.T) {
+			t.Parallel()
+			m, _, complete := smallSegments(t, segments)
+			var reads atomic.Int64
+			m.onRead = func(name string) error {
+				if strings.HasPrefix(name, "idx/segments/") && reads.Add(1)%4 == 0 {
+					return errors.New("the server is busy")
+				}
+				return nil
+			}
+			c := broker(t)
+			o, _ := over(t, c, m)
+			o.BundleBytes = bytes
+			stop := run(t, o)
+			awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
+				read := int64(0)
+				for _, c := range s.Cursors {
+					if c != nil {
+						read += c.Counts.Read
+					}
+				}
+				return read == 20*(segments+1)
+			})
+			stop()
+			if data, markers := consume(t, c, append(promises(), complete)...); data != 20*(segments+1) ||
+				markers != segments*partitions {
+				t.Errorf("%d records, %d markers", data, markers)
+			}
+			torn, all := 0, committedTransactions(t, c, o)
+			for _, txn := range all {
+				if txn.markers > 0 && txn.frontiers != 1 || txn.records > 0 && txn.cursors != 1 {
+					torn++
+					t.Errorf("a transaction of %+v", *txn)
+				}
+			}
+			t.Logf("%d of %d transactions are torn", torn, len(all))
+		})
+	}
+}
+
+// A listing fails behind an initial scan, when the first bundle is ready, and the instance ends. The next one delivers
+// each event once (I1).
+func TestBundleBehindAScanOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 20)
+	w.change(10)
+	w.publish(false) // its segment is open when the scan begins
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	var failing, read atomic.Bool
+	var once sync.Once
+	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
+		if op == "list" { // the feed grows while the account is listed: what follows is small and finalized
+			once.Do(func() {
+				for range 3 {
+					w.change(10)
+					w.publish(false)
+					w.next()
+				}
+				failing.Store(true)
+			})
+		}
+		return nil
+	}
+	w.memory.onRead = func(name string) error {
+		if failing.Load() && strings.HasPrefix(name, "log/") {
+			read.Store(true)
+		}
+		return nil
+	}
+	w.memory.onList = func(prefix string) error {
+		// What is listed behind the reading is whether retention has reached the begin of the feed meanwhile.
+		if failing.Load() && read.Load() && strings.HasPrefix(prefix, "idx/") {
+			return errors.New("the server is busy")
+		}
+		return nil
+	}
+	if err := runOnce(t, o); err == nil {
+		t.Fatal("the run ended well, although listings fail")
+	}
+	failing.Store(false)
+	unique := verify.NewUnique()
+	must(t, runOnce(t, o))
+	consume(t, c, unique)
+	w.compare(c)
+}
+
+// Keys change their partition only across a marker (I5): neither the name of a segment behind the rows of a scan, nor a
+// seek before the first marker, brings new counts.
+func TestNewPartitionsOnlyWithMarkers(t *testing.T) {
+	t.Parallel()
+	for name, disturb := range map[string]func(*testing.T, *world, *kfake.Cluster, Options, *atomic.Bool){
+		"the next segment is named behind the rows of a scan": func(
+			t *testing.T, w *world, c *kfake.Cluster, o Options, busy *atomic.Bool,
+		) {
+			busy.Store(true)
+			w.next()
+			name := "idx/segments/" + w.segment() + "/meta.json"
+			w.memory.mu.Lock()
+			manifest := w.memory.blobs[name]
+			w.memory.mu.Unlock()
+			w.memory.remove(name)
+			busy.Store(false)
+			awaitState(t, o, "there is no segment to deliver", func(s *offsets.State) bool {
+				return s.Frontier != nil && s.Frontier.Current == (source.Segment{})
+			})
+			ask(t, o, offsets.Request{ID: "rows", Time: time.Now()})
+			awaitState(t, o, "the rows are written", isDone("rows"))
+			_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+			must(t, err)
+			w.change(60)
+			w.publish(false)
+			must(t, w.memory.Put(t.Context(), name, manifest))
+		},
+		"a seek": func(t *testing.T, w *world, c *kfake.Cluster, o Options, _ *atomic.Bool) {
+			_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+			must(t, err)
+			s := seize(t, o)
+			must(t, seekEarliest(t, s))
+			s.Close(t.Context())
+			w.change(60)
+			w.publish(false)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 2, 50)
+			w.change(60)
+			w.publish(false)
+			c := broker(t)
+			o := w.options(c)
+			o.BundleBytes = 0
+			var busy atomic.Bool
+			w.memory.onList = func(string) error {
+				if busy.Load() {
+					return errors.New("the server is busy")
+				}
+				return nil
+			}
+			live(t, o)
+			awaitDrained(t, o, w)
+			disturb(t, w, c, o, &busy)
+			awaitDrained(t, o, w)
+			consume(t, c, newLanes())
+		})
+	}
+}
+
+// lanes fails if a key is in two partitions between two markers.
+type lanes struct {
+	markers map[int32]int
+	of      map[string]lane // the last record of a key
+	failed  []verify.Failure
+}
+
+type lane struct {
+	partition int32
+	markers   int // of the partition, before it
+}
+
+func newLanes() *lanes { return &lanes{markers: map[int32]int{}, of: map[string]lane{}} }
+
+func (l *lanes) Note(r verify.Record) {
+	if r.Key == nil {
+		l.markers[r.Partition]++
+		return
+	}
+	now := lane{r.Partition, l.markers[r.Partition]}
+	if was, ok := l.of[string(r.Key)]; ok && was.partition != now.partition && was.markers == now.markers {
+		l.failed = append(l.failed, verify.Failure{Problem: fmt.Sprintf("%s is in partitions %d and %d between two markers",
+			r.Key, was.partition, now.partition)})
+	}
+	l.of[string(r.Key)] = now
+}
+
+func (l *lanes) Failures() []verify.Failure { return l.failed }
