@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -25,9 +26,12 @@ func ParseTarget(s string) (Target, error) {
 		return Target{text: s, segment: seg}, nil
 	}
 	at, err := ParseTime(s)
+	if errors.As(err, new(*rangeError)) {
+		return Target{}, err
+	}
 	if err != nil {
 		return Target{}, fmt.Errorf("%q is neither a segment such as 2026/01/31/1200, nor a time such as "+
-			"2026-01-31T12:00:00Z, nor the text of an \"updated\", nor earliest", s)
+			"2026-01-31T12:00:00Z or 2026-01-31, nor the text of an \"updated\", nor earliest", s)
 	}
 	return Target{text: at.String(), at: at}, nil
 }

@@ -32,15 +32,29 @@ func ParseStart(s string) (Start, error) {
 	return Start{at: at}, err
 }
 
-// ParseTime parses an RFC 3339 time, or the text of an "updated".
+// rangeError is a time that an "updated" cannot express.
+type rangeError struct{ text string }
+
+func (e *rangeError) Error() string {
+	return fmt.Sprintf("%q is out of range: want a year from 1970 to 2261", e.text)
+}
+
+// ParseTime parses an RFC 3339 time, a date, which is its first moment in UTC, or the text of an "updated".
 func ParseTime(s string) (envelope.Timestamp, error) {
-	if t, err := time.Parse(time.RFC3339Nano, s); err == nil && t.Year() >= 1970 && t.Year() < 2262 {
+	t, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil {
+		t, err = time.Parse(time.DateOnly, s)
+	}
+	switch {
+	case err == nil && (t.Year() < 1970 || t.Year() > 2261):
+		return envelope.Timestamp{}, &rangeError{s}
+	case err == nil:
 		return envelope.Timestamp{Wall: t.UnixNano()}, nil
 	}
 	if at, err := envelope.ParseTimestamp(s); err == nil {
 		return at, nil
 	}
-	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z "+
+	return envelope.Timestamp{}, fmt.Errorf("%q is neither a time such as 2026-01-31T12:00:00Z or 2026-01-31, "+
 		"nor the text of an \"updated\"", s)
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -57,10 +58,12 @@ func needed(write func(*needs.Needs, io.Writer) error, stdout io.Writer) error {
 	if err != nil {
 		return &usageError{err}
 	}
-	if err := write(n, stdout); err != nil {
+	var text bytes.Buffer
+	if err := write(n, &text); err != nil {
 		return &usageError{err}
 	}
-	return nil
+	_, err = text.WriteTo(stdout)
+	return err
 }
 
 // schemas prints the schemas to register if the bridge must not register any.

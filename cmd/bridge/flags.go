@@ -5,7 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
+	"time"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
@@ -49,6 +51,7 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 			return err
 		}
 		if err != nil {
+			err = explained(fs, err)
 			return &usageError{fmt.Errorf("%w; see bridge %s --help", err, fs.Name())}
 		}
 		if fs.NArg() == 0 {
@@ -60,6 +63,26 @@ func parse(fs *flag.FlagSet, args []string, words ...*string) error {
 		*words[0] = fs.Arg(0)
 		words, args = words[1:], fs.Args()[1:]
 	}
+}
+
+// invalid is how package flag reports a value that does not parse.
+var invalid = regexp.MustCompile(`^(invalid value .* for flag -(\S+)): parse error$`)
+
+// explained says what a flag wants in place of "parse error".
+func explained(fs *flag.FlagSet, err error) error {
+	m := invalid.FindStringSubmatch(err.Error())
+	if m == nil {
+		return err
+	}
+	value, ok := fs.Lookup(m[2]).Value.(flag.Getter)
+	if !ok {
+		return err
+	}
+	want := "a number"
+	if _, is := value.Get().(time.Duration); is {
+		want = "a duration such as 2s or 5m"
+	}
+	return fmt.Errorf("%s: want %s", m[1], want)
 }
 
 // parseOutput parses the flags of a verb that prints text or JSON; document says what JSON it is.

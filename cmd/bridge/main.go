@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/verify/judge"
@@ -70,13 +71,15 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		return exitUsage
 	}
 	if slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
-		help(stdout)
-		return exitOK
+		if len(args) == 1 {
+			help(stdout)
+			return exitOK
+		}
+		args = []string{args[1], "--help"}
 	}
 	i := slices.IndexFunc(verbs(), func(v verb) bool { return v.name == args[0] })
 	if i < 0 {
-		fmt.Fprintf(errs, "bridge: unknown verb %q\n\n", args[0])
-		help(stderr)
+		unknown(errs, stderr, args[0])
 		return exitUsage
 	}
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
@@ -99,6 +102,20 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		fmt.Fprintln(errs, "bridge:", plain.Clip(advise(err).Error()))
 		return exitFailed
 	}
+}
+
+// unknown says that there is no such verb. Who mistyped one needs no list of all.
+func unknown(errs, stderr io.Writer, name string) {
+	var names []string
+	for _, v := range verbs() {
+		names = append(names, v.name)
+	}
+	if best := config.Nearest(name, names, 2); best != "" {
+		fmt.Fprintf(errs, "bridge: unknown verb %q; did you mean %s?\n", name, best)
+		return
+	}
+	fmt.Fprintf(errs, "bridge: unknown verb %q\n\n", name)
+	help(stderr)
 }
 
 func help(w io.Writer) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -85,4 +86,20 @@ func newer(before, after []*kgo.Record) (records []*kgo.Record) {
 		ends[r.Partition] = max(ends[r.Partition], r.Offset+1)
 	}
 	return slices.DeleteFunc(after, func(r *kgo.Record) bool { return r.Offset < ends[r.Partition] })
+}
+
+// A wrong offset in a feed is not damage, and what is not there is named once.
+func TestDumpOfAWrongPlace(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_URL", "file://"+abs(t, "../../testdata/real-2020"))
+	const chunk = "log/00/2020/05/29/1600/00000.avro"
+	for args, want := range map[string]string{
+		"--at 2020/05/29/1600/00/00000/2435/8": "no block begins at offset 2435; blocks near it begin at 2434",
+		"--at 2435 " + chunk:                   "no block begins at offset 2435; blocks near it begin at 2434",
+		"--segment 2020/05/29/1500":            "reading idx/segments/2020/05/29/1500/meta.json: not found\n",
+	} {
+		code, _, stderr := call(t, append([]string{"dump"}, strings.Fields(args)...)...)
+		if code != exitFailed || !strings.Contains(stderr, want) {
+			t.Errorf("dump %s: exit code %d: %s", args, code, stderr)
+		}
+	}
 }

@@ -28,8 +28,9 @@ is shown as JSON. With text, a line has key and value, separated by a tab, and a
 func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--from latest|earliest|TIME|SEGMENT] [--once] [--limit N] [--headers] [--output text|json]"
 	fs := flags("tail", usage, stdout, func(w io.Writer) { fmt.Fprint(w, tailHelp) })
-	from := fs.String("from", "latest",
-		"first event: latest (from now on), earliest, a time, a segment such as 2026/01/31/1200, or an \"updated\"")
+	from := fs.String("from", "",
+		"first event: latest (from now on; the default), earliest (the default with --once), a time, "+
+			"a segment such as 2026/01/31/1200, or an \"updated\"")
 	once := fs.Bool("once", false, "print what the feed holds now, then exit")
 	limit := fs.Int("limit", 0, "exit after this number of records; 0: no limit")
 	headers := fs.Bool("headers", false, "print the headers, too")
@@ -44,12 +45,15 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if *limit < 0 {
 		return &usageError{fmt.Errorf("--limit %d: want a number of records", *limit)}
 	}
-	if *from == "latest" {
+	if *from == "" && *once { // from now on, there would be nothing
+		*from = "earliest"
+	}
+	if *from == "" || *from == "latest" {
 		*from = time.Now().UTC().Format(time.RFC3339Nano)
 	}
 	start, err := bridge.ParseTarget(*from)
 	if err != nil {
-		return &usageError{fmt.Errorf("--from: %w, nor latest", err)}
+		return &usageError{fmt.Errorf("--from: %w (or latest)", err)}
 	}
 	c, err := load(config.Load(false))
 	if err != nil {

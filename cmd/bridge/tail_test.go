@@ -89,7 +89,9 @@ func TestTailEnds(t *testing.T) {
 		"--from earliest --limit 7":            7,
 		"--from 2020/05/29/1700 --once":        181,
 		"--from 2020-05-29T17:00:00Z --once":   181,
-		"--once":                               0,
+		"--once":                               713,
+		"--from latest --once":                 0,
+		"--from 2020-05-29 --once --limit 1":   1,
 	} {
 		code, stdout, stderr := call(t, append([]string{"tail"}, strings.Fields(args)...)...)
 		if n := strings.Count(stdout, "\n"); code != exitOK || n != lines {
@@ -98,7 +100,9 @@ func TestTailEnds(t *testing.T) {
 	}
 	for args, says := range map[string]string{
 		"--from soon": `--from: "soon" is neither a segment`, "--limit -1": "--limit -1: want a number",
-		"--output xml": "--output xml",
+		"--from 2300-01-01T00:00:00Z": "out of range: want a year from 1970 to 2261",
+		"--limit many":                `invalid value "many" for flag -limit: want a number`,
+		"--output xml":                "--output xml",
 	} {
 		if code, _, stderr := call(t, append([]string{"tail"}, strings.Fields(args)...)...); code != exitUsage ||
 			!strings.Contains(stderr, says) {

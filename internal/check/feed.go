@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"time"
 
 	"blobfeed/internal/plain"
@@ -22,6 +23,8 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	case do != "":
 	case errors.Is(err, source.ErrNotFound):
 		do = "run the check again: retention may have just removed it"
+	case errors.Is(err, os.ErrPermission):
+		do = "let the user that runs the bridge read the directory and all that is in it: chmod -R a+rX <directory>"
 	default:
 		do = "see the error: address, network, proxy or credentials (BRIDGE_SOURCE_URL, BRIDGE_SOURCE_AUTH)"
 	}

@@ -24,7 +24,7 @@ type Config struct {
 	SourceConnectionString Secret `split_words:"true" desc:"Connection string, for connection_string."`
 	SourceClientSecret     Secret `split_words:"true" desc:"Secret of the Entra ID application, for client_secret."`
 
-	Start        string `group:"What is delivered" default:"earliest" desc:"First event to deliver: earliest, latest, a time, or an \"updated\". Used at the first start only; frozen."`
+	Start        string `group:"What is delivered" default:"earliest" desc:"First event to deliver: earliest, latest, a time or a date (UTC), or an \"updated\". Used at the first start only; frozen."`
 	InitialScan  string `split_words:"true" default:"no" oneof:"no yes only" desc:"At the first start, write a row for each blob of the account (docs/scan.md). no: do not. yes: then deliver the feed from its end at that time. only: then write a marker and exit with 0. Not with START."`
 	ScanRequests int    `split_words:"true" default:"8" min:"1" max:"256" desc:"Maximum number of concurrent list requests of an instance. A page has up to 5,000 blobs."`
 	EndTime      string `split_words:"true" desc:"Last time or \"updated\" to deliver. The bridge then writes a final marker and exits with 0; frozen."`

@@ -188,7 +188,7 @@ func misnamed(name, value string, spell func(string) string) string {
 		names = append(names, s.name)
 	}
 	name = strings.TrimPrefix(name, Prefix+"_") // as the variable has it, in a file
-	if near := nearest(name, names, 3); near != "" {
+	if near := Nearest(name, names, 3); near != "" {
 		return "unknown setting; did you mean " + spell(near) + "?"
 	}
 	return "unknown setting; see bridge run --help"

@@ -2,8 +2,8 @@ package config
 
 import "slices"
 
-// nearest returns the name that differs least from what was written; "" if each differs in more than wrong letters.
-func nearest(written string, names []string, wrong int) (best string) {
+// Nearest returns the name that differs least from what was written; "" if each differs in more than wrong letters.
+func Nearest(written string, names []string, wrong int) (best string) {
 	least := wrong + 1
 	slices.Sort(names)
 	for _, name := range names {

@@ -101,7 +101,7 @@ func (c *Config) validateFilter(p *problems) {
 	for _, written := range c.EventTypes {
 		written = strings.TrimPrefix(written, not)
 		lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
-		if near := likely[nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
+		if near := likely[Nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
 			p.add("EVENT_TYPES", "no event has the type %s in the feed: did you mean %s?", written, near)
 		}
 	}

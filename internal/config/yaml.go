@@ -64,7 +64,7 @@ func (d *document) unknownGroup(settings *yaml.Node) error {
 			continue
 		}
 		known := append(slices.Clone(grouped), fleetKey)
-		if near := nearest(strings.ToLower(key.Value), known, 2); near != "" {
+		if near := Nearest(strings.ToLower(key.Value), known, 2); near != "" {
 			return d.at(key.Line, "%s: unknown group of settings; did you mean %s?", key.Value, near)
 		}
 		return d.at(key.Line, "%s: unknown group of settings; want %s", key.Value, strings.Join(known, ", "))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 
 	"blobfeed/internal/plain"
@@ -94,7 +95,36 @@ func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p source.Position)
 	if err != nil {
 		return err
 	}
-	return d.shard(ctx, feed, m, p.Shard, shardPosition(p), func(b source.Batch) bool { return b.Chunk == p.Chunk })
+	err = d.shard(ctx, feed, m, p.Shard, shardPosition(p), func(b source.Batch) bool { return b.Chunk == p.Chunk })
+	return noBlock(ctx, feed, m, p, err)
+}
+
+// noBlock returns the error for a place where no block begins, which reads like damage, if that is what err is of.
+func noBlock(ctx context.Context, feed *source.Feed, m source.Manifest, p source.Position, err error) error {
+	var damage *source.DamageError
+	if p.Offset == 0 || !errors.As(err, &damage) || damage.Offset != p.Offset {
+		return err
+	}
+	r := feed.Shard(m, p.Shard, source.ShardPosition{Chunk: p.Chunk})
+	if r.Poll(ctx, m.Finalized) != nil {
+		return err
+	}
+	var b source.Batch
+	var before []string
+	for {
+		failed := r.Next(ctx, &b)
+		if failed == nil && b.Chunk == p.Chunk && b.Offset < p.Offset {
+			before = []string{strconv.FormatInt(b.Offset, 10)}
+			continue
+		}
+		if failed == nil && b.Chunk == p.Chunk && b.Offset > p.Offset {
+			before = append(before, strconv.FormatInt(b.Offset, 10))
+		} else if failed != nil && !errors.Is(failed, io.EOF) || failed == nil && b.Chunk == p.Chunk {
+			return err // the damage is at this block, or before it
+		}
+		return fmt.Errorf("%s: no block begins at offset %d; blocks near it begin at %s",
+			b.Blob, p.Offset, strings.Join(before, " and "))
+	}
 }
 
 // Event prints the event at a position.
@@ -109,7 +139,7 @@ func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position)
 	}
 	var b source.Batch
 	if err := r.Next(ctx, &b); err != nil {
-		return fmt.Errorf("reading position %s: %w", p, err)
+		return fmt.Errorf("reading position %s: %w", p, noBlock(ctx, feed, m, p, err))
 	}
 	if b.Offset != p.Offset || p.Index >= len(b.Events) {
 		return fmt.Errorf("reading position %s: no such event: the block at offset %d has %s",
@@ -131,13 +161,19 @@ func (d Dumper) File(file string, at int64) error {
 	var evs []ocf.Event
 	for off := max(at, h.Size); off < int64(len(data)); {
 		b, err := h.ReadBlock(data[off:], off)
+		if err == nil {
+			evs, err = h.Events(b, evs)
+		}
+		if err != nil && off == at {
+			if near, begins := blocksAround(h, data, at); !begins {
+				return fmt.Errorf("reading %s: no block begins at offset %d; blocks near it begin at %s",
+					file, at, near)
+			}
+		}
 		if errors.Is(err, ocf.ErrShort) {
 			return fmt.Errorf("reading %s: the block at offset %d is cut off at %d", file, off, len(data))
 		}
 		if err != nil {
-			return fmt.Errorf("reading %s: %w", file, err)
-		}
-		if evs, err = h.Events(b, evs); err != nil {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
 		for i := range evs {
@@ -150,4 +186,23 @@ func (d Dumper) File(file string, at int64) error {
 		off = b.End
 	}
 	return nil
+}
+
+// blocksAround returns where the blocks before and after an offset begin, and whether one begins there. Behind damage,
+// nobody knows.
+func blocksAround(h *ocf.Header, data []byte, at int64) (near string, begins bool) {
+	for off := h.Size; ; {
+		if off >= at {
+			if off < int64(len(data)) {
+				near = strings.TrimPrefix(near+" and "+strconv.FormatInt(off, 10), " and ")
+			}
+			return near, off == at
+		}
+		near = strconv.FormatInt(off, 10)
+		b, err := h.ReadBlock(data[off:], off)
+		if err != nil {
+			return near, true
+		}
+		off = b.End
+	}
 }

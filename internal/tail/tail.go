@@ -67,7 +67,10 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 	if errors.Is(err, errLimit) || ctx.Err() != nil {
 		err = nil
 	}
-	if err = errors.Join(err, o.Flush()); err == nil {
+	if failed := o.Flush(); err == nil { // what has failed before, fails again
+		err = failed
+	}
+	if err == nil {
 		o.Log.Info("stopped", "events", t.read, "records", t.printed)
 	}
 	return err

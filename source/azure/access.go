@@ -116,6 +116,9 @@ func (c *Config) noFeed(err error) error {
 
 // unreachable says what to do about a request without an answer.
 func unreachable(err error) string {
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return "the server speaks HTTP without TLS: check the port in BRIDGE_SOURCE_URL, or begin it with http://"
+	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
 		return fmt.Sprintf("check the account's name in BRIDGE_SOURCE_URL, and the DNS of this machine: "+

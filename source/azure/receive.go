@@ -42,14 +42,15 @@ func (a *answer) with(ctx context.Context) context.Context {
 func (receiver) Do(req *policy.Request) (*http.Response, error) {
 	a, ok := req.Raw().Context().Value(answerKey{}).(*answer)
 	if !ok {
-		return req.Next()
+		resp, err := req.Next()
+		return resp, final(err)
 	}
 	if a.decode {
 		runtime.SkipBodyDownload(req)
 	}
 	resp, err := req.Next()
 	if err != nil {
-		return resp, err
+		return resp, final(err)
 	}
 	a.busy = a.busy || overloaded(resp.StatusCode)
 	if a.served, err = http.ParseTime(resp.Header.Get("Date")); err != nil {
@@ -73,6 +74,22 @@ func (receiver) Do(req *policy.Request) (*http.Response, error) {
 	resp.ContentLength = body.n
 	resp.Body = io.NopCloser(bytes.NewReader([]byte("<EnumerationResults/>")))
 	return resp, nil
+}
+
+// finalError is one that another attempt cannot change: the SDK does not retry it.
+type finalError struct{ error }
+
+func (e finalError) Unwrap() error { return e.error }
+
+// NonRetriable is what the SDK looks for.
+func (finalError) NonRetriable() {}
+
+// final marks an error as final if it is.
+func final(err error) error {
+	if errors.Is(err, http.ErrSchemeMismatch) {
+		return finalError{err}
+	}
+	return err
 }
 
 // overloaded reports whether a status asks for fewer requests.

@@ -151,7 +151,7 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		if err := s.isFeed(); err != nil {
 			return 0, err
 		}
-		return 0, fmt.Errorf("%w: %s", source.ErrNotFound, name)
+		return 0, source.ErrNotFound // the caller names the blob
 	}
 	if err != nil {
 		return 0, err
