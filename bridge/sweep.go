@@ -174,7 +174,7 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	block, err := h.shared.pipe.Delete(h.work, l.basis.describeRows(), l.rows(), b.Topic, b.Partition, gone)
+	block, err := h.shared.pipe.Delete(h.work, l.basis.describeRows(), l.rows(), b.Topic, gone)
 	if err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -67,8 +68,8 @@ func TestSweepRejected(t *testing.T) {
 	}
 }
 
-// Keys from before a topic got more partitions are where no record of theirs would go today. Their deletions go there,
-// and the account is asked: a blob that exists has its row elsewhere.
+// After a topic got more partitions, the deletion of a key goes where the next event of its blob goes, not where its last
+// record is: else nothing would order the two between two markers (I5).
 func TestSweepBehindNewPartitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 40)
@@ -88,18 +89,40 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	if scan := s.Frontier.Scan; scan.Deleted != 40 || scan.Rows != 40 {
 		t.Errorf("%d rows, %d deletions", scan.Rows, scan.Deleted)
 	}
+	for c := range w.names {
+		for b := range 20 {
+			w.put(c, b)
+		}
+	}
+	w.publish(false)
+	awaitDrained(t, o, w)
 	enc, err := o.Encoder(t.Context(), topic)
 	must(t, err)
-	was := map[string]int32{}
+	was, deleted, event := map[string]int32{}, map[string]int32{}, map[string]int32{}
 	consume(t, c, noted(func(r verify.Record) {
 		key := string(r.Key)
-		switch {
-		case string(r.Header("scan")) != "sweep":
+		switch scan := string(r.Header("scan")); {
+		case r.Key == nil:
+		case scan == "sweep" && enc.Deletes(r.Value):
+			deleted[key] = r.Partition
+		case scan == "" && strings.HasPrefix(string(r.Header("position")), w.segment()):
+			event[key] = r.Partition
+		case scan != "sweep":
 			was[key] = r.Partition
-		case enc.Deletes(r.Value) && was[key] != r.Partition:
-			t.Errorf("%s is in partition %d, and its deletion in %d", key, was[key], r.Partition)
 		}
 	}))
+	moved := 0
+	for key, at := range deleted {
+		if next, ok := event[key]; !ok || next != at {
+			t.Errorf("%s: its deletion is in partition %d, the next event (%t) in %d", key, at, ok, next)
+		}
+		if was[key] != at {
+			moved++
+		}
+	}
+	if len(deleted) != 40 || moved == 0 {
+		t.Errorf("%d deletions, %d of them in a new partition", len(deleted), moved)
+	}
 }
 
 // A scan that lost history begins in place of another one has a sweep of its own: the other one has read partitions

@@ -163,10 +163,10 @@ type Gone struct {
 	Served          time.Time // when the service said so
 }
 
-// Delete makes a block of the deletions of blobs, for one partition of a topic.
-func (p *Pipeline) Delete(
-	ctx context.Context, d *Pass, rows Rows, topic string, partition int32, gone []Gone,
-) (*Block, error) {
+// Delete makes a block of the deletions of blobs, for one topic. A deletion goes to the partition of its key by the
+// frontier's counts, as an event of the blob does (I5). Its key may have records in another partition, from before the
+// topic got more: a deletion there would be unordered with the next event of the blob.
+func (p *Pipeline) Delete(ctx context.Context, d *Pass, rows Rows, topic string, gone []Gone) (*Block, error) {
 	b := p.pool.get(0)
 	b.Swept = true
 	b.events.Events = b.events.Events[:0]
@@ -184,9 +184,6 @@ func (p *Pipeline) Delete(
 		if err := e.append(&ev, source.Position{}); err != nil {
 			return nil, err
 		}
-	}
-	for i := range b.Records {
-		b.Records[i].Partition = partition // where the key is, whatever its partition would be today
 	}
 	b.finish("")
 	b.Counts.Rows = b.Counts.Emitted
