@@ -90,12 +90,12 @@ func (k *keeper) writeInOrder(c *change) error {
 // commit writes a change in one transaction. With transactions, its records, markers and documents are visible together
 // (I6). Without, the commit writes the documents when all before them is acknowledged.
 func (k *keeper) commit(c *change) error {
-	h, f, txn := k.h, &c.frontier, &k.w.txn
+	h, f, txn := k.h, &c.frontier, &k.h.out.txn
 	if !h.opts.Transactional && c.passes {
-		f.Base = k.basis.frontier.Completed
+		f.Base = k.h.basis.frontier.Completed
 	}
 	txn.reset(f.Completed)
-	tx, err := k.w.open()
+	tx, err := k.h.out.open()
 	if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func (k *keeper) commit(c *change) error {
 			c.cursor.Resolved = f.Resolved
 		}
 	}
-	return k.w.end(c.cursor, f)
+	return k.h.out.end(c.cursor, f)
 }
 
 // put writes the records of a part, and the marker behind them, with the gap and the seek that it announces.
 func (k *keeper) put(tx *offsets.Tx, p part, c *change) error {
-	h, f, txn := k.h, &c.frontier, &k.w.txn
+	h, f, txn := k.h, &c.frontier, &k.h.out.txn
 	for _, b := range p.blocks {
-		sent, err := k.w.produce(b)
+		sent, err := k.h.out.produce(b)
 		if err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (k *keeper) put(tx *offsets.Tx, p part, c *change) error {
 	if !p.marked() {
 		return nil
 	}
-	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: k.basis.epochHeader}
+	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: k.h.basis.epochHeader}
 	if h.opts.Shared {
 		marker.Feed = h.opts.FeedID
 	}

@@ -7,88 +7,139 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/mutation"
-	"blobfeed/internal/pause"
+	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
 
-// delivery is the work of a hold on the current segment. It belongs to the worker's goroutine.
+// delivery is the work of a hold on the current segment, pass after pass: a pass reads every shard of the lease to the
+// end of a listing. It belongs to the worker's goroutine.
 type delivery struct {
 	h       *hold
-	basis   *basis
-	w       *writer
-	m       source.Manifest
-	shards  []int     // of this lease
-	listed  time.Time // when the last pass began
+	m       source.Manifest // as of the last pass
+	shards  []int           // of this lease
 	readers map[int]*source.ShardReader
+	listed  time.Time     // when the last pass began
+	waited  time.Duration // since then, without another pass
+	wait    time.Duration // before the next look at an open segment
+	due     time.Time     // for it
+	quiet   bool          // its time is over, and the last pass found nothing
+	stays   bool          // a shard of it could not be read to its end
 }
 
-// deliver delivers the shards of this lease, pass after pass, until the segment is finalized and delivered, or the
-// stop.
-func (d *delivery) deliver() error {
-	ctx, done := d.h.during(d.m.Segment)
-	defer done()
-	d.readers = map[int]*source.ShardReader{}
-	d.w.backlog.Reset()
-	for {
-		for _, shard := range d.shards {
-			if d.readers[shard] == nil { // also one that appears late in an open segment
-				d.readers[shard] = d.h.opts.Feed.Shard(d.m, shard, d.h.cursor.At(d.m.Segment, shard))
-			}
-		}
-		read := d.h.cursor.Counts.Read
-		d.listed = d.h.opts.Now()
-		stays, err := d.runPass(ctx)
-		if err != nil || d.m.Finalized {
-			return err
-		}
-		for _, shard := range d.shards {
-			// I1: events that a shard has read but not delivered, because their topic has no encoder, are read again.
-			if stays && d.readers[shard].Position() != d.h.cursor.At(d.m.Segment, shard) {
-				delete(d.readers, shard)
-			}
-		}
-		d.h.shared.pipe.DropBuffers()
-		poke(d.h.shared.poke)
-		if d.m, err = d.awaitMore(ctx, d.h.cursor.Counts.Read > read, stays); err != nil {
-			return err
-		}
-		d.shards = d.h.shared.shardsOf(d.h.p, d.m)
+// deliver delivers the lease's part of the current segment, as far as it can be done now.
+func (h *hold) deliver(t task, s *offsets.State) (todo, error) {
+	if d := h.delivery; d != nil && d.m.Segment == t.segment && time.Until(d.due) > 0 {
+		return d.rest(), nil
 	}
+	m, gap, err := h.current(t, s) // I7: the status first
+	if err != nil {
+		return todoWait, err
+	}
+	shards := h.shared.shardsOf(h.p, m)
+	if len(shards) == 0 {
+		h.delivery = nil
+		return todoWait, nil
+	}
+	if d := h.delivery; d == nil || d.m.Segment != t.segment {
+		h.delivery = &delivery{h: h, m: m, readers: map[int]*source.ShardReader{}}
+		h.out.backlog.Reset()
+	} else if gap == nil && d.rests(m) {
+		return d.rest(), nil
+	}
+	d := h.delivery
+	d.m, d.shards = m, shards
+	if gap == nil {
+		err = d.pass(t)
+	}
+	if gap != nil || errors.As(err, &gap) {
+		return todoAgain, d.lose(gap)
+	}
+	if errors.Is(err, errPast) {
+		return todoAgain, errMoved
+	}
+	return todoAgain, err
 }
 
-// awaitMore returns the manifest when it is time to list the shards of an open segment again.
-//
-// Events come in the time of their segment or soon after, but an idle account's last segment stays open for days. Its
-// end shows in the manifest, so the shards need no listing each time. The clock decides only how often to look.
-func (d *delivery) awaitMore(ctx context.Context, moved, stays bool) (source.Manifest, error) {
+// rests reports whether an open segment needs no other pass now. Events come in the time of their segment or soon
+// after, but an idle account's last segment stays open for days. Its end shows in the manifest, so the shards need no
+// listing each time. The clock decides only how often to look.
+func (d *delivery) rests(m source.Manifest) bool {
 	opts := d.h.opts
-	drained := func() error {
-		if stays {
-			return nil
-		}
-		opts.Observer.Active(d.h.p, Drained)
-		return d.h.recovered()
+	changed := m.Finalized || len(m.Shards) != len(d.m.Shards)
+	d.waited += d.wait
+	if changed || !d.quiet || d.waited >= opts.QuietInterval {
+		return false
 	}
-	if err := drained(); err != nil {
-		return d.m, err
+	d.wait = opts.PollInterval
+	d.due = time.Now().Add(d.wait)
+	return true
+}
+
+// rest is what is left to do between two passes.
+func (d *delivery) rest() todo {
+	if d.stays {
+		return todoStay
 	}
-	defer opts.Observer.Active(d.h.p, Working)
-	quiet := !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
-	for waited, wait := time.Duration(0), nextLook(opts.PollInterval, d.late(moved)); ; wait = opts.PollInterval {
-		if err := pause.For(ctx, wait); err != nil {
-			return d.m, err
-		}
-		waited += wait
-		next, err := d.h.manifest(ctx, d.m.Segment)
-		changed := next.Finalized || len(next.Shards) != len(d.m.Shards)
-		if err != nil || changed || !quiet || waited >= opts.QuietInterval {
-			return next, err
-		}
-		if err := drained(); err != nil { // still, and what failed before succeeds
-			return d.m, err
+	return todoWait
+}
+
+// pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds.
+func (d *delivery) pass(t task) error {
+	h := d.h
+	ctx, done := h.during(t)
+	defer done()
+	for _, shard := range d.shards {
+		if d.readers[shard] == nil { // also one that appears late in an open segment
+			d.readers[shard] = h.opts.Feed.Shard(d.m, shard, h.cursor.At(d.m.Segment, shard))
 		}
 	}
+	read := h.cursor.Counts.Read
+	d.listed, d.waited = h.opts.Now(), 0
+	stays, err := d.read(ctx)
+	if err != nil || d.m.Finalized {
+		return err
+	}
+	for _, shard := range d.shards {
+		// I1: events that a shard has read but not delivered, because their topic has no encoder, are read again.
+		if stays && d.readers[shard].Position() != h.cursor.At(d.m.Segment, shard) {
+			delete(d.readers, shard)
+		}
+	}
+	h.shared.pipe.DropBuffers()
+	poke(h.shared.poke)
+	d.rested(h.cursor.Counts.Read > read, stays)
+	return nil
+}
+
+// rested notes what the pass over an open segment has found, and when to look again.
+func (d *delivery) rested(moved, stays bool) {
+	opts := d.h.opts
+	d.stays = stays
+	d.quiet = !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
+	d.wait = nextLook(opts.PollInterval, d.late(moved))
+	d.due = time.Now().Add(d.wait)
+}
+
+// Azure appends to each shard of an open segment once a minute, if there is something to append (measured in real
+// chunks). The times of appends have whole seconds, so a look a second later could come just before the next append.
+const (
+	appendInterval = time.Minute
+	behindAppend   = 2 * time.Second
+)
+
+// nextLook returns how long to wait before the next look at a shard. The last look was late by this much after an
+// append, or found none if late is negative.
+//
+// Looks come every interval. Where they are in the minute is chance, so without more they would be late by half an
+// interval on average. If some looks of each minute are at the same place as those of the minute before, and one was
+// late, a longer wait moves all later ones: the next append is found as soon as it is there, with fewer requests than
+// before, not more. A clock that differs from the service's moves them elsewhere, which is no worse than chance.
+func nextLook(interval, late time.Duration) time.Duration {
+	if appendInterval%interval != 0 || late <= behindAppend || late > interval+time.Second {
+		return interval
+	}
+	return 2*interval - late + behindAppend
 }
 
 // late returns how long after an append the pass that is over began to read, or -1. Only a lease with one shard asks:
@@ -100,15 +151,15 @@ func (d *delivery) late(moved bool) time.Duration {
 	return d.listed.Sub(d.readers[d.shards[0]].Modified())
 }
 
-// runPass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds. Stays
-// reports that a shard of an open segment stays where it is.
-func (d *delivery) runPass(ctx context.Context) (stays bool, _ error) {
+// read puts the records of all shards into transactions. Stays reports that a shard of an open segment stays where it
+// is.
+func (d *delivery) read(ctx context.Context) (stays bool, _ error) {
 	h := d.h
 	failed := func(err error) { h.opts.Observer.Failed(h.p, err) }
-	run := h.shared.pipe.Start(ctx, d.basis.describe(d.m, &d.w.backlog), d.shards, d.readers, failed)
+	run := h.shared.pipe.Start(ctx, h.basis.describe(d.m, &h.out.backlog), d.shards, d.readers, failed)
 	defer run.Close() // the readers must be gone before the lease is
-	d.w.txn.reset(d.m.Segment)
-	if err := d.w.take(run.Blocks); err != nil {
+	h.out.txn.reset(d.m.Segment)
+	if err := h.out.take(run.Blocks); err != nil {
 		return false, err
 	}
 	return run.Stays(), d.endPass(run)
@@ -117,7 +168,7 @@ func (d *delivery) runPass(ctx context.Context) (stays bool, _ error) {
 // endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
 // listing made after that was known (I7), the cursor says that this lease is done.
 func (d *delivery) endPass(run *pipeline.Run) error {
-	err, txn := run.Err(), &d.w.txn
+	err, txn := run.Err(), &d.h.out.txn
 	if err == nil && d.m.Finalized {
 		if believed, err := d.believed(); !believed {
 			return err // if there is none, the next look finds the segment gone
@@ -126,7 +177,7 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	switch {
 	case err != nil:
 	case d.m.Finalized:
-		if _, err := d.w.open(); err != nil {
+		if _, err := d.h.out.open(); err != nil {
 			return err
 		}
 		d.h.cursor.Finish(d.m.Segment)
@@ -141,7 +192,7 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	if errors.Is(err, errPast) { // I11: what is open is not for the segment that is current now
 		return err
 	}
-	return errors.Join(err, d.w.commit())
+	return errors.Join(err, d.h.out.commit())
 }
 
 // believed reports whether the listings of the shards of a finalized segment can be believed. A listing without chunks
@@ -152,7 +203,7 @@ func (d *delivery) believed() (bool, error) {
 	now := time.Now()
 	for _, shard := range d.shards {
 		if d.readers[shard].Position() == (source.ShardPosition{}) {
-			if err := d.w.commit(); err != nil {
+			if err := d.h.out.commit(); err != nil {
 				return false, err
 			}
 			return d.h.isThere(d.m.Segment, now)
@@ -171,13 +222,13 @@ func (d *delivery) lose(gap *GapError) error {
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier records the gap in the
 	// frontier. The frontier does not jump, because other leases may still deliver events of the segment (I4, I11).
 	mutation.Crash("gap", "found")
-	d.w.txn.reset(gap.At)
-	if _, err := d.w.open(); err != nil {
+	d.h.out.txn.reset(gap.At)
+	if _, err := d.h.out.open(); err != nil {
 		return err
 	}
 	d.h.cursor.Finish(gap.At)
 	d.h.cursor.Gap = true
-	if err := d.w.commit(); err != nil {
+	if err := d.h.out.commit(); err != nil {
 		return err
 	}
 	d.h.opts.reportLoss(d.h.p, gap)

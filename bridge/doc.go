@@ -25,7 +25,7 @@
 //	during a seek, reset  a committed intent is carried out; without one nothing has moved
 //
 // Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
-// delivers those records again (torn.go). Without transactions, the order of writes does this work
+// delivers those records again (hold.discard). Without transactions, the order of writes does this work
 // (keeper.writeInOrder).
 //
 // # Who owns what
@@ -34,6 +34,7 @@
 //	shared    what an instance and its workers have in common; immutable once the group is joined
 //	worker    works on a lease while the group leaves it here; its one goroutine owns all that follows
 //	hold      one acquisition of the lease: producer, cursor, and the contexts that end with it
+//	task      what a lease has to do in a state: a value, compared where a wait or a pass may be over
 //	basis     what a hold takes from the frontier; answers the pipeline (pipeline.Host)
 //	writer    the open transaction (offsets.Tx): while there is one, nothing else is written by the hold
 //	delivery  the work on the current segment, pass after pass
@@ -53,7 +54,7 @@
 // Small finalized segments are different. The owner of lease 0 delivers several of them in one transaction, a
 // bundle, while the frontier names no current segment (look.go).
 //
-// A scan lists the account and writes a row for each blob. While any lease lists, no lease delivers (scanRound).
+// A scan lists the account and writes a row for each blob. While any lease lists, no lease delivers (listing.go).
 //
 // # Look, decide, write
 //

@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/envelope"
+	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
-	"blobfeed/source"
 )
 
 // A hold of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
@@ -40,15 +43,24 @@ type hold struct {
 
 	held, work context.Context // immutable from the acquisition on
 	cancel     context.CancelFunc
-	epoch      int64          // of the state behind the fence
-	lease      *offsets.Lease // nil before the acquisition
-	cursor     *offsets.Cursor
-	limit      int32 // immutable: bytes of a batch that the topics take
-	stateLimit int32 // immutable: bytes of a document that the state's topic takes
+	epoch      int64           // of the state behind the fence
+	lease      *offsets.Lease  // nil before the acquisition
+	cursor     *offsets.Cursor // of what is committed, and of what is in the open transaction
+	basis      basis
+	out        writer
+	delivery   *delivery // of the current segment; nil: none has begun
+	limit      int32     // immutable: bytes of a batch that the topics take
+	stateLimit int32     // immutable: bytes of a document that the state's topic takes
 
 	findings *findings // of the worker; guards itself
 
 	rounds rounds // of lease 0, while a scan is under way
+}
+
+func newHold(w *worker) *hold {
+	h := &hold{shared: w.shared, opts: w.shared.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings}
+	h.basis.h, h.out.h = h, h
+	return h
 }
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
@@ -76,10 +88,12 @@ func (h *hold) acquire(soft, hard context.Context) (err error) {
 	return nil
 }
 
-// release gives the lease up.
+// release gives the lease up. What is in the open transaction is aborted.
 func (h *hold) release(hard context.Context) {
 	h.cancel()
 	h.lease.Close(hard)
+	h.out.abandon()
+	h.shared.pipe.DropBuffers()
 }
 
 // endedBy returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
@@ -108,30 +122,23 @@ func (h *hold) until(parent context.Context, over func(*offsets.State) error) (c
 	return ctx, func() { cancel(nil) }
 }
 
-// during returns a context of the work on the current segment seg.
-func (h *hold) during(seg source.Segment) (context.Context, context.CancelFunc) {
+// during returns a context of a task, which ends with the work, or with errPast when the state gives another task.
+func (h *hold) during(t task) (context.Context, context.CancelFunc) {
 	ctx, stop := h.work, context.CancelFunc(func() {})
-	if s, _, err := h.shared.view.Get(); err == nil && h.p == 0 && s.Frontier != nil && s.Frontier.Scan.Active() {
-		// The keeper has another round to begin.
-		ctx, stop = context.WithTimeoutCause(ctx, h.rounds.next.Sub(h.opts.Now()), errPast)
+	if left := h.rounds.next.Sub(h.opts.Now()); left > 0 { // the keeper has another round to begin
+		ctx, stop = context.WithTimeoutCause(ctx, left, errPast)
 	}
 	ctx, cancel := h.until(ctx, func(s *offsets.State) error {
-		if s.Frontier == nil || s.Frontier.Current != seg || s.Frontier.Scan.Holds() {
+		if h.task(s) != t {
 			return errPast
 		}
-		return h.keeps(s)
+		return nil
 	})
 	return ctx, func() { cancel(); stop() }
 }
 
-// keeps returns errPast if the keeper of the frontier has a repair or a scan to begin, or one to cancel: the work of
-// lease 0 holds it up.
-func (h *hold) keeps(s *offsets.State) error {
-	if _, regressed := s.Regressed(); h.p == 0 && (regressed || s.Requested() != nil) {
-		return errPast
-	}
-	return nil
-}
+// task returns what the lease has to do in a state.
+func (h *hold) task(s *offsets.State) task { return taskOf(s, h.p, h.opts.Transactional) }
 
 // batchLimits keeps the producer's batches within what their topics take.
 func (h *hold) batchLimits() kgo.Opt {
@@ -142,4 +149,35 @@ func (h *hold) batchLimits() kgo.Opt {
 		}
 		return limit
 	})
+}
+
+// discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
+// cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction
+// of ours. In partitions where the brokers did write the end they are doubled; nothing is lost.
+func (sh *shared) discard(ctx context.Context, lease *offsets.Lease) error {
+	known, ok := lease.State().Torn(lease.Partition)
+	if !ok {
+		return nil
+	}
+	sh.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
+		"lease", lease.Partition, "effect", "some records may be doubled")
+	ends := map[string]int32{}
+	for topic, partitions := range known {
+		ends[topic] = partitions
+		if sh.opts.Markers == envelope.MarkersTopic {
+			ends[topicname.Markers(topic)] = partitions
+		}
+	}
+	if sh.opts.DeadLetter != "" {
+		ends[sh.opts.DeadLetter] = 1 // where dead letters go
+	}
+	for topic, partitions := range ends {
+		counts, err := topics.Count(ctx, kadm.NewClient(sh.client), topic)
+		var gone *topics.MissingError // deleted after a reset
+		if err != nil && !errors.As(err, &gone) {
+			return err
+		}
+		ends[topic] = min(partitions, counts[topic])
+	}
+	return lease.Discard(ctx, ends)
 }

@@ -24,12 +24,26 @@ import (
 // keeper looks again. And nothing is read while a change is half written, but the ends of partitions (change.go, mark).
 type keeper struct {
 	h         *hold
-	basis     *basis
-	w         *writer
 	rules     rules
 	lookahead *pipeline.Lookahead // nil: nothing is read ahead
 	bundle    *bundle             // read and encoded, not written yet; nil: none is
 	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
+}
+
+func newKeeper(h *hold) *keeper { return &keeper{h: h, rules: newRules(h.opts, h.shared.leases)} }
+
+// close gives up what was read ahead.
+func (k *keeper) close() {
+	k.dropBundle()
+	k.stopReading()
+}
+
+// stepFirst does what there is to do for the frontier, or else the task of lease 0.
+func (k *keeper) stepFirst(s *offsets.State) (todo, error) {
+	if moved, err := k.step(s); moved || err != nil {
+		return todoAgain, err
+	}
+	return k.h.step(s)
 }
 
 // step does what the keeper has to do in state s, if anything: write the first frontier, end a move, turn a round of a
@@ -109,7 +123,7 @@ func (k *keeper) endMove(f offsets.Frontier) (moved bool, err error) {
 		return false, err
 	}
 	adopt(&f, s)
-	promised := k.basis.promised
+	promised := k.h.basis.promised
 	in, err := k.lookAtTopics(&f, k.rules.repeats(&f, promised))
 	if err != nil {
 		return false, err
@@ -166,7 +180,7 @@ func (k *keeper) advance(f offsets.Frontier, s *offsets.State) (moved bool, err 
 	if in.lost != nil && !k.rules.skips { // I8: also if only what is behind the end is left
 		return false, k.h.doubt(in.lost)
 	}
-	c := k.rules.advances(f, k.basis.promised, in, k.h.opts.Now())
+	c := k.rules.advances(f, k.h.basis.promised, in, k.h.opts.Now())
 	if in.bundle != nil { // whose counts go into the cursor; else that stays in a segment that is over
 		c.cursor = k.h.cursor
 		defer k.dropBundle()
@@ -195,7 +209,7 @@ func (k *keeper) complete(f offsets.Frontier, s *offsets.State) (moved bool, err
 	if err != nil {
 		return false, err
 	}
-	c := k.rules.completes(f, m, k.basis.promised, in, k.h.opts.Now())
+	c := k.rules.completes(f, m, k.h.basis.promised, in, k.h.opts.Now())
 	k.count(&c.frontier, 1, s)
 	return true, k.write(c)
 }

@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/offsets"
@@ -11,11 +12,78 @@ import (
 // listing is the work of a hold in a round of the frontier's scan: it lists the lease's containers, and writes a row
 // for each blob. It belongs to the worker's goroutine.
 type listing struct {
-	h     *hold
-	basis *basis
-	w     *writer
-	scan  *offsets.Scan
-	done  *offsets.Listing // the cursor's
+	h    *hold
+	task task
+	scan *offsets.Scan
+	done *offsets.Listing // the cursor's
+}
+
+// errRoundOver ends a listing whose time in this round is used up.
+var errRoundOver = errors.New("the time of the round is over")
+
+// holdRound stops delivering for a round of the frontier's scan.
+//
+// A page shows what was true when the service answered. Were an event of one of its blobs delivered between the answer
+// and the commit of the row, the older row would stand behind it, for good. So no lease delivers while any lease lists:
+//
+//	keeper            this lease
+//	                  delivers event v1 of a blob
+//	holds, round 2
+//	                  commits Held=2: the open transaction is aborted, and nothing is produced from now on
+//	lists, round 2    (every lease has committed Held=2)
+//	                  requests a page, commits its rows, commits Over=2
+//	delivers          (every lease has committed Over=2)
+//	                  delivers event v1 again, and what follows
+func (h *hold) holdRound(scan *offsets.Scan) error {
+	h.cursor.Scan = h.cursor.Listing(scan)
+	h.cursor.Scan.Held = scan.Round // I4: this hold has produced nothing, and the ones before it are fenced
+	return h.lease.Commit(h.held, h.cursor, nil)
+}
+
+// listRound lists in a round of the frontier's scan.
+func (h *hold) listRound(t task, s *offsets.State) error {
+	l := &listing{h: h, task: t, scan: s.Frontier.Scan, done: h.cursor.Listing(s.Frontier.Scan)}
+	h.cursor.Scan = l.done
+	return l.run(s)
+}
+
+// run lists until all is listed, or the time of the round is over, and commits that this lease has.
+func (l *listing) run(s *offsets.State) (err error) {
+	h := l.h
+	defer func() {
+		if err != nil { // what the sweep has judged is not committed
+			h.findings.stopSweep()
+		}
+	}()
+	ctx, done := h.during(l.task)
+	defer done()
+	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
+		limited, cancel := context.WithTimeoutCause(ctx, h.opts.ScanRound, errRoundOver)
+		defer cancel()
+		ctx = limited
+	}
+	l.h.out.txn.reset(l.h.basis.frontier.Completed)
+	l.done.From = l.h.basis.frontier.Completed
+	switch {
+	case l.scan.Cancelled:
+		// I4: what this lease was about to write when the scan was cancelled is dropped, or committed by now.
+	case !l.done.Progress.Done():
+		err = l.list(ctx)
+		l.done.Done = l.done.Progress.Done() && !l.scan.Sweep
+	case !l.done.Done && s.RowsListed(l.scan): // else some of the suspects are still to be listed
+		l.done.Done, err = l.sweep(ctx)
+	}
+	if errors.Is(err, errPast) {
+		return errMoved // what is open is dropped with the hold
+	}
+	if err != nil && !errors.Is(err, errRoundOver) {
+		return err
+	}
+	if _, err := l.h.out.open(); err != nil {
+		return err
+	}
+	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
+	return l.h.out.commit()
 }
 
 // list writes the rows that fit into the round.
@@ -27,9 +95,9 @@ func (l *listing) list(ctx context.Context) error {
 		return err
 	}
 	defer h.shared.listing.leave()
-	run := h.shared.pipe.List(ctx, l.basis.describeRows(), l.rows(), l.walk)
+	run := h.shared.pipe.List(ctx, l.h.basis.describeRows(), l.rows(), l.walk)
 	defer run.Close()
-	if err := l.w.take(run.Blocks); err != nil {
+	if err := l.h.out.take(run.Blocks); err != nil {
 		return err
 	}
 	return run.Err()
@@ -42,7 +110,7 @@ func (l *listing) rows() pipeline.Rows {
 
 // walk lists the containers of this lease that the filter does not leave out.
 func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
-	h, filter := l.h, &l.basis.filter
+	h, filter := l.h, &l.h.basis.filter
 	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress, inventory.Options{
 		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
 		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),

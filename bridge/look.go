@@ -129,7 +129,7 @@ func (k *keeper) lookForEnd() (*feedEnd, error) {
 // lookAtCurrent reads the manifest of the current segment. Gone says that retention has removed it: then it is the one
 // that the frontier remembers.
 func (k *keeper) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, err error) {
-	m, gap, err := k.h.current(s)
+	m, gap, err := k.h.current(k.h.task(s), s)
 	return m, gap != nil, err
 }
 
@@ -169,7 +169,7 @@ func (k *keeper) lookBehind(
 	if in.gap {
 		in.containers = k.countRepair()
 	}
-	at := k.rules.promise(m, k.basis.promised, in.ends)
+	at := k.rules.promise(m, k.h.basis.promised, in.ends)
 	return in, k.lookAtMarkers(&in, f, !k.rules.barred(f, at))
 }
 
@@ -201,7 +201,7 @@ func (k *keeper) lookBetween(f *offsets.Frontier) (in behind, err error) {
 		return in, k.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
 	}
 	if in.ends {
-		marks := k.rules.end.Compare(k.basis.promised) > 0 && !k.rules.barred(f, k.rules.end)
+		marks := k.rules.end.Compare(k.h.basis.promised) > 0 && !k.rules.barred(f, k.rules.end)
 		return in, k.lookAtMarkers(&in, f, marks)
 	}
 	in.named, err = k.lookAtNext(in.next)
@@ -265,7 +265,7 @@ func (k *keeper) lostSince(f *offsets.Frontier) (*GapError, error) {
 	if f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin) {
 		err = k.lostWhileScanning(f)
 	} else {
-		err = k.h.shared.history.lostBehind(k.h.work, f, k.basis.filter.From)
+		err = k.h.shared.history.lostBehind(k.h.work, f, k.h.basis.filter.From)
 	}
 	var gap *GapError
 	if errors.As(err, &gap) {
@@ -397,7 +397,7 @@ func (k *keeper) bundles(after source.Segment) bool {
 // gather reads and encodes the small segments after f.Completed, as many as fit into a transaction; nil if the next one
 // is not for a bundle. A bundle stays until it is written, so that a look that fails behind it does not repeat it.
 func (k *keeper) gather(f *offsets.Frontier) (*bundle, error) {
-	if k.bundle == nil || k.bundle.basis != k.basis.frontier {
+	if k.bundle == nil || k.bundle.basis != k.h.basis.frontier {
 		k.dropBundle()
 		if !k.bundles(f.Completed) {
 			return nil, nil
@@ -423,14 +423,14 @@ func (k *keeper) gather(f *offsets.Frontier) (*bundle, error) {
 func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
 	h, opts := k.h, k.h.opts
 	ahead := k.ahead(f.Completed)
-	due, cancel := context.WithTimeout(h.work, k.w.interval(opts.CommitInterval))
+	due, cancel := context.WithTimeout(h.work, k.h.out.interval(opts.CommitInterval))
 	defer cancel()
 	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
 	most := min(opts.TxnBytes, max(h.shared.pipe.BlockBytes(), int(opts.BundleBytes/2*3)))
-	b := &bundle{basis: k.basis.frontier, frontier: *f, release: func() {}}
+	b := &bundle{basis: k.h.basis.frontier, frontier: *f, release: func() {}}
 	has := txn{began: time.Now()}
 	var size int64
-	pass := k.basis.describe(source.Manifest{}, nil)
+	pass := k.h.basis.describe(source.Manifest{}, nil)
 	for {
 		s := ahead.Peek(due.Done())
 		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
@@ -480,9 +480,9 @@ func (h *hold) manifest(ctx context.Context, seg source.Segment) (source.Manifes
 }
 
 // current reads the manifest of the current segment in s. If retention has removed it, current returns the loss, and
-// the manifest as the frontier remembers it. It returns errPast if another segment is the current one meanwhile.
-func (h *hold) current(s *offsets.State) (m source.Manifest, gap *GapError, err error) {
-	ctx, done := h.during(s.Frontier.Current)
+// the manifest as the frontier remembers it. It returns errPast if the state gives another task meanwhile.
+func (h *hold) current(t task, s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+	ctx, done := h.during(t)
 	defer done()
 	m, err = h.manifest(ctx, s.Frontier.Current)
 	if errors.As(err, &gap) {

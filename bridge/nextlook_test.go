@@ -56,18 +56,16 @@ func TestLooksFollowAppends(t *testing.T) {
 			d.readers[shard] = feed.Shard(segment, shard, source.ShardPosition{})
 			must(t, d.readers[shard].Poll(t.Context(), false))
 		}
-		waits := func(shards []int, moved bool, want time.Duration) {
+		waiting := func(shards []int, moved bool, want time.Duration) {
 			t.Helper()
 			d.shards = shards
-			began := time.Now()
-			_, err := d.awaitMore(t.Context(), moved, false)
-			must(t, err)
-			if got := time.Since(began); got != want {
+			d.rested(moved, false)
+			if got := time.Until(d.due); got != want {
 				t.Errorf("shards %v, moved %t: it waits %s, want %s", shards, moved, got, want)
 			}
 		}
-		waits(segment.Shards[:1], true, (2*15-9+2)*time.Second)
-		waits(segment.Shards[:1], false, 15*time.Second)
-		waits(segment.Shards, true, 15*time.Second) // they may be appended to at different times
+		waiting(segment.Shards[:1], true, (2*15-9+2)*time.Second)
+		waiting(segment.Shards[:1], false, 15*time.Second)
+		waiting(segment.Shards, true, 15*time.Second) // they may be appended to at different times
 	})
 }

@@ -2,7 +2,6 @@ package bridge
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -150,9 +149,12 @@ func TestEndOfAListing(t *testing.T) {
 		"a reset":         {nil, true},
 		"a first start":   {&offsets.Frontier{}, true},
 	} {
-		l := &listing{h: &hold{p: 1}, scan: scan}
-		if err := l.endedBy(&offsets.State{Frontier: c.frontier}); errors.Is(err, errPast) != c.ends {
-			t.Errorf("%s: %v", name, err)
+		now, _, err := offsets.NewView("state", 2).Get()
+		must(t, err)
+		before, after := *now, *now
+		before.Frontier, after.Frontier = &offsets.Frontier{Scan: scan}, c.frontier
+		if ends := taskOf(&before, 1, true) != taskOf(&after, 1, true); ends != c.ends {
+			t.Errorf("%s: it ends: %t", name, ends)
 		}
 	}
 }
@@ -165,8 +167,8 @@ func TestNothingToDoInARound(t *testing.T) {
 	s.Frontier = &offsets.Frontier{Current: segment, Shards: []int{1},
 		Scan: &offsets.Scan{ID: "a", Round: 1, Phase: offsets.ScanHolds}}
 	s.Cursors = []*offsets.Cursor{nil, {Scan: &offsets.Listing{ID: "a", Held: 1}}}
-	w := &worker{shared: &shared{opts: &Options{}, leases: 2}, p: 1} // reading the segment would panic
-	if do, err := w.awaitWork(&hold{}, &s); do != todoWait || err != nil {
+	h := &hold{shared: &shared{leases: 2}, opts: &Options{}, p: 1} // reading the segment would panic
+	if do, err := h.awaitWork(&s); do != todoWait || err != nil {
 		t.Errorf("%v, %v", do, err)
 	}
 }

@@ -205,10 +205,9 @@ func TestStaleFrontier(t *testing.T) {
 	live(t, o)
 	got := awaitState(t, o, "lease 0 has done its shard",
 		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Finished(seg) })
-	if got.Owners[1] == "two" && got.Cursors[1].Segment == seg {
-		t.Errorf("lease 1 works under a frontier that is over: %+v", got.Cursors[1])
+	if got.Owners[1] == "two" {
+		t.Errorf("lease 1 is acquired under a frontier that is over: %+v", got.Cursors[1])
 	}
-	awaitState(t, o, "lease 1 is held and waits", func(s *offsets.State) bool { return s.Owners[1] == "two" })
 	s := seize(t, o)
 	target, err := ParseTarget("earliest")
 	if err != nil {

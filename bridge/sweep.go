@@ -74,7 +74,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 	f := l.h.findings
 	if f.sweep == nil || f.sweep.scan != l.scan.ID {
 		f.stopSweep()
-		err := l.h.shared.sweepable(ctx, l.basis.frontier)
+		err := l.h.shared.sweepable(ctx, l.h.basis.frontier)
 		var never *unsweepable
 		if errors.As(err, &never) {
 			l.h.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
@@ -84,7 +84,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 		if err != nil {
 			return false, l.later(ctx, err)
 		}
-		f.sweep = l.h.newSweep(l.scan, l.done.Unjudged(l.basis.frontier.Topics, l.h.p, l.h.shared.leases))
+		f.sweep = l.h.newSweep(l.scan, l.done.Unjudged(l.h.basis.frontier.Topics, l.h.p, l.h.shared.leases))
 	}
 	for {
 		s := f.sweep
@@ -174,15 +174,15 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	block, err := h.shared.pipe.Delete(h.work, l.basis.describeRows(), l.rows(), b.Topic, gone)
+	block, err := h.shared.pipe.Delete(h.work, l.h.basis.describeRows(), l.rows(), b.Topic, gone)
 	if err != nil {
 		return err
 	}
 	l.done.Swept += int64(len(block.Records))
-	if err := l.w.addBlock(block); err != nil {
+	if err := l.h.out.addBlock(block); err != nil {
 		return err
 	}
-	return l.w.commit() // I9: the next block waits in this goroutine for the memory that this one holds
+	return l.h.out.commit() // I9: the next block waits in this goroutine for the memory that this one holds
 }
 
 // unsweepable is why topics cannot be swept.

@@ -134,8 +134,9 @@ func TestSweepOfAnotherScan(t *testing.T) {
 	close(done)
 	before := &sweep{scan: "before", end: func() { ended = true }, batch: make(chan batch), done: done}
 	l := &listing{
-		h:     &hold{opts: &o, shared: &shared{opts: &o}, findings: &findings{sweep: before}},
-		basis: &basis{frontier: &offsets.Frontier{}}, scan: &offsets.Scan{ID: "after"},
+		h: &hold{opts: &o, shared: &shared{opts: &o}, findings: &findings{sweep: before},
+			basis: basis{frontier: &offsets.Frontier{}}},
+		scan: &offsets.Scan{ID: "after"},
 	}
 	finished, err := l.sweep(t.Context())
 	if err != nil || !finished || !ended || l.h.findings.sweep != nil {

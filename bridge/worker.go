@@ -8,7 +8,6 @@ import (
 
 	"blobfeed/internal/pause"
 	"blobfeed/offsets"
-	"blobfeed/source"
 )
 
 // worker works on one lease for as long as the group leaves it here: it acquires the lease, delivers, commits, and
@@ -79,52 +78,39 @@ func (w *worker) run() error {
 
 // holdOnce acquires the lease when there is work for it, and works until the stop or an error.
 func (w *worker) holdOnce() error {
-	h := &hold{
-		shared: w.shared, opts: w.shared.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings,
-	}
+	h := newHold(w)
 	if err := w.giveWay(h); err != nil {
 		return err
 	}
-	if err := h.loop(func(s *offsets.State) (todo, error) { return w.awaitWork(h, s) }); err != nil {
+	if err := h.loop(h.awaitWork); err != nil {
 		return err
 	}
 	if err := h.acquire(w.soft, w.hard); err != nil {
 		return err
 	}
-	basis := &basis{h: h}
-	out := &writer{h: h, basis: basis}
-	keeper := &keeper{h: h, basis: basis, w: out, rules: newRules(h.opts, h.shared.leases)}
-	defer func() {
-		h.release(w.hard)
-		keeper.dropBundle()
-		keeper.stopReading()
-		out.abandon()
-		w.shared.pipe.DropBuffers()
-	}()
+	step := h.step
+	if w.p == 0 {
+		keeper := newKeeper(h)
+		defer keeper.close() // behind the release, which ends what it reads
+		step = keeper.stepFirst
+	}
+	defer h.release(w.hard)
 	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
 	if err := h.shared.discard(h.held, h.lease); err != nil {
 		return err
 	}
 	err := h.loop(func(s *offsets.State) (todo, error) {
-		if err := cmp.Or(h.endedBy(s), h.lease.Check()); err != nil {
-			return todoWait, err
-		}
-		if err := basis.adopt(s); err != nil {
+		if err := cmp.Or(h.endedBy(s), h.lease.Check(), h.basis.adopt(s)); err != nil {
 			return todoWait, err
 		}
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {
 			h.cursor.Scan = nil
 			h.findings.stopSweep()
 		}
-		if w.p == 0 {
-			if moved, err := keeper.step(s); moved || err != nil {
-				return todoAgain, err
-			}
-		}
-		return w.work(out, s)
+		return step(s)
 	})
-	if out.tx != nil {
-		out.trace(err) // it is given up
+	if h.out.tx != nil {
+		h.out.trace(err) // it is given up
 	}
 	if h.held.Err() != nil {
 		return context.Cause(h.held)
@@ -154,67 +140,141 @@ func (w *worker) giveWay(h *hold) error {
 	return nil
 }
 
-// awaitWork returns todoEnd when the current segment has shards of this lease. Lease 0 always has work: the frontier. A
-// producer for each lease that never gets a shard would cost the brokers something and bring nothing.
+// todo is what a worker does after it has looked at a state.
+type todo int
+
+const (
+	todoAgain todo = iota // something was done, so the state may be another
+	todoWait              // until the state changes, or it is time to look at the feed again
+	todoStay              // the same, and something is failing still
+	todoEnd
+)
+
+// loop calls f with the state until f returns todoEnd or an error, or until the work of the hold ends. It is the one
+// loop in which a worker waits for the state: it ends on a stop, a fence and another epoch. A look that failed is
+// repeated, for as long as it takes: a failure of the store is no reason to give up a lease.
+func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
+	for failures := 0; h.work.Err() == nil; {
+		s, changed, err := h.shared.view.Get()
+		if err != nil {
+			return err
+		}
+		do, err := f(s)
+		var look *lookError
+		if errors.As(err, &look) && h.work.Err() == nil {
+			failures++
+			if err := h.failed(look.error, failures, s); err != nil {
+				return err
+			}
+			continue
+		}
+		failures = 0
+		switch {
+		case errors.Is(err, errPast): // the state gives another task
+		case err != nil:
+			return err
+		case do == todoEnd:
+			return nil
+		case do == todoWait:
+			if err := h.recovered(); err != nil {
+				return err
+			}
+			idle := Waiting
+			if h.delivery != nil {
+				idle = Drained
+			}
+			h.opts.Observer.Active(h.p, idle)
+			h.wait(changed)
+			h.opts.Observer.Active(h.p, Working)
+		case do == todoStay:
+			h.wait(changed)
+		}
+	}
+	return context.Cause(h.work)
+}
+
+// failed reports a look that has failed so many times in a row, and waits before the next. It returns an error that no
+// other look can help.
+func (h *hold) failed(err error, times int, s *offsets.State) error {
+	if permanent(err) {
+		return err
+	}
+	if h.opts.Once && times >= onceAttempts {
+		return &givenUpError{err}
+	}
+	h.opts.Observer.Failed(h.p, err)
+	h.findings.remember(h.work, h.opts.Now(), err)
+	if err := h.commitFailure(); err != nil {
+		return err
+	}
+	ctx, done := h.until(h.work, func(now *offsets.State) error { // another frontier may need another look
+		if now.Frontier != s.Frontier || (now.Requested() == nil) != (s.Requested() == nil) {
+			return errPast
+		}
+		return nil
+	})
+	defer done()
+	_ = pause.For(ctx, delay(times)) // the loop sees why it ended
+	return nil
+}
+
+// wait returns when the state changes, when it is time to look at the feed again, or when the work of the hold ends.
+func (h *hold) wait(changed <-chan struct{}) {
+	until := h.opts.PollInterval
+	if d := h.delivery; d != nil {
+		until = time.Until(d.due)
+	}
+	if round := h.rounds.next.Sub(h.opts.Now()); round > 0 { // of a scan: an ended feed has no events to wait for
+		until = min(until, round)
+	}
+	t := time.NewTimer(until)
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+		h.shared.pipe.DropBuffers() // there was no work meanwhile
+	case <-h.work.Done():
+	}
+}
+
+// awaitWork returns todoEnd when the lease has something to do. Lease 0 always has: the frontier. A producer for each
+// lease that never gets a shard would cost the brokers something and bring nothing.
 //
 // It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
-func (w *worker) awaitWork(h *hold, s *offsets.State) (todo, error) {
-	f := s.Frontier
-	switch {
-	case w.p == 0:
+func (h *hold) awaitWork(s *offsets.State) (todo, error) {
+	if h.p == 0 {
 		return todoEnd, nil
-	case !w.shared.caughtUp(s):
-		return todoWait, nil
-	case w.mustEnter(s) || s.Owes(w.p):
-		return todoEnd, nil
-	case f == nil || f.Current == (source.Segment{}) || s.Cursor(w.p).Finished(f.Current) || f.Scan.Holds():
+	}
+	if !h.shared.caughtUp(s) {
 		return todoWait, nil
 	}
-	m, _, err := h.current(s)
-	if errors.Is(err, errPast) {
-		return todoAgain, nil
-	}
-	if err != nil || len(w.shared.shardsOf(w.p, m)) == 0 {
-		return todoWait, err
+	switch t := h.task(s); t.kind {
+	case waits:
+		return todoWait, nil
+	case delivers:
+		m, _, err := h.current(t, s)
+		if err != nil || len(h.shared.shardsOf(h.p, m)) == 0 {
+			return todoWait, err
+		}
 	}
 	return todoEnd, nil
 }
 
-// mustEnter reports whether the lease owes a cursor of the new epoch to a move, in place of a fence.
-func (w *worker) mustEnter(s *offsets.State) bool {
-	return s.Moving && !w.shared.opts.Transactional && w.p != 0 && !s.EnteredBy(w.p)
-}
-
-// work delivers the lease's part of the current segment, if there is one.
-func (w *worker) work(out *writer, s *offsets.State) (todo, error) {
-	h, f := out.h, s.Frontier
-	switch {
-	case w.mustEnter(s): // what comes after it is of the new epoch
+// step does the task of the lease in s, as far as it can be done now.
+func (h *hold) step(s *offsets.State) (todo, error) {
+	t := h.task(s)
+	if t.kind != delivers {
+		h.delivery = nil
+	}
+	switch t.kind {
+	case enters: // what comes after it is of the new epoch
 		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
-	case f != nil && f.Scan.Holds():
-		return scanRound(out, s)
-	case f == nil || f.Current == (source.Segment{}) || h.cursor.Finished(f.Current) || h.cursor.Beyond(f):
-		return todoWait, nil // I4: only the current segment
+	case holds:
+		return todoAgain, h.holdRound(s.Frontier.Scan)
+	case lists:
+		return todoAgain, h.listRound(t, s)
+	case delivers:
+		return h.deliver(t, s)
 	}
-	m, gap, err := h.current(s) // I7: the status first
-	if errors.Is(err, errPast) {
-		return todoAgain, nil
-	}
-	if err != nil {
-		return todoWait, err
-	}
-	d := &delivery{h: h, basis: out.basis, w: out, m: m, shards: w.shared.shardsOf(w.p, m)}
-	if len(d.shards) == 0 {
-		return todoWait, nil
-	}
-	if gap == nil {
-		err = d.deliver()
-		if errors.Is(err, errPast) {
-			return todoWait, errMoved
-		}
-		if !errors.As(err, &gap) {
-			return todoAgain, err
-		}
-	}
-	return todoAgain, d.lose(gap)
+	return todoWait, nil
 }

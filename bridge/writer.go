@@ -18,7 +18,6 @@ import (
 // goroutine.
 type writer struct {
 	h       *hold
-	basis   *basis
 	tx      *offsets.Tx      // nil: none is open
 	txn     txn              // what is in it
 	backlog pipeline.Backlog // guards itself: shards set it
@@ -164,7 +163,7 @@ func (w *writer) commit() error {
 	h.cursor.Failing = h.findings.recent(h.opts.Now())
 	h.cursor.Ahead, h.cursor.Listed = w.backlog.Total()
 	if !h.opts.Transactional {
-		h.cursor.Resolved = w.basis.frontier.Resolved
+		h.cursor.Resolved = w.h.basis.frontier.Resolved
 	}
 	return w.end(h.cursor, nil)
 }
