@@ -61,7 +61,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	go i.monitor.Keep(sampling)
 	err = supervise(ctx, i.Run, shown, i.monitor.Drain)
 	if err == nil {
-		log.Info("stopped", "events", shown.Events(), "records", shown.Records())
+		shown.Stopped(once)
 	}
 	return shown, err
 }

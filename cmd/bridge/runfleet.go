@@ -62,7 +62,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		return members.Wait(stop)
 	}, all.shown, all.page.Drain)
 	if err == nil {
-		all.log.Info("stopped", "events", all.shown.Events(), "records", all.shown.Records())
+		all.shown.Stopped(once)
 	}
 	return err
 }

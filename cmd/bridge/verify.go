@@ -17,6 +17,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
+	"blobfeed/internal/progress"
 	"blobfeed/verify/judge"
 )
 
@@ -28,7 +30,7 @@ Exit codes: 0 all promises that apply hold, 4 a promise is broken, 1 a promise c
 empty), 2 usage or settings.
 `
 
-func verifyVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] " +
 		"[--output text|json]"
 	fs := flags("verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
@@ -73,7 +75,9 @@ func verifyVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	stop := showSeen(ctx, &o, stderr)
 	reports, err := judge.Run(ctx, o)
+	stop()
 	if err != nil {
 		return err
 	}
@@ -90,6 +94,33 @@ func verifyVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		}
 	}
 	return judge.Verdict(reports)
+}
+
+// showSeen shows on a terminal how much is read, until stop is called.
+func showSeen(ctx context.Context, o *judge.Options, stderr io.Writer) (stop func()) {
+	f, ok := stderr.(*os.File)
+	if !ok || !progress.Terminal(f) {
+		return func() {}
+	}
+	o.Seen = new(judge.Seen)
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		t := time.NewTicker(time.Second)
+		defer t.Stop()
+		for {
+			select {
+			case <-t.C:
+				fmt.Fprintf(f, "\r\x1b[Kread %s of the feed, %s of the topic",
+					plain.Count(o.Seen.Events.Load(), "event"), plain.Count(o.Seen.Records.Load(), "record"))
+			case <-ctx.Done():
+				fmt.Fprint(f, "\r\x1b[K")
+				return
+			}
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 // counts parses numbers of partitions.

@@ -99,7 +99,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	ended := make(chan error, 3)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	b := bridge.New(o)
+	b, began := bridge.New(o), time.Now()
 	monitor.Watch(b)
 	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
 	go func() { ended <- grow(working, feed) }()
@@ -107,8 +107,8 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	err = b.Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%s read, %s written: events such as snapshots change no blob.\n",
-		plain.Count(shown.Events(), "event"), plain.Count(shown.Records(), "record"))
+	fmt.Fprintf(stdout, "\n%s read, %s written in %s: events such as snapshots change no blob.\n",
+		plain.Count(shown.Events(), "event"), plain.Count(shown.Records(), "record"), plain.Span(time.Since(began)))
 	if err == nil {
 		err = verify(context.WithoutCancel(ctx), conf, stdout)
 	}

@@ -31,6 +31,7 @@ type Progress struct {
 
 	look func() (status.Verdict, string) // at the bridge; nil: nobody looks
 
+	began           time.Time
 	events, records atomic.Int64
 	history, hint   atomic.Bool // are logged
 
@@ -67,7 +68,7 @@ func (p *Progress) Of(bridge string) (*slog.Logger, *Progress) {
 }
 
 func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progress) {
-	p, out := &Progress{every: c.Tuning.ReportInterval, shown: time.Now()}, stderr
+	p, out := &Progress{every: c.Tuning.ReportInterval, began: time.Now(), shown: time.Now()}, stderr
 	if live {
 		p.line, p.every = stderr, time.Second
 		stderr = (*clearing)(p)
@@ -230,6 +231,23 @@ func (p *Progress) Finish() {
 	if p.line != nil && p.width > 0 {
 		fmt.Fprintln(p.line)
 		p.width = 0
+	}
+}
+
+// Stopped reports what was delivered. At the end of a run --once, it says what to do next.
+func (p *Progress) Stopped(once bool) {
+	events, took := p.Events(), time.Since(p.began)
+	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
+	attrs := []any{"events", events, "records", p.Records(), "seconds", took.Round(time.Millisecond).Seconds(),
+		"events_per_second", rate}
+	if once {
+		attrs = append(attrs, "hint", "bridge verify --feed proves that the topic has every event")
+	}
+	p.log.Info("stopped", attrs...)
+	if p.line != nil && once {
+		fmt.Fprintf(p.line, "\nDelivered %s as %s in %s (%s events/s). Next: bridge verify --feed\n",
+			plain.Count(events, "event"), plain.Count(p.Records(), "record"), plain.Span(max(took, time.Second)),
+			plain.Number(rate))
 	}
 }
 

@@ -24,6 +24,9 @@ func (v *verification) judge(ctx context.Context, s *trial) (*Report, error) {
 	group := verify.All(s.checks.validators()...)
 	reached := map[int32]bool{}
 	note := func(rec verify.Record) (more bool) {
+		if v.Seen != nil {
+			v.Seen.Records.Add(1)
+		}
 		if s.checks.seen != nil {
 			s.checks.first = s.checks.seen.First(&rec)
 		}

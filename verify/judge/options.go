@@ -3,6 +3,7 @@ package judge
 import (
 	"context"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"blobfeed/bridge"
@@ -31,7 +32,12 @@ type Options struct {
 	Bounded   bool               // use only validators that keep nothing for each event or key
 	GrownFrom []int              // former numbers of partitions, rising
 	Until     envelope.Timestamp // judge up to the first marker at or above it; zero: to the end
+
+	Seen *Seen // what is read so far; nil: nobody asks
 }
+
+// Seen counts while a verification works.
+type Seen struct{ Events, Records atomic.Int64 }
 
 // unusable returns an error that other settings or flags prevent.
 func unusable(format string, args ...any) error {

@@ -41,6 +41,9 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
 	var buf []byte
 	var rec envelope.Record
+	if p.v.Seen != nil {
+		p.v.Seen.Events.Add(int64(len(b.Events)))
+	}
 	for i := range b.Events {
 		ev := &b.Events[i]
 		pos.Index = i

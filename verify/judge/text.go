@@ -67,10 +67,11 @@ func (r *Report) Text() string {
 	for i := range r.Others {
 		fmt.Fprintf(&b, "not judged: %s\n", &r.Others[i])
 	}
+	var without []string
 	for _, c := range r.Checks {
 		switch c.Status {
 		case NotChecked:
-			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s)\n", "not checked", c.Name, c.Promise, c.Reason)
+			without = append(without, fmt.Sprintf("%s (%s)", c.Name, c.Reason))
 		default:
 			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
 			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s checked)", status, c.Name, c.Promise, plain.Number(c.Checked))
@@ -82,6 +83,9 @@ func (r *Report) Text() string {
 		for _, f := range c.Failures {
 			fmt.Fprintf(&b, "    %s\n", f)
 		}
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(&b, "not applicable: %s\n", strings.Join(without, ", "))
 	}
 	for _, n := range r.Notes {
 		fmt.Fprintf(&b, "note: %s\n", n)
