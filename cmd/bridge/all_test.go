@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -28,8 +29,8 @@ func TestAll(t *testing.T) {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	code, out, stderr = call(t, "status", "--all", "--check", "--config", file)
-	if code != exitFailed || !strings.Contains(out, "\nphotos  up to date\nsim     up to date\n") ||
-		!strings.HasPrefix(out, "broken  nobody is running: ") ||
+	if code != exitFailed || !strings.HasPrefix(out, "bridge  last event  verdict\nbroken  -           nobody is running: ") ||
+		!regexp.MustCompile(`\nphotos  [\d,]+ days +up to date\nsim     [\d,]+ days +up to date\n`).MatchString(out) ||
 		!strings.Contains(stderr, "1 of 3 bridges are degraded or not running") {
 		t.Errorf("exit code %d: %s%s", code, out, stderr)
 	}

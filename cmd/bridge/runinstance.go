@@ -59,6 +59,7 @@ func newInstance(
 		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
 		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges),
 	}, c.Tuning.WatchdogTimeout, nil)
+	i.monitor.Lists(o.Feed)
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
 		i.metrics = ops.NewLabelled(i.monitor)
 	}

@@ -30,6 +30,9 @@ func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) erro
 	bad, unread := 0, 0
 	out := json.NewEncoder(stdout)
 	tw := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
+	if !asJSON {
+		fmt.Fprint(tw, "bridge\tlast event\tverdict\n") // as old as
+	}
 	ask := func(c *config.Config) report {
 		s, err := readStatus(ctx, c)
 		if err != nil {
@@ -38,16 +41,21 @@ func statusOfAll(ctx context.Context, stdout io.Writer, asJSON, check bool) erro
 		return report{Name: c.Name, Status: s}
 	}
 	err = forAll(bridges, ask, func(c *config.Config, r report) error {
-		text := "unknown: " + plain.Line(r.Error)
+		text, lag := "unknown: "+plain.Line(r.Error), "-"
 		if r.Status == nil {
 			unread++
-		} else if text = r.Verdict.Text; r.Verdict.Bad() {
-			bad++
+		} else {
+			if text = r.Verdict.Text; r.Verdict.Bad() {
+				bad++
+			}
+			if at := r.Position.Event; at != nil {
+				lag = plain.Span(max(0, r.Now.Sub(*at)))
+			}
 		}
 		if asJSON {
 			return out.Encode(r)
 		}
-		_, err := fmt.Fprintf(tw, "%s\t%s\n", c.Name, text)
+		_, err := fmt.Fprintf(tw, "%s\t%s\t%s\n", c.Name, lag, text)
 		return err
 	})
 	if err == nil {

@@ -29,7 +29,7 @@ async function main(look) {
   });
   const seen = await look(browser, process.argv.slice(2));
   await browser.close();
-  console.log(JSON.stringify(seen));
+  await new Promise(written => process.stdout.write(JSON.stringify(seen) + '\n', written)); // more than a pipe holds
 }
 
 module.exports = { open, ask, main: look => main(look).then(() => process.exit(0), e => { console.error(e); process.exit(1); }) };

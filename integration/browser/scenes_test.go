@@ -3,8 +3,10 @@
 package browser
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"strings"
 	"time"
@@ -43,7 +45,21 @@ func newScene(began time.Time) *scene {
 		Instance: "bridge-0", Version: "1.0.0", Topic: "blob-changes", Delivery: "exactly_once",
 	}, 2*time.Minute, func() time.Time { return s.now })
 	s.Watch(s)
+	s.Lists(sceneFeed(2))
 	return s
+}
+
+// sceneFeed has so many days of hours, up to the newest segment.
+type sceneFeed int
+
+func (days sceneFeed) Segments(_ context.Context, after source.Segment) iter.Seq2[source.Segment, error] {
+	return func(yield func(source.Segment, error) bool) {
+		for at := sceneHour.AddDate(0, 0, -int(days)); at.Before(sceneHour); at = at.Add(time.Hour) {
+			if seg := source.SegmentAt(at); seg.Compare(after) > 0 && !yield(seg, nil) {
+				return
+			}
+		}
+	}
 }
 
 // sceneOf returns the instance in a state.
@@ -104,6 +120,7 @@ func sceneOf(name string) *scene {
 			s.Failed(0, fmt.Errorf("committing the transaction of lease 0: %w", err))
 		})
 	case "sweeping":
+		s.Lists(sceneFeed(90))
 		s.run(sceneTime, live)
 		s.state.Frontier.Scan = &offsets.Scan{ID: "s", Sweep: true, Requested: sceneTime.Add(-time.Minute), Round: 1,
 			Phase: offsets.ScanDelivers}

@@ -71,7 +71,7 @@ main(async (browser, [url, dir, ...states]) => {
   // By keyboard alone: the skip link first, then the button, which stops the updates and lets them go on.
   const last = states[states.length - 1], page = await visit(last, 'desk', { viewport: { width: widths.desk, height: 800 } });
   seen.focus = [];
-  for (let i = 0; i < 6; i++) {
+  for (let i = 0; i < 8; i++) {
     await page.keyboard.press('Tab');
     seen.focus.push(await page.evaluate(() => { const e = document.activeElement; return { what: e.id || e.textContent, outline: getComputedStyle(e).outlineStyle }; }));
   }

@@ -140,7 +140,7 @@ func TestPageStates(t *testing.T) {
 		t.Errorf("pause by keyboard: %q, %q; the button is %.0f high", seen.Paused, seen.Resumed, seen.Target)
 	}
 	for i, want := range []string{
-		"Skip to content", "pause", "Details of each lease", "status (JSON)", "metrics", "readyz",
+		"Skip to content", "pause", "whole", "recent", "Details of each lease", "status (JSON)", "metrics", "readyz",
 	} {
 		if i >= len(seen.Focus) || seen.Focus[i].What != want || seen.Focus[i].Outline == "none" {
 			t.Errorf("tab %d: %+v, want %s with an outline", i+1, seen.Focus, want)

@@ -92,6 +92,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	monitor := ops.NewMonitor(conf.Name, o.FeedID, ops.Info{
 		Instance: conf.Instance, Version: version, Topic: topic, Delivery: conf.Delivery,
 	}, conf.Tuning.WatchdogTimeout, nil)
+	monitor.Lists(o.Feed)
 	metrics := ops.NewMetrics(monitor)
 	o.Client = append(o.Client, metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{shown, monitor}

@@ -2,6 +2,9 @@
 // The charts of the last hour. The rest of the script is in page.js.
 const svgNames = $('hour').namespaceURI;
 
+// The charts show as much of the last hour as there is: after a start, a few points would be a hairline.
+const windowOf = h => Math.min(3600, Math.max(300, h.time.length ? 300 * Math.ceil((now / 1000 - h.time[0]) / 300) : 0));
+
 // Each chart has lines of one value per sample, stacked; null leaves a hole.
 const lines = {
   lag: [['azure', h => h.azure_seconds], ['ours', h => h.bridge_seconds]],
@@ -18,7 +21,7 @@ function draw(id, what, h, text) {
   const svg = $(id + '-chart'), base = h.time.map(() => 0);
   const stacked = lines[id].map(([cls, of]) => [cls, of(h).map((v, i) => v == null ? null : base[i] += v), base.slice()]);
   const top = Math.max(1e-9, ...stacked.flatMap(([, values]) => values.filter(v => v != null)));
-  const end = now / 1000, x = i => (360 - (end - h.time[i]) / 10).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
+  const end = now / 1000, wide = windowOf(h), x = i => (360 - 360 * (end - h.time[i]) / wide).toFixed(1), y = v => (98 - 78 * v / top).toFixed(1);
   const floor = h.time.map(() => 0), areas = [], over = [];
   for (const [cls, values] of stacked) {
     let line = '', area = '';
@@ -45,14 +48,14 @@ function draw(id, what, h, text) {
   svg.setAttribute('aria-label', what + ' in the last hour: ' + (known ? 'highest ' + text(top) : 'nothing known yet'));
 }
 function drawVerdicts(h) {
-  const end = now / 1000, rects = [], counts = {};
+  const end = now / 1000, wide = windowOf(h), one = 3600 / wide, rects = [], counts = {};
   h.verdict.forEach((v, i) => {
     counts[v] = (counts[v] || 0) + 1;
-    const x = 359 - (end - h.time[i]) / 10, last = rects[rects.length - 1];
-    if (last && h.verdict[i - 1] === v && x - last.end < 2) {
-      last.end = x + 1;
+    const x = 360 - one - 360 * (end - h.time[i]) / wide, last = rects[rects.length - 1];
+    if (last && h.verdict[i - 1] === v && x - last.end < 2 * one) {
+      last.end = x + one;
     } else {
-      rects.push({ v, x, end: x + 1 });
+      rects.push({ v, x, end: x + one });
     }
   });
   $('hour').replaceChildren(...rects.map(({ v, x, end }) => {
@@ -74,4 +77,5 @@ function drawHour() {
   draw('rate', 'Throughput', hour, v => number(v) + ' events/s');
   draw('marker', 'Age of the resolved time', hour, span);
   drawVerdicts(hour);
+  for (const e of document.querySelectorAll('.since')) e.textContent = Math.round(windowOf(hour) / 60) + ' min ago';
 }

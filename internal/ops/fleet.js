@@ -17,8 +17,11 @@ function row(b) {
   const link = element('a', b.name), key = element('span'), a = b.lag.azure_seconds, ours = b.lag.bridge_seconds;
   link.href = 'bridges/' + encodeURIComponent(b.name) + '/';
   key.className = 'key ' + b.verdict.code;
-  return element('tr', element('td', link), element('td', key, b.verdict.text),
-    element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', number(b.throughput.events_per_second)), element('td', b.feed));
+  const verdict = element('td', key, b.verdict.text);
+  if (b.verdict.remedy) verdict.append(Object.assign(element('div', b.verdict.remedy), { className: 'remedy' }));
+  const cells = [element('td', link), verdict, element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', number(b.throughput.events_per_second)), element('td', b.feed)];
+  cells.forEach((td, i) => { td.dataset.label = ['Bridge', 'Verdict', 'Lag', 'Events/s', 'Feed'][i]; });
+  return element('tr', ...cells);
 }
 
 let said = '';
@@ -39,6 +42,9 @@ function render(s) {
   const headline = !all ? 'No bridges' : bad ? `${bad} of ${all} degraded` : worst === 'up_to_date' ? 'All up to date' : 'Working';
   verdict(rejected.length ? 'degraded' : worst, rejected.length ? headline + ', new settings rejected' : headline,
     order.filter(code => count[code]).map(code => `${count[code]} ${words[code]}`).join(' · '));
+  const lags = s.bridges.filter(b => b.lag.bridge_seconds != null).map(b => (b.lag.azure_seconds || 0) + b.lag.bridge_seconds);
+  show('total', all ? [`${number(all)} bridges`, `${number(s.bridges.reduce((n, b) => n + b.throughput.events_per_second, 0))} events/s`,
+    `${number(s.bridges.reduce((n, b) => n + b.events, 0))} events since the start`, lags.length ? `largest lag ${span(Math.max(...lags))}` : ''].filter(Boolean).join(' · ') : '');
   $('problems').replaceChildren(...rejected.map(text => element('li', 'settings file, ' + span((Date.parse(s.now) - Date.parse(s.reload.time)) / 1000) + ' ago: ' + text)));
   show('instance', `${s.instance} · ${s.version}`);
   $('bridges').replaceChildren(...s.bridges

@@ -55,6 +55,8 @@ type Monitor struct {
 	kafka    contact
 	storage  contact
 	samples  samples
+
+	ribbon ribbon // has a lock of its own
 }
 
 // lease is one that this instance holds.

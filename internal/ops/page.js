@@ -130,6 +130,7 @@ function render(s) {
   show('updated', 'updated ' + time(s.now));
 }
 
+$('back').hidden = !location.pathname.includes('/bridges/'); // of a process with many
 let heard = Date.now(), paused = false, timer, due = 0;
 const clock = t => new Date(t).toISOString().slice(11, 19) + ' UTC';
 async function read(name) {
@@ -140,7 +141,9 @@ async function read(name) {
 async function tick() {
   clearTimeout(timer);
   try {
-    render(await read('status'));
+    const s = await read('status');
+    render(s);
+    look(s);
     heard = Date.now();
     if (heard >= due) {
       hour = await read('history');

@@ -20,6 +20,7 @@ import (
 //	/readyz   200, or 503 with one reason per line
 //	/status   a Status, as JSON
 //	/history  the last hour: a History, as JSON
+//	/segments what the feed holds: Segments, as JSON
 //	/metrics  for Prometheus
 func Handler(m *Monitor, metrics http.Handler) http.Handler {
 	mux := http.NewServeMux()
@@ -30,6 +31,9 @@ func Handler(m *Monitor, metrics http.Handler) http.Handler {
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, m.Snapshot()) })
 	mux.HandleFunc("GET /history", func(w http.ResponseWriter, _ *http.Request) { document(w, m.LastHour()) })
+	mux.HandleFunc("GET /segments", func(w http.ResponseWriter, r *http.Request) {
+		document(w, m.Segments(r.Context()))
+	})
 	mux.Handle("GET /metrics", metrics)
 	mux.HandleFunc("GET /{$}", servePage(page))
 	return mux

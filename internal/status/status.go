@@ -34,6 +34,7 @@ type Status struct {
 // Position is where the bridge is in the feed.
 type Position struct {
 	Completed string        `json:"completed,omitempty"` // segments
+	Start     *time.Time    `json:"start,omitempty"`     // events before it are left out
 	Current   string        `json:"current,omitempty"`
 	Resolved  *time.Time    `json:"resolved"`
 	Gaps      int           `json:"gaps"`           // how often history was lost
@@ -156,6 +157,9 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 		p.Once = Known(state.Delivered.Time)
 	}
 	s.Scan, s.Former = scanOf(state), formerScans(cmp.Or(state.Requested(), f.Scan))
+	if ts, err := envelope.ParseTimestamp(f.Start); err == nil {
+		p.Start = Known(time.Unix(0, ts.Wall))
+	}
 	if ts, err := envelope.ParseTimestamp(f.Resolved); err == nil {
 		p.Resolved = Known(time.Unix(0, ts.Wall))
 	}
