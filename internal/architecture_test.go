@@ -45,6 +45,7 @@ var imports = map[string][]string{
 	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/fleet":    nil,
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
+	"internal/find":     {"source/ocf", "source", "envelope", "offsets", "bridge"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/plain"},
 	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",
 		"internal/status", "internal/topics"},

@@ -43,6 +43,7 @@ func verbs() []verb {
 		{"reset", "delete the bridge's progress: the next start is a first start", resetVerb},
 		{"scan", "list the account and write a row for each blob, while the bridge runs", scanVerb},
 		{"replay", "deliver the events between two times again, to another topic", replayVerb},
+		{"find", "show where a change is: its event in the feed, and its record in Kafka", findVerb},
 		{"dump", "print a feed, a segment, a chunk, an event by its position, or the bridge's state", dumpVerb},
 		{"verify", "check a topic against the bridge's promises; with --feed, also against the feed", verifyVerb},
 		{"healthcheck", "check whether the local instance is ready; for container probes", healthcheckVerb},

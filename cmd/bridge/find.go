@@ -1,0 +1,123 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"unicode/utf8"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/config"
+	"blobfeed/internal/find"
+	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/status"
+)
+
+const findHelp = `
+Answers "where is my change?": prints each event of a blob (container/path) in the feed, or the one with an id, its
+position, and what became of it: its record in Kafka and the marker behind it, the setting that leaves it out, its dead
+letter, or that it is not delivered yet. Reads the feed and Kafka, and writes nothing.
+Exit code 1 if the feed has no such event.
+`
+
+func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	usage := "CONTAINER/PATH | --id EVENT_ID [--from TIME|SEGMENT] [--to TIME] [--value] [--output text|json]"
+	fs := flags("find", usage, stdout, func(w io.Writer) { fmt.Fprint(w, findHelp) })
+	var q find.Query
+	fs.StringVar(&q.ID, "id", "", "find the event with this id (header ce_id)")
+	from := fs.String("from", "earliest", "first event: earliest, a time, or a segment such as 2026/01/31/1200")
+	to := fs.String("to", "", "last event: a time; the end of the feed if it is not set")
+	value := fs.Bool("value", false, "print the values of records, too")
+	asJSON, err := parseOutput(fs, args, "one document per event", &q.Path)
+	if err != nil {
+		return err
+	}
+	if (q.Path == "") == (q.ID == "") {
+		return &usageError{errors.New("find needs either a path, such as photos/2026/cat.jpg, or --id")}
+	}
+	if q.From, err = bridge.ParseTarget(*from); err != nil {
+		return &usageError{fmt.Errorf("--from: %w", err)}
+	}
+	if *to != "" {
+		if q.To, err = bridge.ParseEnd(*to); err != nil {
+			return &usageError{fmt.Errorf("--to: %w", err)}
+		}
+	}
+	c, err := load(config.Load(true))
+	if err != nil {
+		return err
+	}
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		return &usageError{err}
+	}
+	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer cancel()
+	r, done, err := setup.State(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	state, err := r.State(ctx)
+	if err != nil && !errors.As(err, new(*status.NeverRanError)) {
+		return err
+	}
+	finder := find.Finder{Bridge: &o, State: state, Bare: c.Headers == "none"}
+	n := 0
+	err = finder.Find(ctx, q, func(f *find.Found) error {
+		n++
+		return showFound(stdout, f, asJSON, *value)
+	})
+	if err == nil && n == 0 {
+		return fmt.Errorf("the feed has no event of %s there: Azure may not have published it yet, retention may have "+
+			"deleted it, or the name differs in upper and lower case", cmp.Or(q.Path, q.ID))
+	}
+	return err
+}
+
+func showFound(out io.Writer, f *find.Found, asJSON, value bool) error {
+	text := ""
+	if value {
+		text = string(f.Value)
+		if !utf8.Valid(f.Value) {
+			text = plain.Count(len(f.Value), "byte") + " of Avro"
+		}
+	}
+	if asJSON {
+		e := json.NewEncoder(out)
+		e.SetEscapeHTML(false)
+		return e.Encode(struct {
+			*find.Found
+			Value string `json:"value,omitempty"`
+		}{f, text})
+	}
+	fmt.Fprintf(out, "%s  %s  %s\n  position  %s\n  id        %s\n", f.Time.Format("2006-01-02T15:04:05.000Z"),
+		plain.Line(f.Type), plain.Line(f.Path), f.Position, plain.Line(f.ID))
+	switch f.Fate {
+	case find.Delivered, find.DeadLetter:
+		what := "record"
+		if f.Fate == find.DeadLetter {
+			what = "dead letter"
+		}
+		fmt.Fprintf(out, "  %-9s topic %s, partition %d, offset %d\n", what, f.Record.Topic, f.Record.Partition,
+			f.Record.Offset)
+		if m := f.CoveredBy; m != nil {
+			fmt.Fprintf(out, "  marker    %s at offset %d\n", m.Resolved, m.Offset)
+		}
+	default:
+		fate := map[string]string{find.LeftOut: "left out", find.Waiting: "not delivered yet", find.Missing: "MISSING",
+			find.Unknown: "unknown"}[f.Fate]
+		fmt.Fprintf(out, "  %s: %s\n", fate, plain.Line(f.Why))
+	}
+	if text != "" {
+		fmt.Fprintf(out, "  value     %s\n", text)
+	}
+	return nil
+}

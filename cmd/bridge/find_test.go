@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/find"
+)
+
+// found returns what find says, as JSON.
+func found(t *testing.T, args ...string) (all []find.Found) {
+	t.Helper()
+	code, stdout, stderr := call(t, append([]string{"find", "--output", "json"}, args...)...)
+	if code != exitOK {
+		t.Fatalf("find %s: exit code %d: %s", args, code, stderr)
+	}
+	for d := json.NewDecoder(strings.NewReader(stdout)); d.More(); {
+		var f find.Found
+		if err := d.Decode(&f); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// find names the record of every event, and the marker behind it, as a consumer of the topic sees them.
+func TestFind(t *testing.T) {
+	c := clusterFor(t)
+	rs := func() map[string]*kgo.Record {
+		of := map[string]*kgo.Record{}
+		for _, r := range read(t, c, changes) {
+			if r.Key != nil {
+				of[header(r, "position")] = r
+			}
+		}
+		return of
+	}
+	const path = "container0/blob0"
+	for _, f := range found(t, path) {
+		if f.Fate != find.Waiting {
+			t.Errorf("before the first start: %+v", f)
+		}
+	}
+	runToEnd(t)
+	records, n := rs(), 0
+	for _, f := range found(t, path) {
+		r := records[f.Position]
+		if r == nil || f.Fate != find.Delivered || f.Record.Partition != r.Partition || f.Record.Offset != r.Offset ||
+			f.Path != path || f.ID != header(r, "ce_id") {
+			t.Errorf("%+v, want %v", f, r)
+		}
+		if m := f.CoveredBy; m == nil || m.Partition != r.Partition || m.Offset <= r.Offset {
+			t.Errorf("the marker behind %s: %+v", f.Position, m)
+		}
+		n++
+	}
+	want := 0
+	for _, r := range records {
+		if header(r, "ce_subject") == "/blobServices/default/containers/container0/blobs/blob0" ||
+			strings.HasSuffix(header(r, "ce_subject"), "container0/blobs/blob0") {
+			want++
+		}
+	}
+	if n == 0 || n != want {
+		t.Errorf("%d events are found, want %d", n, want)
+	}
+	first := found(t, path)[0]
+	if by := found(t, "--id", first.ID); len(by) != 1 || by[0].Position != first.Position {
+		t.Errorf("by its id: %+v", by)
+	}
+	if code, _, stderr := call(t, "find", "container0/none"); code != exitFailed ||
+		!strings.Contains(stderr, "the feed has no event of container0/none") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	// The setting that leaves an event out is named, and a record that is gone is missing.
+	t.Setenv("BRIDGE_CONTAINERS", "others")
+	if f := found(t, path)[0]; f.Fate != find.LeftOut || !strings.Contains(f.Why, "BRIDGE_CONTAINERS") {
+		t.Errorf("%+v", f)
+	}
+	t.Setenv("BRIDGE_CONTAINERS", "")
+	t.Setenv("BRIDGE_TOPIC", "empty")
+	if f := found(t, path)[0]; f.Fate != find.Missing {
+		t.Errorf("%+v", f)
+	}
+}

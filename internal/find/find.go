@@ -1,0 +1,268 @@
+// Package find answers where a change is: which events of the feed are of a blob, what became of each, and where in
+// Kafka its record is.
+package find
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/offsets"
+	"blobfeed/source"
+	"blobfeed/source/ocf"
+)
+
+// Query says what to find: the events of a path, container/blob, or the one with an id.
+type Query struct {
+	Path, ID string
+	From     bridge.Target      // where in the feed to begin
+	To       envelope.Timestamp // the last; zero: the end of the feed
+}
+
+// Fates of an event.
+const (
+	Delivered  = "delivered"     // there is a record
+	LeftOut    = "left_out"      // by the settings
+	DeadLetter = "dead_letter"   // it is in the dead-letter topic
+	Waiting    = "not_delivered" // the bridge is not there yet
+	Missing    = "missing"       // the bridge was there, and there is no record
+	Unknown    = "unknown"       // without headers, records do not say which event they are of
+)
+
+// Found is an event, and what became of it. Its JSON is the answer of the verb.
+type Found struct {
+	Position  string    `json:"position"`
+	Time      time.Time `json:"event_time"`
+	Type      string    `json:"event_type"`
+	ID        string    `json:"event_id"`
+	Path      string    `json:"path"`
+	Fate      string    `json:"fate"`
+	Why       string    `json:"why,omitempty"`
+	Record    *Place    `json:"record,omitempty"`
+	CoveredBy *Place    `json:"covered_by,omitempty"` // the first marker that promises that the event was before it
+	Key       string    `json:"key,omitempty"`
+	Value     []byte    `json:"-"`
+
+	topic string
+	from  time.Time // of its record
+	until envelope.Timestamp
+}
+
+// Place is a record in Kafka.
+type Place struct {
+	Topic     string `json:"topic"`
+	Partition int32  `json:"partition"`
+	Offset    int64  `json:"offset"`
+	Resolved  string `json:"resolved,omitempty"` // of a marker
+}
+
+// Finder finds events in the feed and the topics of a bridge.
+type Finder struct {
+	Bridge *bridge.Options
+	State  *offsets.State // nil: the bridge has never started
+	Bare   bool           // records have no headers
+}
+
+// Find calls show for each event of the query, in the order of the feed, shard by shard.
+func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) error {
+	after, from := q.From.Begin()
+	begin := q.From.Time()
+	if from == (envelope.Timestamp{}) && after != (source.Segment{}) {
+		begin = time.Time{} // a segment: all that is in it
+	}
+	for seg, err := range f.Bridge.Feed.Segments(ctx, after) {
+		if err != nil {
+			return err
+		}
+		if q.To != (envelope.Timestamp{}) && seg.Time().Add(-outside).UnixNano() > q.To.Wall {
+			return nil
+		}
+		m, err := f.Bridge.Feed.Manifest(ctx, seg)
+		if err != nil {
+			return err
+		}
+		for _, shard := range m.Shards {
+			if err := f.shard(ctx, m, shard, q, begin, show); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// outside is how far an event can be outside its segment.
+const outside = 15 * time.Minute
+
+func (f *Finder) shard(
+	ctx context.Context, m source.Manifest, shard int, q Query, begin time.Time, show func(*Found) error,
+) error {
+	r := f.Bridge.Feed.Shard(m, shard, source.ShardPosition{})
+	if err := r.Poll(ctx, m.Finalized); err != nil {
+		return err
+	}
+	for {
+		var b source.Batch
+		err := r.Next(ctx, &b)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
+		for i := range b.Events {
+			ev := &b.Events[i]
+			pos.Index = i
+			if path := envelope.PathOf(ev.Subject); q.ID != "" && ev.ID != q.ID || q.Path != "" && path != q.Path {
+				continue
+			}
+			at, err := time.Parse(time.RFC3339Nano, ev.EventTime)
+			if err == nil && (at.Before(begin) || q.To != (envelope.Timestamp{}) && at.UnixNano() > q.To.Wall) {
+				continue
+			}
+			found := &Found{Position: pos.String(), Time: at.UTC(), Type: ev.EventType, ID: ev.ID,
+				Path: envelope.PathOf(ev.Subject)}
+			if err := f.judge(ctx, found, ev, m.Segment, shard, b.Next); err != nil {
+				return err
+			}
+			if err := show(found); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// judge finds out what became of an event.
+func (f *Finder) judge(
+	ctx context.Context, found *Found, ev *ocf.Event, seg source.Segment, shard int, next source.ShardPosition,
+) error {
+	if found.Why = f.leftOut(ev); found.Why != "" {
+		found.Fate = LeftOut
+		return nil
+	}
+	found.from, found.until = found.Time, envelope.Timestamp{Wall: found.Time.UnixNano(), Logical: math.MaxInt32}
+	if !f.passed(seg, shard, next) {
+		found.Fate, found.Why = Waiting, "the bridge has not committed this part of segment "+seg.String()+" yet"
+		return nil
+	}
+	if f.Bare {
+		found.Fate, found.Why = Unknown, "records have no headers (BRIDGE_HEADERS=none), which would name their events"
+		return nil
+	}
+	var err error
+	if found.topic, err = f.Bridge.Topics.Of(ev); err != nil {
+		found.Why = err.Error() // a dead letter, or nothing
+	} else if err := f.search(ctx, found, found.topic); err != nil {
+		return err
+	}
+	if found.Record != nil {
+		found.Fate = Delivered
+		return nil
+	}
+	if letters := f.Bridge.DeadLetter; letters != "" {
+		found.from = time.Time{} // a dead letter has the time when it was written
+		if err := f.search(ctx, found, letters); err != nil {
+			return err
+		}
+		if found.Record != nil {
+			found.Fate = DeadLetter
+			return nil
+		}
+	}
+	found.Fate = Missing
+	if found.Why == "" {
+		found.Why = "the bridge has passed the event, and " + found.topic + " has no record of it: retention or " +
+			"compaction may have deleted it, a seek may have skipped it; bridge verify --feed judges the topic"
+	}
+	return nil
+}
+
+// passed reports whether the bridge has committed all before next.
+func (f *Finder) passed(seg source.Segment, shard int, next source.ShardPosition) bool {
+	if f.State == nil || f.State.Frontier == nil || len(f.State.Cursors) == 0 {
+		return false
+	}
+	if seg.Compare(f.State.Frontier.Completed) <= 0 {
+		return true
+	}
+	c := f.State.Cursors[shard%len(f.State.Cursors)]
+	if c == nil {
+		return false
+	}
+	at := c.At(seg, shard)
+	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
+}
+
+// leftOut says which setting leaves an event out, "" if none does.
+func (f *Finder) leftOut(ev *ocf.Event) string {
+	all := f.Bridge.Filter
+	for _, only := range []struct {
+		setting string
+		filter  envelope.Filter
+	}{
+		{"BRIDGE_CONTAINERS", envelope.Filter{Containers: all.Containers, ExcludeContainers: all.ExcludeContainers}},
+		{"BRIDGE_PREFIXES", envelope.Filter{Prefixes: all.Prefixes, ExcludePrefixes: all.ExcludePrefixes}},
+		{"BRIDGE_SUFFIXES", envelope.Filter{Suffixes: all.Suffixes, ExcludeSuffixes: all.ExcludeSuffixes}},
+		{"BRIDGE_EVENT_TYPES", envelope.Filter{EventTypes: all.EventTypes, ExcludeEventTypes: all.ExcludeEventTypes}},
+		{"BRIDGE_BLOB_TYPES", envelope.Filter{BlobTypes: all.BlobTypes}},
+		{"BRIDGE_END_TIME", envelope.Filter{To: f.Bridge.End}},
+		{"BRIDGE_START", envelope.Filter{From: f.start()}},
+	} {
+		if match, err := only.filter.Match(ev); err == nil && !match {
+			return only.setting + " leaves it out"
+		}
+	}
+	if !f.Bridge.Events.Emits(envelope.Classify(ev)) {
+		return "it does not change the blob itself, and BRIDGE_EVENTS is not all"
+	}
+	return ""
+}
+
+// start is the time before which the bridge leaves events out.
+func (f *Finder) start() (from envelope.Timestamp) {
+	if f.State != nil && f.State.Frontier != nil && f.State.Frontier.Start != "" && f.State.Frontier.Epoch == 0 {
+		from, _ = envelope.ParseTimestamp(f.State.Frontier.Start) // else nothing is left out by it
+	}
+	return from
+}
+
+// search looks for the record of an event in a topic, and for the marker behind it.
+func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
+	spans, err := spansOf(ctx, f.Bridge.Client, topic, found.from)
+	if err != nil {
+		return fmt.Errorf("looking in topic %s: %w", topic, err)
+	}
+	return read(ctx, f.Bridge.Client, topic, spans, func(r *kgo.Record) (over bool) {
+		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
+		switch {
+		case found.Record == nil && header(r, "position") == found.Position:
+			found.Record, found.Key, found.Value = place, string(r.Key), r.Value
+			spans.only(r.Partition)
+			return topic != found.topic || f.Bridge.Markers != envelope.MarkersInline // there is no marker to look for
+		case found.Record != nil && found.Record.Partition == r.Partition && header(r, "resolved") != "":
+			at, err := envelope.ParseTimestamp(header(r, "resolved"))
+			if err == nil && at.Wall >= found.until.Wall {
+				place.Resolved = header(r, "resolved")
+				found.CoveredBy = place
+				return true
+			}
+		}
+		return false
+	})
+}
+
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
