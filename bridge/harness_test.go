@@ -28,7 +28,9 @@ const (
 	partitions   = 4
 )
 
-func init() { firstDelay, patience = 10*time.Millisecond, 100*time.Millisecond }
+func init() {
+	firstDelay, patience, readPatience = 10*time.Millisecond, 100*time.Millisecond, 2*time.Second
+}
 
 func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }
 

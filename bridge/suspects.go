@@ -2,9 +2,9 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
-	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -46,8 +46,7 @@ type suspects struct {
 	encoder   *envelope.Encoder
 	scan      string // the ID of the scan
 	limit     int    // bytes of keys in memory
-	idle      time.Duration
-	log       *slog.Logger
+	patience  time.Duration
 }
 
 // find reads the partition to its present end, once for each class, and calls found with the suspects of each. It goes
@@ -73,10 +72,7 @@ func (s *suspects) find(ctx context.Context, found func([]suspect) error) error 
 
 // read returns the suspects of a class. If they are too many it returns some of them, and the classes of the others.
 func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []class, err error) {
-	cl, err := kgo.NewClient(append(slices.Clone(s.client),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{s.topic: {s.partition: kgo.NewOffset().AtStart()}}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), kgo.WithContext(ctx),
-		kgo.FetchMaxBytes(8<<20))...)
+	cl, err := kgo.NewClient(append(slices.Clone(s.client), kgo.WithContext(ctx))...)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -89,51 +85,50 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 	if err != nil {
 		return nil, nil, err
 	}
-	end, _ := ends.Lookup(s.topic, s.partition)
-	start, _ := starts.Lookup(s.topic, s.partition)
+	end, ended := ends.Lookup(s.topic, s.partition)
+	start, started := starts.Lookup(s.topic, s.partition)
+	if !ended || !started {
+		return nil, nil, errors.New("the topic does not have this partition")
+	}
+	reading := topics.Reading{
+		Client: append(slices.Clone(s.client), kgo.FetchMaxBytes(8<<20)), Topic: s.topic, Patience: s.patience,
+		From: map[int32]int64{s.partition: start.Offset}, To: map[int32]int64{s.partition: end.Offset},
+	}
 	live := map[string]struct{}{}
 	size, listed := 0, false
-	for next := start.Offset; next < end.Offset; {
-		fs := pollFor(ctx, cl, s.idle)
-		if fs == nil && ctx.Err() == nil { // compaction removed what was there
-			s.log.Warn("nothing can be read behind an offset; taking it for the end", "topic", s.topic,
-				"partition", s.partition, "offset", next, "end", end.Offset)
-			break
+	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
+		// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
+		// topic has the deletion, or will have it.
+		listed = listed || s.isRow(r)
+		if !c.has(hashOf(r.Key)) {
+			return true
 		}
-		if err := fs.Err(); err != nil {
-			return nil, nil, err
-		}
-		fs.EachRecord(func(r *kgo.Record) {
-			next = r.Offset + 1
-			// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
-			// topic has the deletion, or will have it.
-			listed = listed || s.isRow(r)
-			if !c.has(hashOf(r.Key)) {
-				return
-			}
-			if listed || s.encoder.Deletes(r.Value) {
-				if _, had := live[string(r.Key)]; had {
-					delete(live, string(r.Key))
-					size -= len(r.Key)
-				}
-				return
-			}
+		if listed || s.encoder.Deletes(r.Value) {
 			if _, had := live[string(r.Key)]; had {
-				return
+				delete(live, string(r.Key))
+				size -= len(r.Key)
 			}
-			live[string(r.Key)] = struct{}{}
-			for size += len(r.Key); size > s.limit; {
-				mine, other := c.halves()
-				c, others = mine, append(others, other)
-				maps.DeleteFunc(live, func(key string, _ struct{}) bool {
-					gone := !c.has(hashOf([]byte(key)))
-					if gone {
-						size -= len(key)
-					}
-					return gone
-				})
-			}
-		})
+			return true
+		}
+		if _, had := live[string(r.Key)]; had {
+			return true
+		}
+		live[string(r.Key)] = struct{}{}
+		for size += len(r.Key); size > s.limit; {
+			mine, other := c.halves()
+			c, others = mine, append(others, other)
+			maps.DeleteFunc(live, func(key string, _ struct{}) bool {
+				gone := !c.has(hashOf([]byte(key)))
+				if gone {
+					size -= len(key)
+				}
+				return gone
+			})
+		}
+		return true
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	for key := range live { // also of markers and of the ends of transactions, which are no paths
 		if container, name, ok := s.encoder.Path([]byte(key)); ok {
@@ -150,20 +145,9 @@ func (s *suspects) isRow(r *kgo.Record) bool {
 	})
 }
 
-// suspectIdle is how long brokers return no record before an offset that they report as the end of a partition, until
-// there is none.
-const suspectIdle = 30 * time.Second
-
-// pollFor polls for some time. It returns nil if nothing came.
-func pollFor(ctx context.Context, cl *kgo.Client, d time.Duration) kgo.Fetches {
-	within, cancel := context.WithTimeout(ctx, d)
-	defer cancel()
-	fs := cl.PollFetches(within)
-	if within.Err() != nil && ctx.Err() == nil && fs.NumRecords() == 0 {
-		return nil
-	}
-	return fs
-}
+// readPatience is how long brokers may return no record before an offset that they report as the end of a partition,
+// without an answer that there is none.
+var readPatience = 30 * time.Second // tests have a shorter one
 
 func hashOf(key []byte) uint64 {
 	h := fnv.New64a()
@@ -192,6 +176,14 @@ type batch struct {
 	offsets.Lane
 	suspects []suspect
 	last     bool // no suspect of the partition follows
+}
+
+// keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may
+// have no work, and no hold that would end the sweep.
+func (f *findings) keepSweep(s *offsets.State) {
+	if f.sweep != nil && (s.Frontier == nil || !s.Frontier.Scan.Active() || s.Frontier.Scan.ID != f.sweep.scan) {
+		f.stopSweep()
+	}
 }
 
 // stop ends the reader, and returns when it has ended.

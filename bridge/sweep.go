@@ -55,7 +55,7 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 		}
 	}
 	s := &suspects{client: sh.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
-		limit: suspectBytes, idle: suspectIdle, log: sh.opts.Log}
+		limit: suspectBytes, patience: readPatience}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
 			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix)

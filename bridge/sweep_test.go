@@ -51,6 +51,26 @@ func TestSweepFails(t *testing.T) {
 	}
 }
 
+// A partition without a leader has no end that is proved: the sweep reports it and reads again, until it has read
+// everything.
+func TestSweepWithoutLeader(t *testing.T) {
+	t.Parallel()
+	w, c, o := afterScan(t, 2, 100, func(*Options) {})
+	w.unfed(30)
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1,
+	})
+	defer fault.Remove()
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	w.recorder.awaitFailure(t, "partition 1 is at offset")
+	fault.Remove()
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if s.Frontier.Scan.Deleted != 60 {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	w.compare(c)
+}
+
 // Rounds end while a sweep asks for blobs; each lost deletion is written once.
 func TestSweepInRounds(t *testing.T) {
 	t.Parallel()

@@ -143,3 +143,29 @@ func TestSweepOfAnotherScan(t *testing.T) {
 		t.Errorf("finished %t, the other one ended %t, %v", finished, ended, err)
 	}
 }
+
+// A seek cancels a sweep, and a lease may have no work behind it. It still ends its reader, which has the instance's
+// turn to read.
+func TestSweepEndsWithoutAHold(t *testing.T) {
+	scan := &offsets.Scan{ID: "a"}
+	for name, c := range map[string]struct {
+		frontier *offsets.Frontier
+		ends     bool
+	}{
+		"the scan is under way":   {&offsets.Frontier{Scan: scan}, false},
+		"a seek has cancelled it": {&offsets.Frontier{Scan: scan.Cancel(time.Now())}, true},
+		"another one is behind":   {&offsets.Frontier{Scan: &offsets.Scan{ID: "b"}}, true},
+		"a reset has voided all":  {nil, true},
+	} {
+		done := make(chan struct{})
+		close(done)
+		w := &worker{findings: findings{sweep: &sweep{scan: "a", end: func() {}, done: done}}}
+		h := &hold{findings: &w.findings}
+		if _, err := h.awaitWork(&offsets.State{Frontier: c.frontier}); err != nil {
+			t.Fatal(err)
+		}
+		if ended := w.findings.sweep == nil; ended != c.ends {
+			t.Errorf("%s: the sweep has ended: %t", name, ended)
+		}
+	}
+}

@@ -105,8 +105,8 @@ func (w *worker) holdOnce() error {
 		}
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {
 			h.cursor.Scan = nil
-			h.findings.stopSweep()
 		}
+		h.findings.keepSweep(s)
 		return step(s)
 	})
 	if h.out.tx != nil {
@@ -242,6 +242,7 @@ func (h *hold) wait(changed <-chan struct{}) {
 //
 // It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
 func (h *hold) awaitWork(s *offsets.State) (todo, error) {
+	h.findings.keepSweep(s)
 	if h.p == 0 {
 		return todoEnd, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -18,7 +17,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// brokerPatience bounds an answer of the brokers, and the wait for the next records of a partition.
+// brokerPatience bounds an answer of the brokers, and the wait for the next records of a topic.
 const brokerPatience = 30 * time.Second
 
 // brokers are those of Kafka, by the options of a client.
@@ -152,63 +151,10 @@ func (k *kafkaTopic) ask(
 }
 
 func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
-	next, begin := map[int32]int64{}, map[int32]kgo.Offset{}
-	for p, end := range to {
-		if from[p] < end {
-			next[p], begin[p] = from[p], kgo.NewOffset().At(from[p])
-		}
+	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to, Patience: brokerPatience}
+	err := reading.Each(ctx, show)
+	if errors.Is(err, kerr.TopicAuthorizationFailed) {
+		return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", err)
 	}
-	if len(next) == 0 {
-		return nil
-	}
-	cl, err := kgo.NewClient(append(slices.Clone(k.options),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{k.name: begin}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords(),                    // the last record of a partition mostly is one
-		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // records that retention deletes meanwhile are an error, not a gap
-		kgo.FetchMaxWait(500*time.Millisecond))...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	for len(next) > 0 {
-		polling, cancel := context.WithTimeout(ctx, brokerPatience)
-		fs := cl.PollFetches(polling)
-		cancel()
-		if ctx.Err() != nil {
-			return fmt.Errorf("reading topic %s: %w", k.name, ctx.Err())
-		}
-		var failed error
-		fs.EachError(func(_ string, p int32, err error) {
-			failed = fmt.Errorf("reading topic %s, partition %d: %w", k.name, p, err)
-		})
-		if errors.Is(failed, kerr.TopicAuthorizationFailed) {
-			return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", failed)
-		}
-		if errors.Is(failed, context.DeadlineExceeded) {
-			for p, at := range next {
-				failed = fmt.Errorf("reading topic %s: no records for %s: partition %d is at offset %d of %d",
-					k.name, brokerPatience, p, at, to[p])
-			}
-		}
-		if failed != nil {
-			return failed
-		}
-		fs.EachRecord(func(r *kgo.Record) {
-			p := r.Partition
-			if _, reading := next[p]; !reading {
-				return
-			}
-			next[p] = r.Offset + 1
-			more := r.Offset < to[p]
-			if more && !r.Attrs.IsControl() {
-				more = show(r)
-			}
-			if !more || next[p] >= to[p] {
-				delete(next, p)
-				cl.PauseFetchPartitions(map[string][]int32{k.name: {p}})
-			}
-		})
-	}
-	return nil
+	return err
 }

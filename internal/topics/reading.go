@@ -1,0 +1,238 @@
+package topics
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Reading reads what is committed in partitions of a topic. It succeeds only if it has read everything up to the ends:
+// it has seen a record there, or the leader of the partition has answered that nothing is left before the end, as where
+// compaction has removed it. A broker that is silent, or a partition without a leader, is an error.
+type Reading struct {
+	Client   []kgo.Opt
+	Topic    string
+	From, To map[int32]int64 // by partition; To is excluded. A partition without To is not read
+	Patience time.Duration   // how long the brokers may bring nothing and prove no end
+}
+
+// probeAfter is how long a poll waits for records before the leaders are asked whether there are any.
+const probeAfter = time.Second
+
+// SilentError says that brokers return no records before an offset that they report as an end, and don't say that there
+// are none.
+type SilentError struct {
+	Partition int32
+	At, End   int64
+	Patience  time.Duration
+	Why       error // what the leader answered; nil if it has records, and does not send them
+}
+
+func (e *SilentError) Error() string {
+	text := fmt.Sprintf("no records for %s: partition %d is at offset %d of %d", e.Patience, e.Partition, e.At, e.End)
+	if e.Why != nil {
+		text += ": " + e.Why.Error()
+	}
+	return text
+}
+
+func (e *SilentError) Unwrap() error { return e.Why }
+
+// Each calls show with each record, in the order of its partition. A partition is read no further once show has
+// returned false for it.
+func (r *Reading) Each(ctx context.Context, show func(*kgo.Record) (more bool)) error {
+	if err := r.each(ctx, show); err != nil {
+		return fmt.Errorf("reading topic %s: %w", r.Topic, err)
+	}
+	return nil
+}
+
+func (r *Reading) each(ctx context.Context, show func(*kgo.Record) (more bool)) error {
+	next, begin := map[int32]int64{}, map[int32]kgo.Offset{}
+	for p, end := range r.To {
+		if r.From[p] < end {
+			next[p], begin[p] = r.From[p], kgo.NewOffset().At(r.From[p])
+		}
+	}
+	if len(next) == 0 {
+		return nil
+	}
+	cl, err := kgo.NewClient(append(slices.Clone(r.Client),
+		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.Topic: begin}),
+		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
+		kgo.KeepControlRecords(),                    // the last record of a partition mostly is one
+		kgo.ConsumeResetOffset(kgo.NoResetOffset()), // records that retention deletes meanwhile are an error, not a gap
+		kgo.FetchMaxWait(500*time.Millisecond),
+		kgo.WithContext(ctx))...)
+	if err != nil {
+		return err
+	}
+	defer cl.Close()
+	for len(next) > 0 {
+		if err := r.batch(ctx, cl, next, show); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// batch shows what arrives next, or takes out of next the partitions whose ends are proved.
+func (r *Reading) batch(
+	ctx context.Context, cl *kgo.Client, next map[int32]int64, show func(*kgo.Record) (more bool),
+) error {
+	patient, cancel := context.WithTimeout(ctx, r.Patience)
+	defer cancel()
+	why := map[int32]error{}
+	for {
+		polling, cancel := context.WithTimeout(patient, min(probeAfter, r.Patience/4))
+		fs := cl.PollFetches(polling)
+		cancel()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		var failed error
+		fs.EachError(func(_ string, p int32, err error) {
+			if failed == nil && !errors.Is(err, context.DeadlineExceeded) {
+				failed = fmt.Errorf("partition %d: %w", p, err)
+			}
+		})
+		if failed != nil {
+			return failed
+		}
+		if fs.NumRecords() > 0 {
+			r.show(cl, fs, next, show)
+			return nil
+		}
+		some := false
+		for _, p := range slices.Sorted(maps.Keys(next)) {
+			ended, err := r.proved(patient, cl, p, next[p])
+			switch {
+			case ctx.Err() != nil:
+				return context.Cause(ctx)
+			case ended:
+				r.end(cl, next, p)
+				some = true
+			case patient.Err() != nil: // err is that the time is over
+				return &SilentError{Partition: p, At: next[p], End: r.To[p], Patience: r.Patience, Why: why[p]}
+			default:
+				why[p] = err
+			}
+		}
+		if some {
+			return nil
+		}
+	}
+}
+
+func (r *Reading) show(cl *kgo.Client, fs kgo.Fetches, next map[int32]int64, show func(*kgo.Record) (more bool)) {
+	fs.EachRecord(func(rec *kgo.Record) {
+		p := rec.Partition
+		if _, reading := next[p]; !reading {
+			return
+		}
+		next[p] = rec.Offset + 1
+		more := rec.Offset < r.To[p]
+		if more && !rec.Attrs.IsControl() {
+			more = show(rec)
+		}
+		if !more || next[p] >= r.To[p] {
+			r.end(cl, next, p)
+		}
+	})
+}
+
+func (r *Reading) end(cl *kgo.Client, next map[int32]int64, p int32) {
+	delete(next, p)
+	cl.PauseFetchPartitions(map[string][]int32{r.Topic: {p}})
+}
+
+// proved reports whether the leader of a partition says that it has no record from an offset on to the end. It asks
+// with requests of its own, since the consumer does not say what was answered without records.
+func (r *Reading) proved(ctx context.Context, cl *kgo.Client, p int32, at int64) (bool, error) {
+	meta, err := kadm.NewClient(cl).Metadata(ctx, r.Topic)
+	if err != nil {
+		return false, err
+	}
+	topic := meta.Topics[r.Topic]
+	partition := topic.Partitions[p]
+	if err := errors.Join(topic.Err, partition.Err); err != nil {
+		return false, err
+	}
+	if partition.Leader < 0 {
+		return false, kerr.LeaderNotAvailable
+	}
+	for at < r.To[p] {
+		batches, stable, err := r.fetch(ctx, cl.Broker(int(partition.Leader)), topic.ID, p, at)
+		if err != nil {
+			return false, err
+		}
+		behind, empty := skipEmpty(batches, at)
+		if !empty {
+			return false, nil
+		}
+		if behind == at {
+			return stable >= r.To[p], nil
+		}
+		at = behind
+	}
+	return true, nil
+}
+
+// fetch asks for what follows an offset. Stable is how far the leader's answers go.
+func (r *Reading) fetch(
+	ctx context.Context, leader *kgo.Broker, id kadm.TopicID, p int32, at int64,
+) (batches []byte, stable int64, err error) {
+	partition := kmsg.NewFetchRequestTopicPartition()
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = p, at, 1<<20
+	topic := kmsg.NewFetchRequestTopic()
+	topic.Topic, topic.TopicID = r.Topic, id
+	topic.Partitions = append(topic.Partitions, partition)
+	req := kmsg.NewPtrFetchRequest()
+	req.MinBytes, req.MaxBytes, req.IsolationLevel = 0, 1<<20, 1 // of what is committed
+	req.Topics = append(req.Topics, topic)
+	answer, err := leader.RetriableRequest(ctx, req)
+	if err != nil {
+		return nil, 0, err
+	}
+	resp := answer.(*kmsg.FetchResponse)
+	if err := kerr.ErrorForCode(resp.ErrorCode); err != nil {
+		return nil, 0, err
+	}
+	if len(resp.Topics) != 1 || len(resp.Topics[0].Partitions) != 1 {
+		return nil, 0, errors.New("the broker answers a fetch of one partition with another number of them")
+	}
+	got := &resp.Topics[0].Partitions[0]
+	return got.RecordBatches, got.LastStableOffset, kerr.ErrorForCode(got.ErrorCode)
+}
+
+// Where a batch has what, in bytes from its start.
+const (
+	batchLength  = 8
+	batchDelta   = 23 // of its last offset
+	batchRecords = 57
+	batchHeader  = 61
+)
+
+// skipEmpty returns the offset behind batches that compaction has left without records. Empty is false if there is
+// a batch with records at or behind the offset.
+func skipEmpty(batches []byte, at int64) (behind int64, empty bool) {
+	for len(batches) >= batchHeader {
+		last := int64(binary.BigEndian.Uint64(batches)) + int64(binary.BigEndian.Uint32(batches[batchDelta:]))
+		size := batchLength + 4 + int(binary.BigEndian.Uint32(batches[batchLength:]))
+		if last >= at && binary.BigEndian.Uint32(batches[batchRecords:]) > 0 {
+			return at, false
+		}
+		at = max(at, last+1)
+		batches = batches[min(size, len(batches)):]
+	}
+	return at, len(batches) == 0
+}
