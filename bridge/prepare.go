@@ -18,6 +18,9 @@ const prepareTimeout = 15 * time.Second
 
 // prepare makes sure that the topics exist and fit the settings, and completes sh.
 func (sh *shared) prepare(ctx context.Context) error {
+	if err := sh.readFeedFirst(ctx); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
 	unread, err := sh.rivals.atStart(ctx)
@@ -49,6 +52,19 @@ func (sh *shared) prepare(ctx context.Context) error {
 	sh.view.Frugal = o.Frugal
 	sh.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
 	return nil
+}
+
+// readFeedFirst returns an error if this would be the first start, and the feed cannot be read: a wrong address or
+// credential must leave no topics behind. If the brokers do not say, prepare asks them again.
+func (sh *shared) readFeedFirst(ctx context.Context) error {
+	brokers, cancel := context.WithTimeout(ctx, prepareTimeout)
+	defer cancel()
+	_, err := topics.Count(brokers, kadm.NewClient(sh.client), sh.cfg.Topic)
+	if !errors.As(err, new(*topics.MissingError)) {
+		return nil
+	}
+	_, err = sh.opts.Feed.LastConsumable(ctx)
+	return err
 }
 
 // storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A
