@@ -36,6 +36,16 @@ func (fs *Findings) rights(ctx context.Context, c *azure.Config, scans bool, now
 	}
 }
 
+// version says which version of the protocol the account speaks. Not every account knows the same ones.
+func (fs *Findings) version(ctx context.Context, c *azure.Config) {
+	if fs.Count(Failed) > 0 {
+		return
+	}
+	if version, err := c.Version(ctx); !fs.unreadable("version", err) {
+		fs.Add("version", OK, "the account answers with version "+version+" of the Blob service", "")
+	}
+}
+
 // credentials says what is wrong with the credentials themselves, although they may work.
 func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 	place := "the container " + azure.Container

@@ -30,6 +30,7 @@ func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
 	fs.feed(ctx, b, now)
 	if b.Azure != nil {
+		fs.version(ctx, b.Azure)
 		fs.rights(ctx, b.Azure, scans(b.Options), now)
 	}
 	fs.scan(ctx, b.Options)

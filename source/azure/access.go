@@ -137,6 +137,10 @@ func (c *Config) explain(err error) error {
 		return source.ErrNotFound
 	}
 	var status *azcore.ResponseError
+	if rejectsVersion(err) {
+		errors.As(err, &status)
+		return remedy.With(&versionError{answered(status)}, otherVersion)
+	}
 	if errors.As(err, &status) {
 		return remedy.With(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
 	}

@@ -45,6 +45,8 @@ type Config struct {
 	// Renew reads the settings again when the service rejects the credentials, which may have been replaced since. It
 	// may be nil.
 	Renew func() (Config, error)
+
+	answered *string // if not nil, gets the version that the account answers with
 }
 
 // Auths are the ways to authenticate.
@@ -96,6 +98,7 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 	if c.Observe != nil {
 		options.PerRetryPolicies = append(options.PerRetryPolicies, observer(c.Observe))
 	}
+	options.PerCallPolicies = append(options.PerCallPolicies, versioner{c.answered})
 	options.PerRetryPolicies = append(options.PerRetryPolicies, receiver{})
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {

@@ -18,6 +18,7 @@ type cloudFake struct {
 	lastBody string
 	authHost string
 	bearer   string
+	version  string
 }
 
 func (c *cloudFake) Do(r *http.Request) (*http.Response, error) {
@@ -55,9 +56,12 @@ func (c *cloudFake) Do(r *http.Request) (*http.Response, error) {
 		return reply(200, nil, fmt.Sprintf(`{"token_type":"Bearer","expires_in":3600,"access_token":"token-%d"}`,
 			c.logins)), nil
 	}
-	c.bearer = r.Header.Get("Authorization")
+	c.bearer, c.version = r.Header.Get("Authorization"), r.Header.Get(versionHeader)+raw(r, versionHeader)
 	return reply(206, map[string]string{"Content-Range": "bytes 0-2/10", "Content-Type": "avro/binary"}, "012"), nil
 }
+
+// raw returns a header by the key that the SDK writes, which is not canonical.
+func raw(r *http.Request, key string) string { return strings.Join(r.Header[key], ",") }
 
 // Tokens of Entra ID: from the authority that the settings name, with what each way is given, and into each request.
 func TestEntra(t *testing.T) {

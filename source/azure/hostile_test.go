@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -195,5 +196,28 @@ func TestRealListings(t *testing.T) {
 		if s := strings.Join(got, " "); !strings.HasPrefix(s, want) || !bytes.HasPrefix(body, []byte("\xef\xbb\xbf")) {
 			t.Errorf("%s: %s", file, s)
 		}
+	}
+}
+
+// answers is a transport that gives one answer.
+type answers struct{ http.Response }
+
+// Do implements policy.Transporter.
+func (a *answers) Do(r *http.Request) (*http.Response, error) {
+	resp := a.Response
+	resp.Request, resp.Body = r, io.NopCloser(strings.NewReader("0123456789"))
+	return &resp, nil
+}
+
+// A length that no body has: HTTP/2 passes the header on as it was sent.
+func TestReadOfANegativeLength(t *testing.T) {
+	a := &answers{http.Response{StatusCode: http.StatusPartialContent, Header: http.Header{
+		"Content-Length": {"-1"}, "Content-Range": {"bytes 0-9/10"}}}}
+	s, err := New(Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "anonymous", Transport: a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.ReadAt(t.Context(), "x", make([]byte, 10), 0); err == nil || !strings.Contains(err.Error(), "-1") {
+		t.Errorf("%d bytes, %v", n, err)
 	}
 }

@@ -195,6 +195,10 @@ func (s *Store) read(ctx context.Context, name string, p []byte, offset int64) (
 	}
 	defer resp.Body.Close()
 	if resp.ContentLength != nil {
+		if *resp.ContentLength < 0 { // HTTP/2 carries the header as the server sends it
+			return 0, about{}, fmt.Errorf("the storage service answered with the length %d: "+
+				"check proxies on the way to it", *resp.ContentLength)
+		}
 		p = p[:min(int64(len(p)), *resp.ContentLength)]
 	}
 	if len(p) == 0 {
