@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/offsets"
 )
 
 // A template by which a container's events could go to the state or to the dead letters is refused at the start: the
@@ -150,11 +152,12 @@ func TestForeignTopic(t *testing.T) {
 		template string
 		adopt    bool
 		before   func(t *testing.T, cl *kgo.Client, topic string)
-		refused  bool
+		refused  bool // its events, or, behind a literal, the start
 	}{
 		{"records", "{container}", false, put, true},
 		{"records, adopted", "{container}", true, put, false},
-		{"records, behind a literal", "container-{container}", false, put, false},
+		{"records, behind a literal", "container-{container}", false, put, true},
+		{"records, behind a literal, adopted", "container-{container}", true, put, false},
 		{"empty", "{container}", false, func(*testing.T, *kgo.Client, string) {}, false},
 		{"deleted records", "{container}", false, func(t *testing.T, cl *kgo.Client, name string) {
 			put(t, cl, name)
@@ -184,6 +187,10 @@ func TestForeignTopic(t *testing.T) {
 				must(t, runOnce(t, o))
 				return
 			}
+			if o.Topics.Prefixed() {
+				refused(t, o, "topic "+there+" holds records", "bridge reset --yes")
+				return
+			}
 			if err := firstFailure(t, o, r); !strings.Contains(err, "topic "+name+": it holds records") {
 				t.Fatal(err)
 			}
@@ -205,3 +212,15 @@ func put(t *testing.T, cl *kgo.Client, topic string) {
 }
 
 func ptr(s string) *string { return &s }
+
+// What an instance has admitted before a reset does not count against the limit of topics.
+func TestLimitAfterAReset(t *testing.T) {
+	o, _ := options(t, broker(t), realFeed)
+	b := &basis{h: &hold{shared: New(o).shared, opts: &o}, frontier: &offsets.Frontier{Born: 2}}
+	b.h.shared.admitted.Store("before", int64(0))
+	b.h.shared.admitted.Store("since", int64(2))
+	pins := b.allPins(&offsets.State{})
+	if _, since := pins["since"]; len(pins) != 1 || !since || b.found(&offsets.State{}, "before") {
+		t.Errorf("%v", pins)
+	}
+}

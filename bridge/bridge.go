@@ -40,6 +40,9 @@ func New(o Options) *Bridge {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Claims == nil {
+		o.Claims = NewClaims()
+	}
 	sh := &shared{
 		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
 		encoders: newLazy(o.Encoder),
@@ -176,6 +179,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	defer cl.Close()
 	sh.client, sh.rivals.client, sh.topics = cl, cl, sh.topicAdmin(cl)
+	sh.rivals.topics = sh.topics
 	if err := sh.retry(stop, -1, sh.prepare); err != nil {
 		return stopReason(stop, err)
 	}

@@ -29,24 +29,6 @@ func TestAssignmentsInLog(t *testing.T) {
 	}
 }
 
-// After the state topic is lost, the bridge warns that the topic of records gets everything again.
-func TestRecordsWithoutState(t *testing.T) {
-	t.Parallel()
-	c := broker(t)
-	o, _ := options(t, c, realFeed)
-	var log bytes.Buffer
-	o.Log = slog.New(slog.NewTextHandler(&log, nil))
-	for lost := range 2 {
-		must(t, runOnce(t, o))
-		must(t, runOnce(t, o))
-		if n := strings.Count(log.String(), "has no progress yet"); n != lost {
-			t.Errorf("said %d times after %d losses: %s", n, lost, log.String())
-		}
-		_, err := admin(t, c).DeleteTopics(t.Context(), o.offsetsTopic())
-		must(t, err)
-	}
-}
-
 // The real feed is delivered once, and a second run adds nothing, in both modes of delivery.
 func TestOnce(t *testing.T) {
 	t.Parallel()

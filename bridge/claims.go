@@ -9,8 +9,8 @@ import (
 )
 
 // Claims are the claims of all bridges on the brokers, as the bridges of a process read them. A read takes time for
-// each bridge there is, and each bridge wants one or two when it starts. So one read serves all that wait for it: else
-// n bridges would read n² states.
+// each bridge there is. So one read serves all that wait for it: else the first starts of n bridges that share a topic
+// would read n² states.
 type Claims struct {
 	// Guarded by turn, which is taken while claims are read.
 	turn   turn
@@ -36,8 +36,8 @@ func (c *Claims) of(
 	if !c.began.After(asked) {
 		began := time.Now()
 		all, hidden, err := read(ctx)
-		if ctx.Err() != nil {
-			return nil, hidden, err // the caller's end is not the others'
+		if err != nil && ctx.Err() != nil {
+			return nil, nil, err // the caller's end is not the others'
 		}
 		c.began, c.all, c.hidden, c.err = began, all, hidden, err
 	}

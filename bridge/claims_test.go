@@ -56,5 +56,14 @@ func TestClaimsAreShared(t *testing.T) {
 		if all.Wait(); reads != 5 {
 			t.Errorf("%d reads", reads)
 		}
+		// A read that succeeds as its caller ends is an answer.
+		ctx, cancel = context.WithCancel(t.Context())
+		claims, _, err := c.of(ctx, "a", func(context.Context) ([]offsets.Claim, []error, error) {
+			cancel()
+			return []offsets.Claim{{Name: "b"}}, nil, nil
+		})
+		if len(claims) != 1 || err != nil {
+			t.Errorf("%v, %v", claims, err)
+		}
 	})
 }

@@ -76,6 +76,10 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 	f := offsets.Frontier{
 		Epoch: s.Epoch, Born: s.Epoch, Leases: r.leases, Feed: r.feed, Settings: r.frozen, Topics: in.topics,
 	}
+	if in.place != nil {
+		f.Completed, f.Start = in.place.first()
+		return &change{frontier: f}
+	}
 	if in.end == nil {
 		f.Start, f.Completed = r.start.resolve(in.now)
 		return &change{frontier: f}

@@ -136,9 +136,6 @@ const maxDelay = 30 * time.Second
 
 var firstDelay = 200 * time.Millisecond // tests have a shorter one
 
-// retryFunc calls f until it succeeds, or gives up.
-type retryFunc func(ctx context.Context, f func(context.Context) error) error
-
 // attempt calls f until it succeeds, and calls failed after every failure that it retries. It gives up when ctx ends,
 // when another attempt cannot help, and, with once, after onceAttempts.
 func attempt(ctx context.Context, once bool, failed func(error), f func(context.Context) error) error {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/topics"
@@ -22,11 +21,6 @@ func (b *basis) Topic(ctx context.Context, name string) (*pipeline.Topic, error)
 		return topic, nil
 	}
 	partitions, known := b.frontier.Topics[name]
-	if !known {
-		if err := b.h.shared.rivals.rejectTaken(ctx, name); err != nil {
-			return nil, err
-		}
-	}
 	if !known && !pinned {
 		var err error
 		partitions, err = b.openNewTopic(ctx, name)
@@ -100,17 +94,13 @@ func (b *basis) Prepare(ctx context.Context, names []string) {
 	defer b.h.shared.creating.leave()
 	var missing []string
 	for _, name := range names {
-		if _, others := b.h.shared.admitted.Load(name); others {
+		if b.admitted(name) {
 			continue
 		}
-		err := b.h.shared.rivals.rejectTaken(ctx, name)
-		if err == nil {
-			err = b.admit(ctx, name)
-		}
+		err := b.admit(ctx, name)
 		var rejected *topics.RejectedError
 		switch {
 		case err == nil:
-			b.h.shared.admitted.Store(name, true)
 			missing = append(missing, name)
 		case !errors.As(err, &rejected):
 			return
@@ -121,8 +111,10 @@ func (b *basis) Prepare(ctx context.Context, names []string) {
 	}
 	if n, err := b.h.shared.topics.Prepare(ctx, missing); err == nil && n > 0 {
 		total := 0
-		for range b.h.shared.admitted.Range {
-			total++
+		for name := range b.h.shared.admitted.Range {
+			if b.admitted(name.(string)) {
+				total++
+			}
 		}
 		b.h.opts.Log.Info("topics created", "topics", n, "since_start", total, "limit", b.h.opts.TopicLimit)
 	}
@@ -130,7 +122,12 @@ func (b *basis) Prepare(ctx context.Context, names []string) {
 
 // openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
 func (b *basis) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
-	if err := b.admit(ctx, name); err != nil {
+	if err := b.h.shared.creating.take(ctx); err != nil { // two leases may want the last topic of the limit
+		return 0, err
+	}
+	err = b.admit(ctx, name)
+	b.h.shared.creating.leave()
+	if err != nil {
 		return 0, err
 	}
 	o, err := b.h.shared.openings.get(ctx, name)
@@ -200,50 +197,59 @@ func (b *basis) admit(ctx context.Context, topic string) error {
 	if err := topics.FitsState(topic, b.h.opts.offsetsTopic(), count, f.Size(pins), most); err != nil {
 		return err
 	}
-	foreign, err := b.foreign(ctx, topic)
-	if err != nil {
+	if err := b.rejectForeign(ctx, topic); err != nil {
 		return err
-	}
-	if foreign {
-		return topics.Foreign(topic)
 	}
 	if near, do := b.h.shared.topics.NearLimit(count); near {
 		b.h.opts.Log.Warn("the number of topics is near its limit", "topics", count, "limit", b.h.opts.TopicLimit,
 			"hint", do)
 	}
+	b.h.shared.admitted.Store(topic, b.frontier.Born)
 	return nil
 }
 
-// foreign reports whether a topic holds records that this bridge did not write. With a literal prefix the operator has
-// said which topics are the bridge's. Without transactions, records of an owner that crashed before its first cursor
-// look like somebody else's, too: the operator decides.
-func (b *basis) foreign(ctx context.Context, topic string) (bool, error) {
-	if b.h.opts.AdoptTopics || b.h.opts.Topics.Prefixed() {
-		return false, nil
-	}
-	if used, err := b.h.shared.topics.Used(ctx, topic, b.h.opts.Client); !used || err != nil {
-		return false, err
+// admitted reports whether this instance has admitted a topic since the last reset.
+func (b *basis) admitted(topic string) bool {
+	born, ok := b.h.shared.admitted.Load(topic)
+	return ok && born == b.frontier.Born
+}
+
+// rejectForeign rejects a topic that holds records which this bridge did not write. With a literal prefix the operator
+// has said which topics are the bridge's, unless they are another bridge's. Without transactions, records of an owner
+// that crashed before its first cursor look like somebody else's, too: the operator decides.
+func (b *basis) rejectForeign(ctx context.Context, topic string) error {
+	sh := b.h.shared
+	if used, err := sh.rivals.used(ctx, topic); !used || err != nil {
+		return err
 	}
 	// Another instance may have found the topic, and committed its first records, since the view was read.
-	ends, err := b.h.shared.topics.Ends(ctx, b.h.opts.offsetsTopic())
+	ends, err := sh.topics.Ends(ctx, b.h.opts.offsetsTopic())
 	if err != nil {
-		return false, err
+		return err
 	}
-	s, err := b.h.shared.view.Await(ctx, func(s *offsets.State) bool { return s.Reached(ends) })
+	s, err := sh.view.Await(ctx, func(s *offsets.State) bool { return s.Reached(ends) })
 	if err != nil {
-		return false, err
+		return err
 	}
-	if b.found(s, topic) {
-		return false, nil
+	if b.found(s, topic) || s.Frontier != nil && s.Frontier.Topics[topic] > 0 {
+		return nil
 	}
-	return s.Frontier == nil || s.Frontier.Topics[topic] == 0, nil
+	claims, err := sh.rivals.readClaims(ctx, claimsAge)
+	if err == nil {
+		err = b.h.opts.Sole([]string{topic}, claims)
+	}
+	if err != nil {
+		return err
+	}
+	if b.h.opts.AdoptTopics || b.h.opts.Topics.Prefixed() {
+		return nil
+	}
+	return topics.Foreign(topic)
 }
 
 // found reports whether a topic is one of allPins.
 func (b *basis) found(s *offsets.State, topic string) bool {
-	_, opened := b.h.shared.opened.Load(topic)
-	_, admitted := b.h.shared.admitted.Load(topic)
-	return opened || admitted || b.topics.writes(topic) || slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
+	return b.admitted(topic) || b.topics.writes(topic) || slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
 		return c != nil && c.Pins[topic].Partitions > 0
 	})
 }
@@ -252,8 +258,8 @@ func (b *basis) found(s *offsets.State, topic string) bool {
 // one also those that are not.
 func (b *basis) allPins(s *offsets.State) map[string]offsets.Pin {
 	pins := map[string]offsets.Pin{}
-	for _, set := range []*sync.Map{&b.h.shared.opened, &b.h.shared.admitted} {
-		for topic := range set.Range {
+	for topic, born := range b.h.shared.admitted.Range {
+		if born == b.frontier.Born {
 			pins[topic.(string)] = offsets.Pin{Partitions: b.h.opts.TopicPartitions}
 		}
 	}

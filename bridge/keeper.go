@@ -58,7 +58,7 @@ func (k *keeper) step(s *offsets.State) (moved bool, err error) {
 		return true, k.write(&change{frontier: *s.Repair(after)})
 	}
 	f := *s.Frontier // what its fields point to may be in use: it is replaced, not changed
-	if err := k.lookAtRivals(&f); err != nil {
+	if err := k.lookAtRivals(); err != nil {
 		return false, err
 	}
 	f.Leases = k.h.shared.leases // a frontier of an older version does not say

@@ -38,6 +38,7 @@ func looked(err error) error {
 // beginning is what a first frontier depends on.
 type beginning struct {
 	topics     map[string]int32
+	place      *Target  // nil: no seek has chosen one
 	end        *feedEnd // nil: there is no initial scan
 	containers int
 	now        time.Time
@@ -67,9 +68,8 @@ type behind struct {
 }
 
 // lookAtRivals rejects topics that another bridge has claimed meanwhile.
-func (k *keeper) lookAtRivals(f *offsets.Frontier) error {
-	once := func(ctx context.Context, f func(context.Context) error) error { return f(ctx) }
-	return looked(k.h.shared.rivals.stillSole(k.h.work, once, f))
+func (k *keeper) lookAtRivals() error {
+	return looked(k.h.shared.rivals.stillSole(k.h.work))
 }
 
 // lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
@@ -85,7 +85,14 @@ func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
 		return in, looked(err)
 	}
 	if s.Epoch == 0 { // else a reset: that records come again is what it is for
-		k.warnOfRecords()
+		if err := k.h.shared.rivals.rejectRepeats(k.h.work); err != nil {
+			return in, looked(err)
+		}
+	}
+	if s.Place != "" {
+		place, err := ParseTarget(s.Place)
+		in.place = &place
+		return in, err
 	}
 	if opts.scansFirst() {
 		if in.end, err = k.lookForEnd(); err != nil {
@@ -315,27 +322,6 @@ func (k *keeper) countContainers(scan *offsets.Scan) (count int) {
 
 // countTimeout bounds a request that nothing depends on.
 const countTimeout = 10 * time.Second
-
-// warnOfRecords says that the topic has records, although the bridge begins: its state may be lost, or the topic may be
-// another's. It is for operators, so a failure to look is no matter.
-func (k *keeper) warnOfRecords() {
-	opts := k.h.opts
-	ctx, cancel := context.WithTimeout(k.h.work, usedTimeout)
-	defer cancel()
-	for _, topic := range opts.constant() {
-		if used, err := k.h.shared.topics.Used(ctx, topic, opts.Client); err == nil && used && !opts.Shared {
-			opts.Log.Warn("the topic has records, but this bridge has no progress yet", "topic", topic,
-				"state", opts.offsetsTopic(), "hint", RecordsHint)
-		}
-	}
-}
-
-// RecordsHint is what run and check advise if a topic has records when there is no progress yet.
-const RecordsHint = "what the bridge delivers comes behind them; if its state was lost, records come twice: for " +
-	"consumers that cannot take that, delete the topic first, or choose another BRIDGE_TOPIC"
-
-// usedTimeout bounds a look that nothing depends on.
-const usedTimeout = 10 * time.Second
 
 // Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is
 // nothing for an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run

@@ -2,17 +2,20 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/topicname"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -76,103 +79,148 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	return template, strings.Contains(template, "{") && template == o.Frozen[offsets.FrozenTopic] && c.Feed == o.FeedID
 }
 
-// claimsAge is how old the claims of other bridges may be for a new topic of a template. To read them for each topic
-// would make the first start on an account with thousands of containers take hours.
+// claimsAge is how old the claims of other bridges may be for a new topic of a template. Thousands of containers may
+// have topics with records, such as after a reset.
 const claimsAge = time.Minute
 
-// rivals are the claims of the other bridges as they were read last.
+// rivals rejects topics of other bridges. A bridge asks whose a topic is once: when it first claims one that holds
+// records. A start costs the same beside one bridge and beside a thousand, since nobody asks about an empty topic, or
+// about one of the own state.
 type rivals struct {
-	opts   *Options    // immutable
-	client *kgo.Client // immutable
+	opts   *Options      // immutable
+	client *kgo.Client   // immutable
+	topics *topics.Admin // immutable
+	first  atomic.Bool   // there was no frontier yet at the start: see stillSole
 
 	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
 	turn   turn
 	claims []offsets.Claim
 	read   time.Time
-	first  bool // there was no frontier yet at the start: see stillSole
 }
 
-// readClaims reads the claims of the other bridges. With an error it has those that could be read.
-func (r *rivals) readClaims(ctx context.Context) (hidden []error, err error) {
-	read := func(own string) func(context.Context) ([]offsets.Claim, []error, error) {
-		return func(ctx context.Context) ([]offsets.Claim, []error, error) {
-			return offsets.Claims(ctx, kadm.NewClient(r.client), own, r.opts.Client...)
+// rejectTaken rejects topics that hold records and belong to another bridge.
+func (r *rivals) rejectTaken(ctx context.Context, names ...string) error {
+	used, err := r.firstUsed(ctx, names)
+	if used == "" || err != nil {
+		return err
+	}
+	claims, err := r.readClaims(ctx, 0)
+	if err != nil {
+		return err
+	}
+	return r.opts.Sole(names, claims)
+}
+
+// firstUsed returns the first topic that holds records, if there is one.
+func (r *rivals) firstUsed(ctx context.Context, names []string) (string, error) {
+	for _, name := range names {
+		if used, err := r.used(ctx, name); used || err != nil {
+			return name, err
 		}
 	}
-	if r.opts.Claims == nil {
-		r.claims, hidden, err = read(r.opts.Name)(ctx)
-	} else {
-		r.claims, hidden, err = r.opts.Claims.of(ctx, r.opts.Name, read(""))
-	}
-	if err == nil {
-		r.read = time.Now()
-	}
-	return hidden, err
+	return "", nil
 }
 
-// atStart rejects a start on a topic of another bridge, before anything is created. Unread is for behind.
-func (r *rivals) atStart(ctx context.Context) (unread, _ error) {
+// used reports whether a topic, or that of its markers, holds records, or may do so: reading it may not be permitted.
+func (r *rivals) used(ctx context.Context, name string) (bool, error) {
+	names := []string{name}
+	if r.opts.Markers == envelope.MarkersTopic {
+		names = append(names, topicname.Markers(name))
+	}
+	for _, name := range names {
+		used, err := r.topics.Used(ctx, name, r.opts.Client)
+		if used || errors.Is(err, kerr.TopicAuthorizationFailed) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}
+
+// readClaims returns the claims of the other bridges, which may have that age. A read takes time for each bridge.
+func (r *rivals) readClaims(ctx context.Context, age time.Duration) ([]offsets.Claim, error) {
 	if err := r.turn.take(ctx); err != nil {
 		return nil, err
 	}
 	defer r.turn.leave()
-	hidden, unread := r.readClaims(ctx)
+	if time.Since(r.read) < age {
+		return r.claims, nil
+	}
+	read := func(ctx context.Context) ([]offsets.Claim, []error, error) {
+		return offsets.Claims(ctx, kadm.NewClient(r.client), "", r.opts.Client...)
+	}
+	began := time.Now()
+	claims, hidden, err := r.opts.Claims.of(ctx, r.opts.Name, read)
+	if err != nil {
+		return nil, err
+	}
 	for _, err := range hidden {
 		r.opts.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
 	}
-	return unread, r.opts.Sole(r.opts.constant(), r.claims)
+	r.claims, r.read = claims, began
+	return claims, nil
 }
 
-// behind rejects the topics of the frontier of an earlier start. Without a frontier nothing of this bridge is in the
-// topics, so the start waits until the claims can be read. With one, an earlier start has read them.
-func (r *rivals) behind(ctx context.Context, f *offsets.Frontier, unread error) error {
-	if err := r.turn.take(ctx); err != nil {
-		return err
-	}
-	defer r.turn.leave()
-	if r.first = f == nil; r.first {
-		return unread
-	}
-	if unread != nil {
-		r.opts.Log.Warn("claims of other bridges can't be read for now; their topics are unknown", "error", unread)
-	}
-	return r.opts.Sole(slices.Sorted(maps.Keys(f.Topics)), r.claims)
-}
-
-// stillSole reads the claims again after this instance has committed the first frontier, and before the frontier names
-// a segment. offsets.Claim shows why: two bridges may start at the same time. If there was a frontier at the start, the
-// claims that were read then are enough.
-func (r *rivals) stillSole(ctx context.Context, retry retryFunc, f *offsets.Frontier) error {
-	if err := r.turn.take(ctx); err != nil {
-		return err
-	}
-	defer r.turn.leave()
-	if !r.first {
+// stillSole looks again after this instance has committed the first frontier, and before the frontier names a segment:
+// another bridge may have begun to write to the topic meanwhile. Two bridges that both look before either writes miss
+// each other; bridge check finds them.
+func (r *rivals) stillSole(ctx context.Context) error {
+	if !r.first.Load() {
 		return nil
 	}
-	return retry(ctx, func(ctx context.Context) error {
-		if _, err := r.readClaims(ctx); err != nil {
-			return err
-		}
-		if err := r.opts.Sole(append(slices.Sorted(maps.Keys(f.Topics)), r.opts.constant()...), r.claims); err != nil {
-			return err
-		}
-		r.first = false
-		return nil
-	})
+	err := r.rejectTaken(ctx, r.opts.constant()...)
+	r.first.Store(err != nil)
+	return err
 }
 
-// rejectTaken rejects a topic of a template that belongs to another bridge. Two bridges with different templates that
-// meet the same topic within claimsAge miss each other here. The next start of either finds the topic in both states.
-func (r *rivals) rejectTaken(ctx context.Context, topic string) error {
-	if err := r.turn.take(ctx); err != nil {
+// rejectRepeats rejects a first start on topics that hold records. If no other bridge has written them, they are of
+// this one, whose progress was lost: then all of them would come twice. A reset or a seek says that they may.
+func (r *rivals) rejectRepeats(ctx context.Context) error {
+	names, err := r.existing(ctx)
+	if err != nil {
 		return err
 	}
-	defer r.turn.leave()
-	if time.Since(r.read) > claimsAge {
-		if _, err := r.readClaims(ctx); err != nil {
-			return err
-		}
+	topic, err := r.firstUsed(ctx, names)
+	if topic == "" || err != nil {
+		return err
 	}
-	return r.opts.Sole([]string{topic}, r.claims)
+	claims, err := r.readClaims(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if err := r.opts.Sole(r.opts.constant(), claims); err != nil {
+		return err
+	}
+	theirs := func(name string) bool { // such as with TOPIC_SHARED
+		return slices.ContainsFunc(claims, func(c offsets.Claim) bool {
+			return slices.Contains(RecordTopics(&c), name)
+		})
+	}
+	if topic, err = r.firstUsed(ctx, slices.DeleteFunc(names, theirs)); topic == "" || err != nil {
+		return err
+	}
+	return r.opts.Repeats(topic)
+}
+
+// existing returns the topics that the bridge has written to, if it has ever run. Without a literal prefix, or if
+// topics with other records are adopted, each topic of a template is looked at when its first event comes.
+func (r *rivals) existing(ctx context.Context) ([]string, error) {
+	if names := r.opts.constant(); names != nil || r.opts.AdoptTopics || !r.opts.Topics.Prefixed() {
+		return names, nil
+	}
+	all, err := kadm.NewClient(r.client).ListTopics(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing the topics of BRIDGE_TOPIC: %w", err)
+	}
+	return slices.DeleteFunc(all.Names(), func(name string) bool { return !r.opts.Topics.Owns(name) }), nil
+}
+
+// Repeats is the error for a topic that holds records, although the bridge has no progress.
+func (o *Options) Repeats(topic string) error {
+	return &SettingsError{Problem: fmt.Sprintf("topic %s holds records, and bridge %s has no progress in topic %s: if "+
+		"that was lost, every event would come twice. To continue at a place, run bridge seek --to <time> --yes. To "+
+		"deliver from BRIDGE_START whatever the topic holds, run bridge reset --yes. Or set another BRIDGE_TOPIC",
+		topic, o.Name, o.offsetsTopic())}
 }

@@ -13,23 +13,28 @@ import (
 	"blobfeed/offsets"
 )
 
-// prepareTimeout is when an attempt to reach the brokers is given up and reported.
-const prepareTimeout = 15 * time.Second
+// reachTimeout is when an attempt to reach the brokers is given up and reported. It covers nothing that grows with what
+// they hold: the client bounds each further request.
+const reachTimeout = 15 * time.Second
 
 // prepare makes sure that the topics exist and fit the settings, and completes sh.
 func (sh *shared) prepare(ctx context.Context) error {
-	if err := sh.readFeedFirst(ctx); err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, prepareTimeout, errors.New("the brokers did not answer in time"))
-	defer cancel()
-	unread, err := sh.rivals.atStart(ctx)
-	if err != nil {
+	if err := sh.reach(ctx); err != nil {
 		return err
 	}
 	o, admin := sh.opts, kadm.NewClient(sh.client)
+	_, err := topics.Count(ctx, admin, sh.cfg.Topic)
+	var gone *topics.MissingError
+	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
+		if _, err = o.Feed.LastConsumable(ctx); err == nil {
+			err = sh.rivals.rejectTaken(ctx, o.constant()...)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	leases, created, err := sh.topics.OpenState(ctx, sh.cfg.Topic, o.OffsetsPartitions)
-	if errors.As(err, new(*topics.MissingError)) { // if the user creates topics, all that are missing are named at once
+	if errors.As(err, &gone) { // if the user creates topics, all that are missing are named at once
 		err = cmp.Or(sh.topics.Missing(ctx, o.wanted()...), err)
 	}
 	if err != nil {
@@ -42,9 +47,7 @@ func (sh *shared) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := sh.rivals.behind(ctx, frontier, unread); err != nil {
-		return err
-	}
+	sh.rivals.first.Store(frontier == nil)
 	if err := sh.prepareTopics(ctx, frontier); err != nil {
 		return err
 	}
@@ -54,17 +57,14 @@ func (sh *shared) prepare(ctx context.Context) error {
 	return nil
 }
 
-// readFeedFirst returns an error if this would be the first start, and the feed cannot be read: a wrong address or
-// credential must leave no topics behind. If the brokers do not say, prepare asks them again.
-func (sh *shared) readFeedFirst(ctx context.Context) error {
-	brokers, cancel := context.WithTimeout(ctx, prepareTimeout)
+// reach returns an error if no broker answers.
+func (sh *shared) reach(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, reachTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
-	_, err := topics.Count(brokers, kadm.NewClient(sh.client), sh.cfg.Topic)
-	if !errors.As(err, new(*topics.MissingError)) {
-		return nil
+	if err := sh.client.Ping(ctx); err != nil {
+		return fmt.Errorf("reaching the brokers: %w", cmp.Or(context.Cause(ctx), err))
 	}
-	_, err = sh.opts.Feed.LastConsumable(ctx)
-	return err
+	return nil
 }
 
 // storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A

@@ -75,6 +75,13 @@ func (t Target) Move(f *offsets.Frontier) {
 	f.Completed, _ = t.Begin()
 }
 
+// first returns where the first frontier is if a seek has chosen the target.
+func (t Target) first() (completed source.Segment, start string) {
+	var f offsets.Frontier
+	t.Move(&f)
+	return f.Completed, f.Start
+}
+
 // Begin returns the segment after which to read for the events from the target on, and the time before which to leave
 // events out; zero for none.
 func (t Target) Begin() (after source.Segment, from envelope.Timestamp) {

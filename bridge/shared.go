@@ -25,7 +25,7 @@ type shared struct {
 	client   *kgo.Client
 	topics   *topics.Admin
 	opened   sync.Map // set of the topics that this instance has opened
-	admitted sync.Map // set of the new topics that it may open
+	admitted sync.Map // the new topics that it may open -> Frontier.Born
 	creating turn     // of the leases, to create topics
 	openings *lazy[opening]
 	limits   *lazy[int32] // of stateLimit

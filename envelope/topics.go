@@ -14,9 +14,9 @@ type Topics struct {
 	template               string
 	account                string
 	byAccount, byContainer bool
-	constant               string // the topic of all, if it is one
-	literal                string // what every name begins with
-	shape                  *regexp.Regexp
+	constant               string         // the topic of all, if it is one
+	literal                string         // what every name begins with
+	shape, own             *regexp.Regexp // of the names of all topics, and of those of this account
 
 	mu    sync.RWMutex
 	names map[origin]string
@@ -46,16 +46,29 @@ func NewTopics(template, account string) (*Topics, error) {
 	if !t.byAccount && !t.byContainer {
 		t.constant = KafkaName(template)
 	}
-	literals := strings.Split(strings.ReplaceAll(template, "{account}", "{container}"), "{container}")
-	t.literal = literals[0]
-	for i, literal := range literals {
-		literals[i] = regexp.QuoteMeta(escapeTopic(literal))
-	}
+	t.literal, _, _ = strings.Cut(template, "{")
 	var err error
-	if t.shape, err = regexp.Compile("^" + strings.Join(literals, filled) + "$"); err != nil {
+	if t.shape, err = shapeOf(template); err == nil {
+		t.own, err = shapeOf(strings.ReplaceAll(template, "{account}", account))
+	}
+	if err != nil {
 		return nil, fmt.Errorf("topic %q: %w", template, err)
 	}
 	return t, nil
+}
+
+func shapeOf(template string) (*regexp.Regexp, error) {
+	literals := strings.Split(strings.ReplaceAll(template, "{account}", "{container}"), "{container}")
+	for i, literal := range literals {
+		literals[i] = regexp.QuoteMeta(escapeTopic(literal))
+	}
+	return regexp.Compile("^" + strings.Join(literals, filled) + "$")
+}
+
+// Owns reports whether the name says that a topic is of this account: its literal text and, where the template names
+// the account, that of this one.
+func (t *Topics) Owns(name string) bool {
+	return t.constant == name || t.constant == "" && t.Prefixed() && t.own.MatchString(name)
 }
 
 // Meets reports whether the events of some account and container go to the topic of that name. For a template that

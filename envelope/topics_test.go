@@ -78,6 +78,30 @@ func TestTemplateMeets(t *testing.T) {
 	}
 }
 
+// The names of existing topics say whether they are of this account, if the template begins with a text.
+func TestTopicsOfAnAccount(t *testing.T) {
+	for _, c := range []struct {
+		template, name string
+		owns           bool
+	}{
+		{"all", "all", true},
+		{"all", "other", false},
+		{"blobs.{account}.{container}", "blobs.mine.photos", true},
+		{"blobs.{account}.{container}", "blobs.other.photos", false},
+		{"blobs.{container}", "blobs.photos", true},
+		{"{container}", "photos", false},
+		{"{account}.{container}", "mine.photos", false},
+	} {
+		topics, err := NewTopics(c.template, "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have := topics.Owns(c.name); have != c.owns {
+			t.Errorf("%s owns %s: %t", c.template, c.name, have)
+		}
+	}
+}
+
 // No container has the topic of another one's markers, nor one of Kafka's own: its name would hold what Azure allows
 // in none.
 func TestContainersOfNoAccount(t *testing.T) {

@@ -24,14 +24,8 @@ import (
 // Kafka keeps no owner of a topic. The topic's own records could name one, but retention deletes records, and a bridge
 // needs no right to read its topics. A registry shared by all bridges would be one more topic with its own rights,
 // which any of them could fill with wrong claims. The states name the topics anyway and last as long as the progress
-// does, so they are the claims. A bridge claims before it writes and reads the claims of the others after that. So of
-// two first starts at least one sees the other:
-//
-//	bridge a                       bridge b
-//	commits its first frontier
-//	                               commits its first frontier
-//	reads b's frontier, ends
-//	                               reads a's frontier, ends
+// does, so they are the claims. A bridge claims before it writes. When it first claims a topic that holds records, it
+// reads the claims of all others, which takes time for each of them.
 //
 // A reset withdraws the claims. A state that the client has no right to read hides its claims: Claims reports it.
 type Claim struct {

@@ -2,23 +2,42 @@ package offsets
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/topics"
 )
 
 // ReadTo returns what the topic says up to the given end offsets, one for each partition: for those who look on and
 // hold no lease.
 func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*State, error) {
+	cl, err := kgo.NewClient(opts...)
+	if err != nil {
+		return nil, fmt.Errorf("creating the reader of %s: %w", topic, err)
+	}
+	defer cl.Close()
+	starts, err := topics.Offsets(ctx, kadm.NewClient(cl).ListStartOffsets, topic)
+	if err != nil {
+		return nil, fmt.Errorf("reading the starts of %s: %w", topic, err)
+	}
 	begin := map[int32]int64{}
 	for p, end := range ends {
-		if end > 0 {
-			begin[int32(p)] = 0
+		if start, _ := starts.Lookup(topic, int32(p)); start.Offset < end { // else all is deleted: no record will come
+			begin[int32(p)] = start.Offset
 		}
 	}
 	return readFrom(ctx, topic, begin, ends, opts...)
 }
+
+// silence is how long a reader waits for the next records. How long all of them take depends on how many there are.
+const silence = 15 * time.Second
+
+var errSilent = errors.New("the brokers did not answer in time")
 
 // documentError is a document that this version can't read.
 type documentError struct{ error }
@@ -46,8 +65,13 @@ func readFrom(ctx context.Context, topic string, begin map[int32]int64, ends []i
 	}
 	defer cl.Close()
 	for len(from) > 0 {
-		fs := cl.PollFetches(ctx)
+		polling, cancel := context.WithTimeout(ctx, silence)
+		fs := cl.PollFetches(polling)
+		cancel()
 		if err := fs.Err0(); err != nil {
+			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+				err = errSilent
+			}
 			s, _, _ := v.Get()
 			return s, fmt.Errorf("reading %s: %w", topic, err)
 		}

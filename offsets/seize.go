@@ -76,9 +76,13 @@ func (s *Seized) Close(ctx context.Context) {
 	_ = s.end() // a failed view has failed the call that needed it
 }
 
-// Seek moves the frontier, and voids the positions of all cursors.
+// Seek moves the frontier, and voids the positions of all cursors. If there is none, it says where the first one is to
+// be.
 func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
-	f := *s.State.Frontier
+	f := s.noFrontier()
+	if s.State.Frontier != nil {
+		f = *s.State.Frontier
+	}
 	move(&f)
 	f.Shards, f.Ends = nil, time.Time{} // of another place
 	return s.intend(ctx, &f)
@@ -87,7 +91,12 @@ func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 // Reset takes the frontier away. Positions and counts of all cursors are void. What remains are the topics,
 // where brokers may have left transactions open: see State.Torn.
 func (s *Seized) Reset(ctx context.Context) error {
-	return s.intend(ctx, &Frontier{Reset: true, Seen: slices.Clone(s.State.next), Topics: s.State.topics})
+	f := s.noFrontier()
+	return s.intend(ctx, &f)
+}
+
+func (s *Seized) noFrontier() Frontier {
+	return Frontier{Reset: true, Seen: slices.Clone(s.State.next), Topics: s.State.topics}
 }
 
 // intend commits the frontier that decides.

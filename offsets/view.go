@@ -17,6 +17,7 @@ import (
 type State struct {
 	Frontier *Frontier // nil before the first start, and after a reset
 	Epoch    int64     // the frontier's, also after a reset
+	Place    string    // without a frontier: where a seek wants the first one, "" if there was none
 	Moving   bool      // the frontier's, also after a reset
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
@@ -201,7 +202,7 @@ func (s *State) apply(r *kgo.Record) error {
 		s.written[r.Partition] = c
 	case keyFrontier:
 		if r.Value == nil {
-			s.Frontier, s.Epoch, s.Moving, s.born = nil, 0, false, 0
+			s.Frontier, s.Epoch, s.Moving, s.born, s.Place = nil, 0, false, 0, ""
 			return nil
 		}
 		f := new(Frontier)
@@ -216,8 +217,12 @@ func (s *State) apply(r *kgo.Record) error {
 		}
 		s.settle(f.Seen)
 		s.Frontier, s.Epoch, s.Moving, s.born, s.topics = f, f.Epoch, f.Moving, f.Born, f.Topics
+		s.Place = ""
 		if f.Reset {
 			s.Frontier, s.born = nil, f.Epoch
+			if f.Seek != nil {
+				s.Place = f.Seek.To
+			}
 		}
 	case keyOwner:
 		var o owner

@@ -37,6 +37,14 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 		t.Fatalf("reset: exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BRIDGE_NAME", "second")
+	check(exitFailed, "topic "+changes+" holds records, and bridge second has no progress")
+	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "bridge reset --yes") {
+		t.Errorf("run: exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
+		t.Fatalf("reset: exit code %d: %s", code, stderr)
+	}
+	check(exitOK, "no progress yet")
 	runToEnd(t)
 	t.Setenv("BRIDGE_TOPIC", "others")
 	t.Setenv("BRIDGE_NAME", "b")

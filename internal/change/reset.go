@@ -35,7 +35,7 @@ func planReset(s *offsets.State, p *Plan) {
 				strings.Join(topics, ", "))
 		}
 	} else {
-		p.note("There is no progress to remove: the next start is a first start anyway.")
+		p.note("There is no progress to remove. The next start begins at BRIDGE_START, also if topics hold records.")
 	}
 	for lease, cur := range s.Cursors {
 		if cur != nil {

@@ -23,21 +23,16 @@ func Seek(to bridge.Target, feed Feed) Kind {
 	return Kind{
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
-			if s.Frontier != nil && !s.Frontier.Scan.Active() {
+			if s.Frontier == nil || !s.Frontier.Scan.Active() {
 				at = p.place(ctx, to, feed)
 			}
 			return planSeek(s, to, at, p)
 		},
 		apply: func(ctx context.Context, s *offsets.Seized) error {
-			if s.State.Frontier == nil {
-				return errNeverStarted
-			}
 			return s.Seek(ctx, to.Move)
 		},
 	}
 }
-
-var errNeverStarted = errors.New("this bridge has no progress to move: its first start begins at BRIDGE_START")
 
 var errScanning = errors.New("the initial scan is not complete, and the feed continues where it began: " +
 	"wait for its end (bridge status), or restart from scratch with bridge reset")
@@ -71,7 +66,10 @@ func (p *Plan) place(ctx context.Context, to bridge.Target, feed Feed) string {
 // planSeek plans the move to a target, which people read as at.
 func planSeek(s *offsets.State, to bridge.Target, at string, p *Plan) error {
 	if s.Frontier == nil {
-		return errNeverStarted
+		p.add("continues at", "", at)
+		p.note("There is no progress: the first start begins at %s, in place of BRIDGE_START or a scan. Events before "+
+			"it are not delivered, and markers start again from the beginning.", at)
+		return nil
 	}
 	before, after := s.Frontier, *s.Frontier
 	if before.Scan.Active() {

@@ -54,7 +54,6 @@ func (ck *checker) state(ctx context.Context) {
 			begins = "run begins with a scan of the account"
 		}
 		ck.Add("state", OK, "there is no progress yet: "+begins, "")
-		ck.recordsWithoutState(ctx)
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
@@ -62,20 +61,6 @@ func (ck *checker) state(ctx context.Context) {
 		ck.history(ctx)
 	}
 	ck.owner(ctx)
-}
-
-// recordsWithoutState warns as a first start would. The topic itself is judged elsewhere.
-func (ck *checker) recordsWithoutState(ctx context.Context) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errSilent)
-	defer cancel()
-	admin := &topics.Admin{Client: ck.cl}
-	topic, constant := ck.bridge.Topics.Constant()
-	if !constant || ck.bridge.Shared {
-		return
-	}
-	if used, err := admin.Used(ctx, topic, ck.opts); err == nil && used {
-		ck.Add("records", Warning, topic+" has records, but this bridge has no progress yet", bridge.RecordsHint)
-	}
 }
 
 // history looks whether the feed still has what is to be read next.
@@ -116,6 +101,7 @@ func (ck *checker) owner(ctx context.Context) {
 		ck.Add("owner", Failed, err.Error(), "")
 		return
 	}
+	ck.repeats(ctx, claims)
 	detail := "no other bridge writes to " + strings.Join(names, ", ")
 	switch {
 	case ck.bridge.Shared:
@@ -124,4 +110,21 @@ func (ck *checker) owner(ctx context.Context) {
 		detail = "no other bridge writes to the topics of this one"
 	}
 	ck.Add("owner", OK, detail, "")
+}
+
+// repeats looks for records that no bridge claims although this one has no progress, which a first start rejects. After
+// a reset or a seek it does not.
+func (ck *checker) repeats(ctx context.Context, claims []offsets.Claim) {
+	topic, constant := ck.bridge.Topics.Constant()
+	if !constant || ck.unread != nil || ck.stored != nil && ck.stored.Epoch > 0 || ck.frontier != nil {
+		return
+	}
+	theirs := func(c offsets.Claim) bool { return slices.Contains(bridge.RecordTopics(&c), topic) }
+	if slices.ContainsFunc(claims, theirs) { // with TOPIC_SHARED
+		return
+	}
+	admin := &topics.Admin{Client: ck.cl}
+	if used, err := admin.Used(ctx, topic, ck.opts); err == nil && used {
+		ck.Add("records", Failed, ck.bridge.Repeats(topic).Error(), "")
+	}
 }
