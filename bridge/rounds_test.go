@@ -167,7 +167,7 @@ func TestNothingToDoInARound(t *testing.T) {
 	s.Frontier = &offsets.Frontier{Current: segment, Shards: []int{1},
 		Scan: &offsets.Scan{ID: "a", Round: 1, Phase: offsets.ScanHolds}}
 	s.Cursors = []*offsets.Cursor{nil, {Scan: &offsets.Listing{ID: "a", Held: 1}}}
-	h := &hold{shared: &shared{leases: 2}, opts: &Options{}, p: 1} // reading the segment would panic
+	h := &hold{shared: &shared{leases: 2}, opts: &Options{}, findings: &findings{}, p: 1} // reading the segment would panic
 	if do, err := h.awaitWork(&s); do != todoWait || err != nil {
 		t.Errorf("%v, %v", do, err)
 	}
