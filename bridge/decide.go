@@ -286,6 +286,7 @@ func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	adopt(&f, s)
 	scan := f.Scan
 	scan.Done, scan.Ended, scan.Rows, scan.Deleted = true, now.UTC(), sum.Rows, sum.Swept
+	scan.LeftOut, scan.Skipped = sum.LeftOut, sum.Skipped
 	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there
 		scan.Listed = listed.String()
@@ -293,8 +294,8 @@ func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	c := &change{}
 	c.report(func(o *Options) {
 		o.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted",
-			sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "took",
-			scan.Ended.Sub(scan.Requested))
+			sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "skipped",
+			sum.Skipped, "sweep_left_out", sum.LeftOut, "took", scan.Ended.Sub(scan.Requested))
 	})
 	if scan.Only {
 		f.Current, f.Shards, f.Ended = source.Segment{}, nil, true

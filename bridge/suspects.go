@@ -47,6 +47,8 @@ type suspects struct {
 	scan      string // the ID of the scan
 	limit     int    // bytes of keys in memory
 	patience  time.Duration
+
+	skipped int64 // live keys that are no paths of blobs
 }
 
 // find reads the partition to its present end, once for each class, and calls found with the suspects of each. It goes
@@ -100,7 +102,7 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 		// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
 		// topic has the deletion, or will have it.
 		listed = listed || s.isRow(r)
-		if !c.has(hashOf(r.Key)) {
+		if r.Key == nil || !c.has(hashOf(r.Key)) { // without a key, it is a marker
 			return true
 		}
 		if listed || s.encoder.Deletes(r.Value) {
@@ -130,9 +132,11 @@ func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []
 	if err != nil {
 		return nil, nil, err
 	}
-	for key := range live { // also of markers and of the ends of transactions, which are no paths
+	for key := range live {
 		if container, name, ok := s.encoder.Path([]byte(key)); ok {
 			keys = append(keys, suspect{container, name})
+		} else {
+			s.skipped++
 		}
 	}
 	return keys, others, nil
@@ -175,7 +179,8 @@ type sweep struct {
 type batch struct {
 	offsets.Lane
 	suspects []suspect
-	last     bool // no suspect of the partition follows
+	last     bool  // no suspect of the partition follows
+	skipped  int64 // with last: keys of the partition that are no paths
 }
 
 // keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may

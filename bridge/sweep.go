@@ -65,7 +65,7 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 	if err != nil {
 		return err
 	}
-	return send(batch{last: true})
+	return send(batch{last: true, skipped: s.skipped})
 }
 
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
@@ -79,6 +79,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 		if errors.As(err, &never) {
 			l.h.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
 			l.h.opts.Observer.Failed(l.h.p, err)
+			l.done.LeftOut = err.Error()
 			return true, nil
 		}
 		if err != nil {
@@ -92,6 +93,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 			if s.current.last {
 				lane := s.current.Lane
 				l.done.Judged = &lane
+				l.done.Skipped += s.current.skipped
 			}
 			select {
 			case b, ok := <-s.batch:

@@ -61,7 +61,7 @@ func TestSweepRejected(t *testing.T) {
 			ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 			w.recorder.awaitFailure(t, why)
 			s := awaitState(t, o, "the scan is done", isDone("sweep"))
-			if s.Frontier.Scan.Rows != 40 || s.Frontier.Scan.Deleted != 0 {
+			if scan := s.Frontier.Scan; scan.Rows != 40 || scan.Deleted != 0 || !strings.Contains(scan.LeftOut, why) {
 				t.Errorf("%+v", s.Frontier.Scan)
 			}
 		})

@@ -42,7 +42,7 @@ func documentsOf(t *testing.T) map[string]any {
 						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c"},
 					}, Served: at, Rows: 7, Pages: 2, Containers: 1,
 				},
-				Judged: &Lane{Topic: "blobs.photos", Partition: 4},
+				Judged: &Lane{Topic: "blobs.photos", Partition: 4}, Skipped: 2, LeftOut: "other accounts",
 			},
 			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
 			Error: &Failure{Time: at, Error: "no route to host", Remedy: "add one"}, Failing: true,
@@ -66,9 +66,11 @@ func documentsOf(t *testing.T) map[string]any {
 				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"),
 				Containers: 3, Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
 				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
+				LeftOut: "other accounts", Skipped: 2,
 				Former: []FormerScan{{
 					ID: "20260130T120000Z", Initial: true, Sweep: true, Container: "photos", Prefix: "a", Requested: at,
 					Ended: at, Cancelled: true, Rows: 6, Deleted: 2,
+					LeftOut: "other accounts", Skipped: 1,
 				}},
 			},
 			Settings: map[string]string{

@@ -53,6 +53,9 @@ type Scan struct {
 	Ended     time.Time `json:"ended,omitzero"`
 	Rows      int64     `json:"rows,omitempty"`    // when it is done
 	Deleted   int64     `json:"deleted,omitempty"` // the same
+	// Of a sweep that is done: why it was left out, and how many keys it could not compare with the account.
+	LeftOut string `json:"left_out,omitempty"`
+	Skipped int64  `json:"skipped,omitempty"`
 
 	Former []FormerScan `json:"former,omitempty"` // the oldest first; for operators
 }
@@ -69,6 +72,8 @@ type FormerScan struct {
 	Cancelled bool      `json:"cancelled,omitempty"`
 	Rows      int64     `json:"rows,omitempty"`
 	Deleted   int64     `json:"deleted,omitempty"`
+	LeftOut   string    `json:"left_out,omitempty"`
+	Skipped   int64     `json:"skipped,omitempty"`
 }
 
 // maxFormer bounds what the frontier holds of former scans.
@@ -114,7 +119,7 @@ func (s *Scan) Follow(last *Scan) *Scan {
 		s.Former = append(slices.Clone(last.Former), FormerScan{
 			ID: last.ID, Initial: last.Initial, Sweep: last.Sweep, Container: last.Container, Prefix: last.Prefix,
 			Requested: last.Requested, Ended: last.Ended, Cancelled: last.Cancelled,
-			Rows: last.Rows, Deleted: last.Deleted,
+			Rows: last.Rows, Deleted: last.Deleted, LeftOut: last.LeftOut, Skipped: last.Skipped,
 		})
 		s.Former = s.Former[max(0, len(s.Former)-maxFormer):]
 	}
@@ -153,6 +158,9 @@ type Listing struct {
 	Progress inventory.Progress `json:"progress"`
 	// Judged is the last partition whose keys the sweep has compared with the account. It takes them in their order.
 	Judged *Lane `json:"judged,omitempty"`
+	// Skipped is how many keys of these partitions are no paths of blobs. LeftOut is why nothing is swept.
+	Skipped int64  `json:"skipped,omitempty"`
+	LeftOut string `json:"left_out,omitempty"`
 }
 
 // Listing returns what the lease has done for a scan, nothing if it has done nothing.
@@ -209,6 +217,8 @@ func (s *State) ListedAll(scan *Scan) Listing {
 		sum.Done = sum.Done && l.Done
 		sum.Rows += l.Rows
 		sum.Swept += l.Swept
+		sum.Skipped += l.Skipped
+		sum.LeftOut = cmp.Or(sum.LeftOut, l.LeftOut)
 		sum.Progress.Rows += l.Progress.Rows
 		sum.Progress.Pages += l.Progress.Pages
 		sum.Progress.Containers += l.Progress.Containers

@@ -13,6 +13,8 @@ import (
 	"blobfeed/source/inventory"
 )
 
+func init() { scanWait = 50 * time.Millisecond }
+
 // A topic that begins with a scan, and has the changes behind it, is the account; each key that is not is printed.
 func TestVerifyAccount(t *testing.T) {
 	clusterFor(t)
@@ -99,10 +101,36 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 		"feed: 2 events, 2 for the topic, 0 of them must be in it",
 		"holds        account", "note: 2 events from before the initial scan need not be in the topic")
 	says("status", "segment   complete up to 2020/05/29/1100\n", ": complete, 39 rows")
-	says("scan --sweep", "no instance runs: the next start carries it out")
+	type result struct {
+		code           int
+		stdout, stderr string
+	}
+	wait := func(args ...string) <-chan result {
+		t.Helper()
+		ended := make(chan result, 1)
+		go func() {
+			var r result
+			r.code, r.stdout, r.stderr = call(t, append([]string{"scan", "--wait"}, args...)...)
+			ended <- r
+		}()
+		for _, out, _ := call(t, "status"); !strings.Contains(out, ": requested"); {
+			_, out, _ = call(t, "status")
+		}
+		return ended
+	}
+	ended := wait("--sweep")
 	says("status", "scan      scan with sweep ", ": requested, no instance has begun it\n")
 	runToEnd(t)
+	if r := <-ended; r.code != exitOK || !strings.Contains(r.stdout, "no instance runs: the next start carries it out") ||
+		!strings.Contains(r.stdout, ": complete, 39 rows, 0 deletions") {
+		t.Errorf("it waited for the end of the scan: %+v", r)
+	}
 	says("status", "scan      scan with sweep ", ": complete, 39 rows, 0 deletions")
+	ended = wait("--container", "photos")
+	says("scan --cancel", " cancelled; no instance had begun it\n")
+	if r := <-ended; r.code != exitFailed || !strings.Contains(r.stderr, "it was cancelled before it began") {
+		t.Errorf("it waited for a scan that was cancelled: %+v", r)
+	}
 	says("scan --container photos", "the next start carries it out")
 	says("scan --cancel", " cancelled; no instance had begun it\n")
 	runToEnd(t)

@@ -14,12 +14,15 @@ import (
 
 // Scan is the last scan of the account, the one that is under way, or the one that no instance has begun yet.
 type Scan struct {
-	ID        string     `json:"id"`
-	Initial   bool       `json:"initial,omitempty"`
-	Sweep     bool       `json:"sweep,omitempty"`
-	Container string     `json:"container,omitempty"`
-	Prefix    string     `json:"prefix,omitempty"`
-	State     string     `json:"state"` // requested, active, complete or cancelled; of a former one also replaced
+	ID        string `json:"id"`
+	Initial   bool   `json:"initial,omitempty"`
+	Sweep     bool   `json:"sweep,omitempty"`
+	Container string `json:"container,omitempty"`
+	Prefix    string `json:"prefix,omitempty"`
+	// State is requested, active, complete, incomplete, left out (the sweep) or cancelled; of a former one also
+	// replaced.
+	State     string     `json:"state"`
+	Why       string     `json:"why,omitempty"` // it is incomplete or left out
 	Requested time.Time  `json:"requested"`
 	Ended     *time.Time `json:"ended,omitempty"`
 	Rows      int64      `json:"rows"`
@@ -42,6 +45,8 @@ const (
 	requested  = "requested"
 	active     = "active"
 	complete   = "complete"
+	incomplete = "incomplete"
+	leftOut    = "left out"
 	cancelled  = "cancelled"
 	replaced   = "replaced"
 	listing    = "listing"
@@ -71,7 +76,7 @@ func scanOf(s *offsets.State) *Scan {
 		return scan
 	}
 	if f.Done {
-		scan.end(f.Ended, f.Cancelled)
+		scan.end(f.Ended, f.Cancelled, f.LeftOut, f.Skipped)
 		return scan
 	}
 	switch {
@@ -100,12 +105,40 @@ func scanOf(s *offsets.State) *Scan {
 	return scan
 }
 
-// end sets how a scan ended.
-func (s *Scan) end(at time.Time, wasCancelled bool) {
+// end sets how a scan ended. Why says why it has no sweep, and skipped how many keys the sweep did not compare.
+func (s *Scan) end(at time.Time, wasCancelled bool, why string, skipped int64) {
 	s.State, s.Ended = complete, Known(at)
-	if wasCancelled {
+	switch {
+	case wasCancelled:
 		s.State = cancelled
+	case why != "":
+		s.State, s.Why = leftOut, why
+	case skipped > 0:
+		s.State, s.Why = incomplete, fmt.Sprintf("the sweep skipped %s that no blob can have, such as names that are "+
+			"not valid UTF-8", plain.Count(skipped, "key"))
 	}
+}
+
+// Over reports whether the scan has ended, and how: nil if it has done all that it was to do.
+func (s *Scan) Over() (over bool, err error) {
+	switch s.State {
+	case requested, active:
+		return false, nil
+	case complete:
+		return true, nil
+	}
+	if s.Why != "" {
+		return true, fmt.Errorf("scan %s: %s: %s", s.ID, s.outcome(), s.Why)
+	}
+	return true, fmt.Errorf("scan %s: %s", s.ID, s.outcome())
+}
+
+// outcome is the phase or the state, for people.
+func (s *Scan) outcome() string {
+	if s.State == leftOut {
+		return "sweep left out"
+	}
+	return cmp.Or(s.Phase, s.State)
 }
 
 // formerScans reports the scans before the last one, the newest first. One that has no end was replaced by the scan
@@ -118,7 +151,7 @@ func formerScans(last *offsets.Scan) (scans []Scan) {
 		scan := Scan{ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix,
 			Requested: f.Requested, State: replaced, Rows: f.Rows, Deleted: f.Deleted}
 		if !f.Ended.IsZero() {
-			scan.end(f.Ended, f.Cancelled)
+			scan.end(f.Ended, f.Cancelled, f.LeftOut, f.Skipped)
 		}
 		scans = append(scans, scan)
 	}
@@ -174,8 +207,8 @@ func (s *Scan) progress(now time.Time) *Progress {
 	return p
 }
 
-// text is one line for people.
-func (s *Scan) text(now time.Time) string {
+// Text is one line for people.
+func (s *Scan) Text(now time.Time) string {
 	var b strings.Builder
 	kind := "scan"
 	switch {
@@ -187,7 +220,7 @@ func (s *Scan) text(now time.Time) string {
 	if s.State == requested {
 		return fmt.Sprintf("%s %s: requested, no instance has begun it", kind, s.ID)
 	}
-	fmt.Fprintf(&b, "%s %s: %s, %s", kind, s.ID, cmp.Or(s.Phase, s.State), plain.Count(s.Rows, "row"))
+	fmt.Fprintf(&b, "%s %s: %s, %s", kind, s.ID, s.outcome(), plain.Count(s.Rows, "row"))
 	if s.Sweep {
 		fmt.Fprintf(&b, ", %s", plain.Count(s.Deleted, "deletion"))
 	}
@@ -211,8 +244,24 @@ func (s *Scan) text(now time.Time) string {
 	default:
 		fmt.Fprintf(&b, ", %s done", plain.Count(s.Done, "container"))
 	}
+	if s.Why != "" {
+		b.WriteString("; " + s.Why)
+	}
 	if s.Phase == listing && s.At != "" {
 		b.WriteString(", at container " + s.At)
 	}
 	return b.String()
+}
+
+// ScanOf returns the scan of an ID, the last one or a former one; nil if it is not known.
+func (s *Status) ScanOf(id string) *Scan {
+	if s.Scan != nil && s.Scan.ID == id {
+		return s.Scan
+	}
+	for i := range s.Former {
+		if s.Former[i].ID == id {
+			return &s.Former[i]
+		}
+	}
+	return nil
 }

@@ -114,3 +114,36 @@ func TestFormerScans(t *testing.T) {
 		t.Errorf("%s", text)
 	}
 }
+
+// A scan that is over says whether it has done everything, and why not.
+func TestScanOutcome(t *testing.T) {
+	t.Parallel()
+	at := time.Unix(1000, 0)
+	for name, c := range map[string]struct {
+		scan       offsets.Scan
+		over       bool
+		text, fail string
+	}{
+		"active":     {offsets.Scan{Phase: offsets.ScanLists, Round: 1}, false, ": sweeping, ", ""},
+		"complete":   {offsets.Scan{Done: true, Ended: at}, true, ": complete, ", ""},
+		"cancelled":  {offsets.Scan{Done: true, Ended: at, Cancelled: true}, true, ": cancelled, ", "scan a: cancelled"},
+		"left out":   {offsets.Scan{Done: true, Ended: at, LeftOut: "why"}, true, "; why", "scan a: sweep left out: why"},
+		"incomplete": {offsets.Scan{Done: true, Ended: at, Skipped: 2}, true, ": incomplete, ", "the sweep skipped 2 keys"},
+	} {
+		c.scan.ID, c.scan.Sweep, c.scan.Requested = "a", true, at
+		former := (&offsets.Scan{ID: "b", Requested: at, Done: true}).Follow(&c.scan)
+		scans := []*Scan{scanOf(&offsets.State{Frontier: &offsets.Frontier{Scan: &c.scan}})}
+		if c.over {
+			scans = append(scans, &formerScans(former)[0])
+		}
+		for _, scan := range scans {
+			over, err := scan.Over()
+			if over != c.over || (err != nil) != (c.fail != "") || err != nil && !strings.Contains(err.Error(), c.fail) {
+				t.Errorf("%s: over %t, %v", name, over, err)
+			}
+			if text := scan.Text(at); !strings.Contains(text, c.text) {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+	}
+}

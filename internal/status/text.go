@@ -49,9 +49,9 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, "hint      %s\n", s.Hint)
 		}
 		if s.Scan != nil {
-			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.text(s.Now)))
+			fmt.Fprintf(&b, "scan      %s\n", plain.Line(s.Scan.Text(s.Now)))
 			for i := range s.Former {
-				fmt.Fprintf(&b, "before    %s\n", plain.Line(s.Former[i].text(s.Now)))
+				fmt.Fprintf(&b, "before    %s\n", plain.Line(s.Former[i].Text(s.Now)))
 			}
 		}
 		b.WriteString(topicLines(s.Topics))
