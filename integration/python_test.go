@@ -88,8 +88,15 @@ func settle(t *testing.T, brokers []string, topics ...string) {
 // installing is held while an interpreter is installed.
 var installing sync.Mutex
 
-// python returns an interpreter that has what decode.py needs, which is installed once into the stack's cache.
+// python returns an interpreter that has what decode.py needs.
 func python(t *testing.T) string {
+	t.Helper()
+	return pythonWith(t, "python")
+}
+
+// pythonWith returns an interpreter with the requirements in a directory, which are installed once into the stack's
+// cache.
+func pythonWith(t *testing.T, dir string) string {
 	t.Helper()
 	cache, err := stack.CacheDir()
 	if err != nil {
@@ -97,9 +104,9 @@ func python(t *testing.T) string {
 	}
 	installing.Lock()
 	defer installing.Unlock()
-	venv := filepath.Join(cache, "python")
+	venv, requirements := filepath.Join(cache, filepath.Base(dir)), filepath.Join(dir, "requirements.txt")
 	interpreter, stamp := filepath.Join(venv, "bin", "python"), filepath.Join(venv, "requirements.txt")
-	want, err := os.ReadFile("python/requirements.txt")
+	want, err := os.ReadFile(requirements)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +116,7 @@ func python(t *testing.T) string {
 	for _, args := range [][]string{
 		{"python3", "-m", "venv", "--clear", venv},
 		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r",
-			"python/requirements.txt"},
+			requirements},
 	} {
 		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
