@@ -3,7 +3,6 @@ package judge
 import (
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/source"
 	"blobfeed/verify"
@@ -17,8 +16,8 @@ type comparison struct {
 	*verify.Replay
 	encoder   *envelope.Encoder
 	avro      *verify.Avro
-	extent    *extent       // of the feed
-	target    bridge.Target // of the last seek
+	extent    *extent // of the feed
+	sought    sought  // what seeks may have skipped
 	partition func(key []byte, count int) int32
 	counts    []int              // of partitions, now and before
 	stateful  bool               // a state says what is delivered
@@ -33,7 +32,7 @@ type comparison struct {
 	noted   int64 // of the topic
 	given   int64 // events that the settings select
 	before  int64 // of them those before the start of their partition
-	sought  int64 // of them those before the target of the last seek
+	skipped int64 // of them those that a seek may have skipped
 	scanned int64 // of them those that an initial scan stands for
 	older   int64 // records of segments or chunks that the feed has no more
 
@@ -48,9 +47,9 @@ func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, requir
 	}
 	required = required && (c.stateful || c.upTo != (envelope.Timestamp{})) &&
 		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-	if c.target.After(seg, rec.Updated) {
+	if c.sought.skips(seg, rec.Updated) {
 		required = false
-		c.sought++
+		c.skipped++
 	}
 	scanned := seg.Time().Before(c.begun)
 	if scanned {

@@ -39,6 +39,9 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 			}
 		}
 		r.Checks = append(r.Checks, c)
+		if k.name == "replay" && c.Status == Broken {
+			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
+		}
 		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
 			r.note("the bridge counted %s that the service published too late: that breaks \"resolved\"",
 				plain.Count(state.late(), "event"))
@@ -59,9 +62,9 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 	if feed == nil {
 		return
 	}
-	if feed.sought > 0 {
-		r.note("%s from before the place to which bridge seek moved the bridge last may be missing: "+
-			"the seek may have skipped them", plain.Count(feed.sought, "event"))
+	if feed.skipped > 0 {
+		r.note("%s may be missing: bridge seek may have skipped them, or they are from before the start",
+			plain.Count(feed.skipped, "event"))
 	}
 	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
 	if d := pass.dead; d.topic != "" {

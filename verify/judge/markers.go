@@ -38,7 +38,7 @@ func (s *trial) due() {
 	until := p.v.Until
 	// The bridge may have left out segments before its start, or before the target of a seek.
 	from := p.filter.From.Wall
-	if to := p.target.Time(); !to.IsZero() {
+	if to := p.sought.last.Time(); !to.IsZero() {
 		from = max(from, to.UnixNano())
 	}
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before

@@ -19,7 +19,7 @@ type feedPass struct {
 	state  *progressState
 	filter envelope.Filter
 	dead   *letters
-	target bridge.Target // of the last seek
+	sought sought // what seeks may have skipped
 
 	of     map[string]*comparison // by topic
 	only   *comparison            // of all events; nil: a template gives each event its topic

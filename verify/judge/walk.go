@@ -1,12 +1,10 @@
 package judge
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"strings"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -22,7 +20,7 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 	if p.filter.From, err = v.start(state); err != nil {
 		return err
 	}
-	if p.target, err = p.lastSeek(ctx, subjects); err != nil {
+	if p.sought, err = p.seeks(ctx, subjects); err != nil {
 		return err
 	}
 	for _, s := range subjects {
@@ -62,7 +60,7 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 		mode = verify.ReplayRepeats
 	}
 	c = &comparison{
-		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, target: p.target,
+		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought,
 		partition: p.v.Partition, stateful: p.state != nil, upTo: p.v.Until,
 	}
 	c.counts = append([]int{len(s.to)}, p.v.GrownFrom...)
@@ -106,28 +104,6 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 			"with the time of the start: set BRIDGE_START to that time", v.Name)
 	}
 	return bridge.ParseTime(v.Frozen[offsets.FrozenStart])
-}
-
-// lastSeek returns the target of the last seek, if any. A seek may skip events, so events before the target may be in a
-// topic or not.
-func (p *feedPass) lastSeek(ctx context.Context, subjects []*subject) (to bridge.Target, err error) {
-	if p.state == nil || p.state.Frontier.Epoch == 0 {
-		return to, nil
-	}
-	text := p.state.Frontier.Start // unless a marker names it
-	if seek := p.state.Frontier.Seek; seek != nil {
-		return bridge.ParseTarget(seek.To)
-	}
-	for _, s := range subjects {
-		if err := s.scan(ctx, all); err != nil {
-			return to, err
-		}
-		if n := len(s.seeks); n > 0 {
-			_, text, _ = strings.Cut(s.seeks[n-1], " ")
-			break
-		}
-	}
-	return bridge.ParseTarget(cmp.Or(text, "earliest"))
 }
 
 // segment compares the events of a segment, shard by shard: a blob is in one shard.
