@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"blobfeed/internal/plain"
@@ -19,7 +20,11 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 			problems = append(problems, status.Problem{Cause: cause, Remedy: do})
 		}
 	}
-	add(m.kafka.kafkaProblem(now), "")
+	unreachable := ""
+	if m.kafka.why != "" && strings.Contains(m.trouble.Error, m.kafka.why) { // the same, with what to do about it
+		unreachable = m.trouble.Remedy
+	}
+	add(m.kafka.kafkaProblem(now), unreachable)
 	add(m.storage.storageProblem(now), "")
 	if now.Sub(m.started) >= lasting { // else it has hardly looked
 		add(s.Position.Beyond, status.MoveBack)

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strings"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/remedy"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -151,5 +153,21 @@ func TestVerdictIsMeasured(t *testing.T) {
 	if _, body, _ = get(t, h, "/metrics"); strings.Contains(body, "blobfeed_progress") ||
 		!strings.Contains(body, `blobfeed_verdict{verdict="up_to_date"} 1`) {
 		t.Errorf("at the end of the feed:\n%s", body)
+	}
+}
+
+// The verdict has what to do about brokers that do not answer.
+func TestUnreachableBrokersHaveARemedy(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	m := NewMonitor("b", "feed", Info{}, time.Minute, func() time.Time { return now })
+	refused := errors.New("dial tcp 127.0.0.1:1: connect: connection refused")
+	m.BrokerFailed(refused)
+	m.Failed(-1, remedy.With(fmt.Errorf("reading the topics: %w", refused), "start the brokers"))
+	if v := m.Snapshot().Verdict; !strings.Contains(v.Text, "Kafka has not answered") || v.Remedy != "start the brokers" {
+		t.Errorf("%+v", v)
+	}
+	m.Failed(-1, remedy.With(errors.New("403 AuthorizationFailure"), "give it the role"))
+	if v := m.Snapshot().Verdict; v.Remedy != "" {
+		t.Errorf("the remedy of something else: %+v", v)
 	}
 }
