@@ -53,6 +53,7 @@ func (sh *shared) awaitAll(ctx context.Context) error {
 			return err
 		}
 		if all && sure {
+			sh.reportWaiting(ctx)
 			return nil
 		}
 		if sure = all; sure {
@@ -83,13 +84,31 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 		return false, nil
 	}
 	if f.Current != (source.Segment{}) {
-		drained, err := sh.drained(ctx, s)
-		if err != nil || !drained {
-			return false, err
-		}
+		// Later segments wait until the service finalizes this one, which may take it a day: nothing that the feed
+		// holds now can be delivered meanwhile.
+		return sh.drained(ctx, s)
 	}
 	_, more, err := sh.history.segmentAfter(ctx, f.At())
 	return !more, err
+}
+
+// reportWaiting says which segments wait for one that is still open, when all that can be delivered is.
+func (sh *shared) reportWaiting(ctx context.Context) {
+	s, _, err := sh.view.Get()
+	if err != nil || s.Frontier == nil || s.Frontier.Current == (source.Segment{}) {
+		return
+	}
+	later := 0
+	for _, err := range sh.opts.Feed.Segments(ctx, s.Frontier.Current) {
+		if err != nil {
+			return // it is a report only
+		}
+		later++
+	}
+	if later > 0 {
+		sh.opts.Log.Warn("later segments wait until Azure finalizes the open one", "open", s.Frontier.Current,
+			"later", later, "hint", "run again when it is finalized")
+	}
 }
 
 // drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.

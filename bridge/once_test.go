@@ -1,9 +1,16 @@
 package bridge
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -110,4 +117,55 @@ func TestOnceReports(t *testing.T) {
 	must(t, runOnce(t, o))
 	end()
 	reported(false)
+}
+
+// A segment that is open although later ones exist, as in a feed whose service is late: the run ends when it is
+// delivered, says what waits, and the next run delivers the rest.
+func TestOnceBehindAnOpenSegment(t *testing.T) {
+	m, feed := simulated(t, feedsim.Spec{Shards: 2})
+	for range 3 {
+		must(t, feed.Append(t.Context(), 20, nil), feed.Next(t.Context()))
+	}
+	const open = "idx/segments/2026/01/01/0100/meta.json"
+	m.replace(open, "Finalized", "Publishing")
+	c := broker(t)
+	o, _ := over(t, c, m)
+	var log bytes.Buffer
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	must(t, runOnce(t, o))
+	if data, _ := consume(t, c, promises()...); data != 40 {
+		t.Errorf("%d records before the open segment is finalized", data)
+	}
+	if !strings.Contains(log.String(), "open=2026/01/01/0100 later=2") {
+		t.Errorf("it does not say what waits: %s", &log)
+	}
+	m.replace(open, "Publishing", "Finalized")
+	must(t, runOnce(t, o))
+	if data, _ := consume(t, c, promises()...); data != 60 {
+		t.Errorf("%d records", data)
+	}
+}
+
+// An attempt that worked for long before it failed is not the last failure of a row.
+func TestOnceGivesUpOnlyInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n, broken := 0, errors.New("broken")
+		err := attempt(t.Context(), true, func(error) {}, func(context.Context) error {
+			switch n++; n {
+			case onceAttempts:
+				time.Sleep(time.Hour)
+			case onceAttempts + 1:
+				return nil
+			}
+			return broken
+		})
+		if err != nil {
+			t.Errorf("attempt %d, behind one of an hour: %v", n+1, err)
+		}
+		n = 0
+		err = attempt(t.Context(), true, func(error) {}, func(context.Context) error { n++; return broken })
+		if !errors.Is(err, broken) || n != onceAttempts {
+			t.Errorf("after %d attempts: %v", n, err)
+		}
+	})
 }

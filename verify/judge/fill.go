@@ -50,6 +50,11 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == Broken }) {
 		r.note("if partitions were added to the topic, give all former numbers of partitions with --grown-from")
 	}
+	if checks.unique != nil && checks.unique.Twice() > 0 {
+		r.Twice = checks.unique.Twice()
+		r.note("%s of events that the log of Azure holds twice: one id at two positions, each delivered once",
+			plain.Count(r.Twice, "further copy"))
+	}
 	if len(t.seeks) > 0 {
 		r.Seeks = t.seeks
 		again := "events"

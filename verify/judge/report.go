@@ -9,18 +9,20 @@ import (
 
 // Report is what was found in one topic. Its JSON is part of the interface.
 type Report struct {
-	Topic      string        `json:"topic"`
-	Partitions int           `json:"partitions"`
-	Records    int64         `json:"records"`
-	Markers    int64         `json:"markers"`
-	Feed       *feedReport   `json:"feed,omitempty"`
-	Scans      []scanReport  `json:"scans,omitempty"`
-	Seeks      []string      `json:"seeks,omitempty"`  // "<from> <to>", in their order
-	Again      int64         `json:"again,omitempty"`  // events that are repeated after them
-	Others     []otherReport `json:"others,omitempty"` // what other bridges wrote; not judged
-	Checks     []checkReport `json:"checks"`
-	Notes      []string      `json:"notes,omitempty"`
-	Problem    string        `json:"problem,omitempty"` // why something that applies was not checked
+	Topic      string       `json:"topic"`
+	Partitions int          `json:"partitions"`
+	Records    int64        `json:"records"`
+	Markers    int64        `json:"markers"`
+	Feed       *feedReport  `json:"feed,omitempty"`
+	Scans      []scanReport `json:"scans,omitempty"`
+	Seeks      []string     `json:"seeks,omitempty"` // "<from> <to>", in their order
+	Again      int64        `json:"again,omitempty"` // events that are repeated after them
+	// Twice counts further copies of events that Azure's log holds more than once, at positions of their own.
+	Twice   int64         `json:"twice_in_log,omitempty"`
+	Others  []otherReport `json:"others,omitempty"` // what other bridges wrote; not judged
+	Checks  []checkReport `json:"checks"`
+	Notes   []string      `json:"notes,omitempty"`
+	Problem string        `json:"problem,omitempty"` // why something that applies was not checked
 }
 
 // scanReport counts the rows of a scan, which are among the records.
