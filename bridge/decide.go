@@ -93,7 +93,8 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 		updated = f.Ends.Add(-r.slack)
 	}
 	f.Scan = &offsets.Scan{
-		ID: offsets.ScanID(in.now), Initial: true, Only: r.scan == ScanOnly, Requested: in.now.UTC(), Round: 1,
+		ID: offsets.ScanID(in.now), Initial: true, Sweep: in.sweep, Only: r.scan == ScanOnly,
+		Requested: in.now.UTC(), Round: 1,
 		Phase: offsets.ScanLists, Begin: in.end.open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 		Containers: in.containers,
 	}

@@ -40,6 +40,7 @@ type beginning struct {
 	topics     map[string]int32
 	place      *Target  // nil: no seek has chosen one
 	end        *feedEnd // nil: there is no initial scan
+	sweep      bool     // the topics hold keys that the account may no longer have
 	containers int
 	now        time.Time
 }
@@ -95,12 +96,40 @@ func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
 		return in, err
 	}
 	if opts.scansFirst() {
+		if in.sweep, err = k.lookForFormer(in.topics); err != nil {
+			return in, looked(err)
+		}
 		if in.end, err = k.lookForEnd(); err != nil {
 			return in, err
 		}
 		in.containers = k.countContainers(&offsets.Scan{})
 	}
 	return in, nil
+}
+
+// lookForFormer reports whether an initial scan needs a sweep: after a reset, the topics hold blobs that were deleted
+// since, and no row says so. It rejects topics that can't be swept.
+func (k *keeper) lookForFormer(counts map[string]int32) (sweep bool, err error) {
+	sh, ctx := k.h.shared, k.h.work
+	names, err := sh.rivals.existing(ctx)
+	if err != nil {
+		return false, err
+	}
+	topic, err := sh.rivals.firstUsed(ctx, names)
+	if topic == "" || err != nil {
+		return false, err
+	}
+	err = sh.sweepable(ctx, &offsets.Frontier{Topics: counts})
+	var never *unsweepable
+	if k.h.opts.constant() == nil {
+		never = &unsweepable{errors.New("a sweep needs to know the topics of the template")}
+	}
+	if never != nil || errors.As(err, &never) {
+		return false, &SettingsError{Problem: fmt.Sprintf("topic %s holds records, and after an initial scan their "+
+			"deleted blobs would stay, since a sweep can't find them: %v. Delete the topic, or set another BRIDGE_TOPIC",
+			topic, never)}
+	}
+	return true, err
 }
 
 // openSegments bounds how far before its newest segment the feed may have an open one. All samples have one open
