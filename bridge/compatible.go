@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // SettingsError says that the settings do not fit each other, the stored state or the broker. Another attempt does not
@@ -36,12 +37,35 @@ func (o *Options) Compatible(s *offsets.State) error {
 	}
 	switch changed := o.changed(s.Frontier.Settings, fresh); len(changed) {
 	case 0:
-		return nil
+		return o.scanIsDue(s.Frontier)
 	case 1:
 		return &SettingsError{Problem: changed[0] + ": set it back, " + restart}
 	default:
 		return &SettingsError{Problem: strings.Join(changed, "; ") + ": set them back, " + restart}
 	}
+}
+
+// scanIsDue rejects an initial scan that would not take place: the bridge has started without one, or has ended after
+// one.
+func (o *Options) scanIsDue(f *offsets.Frontier) error {
+	scan := f.Scan
+	switch {
+	case !o.scansFirst():
+		return nil
+	case !scan.Started():
+		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_INITIAL_SCAN=%s is for the first start, and %s has "+
+			"progress: set it to no, and run bridge scan; to begin with a scan, restart from scratch with bridge reset",
+			o.InitialScan, o.Name)}
+	case o.InitialScan == ScanYes && scan.Only && f.Ended:
+		from := scan.Begin.String()
+		if scan.Begin == (source.Segment{}) {
+			from = "earliest"
+		}
+		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_INITIAL_SCAN=yes, but %s has exported the account with "+
+			"only, and is done: to deliver the feed behind the export, run bridge seek --to %s --yes, or restart from "+
+			"scratch with bridge reset", o.Name, from)}
+	}
+	return nil
 }
 
 // written reports whether the bridge has written a record.

@@ -78,6 +78,10 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 	}
 	if in.place != nil {
 		f.Completed, f.Start = in.place.first()
+		if r.scan == ScanYes || r.scan == ScanOnly { // the seek is in place of it
+			scan := offsets.Scan{ID: offsets.ScanID(in.now), Initial: true, Requested: in.now.UTC(), Round: 1}
+			f.Scan = scan.Cancel(in.now)
+		}
 		return &change{frontier: f}
 	}
 	if in.end == nil {

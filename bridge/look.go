@@ -126,7 +126,8 @@ func (k *keeper) lookForFormer(counts map[string]int32) (sweep bool, err error) 
 	}
 	if never != nil || errors.As(err, &never) {
 		return false, &SettingsError{Problem: fmt.Sprintf("topic %s holds records, and after an initial scan their "+
-			"deleted blobs would stay, since a sweep can't find them: %v. Delete the topic, or set another BRIDGE_TOPIC",
+			"deleted blobs would stay, since a sweep can't find them: %v. Delete the topic, or set another "+
+			"BRIDGE_TOPIC",
 			topic, never)}
 	}
 	return true, err

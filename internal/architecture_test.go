@@ -47,8 +47,8 @@ var imports = map[string][]string{
 	"internal/progress": {"bridge", "internal/config", "internal/logging", "internal/plain", "internal/status"},
 	"internal/find":     {"source/ocf", "source", "envelope", "offsets", "bridge"},
 	"internal/dump":     {"source/ocf", "source", "offsets", "internal/plain"},
-	"internal/change": {"source", "envelope", "offsets", "bridge", "internal/config", "internal/plain",
-		"internal/status", "internal/topics"},
+	"internal/change": {"source", "source/inventory", "envelope", "offsets", "bridge", "internal/config",
+		"internal/plain", "internal/status", "internal/topics"},
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
 	"internal/setup": {

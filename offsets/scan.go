@@ -111,6 +111,12 @@ func (s *Scan) Barred() (below string, always bool) {
 	return s.Bar, false
 }
 
+// Started reports whether the bridge has begun with a scan: this one, or one that it follows.
+func (s *Scan) Started() bool {
+	return s != nil && (s.Initial || s.Bar != "" ||
+		slices.ContainsFunc(s.Former, func(former FormerScan) bool { return former.Initial }))
+}
+
 // Follow puts into s what stays true of the scan before it.
 func (s *Scan) Follow(last *Scan) *Scan {
 	if last != nil {

@@ -42,11 +42,21 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if s.Cancel && (s.Sweep || *wait || s.Container != "" || s.Prefix != "") {
 		return &usageError{fmt.Errorf("--cancel stands alone")}
 	}
+	if err := s.CheckContainer(); err != nil {
+		return &usageError{err}
+	}
 	c, r, done, err := openState()
 	if err != nil {
 		return err
 	}
 	defer done()
+	if c.SourceURL != "" && s.Container != "" {
+		from, err := setup.OpenSource(c, setup.Observe{})
+		if err != nil {
+			return &usageError{err}
+		}
+		s.Account = from.Inventory
+	}
 	s.Shared, s.Tombstones = c.TopicShared, c.Deletes == envelope.DeletesTombstone.String()
 	asking, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()

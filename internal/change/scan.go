@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
+	"blobfeed/source/inventory"
 )
 
 // Scan is what to ask a bridge for. Its JSON is the answer of the verb.
@@ -29,6 +31,8 @@ type Scan struct {
 
 	Shared     bool `json:"-"` // other accounts write to the topics, too
 	Tombstones bool `json:"-"` // deletions are records without a value
+
+	Account inventory.Store `json:"-"` // nil if the settings name none
 }
 
 // Request asks the bridge for a scan, or to cancel the one that is under way. It returns when the request is stored.
@@ -49,6 +53,9 @@ func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
 	if s.ID, err = s.allowed(state, request.Time); err != nil {
 		return err
 	}
+	if err := s.exists(ctx); err != nil {
+		return err
+	}
 	request.ID = s.ID
 	cl, err := kgo.NewClient(r.Client...)
 	if err != nil {
@@ -63,6 +70,38 @@ func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
 		}
 	}
 	return offsets.Ask(ctx, cl, r.Topic, request)
+}
+
+// containerName is what Azure allows, besides the names that begin with a dollar sign.
+var containerName = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`)
+
+// CheckContainer rejects a name that no container to scan can have.
+func (s *Scan) CheckContainer() error {
+	switch name := s.Container; {
+	case name == "" || name == "$web" || name == "$root":
+		return nil
+	case strings.HasPrefix(name, "$"):
+		return fmt.Errorf("--container %s: the service writes this container itself, and the feed has no events of it",
+			name)
+	case len(name) > 63 || !containerName.MatchString(name):
+		return fmt.Errorf("--container %q: want 3 to 63 lowercase letters, digits and single hyphens", name)
+	}
+	return nil
+}
+
+// exists returns an error if the account has no container of that name.
+func (s *Scan) exists(ctx context.Context) error {
+	if s.Container == "" || s.Account == nil {
+		return nil
+	}
+	_, err := s.Account.List(ctx, inventory.Query{Container: s.Container, Max: 1})
+	if errors.Is(err, inventory.ErrNoContainer) {
+		return fmt.Errorf("the account has no container %s", s.Container)
+	}
+	if err != nil {
+		return fmt.Errorf("looking for container %s: %w", s.Container, err)
+	}
+	return nil
 }
 
 // allowed returns the ID of the scan, or why the request makes no sense.
@@ -87,6 +126,12 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 	case f.Scan.Active():
 		return "", fmt.Errorf("scan %s is under way: wait for its end, or cancel it with bridge scan --cancel",
 			f.Scan.ID)
+	case f.Ended && f.Scan != nil && f.Scan.Only:
+		return "", errors.New("the bridge has exported the account (BRIDGE_INITIAL_SCAN=only) and does nothing more: " +
+			"to export again, use bridge reset, or another BRIDGE_NAME and BRIDGE_TOPIC")
+	case f.Ended:
+		return "", errors.New("the feed is delivered to BRIDGE_END_TIME, and the bridge does nothing more: " +
+			"bridge seek makes it continue")
 	case s.Sweep && f.Settings[offsets.FrozenEnvelope] == "key_only" && !s.Tombstones:
 		return "", errors.New(
 			"a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +

@@ -1,0 +1,41 @@
+package bridge
+
+import (
+	"testing"
+
+	"blobfeed/offsets"
+)
+
+// An initial scan that would not take place is rejected, not left out without a word. The ways out work.
+func TestInitialScanIsDue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 20)
+	c := broker(t)
+	o := w.options(c)
+	must(t, runOnce(t, o))
+	o.InitialScan = ScanYes
+	refused(t, o, "BRIDGE_INITIAL_SCAN=yes is for the first start", "bridge scan")
+	o.InitialScan = NoScan
+	must(t, runOnce(t, o))
+}
+
+func TestScanBehindAnExport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 20)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanOnly
+	must(t, runOnce(t, o), runOnce(t, o))
+	o.InitialScan = ScanYes
+	refused(t, o, "has exported the account with only", "bridge seek --to ")
+	f := awaitState(t, o, "the export is done", func(s *offsets.State) bool { return s.Frontier != nil }).Frontier
+	to, err := ParseTarget(f.Scan.Begin.String())
+	must(t, err)
+	s := seize(t, o)
+	must(t, s.Seek(t.Context(), to.Move))
+	s.Close(t.Context())
+	w.change(50)
+	w.publish(false)
+	must(t, runOnce(t, o))
+	w.compare(c)
+}
