@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/offsets"
@@ -108,11 +109,21 @@ func (l *listing) rows() pipeline.Rows {
 	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.h.opts.AccountURL}
 }
 
+// prefix returns what the names to list in a container begin with: that of the scan, or of the filter, which may be
+// narrower. The rows are filtered in any case.
+func (l *listing) prefix(container string) string {
+	prefix, _ := l.h.basis.filter.Prefix(container)
+	if strings.HasPrefix(prefix, l.scan.Prefix) {
+		return prefix
+	}
+	return l.scan.Prefix
+}
+
 // walk lists the containers of this lease that the filter does not leave out.
 func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
 	h, filter := l.h, &l.h.basis.filter
 	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress, inventory.Options{
-		Container: l.scan.Container, Prefix: l.scan.Prefix, Requests: h.opts.ScanRequests,
+		Container: l.scan.Container, Prefix: l.prefix, Requests: h.opts.ScanRequests,
 		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
 		Mine: func(container string) bool {
 			return offsets.LeaseOf(container, h.shared.leases) == h.p && filter.Selects(container)

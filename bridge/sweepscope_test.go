@@ -1,8 +1,11 @@
 package bridge
 
 import (
+	"context"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
+	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
 
@@ -136,7 +140,7 @@ func TestSweepOfAnotherScan(t *testing.T) {
 	l := &listing{
 		h: &hold{opts: &o, shared: &shared{opts: &o}, findings: &findings{sweep: before},
 			basis: basis{frontier: &offsets.Frontier{}}},
-		scan: &offsets.Scan{ID: "after"},
+		scan: &offsets.Scan{ID: "after"}, done: &offsets.Listing{},
 	}
 	finished, err := l.sweep(t.Context())
 	if err != nil || !finished || !ended || l.h.findings.sweep != nil {
@@ -167,5 +171,32 @@ func TestSweepEndsWithoutAHold(t *testing.T) {
 		if ended := w.findings.sweep == nil; ended != c.ends {
 			t.Errorf("%s: the sweep has ended: %t", name, ended)
 		}
+	}
+}
+
+// The service lists what BRIDGE_PREFIXES select, and not the whole account.
+func TestScanAsksForPrefixes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3, 40)
+	o := w.options(broker(t))
+	o.InitialScan, o.Filter = ScanYes, envelope.Filter{Prefixes: []string{"c1/dir/ü3", "c1/dir/ü2"}}
+	var mu sync.Mutex
+	asked := map[string]bool{}
+	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
+		if op == "list" {
+			mu.Lock()
+			defer mu.Unlock()
+			asked[q.Container+"/"+q.Prefix] = true
+		}
+		return nil
+	}
+	live(t, o)
+	s := awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Done
+	})
+	mu.Lock()
+	defer mu.Unlock()
+	if want := map[string]bool{"c1/dir/ü": true}; !maps.Equal(asked, want) || s.Frontier.Scan.Rows != 22 {
+		t.Errorf("asked for %v; %d rows", asked, s.Frontier.Scan.Rows)
 	}
 }

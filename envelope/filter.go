@@ -51,8 +51,33 @@ func (f *Filter) MatchRow(ev *ocf.Event) bool {
 
 // Selects reports whether the filter may leave some blob of a container.
 func (f *Filter) Selects(container string) bool {
-	return (len(f.Containers) == 0 || slices.Contains(f.Containers, container)) &&
+	_, some := f.Prefix(container)
+	return some && (len(f.Containers) == 0 || slices.Contains(f.Containers, container)) &&
 		!slices.Contains(f.ExcludeContainers, container)
+}
+
+// Prefix returns what the names of all blobs begin with that the prefixes of the filter may leave in a container. Some
+// is false if they leave none.
+func (f *Filter) Prefix(container string) (prefix string, some bool) {
+	if len(f.Prefixes) == 0 {
+		return "", true
+	}
+	for _, p := range f.Prefixes {
+		if strings.HasPrefix(container+"/", p) {
+			return "", true
+		}
+		name, ok := strings.CutPrefix(p, container+"/")
+		if !ok {
+			continue
+		}
+		if !some {
+			prefix, some = name, true
+		}
+		for !strings.HasPrefix(name, prefix) {
+			prefix = prefix[:len(prefix)-1]
+		}
+	}
+	return strings.ToValidUTF8(prefix, ""), some
 }
 
 func (f *Filter) path(container, blob string) bool {

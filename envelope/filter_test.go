@@ -52,3 +52,29 @@ func TestFilter(t *testing.T) {
 		t.Error("a time that can't be read passed")
 	}
 }
+
+// A listing asks the service only for names that the prefixes may select.
+func TestFilterPrefix(t *testing.T) {
+	for _, c := range []struct {
+		prefixes          []string
+		container, prefix string
+		some              bool
+	}{
+		{nil, "photos", "", true},
+		{[]string{"photos/2026/01"}, "photos", "2026/01", true},
+		{[]string{"photos/2026/01"}, "photo", "", false},
+		{[]string{"photos/2026/01"}, "photos2", "", false},
+		{[]string{"photos/2026/01", "photos/2025/"}, "photos", "202", true},
+		{[]string{"photos/a", "photos/b"}, "photos", "", true},
+		{[]string{"photos/a", "pho"}, "photos", "", true},
+		{[]string{"photos/a", "other/b"}, "photos", "a", true},
+		{[]string{"photos/"}, "photos", "", true},
+		{[]string{"photos/ü", "photos/ö"}, "photos", "", true}, // the first byte of both is half a character
+	} {
+		f := Filter{Prefixes: c.prefixes}
+		prefix, some := f.Prefix(c.container)
+		if prefix != c.prefix || some != c.some || f.Selects(c.container) != c.some {
+			t.Errorf("%q leaves %q of %s, %t", c.prefixes, prefix, c.container, some)
+		}
+	}
+}

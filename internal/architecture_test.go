@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"source/ocf":       nil,
 	"source":           {"source/ocf", "internal/remedy"},
 	"source/dir":       {"source", "internal/remedy"},
-	"source/inventory": nil,
+	"source/inventory": {"internal/pause"},
 	"source/azure": {"source", "source/azure/listing", "source/inventory", "internal/outbound",
 		"internal/plain", "internal/remedy", "internal/storageaccount"},
 	"source/azure/listing": {"source/inventory"},

@@ -131,7 +131,8 @@ func (v *Inventory) List(ctx context.Context, q inventory.Query) (*inventory.Pag
 func (v *Inventory) Exists(ctx context.Context, container, name string) (bool, time.Time, error) {
 	var a answer
 	_, err := v.client.Load().NewContainerClient(container).NewBlobClient(name).GetProperties(a.with(ctx), nil)
-	gone := bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound) // a proxy's 404 has no code
+	gone := bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ContainerNotFound, // a proxy's 404 has no code
+		bloberror.ContainerBeingDeleted)
 	switch {
 	case err != nil && !gone:
 		return false, time.Time{}, v.failed(err, "")

@@ -153,7 +153,7 @@ func TestInventoryErrors(t *testing.T) {
 			t.Errorf("%d %s: containers are listed", c.status, c.code)
 		}
 		there, _, err := v.Exists(t.Context(), "c", "b")
-		if gone := c.code == "ContainerNotFound"; there || gone != (err == nil) {
+		if gone := c.is == inventory.ErrNoContainer; there || gone != (err == nil) {
 			t.Errorf("%d %s: %v, %v", c.status, c.code, there, err)
 		}
 	}

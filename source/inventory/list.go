@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
+
+	"blobfeed/internal/pause"
 )
 
 // active is an open range.
@@ -36,13 +39,31 @@ func (r *active) hold(ctx context.Context) error {
 
 func (r *active) release() { <-r.held }
 
+// A marker that the service rejects is answered by a listing from the last name. If the page before was empty, that
+// listing begins where the last one did, and may fail as it did.
+const (
+	maxRejected   = 6
+	rejectedDelay = 100 * time.Millisecond // doubles
+)
+
 // list lists a range to its end.
 func (w *walk) list(ctx context.Context, r *active) error {
 	q, before := w.from(r), "" // the last name of this listing
+	rejected, at := 0, r.After // markers, in a row, without a new name
 	for {
 		page, err := w.page(ctx, q)
 		switch {
 		case errors.Is(err, ErrMarker) && q.Marker != "":
+			if r.After != at {
+				rejected, at = 0, r.After
+			}
+			if rejected++; rejected > maxRejected {
+				return fmt.Errorf("%w, %d times in a row, and the listing gets no further than %.200q: check the "+
+					"endpoint, and proxies on the way to it", err, rejected, at)
+			}
+			if err := pause.For(ctx, rejectedDelay<<rejected); err != nil {
+				return err
+			}
 			q, before = w.from(r), ""
 			continue
 		case errors.Is(err, ErrNoContainer): // deleted since: the feed has no events of its blobs either
@@ -77,7 +98,7 @@ func (w *walk) list(ctx context.Context, r *active) error {
 
 // from returns the query for what is left of a range. Only the worker that lists the range changes From and After.
 func (w *walk) from(r *active) Query {
-	q := Query{Container: r.Container, Prefix: w.Prefix, From: r.From, Max: w.PageSize}
+	q := Query{Container: r.Container, Prefix: w.prefix(r.Container), From: r.From, Max: w.PageSize}
 	if r.After != "" {
 		q.From = r.After
 	}

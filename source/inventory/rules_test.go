@@ -254,3 +254,37 @@ func TestAnswersAreNotRepeated(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A service that rejects the marker of each empty page gets a few requests, further and further apart, and the walk
+// ends with an error that says so. It is no loop.
+func TestRejectedMarkerOfAnEmptyPage(t *testing.T) {
+	for name, of := range map[string]string{"blobs": "c", "containers": ""} {
+		synctest.Test(t, func(t *testing.T) {
+			requests, began := 0, time.Now()
+			s := &service{list: func(q inventory.Query) (*inventory.Page, error) {
+				if requests++; requests > 1000 {
+					return nil, errors.New("too many requests")
+				}
+				if q.Marker != "" {
+					return nil, inventory.ErrMarker
+				}
+				return &inventory.Page{Marker: "m"}, nil
+			}, containers: func(marker string) (*inventory.Containers, error) {
+				if requests++; requests > 1000 {
+					return nil, errors.New("too many requests")
+				}
+				if marker != "" {
+					return nil, inventory.ErrMarker
+				}
+				return &inventory.Containers{Marker: "m"}, nil
+			}}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			err := inventory.Walk(ctx, s, inventory.Progress{}, inventory.Options{Container: of, Requests: 1}, ignore)
+			took := time.Since(began)
+			if !errors.Is(err, inventory.ErrMarker) || requests > 20 || took < time.Second || took > time.Minute {
+				t.Errorf("%s: %d requests in %s: %v", name, requests, took, err)
+			}
+		})
+	}
+}

@@ -66,7 +66,7 @@ func (w *walk) bound(ctx context.Context, r Range) (string, error) {
 	p := prober{w: w, r: r}
 	at := r.After
 	low := common(at, r.End) // all names of the range share these characters
-	low = max(low, len(w.Prefix))
+	low = max(low, len(w.prefix(r.Container)))
 	high := 0
 	for high < len(at) && printable(at[high]) {
 		high++
@@ -140,7 +140,7 @@ func (p *prober) first(ctx context.Context, from string) (string, error) {
 	if p.r.End != "" && from >= p.r.End {
 		return "", nil
 	}
-	q := Query{Container: p.r.Container, Prefix: p.w.Prefix, From: from, Max: 1}
+	q := Query{Container: p.r.Container, Prefix: p.w.prefix(p.r.Container), From: from, Max: 1}
 	for range emptyPages {
 		page, err := p.w.page(ctx, q)
 		switch {

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"blobfeed/internal/pause"
 )
 
 // MaxPage is how many blobs a page has at most, by the service's rules.
@@ -16,17 +18,17 @@ const MaxPage = 5000
 
 // Options say what Walk lists, and how.
 type Options struct {
-	Container string                      // only this one; "" is all
-	Prefix    string                      // only names that begin with it
-	Mine      func(container string) bool // whether this Walk lists the container; nil: it lists all
-	Requests  int                         // at a time, at most; 0 is 8
-	PageSize  int                         // 0 is MaxPage
+	Container string                        // only this one; "" is all
+	Prefix    func(container string) string // only names that begin with it; nil: all
+	Mine      func(container string) bool   // whether this Walk lists the container; nil: it lists all
+	Requests  int                           // at a time, at most; 0 is 8
+	PageSize  int                           // 0 is MaxPage
 	// Retry calls a request until it succeeds, or returns the error that ends the Walk. nil calls it once.
 	Retry func(ctx context.Context, request func(context.Context) error) error
 }
 
-// Walk lists what p leaves and passes every step to emit. Prefix, Container and Mine must be those of the Walk
-// that began p; Requests and PageSize may differ.
+// Walk lists what p leaves and passes every step to emit. Container and Mine must be those of the Walk
+// that began p; Requests and PageSize may differ. With another Prefix, what the new one selects of the rest is listed.
 //
 // Emit is called by several goroutines at a time, and may block. Steps must be applied, and stored, so that a step
 // whose emit had returned before the emit of another began comes before that other one. Any beginning of such an order
@@ -74,12 +76,21 @@ type walk struct {
 	exhausted bool
 	lastID    int
 
-	names  []string  // containers to open; of the worker that is opening, as the rest
-	marker string    // of the page of containers behind names
-	asked  bool      // marker is that of an answer
-	served time.Time // of that answer
-	listed string    // the last container of the answers, to check their order
-	opened string    // the last container that was opened
+	names    []string  // containers to open; of the worker that is opening, as the rest
+	marker   string    // of the page of containers behind names
+	rejected int       // markers of this listing of containers
+	asked    bool      // marker is that of an answer
+	served   time.Time // of that answer
+	listed   string    // the last container of the answers, to check their order
+	opened   string    // the last container that was opened
+}
+
+// prefix returns what the names to list in a container begin with.
+func (w *walk) prefix(container string) string {
+	if w.Prefix == nil {
+		return ""
+	}
+	return w.Prefix(container)
 }
 
 // work lists ranges until none is left.
@@ -223,6 +234,12 @@ func (w *walk) containers(ctx context.Context) error {
 		return page != nil && page.Busy, err
 	})
 	if errors.Is(err, ErrMarker) && w.marker != "" {
+		if w.rejected++; w.rejected > maxRejected {
+			return fmt.Errorf("%w, %d times: check the endpoint, and proxies on the way to it", err, w.rejected)
+		}
+		if err := pause.For(ctx, rejectedDelay<<w.rejected); err != nil {
+			return err
+		}
 		w.marker, w.asked, w.listed = "", false, "" // from the start: containers up to w.opened are skipped
 		return nil
 	}

@@ -150,8 +150,9 @@ func scan(t *testing.T, seed uint64) (splits, kills int) {
 	var p inventory.Progress
 	widest := 0
 	for !p.Done() {
-		o := inventory.Options{Requests: 1 + rng.IntN(8), PageSize: 1 + rng.IntN(20), Prefix: prefix, Retry: retry,
-			Mine: func(c string) bool { return c != "c3" }}
+		o := inventory.Options{Requests: 1 + rng.IntN(8), PageSize: 1 + rng.IntN(20), Retry: retry,
+			Prefix: func(string) string { return prefix },
+			Mine:   func(c string) bool { return c != "c3" }}
 		widest = max(widest, o.Requests)
 		j := &journal{rng: rand.New(rand.NewPCG(seed, rng.Uint64())), left: rng.IntN(1 + 10<<rng.IntN(6))}
 		if err := inventory.Walk(t.Context(), w, p, o, j.emit); errors.Is(err, errKilled) {

@@ -140,7 +140,11 @@ func (c *census) halve() {
 func (c *census) list(ctx context.Context) error {
 	var one sync.Mutex
 	var e censusKey
-	o := inventory.Options{Mine: c.v.Filter.Selects, Requests: c.v.ScanRequests}
+	o := inventory.Options{Mine: c.v.Filter.Selects, Requests: c.v.ScanRequests,
+		Prefix: func(container string) string {
+			prefix, _ := c.v.Filter.Prefix(container)
+			return prefix
+		}}
 	return inventory.Walk(ctx, c.v.Inventory, inventory.Progress{}, o,
 		func(_ context.Context, s *inventory.Step) error {
 			one.Lock()

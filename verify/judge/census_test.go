@@ -286,3 +286,23 @@ func TestCensusUnusable(t *testing.T) {
 }
 
 const stateTopic = "blobfeed.offsets"
+
+// A service that returns the same empty page again and again ends the comparison with an error.
+func TestCensusOfAStuckListing(t *testing.T) {
+	c := &census{v: &verification{Options: Options{Options: bridge.Options{Inventory: &stuckStore{}}}}}
+	if _, err := c.blobOf(t.Context(), "c/b"); err == nil || !strings.Contains(err.Error(), "is the same one") {
+		t.Error(err)
+	}
+}
+
+type stuckStore struct {
+	inventory.Store
+	asked int
+}
+
+func (s *stuckStore) List(context.Context, inventory.Query) (*inventory.Page, error) {
+	if s.asked++; s.asked > 100 {
+		return nil, errors.New("too many requests")
+	}
+	return &inventory.Page{Marker: "m"}, nil
+}

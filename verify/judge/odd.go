@@ -131,6 +131,9 @@ func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, erro
 			return &page.Blobs[0], nil
 		case len(page.Blobs) > 0 || page.Marker == "":
 			return nil, nil
+		case page.Marker == q.Marker:
+			return nil, fmt.Errorf("looking for %s: the next page of the listing is the same one: check the endpoint, "+
+				"and proxies on the way to it", path)
 		}
 		q.Marker = page.Marker
 	}

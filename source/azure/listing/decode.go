@@ -208,7 +208,7 @@ func (d *decoder) property() error {
 		if err != nil {
 			return err
 		}
-		if !bytes.Equal(text, d.date) {
+		if len(text) == 0 || !bytes.Equal(text, d.date) { // d.date may be empty, and d.modified of another page
 			var ok bool
 			if d.modified, ok = httpTime(text); !ok {
 				return d.damaged("invalid Last-Modified %.50q", text)

@@ -177,6 +177,7 @@ func TestDamage(t *testing.T) {
 		head + `<Blob><Name>a</Name><Properties><Content-Length>-5<`:             "unexpected EOF",
 		property(`<Content-Length>-5</Content-Length>`):                          "invalid Content-Length",
 		property(`<Last-Modified>now</Last-Modified>`):                           "invalid Last-Modified",
+		property(`<Last-Modified></Last-Modified>`):                              "invalid Last-Modified",
 		string(page(inventory.MaxPage + 1)):                                      "more than 5000 blobs",
 		property(`<Last-Modified>Tue, 31 Feb 2026 00:00:00 GMT</Last-Modified>`): "invalid Last-Modified",
 		property(`<Content-Length>9999999999999999999</Content-Length>`):         "invalid Content-Length",
