@@ -78,7 +78,9 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	delivered("a lease has committed nothing", false, func(_ *shared, s *offsets.State) { s.Cursors[1] = nil })
 	delivered("the view is not at the end", false, func(sh *shared, _ *offsets.State) { sh.start = 1 << 40 })
 	m.segment("2026/01/01/0100", "Publishing", 60, nil)
-	delivered("there is a later segment", false, func(*shared, *offsets.State) {})
+	delivered("a later segment waits for the open one", true, func(*shared, *offsets.State) {})
+	m.replace("idx/segments/2026/01/01/0000/meta.json", "Publishing", "Finalized")
+	delivered("the open one is finalized, and the later one waits for nothing", false, func(*shared, *offsets.State) {})
 }
 
 // The last run that leaves with all delivered says so, also if there was nothing new. Another

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -66,7 +67,17 @@ func TestNextSegmentWaitsForTheOpenOne(t *testing.T) {
 		}
 		return nil
 	}
-	must(t, runOnce(t, o))
+	stop := run(t, o)
+	awaitState(t, o, "both segments are delivered", func(s *offsets.State) bool {
+		read := int64(0)
+		for _, c := range s.Cursors {
+			if c != nil {
+				read += c.Counts.Read
+			}
+		}
+		return read == 50
+	})
+	stop()
 	if data, markers := consume(t, c, promises()...); data != 50 || markers != partitions || looks < 6 {
 		t.Errorf("%d records, %d markers, %d looks", data, markers, looks)
 	}
