@@ -167,6 +167,25 @@ func (r *rules) bundles(c *change, in behind) {
 	}
 }
 
+// grows returns the change by what the manifest of the current segment says now, nil if that is nothing new: an open
+// segment may get shards, and be open for long.
+func (r *rules) grows(f offsets.Frontier, m source.Manifest, since time.Time) *change {
+	ends := m.Begin.Add(m.Interval)
+	if slices.Equal(m.Shards, f.Shards) && ends.Equal(f.Ends) && since.Equal(f.OpenSince) {
+		return nil
+	}
+	c := &change{}
+	if !since.IsZero() && f.OpenSince.IsZero() {
+		c.report(func(o *Options) {
+			o.Log.Warn("a segment is still open although later ones exist; they wait until Azure finalizes it",
+				"segment", m.Segment, "ended", ends)
+		})
+	}
+	f.Shards, f.Ends, f.OpenSince = m.Shards, ends, since
+	c.frontier = f
+	return c
+}
+
 // completes returns the change behind the current segment, the one of m (I6: no marker without the frontier that holds
 // it, none to a part of the partitions).
 func (r *rules) completes(
@@ -180,7 +199,7 @@ func (r *rules) completes(
 		}
 		r.loses(&f, m.Segment, to, in.containers, now, c)
 	}
-	f.Current, f.Shards = source.Segment{}, nil
+	f.Current, f.Shards, f.OpenSince = source.Segment{}, nil, time.Time{}
 	at := r.promise(m, promised, in.ends)
 	if in.topics == nil { // I6: no marker before the scan ended
 		at = envelope.Timestamp{}

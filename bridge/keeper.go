@@ -2,7 +2,7 @@ package bridge
 
 import (
 	"context"
-	"slices"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -23,11 +23,12 @@ import (
 // A transaction is open in the last part only. So a look that fails leaves nothing behind: the loop reports it, and the
 // keeper looks again. And nothing is read while a change is half written, but the ends of partitions (change.go, mark).
 type keeper struct {
-	h         *hold
-	rules     rules
-	lookahead *pipeline.Lookahead // nil: nothing is read ahead
-	bundle    *bundle             // read and encoded, not written yet; nil: none is
-	counting  bool                // the speed of a catch-up is measured from an earlier frontier of this hold
+	h              *hold
+	rules          rules
+	lookahead      *pipeline.Lookahead // nil: nothing is read ahead
+	bundle         *bundle             // read and encoded, not written yet; nil: none is
+	counting       bool                // the speed of a catch-up is measured from an earlier frontier of this hold
+	lookedForDelay time.Time           // see overdue
 }
 
 func newKeeper(h *hold) *keeper { return &keeper{h: h, rules: newRules(h.opts, h.shared.leases)} }
@@ -196,9 +197,14 @@ func (k *keeper) complete(f offsets.Frontier, s *offsets.State) (moved bool, err
 	if err != nil {
 		return false, err
 	}
-	if ends := m.Begin.Add(m.Interval); !gone && !(slices.Equal(m.Shards, f.Shards) && ends.Equal(f.Ends)) {
-		f.Shards, f.Ends = m.Shards, ends // of an open segment, which may get shards
-		return true, k.write(&change{frontier: f})
+	if !gone {
+		since, err := k.lookForDelay(&f, m)
+		if err != nil {
+			return false, err
+		}
+		if c := k.rules.grows(f, m, since); c != nil {
+			return true, k.write(c)
+		}
 	}
 	// I6: no marker before every shard is delivered.
 	if !resolved.Complete(m, s) && !(mutation.NoBarrier && m.Finalized) {

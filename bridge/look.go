@@ -170,6 +170,30 @@ func (k *keeper) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, 
 	return m, gap != nil, err
 }
 
+// overdue is how long after its end a segment may be open before the keeper looks whether later ones wait for it, and
+// how often it looks. Azure finalizes a segment some minutes after its end.
+const overdue = 30 * time.Minute
+
+// lookForDelay returns when the current segment of f ended, if it is open for long after that although there are later
+// ones; else zero. The last segment of an idle account may be open for days, so it is not asked for each time.
+func (k *keeper) lookForDelay(f *offsets.Frontier, m source.Manifest) (since time.Time, err error) {
+	now, ends := k.h.opts.Now(), m.Begin.Add(m.Interval)
+	switch {
+	case m.Finalized || now.Sub(ends) < overdue:
+		return time.Time{}, nil
+	case time.Since(k.lookedForDelay) < overdue:
+		return f.OpenSince, nil
+	}
+	_, more, err := k.h.nextSegment(f.Current)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if k.lookedForDelay = time.Now(); !more {
+		return time.Time{}, nil
+	}
+	return ends, nil
+}
+
 // lookBehind reads what follows the current segment of f, which is the one of m and is complete.
 func (k *keeper) lookBehind(
 	f *offsets.Frontier, m source.Manifest, gone bool, s *offsets.State,

@@ -19,6 +19,7 @@ import (
 	"blobfeed/internal/feedsim"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Two instances with --once: each ends when all that the feed holds is committed, whoever has the leases, and not
@@ -170,4 +171,32 @@ func TestOnceGivesUpOnlyInARow(t *testing.T) {
 			t.Errorf("after %d attempts: %v", n, err)
 		}
 	})
+}
+
+// A segment that is open for long after its end, although later ones exist: the state says since when, and forgets it
+// when the segment is finalized. The last segment of an idle account is no such thing.
+func TestOverdueSegment(t *testing.T) {
+	m, feed := simulated(t, feedsim.Spec{Shards: 2})
+	must(t, feed.Append(t.Context(), 20, nil), feed.Next(t.Context()), feed.Append(t.Context(), 20, nil))
+	const open = "idx/segments/2026/01/01/0000/meta.json"
+	m.replace(open, "Finalized", "Publishing")
+	o, _ := over(t, broker(t), m)
+	o.Now = func() time.Time { return hourOf(3) }
+	live(t, o)
+	awaitState(t, o, "the open segment is overdue", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.OpenSince.Equal(hourOf(1))
+	})
+	m.replace(open, "Publishing", "Finalized")
+	s := awaitState(t, o, "the last segment is drained", func(s *offsets.State) bool {
+		read := int64(0)
+		for _, c := range s.Cursors {
+			if c != nil {
+				read += c.Counts.Read
+			}
+		}
+		return read == 40
+	})
+	if !s.Frontier.OpenSince.IsZero() || s.Frontier.Current != source.SegmentAt(hourOf(1)) {
+		t.Errorf("segment %s, open since %s", s.Frontier.Current, s.Frontier.OpenSince)
+	}
 }

@@ -84,7 +84,7 @@ func (s *Seized) Seek(ctx context.Context, move func(*Frontier)) error {
 		f = *s.State.Frontier
 	}
 	move(&f)
-	f.Shards, f.Ends = nil, time.Time{} // of another place
+	f.Shards, f.Ends, f.OpenSince = nil, time.Time{}, time.Time{} // of another place
 	return s.intend(ctx, &f)
 }
 

@@ -93,6 +93,7 @@ func (s *State) Repair(after source.Segment) *Frontier {
 		f.Completed = after
 	}
 	f.Current, f.Shards, f.Ends, f.Ended = source.Segment{}, nil, time.Time{}, false
+	f.OpenSince = time.Time{}
 	return &f
 }
 

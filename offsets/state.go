@@ -180,9 +180,12 @@ type Frontier struct {
 	Current   source.Segment `json:"current"`   // the one being delivered; none while the feed has no later one
 	// Shards and Ends are what the manifest of Current said when it was last read: retention may remove the
 	// manifest before the segment is complete. After it is complete, Ends is that of Completed.
-	Shards   []int     `json:"shards,omitempty"`
-	Ends     time.Time `json:"ends,omitzero"`
-	Resolved string    `json:"resolved"` // the last marker, "<ns>.<10 digits>", or "" before the first
+	Shards []int     `json:"shards,omitempty"`
+	Ends   time.Time `json:"ends,omitzero"`
+	// OpenSince is when Current ended, if it is open still although there are later ones, which wait for it. For
+	// operators.
+	OpenSince time.Time `json:"open_since,omitzero"`
+	Resolved  string    `json:"resolved"` // the last marker, "<ns>.<10 digits>", or "" before the first
 	// Owed says that the markers for Resolved are still to be written. Only without transactions: with them
 	// they are in the frontier's own transaction.
 	Owed  bool   `json:"owed,omitempty"`

@@ -117,6 +117,13 @@ func (c *collector) feed(put putter, s *Status) {
 	if p.Headroom != nil {
 		put("headroom_seconds", *p.Headroom)
 	}
+	if s.Started {
+		open := 0.0
+		if p.OpenSince != nil {
+			open = s.Now.Sub(*p.OpenSince).Seconds()
+		}
+		put("segment_overdue_seconds", open)
+	}
 	if s.Started { // a 0 before the count is known would be a reset, and the count after it an increase
 		put("gaps_total", float64(p.Gaps))
 	}

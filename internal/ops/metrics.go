@@ -84,6 +84,10 @@ var scraped = []metric{
 		"History of the feed before the position, which retention may delete without loss. From the owner of lease " +
 			"0, every 10 minutes.",
 		""},
+	{"segment_overdue_seconds", gauge, nil,
+		"How long ago the current segment ended, if it is open for half an hour longer although there are later " +
+			"ones; else 0.",
+		""},
 	{"gaps_total", counter, nil,
 		"Losses of history since the first start of the bridge (ON_GAP=continue). Absent while unknown.",
 		""},

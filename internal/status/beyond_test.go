@@ -28,6 +28,8 @@ func TestBeyondTheFeed(t *testing.T) {
 			Seek: &offsets.Seek{To: segment(old).String()}}, ""},
 		"a first start in the future": {offsets.Frontier{Time: old, Completed: segment(later),
 			Start: "1900000000000000000.0000000000"}, "BRIDGE_START was in the future"},
+		"later segments wait for the current one": {offsets.Frontier{Time: now, Completed: segment(old),
+			Current: segment(old), OpenSince: now.Add(-45 * time.Minute)}, "is still open, 45m0s after its end"},
 		"all is delivered": {offsets.Frontier{Time: old, Completed: segment(old)}, ""},
 	} {
 		group := Group{State: "Stable", Members: []Member{{Instance: "i"}}}

@@ -44,6 +44,8 @@ type Position struct {
 	Once      *time.Time    `json:"once,omitempty"` // run --once had delivered all, and nobody has begun since
 	// Beyond is why nothing can be delivered where the bridge is: the feed has nothing there.
 	Beyond string `json:"beyond_feed,omitempty"`
+	// OpenSince is when the current segment ended, if it is open for half an hour longer although there are later ones.
+	OpenSince *time.Time `json:"open_since,omitempty"`
 
 	// Only an instance that holds lease 0 knows these.
 	Newest   string   `json:"newest,omitempty"`           // segment of the feed, at the last look
@@ -153,6 +155,7 @@ func Of(name string, state *offsets.State, group Group, now time.Time) *Status {
 	p.Completed, p.Current = f.Completed.String(), f.Current.String()
 	p.Gaps, p.Ended, p.Seek = f.Gaps, f.Over(), f.Seek
 	p.Beyond = beyond(f, s.Now)
+	p.OpenSince = Known(f.OpenSince)
 	if state.Delivered != nil {
 		p.Once = Known(state.Delivered.Time)
 	}

@@ -142,6 +142,14 @@ func (s *Status) problems() (all []Problem) {
 	if s.Position.Beyond != "" {
 		all = append(all, Problem{s.Position.Beyond, MoveBack})
 	}
+	if since := s.Position.OpenSince; since != nil {
+		all = append(all, Problem{
+			Cause: fmt.Sprintf("segment %s is still open, %s after its end: "+
+				"later segments wait until Azure finalizes it",
+				s.Position.Current, plain.Span(s.Now.Sub(*since))),
+			Remedy: "wait; if it stays open for hours, ask Azure support, with the name of the segment",
+		})
+	}
 	free := 0
 	for _, l := range s.Leases {
 		if l.Failing && l.Error != nil {
