@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
@@ -64,13 +65,18 @@ const freeAddress = "set BRIDGE_HTTP_ADDR to a free address, or to off"
 func guard(c *config.Config, log *slog.Logger) *ops.Guard {
 	g := &ops.Guard{Hosts: c.HTTPHosts}
 	if c.HTTPToken != "" {
+		var mu sync.Mutex
+		last := string(c.HTTPToken) // that could be read: one that was replaced is not valid again
 		g.Token = func() string {
-			fresh, err := c.Reread()
+			mu.Lock()
+			defer mu.Unlock()
+			fresh, err := c.Fresh("HTTP_TOKEN")
 			if err != nil {
 				log.Warn("reading the token for HTTP failed; the previous token stays valid", "error", err)
-				fresh = c
+				return last
 			}
-			return string(fresh.HTTPToken)
+			last = fresh
+			return last
 		}
 	}
 	return g

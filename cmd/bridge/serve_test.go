@@ -168,6 +168,20 @@ func TestServeTLS(t *testing.T) {
 		t.Errorf("after a rotation: with the token %d, with the old one %d, certificates %s and %s", status, other,
 			before, after)
 	}
+	for why, spoil := range map[string]func() error{
+		"is empty": func() error { return os.WriteFile(token, nil, 0o600) },
+		"is gone":  func() error { return os.Remove(token) },
+	} {
+		if err := spoil(); err != nil {
+			t.Fatal(err)
+		}
+		status, _ = get("second")
+		if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized {
+			t.Errorf("the file %s: with the last token %d, with the one before %d", why, status, other)
+		}
+		write("second")
+	}
+
 	write("")
 	if status, _ := get(""); status != http.StatusUnauthorized {
 		t.Errorf("with an empty file: %d", status)

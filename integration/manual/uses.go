@@ -67,6 +67,7 @@ var Uses = []Use{
 	{Page: "docs/cli.md", Begins: "bridge tail", Says: []string{`{"topic":"blob-changes"`}},
 	{Page: "docs/cli.md", Begins: "bridge check", Says: []string{"ok       reach"}},
 	{Page: "docs/cli.md", Begins: "bridge status", Says: []string{"717 read, 713 records"}},
+	{Page: "docs/cli.md", Begins: "bridge find", Skip: "the event is of a simulated feed"},
 	{Page: "docs/cli.md", Begins: "bridge seek", Says: []string{"nothing changed; add --yes"}},
 	{Page: "docs/cli.md", Begins: "bridge replay", Says: []string{"topic again has the events", "445 records came"}},
 	{Page: "docs/cli.md", Begins: "bridge dump", Says: []string{"2020/05/27/1500  finalized  1h0m0s  shards 0"}},

@@ -86,6 +86,25 @@ func TestSecretFile(t *testing.T) {
 	}
 }
 
+// A file that holds no secret is no secret: an empty one would open what it is to protect, a FIFO would stop the start.
+func TestFileWithoutASecret(t *testing.T) {
+	dir := t.TempDir()
+	for what, text := range map[string]string{"is empty": "\n", "more than": strings.Repeat("x", maxSecret+1)} {
+		file := filepath.Join(dir, strings.ReplaceAll(what, " ", "-"))
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		set(t, map[string]string{"BRIDGE_SOURCE_URL": "http://x/y", "BRIDGE_HTTP_TOKEN_FILE": file})
+		if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "BRIDGE_HTTP_TOKEN_FILE") ||
+			!strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := readSecret(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+		t.Errorf("a directory: %v", err)
+	}
+}
+
 // The reference names variables as envconfig reads them.
 func TestReferenceNames(t *testing.T) {
 	for _, s := range table {

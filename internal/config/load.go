@@ -1,6 +1,8 @@
 package config
 
 import (
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -83,9 +85,44 @@ func (c *Config) Reread() (*Config, error) {
 	return &fresh, nil
 }
 
+// Fresh returns the value of a setting, read again if a file holds it. It reads no other file.
+func (c *Config) Fresh(name string) (string, error) {
+	if file := c.files[name]; file != "" {
+		return readSecret(file)
+	}
+	s, _ := find(table, name)
+	return s.of(c).String(), nil
+}
+
+// maxSecret bounds what is read of a file with a secret. Tokens and keys have some KiB.
+const maxSecret = 1 << 20
+
+// readSecret reads the secret in a file. An empty one is an error: it would open what it is to protect. So is anything
+// but a regular file: a FIFO waits for its writer, and a device may never end.
 func readSecret(file string) (string, error) {
-	text, err := os.ReadFile(file)
-	return strings.TrimSpace(string(text)), err
+	info, err := os.Stat(file)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a regular file (%s)", file, info.Mode().Type())
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	secret := strings.TrimSpace(string(text))
+	switch {
+	case err != nil:
+		return "", err
+	case len(text) > maxSecret:
+		return "", fmt.Errorf("%s has more than %d bytes: that is no secret", file, maxSecret)
+	case secret == "":
+		return "", fmt.Errorf("%s is empty: write the value into it, or leave the setting out", file)
+	}
+	return secret, nil
 }
 
 // readEnvironment notes which settings the environment has, by themselves or by the name of a file.

@@ -238,12 +238,13 @@ func (p *Progress) Finish() {
 func (p *Progress) Stopped(once bool) {
 	events, took := p.Events(), time.Since(p.began)
 	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
-	attrs := []any{"events", events, "records", p.Records(), "seconds", took.Round(time.Millisecond).Seconds(),
-		"events_per_second", rate}
+	records, seconds := p.Records(), took.Round(time.Millisecond).Seconds()
 	if once {
-		attrs = append(attrs, "hint", "bridge verify --feed proves that the topic has every event")
+		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate,
+			"hint", "bridge verify --feed proves that the topic has every event")
+	} else {
+		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate)
 	}
-	p.log.Info("stopped", attrs...)
 	if p.line != nil && once {
 		fmt.Fprintf(p.line, "\nDelivered %s as %s in %s (%s events/s). Next: bridge verify --feed\n",
 			plain.Count(events, "event"), plain.Count(p.Records(), "record"), plain.Span(max(took, time.Second)),

@@ -134,8 +134,20 @@ func (s *Store) isFeed() error {
 		"name the directory that has them, a copy of the container "+container)
 }
 
+// otherNames are those under which a copy may have a blob, too. A document of the service writes the watermark's with a
+// capital letter; every recorded account has it as the blob is named here.
+var otherNames = map[string]string{"meta/segments.json": "meta/Segments.json"}
+
 // ReadAt implements source.Store.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
+	n, err := s.readAt(ctx, name, p, offset)
+	if other := otherNames[name]; other != "" && errors.Is(err, source.ErrNotFound) {
+		return s.readAt(ctx, other, p, offset)
+	}
+	return n, err
+}
+
+func (s *Store) readAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}

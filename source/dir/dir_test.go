@@ -119,3 +119,15 @@ func TestDirectoryWithoutFeed(t *testing.T) {
 		}
 	}
 }
+
+// A copy may have the watermark under the name that a document of the service gives it.
+func TestOtherNameOfTheWatermark(t *testing.T) {
+	s, _ := store(t, "meta/Segments.json")
+	p := make([]byte, 4)
+	if n, err := s.ReadAt(t.Context(), "meta/segments.json", p, 2); err != nil || string(p[:n]) != "2345" {
+		t.Errorf("%q, %v", p[:n], err)
+	}
+	if _, err := s.ReadAt(t.Context(), "meta/others.json", p, 0); !errors.Is(err, source.ErrNotFound) {
+		t.Error(err)
+	}
+}
