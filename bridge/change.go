@@ -94,11 +94,11 @@ func (k *keeper) commit(c *change) error {
 	if !h.opts.Transactional && c.passes {
 		f.Base = k.h.basis.frontier.Completed
 	}
-	txn.reset(f.Completed)
-	tx, err := k.h.out.open()
+	tx, err := k.h.out.begin()
 	if err != nil {
 		return err
 	}
+	txn.segment = f.Completed
 	for _, p := range c.parts {
 		if err := k.put(tx, p, c); err != nil {
 			return err

@@ -254,3 +254,33 @@ func (l *lanes) Note(r verify.Record) {
 }
 
 func (l *lanes) Failures() []verify.Failure { return l.failed }
+
+// What the keeper decides is never added to a delivery that is open: in a test the attempt panics.
+func TestChangeBesideADelivery(t *testing.T) {
+	c := broker(t)
+	o, _ := options(t, c, t.TempDir())
+	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
+	cfg := o.lease()
+	cfg.Now = time.Now
+	view := offsets.NewView(cfg.Topic, 4)
+	viewing, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- view.Run(viewing, o.Client...) }()
+	defer func() { stop(); <-ended }()
+	lease, err := offsets.Acquire(t.Context(), cfg, view, 0)
+	must(t, err)
+	defer lease.Close(t.Context())
+	h := &hold{opts: &o, held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor()}
+	h.out.h, h.basis.h, h.basis.frontier = h, h, &offsets.Frontier{}
+	k := &keeper{h: h}
+	must(t, k.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
+	_, err = h.out.open() // a delivery
+	must(t, err)
+	defer func() {
+		if err := recover(); err != offsets.ErrOpen {
+			t.Errorf("the change beside it: %v", err)
+		}
+	}()
+	err = k.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(2))}})
+	t.Errorf("it is committed: %v", err)
+}

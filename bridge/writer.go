@@ -57,13 +57,20 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 	return nil
 }
 
-// open returns the open transaction, a new one if there is none.
-func (w *writer) open() (tx *offsets.Tx, err error) {
-	if w.tx == nil {
-		w.tx, err = w.h.lease.Begin()
-		w.txn.began = time.Now()
+// begin begins a transaction. It fails if one is open: what the keeper decides is never added to half a delivery.
+func (w *writer) begin() (tx *offsets.Tx, err error) {
+	if tx, err = w.h.lease.Begin(); err == nil {
+		w.tx, w.txn.began = tx, time.Now()
 	}
-	return w.tx, err
+	return tx, err
+}
+
+// open returns the open transaction, a new one if there is none.
+func (w *writer) open() (*offsets.Tx, error) {
+	if w.tx != nil {
+		return w.tx, nil
+	}
+	return w.begin()
 }
 
 // end ends the open transaction with its documents, and reports it.
