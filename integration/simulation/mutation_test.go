@@ -3,6 +3,7 @@
 package simulation
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -22,12 +23,25 @@ func TestMutant(t *testing.T) {
 		if mutation == "fence" {
 			p.outcasts()
 		}
-		if r, _ := simulate(t, p); len(r.Problems) > 0 {
-			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, r.Problems[0])
+		if problem := problemOf(t, p); problem != "" {
+			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)
 			return
 		}
 	}
 	t.Errorf("MUTATION=%s: no seed below %d finds it", mutation, mutants)
+}
+
+// problemOf returns what is wrong with a run, "" if nothing is. A broken program may also leave goroutines that never end.
+func problemOf(t *testing.T, p *Plan) (problem string) {
+	defer func() {
+		if x := recover(); x != nil {
+			problem = fmt.Sprint(x)
+		}
+	}()
+	if r, _ := simulate(t, p); len(r.Problems) > 0 {
+		problem = r.Problems[0]
+	}
+	return problem
 }
 
 // outcasts leaves of the faults only one: the group can't hear the owner of the lease for longer than a session, and
