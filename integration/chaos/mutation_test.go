@@ -5,6 +5,7 @@ package chaos
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
@@ -142,11 +144,16 @@ func (s *scene) await(what string, cond func() bool) {
 
 func (s *scene) delivered() bool { return s.judge.Left() == 0 }
 
-// state reads the offsets topic.
+// state reads the offsets topic, which has nothing to say before it exists.
 func (s *scene) state() *offsets.State {
 	s.t.Helper()
 	topic := s.Topic[:len(s.Topic)-len(".changes")] + ".offsets"
 	listed, err := s.admin.ListEndOffsets(s.t.Context(), topic)
+	s.must(err)
+	err = listed.Error()
+	if errors.Is(err, kerr.UnknownTopicOrPartition) {
+		return &offsets.State{}
+	}
 	s.must(err)
 	var ends []int64
 	for p := range int32(len(listed[topic])) {
@@ -255,8 +262,11 @@ func (s *scene) laggard() {
 	segment := s.feed.Segment()
 	s.must(s.feed.Next(s.t.Context()))
 	s.await("the end of the other one's work on the segment", func() bool {
+		if s.mutant { // it goes on in the transaction of the marker
+			return s.judge.Markers() > 0
+		}
 		c := s.state().Cursors[0]
-		return c != nil && c.Done && c.Segment.Time().Equal(segment) && (!s.mutant || s.judge.Markers() > 0)
+		return c != nil && c.Done && c.Segment.Time().Equal(segment)
 	})
 	s.must(lagging.Signal(syscall.SIGCONT))
 	s.append(20)
