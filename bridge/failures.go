@@ -90,9 +90,18 @@ func (h *hold) doubt(gap *GapError) error {
 	place := gap.At.String() + " " + gap.Chunk
 	if h.findings.doubted != place {
 		h.findings.doubted = place
+		h.trace(offsets.Doubts, gap)
 		return errDoubt
 	}
+	h.trace(offsets.Ends, gap)
 	return gap
+}
+
+// trace reports to tests what the hold concludes.
+func (h *hold) trace(kind offsets.EventKind, why error) {
+	if h.opts.Trace != nil {
+		h.opts.Trace(offsets.Event{Kind: kind, Lease: h.p, Why: why})
+	}
 }
 
 // reportLoss reports lost history that is recorded.

@@ -87,6 +87,8 @@ type Options struct {
 	Observer   Observers
 	Log        *slog.Logger
 	Now        func() time.Time // nil: time.Now
+
+	Trace func(offsets.Event) // hears what the leases do, for tests; nil: nobody does
 }
 
 // InitialScan says whether the first start lists the account.
@@ -142,7 +144,7 @@ func (o *Options) lease() *offsets.Config {
 		Session: session,
 		Frugal:  o.Frugal,
 		Topic:   o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Transactional,
-		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now,
+		TxnTimeout: o.TxnTimeout, Client: o.Client, Now: o.Now, Trace: o.Trace,
 		Waiting: func(what string) {
 			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it",
 				"wait", what,

@@ -32,6 +32,8 @@ type Config struct {
 	Patience       time.Duration
 	// Waiting hears of a wait for the view that took longer than TxnTimeout, and what it waits for. It may be nil.
 	Waiting func(what string)
+	// Trace hears of each event of a lease, in the goroutine of that lease. It is nil outside of tests.
+	Trace func(Event)
 }
 
 // Lease is the right to write the records of the shards of one lease, and their cursor.
@@ -130,6 +132,7 @@ func (l *Lease) acquire(ctx context.Context) error {
 		return err
 	}
 	mutation.Crash("acquire", "begun")
+	l.trace(Event{Kind: Fences})
 	// I3: the fence. The first record of a transactional client makes it call InitProducerID; from then on the former
 	// owner can commit nothing.
 	r, err := l.document(keyOwner, owner{Version: versionOfMoves, Owner: l.cfg.Instance, Time: l.cfg.Now().UTC()})
@@ -156,6 +159,9 @@ func (l *Lease) acquire(ctx context.Context) error {
 		l.was = early
 	}
 	mutation.Crash("acquire", "read")
+	l.trace(Event{
+		Kind: Acquired, Term: l.term, Cursor: l.Cursor(), Frontier: l.was.Frontier, Seen: slices.Clone(l.was.next),
+	})
 	return nil
 }
 
@@ -191,6 +197,9 @@ const answers = 5 * time.Second
 // broker's timeout ends it. The cursor stays.
 func (l *Lease) Close(ctx context.Context) {
 	mutation.Crash("release", "begun")
+	if l.tx != nil {
+		l.trace(Event{Kind: Drops})
+	}
 	if l.began && l.cfg.Transactional {
 		// The result does not matter: nothing of an uncommitted transaction is ever visible. Without the first step,
 		// the second one could wait without end for a producer ID that is asked for to send the records.

@@ -22,7 +22,10 @@ import (
 // a transaction, or meets an error, closes the lease, which aborts what is open.
 //
 // Without transactions a Tx has the same shape. Its records are safe before its documents are written (I1).
-type Tx struct{ l *Lease }
+type Tx struct {
+	l                *Lease
+	records, markers int // of it
+}
 
 // ErrOpen says that the code has begun a transaction while another one was open. It is a mistake of this program, never
 // of its surroundings.
@@ -46,7 +49,7 @@ func (l *Lease) Begin() (*Tx, error) {
 		l.spent = ErrOpen
 		return nil, ErrOpen
 	}
-	l.tx = &Tx{l}
+	l.tx = &Tx{l: l}
 	return l.tx, nil
 }
 
@@ -60,6 +63,7 @@ func (t *Tx) Add(ctx context.Context, records []kgo.Record, acked func()) error 
 			acked()
 		}
 	}
+	t.records += len(records)
 	for i := range records {
 		if err := t.l.produce(ctx, &records[i], promise); err != nil {
 			return t.l.fail(err)
@@ -70,6 +74,7 @@ func (t *Tx) Add(ctx context.Context, records []kgo.Record, acked func()) error 
 
 // Mark adds the markers behind the records.
 func (t *Tx) Mark(ctx context.Context, markers []*kgo.Record) error {
+	t.markers += len(markers)
 	for _, r := range markers {
 		if err := t.l.produce(ctx, r, t.l.promise); err != nil {
 			return t.l.fail(err)
@@ -86,7 +91,7 @@ func (t *Tx) Flush(ctx context.Context) error { return t.l.fail(t.l.flush(ctx)) 
 // acknowledged commit is not enough: see torn.go and, without transactions, stale.go. Reading back costs little,
 // because brokers take no record of the next transaction before they have ended this one.
 func (t *Tx) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
-	if err := t.l.fail(t.l.commit(ctx, c, f)); err != nil {
+	if err := t.l.fail(t.l.commit(ctx, t, c, f)); err != nil {
 		return err
 	}
 	t.l.tx = nil
@@ -110,7 +115,7 @@ func (l *Lease) fail(err error) error {
 	return err
 }
 
-func (l *Lease) commit(ctx context.Context, c *Cursor, f *Frontier) error {
+func (l *Lease) commit(ctx context.Context, t *Tx, c *Cursor, f *Frontier) error {
 	var docs []*kgo.Record
 	if c != nil {
 		c.Version, c.Owner, c.Time, c.Term = versionOf(c.Scan != nil), l.cfg.Instance, l.cfg.Now().UTC(), l.stored()
@@ -129,6 +134,9 @@ func (l *Lease) commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		docs = append(docs, r)
 	}
 	step := l.step(c, f)
+	if l.cfg.Trace != nil {
+		l.traceCommit(ctx, t, c, f)
+	}
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))
 	}
@@ -137,6 +145,9 @@ func (l *Lease) commit(ctx context.Context, c *Cursor, f *Frontier) error {
 		_, err = l.readBack(ctx, docs[len(docs)-1])
 	}
 	mutation.Crash(step, "read")
+	if err == nil {
+		l.trace(Event{Kind: Reads})
+	}
 	return err
 }
 

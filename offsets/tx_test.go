@@ -12,7 +12,7 @@ func openTx(l *Lease) *Tx {
 	}
 	t, err := l.Begin()
 	if err != nil {
-		return &Tx{l} // which fails, as the lease has
+		return &Tx{l: l} // which fails, as the lease has
 	}
 	return t
 }
