@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/mutation"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
@@ -101,6 +102,14 @@ func (k *keeper) commit(c *change) error {
 	txn.segment = f.Completed
 	for _, p := range c.parts {
 		if err := k.put(tx, p, c); err != nil {
+			return err
+		}
+	}
+	if mutation.Split {
+		if err := k.h.out.end(nil, nil); err != nil {
+			return err
+		}
+		if _, err := k.h.out.begin(); err != nil {
 			return err
 		}
 	}

@@ -81,6 +81,9 @@ func (j *judge) check(whole bool) (problems []string) {
 	for _, f := range slices.Concat(old.Failures(), fresh.Failures()) {
 		problems = append(problems, f.String())
 	}
+	if j.plan.ExactlyOnce && !j.plan.Classic {
+		problems = append(problems, j.whole.torn()...)
+	}
 	if !whole {
 		return problems
 	}

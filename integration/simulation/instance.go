@@ -14,6 +14,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/topicname"
+	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )
@@ -112,6 +113,7 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		BundleBytes: p.Bundle, BundleReaders: 3, BufferBytes: p.Buffer,
 		PollInterval: pollInterval, QuietInterval: 10 * time.Second, Shutdown: shutdown,
 		SkipGaps: p.SkipGaps, Observer: bridge.Observers{i}, Log: slog.New(slog.DiscardHandler), Now: w.now,
+		Trace: func(e offsets.Event) { w.whole.trace(i.name, e) },
 	}
 	if !p.End.IsZero() {
 		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}

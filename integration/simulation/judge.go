@@ -170,6 +170,7 @@ func (j *judge) note(r *kgo.Record) {
 	for _, h := range r.Headers {
 		v.Headers = append(v.Headers, verify.Header(h))
 	}
+	j.whole.committed(r)
 	if r.Topic == deadLetters {
 		j.letters[string(v.Header("position"))]++
 		return

@@ -33,6 +33,7 @@ type world struct {
 	feed    *feedsim.Feed
 	judge   *judge
 	storage *storage // of a plan with scans
+	whole   *whole
 	began   time.Time
 	links   int
 
@@ -53,7 +54,7 @@ type world struct {
 }
 
 func newWorld(p *Plan, log func(string)) (*world, error) {
-	w := &world{plan: p, log: log, net: &kfake.VirtualNetwork{}, began: time.Now(),
+	w := &world{plan: p, log: log, whole: newWhole(), net: &kfake.VirtualNetwork{}, began: time.Now(),
 		slots: make([]*instance, p.Instances)}
 	var ports []int
 	for i := range p.Brokers {

@@ -7,6 +7,7 @@
 //	fence      a transactional id for each instance, so that nobody fences anybody
 //	read_first the cursor is read before the fence, not after it
 //	barrier    the next segment, and the marker, without waiting for all shards
+//	split      the records and markers of a change are committed before its documents
 //
 // MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there,
 // as kill -9 ends it.

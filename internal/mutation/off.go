@@ -9,6 +9,7 @@ const (
 	NoFence   = false
 	ReadFirst = false
 	NoBarrier = false
+	Split     = false
 )
 
 // Crash does nothing.

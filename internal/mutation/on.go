@@ -15,14 +15,15 @@ var (
 	NoFence   = chosen == "fence"
 	ReadFirst = chosen == "read_first"
 	NoBarrier = chosen == "barrier"
+	Split     = chosen == "split"
 )
 
 var chosen, gate, crash = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE"), os.Getenv("MUTATION_CRASH")
 
 // A misspelt mutation would take nothing out, and so prove nothing.
 func init() {
-	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier {
-		panic("MUTATION=" + chosen + ": want fence, read_first or barrier")
+	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier && !Split {
+		panic("MUTATION=" + chosen + ": want fence, read_first, barrier or split")
 	}
 }
 
