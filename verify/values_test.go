@@ -112,6 +112,16 @@ func TestBefore(t *testing.T) {
 			`{"after": {"a": 3}, "before": {"a": 1}}`}, 2, "another a"},
 		"enriched, payload": {[]string{`{"payload": {"after": {"a": 1}}}`,
 			`{"payload": {"after": null, "before": {"a": 2}}}`}, 1, "another a"},
+		"append blob of the first schema": {[]string{`{"after": {"blob_type": "BlockBlob", "schema_version": 1}}`,
+			`{"after": null, "before": {"blob_type": "AppendBlob", "a": 2}}`}, 1, ""},
+		"append blob, unknown schema": {[]string{`{"after": {"blob_type": "BlockBlob", "schema_version": null}}`,
+			`{"after": null, "before": {"blob_type": "AppendBlob"}}`}, 1, ""},
+		"another type of the first schema": {[]string{`{"after": {"blob_type": "PageBlob", "schema_version": 1}}`,
+			`{"after": null, "before": {"blob_type": "AppendBlob"}}`}, 1, "another blob_type"},
+		"page blob of the first schema": {[]string{`{"after": {"blob_type": "BlockBlob", "schema_version": 1}}`,
+			`{"after": null, "before": {"blob_type": "PageBlob"}}`}, 1, "another blob_type"},
+		"another type of a later schema": {[]string{`{"after": {"blob_type": "BlockBlob", "schema_version": 3}}`,
+			`{"after": null, "before": {"blob_type": "AppendBlob"}}`}, 1, "another blob_type"},
 		"marker, other keys": {[]string{`{"after": {"a": 1}}`, "marker", "other"}, 0, ""},
 	} {
 		v := NewBefore(Unseen...)
