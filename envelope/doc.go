@@ -5,10 +5,11 @@
 // The row is the blob; its key is the path, "container/blob", with the blob's name as the service wrote it. Events are
 // classified by what they do to the row:
 //
-//	Upsert   the base blob was created or undeleted, or its properties, metadata, tags or tier changed
+//	Upsert   the base blob was created or undeleted, or its properties, metadata, tags, tier or content changed
 //	Delete   the base blob was deleted
-//	Other    no change of the row: snapshots and what happens to them, the start of an asynchronous operation, restore
-//	         markers, events of containers, and every type this package does not know
+//	Other    no change of the row: a new snapshot or its tier, the start of an asynchronous operation, restore
+//	         markers, access times, new containers and their properties
+//	Unknown  a type without a rule, which may change the blob; the engine counts and reports it
 //	Control  the service's own; never emitted
 //
 // With EventsState, Upsert and Delete are emitted; with EventsAll, all but Control. A column is null if the
@@ -43,7 +44,7 @@
 // # Adding an event type
 //
 //  1. Add it to Classify in subject.go, and to the kinds above. Test its kind in subject_test.go, and if snapshots can
-//     have it, add it to TestSnapshotsAreNoChange. Until then it is Other.
+//     have it, add it to TestSnapshots. Until then it is Unknown.
 //  2. If it is an upsert, check op of the enriched envelope (before.go), with a case in TestBefore (encode_test.go).
 //  3. Add it to eventTypes in internal/config/validate.go, with a misspelling in TestFilterProblems (config_test.go).
 //     Otherwise a name that differs by one or two letters from a known type is rejected.

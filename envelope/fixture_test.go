@@ -27,26 +27,33 @@ func realBlocks(t testing.TB) (blocks [][]ocf.Event) {
 		t.Fatalf("no chunks: %v", err)
 	}
 	for _, f := range files {
-		b, err := os.ReadFile(f)
+		blocks = append(blocks, blocksOf(t, f)...)
+	}
+	return blocks
+}
+
+// blocksOf decodes a chunk.
+func blocksOf(t testing.TB, file string) (blocks [][]ocf.Event) {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := ocf.ParseHeader(b, ocf.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for off := h.Size; off < int64(len(b)); {
+		blk, err := h.ReadBlock(b[off:], off)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := ocf.ParseHeader(b, ocf.Limits{})
+		evs, err := h.Events(blk, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for off := h.Size; off < int64(len(b)); {
-			blk, err := h.ReadBlock(b[off:], off)
-			if err != nil {
-				t.Fatal(err)
-			}
-			evs, err := h.Events(blk, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			blocks = append(blocks, evs)
-			off = blk.End
-		}
+		blocks = append(blocks, evs)
+		off = blk.End
 	}
 	return blocks
 }
@@ -94,7 +101,7 @@ func made() []ocf.Event {
 		base,
 		with(func(e *ocf.Event) { e.EventType, e.API = "BlobDeleted", "DeleteBlob" }),
 		with(func(e *ocf.Event) {
-			e.EventType, e.API, e.Snapshot = "BlobDeleted", "DeleteBlob", "2025-10-05T06:00:00.0000000Z"
+			e.EventType, e.API, e.Snapshot = "BlobSnapshotCreated", "SnapshotBlob", "2025-10-05T06:00:00.0000000Z"
 		}),
 		with(func(e *ocf.Event) {
 			e.EventType, e.API = "BlobPropertiesUpdated", "SetBlobTags"

@@ -37,7 +37,9 @@ const (
 )
 
 // Emits reports whether events of a kind become records.
-func (m EventsMode) Emits(k Kind) bool { return k != Control && (k != Other || m == EventsAll) }
+func (m EventsMode) Emits(k Kind) bool {
+	return k == Upsert || k == Delete || k != Control && m == EventsAll
+}
 
 // KeyFormat is the form of keys.
 type KeyFormat uint8

@@ -54,52 +54,37 @@ type Kind uint8
 
 // The kinds of events.
 const (
-	Other Kind = iota
+	Other Kind = iota // changes no row
 	Upsert
 	Delete
 	Control
+	Unknown // of a type that this package does not know: it may change a row
 )
 
-// Classify returns what an event does. An unknown type is Other: it must not change a row.
+// Classify returns what an event does. A lost deletion leaves a blob in every copy, and the blob's next event or a scan
+// repairs one too many. So every BlobDeleted counts, whatever snapshot and previousInfo say: TestRecordedDeletions has
+// the evidence. Of the other types, only BlobTierChanged can be of a snapshot: nothing else of a snapshot can change.
 func Classify(ev *ocf.Event) Kind {
 	if ev.EventType == "Control" {
 		return Control
-	}
-	if ev.Snapshot != "" { // of a snapshot, not of the blob itself; also its deletion
-		return Other
 	}
 	if ev.API == "UndeleteBlob" {
 		return Upsert // with any type, since the documentation does not say which
 	}
 	switch ev.EventType {
-	case "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged", "BlobTagsUpdated":
+	case "BlobCreated", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTagsUpdated",
+		"AppendBlobDataUpdated": // the last one: announced
 		return Upsert
-	case "BlobDeleted":
-		if ofOldVersion(ev) {
+	case "BlobTierChanged":
+		if ev.Snapshot != "" {
 			return Other
 		}
+		return Upsert
+	case "BlobDeleted":
 		return Delete
+	case "BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated",
+		"BlobLastAccessTimeUpdated", "ContainerCreated", "ContainerPropertiesUpdated": // these three: announced
+		return Other
 	}
-	return Other
-}
-
-// ofOldVersion reports whether a deletion is of a version that was not the current one: the event names a later
-// version. Versions are the times of their writes. If the event names no later one, the deletion counts as the blob's.
-func ofOldVersion(ev *ocf.Event) bool {
-	if ev.BlobVersion == "" {
-		return false // the account keeps no versions
-	}
-	of, err := parseTime(ev.BlobVersion)
-	if err != nil {
-		return false
-	}
-	for _, p := range ev.PreviousInfo {
-		if p.Name != "BlobVersion" && p.Name != "LastVersion" { // current after the event, and before it
-			continue
-		}
-		if other, err := parseTime(p.Value); err == nil && other > of {
-			return true
-		}
-	}
-	return false
+	return Unknown
 }

@@ -82,6 +82,7 @@ func (c *Config) validateSource(p *problems) {
 var eventTypes = []string{
 	"BlobCreated", "BlobDeleted", "BlobPropertiesUpdated", "BlobMetadataUpdated", "BlobTierChanged",
 	"BlobTagsUpdated", "BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated", "Control",
+	"AppendBlobDataUpdated", "BlobLastAccessTimeUpdated", "ContainerCreated", "ContainerPropertiesUpdated",
 }
 
 // validateFilter reports lists that select nothing by mistake: events that are left out are not delivered later.

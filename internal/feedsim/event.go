@@ -73,11 +73,8 @@ func (f *Feed) announce(e *event, s *shard, offset int64, index int) Expected {
 	if e.blob != nil {
 		x.Container, x.Blob, x.Key = e.blob.key[:e.blob.cut], e.blob.name(), e.blob.key
 	}
-	switch e.change {
-	case snapshot:
+	if e.change == snapshot {
 		x.Snapshot = x.EventTime
-	case snapshotDeleted:
-		x.Snapshot = f.current.stamp
 	}
 	return x
 }

@@ -41,7 +41,6 @@ type Feed struct {
 type segment struct {
 	begin  time.Time
 	name   string // 2026/01/01/0000
-	stamp  string // of its begin, as event times are
 	ticks  int64  // of its begin, since 1970
 	seed   uint64
 	listed int // shards
@@ -151,9 +150,6 @@ func (f *Feed) begin(ctx context.Context) error {
 		begin: begin, name: begin.Format(pathLayout), ticks: begin.Unix() * ticksPerSecond,
 		seed: scramble(f.spec.Seed ^ uint64(begin.Unix())), clock: newClock(f.spec.Interval, f.spec.EventsPerSegment),
 	}
-	var stamp [timeLen]byte
-	f.stamper.stamp(stamp[:], seg.ticks)
-	seg.stamp = string(stamp[:])
 	if f.spec.Now != nil {
 		seg.clock = newLiveClock(f.spec.Interval)
 	}

@@ -9,13 +9,13 @@ type Mix struct {
 	Properties, Metadata, Tags  int
 	Tier                        int
 	Async                       int // initiated operations: not yet a change
-	Snapshot, SnapshotDeleted   int // of a snapshot, not of the blob
+	Snapshot                    int // no change of the blob
 	Control                     int // events that readers drop; they have no blob
 }
 
 // DefaultMix has all but Control.
 var DefaultMix = Mix{Created: 60, Deleted: 12, Undeleted: 1, Properties: 8, Metadata: 5, Tags: 4, Tier: 4, Async: 2,
-	Snapshot: 3, SnapshotDeleted: 1}
+	Snapshot: 4}
 
 // change is a kind of event.
 type change uint8
@@ -30,7 +30,6 @@ const (
 	tier
 	async
 	snapshot
-	snapshotDeleted
 	control
 	putBlocks // another way to create
 	copied    // another way to create
@@ -43,26 +42,24 @@ var of = [changes]struct {
 	since          int
 	state, delete  bool
 }{
-	created:         {"BlobCreated", "PutBlob", 1, true, false},
-	putBlocks:       {"BlobCreated", "PutBlockList", 1, true, false},
-	copied:          {"BlobCreated", "CopyBlob", 1, true, false},
-	deleted:         {"BlobDeleted", "DeleteBlob", 1, true, true},
-	undeleted:       {"BlobCreated", "UndeleteBlob", 4, true, false}, // under which type is nowhere documented
-	properties:      {"BlobPropertiesUpdated", "SetBlobProperties", 4, true, false},
-	metadata:        {"BlobPropertiesUpdated", "SetBlobMetadata", 1, true, false}, // in version 1, BlobMetadataUpdated
-	tags:            {"BlobPropertiesUpdated", "SetBlobTags", 5, true, false},
-	tier:            {"BlobTierChanged", "SetBlobTier", 4, true, false},
-	async:           {"BlobAsyncOperationInitiated", "SetBlobTier", 4, false, false},
-	snapshot:        {"BlobSnapshotCreated", "SnapshotBlob", 4, false, false},
-	snapshotDeleted: {"BlobDeleted", "DeleteBlob", 4, false, false},
-	control:         {"Control", "ControlEvent", 1, false, false},
+	created:    {"BlobCreated", "PutBlob", 1, true, false},
+	putBlocks:  {"BlobCreated", "PutBlockList", 1, true, false},
+	copied:     {"BlobCreated", "CopyBlob", 1, true, false},
+	deleted:    {"BlobDeleted", "DeleteBlob", 1, true, true},
+	undeleted:  {"BlobCreated", "UndeleteBlob", 4, true, false}, // under which type is nowhere documented
+	properties: {"BlobPropertiesUpdated", "SetBlobProperties", 4, true, false},
+	metadata:   {"BlobPropertiesUpdated", "SetBlobMetadata", 1, true, false}, // in version 1, BlobMetadataUpdated
+	tags:       {"BlobPropertiesUpdated", "SetBlobTags", 5, true, false},
+	tier:       {"BlobTierChanged", "SetBlobTier", 4, true, false},
+	async:      {"BlobAsyncOperationInitiated", "SetBlobTier", 4, false, false},
+	snapshot:   {"BlobSnapshotCreated", "SnapshotBlob", 4, false, false},
+	control:    {"Control", "ControlEvent", 1, false, false},
 }
 
 func (m Mix) weights() [control + 1]int {
 	return [...]int{created: m.Created, deleted: m.Deleted, undeleted: m.Undeleted, properties: m.Properties,
 		metadata: m.Metadata,
-		tags:     m.Tags, tier: m.Tier, async: m.Async, snapshot: m.Snapshot, snapshotDeleted: m.SnapshotDeleted,
-		control: m.Control}
+		tags:     m.Tags, tier: m.Tier, async: m.Async, snapshot: m.Snapshot, control: m.Control}
 }
 
 func (m Mix) sum() int {

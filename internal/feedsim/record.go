@@ -66,12 +66,9 @@ func (f *Feed) appendLater(b []byte, v *version, e *event) []byte {
 	default:
 		b = append(b, none)
 	}
-	switch e.change { // snapshot
-	case snapshot:
+	if e.change == snapshot { // snapshot
 		b = appendSome(b, e.time())
-	case snapshotDeleted:
-		b = appendSome(b, f.current.stamp)
-	default:
+	} else {
 		b = append(b, none)
 	}
 	if e.change == properties { // blobPropertiesUpdated: a map of current and previous

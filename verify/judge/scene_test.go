@@ -28,7 +28,7 @@ type scene struct {
 // spec is of small feeds. They have no changes of properties, of which feedsim says a former content type that no
 // event had.
 var spec = feedsim.Spec{Shards: 2, EventsPerSegment: 24, BlockEvents: 6, Blobs: 16, Mix: feedsim.Mix{
-	Created: 60, Deleted: 12, Undeleted: 1, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 3, SnapshotDeleted: 1,
+	Created: 60, Deleted: 12, Undeleted: 1, Metadata: 5, Tags: 4, Tier: 4, Async: 2, Snapshot: 4,
 }}
 
 // stage lets the bridge write in a form, and takes what it wrote. The feed and the registry stay for as long as all
