@@ -58,6 +58,7 @@ type Commit struct {
 	Read     int           // events that the cursor passed
 	Emitted  int           // of them written as records
 	Filtered int           // left out by the settings
+	Unknown  int           // of Filtered, of an unknown type
 	Dead     int           // records of the dead-letter topic
 	Late     int           // of them at or below a marker that was written before
 	Rows     int           // of Emitted, records of a scan

@@ -276,9 +276,9 @@ func (t *txn) include(b *pipeline.Block) {
 func (t *txn) summary(lease int32) Commit {
 	c := &t.counts
 	return Commit{
-		Lease: lease, Segment: t.segment, Read: c.Read, Emitted: c.Emitted, Filtered: c.Filtered, Dead: c.Dead,
-		Late: c.Late, Rows: c.Rows, Bytes: c.Bytes, Last: c.Seen, Drained: t.drained, Published: t.published,
-		Took: time.Since(t.began),
+		Lease: lease, Segment: t.segment, Read: c.Read, Emitted: c.Emitted, Filtered: c.Filtered, Unknown: c.Unknown,
+		Dead: c.Dead, Late: c.Late, Rows: c.Rows, Bytes: c.Bytes, Last: c.Seen, Drained: t.drained,
+		Published: t.published, Took: time.Since(t.began),
 	}
 }
 
@@ -286,8 +286,8 @@ func (t *txn) summary(lease int32) Commit {
 func (t *txn) countInto(c *offsets.Cursor) {
 	c.Counts.Add(offsets.Counts{
 		Read: int64(t.counts.Read), Emitted: int64(t.counts.Emitted - t.counts.Rows),
-		Filtered: int64(t.counts.Filtered),
-		Late:     int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
+		Filtered: int64(t.counts.Filtered), Unknown: int64(t.counts.Unknown),
+		Late: int64(t.counts.Late), DeadLettered: int64(t.counts.Dead),
 		Scanned: int64(t.counts.Rows),
 	})
 	if t.counts.Last.After(c.Event) {

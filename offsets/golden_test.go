@@ -33,7 +33,7 @@ func documentsOf(t *testing.T) map[string]any {
 			}, Done: true, Gap: true,
 			Pins:     map[string]Pin{"blobs.photos": {Partitions: 6, KeySchema: 11}},
 			Resolved: "1769856300000000000.0000000000",
-			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Late: 2, DeadLettered: 1, Scanned: 6},
+			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Unknown: 1, Late: 2, DeadLettered: 1, Scanned: 6},
 			Scan: &Listing{
 				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Rows: 7, Swept: 1,
 				From: segment(t, "2026/01/31/1100"),

@@ -72,7 +72,9 @@ type Counts struct {
 	Emitted int64 `json:"emitted"`
 	// Filtered are those that the settings leave out.
 	Filtered int64 `json:"filtered"`
-	Late     int64 `json:"late"`
+	// Unknown are those of Filtered whose type the bridge does not know.
+	Unknown int64 `json:"unknown,omitempty"`
+	Late    int64 `json:"late"`
 	// DeadLettered are records of the dead-letter topic.
 	DeadLettered int64 `json:"dead_lettered"`
 	// Scanned are records of scans: rows, and deletions that a sweep found.
@@ -84,6 +86,7 @@ func (c *Counts) Add(o Counts) {
 	c.Read += o.Read
 	c.Emitted += o.Emitted
 	c.Filtered += o.Filtered
+	c.Unknown += o.Unknown
 	c.Late += o.Late
 	c.DeadLettered += o.DeadLettered
 	c.Scanned += o.Scanned

@@ -51,6 +51,7 @@ type Counts struct {
 	Emitted  int       // records written of them
 	Rows     int       // records of a scan, which are not of events
 	Filtered int       // events left out by the settings
+	Unknown  int       // of Filtered, events of an unknown type, which may change a blob
 	Late     int       // records at or below a marker that was written before
 	Dead     int       // records of the dead-letter topic
 	Bytes    int       // keys, values and headers
@@ -64,6 +65,7 @@ func (c *Counts) Add(o Counts) {
 	c.Emitted += o.Emitted
 	c.Rows += o.Rows
 	c.Filtered += o.Filtered
+	c.Unknown += o.Unknown
 	c.Late += o.Late
 	c.Dead += o.Dead
 	c.Bytes += o.Bytes

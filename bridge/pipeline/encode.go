@@ -19,6 +19,8 @@ type encoding struct {
 	most int // bytes that the records of the block may take
 	b    *Block
 
+	unknown *unknown
+
 	scan *envelope.Scan // nil: events, not rows
 	gone bool           // deletions, not rows
 
@@ -30,7 +32,7 @@ type encoding struct {
 func (p *Pipeline) encode(ctx context.Context, d *Pass, b *Block) error {
 	began := time.Now()
 	b.reset(len(b.events.Events))
-	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b}
+	e := &encoding{pass: d, set: &p.set, most: p.BlockBytes(), b: b, unknown: &p.unknown}
 	pos := source.Position{Segment: d.Manifest.Segment, Shard: b.Shard, Chunk: b.events.Chunk, Offset: b.events.Offset}
 	for i := range b.events.Events {
 		pos.Index = i
@@ -141,8 +143,12 @@ func (e *encoding) route(ev *source.Event) (topic string, err error) {
 			return "", err
 		}
 	}
-	if !match || !e.set.Events.Emits(envelope.Classify(ev)) {
+	if kind := envelope.Classify(ev); !match || !e.set.Events.Emits(kind) {
 		e.b.Counts.Filtered++
+		if match && kind == envelope.Unknown {
+			e.b.Counts.Unknown++
+			e.unknown.warn(e.set.Log, ev.EventType, e.pass.Manifest.Segment)
+		}
 		return "", nil
 	}
 	return e.set.Topics.Of(ev)

@@ -34,6 +34,8 @@ type Pipeline struct {
 	set    Settings // immutable
 	memory *memory  // guards itself
 	pool   pool     // guards itself
+
+	unknown unknown // guards itself
 }
 
 // New returns a pipeline that does nothing yet. Close ends its share of the memory.

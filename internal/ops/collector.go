@@ -84,6 +84,7 @@ func (c *collector) totals(put putter, s *Status) {
 	t := s.SinceStart
 	put("events_read_total", float64(t.Events))
 	put("events_filtered_total", float64(t.Filtered))
+	put("events_unknown_total", float64(t.Unknown))
 	put("events_late_total", float64(t.Late))
 	put("records_produced_total", float64(t.Records), "data")
 	put("records_produced_total", float64(t.Markers), "resolved")

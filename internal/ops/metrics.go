@@ -51,6 +51,8 @@ var scraped = []metric{
 	{"events_filtered_total", counter, nil,
 		"Events without a record, because settings such as BRIDGE_EVENTS exclude them.",
 		"Debezium NumberOfEventsFiltered, CockroachDB changefeed.filtered_messages"},
+	{"events_unknown_total", counter, nil,
+		"Of the filtered events, those of an unknown type, which may change blobs. The log names each type once.", ""},
 	{"events_late_total", counter, nil, "Records at or below a marker that was written before them.", ""},
 	{"records_produced_total", counter, []string{"kind"},
 		"Committed records; kind is data, resolved or dlq.",

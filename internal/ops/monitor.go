@@ -143,6 +143,7 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	n.Events += c.Read
 	n.Records += c.Emitted
 	n.Filtered += c.Filtered
+	n.Unknown += c.Unknown
 	n.DeadLettered += c.Dead
 	n.Late += c.Late
 	n.Bytes += c.Bytes
@@ -271,6 +272,7 @@ type Counts struct {
 	Events       int            `json:"events"`
 	Records      int            `json:"records"`
 	Filtered     int            `json:"filtered"`
+	Unknown      int            `json:"unknown"` // of Filtered
 	DeadLettered int            `json:"dead_lettered"`
 	Late         int            `json:"late"`
 	Bytes        int            `json:"bytes"`

@@ -283,7 +283,7 @@ func TestSnapshotOfLeases(t *testing.T) {
 	engine.state.Owners = []string{"", "one", "two"}
 	m.Leased(bridge.LeasesAssigned, []int32{1})
 	last := start.Add(-time.Minute)
-	m.Committed(bridge.Commit{Lease: 1, Read: 5, Emitted: 4, Filtered: 1, Last: last, Bytes: 99})
+	m.Committed(bridge.Commit{Lease: 1, Read: 5, Emitted: 4, Filtered: 1, Unknown: 1, Last: last, Bytes: 99})
 	m.Completed(bridge.Completion{Segment: segment, Resolved: envelope.Timestamp{Wall: 1}, Markers: 6})
 	m.History(bridge.History{Headroom: 48 * time.Hour, Newest: segment.Time().Add(2 * time.Hour)})
 	s := m.Snapshot()
@@ -305,7 +305,7 @@ func TestSnapshotOfLeases(t *testing.T) {
 	if len(s.Topics) != 1 || s.Topics[0].Name != "changes" || s.Topics[0].Partitions != 6 {
 		t.Errorf("topics %+v", s.Topics)
 	}
-	if n := s.SinceStart; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Bytes != 99 || n.Segments != 1 ||
+	if n := s.SinceStart; n.Events != 5 || n.Records != 4 || n.Filtered != 1 || n.Unknown != 1 || n.Bytes != 99 || n.Segments != 1 ||
 		n.Markers != 6 ||
 		n.Leases["assigned"] != 1 {
 		t.Errorf("totals %+v", n)

@@ -122,7 +122,8 @@ function render(s) {
     ['older history held', span(p.headroom_seconds)], ...(p.gaps ? [['gaps', number(p.gaps)]] : []),
   ]);
   const t = s.since_start;
-  list('totals', [['records', number(t.records)], ['left out by settings', number(t.filtered)], ['late', number(t.late)], ['dead letters', number(t.dead_lettered)],
+  list('totals', [['records', number(t.records)], ['left out by settings', number(t.filtered)],
+    ...(t.unknown ? [['of an unknown type', number(t.unknown)]] : []), ['late', number(t.late)], ['dead letters', number(t.dead_lettered)],
     ['transactions', number(t.transactions)], ['segments completed', number(t.segments)], ['bytes', size(t.bytes)]]);
   const topics = s.topics || [], shown = topics.slice(0, 10);
   list('topics', [...shown.map(x => [x.name, x.partitions + ' partitions']), ...(topics.length > shown.length ? [['and more', number(topics.length - shown.length)]] : []),

@@ -45,6 +45,10 @@ func (s *Status) Text() string {
 		fmt.Fprintf(&b, "events    %s read, %s, %s filtered, %s late, %s\n",
 			plain.Number(n.Read), plain.Count(n.Emitted, "record"), plain.Number(n.Filtered), plain.Number(n.Late),
 			plain.Count(n.DeadLettered, "dead letter"))
+		if n.Unknown > 0 {
+			fmt.Fprintf(&b, "unknown   %s filtered whose type is unknown and may change blobs; "+
+				"the log names the types, BRIDGE_EVENTS=all delivers them\n", plain.Count(n.Unknown, "event"))
+		}
 		if s.Hint != "" {
 			fmt.Fprintf(&b, "hint      %s\n", s.Hint)
 		}
