@@ -92,7 +92,7 @@ var imports = map[string][]string{
 	"internal/logging":          {"internal/plain"},
 	"internal/kafka":            {"internal/outbound", "internal/plain", "internal/remedy"},
 	"internal/fakebroker":       nil,
-	"internal/realfeed":         nil,
+	"internal/realfeed":         {"internal/feedsim/account"},
 	"internal/feedsim":          nil,
 	"internal/feedsim/blobsink": {"internal/feedsim"},
 	"internal/feedsim/account":  {"source/inventory", "internal/feedsim"},

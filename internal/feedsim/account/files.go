@@ -20,18 +20,63 @@ import (
 // Files is a container in memory that a simulated feed is written into, and that Server serves. It is safe for
 // concurrent use.
 type Files struct {
-	modified string // for all files
+	same Properties // of all files that are not described
 
-	mu    sync.RWMutex
-	files map[string][]byte
-	names []string // sorted; nil if they have changed
+	mu        sync.RWMutex
+	files     map[string][]byte
+	described map[string]Properties
+	names     []string // sorted; nil if they have changed
+}
+
+// Properties are what the service says of a file beside its bytes.
+type Properties struct {
+	ETag, Created, Modified string
+	Blocks                  string // committed ones of an append blob, if the answer has their number
+	Document                bool   // a block blob; else an append blob
 }
 
 var _ feedsim.Sink = (*Files)(nil)
 
 // NewFiles returns an empty container.
 func NewFiles() *Files {
-	return &Files{files: map[string][]byte{}, modified: time.Now().UTC().Format(http.TimeFormat)}
+	now := time.Now().UTC().Format(http.TimeFormat)
+	return &Files{files: map[string][]byte{}, described: map[string]Properties{},
+		same: Properties{ETag: "0x8D9000000000000", Created: now, Modified: now}}
+}
+
+// All returns the bytes of all files by name.
+func (f *Files) All() map[string][]byte {
+	f.mu.RLock()
+	defer f.mu.RUnlock()
+	return maps.Clone(f.files)
+}
+
+// Describe sets the properties of a file.
+func (f *Files) Describe(name string, p Properties) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.described[name] = p
+}
+
+// properties returns those of a file. The caller holds the lock.
+func (f *Files) properties(name string) *Properties {
+	if p, ok := f.described[name]; ok {
+		return &p
+	}
+	return &f.same
+}
+
+// listed returns the properties as a listing has them.
+func (p *Properties) listed() string {
+	return "<Creation-Time>" + p.Created + "</Creation-Time><Last-Modified>" + p.Modified + "</Last-Modified><Etag>" +
+		p.ETag + "</Etag><Content-Type>application/octet-stream</Content-Type><BlobType>" + p.kind() + "</BlobType>"
+}
+
+func (p *Properties) kind() string {
+	if p.Document {
+		return "BlockBlob"
+	}
+	return "AppendBlob"
 }
 
 // Put implements feedsim.Sink.
@@ -65,13 +110,6 @@ func (f *Files) Remove(prefix string) {
 	f.names = nil
 }
 
-// etag is that of the container and of each file.
-const etag = "0x8D9000000000000"
-
-// properties are those of a listing that are the same for all files. %[1]s is a date.
-const properties = "<Creation-Time>%[1]s</Creation-Time><Last-Modified>%[1]s</Last-Modified><Etag>" + etag + "</Etag>" +
-	"<Content-Type>application/octet-stream</Content-Type><BlobType>AppendBlob</BlobType>"
-
 // list appends one page, or a part of it if maxresults says so.
 func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 	prefix, delimiter, after := q.Get("prefix"), q.Get("delimiter"), strings.TrimPrefix(q.Get("marker"), marker)
@@ -81,7 +119,7 @@ func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 	if f.names == nil {
 		f.names = slices.Sorted(maps.Keys(f.files))
 	}
-	same := fmt.Sprintf(properties, f.modified)
+	same := f.same.listed()
 	var prefixes []byte
 	last := ""
 	b = append(b, "<Blobs>"...)
@@ -108,8 +146,12 @@ func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 			prefixes = fmt.Appendf(prefixes, "<BlobPrefix><Name>%s</Name></BlobPrefix>", line)
 			continue
 		}
+		properties := same
+		if p := f.properties(name); p != &f.same {
+			properties = p.listed()
+		}
 		b = fmt.Appendf(b, "<Blob><Name>%s</Name><Properties>%s<Content-Length>%d</Content-Length></Properties></Blob>",
-			line, same, len(f.files[name]))
+			line, properties, len(f.files[name]))
 	}
 	return append(append(b, prefixes...), "</Blobs>"...), next
 }
@@ -119,6 +161,7 @@ func (f *Files) list(b []byte, q url.Values) (page []byte, next string) {
 func (f *Files) read(w http.ResponseWriter, r *http.Request, name string) {
 	f.mu.RLock()
 	data, ok := f.files[name]
+	p := f.properties(name)
 	f.mu.RUnlock()
 	if !ok && name != "" {
 		fail(w, http.StatusNotFound, "BlobNotFound")
@@ -135,11 +178,14 @@ func (f *Files) read(w http.ResponseWriter, r *http.Request, name string) {
 		status, to = http.StatusPartialContent, min(to, len(data)-1)
 		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to, len(data)))
 	}
-	h.Set("ETag", `"`+etag+`"`)
-	h.Set("Last-Modified", f.modified)
+	h.Set("ETag", `"`+p.ETag+`"`)
+	h.Set("Last-Modified", p.Modified)
 	if name != "" {
-		h.Set("x-ms-creation-time", f.modified)
-		h.Set("x-ms-blob-type", "AppendBlob")
+		h.Set("x-ms-creation-time", p.Created)
+		h.Set("x-ms-blob-type", p.kind())
+		if p.Blocks != "" {
+			h.Set("x-ms-blob-committed-block-count", p.Blocks)
+		}
 		h.Set("x-ms-server-encrypted", "true")
 		h.Set("Content-Type", "application/octet-stream")
 	}
