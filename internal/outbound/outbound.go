@@ -2,6 +2,7 @@
 package outbound
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +13,8 @@ import (
 // maxHeader bounds the header of an answer.
 const maxHeader = 64 << 10
 
-// Guard returns t as a client's transport that refuses redirects, and bodies above limit bytes. It changes t.
+// Guard returns t as a client's transport that refuses redirects, and bodies above limit bytes, or above the range that
+// a request asks for. It changes t.
 //
 // A redirect would take credentials along, to a host of its choice or from https to http: in Authorization, in a form,
 // or, a signature of the URL, in Referer. It would also turn a registration into a look-up whose answer is believed.
@@ -36,11 +38,22 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		_ = resp.Body.Close() // nothing in it is of use
 		return nil, &RedirectError{Status: resp.StatusCode, To: plain.Line(to.Scheme + "://" + to.Host)}
 	}
-	// The bytes of a range end where the reader stops: it knows how many it asked for.
-	if resp.StatusCode != http.StatusPartialContent {
-		resp.Body = &limited{resp.Body, g.limit, g.limit}
+	limit := g.limit
+	if asked := ranged(req.Header); resp.StatusCode == http.StatusPartialContent && asked > 0 {
+		limit = asked
 	}
+	resp.Body = &limited{resp.Body, limit, limit}
 	return resp, nil
+}
+
+// ranged returns how many bytes a request asks for, 0 if its header does not say.
+func ranged(h http.Header) int64 {
+	var from, to int64
+	text := cmp.Or(h.Get("x-ms-range"), h.Get("Range"))
+	if _, err := fmt.Sscanf(text, "bytes=%d-%d", &from, &to); err != nil || from < 0 || to < from {
+		return 0
+	}
+	return to - from + 1
 }
 
 // RedirectError is an answer that sends us elsewhere.
