@@ -139,24 +139,28 @@ func entry(item *container.BlobItem) source.Entry {
 // errNoListing is for answers of captive portals and proxies: status 200 without a listing.
 var errNoListing = listing.ErrForeign
 
-// bodyAttempts is how often in a row a body may break off without a byte. Each attempt asks for the rest. The SDK
+// bodyAttempts is how often in a row a body may break off without a byte, and how many versions of a blob a read may
+// meet. Each attempt asks for the rest. The SDK
 // retries only until it has the headers.
 const bodyAttempts = 5
 
 // ReadAt implements source.Store. It does not pin the ETag of append blobs, which grow but keep their bytes. The
 // service rewrites the other blobs, the documents, in place: ReadAt discards a mixture of two versions.
 func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error) {
-	have, version := 0, ""
+	have, version, versions := 0, "", 1
 	for attempt := 1; ; attempt++ {
 		n, a, err := s.read(ctx, name, p[have:], offset+int64(have))
 		if have > 0 && n > 0 && a.version != version {
+			if versions++; versions > bodyAttempts { // else it never ended: each version brings bytes, and breaks off
+				return 0, s.failed(errRewritten)
+			}
 			have, version = 0, ""
 			continue
 		}
 		have += n
 		if n > 0 {
 			version = a.version
-			attempt = 0 // each such attempt brings bytes, so the loop ends
+			attempt = 0 // each such attempt brings bytes of this version, so the loop ends
 		}
 		if err == nil && (have == len(p) || offset+int64(have) >= a.size) {
 			return have, nil
@@ -170,6 +174,9 @@ func (s *Store) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 		}
 	}
 }
+
+var errRewritten = fmt.Errorf("the blob had another ETag %d times while it was read: "+
+	"check proxies on the way to the storage service", bodyAttempts)
 
 // bodyError is a body that broke off.
 type bodyError struct{ err error }

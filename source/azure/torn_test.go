@@ -1,6 +1,7 @@
 package azure
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -59,5 +60,30 @@ func TestManifestIsOfOneVersion(t *testing.T) {
 		if m.Finalized = true; !reflect.DeepEqual(m, want) {
 			t.Errorf("broken at byte %d: interval %s, %v", cut, m.Interval, m.Paths)
 		}
+	}
+}
+
+// A read ends even if each answer is of another version, and breaks off.
+func TestReadOfEverNewVersions(t *testing.T) {
+	store, requests := server(t, func(w http.ResponseWriter, r *http.Request, n int) {
+		if n > 100 {
+			http.Error(w, "enough", http.StatusBadRequest)
+			return
+		}
+		var from int
+		if _, err := fmt.Sscanf(r.Header.Get("x-ms-range"), "bytes=%d-", &from); err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("ETag", fmt.Sprintf(`"%d"`, n))
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-9/10", from))
+		w.Header().Set("Content-Length", fmt.Sprint(10-from))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write([]byte(content[from : from+1]))
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	})
+	_, err := store.ReadAt(t.Context(), "x", make([]byte, 10), 0)
+	if !errors.Is(err, errRewritten) || requests() > 20 {
+		t.Errorf("%v after %d requests", err, requests())
 	}
 }
