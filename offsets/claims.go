@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -84,6 +85,14 @@ func lasting(err error) bool {
 	return errors.As(err, &unreadable) || errors.Is(err, kerr.TopicAuthorizationFailed) || errors.Is(err, errNoState)
 }
 
+// passing reports whether an error is about the brokers, not about the records that they return. Another user of the
+// brokers must not stop a bridge with records that nobody can read.
+func passing(err error) bool {
+	var broken net.Error
+	return errors.Is(err, context.Canceled) || errors.Is(err, errSilent) || errors.As(err, &broken) ||
+		errors.Is(err, kgo.ErrClientClosed) || kerr.IsRetriable(err)
+}
+
 var errNoState = errors.New("no frontier of a bridge was found in time")
 
 // claimTimeout is for one state. The name of its topic is no proof that a bridge wrote it. In a topic of something
@@ -124,6 +133,9 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 				return s, nil // what is missing is later than this frontier
 			}
 			err = errNoState
+		}
+		if err != nil && !passing(err) {
+			err = &documentError{err}
 		}
 		if err != nil {
 			return nil, fmt.Errorf("reading the claims in %s: %w", topic, err)

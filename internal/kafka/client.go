@@ -14,11 +14,15 @@ type Client struct {
 	ID          string // client.id in the brokers' logs and quotas
 	Compression string // none, snappy, lz4, zstd, gzip
 	Buffered    int    // records in flight before a producer blocks
+	BatchBytes  int    // of a batch that is read, decompressed; 0: 8 MiB
 
 	TLS         *TLS          // nil: not encrypted
 	SASL        *SASL         // nil: anonymous, or known by a certificate
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 }
+
+// maxBrokerAnswer bounds an answer of a broker. The largest are those that list all topics, with about 50 bytes a partition.
+const maxBrokerAnswer = 32 << 20
 
 // ToolFlags returns the flags of Kafka's own tools that say how to reach the brokers. The tools take TLS and
 // credentials from a file only. Without that file they run out of memory on a port that needs one.
@@ -52,7 +56,14 @@ func (c *Client) Options() ([]kgo.Opt, error) {
 		}
 		compress = kgo.WithCompressor(compressor)
 	}
+	batch := cmp.Or(c.BatchBytes, 8<<20)
 	opts := []kgo.Opt{
+		// The writers of other topics choose what a batch holds, and the bridge reads the states of all bridges. By
+		// default a batch of 32 KB may take 1 GiB, and its records many times that.
+		kgo.MaxDecompressBatchBytes(batch),
+		kgo.FetchMaxBytes(int32(batch)),
+		kgo.FetchMaxPartitionBytes(min(1<<20, int32(batch))),
+		kgo.BrokerMaxReadBytes(maxBrokerAnswer),
 		kgo.SeedBrokers(c.Brokers...),
 		kgo.ClientID(c.ID),
 		compress,

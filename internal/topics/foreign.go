@@ -81,7 +81,9 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	used := false
 	for len(from) > 0 && !used {
 		fs := cl.PollFetches(ctx)
-		if err := fs.Err(); err != nil {
+		if err := fs.Err(); errors.Is(err, kgo.ErrMaxDecompress) {
+			return true, nil // a batch with records
+		} else if err != nil {
 			return false, fmt.Errorf("reading topic %s, to see whether it holds records of others (that takes Read "+
 				"on it, unless BRIDGE_TOPIC begins with a literal text or BRIDGE_TOPIC_ADOPT=true): %w", topic, err)
 		}
