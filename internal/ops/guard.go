@@ -22,7 +22,7 @@ type Guard struct {
 func (g *Guard) Wrap(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.URL.Path == "/healthz" || r.URL.Path == "/readyz":
+		case isProbe(r):
 		case !g.host(r.Host):
 			text(w, http.StatusMisdirectedRequest, "this host name is not allowed: add it to BRIDGE_HTTP_HOSTS\n")
 			return

@@ -78,13 +78,17 @@ func write(w http.ResponseWriter, status int, contentType string, body []byte) {
 	_, _ = w.Write(body) // fails if the client is gone
 }
 
+// writeTimeout is for a client to take an answer, and for the answer to be made.
+const writeTimeout = 5 * time.Second
+
 // Serve answers on l until ctx ends, and finishes requests that came before.
 func Serve(ctx context.Context, l net.Listener, h http.Handler) error {
 	srv := &http.Server{
-		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+		Handler: h, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: writeTimeout,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10,
 	}
-	(&connections{most: maxConnections}).limit(srv)
+	limits := &connections{most: maxConnections, perAddress: maxPerAddress, turns: make(chan struct{}, maxAnswers)}
+	limits.limit(srv)
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(l) }()
 	select {

@@ -41,7 +41,6 @@ func TestReadSize(t *testing.T) {
 	}
 }
 
-// Without GOMEMLIMIT the process plans with little, also in a large container.
 func TestBatchLimit(t *testing.T) {
 	for memory, want := range map[int64]int{
 		0: 0, 64 << 20: 4 << 20, 512 << 20: 8 << 20, 64 << 30: 16 << 20,
@@ -52,6 +51,7 @@ func TestBatchLimit(t *testing.T) {
 	}
 }
 
+// Without GOMEMLIMIT the process plans with little, also in a large container.
 func TestMemoryBudget(t *testing.T) {
 	const unset = math.MaxInt64
 	for name, c := range map[string]struct{ set, limit, want int64 }{
