@@ -21,7 +21,8 @@ type Client struct {
 	DialTimeout time.Duration // for a connection, encryption included; 0: 10 s
 }
 
-// maxBrokerAnswer bounds an answer of a broker. The largest are those that list all topics, with about 50 bytes a partition.
+// maxBrokerAnswer bounds an answer of a broker. The largest are those that list all topics, with about 50 bytes a
+// partition.
 const maxBrokerAnswer = 32 << 20
 
 // ToolFlags returns the flags of Kafka's own tools that say how to reach the brokers. The tools take TLS and
