@@ -74,16 +74,19 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 	return id{}, nil, false
 }
 
+// deletion is the kind of a deletion of a sweep.
+const deletion = 2
+
 // kind separates the row of a scan from a deletion of its sweep: an event between them can have written the key again.
 func (r *Record) kind() byte {
 	switch {
 	case r.Value == nil:
-		return 2
+		return deletion
 	case len(r.Value) == 0:
 		return 1 // a row of ENVELOPE=key_only, or a deletion of DELETES=empty
 	}
 	if d := r.document(); d.blob == nil && !d.unread {
-		return 2
+		return deletion
 	}
 	return 0
 }

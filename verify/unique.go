@@ -15,6 +15,7 @@ type Unique struct {
 	copies map[id]spot // of events that are in the log more than once, by id and position
 	again  int64
 	twice  int64
+	moves  bool
 }
 
 // spot is where the first record of an event is, for the failure of a repeated one.
@@ -29,6 +30,13 @@ type spot struct {
 // NewUnique returns a Unique.
 func NewUnique() *Unique { return &Unique{first: map[id]spot{}, copies: map[id]spot{}} }
 
+// Moves allows keys to move between partitions, because partitions were added. Then a sweep may find a key in both
+// partitions, and each time writes a deletion to the one where it belongs now: a deletion of a sweep may be repeated.
+func (u *Unique) Moves() *Unique {
+	u.moves = true
+	return u
+}
+
 // Twice returns how many records are further copies of an event that the log holds more than once.
 func (u *Unique) Twice() int64 { return u.twice }
 
@@ -38,7 +46,7 @@ func (u *Unique) Again() int64 { return u.again }
 // Note implements Validator.
 func (u *Unique) Note(r Record) {
 	round := u.rounds.at(&r)
-	if r.Key == nil {
+	if r.Key == nil || u.moves && r.Scanned() && r.kind() == deletion {
 		return
 	}
 	x, text, ok := r.identity()

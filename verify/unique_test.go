@@ -45,3 +45,27 @@ func TestTwiceInTheLog(t *testing.T) {
 		t.Error(f)
 	}
 }
+
+// In a topic with added partitions a sweep can write a deletion for the record in each partition. A row stays once.
+func TestSweptTwiceAfterGrowth(t *testing.T) {
+	gone := listedLater(3)
+	gone.Value = []byte(`{"after": null, "updated": "1590012000123000000.0000000000"}`)
+	row := listedLater(3)
+	row.Value = []byte(`{"after": {"path": "photos/3.jpg"}, "updated": "1590012000123000000.0000000000"}`)
+	for name, c := range map[string]struct {
+		unique   *Unique
+		record   Record
+		failures int
+	}{
+		"a deletion":                      {NewUnique().Moves(), gone, 0},
+		"a deletion, no partitions added": {NewUnique(), gone, 1},
+		"a row":                           {NewUnique().Moves(), row, 1},
+		"an event":                        {NewUnique().Moves(), data(0, 0, 0), 1},
+	} {
+		c.unique.Note(c.record)
+		c.unique.Note(c.record)
+		if f := c.unique.Failures(); len(f) != c.failures {
+			t.Errorf("%s: %v", name, f)
+		}
+	}
+}

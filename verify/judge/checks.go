@@ -96,6 +96,9 @@ func (v *verification) checks(t *subject) *checks {
 	bounded := when(v.Bounded, "--bounded: progress and partition together prove the same")
 	c.add("unique", "no event comes twice", func() verify.Validator {
 		c.unique = verify.NewUnique()
+		if len(v.GrownFrom) > 0 {
+			c.unique.Moves()
+		}
 		return c.unique
 	}, when(!v.Transactional, repeats), bounded, unnamed)
 	c.addFirst("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
