@@ -111,9 +111,9 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 	err := s.lease.Commit(ctx, nil, f)
 	switch {
 	case unread(ctx, err):
-		err = s.settle(ctx, f.Epoch)
+		err = s.settle(ctx)
 	case errors.Is(err, ErrFenced):
-		err = s.overtaken(ctx, f.Epoch, err)
+		err = s.overtaken(ctx, err)
 	}
 	if err != nil {
 		return fmt.Errorf("writing the frontier: %w", err)
@@ -123,12 +123,13 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 
 // settle ends an intent that brokers have left without an end, for the reason of acquire. It returns nil if the intent
 // counts: it was only late.
-func (s *Seized) settle(ctx context.Context, epoch int64) error {
+func (s *Seized) settle(ctx context.Context) error {
+	term := s.lease.Term()
 	s.lease.Close(ctx)
 	if err := s.acquire(ctx); err != nil {
 		return err
 	}
-	if s.lease.State().Epoch != epoch {
+	if s.lease.State().mover != term {
 		return errors.New("the brokers did not complete the commit that they acknowledged: run the command again")
 	}
 	return nil
@@ -136,13 +137,13 @@ func (s *Seized) settle(ctx context.Context, epoch int64) error {
 
 // overtaken returns nil if an intent counts although an instance has taken the lease back, else fenced. The instance
 // may have done so before the commit or, while this was reading it back, after it. A fenced producer commits nothing
-// later.
-func (s *Seized) overtaken(ctx context.Context, epoch int64, fenced error) error {
+// later. The epoch does not tell: the instance, or another verb, may have begun a move of its own from the same one.
+func (s *Seized) overtaken(ctx context.Context, fenced error) error {
 	now, err := s.view.Known(ctx, s.cfg, s.lease.cl, 0)
 	switch {
 	case err != nil:
 		return fmt.Errorf("looking whether the frontier was written: %w", err)
-	case now.Epoch < epoch:
+	case now.mover != s.lease.Term():
 		return fenced
 	}
 	return nil

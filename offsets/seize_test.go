@@ -247,6 +247,34 @@ func TestOvertakenMove(t *testing.T) {
 	}
 }
 
+// Two moves from one epoch: the instance that takes lease 0 back begins one, too, a repair or that of another verb. The
+// first verb does not take it for its own.
+func TestMoveOfAnother(t *testing.T) {
+	for _, exact := range []bool{true, false} {
+		cfg, ctx := cluster(t)
+		cfg.Transactional = exact
+		standing(t, ctx, cfg)
+		s, err := Seize(ctx, cfg, 4)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer s.Close(ctx)
+		keeper, err := Acquire(ctx, cfg, viewOf(t, cfg), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer keeper.Close(ctx)
+		moves := *keeper.State().Frontier
+		moves.Epoch, moves.Moving = 1, true
+		if err := keeper.Commit(ctx, nil, &moves); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Reset(ctx); !errors.Is(err, ErrFenced) {
+			t.Errorf("exactly once %t: the reset says %v, and the state %+v", exact, err, stored(t, ctx, cfg).Frontier)
+		}
+	}
+}
+
 // A fenced owner commits nothing of what it has open, and the view holds what it committed before.
 func TestFence(t *testing.T) {
 	cfg, ctx := cluster(t)

@@ -42,6 +42,8 @@ type leaseState struct {
 	frontier *Frontier
 	epoch    int64
 	moving   bool
+	mover    int64
+	place    string
 	born     int64
 	marks    []mark
 	seen     []int64
@@ -97,7 +99,7 @@ func (s *State) save(p int32) leaseState {
 	t := leaseState{written: s.written[p], owner: s.Owners[p], term: s.terms[p]}
 	if p == 0 {
 		t.frontier, t.epoch, t.moving, t.born = s.Frontier, s.Epoch, s.Moving, s.born
-		t.marks, t.seen, t.topics = s.marks, s.seen, s.topics
+		t.marks, t.seen, t.topics, t.mover, t.place = s.marks, s.seen, s.topics, s.mover, s.Place
 	}
 	return t
 }
@@ -106,7 +108,7 @@ func (s *State) restore(p int32, t leaseState) {
 	s.written[p], s.Owners[p], s.terms[p] = t.written, t.owner, t.term
 	if p == 0 {
 		s.Frontier, s.Epoch, s.Moving, s.born = t.frontier, t.epoch, t.moving, t.born
-		s.marks, s.seen, s.topics = t.marks, t.seen, t.topics
+		s.marks, s.seen, s.topics, s.mover, s.Place = t.marks, t.seen, t.topics, t.mover, t.place
 	}
 }
 

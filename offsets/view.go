@@ -19,6 +19,7 @@ type State struct {
 	Epoch    int64     // the frontier's, also after a reset
 	Place    string    // without a frontier: where a seek wants the first one, "" if there was none
 	Moving   bool      // the frontier's, also after a reset
+	mover    int64     // the term in which the last move began
 	Cursors  []*Cursor // by lease; nil where nothing was committed yet
 	Owners   []string  // by lease; "" where nobody ever acquired it
 	born     int64     // cursors of an earlier epoch do not count
@@ -212,7 +213,9 @@ func (s *State) apply(r *kgo.Record) error {
 		if s.staleFrontier(f, r.Offset) {
 			return nil
 		}
-		if !f.Moving { // the intent of a verb, which has discarded nothing
+		if f.Moving { // the intent of a verb, which has discarded nothing
+			s.mover = s.terms[0]
+		} else {
 			s.torn[r.Partition] = nil
 		}
 		s.settle(f.Seen)
