@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -114,16 +115,44 @@ func (w *world) publish() {
 	w.must(err)
 }
 
-// request asks for a scan.
-func (w *world) request(n int) {
+// sweeping is a request for a scan with a sweep.
+const sweeping = 2
+
+// request asks for a scan, or to cancel one, and returns its ID.
+func (w *world) request(n int) (id string, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	r := offsets.Request{ID: fmt.Sprintf("scan%d", w.links), Time: w.now(), Sweep: n%2 == 0}
-	if f := w.frontier(); n%5 == 0 && f != nil && f.Scan.Active() {
-		r.ID, r.Cancel = f.Scan.ID, true
+	if s := w.state(); s != nil {
+		r.Epoch = s.Epoch
+		if f := s.Frontier; n%5 == 0 && f != nil && f.Scan.Active() {
+			r.ID, r.Cancel = f.Scan.ID, true
+		}
 	}
 	w.links++
-	w.logf("request %+v: %v", r, offsets.Ask(ctx, w.judge.cl, topicname.State(name), r))
+	err = offsets.Ask(ctx, w.judge.cl, topicname.State(name), r)
+	w.logf("request %+v: %v", r, err)
+	return r.ID, err
+}
+
+// repair makes the topics the account again, whatever a seek or damage has left out, and waits for it.
+func (w *world) repair() (whole bool) {
+	w.storage.turn(w.feed.Segment().Add(time.Hour)) // all of it is resolved
+	id, err := w.request(sweeping)
+	w.must(err)
+	for limit := time.Now().Add(settleLimit); ; time.Sleep(time.Second) {
+		s := w.state()
+		switch {
+		case s == nil || s.Frontier == nil || s.Frontier.Scan == nil || s.Frontier.Scan.ID != id:
+		case s.Frontier.Scan.Active():
+		default:
+			return w.settle(limit)
+		}
+		if time.Now().After(limit) {
+			w.fail("stuck: %s after it was asked for, scan %s is not over", settleLimit, id)
+			return false
+		}
+	}
 }
 
 // scans reports whether a scan is under way, or asked for.
@@ -132,34 +161,52 @@ func (w *world) scans() bool {
 	return s == nil || s.Frontier != nil && (s.Frontier.Scan.Active() || s.Requested() != nil)
 }
 
-// differs returns where the table that the topics make is not the account.
+// row is what a partition says last of a key.
+type row struct{ updated, etag string }
+
+// differs returns where the table that the topics make is not the account. A key that has moved to another partition
+// has a former row in the first one: the one with the highest updated counts.
 func (j *judge) differs() (problems []string) {
-	table := map[string]string{} // etags
+	table := map[string]row{}
 	for l, records := range j.lanes {
 		if topicname.IsMarkers(l.topic) {
 			continue
 		}
+		last := map[string]row{}
 		for _, r := range records {
 			var path []string
-			var value struct{ After *struct{ Etag string } }
+			var value struct {
+				After   *struct{ Etag string }
+				Updated string
+			}
 			if r.Key == nil || json.Unmarshal(r.Key, &path) != nil || json.Unmarshal(r.Value, &value) != nil {
 				continue
 			}
-			delete(table, path[0])
+			now := row{updated: value.Updated}
 			if value.After != nil {
-				table[path[0]] = value.After.Etag
+				now.etag = value.After.Etag
+			}
+			last[path[0]] = now
+		}
+		for path, now := range last {
+			if now.updated >= table[path].updated {
+				table[path] = now
 			}
 		}
 	}
 	blobs := j.storage.account.Blobs()
 	for path, b := range blobs {
-		if table[path] != b.ETag {
+		container, _, _ := strings.Cut(path, "/")
+		if len(j.plan.Containers) > 0 && !slices.Contains(j.plan.Containers, container) {
+			continue
+		}
+		if table[path].etag != b.ETag {
 			problems = append(problems,
-				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path], b.ETag))
+				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path].etag, b.ETag))
 		}
 	}
-	for path := range table {
-		if _, ok := blobs[path]; !ok {
+	for path, last := range table {
+		if _, ok := blobs[path]; !ok && last.etag != "" {
 			problems = append(problems, path+": the account does not have it")
 		}
 	}
@@ -172,7 +219,10 @@ func (j *judge) barred(f *offsets.Frontier) (problems []string) {
 	for l, records := range j.lanes {
 		for _, r := range records {
 			var marker struct{ Resolved string }
-			if r.Key == nil && json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < bar {
+			if r.Key != nil || r.Offset < j.from[l] {
+				continue
+			}
+			if json.Unmarshal(r.Value, &marker) == nil && marker.Resolved < bar {
 				problems = append(problems,
 					fmt.Sprintf("%s, partition %d: a marker at %s, and the initial scan ended at %s",
 						strings.TrimSuffix(l.topic, ".resolved"), l.partition, marker.Resolved, bar))

@@ -57,7 +57,7 @@ func (j *judge) check(whole bool) (problems []string) {
 		}
 	}
 	if j.plan.Scans {
-		if complete = nil; whole && f != nil {
+		if complete = nil; whole && f != nil && j.plan.End.IsZero() {
 			problems = append(j.differs(), j.barred(f)...)
 		}
 	}
@@ -78,6 +78,7 @@ func (j *judge) check(whole bool) (problems []string) {
 			}
 		}
 	}
+	problems = append(problems, j.together()...)
 	for _, f := range slices.Concat(old.Failures(), fresh.Failures()) {
 		problems = append(problems, f.String())
 	}
@@ -88,6 +89,54 @@ func (j *judge) check(whole bool) (problems []string) {
 		return problems
 	}
 	return append(problems, j.again()...)
+}
+
+// together checks that all records of a key between two markers are in one partition (I5). Markers are counted from the
+// last one back: that one is in every partition, and partitions that were added later lack the first ones.
+func (j *judge) together() (problems []string) {
+	if !j.plan.ExactlyOnce {
+		return nil // what comes again may be in the partition of before
+	}
+	markers := map[lane][]int64{}
+	for l, records := range j.lanes {
+		for _, r := range records {
+			var says struct {
+				Resolved  string
+				Partition int32
+				Offset    int64
+			}
+			switch {
+			case r.Key != nil || r.Offset < j.from[l]:
+			case !topicname.IsMarkers(l.topic):
+				markers[l] = append(markers[l], r.Offset)
+			case json.Unmarshal(r.Value, &says) == nil:
+				of := lane{topicname.Records(l.topic), says.Partition}
+				markers[of] = append(markers[of], says.Offset)
+			}
+		}
+	}
+	type interval struct {
+		topic, key string
+		following  int // markers
+	}
+	where := map[interval]lane{}
+	for l, records := range j.lanes {
+		slices.Sort(markers[l])
+		for _, r := range records {
+			if r.Key == nil || r.Offset < j.from[l] {
+				continue
+			}
+			at, _ := slices.BinarySearch(markers[l], r.Offset+1)
+			in := interval{l.topic, string(r.Key), len(markers[l]) - at}
+			if other, known := where[in]; known && other != l {
+				problems = append(problems, fmt.Sprintf(
+					"%s: key %s is in partitions %d and %d, with %d markers behind it in both",
+					l.topic, r.Key, other.partition, l.partition, in.following))
+			}
+			where[in] = l
+		}
+	}
+	return problems
 }
 
 // reached checks a marker in the topic of markers: the records at or below its time are below its offset.
@@ -119,8 +168,10 @@ func (j *judge) validators(complete *verify.Complete) *verify.Group {
 	partitions := cmp.Or(j.grown, j.plan.Partitions)
 	order, resolved := verify.NewOrder(), verify.NewResolved(partitions)
 	place := verify.NewPartition(partitions, partitioner.Murmur2)
+	unique := verify.NewUnique()
 	if j.grown > 0 {
 		order.Moves()
+		unique.Moves()
 		place.GrownFrom(j.plan.Partitions)
 		for p := j.plan.Partitions; p < j.grown; p++ {
 			resolved.Late(int32(p), true)
@@ -133,7 +184,7 @@ func (j *judge) validators(complete *verify.Complete) *verify.Group {
 	if !j.plan.ExactlyOnce {
 		return verify.All(append(all, place, newFirsts(j))...)
 	}
-	all = append(all, order, place, resolved, verify.NewUnique(), verify.NewProgress(), verify.NewBarrier())
+	all = append(all, order, place, resolved, unique, verify.NewProgress(), verify.NewBarrier())
 	if j.grown == 0 {
 		all = append(all, verify.NewSequence())
 	}

@@ -24,8 +24,11 @@
 //   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
-// scan. In the end the table that the topics make has to be the account, rows come once in a scan, and no marker is
-// below the end of the initial one.
+// scan. It has all other steps, too: seeks, resets, added partitions, damage, filters, an end. In the end the table
+// that the topics make has to be the account; where a seek, a reset or damage may have left events out, after one more
+// scan with a sweep. Rows come once in a scan, and no marker is below the end of the initial one.
+//
+// Between two markers all records of a key are in one partition, with scans or without.
 //
 // # What replays
 //

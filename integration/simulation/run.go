@@ -90,7 +90,11 @@ func (w *world) play() (whole bool) {
 		w.run(slot)
 	}
 	w.logf("the faults are over")
-	return w.settle(time.Now().Add(settleLimit))
+	whole = w.settle(time.Now().Add(settleLimit))
+	if whole && w.plan.Repair {
+		whole = w.repair()
+	}
+	return whole
 }
 
 func (w *world) must(err error) {
@@ -124,7 +128,7 @@ func (w *world) settle(limit time.Time) bool {
 		}
 		missing := w.judge.missing()
 		f := w.frontier()
-		scans := w.storage != nil && w.scans()
+		scans := w.storage != nil && !f.Over() && w.scans() // who has delivered all to END_TIME takes no request
 		if len(missing) == 0 && f != nil && (f.Completed == last || f.Ended) && !scans {
 			return true
 		}
@@ -163,7 +167,15 @@ func (w *world) stopAll() {
 func (w *world) once() {
 	ctx := context.Background()
 	w.must(w.feed.Open(ctx))
-	w.must(w.feed.Append(ctx, 30, w.judge.expect))
+	if w.storage != nil {
+		w.storage.turn(w.feed.Segment())
+		w.storage.freeze(false)
+		w.append(30)
+		w.storage.freeze(true)
+		w.publish()
+	} else {
+		w.append(30)
+	}
 	w.must(w.feed.Reveal(ctx))
 	var all []*instance
 	for k := range 2 {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -64,8 +65,14 @@ func run(t *testing.T, first, n uint64, plan func(seed uint64) *Plan) {
 	for seed := first; seed < first+n; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			t.Parallel()
-			r, _ := simulate(t, plan(seed))
+			r, log := simulate(t, plan(seed))
 			report(t, seed, r)
+			if t.Failed() { // another run of the seed may pass: -artifacts keeps the log of this one
+				text := fmt.Sprintf("%v\n%s\n", plan(seed), log)
+				if err := os.WriteFile(filepath.Join(t.ArtifactDir(), "log"), []byte(text), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
 		})
 	}
 }
