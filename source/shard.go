@@ -121,6 +121,14 @@ func (r *ShardReader) Poll(ctx context.Context, finalized bool) error {
 	return nil
 }
 
+// Prefetch reads the bytes that the next call of Next needs, if they are the first of a chunk. That call reports what
+// goes wrong.
+func (r *ShardReader) Prefetch(ctx context.Context) {
+	if c, err := r.current(); err == nil && r.of != c.index && r.pos.Offset < c.size {
+		_ = r.open(ctx, c)
+	}
+}
+
 // Next fills b with the next block. It returns io.EOF at the end of the last listing; Poll again to continue. With a
 // DamageError, b has the block's events before the damage. The call after a DamageError or an ErrNotFound lists and
 // reads again: the bytes may have been damaged on their way, and retention may have removed a listed chunk.

@@ -36,15 +36,20 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 	if p.dead, err = v.letters(ctx); err != nil { // after the state: it has what the cursors passed
 		return err
 	}
-	for seg, err := range v.Feed.Segments(ctx, source.Segment{}) {
+	for l, err := range readAhead(ctx, v.Feed) {
 		if err != nil {
 			return err
 		}
 		if p.extent.oldest == (source.Segment{}) {
-			p.extent.oldest = seg
+			p.extent.oldest = l.manifest.Segment
 		}
-		if err := p.segment(ctx, seg); err != nil {
-			return err
+		for i, r := range l.shards { // a blob is in one shard
+			if err := p.shard(ctx, l.manifest, l.manifest.Shards[i], r); err != nil {
+				return err
+			}
+		}
+		if l.manifest.Finalized {
+			p.finish(l.manifest)
 		}
 	}
 	return nil
@@ -106,29 +111,9 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 	return bridge.ParseTime(v.Frozen[offsets.FrozenStart])
 }
 
-// segment compares the events of a segment, shard by shard: a blob is in one shard.
-func (p *feedPass) segment(ctx context.Context, seg source.Segment) error {
-	m, err := p.v.Feed.Manifest(ctx, seg)
-	if err != nil {
-		return err
-	}
-	for _, shard := range m.Shards {
-		if err := p.shard(ctx, m, shard); err != nil {
-			return err
-		}
-	}
-	if m.Finalized {
-		p.finish(m)
-	}
-	return nil
-}
-
-func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int) error {
+// shard compares the events of a shard, from the first one on.
+func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader) error {
 	var b source.Batch
-	r := p.v.Feed.Shard(m, shard, source.ShardPosition{})
-	if err := r.Poll(ctx, m.Finalized); err != nil {
-		return err
-	}
 	for {
 		err := r.Next(ctx, &b)
 		if errors.Is(err, io.EOF) {
