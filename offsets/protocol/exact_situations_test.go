@@ -2,44 +2,6 @@
 
 package protocol
 
-// onGap is the setting of that name; skip is its value "continue".
-type onGap uint8
-
-const (
-	fail onGap = iota
-	skip
-)
-
-// Verbs.
-const (
-	seek  = 1
-	reset = 2
-)
-
-// situation is what the protocol has to cope with.
-type situation struct {
-	name      string
-	segments  uint8
-	perShard  uint8    // events of a shard
-	shards    [4]uint8 // by segment: bit of each shard in it
-	faults    uint8    // crashes, unknown outcomes, transactions that time out, leases that another takes: together
-	openLast  bool     // the last segment is not finalized
-	onGap     onGap
-	retention bool  // removes segments
-	keep      uint8 // but not the last ones
-	chunkGoes bool  // retention may remove just one chunk
-	damage    bool  // the event of shard 1 in segment 1 cannot be read
-	bundles   bool  // segments are small
-	tool      uint8 // a verb runs at some moment
-	target    uint8 // of a seek
-	twice     bool  // a verb that is done is run once more
-	again     bool  // a verb that failed is run again
-	rewound   bool  // a seek to segment 1 was committed before the start
-	grow      bool  // one partition of the state topic becomes two
-	once      bool  // --once, one instance at first
-	large     bool  // only with PROTOCOL_FULL=1
-}
-
 // exactSituations are walked with all rules, and without each.
 func exactSituations() []situation {
 	both := [4]uint8{0, 3, 3, 3}
@@ -63,6 +25,18 @@ func exactSituations() []situation {
 	add("one chunk goes, ON_GAP=continue", func(s *situation) { s.retention, s.chunkGoes, s.onGap = true, true, skip })
 	add("one chunk goes, ON_GAP=fail", func(s *situation) { s.retention, s.chunkGoes = true, true })
 	add("two events a shard, a fault", func(s *situation) { s.segments, s.perShard, s.faults = 1, 2, 1 })
+	add("first start, the last segment becomes final", func(s *situation) {
+		s.fresh, s.openLast, s.finalizes, s.apart = true, true, true, true
+	})
+	add("first start, one segment becomes final, a fault", func(s *situation) {
+		s.fresh, s.openLast, s.finalizes, s.apart, s.segments, s.faults = true, true, true, true, 1, 1
+	})
+	add("several events in a transaction", func(s *situation) {
+		s.several, s.apart, s.segments, s.perShard = true, true, 1, 2
+	})
+	add("several events in a transaction, a fault", func(s *situation) {
+		s.several, s.apart, s.segments, s.perShard, s.faults, s.large = true, true, 1, 2, 1, true
+	})
 	add("two faults", func(s *situation) { s.segments, s.faults = 1, 2 })
 	add("seek back", func(s *situation) { s.tool, s.target = seek, 1 })
 	add("seek forward", func(s *situation) { s.tool, s.target = seek, 2 })

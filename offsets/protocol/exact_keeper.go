@@ -1,0 +1,172 @@
+package protocol
+
+// keep is what the holder of lease 0 does with the frontier. If it reports false, the worker works on its own shards.
+func (a *turn) keep() bool {
+	x, s, f := a.exact, a.s, a.f
+	switch {
+	case f.moving:
+		if x.fenceOthers {
+			a.do(fencedAll, say("finds an unfinished move: fences lease 1"), func(t *exactState, _ *worker) {
+				t.fence(1, byFence)
+			})
+		} else {
+			a.keeperMoved()
+		}
+		return true
+	case f.reset:
+		a.keeperMoved()
+		return true
+	case f.sought && !f.told:
+		f.told = true
+		a.send(say("writes the marker of the seek"), txn{sought: true, rec: f.pack()})
+		return true
+	case f.current == 0:
+		a.next()
+		return true
+	}
+	n := f.current
+	gone := s.removed >= n
+	all, gap := true, false
+	for p := range int(a.in.leases) {
+		if x.owns(a.in.leases, p, n) {
+			c := x.cursor(s, a.in.read, p)
+			all = all && c.finished(n) && c.epoch == f.epoch
+			gap = gap || c.gap
+		}
+	}
+	if (all || x.noBarrier && !x.isOpen(s, n)) && (!gone || x.completeByCursors) {
+		f.completed, f.current, f.sought, f.told = n, x.after(s, n), false, false
+		if gap {
+			f.gaps |= 1 << (n - 1)
+		}
+		if gone || x.bundles {
+			f.current = 0 // it looks again what comes next
+		}
+		a.send(say("completes segment %d", n), txn{markers: 1 << n, rec: f.pack()})
+		return true
+	}
+	if !gone {
+		return false
+	}
+	switch {
+	case x.onGap == fail && x.completeByCursors && (a.w.cur.cursor().finished(n) || !x.owns(a.in.leases, 0, n)):
+		return false // the lease that misses something ends the instance itself
+	case x.onGap == fail && x.ownLoss && a.w.missing != n:
+		a.doubt(n, n)
+	case x.onGap == fail && x.completeByCursors:
+		a.die(n, 1)
+	case x.onGap == fail:
+		a.die(n, 3)
+	case x.gapByCursor:
+		return false
+	default: // the jump
+		a.send(say("moves the frontier past the gap at segment %d", n), txn{rec: x.past(s, f, n).pack()})
+	}
+	return true
+}
+
+// next names the segment after the completed one, or takes it into a bundle. The next one in a listing is that only if
+// the completed one is still there: retention removes the oldest first.
+func (a *turn) next() {
+	x, s, f := a.exact, a.s, a.f
+	n := x.after(s, f.completed)
+	if n == 0 {
+		return
+	}
+	certain := f.sought || f.completed == 0 || s.removed < f.completed
+	switch {
+	case certain || x.trustListing:
+		if x.bundles && !x.isOpen(s, n) {
+			a.do(listing, say("begins a bundle"), nil)
+			return
+		}
+		f.current = n
+		a.send(say("names segment %d", n), txn{rec: f.pack()})
+	case x.onGap == skip: // nothing is in flight
+		a.send(say("records a gap before segment %d, and names it", n), txn{rec: x.past(s, f, f.completed).pack()})
+	case x.ownLoss && a.w.missing != f.completed+1:
+		a.doubt(f.completed, f.completed+1)
+	default:
+		a.die(f.completed+1, 3)
+	}
+}
+
+// keeperLists lists the segments of a bundle, some time after that look.
+func (a *turn) keeperLists() {
+	x, n := a.exact, a.after(a.s, a.f.completed)
+	if n == 0 || x.isOpen(a.s, n) {
+		a.do(ready, say("finds no segment for a bundle"), nil)
+		return
+	}
+	for last := n; last <= x.segments && !x.isOpen(a.s, last); last++ {
+		a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) {
+			w.segment, w.last = n, last
+		})
+	}
+}
+
+// past is the frontier at the oldest segment there is, with everything between n and that recorded as lost.
+func (x *exact) past(s *exactState, f frontier, n uint8) frontier {
+	if n > f.completed {
+		f.gaps |= 1 << (n - 1)
+	}
+	f.completed, f.current = n, x.after(s, n)
+	for k := n + 1; k < f.current; k++ {
+		f.gaps |= 1 << (k - 1)
+		f.completed = k
+	}
+	return f
+}
+
+// keeperBundle reads the listed segments, looks whether the first is still there, and commits all of it.
+func (a *turn) keeperBundle() {
+	x, s, f := a.exact, a.s, a.f
+	if x.waits && (f.epoch != a.w.cur.cursor().epoch || f.current != 0) {
+		a.do(ready, say("drops the bundle: the epoch is over"), nil)
+	}
+	if s.removed >= a.w.segment && !x.trustBundle {
+		a.do(ready, say("finds the first segment of the bundle gone"), nil)
+		return
+	}
+	if follows := f.sought || s.removed < f.completed || a.w.segment == f.completed+1; !follows && !x.trustOrder {
+		a.do(ready, say("finds the completed segment gone: something before the bundle may be lost"), nil)
+		return
+	}
+	tx := txn{}
+	for n := a.w.segment; n <= a.w.last; n++ {
+		if s.removed < n { // else its listing shows no chunk
+			tx.events |= x.of(n)
+		}
+		tx.markers |= 1 << n
+	}
+	// The frontier is the one in memory: while it moves the bridge, nobody else writes it.
+	f.completed, f.current, f.sought, f.told = a.w.last, 0, false, false
+	if f.epoch != a.w.cur.cursor().epoch {
+		return
+	}
+	tx.rec = f.pack()
+	a.send(say("produces a bundle of segments %d to %d", a.w.segment, a.w.last), tx)
+	phase := uint8(idle)
+	if x.retryFlush {
+		phase = hanging
+	}
+	a.fault(phase, say("has a record of the bundle refused: its producer fails"), func(t *exactState, _ *worker) {
+		t.txn[0] = txn{}
+	})
+}
+
+// keeperMoved ends a move: nobody works on what was before it any more.
+func (a *turn) keeperMoved() {
+	f := a.f
+	if !f.moving && !f.reset {
+		a.do(ready, say("finds nothing to move any more"), nil)
+		return
+	}
+	if f.reset {
+		a.send(say("writes the first frontier"),
+			txn{sought: true, rec: frontier{epoch: f.epoch, grown: f.grown}.pack()})
+		return
+	}
+	f.moving, f.told = false, true
+	a.send(say("writes the marker of the seek"), txn{sought: true, rec: f.pack()})
+}
