@@ -1,6 +1,10 @@
 package offsets
 
-import "context"
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
 
 // Event is something that a lease does. Tests follow the program by them: see Config.Trace.
 //
@@ -8,16 +12,18 @@ import "context"
 type Event struct {
 	Kind     EventKind
 	Lease    int32
-	Nobody   bool  // the lease is fenced, and nobody is to have it: see Fence
-	Term     int64 // of Acquired
+	Of       *Lease // the acquisition
+	Nobody   bool   // the lease is fenced, and nobody is to have it: see Fence
+	Term     int64  // of Acquired
 	Producer ProducerID
 	// Cursor and Frontier are what the topic said after the fence, or the documents of a transaction.
 	Cursor   *Cursor
 	Frontier *Frontier
-	Seen     []int64 // of Acquired: where the view stood in each partition of the topic
-	Records  int     // of Commits: all but markers and documents
-	Markers  int     // the same
-	Why      error   // of Doubts and Ends
+	Seen     []int64     // of Acquired: where the view stood in each partition of the topic
+	Records  int         // of Commits: all but markers and documents
+	Markers  int         // the same
+	Last     *kgo.Record // the same: the last document. It has its offset when EndTxn is asked for
+	Why      error       // of Doubts and Ends
 }
 
 // EventKind is what happens.
@@ -27,6 +33,7 @@ type EventKind string
 const (
 	Fences   EventKind = "fences"   // the former owner: InitProducerID follows
 	Acquired EventKind = "acquired" // the cursor is read
+	GivesUp  EventKind = "gives up" // an acquisition: who is fenced by it is not known
 	Commits  EventKind = "commits"  // the documents follow, then EndTxn
 	Reads    EventKind = "reads"    // the commit has been read back
 	Drops    EventKind = "drops"    // the lease is closed with an open transaction
@@ -44,13 +51,16 @@ type ProducerID struct {
 // trace reports an event.
 func (l *Lease) trace(e Event) {
 	if l.cfg.Trace != nil {
-		e.Lease, e.Nobody = l.Partition, l.cfg.Instance == ""
+		e.Lease, e.Of, e.Nobody = l.Partition, l, l.cfg.Instance == ""
 		l.cfg.Trace(e)
 	}
 }
 
-func (l *Lease) traceCommit(ctx context.Context, t *Tx, c *Cursor, f *Frontier) {
+func (l *Lease) traceCommit(ctx context.Context, t *Tx, c *Cursor, f *Frontier, docs []*kgo.Record) {
 	e := Event{Kind: Commits, Cursor: c, Frontier: f, Records: t.records, Markers: t.markers}
+	if len(docs) > 0 {
+		e.Last = docs[len(docs)-1]
+	}
 	if l.cfg.Transactional {
 		e.Producer.ID, e.Producer.Epoch, _ = l.cl.ProducerID(ctx) // it has one since Acquire
 	}

@@ -105,6 +105,7 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {
+		l.trace(Event{Kind: GivesUp, Why: err})
 		// A transaction that stays open keeps every reader of the partition waiting, also where ctx is what has ended.
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), abandon)
 		defer cancel()

@@ -135,7 +135,7 @@ func (l *Lease) commit(ctx context.Context, t *Tx, c *Cursor, f *Frontier) error
 	}
 	step := l.step(c, f)
 	if l.cfg.Trace != nil {
-		l.traceCommit(ctx, t, c, f)
+		l.traceCommit(ctx, t, c, f, docs)
 	}
 	if err := l.end(ctx, step, docs...); err != nil {
 		return fmt.Errorf("committing: %w", classify(err))

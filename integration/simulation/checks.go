@@ -85,6 +85,11 @@ func (j *judge) check(whole bool) (problems []string) {
 	if j.plan.ExactlyOnce && !j.plan.Classic {
 		problems = append(problems, j.whole.torn()...)
 	}
+	if j.plan.Traced {
+		if err := j.tracer.follow(j.events); err != nil {
+			problems = append(problems, err.Error())
+		}
+	}
 	if !whole {
 		return problems
 	}

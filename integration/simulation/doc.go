@@ -11,6 +11,8 @@
 //	window  an instance's view of the feed: held, slow, failing
 //	storage the account of a plan with scans
 //	judge   reads the topics as consumers do, and has package verify check them
+//	whole   what each transaction holds
+//	tracer  what the bridge does, of a plan that is small enough for the model of the protocol
 //
 // # What a run checks
 //
@@ -22,6 +24,10 @@
 //     What retention removes before the first segment is named is no loss. Of a segment, it removes the
 //     manifest first.
 //   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
+//   - A transaction is whole: one with markers has a frontier that moves, one with records a document that moves. It
+//     needs transaction version 2, which gives each transaction an epoch of its producer.
+//   - The model of the protocol (offsets/protocol) has a step for everything that the bridge does, in plans of
+//     NewTracePlan: two leases, two shards, three segments, and few faults.
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
 // scan. It has all other steps, too: seeks, resets, added partitions, damage, filters, an end. In the end the table

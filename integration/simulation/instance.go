@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
+	"blobfeed/offsets/protocol"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )
@@ -70,6 +71,7 @@ func (w *world) start(slot int, called string, once bool) *instance {
 	o.Once = once
 	i.bridge = bridge.New(o)
 	w.logf("%s starts", called)
+	w.tracer.happens(protocol.Event{Kind: protocol.Starts, Instance: called})
 	go func() {
 		defer close(i.done)
 		i.err = i.bridge.Run(stop, hard)
@@ -106,14 +108,14 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 			return envelope.NewEncoder(e)
 		},
 		Filter: envelope.Filter{Containers: p.Containers}, Client: client,
-		Transactional: p.ExactlyOnce, TxnTimeout: p.TxnTimeout, Session: p.Session,
+		Transactional: p.ExactlyOnce, TxnTimeout: w.timeout(i.name), Session: p.Session,
 		TopicPartitions: int32(p.Partitions), TopicReplication: 1, OffsetsPartitions: int32(p.Leases),
 		Partition: partitioner.Murmur2, Markers: p.Markers, ResolvedSlack: 15 * time.Minute,
 		CommitInterval: commitInterval, TxnRecords: p.TxnRecords, TxnBytes: 1 << 20,
 		BundleBytes: p.Bundle, BundleReaders: 3, BufferBytes: p.Buffer,
 		PollInterval: pollInterval, QuietInterval: 10 * time.Second, Shutdown: shutdown,
 		SkipGaps: p.SkipGaps, Observer: bridge.Observers{i}, Log: slog.New(slog.DiscardHandler), Now: w.now,
-		Trace: func(e offsets.Event) { w.whole.trace(i.name, e) },
+		Trace: func(e offsets.Event) { w.heard(i.name, e) },
 	}
 	if !p.End.IsZero() {
 		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}

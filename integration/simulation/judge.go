@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/feedsim"
+	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )
 
@@ -57,8 +58,11 @@ func newJudge(w *world, l *link) (*judge, error) {
 	if j.opts, err = w.client("judge", l); err != nil {
 		return nil, err
 	}
-	read := append(slices.Clone(j.opts),
-		kgo.ConsumeRegex(), kgo.ConsumeTopics("^"+topicName+".*", "^"+regexp.QuoteMeta(deadLetters)+"$"),
+	topics := []string{"^" + topicName + ".*", "^" + regexp.QuoteMeta(deadLetters) + "$"}
+	if w.plan.Traced {
+		topics = append(topics, "^"+regexp.QuoteMeta(topicname.State(name))+"$")
+	}
+	read := append(slices.Clone(j.opts), kgo.ConsumeRegex(), kgo.ConsumeTopics(topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.MetadataMaxAge(metadataAge), kgo.KeepControlRecords(), kgo.FetchMaxPartitionBytes(1<<20))
 	j.cl, err = kgo.NewClient(read...)
@@ -169,6 +173,9 @@ func (j *judge) note(r *kgo.Record) {
 	}
 	for _, h := range r.Headers {
 		v.Headers = append(v.Headers, verify.Header(h))
+	}
+	if j.tracer.committed(r) {
+		return
 	}
 	j.whole.committed(r)
 	if r.Topic == deadLetters {

@@ -31,6 +31,21 @@ func TestMutant(t *testing.T) {
 	t.Errorf("MUTATION=%s: no seed below %d finds it", mutation, mutants)
 }
 
+// TestTracedMutant finds it by the model of the protocol, or by a promise that is broken, with a few small plans.
+func TestTracedMutant(t *testing.T) {
+	mutation := os.Getenv("MUTATION")
+	for seed := range uint64(tracedMutants) {
+		if problem := problemOf(t, NewTracePlan(seed)); problem != "" {
+			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)
+			return
+		}
+	}
+	t.Errorf("MUTATION=%s: no seed below %d finds it", mutation, tracedMutants)
+}
+
+// tracedMutants is mutants for plans that are traced.
+const tracedMutants = 50
+
 // problemOf returns what is wrong with a run, "" if nothing is. A broken program may also leave goroutines that never end.
 func problemOf(t *testing.T, p *Plan) (problem string) {
 	defer func() {

@@ -13,6 +13,9 @@ import (
 // toolTimeout is when a seek or reset is given up.
 const toolTimeout = 30 * time.Second
 
+// verb is the instance that a verb is.
+const verb = "tool"
+
 // seek does what "bridge seek --force" does.
 func (w *world) seek(to bridge.Target, crash time.Duration) error {
 	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error { return s.Seek(ctx, to.Move) })
@@ -46,8 +49,9 @@ func (w *world) seized(crash time.Duration, do func(context.Context, *offsets.Se
 		return err
 	}
 	s, err := offsets.Seize(ctx, &offsets.Config{
-		Topic: topicname.State(name), Name: name, Instance: "tool", Transactional: w.plan.ExactlyOnce,
-		TxnTimeout: w.plan.TxnTimeout, Client: client, Now: w.now,
+		Topic: topicname.State(name), Name: name, Instance: verb, Transactional: w.plan.ExactlyOnce,
+		TxnTimeout: w.timeout(verb), Client: client, Now: w.now,
+		Trace: func(e offsets.Event) { w.heard(verb, e) },
 	}, w.plan.Leases)
 	if err != nil {
 		return err

@@ -34,7 +34,8 @@ func again(t *testing.T, tags, mutation string) {
 	cmd := exec.CommandContext(t.Context(), "go", args...)
 	// Read by name, so that a result in the cache is of the same values.
 	cmd.Env = append(os.Environ(), "MUTATION="+mutation)
-	for _, name := range []string{"SIM_SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_REPEAT", "SIM_DURATION", "SIM_SCAN_SEED"} {
+	for _, name := range []string{"SIM_SEED", "SIM_SEEDS", "SIM_FIRST", "SIM_REPEAT", "SIM_DURATION", "SIM_SCAN_SEED",
+		"SIM_TRACE_SEED"} {
 		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
 	}
 	if testing.Short() && mutation == "" {

@@ -13,7 +13,8 @@ import (
 
 // Plan is what a seed means.
 type Plan struct {
-	Seed uint64
+	Seed   uint64
+	Traced bool // what the bridge does is compared with the model
 
 	Brokers, Instances, Leases, Partitions int
 	Classic                                bool // brokers without transaction version 2

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/offsets/protocol"
 	"blobfeed/source"
 )
 
@@ -21,6 +22,7 @@ type Result struct {
 	Records  int
 	Peak     int           // bytes that a lease has read and not committed
 	Virtual  time.Duration // that passed
+	Trace    protocol.Trace
 }
 
 // Run carries a plan out, and passes on each line of its log. It must be called in a bubble of testing/synctest.
@@ -50,6 +52,9 @@ func Run(p *Plan, log func(string)) (r Result) {
 	w.cluster.Close()
 	time.Sleep(2 * settleLimit) // what the last steps have left to the clock
 	r = Result{Problems: w.failures, Peak: w.peak, Virtual: time.Since(w.began)}
+	if w.tracer != nil {
+		r.Trace = w.tracer.followed
+	}
 	for _, records := range w.judge.lanes {
 		r.Records += len(records)
 	}
@@ -65,7 +70,11 @@ func (w *world) play() (whole bool) {
 	}
 	w.must(w.feed.Open(ctx))
 	for range w.plan.Backlog {
-		w.append(5 + int(w.plan.Seed%20))
+		n := 5 + int(w.plan.Seed%20)
+		if w.plan.Traced {
+			n = traced
+		}
+		w.append(n)
 		w.turn(w.feed.Next)
 	}
 	began := time.Now()
@@ -81,6 +90,7 @@ func (w *world) play() (whole bool) {
 		w.storage.freeze(true)
 		w.publish()
 	}
+	w.tracer.happens(protocol.Event{Kind: protocol.Finalized})
 	w.must(w.feed.Finalize(ctx))
 	if !w.moved {
 		w.heal(nil)

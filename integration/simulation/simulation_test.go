@@ -7,9 +7,12 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
+
+	"blobfeed/offsets/protocol"
 )
 
 // SIM_SEEDS seeds from SIM_FIRST on, or as many as SIM_DURATION leaves time for, or SIM_SEED alone, SIM_REPEAT times,
@@ -57,6 +60,52 @@ func TestScanSeeds(t *testing.T) {
 	first, _ := variable(t, "SIM_FIRST", 1)
 	n, _ := variable(t, "SIM_SEEDS", 200)
 	run(t, first, n, NewScanPlan)
+}
+
+// TestTraceSeeds follows what the bridge does with the model of the protocol. SIM_TRACE_SEED alone replays one seed.
+func TestTraceSeeds(t *testing.T) {
+	if seed, given := variable(t, "SIM_TRACE_SEED", 0); given {
+		r, log := simulate(t, NewTracePlan(seed))
+		t.Logf("%v\n%s", NewTracePlan(seed), log)
+		report(t, seed, r)
+		return
+	}
+	first, _ := variable(t, "SIM_FIRST", 1)
+	n, _ := variable(t, "SIM_SEEDS", 200)
+	run(t, first, n, NewTracePlan)
+}
+
+// A correct trace in which one transaction is missing, comes twice, or has lost its records or markers, is rejected.
+func TestFollowRejects(t *testing.T) {
+	const seeds = 10
+	corrupt := map[string]func(all []protocol.Event, k int) []protocol.Event{
+		"removed": func(all []protocol.Event, k int) []protocol.Event { return slices.Delete(all, k, k+1) },
+		"doubled": func(all []protocol.Event, k int) []protocol.Event { return slices.Insert(all, k, all[k]) },
+		"stripped": func(all []protocol.Event, k int) []protocol.Event {
+			all[k].Shards, all[k].Markers = nil, false
+			return all
+		},
+	}
+	for seed := range uint64(seeds) {
+		r, _ := simulate(t, NewTracePlan(seed))
+		report(t, seed, r)
+		verbs := func(e protocol.Event) bool { return e.Kind == protocol.Verb }
+		if slices.ContainsFunc(r.Trace.Events, verbs) {
+			continue // what a seek makes void leaves no trace
+		}
+		for k, e := range r.Trace.Events {
+			if len(e.Shards) == 0 && !e.Markers {
+				continue // a document that says what stands is no harm
+			}
+			for name, do := range corrupt {
+				bad := r.Trace
+				bad.Events = do(slices.Clone(bad.Events), k)
+				if protocol.Follow(bad) == nil {
+					t.Errorf("seed %d: event %d is %s, and nobody notices: %s", seed, k, name, e)
+				}
+			}
+		}
+	}
 }
 
 func several(t *testing.T, first, n uint64) { run(t, first, n, NewPlan) }

@@ -34,6 +34,7 @@ type world struct {
 	judge   *judge
 	storage *storage // of a plan with scans
 	whole   *whole
+	tracer  *tracer // of a plan that is traced
 	began   time.Time
 	links   int
 
@@ -69,6 +70,9 @@ func newWorld(p *Plan, log func(string)) (*world, error) {
 		return nil, err
 	}
 	w.cluster.ControlKey(int16(kmsg.OffsetForLeaderEpoch), w.nothingLost)
+	if p.Traced {
+		w.tracer = newTracer(w)
+	}
 	clean := newLink(w.net.DialContext, func(int, int) time.Duration { return 0 })
 	if w.judge, err = newJudge(w, clean); err != nil {
 		return nil, err
