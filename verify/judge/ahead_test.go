@@ -79,6 +79,7 @@ func TestReadAheadEnds(t *testing.T) {
 			break
 		}
 		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
 		n := 0
 		for _, err := range readAhead(ctx, feed) {
 			if n++; err != nil {
