@@ -58,7 +58,7 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Some 30 faults take two minutes. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs. With
+// Some 20 faults take a minute and a half. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs. With
 // MUTATION set (package mutation) it should fail, and mostly does.
 func TestChaos(t *testing.T) {
 	program := program
@@ -66,7 +66,7 @@ func TestChaos(t *testing.T) {
 		program = mutable
 	}
 	o := Options{Seed: number(t, "CHAOS_SEED", uint64(time.Now().UnixNano())),
-		Faults: int(number(t, "CHAOS_FAULTS", 30)), Program: program, Dir: t.ArtifactDir(), Feed: t.TempDir(),
+		Faults: int(number(t, "CHAOS_FAULTS", 20)), Program: program, Dir: t.ArtifactDir(), Feed: t.TempDir(),
 		Logf: t.Logf}
 	t.Logf("CHAOS_SEED=%d CHAOS_FAULTS=%d", o.Seed, o.Faults)
 	r, err := Run(t.Context(), shared, o)

@@ -39,7 +39,7 @@ func again(t *testing.T, tags, mutation string) {
 		cmd.Env = append(cmd.Env, name+"="+os.Getenv(name))
 	}
 	if testing.Short() && mutation == "" {
-		cmd.Env = append(cmd.Env, "SIM_SEEDS=50") // of 200
+		cmd.Env = append(cmd.Env, "SIM_SEEDS=40") // of 120
 	}
 	out, err := cmd.CombinedOutput()
 	t.Logf("%s", out)

@@ -45,7 +45,7 @@ func TestSeeds(t *testing.T) {
 		return
 	}
 	first, _ = variable(t, "SIM_FIRST", 1)
-	n, _ := variable(t, "SIM_SEEDS", 200)
+	n, _ := variable(t, "SIM_SEEDS", 120)
 	several(t, first, n)
 }
 
@@ -58,7 +58,7 @@ func TestScanSeeds(t *testing.T) {
 		return
 	}
 	first, _ := variable(t, "SIM_FIRST", 1)
-	n, _ := variable(t, "SIM_SEEDS", 200)
+	n, _ := variable(t, "SIM_SEEDS", 120)
 	run(t, first, n, NewScanPlan)
 }
 
@@ -71,7 +71,7 @@ func TestTraceSeeds(t *testing.T) {
 		return
 	}
 	first, _ := variable(t, "SIM_FIRST", 1)
-	n, _ := variable(t, "SIM_SEEDS", 200)
+	n, _ := variable(t, "SIM_SEEDS", 120)
 	run(t, first, n, NewTracePlan)
 }
 
