@@ -128,7 +128,7 @@ func TestHostileChunks(t *testing.T) {
 
 // survive runs the program until it has delivered a number of events that are not hostile, and stops it. It returns how
 // much memory it took at most.
-func survive(t *testing.T, dir string, events int) (peak int64) {
+func survive(t *testing.T, dir string, events int) int64 {
 	t.Helper()
 	fake := fakebroker.New(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
@@ -178,16 +178,9 @@ func survive(t *testing.T, dir string, events int) (peak int64) {
 	if dead == 0 && hostile == 0 {
 		t.Errorf("what is hostile is neither a record nor a dead letter:\n%.3000s", log.String())
 	}
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
-	if err != nil {
-		t.Fatalf("it does not run any more: %v\n%.3000s", err, log.String())
-	}
-	if _, high, ok := strings.Cut(string(status), "VmHWM:"); ok {
-		kib, err := strconv.ParseInt(strings.Fields(high)[0], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		peak = kib << 10
+	peak, running := peakOf(cmd)
+	if !running {
+		t.Fatalf("it does not run any more:\n%.3000s", log.String())
 	}
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
@@ -197,4 +190,19 @@ func survive(t *testing.T, dir string, events int) (peak int64) {
 	}
 	t.Logf("%d records of hostile events, %d dead letters", hostile, dead)
 	return peak
+}
+
+// peakOf returns how many bytes of memory a program has held at most. What wait4 reports includes the memory of this
+// process, which the child shares until it executes the program.
+func peakOf(cmd *exec.Cmd) (bytes int64, running bool) {
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
+	if err != nil {
+		return 0, false
+	}
+	_, high, running := strings.Cut(string(status), "VmHWM:")
+	if !running {
+		return 0, false
+	}
+	kib, err := strconv.ParseInt(strings.Fields(high)[0], 10, 64)
+	return kib << 10, err == nil
 }
