@@ -1,6 +1,8 @@
 package deploy
 
 import (
+	"errors"
+	"fmt"
 	"os/exec"
 	"slices"
 	"strings"
@@ -29,6 +31,21 @@ func TestUnitNeedsNoCredential(t *testing.T) {
 	if !slices.Contains(dropIn, "LoadCredential=kafka-password:/etc/blobfeed/kafka-password") ||
 		!slices.Contains(dropIn, "Environment=BRIDGE_KAFKA_SASL_PASSWORD_FILE=%d/kafka-password") {
 		t.Errorf("the drop-in has %q", dropIn)
+	}
+}
+
+// systemd restarts what crashed, which Go ends with 2, but not what has invalid settings.
+func TestServiceRestartsWhatCrashed(t *testing.T) {
+	cmd := exec.Command(program, "run")
+	cmd.Env = []string{}
+	var exit *exec.ExitError
+	if err := cmd.Run(); !errors.As(err, &exit) {
+		t.Fatalf("without settings: %v", err)
+	}
+	never := fmt.Sprintf("RestartPreventExitStatus=%d", exit.ExitCode())
+	unit := directives(t, "systemd/blobfeed-bridge.service")
+	if exit.ExitCode() == 2 || !slices.Contains(unit, never) || !slices.Contains(unit, "Restart=on-failure") {
+		t.Errorf("invalid settings end with %d, and the unit has %q", exit.ExitCode(), unit)
 	}
 }
 

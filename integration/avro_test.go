@@ -241,8 +241,8 @@ func stops(t *testing.T, settings []string, words ...string) {
 	p := start(t, []string{"run", "--once"}, settings...)
 	code := p.wait(t, time.Minute)
 	for _, word := range words {
-		if code != 2 || !strings.Contains(p.log.String(), word) {
-			t.Fatalf("exit code %d, want 2 and %q:\n%s", code, word, p.log)
+		if code != 78 || !strings.Contains(p.log.String(), word) {
+			t.Fatalf("exit code %d, want 78 and %q:\n%s", code, word, p.log)
 		}
 	}
 	t.Logf("refused: %s", p.log.String()[strings.LastIndex(p.log.String(), "bridge:"):])

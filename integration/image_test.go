@@ -71,7 +71,7 @@ func TestImage(t *testing.T) {
 		"no such file or directory") {
 		t.Errorf("the image has a shell: %v\n%s", err, out)
 	}
-	if p := launch(t, img.Command(t.Context(), nil, nil)); p.wait(t, time.Minute) != 2 {
+	if p := launch(t, img.Command(t.Context(), nil, nil)); p.wait(t, time.Minute) != 78 {
 		t.Errorf("without settings: %s", p.log)
 	}
 	deliverFrom(t, img, secureStack(t))

@@ -79,7 +79,7 @@ func TestAllWithoutBridges(t *testing.T) {
 			t.Setenv("BRIDGE_NAME", tc.chosen)
 			for _, verb := range []string{"status", "check"} {
 				code, _, stderr := call(t, verb, "--all")
-				if code != exitUsage || !strings.Contains(stderr, tc.want) {
+				if code != exitSettings || !strings.Contains(stderr, tc.want) {
 					t.Errorf("%s: exit code %d: %s, want %s", verb, code, stderr, tc.want)
 				}
 				if _, _, alone := call(t, verb); tc.same && stderr != alone {

@@ -45,7 +45,7 @@ func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		}
 		from, err := setup.OpenSource(c, setup.Observe{})
 		if err != nil {
-			return change.Kind{}, &usageError{err}
+			return change.Kind{}, &settingsError{err}
 		}
 		return change.Seek(target, from.Feed), nil
 	})

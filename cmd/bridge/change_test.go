@@ -15,7 +15,7 @@ import (
 func TestReset(t *testing.T) {
 	c := deliveredReal(t)
 	t.Setenv("BRIDGE_EVENTS", "state") // frozen
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "BRIDGE_EVENTS") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "BRIDGE_EVENTS") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	code, stdout, _ := call(t, "reset", "--output", "json")

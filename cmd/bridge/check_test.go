@@ -73,7 +73,7 @@ func TestCheckComparesSettings(t *testing.T) {
 	t.Setenv("BRIDGE_KEY_FORMAT", "json_array")
 	t.Setenv("BRIDGE_DELIVERY", "at_least_once")
 	says(exitFailed, "BRIDGE_DELIVERY=at_least_once, but records were written with exactly_once")
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_DELIVERY=at_least_once, but") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
@@ -118,7 +118,7 @@ func TestCheckWithoutState(t *testing.T) {
 	before := len(read(t, c, changes))
 	first := before
 	for _, args := range [][]string{{"seek", "--to", "2020/05/29/2100", "--yes"}, {"reset", "--yes"}} {
-		if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "holds records") {
+		if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "holds records") {
 			t.Errorf("run: exit code %d: %s", code, stderr)
 		}
 		if code, stdout, stderr := call(t, args...); code != exitOK {

@@ -62,7 +62,7 @@ func TestCheckOfTheAddress(t *testing.T) {
 		}
 	}
 	says(exitFailed, "failed   http          listen tcp "+at)
-	if code, _, stderr := call(t, "run"); code != exitUsage || !strings.Contains(stderr, "listen tcp "+at) {
+	if code, _, stderr := call(t, "run"); code != exitSettings || !strings.Contains(stderr, "listen tcp "+at) {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 	instance := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))

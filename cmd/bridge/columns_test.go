@@ -45,7 +45,7 @@ func TestColumnsAreFrozen(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
 			code, _, stderr := call(t, "run", "--once")
-			if code != exitUsage || !strings.Contains(stderr, name+"="+value) {
+			if code != exitSettings || !strings.Contains(stderr, name+"="+value) {
 				t.Errorf("exit code %d: %s", code, stderr)
 			}
 		})

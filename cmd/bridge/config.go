@@ -56,11 +56,11 @@ func needed(write func(*needs.Needs, io.Writer) error, stdout io.Writer) error {
 	}
 	n, err := needs.Of(c)
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	var text bytes.Buffer
 	if err := write(n, &text); err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	_, err = text.WriteTo(stdout)
 	return err
@@ -74,16 +74,16 @@ func schemas(stdout, stderr io.Writer) error {
 	}
 	record, topics, _, err := setup.Output(c, "", setup.Observe{})
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	name, ok := topics.Constant()
 	if !ok {
-		return &usageError{c.Problem("TOPIC", "it makes many topics: set it to the name of one of them")}
+		return &settingsError{c.Problem("TOPIC", "it makes many topics: set it to the name of one of them")}
 	}
 	record.Topic = name
 	subjects, err := envelope.Schemas(record)
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	if len(subjects) == 0 {
 		fmt.Fprintln(stderr, "bridge: these settings need no schemas, as keys and values are JSON or text; "+
@@ -136,7 +136,7 @@ func effective(shape string, stdout io.Writer) error {
 		return err
 	}
 	if problems != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", problems)}
+		return &settingsError{fmt.Errorf("settings:\n%w", problems)}
 	}
 	return nil
 }

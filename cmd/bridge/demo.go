@@ -29,5 +29,5 @@ func demoVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		ctx, cancel = context.WithTimeout(ctx, *limit)
 		defer cancel()
 	}
-	return demo.Run(ctx, *port, *format, *envelope, versionText(), stdout)
+	return typed(demo.Run(ctx, *port, *format, *envelope, versionText(), stdout))
 }

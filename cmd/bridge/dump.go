@@ -84,7 +84,7 @@ func inFeed(f func(*source.Feed) error) error {
 	}
 	from, err := setup.OpenSource(c, setup.Observe{})
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	return f(from.Feed)
 }

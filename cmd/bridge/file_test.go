@@ -26,12 +26,12 @@ func TestSettingsFromFile(t *testing.T) {
 		!strings.Contains(log, `"name":"file"`) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
-	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitUsage ||
+	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitSettings ||
 		!strings.Contains(stderr, "no instance can answer") {
 		t.Errorf("healthcheck: exit code %d: %s", code, stderr)
 	}
 	missing := file + ".old"
-	if code, _, stderr := call(t, "healthcheck", "--config", missing); code != exitUsage ||
+	if code, _, stderr := call(t, "healthcheck", "--config", missing); code != exitSettings ||
 		!strings.Contains(stderr, "reading the settings file: open "+missing+": no such file or directory: correct") {
 		t.Errorf("healthcheck without its file: exit code %d: %s", code, stderr)
 	}
@@ -44,7 +44,7 @@ func TestSettingsFromFile(t *testing.T) {
 		t.Errorf("with the printed file: exit code %d: %s", code, out)
 	}
 	write("nam: x\n")
-	if code, _, stderr := call(t, "run", "--config", file); code != exitUsage ||
+	if code, _, stderr := call(t, "run", "--config", file); code != exitSettings ||
 		!strings.Contains(stderr, file+":1: nam: unknown setting; did you mean name?") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -56,7 +56,7 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()

@@ -9,16 +9,32 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 )
 
-// usageError is a mistake in the arguments or settings.
+// usageError is a mistake in the arguments.
 type usageError struct{ err error }
 
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
+
+// settingsError is a mistake in the settings. [bridge.SettingsError] is one that shows later.
+type settingsError struct{ err error }
+
+func (e *settingsError) Error() string { return e.err.Error() }
+func (e *settingsError) Unwrap() error { return e.err }
+
+// typed returns err as a usage error if it is about settings that somebody typed as flags.
+func typed(err error) error {
+	var settings *bridge.SettingsError
+	if errors.As(err, &settings) {
+		return &usageError{err}
+	}
+	return err
+}
 
 // flags returns a flag set with a help text: usage, the flags, and more if it is not nil. Help goes to stdout, since
 // the user asks for it.
@@ -110,10 +126,10 @@ func openState() (c *config.Config, r *status.Reader, done func(), err error) {
 	return c, r, done, err
 }
 
-// load examines settings, and wraps their problems into a usage error: load(config.Load(true)).
+// load examines settings, and wraps their problems: load(config.Load(true)).
 func load(c *config.Config, err error) (*config.Config, error) {
 	if c, err = setup.Examined(c, err); err != nil {
-		return nil, &usageError{fmt.Errorf("settings:\n%w", err)}
+		return nil, &settingsError{fmt.Errorf("settings:\n%w", err)}
 	}
 	return c, nil
 }

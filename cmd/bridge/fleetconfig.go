@@ -13,7 +13,7 @@ import (
 // effectiveFleet prints the settings of all bridges that have no problems, and then the problems.
 func effectiveFleet(f *config.Fleet, err error, shape string, stdout io.Writer) error {
 	if err != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", err)}
+		return &settingsError{fmt.Errorf("settings:\n%w", err)}
 	}
 	switch shape {
 	case "text":
@@ -27,7 +27,7 @@ func effectiveFleet(f *config.Fleet, err error, shape string, stdout io.Writer) 
 		return err
 	}
 	if problems := f.Err(); problems != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", problems)}
+		return &settingsError{fmt.Errorf("settings:\n%w", problems)}
 	}
 	return nil
 }

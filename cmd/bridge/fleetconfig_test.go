@@ -52,7 +52,7 @@ bridges:
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	file = fleetFile(t, "bridges: {a: {start: never}}")
-	if code, _, stderr := call(t, "config", "--config", file); code != exitUsage ||
+	if code, _, stderr := call(t, "config", "--config", file); code != exitSettings ||
 		!strings.Contains(stderr, "bridge a: BRIDGE_START") && !strings.Contains(stderr, "BRIDGE_START (") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

@@ -15,7 +15,7 @@ func TestChangedSettingBeforeTheFirstRecord(t *testing.T) {
 	t.Setenv("BRIDGE_ENVELOPE", "bare")
 	const says = "BRIDGE_ENVELOPE=bare, but the bridge was first started with wrapped: set it back, or, since no " +
 		"record is written yet, stop the bridge, run BRIDGE_NAME=b bridge reset --yes, and start it again"
-	for verb, want := range map[string]int{"run": exitUsage, "run --once": exitUsage, "check": exitFailed} {
+	for verb, want := range map[string]int{"run": exitSettings, "run --once": exitSettings, "check": exitFailed} {
 		if code, stdout, stderr := call(t, strings.Fields(verb)...); code != want ||
 			!strings.Contains(stdout+stderr, says) {
 			t.Errorf("%s: exit code %d: %s%s", verb, code, stdout, stderr)
@@ -42,7 +42,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+moved)
 	code, _, stderr := call(t, "run", "--once")
-	if code != exitUsage || !strings.Contains(stderr, "(ln -s '"+moved+"' '"+feed+"')") {
+	if code != exitSettings || !strings.Contains(stderr, "(ln -s '"+moved+"' '"+feed+"')") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := os.Symlink(moved, feed); err != nil {

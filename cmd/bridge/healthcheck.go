@@ -28,10 +28,10 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) er
 	c, err := config.Load(false) // of other problems only a missing file counts: the two settings are checked here
 	var unread *config.FileError
 	if errors.As(err, &unread) {
-		return &usageError{unread}
+		return &settingsError{unread}
 	}
 	if c.HTTPAddr == "off" {
-		return &usageError{c.Problem("HTTP_ADDR", "it is off, so no instance can answer")}
+		return &settingsError{c.Problem("HTTP_ADDR", "it is off, so no instance can answer")}
 	}
 	path := "/readyz"
 	if *live {
@@ -52,13 +52,13 @@ func healthcheckVerb(ctx context.Context, args []string, stdout, _ io.Writer) er
 func askLocal(ctx context.Context, c *config.Config, path string, timeout time.Duration) (int, string, error) {
 	url, err := localURL(c.HTTPAddr, c.HTTPCertFile != "")
 	if err != nil {
-		return 0, "", &usageError{c.Problem("HTTP_ADDR", "%w", err)}
+		return 0, "", &settingsError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, errors.New("no answer in time"))
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+path, nil)
 	if err != nil {
-		return 0, "", &usageError{c.Problem("HTTP_ADDR", "%w", err)}
+		return 0, "", &settingsError{c.Problem("HTTP_ADDR", "%w", err)}
 	}
 	// Not the default client, whose proxy can't reach the loopback address. The certificate is for the names that other
 	// machines use, so it is not verified; the request has no secret.

@@ -21,9 +21,11 @@ import (
 const (
 	exitOK     = 0
 	exitFailed = 1
-	exitUsage  = 2 // arguments or settings
+	exitUsage  = 2 // arguments; also what Go's runtime ends with after a panic
 	exitFenced = 3 // another instance has taken over
 	exitBroken = 4 // verify: a promise is broken
+	// Settings: EX_CONFIG of sysexits.h. A code of their own: a supervisor restarts after a panic, and not after these.
+	exitSettings = 78
 )
 
 // verb is a command of the program. Run gets the arguments after the verb.
@@ -85,14 +87,18 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 	}
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
-	var settings *bridge.SettingsError
+	var settings *settingsError
+	var later *bridge.SettingsError
 	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return exitOK
-	case errors.As(err, &usage), errors.As(err, &settings):
+	case errors.As(err, &usage):
 		fmt.Fprintln(errs, "bridge:", err)
 		return exitUsage
+	case errors.As(err, &settings), errors.As(err, &later):
+		fmt.Fprintln(errs, "bridge:", err)
+		return exitSettings
 	case errors.Is(err, offsets.ErrFenced):
 		fmt.Fprintln(errs, "bridge:", plain.Clip(err.Error()))
 		return exitFenced
@@ -126,5 +132,5 @@ func help(w io.Writer) {
 		fmt.Fprintf(w, "  %-11s  %s\n", v.name, v.summary)
 	}
 	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\n"+
-		"Exit codes: 0 ok, 1 failed, 2 usage or settings, 3 fenced, 4 verification failed.\n")
+		"Exit codes: 0 ok, 1 failed, 2 usage, 3 fenced, 4 verification failed, 78 invalid settings.\n")
 }

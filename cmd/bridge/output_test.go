@@ -54,7 +54,7 @@ func TestConfigSchemas(t *testing.T) {
 		t.Errorf("with JSON: exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Setenv("BRIDGE_TOPIC", "{container}")
-	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitUsage ||
+	if code, _, stderr := call(t, "config", "--format", "schemas"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -88,7 +88,7 @@ func TestVerifyRegistersNothing(t *testing.T) {
 		says string
 	}{
 		"nosuch": {exitFailed, "opening topic nosuch: it does not exist"},
-		"other":  {exitUsage, "subject other-key in the registry does not have the schema"},
+		"other":  {exitSettings, "subject other-key in the registry does not have the schema"},
 	} {
 		if code, stdout, stderr := call(t, "verify", "--feed", "--topic", topic); code != want.code ||
 			!strings.Contains(stderr, want.says) ||
@@ -135,14 +135,14 @@ func TestAvroTimestampsAreFrozen(t *testing.T) {
 	runToEnd(t)
 	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "millis")
 	code, _, stderr := call(t, "run", "--once")
-	if code != exitUsage ||
+	if code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_AVRO_TIMESTAMPS=millis, but records were written with micros") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BRIDGE_AVRO_TIMESTAMPS", "micros")
 	t.Setenv("BRIDGE_FORMAT", "json") // the format of keys follows it
 	code, _, stderr = call(t, "run", "--once")
-	if code != exitUsage || !strings.Contains(stderr, "BRIDGE_FORMAT=json, but records were written with avro") ||
+	if code != exitSettings || !strings.Contains(stderr, "BRIDGE_FORMAT=json, but records were written with avro") ||
 		strings.Contains(stderr, "BRIDGE_KEY_FORMAT") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

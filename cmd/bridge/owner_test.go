@@ -24,7 +24,7 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	for _, shared := range []string{"false", "true"} { // which is for other accounts
 		t.Setenv("BRIDGE_TOPIC_SHARED", shared)
 		code, _, stderr := call(t, "run", "--once")
-		if code != exitUsage || !strings.Contains(stderr, problem) ||
+		if code != exitSettings || !strings.Contains(stderr, problem) ||
 			!strings.Contains(stderr, "run bridge reset --yes with BRIDGE_NAME=b") {
 			t.Errorf("run: exit code %d: %s", code, stderr)
 		}
@@ -38,7 +38,7 @@ func TestSecondBridgeOnATopic(t *testing.T) {
 	}
 	t.Setenv("BRIDGE_NAME", "second")
 	check(exitFailed, "topic "+changes+" holds records, and bridge second has no progress")
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage || !strings.Contains(stderr, "bridge reset --yes") {
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings || !strings.Contains(stderr, "bridge reset --yes") {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 	if code, _, stderr := call(t, "reset", "--yes"); code != exitOK {
@@ -58,7 +58,7 @@ func TestSharedTable(t *testing.T) {
 	setAll(t, map[string]string{
 		"TOPIC_SHARED": "true", "ENVELOPE": "row", "RESOLVED_TO": "off", "EVENTS": "state",
 	})
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings ||
 		!strings.Contains(stderr, "put {account} into TOPIC") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}

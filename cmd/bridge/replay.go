@@ -44,7 +44,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	c, keys, err := r.Prepare(ctx)
 	if err != nil {
-		return err
+		return typed(err)
 	}
 	p, err := work(ctx, c, false, keys, stderr)
 	if err != nil {
@@ -62,8 +62,9 @@ func cleanUp(ctx context.Context, r *replay.Replay, stdout io.Writer) (err error
 		return err
 	}
 	topic, err := r.CleanUp(ctx)
-	if err == nil {
-		_, err = fmt.Fprintf(stdout, "topic %s is deleted\n", topic)
+	if err != nil {
+		return typed(err)
 	}
+	_, err = fmt.Fprintf(stdout, "topic %s is deleted\n", topic)
 	return err
 }

@@ -37,14 +37,14 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	log, shown := progress.New(c, stderr)
 	i, err := newInstance(c, shape{once: once, bridges: 1}, log, shown)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &settingsError{err}
 	}
 	setup.PinKeys(&i.options, keys)
 	traces, err := tracing.Start(ctx, tracing.Info{
 		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
 	}, log)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &settingsError{err}
 	}
 	if traces != nil {
 		defer traces.Stop()
@@ -52,7 +52,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	}
 	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(i.monitor, i.metrics)), log)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &settingsError{err}
 	}
 	defer stopServing()
 	i.announce()

@@ -21,7 +21,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		problem = f.Err()
 	}
 	if problem != nil {
-		return &usageError{fmt.Errorf("settings:\n%w", problem)}
+		return &settingsError{fmt.Errorf("settings:\n%w", problem)}
 	}
 	all := &bridges{once: once, common: f.Common, claims: bridge.NewClaims(), running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
@@ -29,7 +29,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	var err error
 	all.traces, err = tracing.Start(ctx, tracing.Info{Instance: f.Common.Instance, Version: versionText()}, all.log)
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	if all.traces != nil {
 		defer all.traces.Stop()
@@ -41,13 +41,13 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	for _, c := range f.Bridges {
 		i, err := all.create(c, len(f.Bridges))
 		if err != nil {
-			return &usageError{fmt.Errorf("settings:\nbridge %s: %w", c.Name, err)}
+			return &settingsError{fmt.Errorf("settings:\nbridge %s: %w", c.Name, err)}
 		}
 		made = append(made, i)
 	}
 	stopServing, err := serve(ctx, f.Common, !once, guard(f.Common, all.log).Wrap(ops.FleetHandler(all.page)), all.log)
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	defer stopServing()
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)

@@ -73,7 +73,7 @@ func TestFleetDeliversAsSingleRuns(t *testing.T) {
 	file := fleetOf(t, together, "http_addr: 'off'")
 	for range 2 { // the second run adds nothing
 		code, _, stderr := call(t, "run", "--once", "--config", file)
-		if code != exitUsage || !strings.Contains(stderr, "bridge: bridge broken: ") ||
+		if code != exitSettings || !strings.Contains(stderr, "bridge: bridge broken: ") ||
 			strings.Contains(stderr, "bridge sim: ") {
 			t.Errorf("exit code %d: %s", code, stderr)
 		}
@@ -213,7 +213,7 @@ func TestFleetRefused(t *testing.T) {
 		"bridges: [a]": "want a mapping",
 	} {
 		code, _, stderr := call(t, "run", "--config", fleetFile(t, text))
-		if code != exitUsage || !strings.Contains(stderr, want) {
+		if code != exitSettings || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d: %s", text, code, stderr)
 		}
 	}

@@ -158,7 +158,7 @@ func TestFleetReloadRejected(t *testing.T) {
 		}
 		code, _, stderr := call(t, "run", "--config", file)
 		reason := strings.TrimSpace(strings.TrimPrefix(stderr, "bridge: settings:\n"))
-		if code != exitUsage || !strings.Contains(reason, want) {
+		if code != exitSettings || !strings.Contains(reason, want) {
 			t.Fatalf("exit code %d: %s, want %s", code, stderr, want)
 		}
 		quoted, _ := json.Marshal(reason)

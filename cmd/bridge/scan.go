@@ -53,7 +53,7 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if c.SourceURL != "" && s.Container != "" {
 		from, err := setup.OpenSource(c, setup.Observe{})
 		if err != nil {
-			return &usageError{err}
+			return &settingsError{err}
 		}
 		s.Account = from.Inventory
 	}

@@ -49,9 +49,9 @@ func TestHealthcheck(t *testing.T) {
 	srv.Close()
 	expect("healthcheck", exitFailed, "localhost:"+port)
 	t.Setenv(httpAddr, "off")
-	expect("healthcheck", exitUsage, "no instance can answer")
+	expect("healthcheck", exitSettings, "no instance can answer")
 	t.Setenv(httpAddr, "8080")
-	expect("healthcheck", exitUsage, "want [host]:port")
+	expect("healthcheck", exitSettings, "want [host]:port")
 }
 
 // A port that is taken is told where the settings name it. The default one is often taken, which stops nobody.
@@ -91,7 +91,7 @@ func TestPortTakenByAnotherInstance(t *testing.T) {
 	if code, _, stderr := call(t, "run", "--once"); code != exitOK || !strings.Contains(stderr, "not serving HTTP") {
 		t.Errorf("run --once: exit code %d: %s", code, stderr)
 	}
-	if code, _, stderr := call(t, "run"); code != exitUsage || !strings.Contains(stderr, httpAddr) {
+	if code, _, stderr := call(t, "run"); code != exitSettings || !strings.Contains(stderr, httpAddr) {
 		t.Errorf("run: exit code %d: %s", code, stderr)
 	}
 }

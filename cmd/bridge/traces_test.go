@@ -130,7 +130,7 @@ func TestTracesOff(t *testing.T) {
 	clusterFor(t)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")
-	if code, _, stderr := call(t, "run", "--once"); code != exitUsage ||
+	if code, _, stderr := call(t, "run", "--once"); code != exitSettings ||
 		!strings.Contains(stderr, "only http/protobuf is possible") {
 		t.Errorf("grpc: exit code %d: %s", code, stderr)
 	}

@@ -150,7 +150,7 @@ func judged(o *judge.Options) error {
 		return err
 	}
 	if err := o.Use(c); err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func TestVerifyGrownTopic(t *testing.T) {
 	}
 	for args, want := range map[string]int{
 		"3": exitBroken, "2,5": exitBroken, // not to what no count explains
-		"9": exitUsage, "3,x": exitUsage, "0": exitUsage,
+		"9": exitSettings, "3,x": exitUsage, "0": exitUsage,
 	} {
 		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want ||
 			want == exitBroken && !strings.Contains(stderr, "partition") {

@@ -31,7 +31,7 @@ func TestVerifyReplay(t *testing.T) {
 		}
 	}
 	verify("", exitOK, "must be in it, by the cursors in blobfeed.replay.again.offsets")
-	verify("EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but again was written with all")
+	verify("EVENTS=state", exitSettings, "BRIDGE_EVENTS=state, but again was written with all")
 	verify("EVENTS=all", exitOK, "holds        replay ")
 	if code, _, stderr := call(t, "replay", "--cleanup", "--topic", "again"); code != exitOK {
 		t.Fatal(stderr)
@@ -47,12 +47,12 @@ func TestVerifyWithoutSource(t *testing.T) {
 	if code, stdout, stderr := call(t, "verify"); code != exitOK {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
-	if code, _, stderr := call(t, "verify", "--feed"); code != exitUsage ||
+	if code, _, stderr := call(t, "verify", "--feed"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_SOURCE_URL: required") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BRIDGE_FORMAT", "avro")
-	if code, _, stderr := call(t, "verify"); code != exitUsage ||
+	if code, _, stderr := call(t, "verify"); code != exitSettings ||
 		!strings.Contains(stderr, "BRIDGE_REGISTRY_URL: required for Avro") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -80,7 +80,7 @@ func TestVerifyTemplate(t *testing.T) {
 		t.Errorf("one of them alone: exit code %d: %s%s", code, stdout, stderr)
 	}
 	t.Setenv("BRIDGE_NAME", "other")
-	if code, _, stderr := call(t, "verify"); code != exitUsage || !strings.Contains(stderr, "name one with --topic") {
+	if code, _, stderr := call(t, "verify"); code != exitSettings || !strings.Contains(stderr, "name one with --topic") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
 }

@@ -18,13 +18,13 @@ func TestVerifySharedTopicOfDirectories(t *testing.T) {
 		code      int
 		says      string
 	}{
-		{"", "verify", exitUsage, "does not name the account whose records are judged: set BRIDGE_SOURCE_ACCOUNT"},
+		{"", "verify", exitSettings, "does not name the account whose records are judged: set BRIDGE_SOURCE_ACCOUNT"},
 		{"SOURCE_ACCOUNT=bravo", "verify", exitOK, "records of account alpha (bridge perhaps alpha)"},
 		{"", "verify --feed", exitOK, "holds        replay"},
-		{"SOURCE_ACCOUNT=alpha", "verify --feed", exitUsage,
+		{"SOURCE_ACCOUNT=alpha", "verify --feed", exitSettings,
 			"of account bravo, not alpha: set BRIDGE_SOURCE_ACCOUNT=bravo"},
 		{"HEADERS=none", "verify", exitFailed, "a record does not name its account"},
-		{"HEADERS=cloudevents", "verify --topic copy", exitUsage, "no state names the feed whose records are judged"},
+		{"HEADERS=cloudevents", "verify --topic copy", exitSettings, "no state names the feed whose records are judged"},
 	} {
 		if name, value, set := strings.Cut(c.set, "="); set {
 			t.Setenv("BRIDGE_"+name, value)

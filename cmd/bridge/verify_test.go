@@ -141,8 +141,8 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 		code       int
 		says       string
 	}{
-		{"never", "verify", exitUsage, "topic changes, which bridge blobfeed writes: set BRIDGE_NAME=blobfeed"},
-		{"never", "verify --feed --topic changes", exitUsage, "set BRIDGE_NAME=blobfeed"},
+		{"never", "verify", exitSettings, "topic changes, which bridge blobfeed writes: set BRIDGE_NAME=blobfeed"},
+		{"never", "verify --feed --topic changes", exitSettings, "set BRIDGE_NAME=blobfeed"},
 		{"blobfeed", "verify --topic copy", exitOK, ""},
 		{"never", "verify --topic copy", exitOK, ""},
 		{"never", "status", exitFailed, neverRan}, {"never", "seek --to earliest", exitFailed, neverRan},
@@ -157,7 +157,7 @@ func TestVerifyOfAnotherBridge(t *testing.T) {
 	}
 	t.Setenv("BRIDGE_NAME", "never")
 	t.Setenv("BRIDGE_TOPIC", "copy")
-	if code, _, stderr := call(t, "verify"); code != exitUsage || !strings.Contains(stderr,
+	if code, _, stderr := call(t, "verify"); code != exitSettings || !strings.Contains(stderr,
 		"no bridge of the name never has stored anything about topic copy") {
 		t.Errorf("exit code %d: %s", code, stderr)
 	}
@@ -182,7 +182,7 @@ func TestVerifyUnchecked(t *testing.T) {
 		"verify --until-resolved 2030-01-01T00:00:00Z": {"", exitFailed, "has no marker at or above"},
 		"verify --until-resolved yesterday":            {"", exitUsage, "yesterday"},
 		"verify --feed --bounded":                      {"", exitUsage, "--bounded"},
-		"verify --account":                             {"", exitUsage, "names a directory, which has no blobs"},
+		"verify --account":                             {"", exitSettings, "names a directory, which has no blobs"},
 		"verify --output xml":                          {"", exitUsage, "xml"},
 		"verify now":                                   {"", exitUsage, `unexpected argument "now"`},
 
@@ -202,7 +202,7 @@ func TestVerifyUnchecked(t *testing.T) {
 
 		"verify --topic no-markers --feed ": {"BRIDGE_START=latest", exitFailed, "BRIDGE_START=latest"},
 
-		"verify --feed": {"BRIDGE_EVENTS=state", exitUsage, "BRIDGE_EVENTS=state, but changes was written with all"},
+		"verify --feed": {"BRIDGE_EVENTS=state", exitSettings, "BRIDGE_EVENTS=state, but changes was written with all"},
 	} {
 		t.Run(args, func(t *testing.T) {
 			if name, value, ok := strings.Cut(c.setting, "="); ok {
