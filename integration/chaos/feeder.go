@@ -66,4 +66,4 @@ func Feed(
 
 // spec is of all feeds but its seed. Half blocks can be seen, as readers of the service see them.
 var spec = feedsim.Spec{Shards: 8, EventsPerSegment: 2000, BlockEvents: 20, Blobs: 2000, HotShare: 0.2,
-	Versions: []int{1, 4, 5, 6}, TornAppends: true}
+	Versions: []int{1, 4, 5, 6}, TornAppends: true, TwiceEvery: 100}

@@ -123,7 +123,7 @@ func (j *Judge) note(r *kgo.Record) {
 		}
 	}
 	j.moved = now
-	n, known := j.ledger.index[string(v.Header("ce_id"))]
+	n, known := j.ledger.index[string(v.Header("position"))]
 	if at, waits := j.waiting[n]; known && waits {
 		delete(j.waiting, n)
 		j.delays = append(j.delays, now.Sub(at))

@@ -19,7 +19,7 @@ import (
 // else is a failure, also a gap where retention removed nothing, and a record of no event.
 type ledger struct {
 	events    []entry
-	index     map[string]int
+	index     map[string]int // by position: an event can be twice in the log
 	bySegment map[string][]int
 	touched   map[string]bool // segments of which retention has removed something
 	rounds    []round
@@ -63,7 +63,7 @@ func newLedger() *ledger {
 func (l *ledger) expect(e feedsim.Event) int {
 	n := len(l.events)
 	l.events = append(l.events, entry{segment: e.Segment, shard: e.Shard, chunk: e.Chunk})
-	l.index[e.ID] = n
+	l.index[e.Position()] = n
 	l.bySegment[e.Segment] = append(l.bySegment[e.Segment], n)
 	return n
 }
@@ -87,9 +87,9 @@ func (l *ledger) Note(r verify.Record) {
 	}
 	l.checked++
 	k := l.at[r.Partition]
-	n, known := l.index[string(r.Header("ce_id"))]
+	n, known := l.index[string(r.Header("position"))]
 	if !known {
-		l.fail(&r, "event %q was not expected", r.Header("ce_id"))
+		l.fail(&r, "event %q at %s was not expected", r.Header("ce_id"), r.Header("position"))
 		return
 	}
 	e := &l.events[n]

@@ -19,7 +19,7 @@ func TestLedger(t *testing.T) {
 	}{
 		{"1 2 3 4 5", ""},
 		{"1 2 4 5", "1 events are missing: segment 3, after seek 0, removed false"},
-		{"1 2 x 3 4 5", `event "x" was not expected`},
+		{"1 2 x 3 4 5", "at x/00/00000/0/0 was not expected"},
 		// retention
 		{"1 2 3 4 5 -1 -2", ""},
 		{"1 -2 -3 g2-3 4 5", ""},
@@ -64,7 +64,8 @@ func TestLedger(t *testing.T) {
 					r.Headers = append(r.Headers,
 						verify.Header{Key: "seek", Value: []byte(strings.ReplaceAll(word[1:], ">", " "))})
 				default:
-					r.Key, r.Headers = []byte(word), []verify.Header{{Key: "ce_id", Value: []byte(word)}}
+					at := feedsim.Event{Segment: word}
+					r.Key, r.Headers = []byte(word), []verify.Header{{Key: "position", Value: []byte(at.Position())}}
 				}
 			}
 			l.Note(r)
@@ -82,9 +83,9 @@ func TestLedger(t *testing.T) {
 // What retention removes of a segment is a part of its chunks.
 func TestLedgerOfChunks(t *testing.T) {
 	l := newLedger()
-	for chunk, id := range []string{"a", "b"} {
-		l.expect(feedsim.Event{ID: id, Segment: "1", Shard: 7, Chunk: chunk})
-	}
+	second := feedsim.Event{ID: "b", Segment: "1", Shard: 7, Chunk: 1}
+	l.expect(feedsim.Event{ID: "a", Segment: "1", Shard: 7})
+	l.expect(second)
 	gone := l.remove("1", func(shard, chunk int) bool { return shard == 7 && chunk == 0 })
 	if len(gone) != 1 || gone[0] != 0 {
 		t.Errorf("removed: %v", gone)
@@ -93,11 +94,28 @@ func TestLedgerOfChunks(t *testing.T) {
 	if f := l.Failures(); len(f) != 1 || !strings.HasPrefix(f[0].Problem, "1 events are missing") {
 		t.Errorf("without the second chunk: %v", f)
 	}
-	l.Note(verify.Record{Key: []byte("k"), Headers: []verify.Header{{Key: "ce_id", Value: []byte("b")}}})
+	l.Note(verify.Record{Key: []byte("k"), Headers: []verify.Header{{Key: "position", Value: []byte(second.Position())}}})
 	if f := l.Failures(); len(f) > 0 {
 		t.Error(f)
 	}
 	if m := l.moves(); m != (Moves{Gaps: 1, Removed: 1, Lost: 1}) {
 		t.Errorf("%+v", m)
+	}
+}
+
+// An event that is twice in the log has to come twice.
+func TestLedgerOfCopies(t *testing.T) {
+	l := newLedger()
+	for index := range 2 {
+		e := feedsim.Event{ID: "a", Segment: "1", Index: index}
+		l.expect(e)
+		l.Note(verify.Record{Key: []byte("k"), Headers: []verify.Header{{Key: "position", Value: []byte(e.Position())}}})
+		if f := l.Failures(); len(f) > 0 {
+			t.Errorf("%d: %v", index, f)
+		}
+	}
+	l.expect(feedsim.Event{ID: "a", Segment: "1", Index: 2})
+	if f := l.Failures(); len(f) != 1 || !strings.HasPrefix(f[0].Problem, "1 events are missing") {
+		t.Errorf("without the third copy: %v", f)
 	}
 }

@@ -25,7 +25,7 @@ func TestResetCrashPoints(t *testing.T) {
 	events := map[string]bool{}
 	grow := func(n int) {
 		s.must(s.feed.Append(t.Context(), n, func(e feedsim.Event) {
-			events[e.ID] = true
+			events[e.Position()] = true
 			s.judge.Expect(e)
 		}))
 	}
@@ -64,8 +64,8 @@ func TestResetCrashPoints(t *testing.T) {
 	grow(20)
 	s.end()
 	for p, life := range s.lives() {
-		for id := range life {
-			delete(events, id)
+		for at := range life {
+			delete(events, at)
 		}
 		t.Logf("partition %d: %d events in its last life", p, len(life))
 	}
@@ -106,14 +106,14 @@ func (s *scene) lives() map[int32]map[string]bool {
 			if end, ok := ends.Lookup(s.Topic, r.Partition); ok && r.Offset+1 >= end.Offset {
 				delete(from, r.Partition)
 			}
-			id, at, err := identity(r)
+			text, at, err := position(r)
 			if r.Attrs.IsControl() || r.Key == nil {
 				return
 			}
 			s.must(err)
 			life := lives[r.Partition]
-			// an event twice: others are missing
-			if life == nil || life[id] || at.Segment.Compare(last[r.Partition]) < 0 {
+			// a position twice: others are missing
+			if life == nil || life[text] || at.Segment.Compare(last[r.Partition]) < 0 {
 				life = map[string]bool{}
 				lives[r.Partition] = life
 				maps.DeleteFunc(keys, func(key string, _ source.Position) bool { return key[0] == byte(r.Partition) })
@@ -123,23 +123,20 @@ func (s *scene) lives() map[int32]map[string]bool {
 				s.t.Errorf("partition %d, offset %d: %s comes behind %s of the same key", r.Partition, r.Offset, at,
 					before)
 			}
-			keys[key], last[r.Partition], life[id] = at, at.Segment, true
+			keys[key], last[r.Partition], life[text] = at, at.Segment, true
 		})
 		return len(from) == 0
 	})
 	return lives
 }
 
-// identity returns the id of a record's event, and where it is in the feed.
-func identity(r *kgo.Record) (id string, at source.Position, err error) {
-	err = errors.New("no header position")
+// position returns where a record's event is in the feed. An id can be there twice.
+func position(r *kgo.Record) (text string, at source.Position, err error) {
 	for _, h := range r.Headers {
-		switch h.Key {
-		case "ce_id":
-			id = string(h.Value)
-		case "position":
+		if h.Key == "position" {
 			at, err = source.ParsePosition(string(h.Value))
+			return string(h.Value), at, err
 		}
 	}
-	return id, at, err
+	return "", at, errors.New("no header position")
 }

@@ -41,6 +41,9 @@ func (j *judge) check(whole bool) (problems []string) {
 		switch {
 		case whole && j.needed(e) || e.seen > 0:
 			complete.Expect(e.ID)
+			if e.seen == 0 && !j.plan.Scans {
+				problems = append(problems, fmt.Sprintf("event %s at %s did not come", e.ID, e.Position()))
+			}
 		case e.removed && !e.skipped && !e.damaged:
 			lost++
 		}
@@ -201,7 +204,7 @@ func (j *judge) again() (problems []string) {
 	if j.target == "" {
 		return nil
 	}
-	came, marked := map[string]bool{}, map[string]bool{} // ids, topics
+	came, marked := map[string]bool{}, map[string]bool{} // positions, topics
 	for l, records := range j.lanes {
 		behind := -1
 		for k := range records {
@@ -212,14 +215,14 @@ func (j *judge) again() (problems []string) {
 		}
 		for k := range records {
 			if behind >= 0 && k > behind && records[k].Offset >= j.from[l] {
-				came[string(records[k].Header("ce_id"))] = true
+				came[string(records[k].Header("position"))] = true
 			}
 		}
 	}
 	for l, records := range j.lanes { // topics and partitions that were added later have nothing from before the seek
 		for k := range records {
 			if !marked[l.topic] || int(l.partition) >= j.plan.Partitions {
-				came[string(records[k].Header("ce_id"))] = true
+				came[string(records[k].Header("position"))] = true
 			}
 		}
 	}
@@ -229,7 +232,7 @@ func (j *judge) again() (problems []string) {
 	n := 0
 	var first *expected
 	for _, e := range j.events {
-		if e.Segment >= j.target && j.needed(e) && !came[e.ID] {
+		if e.Segment >= j.target && j.needed(e) && !came[e.Position()] {
 			if n++; first == nil {
 				first = e
 			}

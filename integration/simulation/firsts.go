@@ -12,7 +12,7 @@ import (
 type firsts struct {
 	judge    *judge
 	resolved map[lane]string      // the last marker
-	first    map[string]bool      // ids of events that came
+	first    map[*expected]bool   // what came
 	last     map[string]*expected // by key, the newest event that came
 	newest   map[string]*expected // by key, the event of the last record
 	failures []verify.Failure
@@ -20,7 +20,7 @@ type firsts struct {
 
 func newFirsts(j *judge) *firsts {
 	return &firsts{
-		judge: j, resolved: map[lane]string{}, first: map[string]bool{},
+		judge: j, resolved: map[lane]string{}, first: map[*expected]bool{},
 		last: map[string]*expected{}, newest: map[string]*expected{},
 	}
 }
@@ -43,16 +43,16 @@ func (f *firsts) Note(r verify.Record) {
 		}
 		return
 	}
-	e := f.judge.byID[string(r.Header("ce_id"))]
+	e := f.judge.at[string(r.Header("position"))]
 	if e == nil {
 		return // Complete says so
 	}
 	key := string(r.Key)
 	f.newest[key] = e
-	if f.first[e.ID] {
+	if f.first[e] {
 		return
 	}
-	f.first[e.ID] = true
+	f.first[e] = true
 	if updated := string(r.Header("updated")); updated <= f.resolved[at] {
 		fail("event %s comes for the first time with updated %s, after the marker %s", e.Position(), updated,
 			f.resolved[at])

@@ -25,7 +25,7 @@ type judge struct {
 
 	mu      sync.Mutex
 	events  []*expected
-	byID    map[string]*expected
+	at      map[string]*expected // by position; an event can be twice in the log
 	lanes   map[lane][]verify.Record
 	letters map[string]int // by position
 	from    map[lane]int64 // what is before it was written before the last reset
@@ -51,7 +51,7 @@ type expected struct {
 
 func newJudge(w *world, l *link) (*judge, error) {
 	j := &judge{
-		world: w, byID: map[string]*expected{}, lanes: map[lane][]verify.Record{}, letters: map[string]int{},
+		world: w, at: map[string]*expected{}, lanes: map[lane][]verify.Record{}, letters: map[string]int{},
 		from: map[lane]int64{}, next: map[lane]int64{},
 	}
 	var err error
@@ -83,7 +83,7 @@ func (j *judge) expect(e feedsim.Event) {
 	defer j.mu.Unlock()
 	x := &expected{Event: e}
 	j.events = append(j.events, x)
-	j.byID[e.ID] = x
+	j.at[x.Position()] = x
 }
 
 // removed says that retention removes a blob of a segment. What goes before one was named is no loss.
@@ -134,7 +134,7 @@ func (j *judge) forget(ends map[lane]int64) {
 	}
 	for l, records := range j.lanes {
 		for k := range records {
-			if e := j.byID[string(records[k].Header("ce_id"))]; e != nil && records[k].Offset >= ends[l] {
+			if e := j.at[string(records[k].Header("position"))]; e != nil && records[k].Offset >= ends[l] {
 				e.seen++
 			}
 		}
@@ -183,7 +183,7 @@ func (j *judge) note(r *kgo.Record) {
 		return
 	}
 	j.lanes[at] = append(j.lanes[at], v)
-	if e := j.byID[string(v.Header("ce_id"))]; e != nil && r.Offset >= j.from[at] {
+	if e := j.at[string(v.Header("position"))]; e != nil && r.Offset >= j.from[at] {
 		e.seen++
 	}
 }

@@ -40,7 +40,7 @@ type Plan struct {
 	Shards, Blobs, BlockEvents int
 	Backlog                    int // segments before the first start
 	LateShards, EmptyShards    int
-	EmptyEvery                 int
+	EmptyEvery, TwiceEvery     int
 	Torn                       bool
 	Retention                  Retention
 
@@ -129,6 +129,9 @@ func NewPlan(seed uint64) *Plan {
 	}
 	p.faults(d, end)
 	p.sort()
+	if d.chance(30) {
+		p.TwiceEvery = 1 + d.n(30)
+	}
 	return p
 }
 

@@ -245,7 +245,7 @@ func (t *tracer) committed(r *kgo.Record) (state bool) {
 		t.marked[id] = true
 	default:
 		for _, h := range r.Headers {
-			if e := t.judge.byID[string(h.Value)]; h.Key == "ce_id" && e != nil { // its lock is held
+			if e := t.judge.at[string(h.Value)]; h.Key == "position" && e != nil { // its lock is held
 				t.readable[id][blockOf(e)]++
 			}
 		}

@@ -85,6 +85,7 @@ func newWorld(p *Plan, log func(string)) (*world, error) {
 	w.feed, err = feedsim.New(w.blobs, feedsim.Spec{
 		Seed: p.Seed, Shards: p.Shards, Blobs: p.Blobs, BlockEvents: p.BlockEvents, EventsPerSegment: 4000,
 		LateShards: p.LateShards, EmptyShards: min(p.EmptyShards, p.Shards-1), TornAppends: p.Torn, HotShare: 0.3,
+		TwiceEvery: p.TwiceEvery,
 		Containers: []string{"photos", "backups", "$web", "one", "two", "three", "four", "rare"},
 	})
 	return w, err

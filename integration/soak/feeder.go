@@ -53,5 +53,6 @@ const shards = 3
 func newFeed(sink feedsim.Sink, interval time.Duration) (*feedsim.Feed, error) {
 	return feedsim.New(sink, feedsim.Spec{Seed: uint64(time.Now().UnixNano()), Start: time.Now().Truncate(interval),
 		Interval: interval,
-		Now:      time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6}})
+		Now:      time.Now, Shards: shards, BlockEvents: 50, Blobs: 5000, HotShare: 0.2, Versions: []int{6},
+		TwiceEvery: 1000})
 }

@@ -27,9 +27,14 @@ func (f *Feed) Append(ctx context.Context, n int, emit func(Expected)) error {
 	return f.flushAll(ctx)
 }
 
-// put adds f.event to its shard, and writes the shard's blocks if enough of them wait.
+// put adds f.event to its shard, twice if it is time for that, and writes the shard's blocks if enough of them wait.
 func (f *Feed) put(ctx context.Context, s *shard, emit func(Expected)) error {
-	if err := f.add(s, emit); err != nil || len(s.buf) < flushAt || s.inBlock() {
+	err := f.add(s, emit)
+	if every := int64(f.spec.TwiceEvery); err == nil && every > 0 && f.sum.Events%every == 0 {
+		f.sum.Events++
+		err = f.add(s, emit)
+	}
+	if err != nil || len(s.buf) < flushAt || s.inBlock() {
 		return err
 	}
 	return f.flush(ctx, s)

@@ -33,6 +33,8 @@ type Spec struct {
 	LeaveOpen   bool // Write leaves the last segment Publishing
 	EmptyEvery  int  // every so many segments, one lists no shards at all
 	EmptyShards int  // so many shards of each segment, the last ones, are listed but hold nothing
+	// every so many events, one is in the log a second time, behind itself: a recorded account has that
+	TwiceEvery int
 	// so many shards of each segment, at most all but one, wait for Reveal: not listed, their events not in the sink
 	LateShards       int
 	HeaderOnlyChunks bool // each shard ends with a chunk that has only a header
