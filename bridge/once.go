@@ -101,7 +101,9 @@ func (sh *shared) reportWaiting(ctx context.Context) {
 	later := 0
 	for _, err := range sh.opts.Feed.Segments(ctx, s.Frontier.Current) {
 		if err != nil {
-			return // it is a report only
+			sh.opts.Log.Warn("it is unknown whether segments wait for the open one", "open", s.Frontier.Current,
+				"error", err)
+			return // it was a report only: all that could be delivered is
 		}
 		later++
 	}
