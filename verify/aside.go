@@ -46,3 +46,11 @@ func (a *Aside) Show(partition int32, offset int64, note func(Record) (more bool
 	}
 	return true
 }
+
+// First returns the offset that the first marker of a partition names, -1 without a marker.
+func (a *Aside) First(partition int32) int64 {
+	if lane := a.markers[partition]; len(lane) > 0 {
+		return lane[0].at
+	}
+	return -1
+}

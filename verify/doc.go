@@ -8,7 +8,7 @@
 //	Order      per key, the events come in the feed's order, and the key stays on one partition
 //	Progress   per partition and shard, the events come in the feed's order, each once
 //	Sequence   per key, the sequencers of the service never decrease
-//	Partition  each key is on the partition that a function returns, or stays on one
+//	Partition  each key is on the partition that a function returns, or stays on one; it moves at a marker only
 //	Barrier    per partition, no segment comes after a later one
 //	Time       each record has the timestamp of its event
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and

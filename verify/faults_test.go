@@ -208,14 +208,11 @@ func TestCompleteLeft(t *testing.T) {
 // Of a topic that grew or lost its begin, a partition may begin late, and a key may be where the smaller count puts it;
 // what else is broken is still found.
 func TestLatePartitions(t *testing.T) {
-	grown := func() (rs []Record) { // partition 2 is there from segment 1 on
+	grown := func() (rs []Record) { // partition 2 is there from the marker of segment 0 on
 		for _, r := range topic() {
 			first := strings.Contains(string(r.Header("position")), "/0000/")
-			switch {
-			case r.Key != nil && first:
+			if r.Key != nil && first {
 				r.Partition = partitionOf(r.Key, partitions-1)
-			case r.Key == nil && r.Partition == 2 && r.Headers[0].Value[6] == '3':
-				continue // the marker of segment 0
 			}
 			rs = append(rs, r)
 		}
@@ -230,14 +227,14 @@ func TestLatePartitions(t *testing.T) {
 		"the last marker is missing": {func(rs []Record) []Record { return rs[:len(rs)-1] }, false, "resolved"},
 		"no marker at all": {func(rs []Record) []Record {
 			return slices.DeleteFunc(rs, func(r Record) bool { return r.Key == nil && r.Partition == 2 })
-		}, false, "resolved"},
+		}, false, "partition resolved"},
 		"nothing is left": {func(rs []Record) []Record {
-			return slices.DeleteFunc(rs, func(r Record) bool { return r.Key == nil && r.Partition == 2 })
+			return slices.DeleteFunc(rs, func(r Record) bool { return r.Partition == 2 })
 		}, true, ""},
 		"a partition that was there lacks one": {func(rs []Record) []Record {
 			i := find(rs, isMark)
 			return slices.Delete(rs, i, i+1)
-		}, false, "resolved"},
+		}, false, "partition resolved"},
 		"a key where no count puts it": {func(rs []Record) []Record {
 			for p := range int32(partitions) {
 				if p != partitionOf(rs[0].Key, partitions) && p != partitionOf(rs[0].Key, partitions-1) {
@@ -250,7 +247,8 @@ func TestLatePartitions(t *testing.T) {
 	} {
 		resolved := NewResolved(partitions)
 		resolved.Late(2, c.nothing)
-		g := All(NewPartition(partitions, partitionOf).GrownFrom(partitions-1), NewOrder().Moves(), resolved)
+		place := NewPartition(partitions-1, partitionOf).Grows(partitions, resolvedAt(0), "", false)
+		g := All(place, NewOrder().Moves(), resolved)
 		rs := c.fault(grown())
 		for _, r := range rs {
 			g.Note(r)

@@ -27,6 +27,9 @@ func (r *Record) updated() []byte {
 	return r.document().updated
 }
 
+// Updated returns the time of an event, or of a row, as the record has it.
+func (r *Record) Updated() string { return string(r.updated()) }
+
 func (r *Record) sequence() (text []byte, present bool) {
 	if v, ok := r.lookup("sequence"); ok || !r.bare() {
 		return v, ok

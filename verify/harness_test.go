@@ -32,8 +32,13 @@ func data(n, blob, segment int) Record {
 	}
 }
 
+// resolvedAt is the time of the marker behind a segment.
+func resolvedAt(segment int) string {
+	return fmt.Sprintf("%d.0000000000", 1590000000000000000+int64(segment+1)*3600e9-1)
+}
+
 func mark(partition int32, segment int) Record {
-	text := fmt.Appendf(nil, "%d.0000000000", 1590000000000000000+int64(segment+1)*3600e9-1)
+	text := []byte(resolvedAt(segment))
 	return Record{
 		Topic:     "changes",
 		Partition: partition,

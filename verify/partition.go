@@ -1,39 +1,60 @@
 package verify
 
+import "slices"
+
 // Partition checks that each key is on the partition that a function returns. Without a function it checks that each
 // key stays on its first partition, and keeps the key and about 60 bytes per key.
 type Partition struct {
 	failures
-	counts []int
 	of     func(key []byte, partitions int) int32
-	topics byTopic[byKey[int32]] // where keys are, without a function
+	counts []int // of partitions, rising
+	steps  []step
+	again  bool
+	lanes  byTopic[map[int32]int] // how many steps each partition is behind
+	topics byTopic[byKey[int32]]  // where keys are, without a function
+}
+
+// step is the marker behind which keys are spread over the next number of partitions.
+type step struct {
+	at    clock
+	seek  string
+	vague bool
 }
 
 // NewPartition returns a Partition for a topic with that number of partitions. Of may be nil.
 func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Partition {
-	return &Partition{counts: []int{partitions}, of: of}
+	return &Partition{counts: []int{partitions}, of: of, lanes: mapsByTopic[int32, int]()}
 }
 
-// GrownFrom sets former numbers of partitions: a key may also be where one of these puts it. Partition does not check
-// when a key moved.
-func (p *Partition) GrownFrom(partitions ...int) *Partition {
-	p.counts = append(p.counts, partitions...)
+// Grows says that the topic got partitions, and that keys are spread over all of them behind the marker of a time, on
+// each partition. A seek repeats a marker: then seek is its header, else it is "". If only a later marker is known, the
+// step is vague: until that marker a key may also be where any number between puts it. Call Grows in the order of time.
+func (p *Partition) Grows(partitions int, resolved, seek string, vague bool) *Partition {
+	at, _ := parseClock([]byte(resolved))
+	p.counts, p.steps = append(p.counts, partitions), append(p.steps, step{at, seek, vague})
+	return p
+}
+
+// Repeats lets a key be where a former number of partitions puts it: with DELIVERY=at_least_once, an instance that was
+// paused can repeat records.
+func (p *Partition) Repeats() *Partition {
+	p.again = true
 	return p
 }
 
 // Note implements Validator.
 func (p *Partition) Note(r Record) {
 	if r.Key == nil {
+		if len(p.steps) > 0 {
+			p.marker(&r)
+		}
 		return
 	}
 	p.checked++
 	if p.of != nil {
-		for _, n := range p.counts {
-			if p.of(r.Key, n) == r.Partition {
-				return
-			}
+		if !p.right(&r) {
+			p.add(&r, "the key belongs to partition %d", p.of(r.Key, p.counts[p.behind(&r)]))
 		}
-		p.add(&r, "the key belongs to partition %d", p.of(r.Key, p.counts[0]))
 		return
 	}
 	switch first, known := p.topics.at(r.Topic).at(r.Key); {
@@ -42,4 +63,37 @@ func (p *Partition) Note(r Record) {
 	case *first != r.Partition:
 		p.add(&r, "the key came first on partition %d", *first)
 	}
+}
+
+func (p *Partition) behind(r *Record) int { return (*p.lanes.at(r.Topic))[r.Partition] }
+
+// marker takes the steps up to a marker.
+func (p *Partition) marker(r *Record) {
+	at, _ := marker(r)
+	lane := p.behind(r)
+	for ; lane < len(p.steps); lane++ {
+		s := p.steps[lane]
+		if c := at.compare(s.at); c < 0 || c == 0 && s.seek != string(r.Header("seek")) {
+			break
+		}
+	}
+	(*p.lanes.at(r.Topic))[r.Partition] = lane
+}
+
+// right reports whether a key is where it belongs.
+func (p *Partition) right(r *Record) bool {
+	lane := p.behind(r)
+	is := func(n int) bool { return p.of(r.Key, n) == r.Partition }
+	if is(p.counts[lane]) || p.again && slices.ContainsFunc(p.counts[:lane], is) {
+		return true
+	}
+	if lane == len(p.steps) || !p.steps[lane].vague {
+		return false
+	}
+	for n := p.counts[lane] + 1; n <= p.counts[lane+1]; n++ {
+		if is(n) {
+			return true
+		}
+	}
+	return false
 }

@@ -8,9 +8,6 @@ import (
 	"io"
 	"os"
 	"os/signal"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -31,7 +28,7 @@ empty), 2 usage or settings.
 `
 
 func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] [--grown-from N,…] " +
+	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] " +
 		"[--output text|json]"
 	fs := flags("verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
@@ -46,8 +43,6 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		"stop at the first marker at or above this time (or text of an \"updated\"), which every partition must have")
 	fs.BoolVar(&o.Bounded, "bounded", false,
 		"run only checks whose memory does not grow with events or keys: for very long topics")
-	grown := fs.String("grown-from", "",
-		"number of partitions before some were added to the topic; several numbers separated by commas")
 	asJSON, err := parseOutput(fs, args, "one document per topic")
 	if err != nil {
 		return err
@@ -57,9 +52,6 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	if o.ReadAccount && *until != "" {
 		return &usageError{errors.New("--account compares the end of the topic: it excludes --until-resolved")}
-	}
-	if o.GrownFrom, err = counts(*grown); err != nil {
-		return &usageError{fmt.Errorf("--grown-from: %w", err)}
 	}
 	if *until != "" {
 		if o.Until, err = bridge.ParseTime(*until); err != nil {
@@ -121,22 +113,6 @@ func showSeen(ctx context.Context, o *judge.Options, stderr io.Writer) (stop fun
 		}
 	}()
 	return func() { cancel(); <-ended }
-}
-
-// counts parses numbers of partitions.
-func counts(text string) (all []int, err error) {
-	if text == "" {
-		return nil, nil
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		n, err := strconv.Atoi(strings.TrimSpace(part))
-		if err != nil || n < 1 {
-			return nil, fmt.Errorf("%q is not a number of partitions", part)
-		}
-		all = append(all, n)
-	}
-	slices.Sort(all)
-	return all, nil
 }
 
 // judged reads the settings into o.

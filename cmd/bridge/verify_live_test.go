@@ -129,59 +129,70 @@ func TestVerifyLive(t *testing.T) {
 	}
 }
 
-// A topic that got partitions, once and again, fails as it is, and holds with --grown-from.
+// Verify finds out by itself that a topic got partitions, once and again, as soon as they are added, and when retention
+// has deleted the marker behind which they were used.
 func TestVerifyGrownTopic(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	grow := func() {
-		t.Helper()
-		if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := feed.Open(ctx); err != nil {
-		t.Fatal(err)
-	}
-	grow()
-	cl := delivered(t, dir)
-	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 { // the open segment keeps the old count
-		grow()
-		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
-	}
-	code, stdout, stderr := call(t, "verify", "--feed")
-	if code != exitBroken || !strings.Contains(stdout, "give all former numbers of partitions with --grown-from") ||
-		!strings.Contains(stderr, "partition, resolved") {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	// A second growth: keys may be where three, or five, or seven put them.
-	if _, err := kadm.NewClient(cl).CreatePartitions(ctx, 2, written); err != nil {
-		t.Fatal(err)
-	}
-	for range 2 {
-		grow()
-		if code, _, stderr := call(t, "run", "--once"); code != exitOK {
-			t.Fatalf("exit code %d: %s", code, stderr)
-		}
-	}
-	code, stdout, stderr = call(t, "verify", "--feed", "--grown-from", "3,5")
-	if code != exitOK {
-		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
-	}
-	for args, want := range map[string]int{
-		"3": exitBroken, "2,5": exitBroken, // not to what no count explains
-		"9": exitSettings, "3,x": exitUsage, "0": exitUsage,
-	} {
-		if code, _, stderr := call(t, "verify", "--feed", "--grown-from", args); code != want ||
-			want == exitBroken && !strings.Contains(stderr, "partition") {
-			t.Errorf("%s: exit code %d: %s", args, code, stderr)
-		}
+	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "RESOLVED_TO=off",
+		"DELIVERY=at_least_once"} {
+		t.Run(settings, func(t *testing.T) {
+			ctx, dir := t.Context(), t.TempDir()
+			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
+			if err != nil {
+				t.Fatal(err)
+			}
+			grow := func() {
+				t.Helper()
+				if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := feed.Open(ctx); err != nil {
+				t.Fatal(err)
+			}
+			grow()
+			cl := delivered(t, dir, settings)
+			admin := kadm.NewClient(cl)
+			holds := func(when, note string) {
+				t.Helper()
+				for _, args := range [][]string{{"verify"}, {"verify", "--feed"}, {"verify", "--bounded"}} {
+					code, stdout, stderr := call(t, args...)
+					if code != exitOK || !strings.Contains(stdout, note) {
+						t.Errorf("%s, %v: exit code %d, want note %q: %s%s", when, args, code, note, stdout, stderr)
+					}
+				}
+			}
+			for _, want := range []string{", and 5 behind the marker ", ", and 7 behind the marker "} {
+				names := []string{written}
+				if settings == "RESOLVED_TO=topic" {
+					names = append(names, written+".resolved")
+				}
+				if _, err := admin.CreatePartitions(ctx, 2, names...); err != nil {
+					t.Fatal(err)
+				}
+				holds("partitions were added", "2 partitions not in use yet")
+				for range 2 { // the open segment keeps the old count
+					grow()
+					if code, _, stderr := call(t, "run", "--once"); code != exitOK {
+						t.Fatalf("exit code %d: %s", code, stderr)
+					}
+				}
+				if settings == "RESOLVED_TO=off" {
+					return
+				}
+				holds("they are used", want)
+			}
+			if settings != "RESOLVED_TO=inline" {
+				return
+			}
+			cut := kadm.Offsets{}
+			for p := range int32(4) {
+				cut.Add(kadm.Offset{Topic: written, Partition: p + 3, At: 10})
+			}
+			cut.Add(kadm.Offset{Topic: written, Partition: 1, At: 1})
+			if _, err := admin.DeleteRecords(ctx, cut); err != nil {
+				t.Fatal(err)
+			}
+			holds("the first markers are deleted", " at the latest behind the marker ")
+		})
 	}
 }

@@ -171,16 +171,19 @@ func (j *judge) reached(marker verify.Record) (problems []string) {
 	return problems
 }
 
+// never is the time of a marker that does not come.
+const never = "9000000000000000000.0000000000"
+
 // validators returns the checks of the plan's promises.
 func (j *judge) validators(complete *verify.Complete) *verify.Group {
 	partitions := cmp.Or(j.grown, j.plan.Partitions)
 	order, resolved := verify.NewOrder(), verify.NewResolved(partitions)
-	place := verify.NewPartition(partitions, partitioner.Murmur2)
+	place := verify.NewPartition(j.plan.Partitions, partitioner.Murmur2)
 	unique := verify.NewUnique()
 	if j.grown > 0 {
 		order.Moves()
 		unique.Moves()
-		place.GrownFrom(j.plan.Partitions)
+		place.Grows(partitions, never, "", true) // where finds keys that moved without a marker
 		for p := j.plan.Partitions; p < j.grown; p++ {
 			resolved.Late(int32(p), true)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"sync"
 
 	"blobfeed/envelope"
@@ -81,7 +82,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 func (c *census) compare(ctx context.Context) error {
 	c.parts = 1
 	for c.part = 0; c.part < c.parts; c.part++ {
-		c.rows = map[uint64]uint64{}
+		c.rows, c.lasts = map[uint64]uint64{}, map[lane]last{}
 		for _, s := range c.subjects {
 			if err := c.read(ctx, s); err != nil {
 				return err
@@ -109,6 +110,9 @@ func (c *census) read(ctx context.Context, s *subject) error {
 		switch {
 		case err != nil:
 			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, err)
+		case s.growth.grew():
+			c.lasts[lane{h, r.Partition}] = last{c.sum(row.ETag, row.Length), row.Deleted, timeOf(&r)}
+			c.halve()
 		case row.Deleted:
 			delete(c.rows, h)
 		default:
@@ -120,19 +124,17 @@ func (c *census) read(ctx context.Context, s *subject) error {
 	if err == nil {
 		err = failed
 	}
+	c.merge(s)
 	return err
 }
 
 // halve leaves half of the keys to another pass, if there are too many. Only the first pass does that: the parts are
 // of about the same size.
 func (c *census) halve() {
-	for c.part == 0 && len(c.rows) > c.v.limits.keys {
+	for c.part == 0 && len(c.rows)+len(c.lasts) > c.v.limits.keys {
 		c.parts *= 2
-		for h := range c.rows {
-			if h%c.parts != 0 {
-				delete(c.rows, h)
-			}
-		}
+		maps.DeleteFunc(c.rows, func(h, _ uint64) bool { return h%c.parts != 0 })
+		maps.DeleteFunc(c.lasts, func(l lane, _ last) bool { return l.key%c.parts != 0 })
 	}
 }
 

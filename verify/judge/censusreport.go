@@ -73,6 +73,10 @@ func (c *census) report(r *Report, s *subject) {
 	if changing > 0 {
 		r.note("not judged: %s that changed during the comparison; compare again", plain.Count(changing, "key"))
 	}
+	if s.growth.stale > 0 {
+		r.note("%s with an older blob in a former partition: consumers of whole partitions need the highest updated",
+			plain.Count(s.growth.stale, "key"))
+	}
 	if c.lost > 0 && r.Problem == "" {
 		r.Problem = fmt.Sprintf("account: %s differed at the first comparison, which was not repeated",
 			plain.Count(c.lost, "key"))

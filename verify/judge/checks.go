@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -96,13 +95,13 @@ func (v *verification) checks(t *subject) *checks {
 	bounded := when(v.Bounded, "--bounded: progress and partition together prove the same")
 	c.add("unique", "no event comes twice", func() verify.Validator {
 		c.unique = verify.NewUnique()
-		if len(v.GrownFrom) > 0 {
+		if t.growth.grew() {
 			c.unique.Moves()
 		}
 		return c.unique
 	}, when(!v.Transactional, repeats), bounded, unnamed)
 	c.addFirst("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
-		if len(v.GrownFrom) > 0 {
+		if t.growth.grew() {
 			return verify.NewOrder().Moves()
 		}
 		return verify.NewOrder()
@@ -117,8 +116,14 @@ func (v *verification) checks(t *subject) *checks {
 		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed,
 		when(!sequenced(v.Record), "with these settings a record has no sequencer"))
 	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %s",
-		v.Frozen[offsets.FrozenPartitioner], plain.Count(len(t.to), "partition")),
-		func() verify.Validator { return verify.NewPartition(len(t.to), v.Partition).GrownFrom(v.GrownFrom...) })
+		v.Frozen[offsets.FrozenPartitioner], t.growth),
+		func() verify.Validator {
+			p := t.growth.partition(v.Partition)
+			if !v.Transactional {
+				p.Repeats()
+			}
+			return p
+		})
 	// Brokers may set the timestamps, and values may have no time.
 	c.add("time", "each record has the time of its event",
 		func() verify.Validator { return verify.NewTime() }).optional = true
@@ -152,8 +157,9 @@ func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again 
 			c.resolved.Ends(t.to)
 		}
 		for p, from := range markers.from {
-			if from > 0 || len(v.GrownFrom) > 0 && int(p) >= v.GrownFrom[0] {
-				c.resolved.Late(p, from > 0 && from == markers.to[p])
+			unused := int(p) >= t.growth.now
+			if from > 0 || unused || t.growth.added(p) {
+				c.resolved.Late(p, unused || from > 0 && from == markers.to[p])
 			}
 		}
 		return c.resolved

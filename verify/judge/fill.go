@@ -2,7 +2,6 @@ package judge
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"blobfeed/internal/plain"
@@ -47,8 +46,9 @@ func (r *Report) fill(s verify.Summary, t *trial) {
 				plain.Count(state.late(), "event"))
 		}
 	}
-	if slices.ContainsFunc(r.Checks, func(c checkReport) bool { return c.Name == "partition" && c.Status == Broken }) {
-		r.note("if partitions were added to the topic, give all former numbers of partitions with --grown-from")
+	if unused := len(t.to) - t.growth.now; unused > 0 {
+		r.note("%s not in use yet: the bridge uses added partitions behind the next marker",
+			plain.Count(unused, "partition"))
 	}
 	if checks.unique != nil && checks.unique.Twice() > 0 {
 		r.Twice = checks.unique.Twice()

@@ -82,9 +82,11 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 		if x == nil {
 			return true
 		}
-		if x.row, failed = r.Row(c.values); failed != nil {
-			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, failed)
+		row, err := r.Row(c.values)
+		if err != nil {
+			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, err)
 		}
+		x.take(r.Partition, row, timeOf(&r))
 		x.subject, x.key, x.path = s, string(r.Key), cmp.Or(x.path, r.Path())
 		return failed == nil
 	})

@@ -29,9 +29,8 @@ type Options struct {
 	ReadAccount bool
 	Wait        time.Duration
 
-	Bounded   bool               // use only validators that keep nothing for each event or key
-	GrownFrom []int              // former numbers of partitions, rising
-	Until     envelope.Timestamp // judge up to the first marker at or above it; zero: to the end
+	Bounded bool               // use only validators that keep nothing for each event or key
+	Until   envelope.Timestamp // judge up to the first marker at or above it; zero: to the end
 
 	Seen *Seen // what is read so far; nil: nobody asks
 }

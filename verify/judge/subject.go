@@ -3,10 +3,10 @@ package judge
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
@@ -14,6 +14,7 @@ import (
 // subject is a topic that is to be judged.
 type subject struct {
 	*topic
+	growth  growth
 	encoder *envelope.Encoder // with --feed or --account
 	fresh   bool              // new in the current segment, so that no marker is due yet
 }
@@ -47,9 +48,8 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 				return all, err
 			}
 		}
-		if n := len(v.GrownFrom); n > 0 && v.GrownFrom[n-1] > len(s.to) {
-			return all, unusable("--grown-from %d: %s has %s now",
-				v.GrownFrom[n-1], name, plain.Count(len(s.to), "partition"))
+		if err := s.learn(ctx, state.partitions(name), v.Partition); err != nil {
+			return all, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
 		if v.ReadFeed || v.ReadAccount {
 			if s.encoder, err = v.Encoder(ctx, name); err != nil {

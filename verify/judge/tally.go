@@ -25,6 +25,7 @@ type census struct {
 
 	parts, part uint64            // this pass takes the keys of this part
 	rows        map[uint64]uint64 // of this pass: what the topics have, by key
+	lasts       map[lane]last     // the same by partition, of a topic that got partitions
 	odd         map[uint64]*oddKey
 	lost        int64 // keys that differ, beyond those
 	blobs       int64
@@ -37,10 +38,17 @@ type oddKey struct {
 	subject *subject
 	key     string
 	path    string
-	listed  bool            // the account had it at first
-	row     verify.Row      // the last record of the key
+	listed  bool       // the account had it at first
+	row     verify.Row // the last record of the key
+	lasts   map[int32]oddLast
 	blob    *inventory.Blob // in the account; nil: there is none
 	pending bool            // the feed has an event of it that is not delivered
+}
+
+// oddLast is the last record of a key in a partition.
+type oddLast struct {
+	row verify.Row
+	at  envelope.Timestamp
 }
 
 // oddRow is what is compared of a row.

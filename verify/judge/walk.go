@@ -68,11 +68,11 @@ func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err 
 		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought,
 		partition: p.v.Partition, stateful: p.state != nil, upTo: p.v.Until,
 	}
-	c.counts = append([]int{len(s.to)}, p.v.GrownFrom...)
+	c.counts = s.growth.counts()
 	if p.v.Record.Envelope == envelope.Enriched {
 		c.Made()
 	}
-	if len(p.v.GrownFrom) > 0 {
+	if s.growth.grew() {
 		c.Moves()
 	}
 	if c.begins, err = s.begins(ctx); err != nil {
