@@ -111,6 +111,9 @@ func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
 // since, and no row says so. It rejects topics that can't be swept.
 func (k *keeper) lookForFormer(counts map[string]int32) (sweep bool, err error) {
 	sh, ctx := k.h.shared, k.h.work
+	if !sh.opts.Filter.Deletions() { // deleted blobs are to stay
+		return false, nil
+	}
 	names, err := sh.rivals.existing(ctx)
 	if err != nil {
 		return false, err

@@ -58,7 +58,8 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 		limit: suspectBytes, patience: readPatience}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
-			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix)
+			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix) ||
+				!sh.opts.Filter.Path(k.container, k.name) // no event would delete it, either
 		})
 		return send(batch{suspects: keys})
 	})
@@ -195,6 +196,10 @@ func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 	if sh.opts.Shared {
 		return &unsweepable{errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED): their keys " +
 			"cannot be told apart")}
+	}
+	if !sh.opts.Filter.Deletions() {
+		return &unsweepable{errors.New("the filter leaves out BlobDeleted (BRIDGE_EVENT_TYPES), and a sweep writes " +
+			"deletions")}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	for _, name := range names {

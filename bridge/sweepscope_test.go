@@ -2,10 +2,12 @@ package bridge
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -47,6 +49,9 @@ func TestSweepRejected(t *testing.T) {
 		"other accounts write to these topics": func(_ *testing.T, _ *kfake.Cluster, o *Options) { o.Shared = true },
 		"do not say which keys are deleted": func(_ *testing.T, _ *kfake.Cluster, o *Options) {
 			o.Encoder = encoder(envelope.Options{Envelope: envelope.KeyOnly, Events: envelope.EventsState})
+		},
+		"leaves out BlobDeleted": func(_ *testing.T, _ *kfake.Cluster, o *Options) {
+			o.Filter.ExcludeEventTypes = []string{"BlobDeleted"}
 		},
 		"does not keep every key": func(t *testing.T, c *kfake.Cluster, _ *Options) {
 			hour := "3600000"
@@ -198,5 +203,42 @@ func TestScanAsksForPrefixes(t *testing.T) {
 	defer mu.Unlock()
 	if want := map[string]bool{"c1/dir/ü": true}; !maps.Equal(asked, want) || s.Frontier.Scan.Rows != 22 {
 		t.Errorf("asked for %v; %d rows", asked, s.Frontier.Scan.Rows)
+	}
+}
+
+// A sweep asks for no key that the filter leaves out, and for none that is deleted already: as in the feed, neither has
+// a deletion to write.
+func TestSweepAsksForWhatItMayDelete(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 40)
+	o := w.options(broker(t))
+	o.Encoder = encoder(envelope.Options{Envelope: envelope.Bare, Events: envelope.EventsState})
+	o.InitialScan, o.Once = ScanYes, true
+	deleted := func(container, from, to int) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for b := from; b < to; b++ {
+			w.account.Delete(w.names[container], fmt.Sprintf("dir/ü%d", b))
+		}
+	}
+	must(t, New(o).Run(t.Context(), t.Context()))
+	deleted(0, 0, 10)
+	w.publish(false)
+	must(t, New(o).Run(t.Context(), t.Context()))
+	deleted(0, 10, 20) // the feed does not say that
+	deleted(1, 0, 20)
+	var asked atomic.Int64
+	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
+		if op == "head" {
+			asked.Add(1)
+		}
+		return nil
+	}
+	o.Filter.ExcludePrefixes = []string{w.names[1] + "/dir/ü1"} // ü1 and ü10 to ü19
+	live(t, o)
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if scan := s.Frontier.Scan; scan.Deleted != 19 || asked.Load() != 19 {
+		t.Errorf("%d deletions, %d keys were asked for", scan.Deleted, asked.Load())
 	}
 }

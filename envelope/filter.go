@@ -46,7 +46,7 @@ func (f *Filter) MatchRow(ev *ocf.Event) bool {
 		return false
 	}
 	container, blob, ok := subject(ev.Subject)
-	return !ok || f.path(container, blob)
+	return !ok || f.Path(container, blob)
 }
 
 // Selects reports whether the filter may leave some blob of a container.
@@ -80,7 +80,14 @@ func (f *Filter) Prefix(container string) (prefix string, some bool) {
 	return strings.ToValidUTF8(prefix, ""), some
 }
 
-func (f *Filter) path(container, blob string) bool {
+// Deletions reports whether the filter selects the events of deletions, by their type.
+func (f *Filter) Deletions() bool {
+	return (len(f.EventTypes) == 0 || slices.Contains(f.EventTypes, blobDeleted)) &&
+		!slices.Contains(f.ExcludeEventTypes, blobDeleted)
+}
+
+// Path reports whether the filter selects a blob by its container and name.
+func (f *Filter) Path(container, blob string) bool {
 	if len(f.Containers) > 0 && !slices.Contains(f.Containers, container) ||
 		slices.Contains(f.ExcludeContainers, container) {
 		return false

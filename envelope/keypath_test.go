@@ -18,7 +18,10 @@ func TestKeyPath(t *testing.T) {
 		{KeyFormat: KeyJSONArray}, {KeyFormat: KeyJSONObject}, {KeyFormat: KeyString},
 		{Format: Avro, KeyFormat: KeyAvro}, {Deletes: DeletesTombstone}, {Deletes: DeletesEmpty},
 		{Envelope: Row, Deletes: DeletesTombstone}, {Envelope: Enriched},
-		{Envelope: KeyOnly, Deletes: DeletesTombstone},
+		{Envelope: KeyOnly, Deletes: DeletesTombstone}, {Envelope: Bare}, {Envelope: Bare, KeyInValue: true},
+		{Envelope: Bare, Updated: true, TopicInValue: true, MVCCTimestamp: true}, {Envelope: Bare, Format: Avro},
+		{Envelope: Bare, Columns: []string{"etag", "content_length"}},
+		{Envelope: Bare, Format: Avro, KeyFormat: KeyAvro, KeyInValue: true, TopicInValue: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", o), func(t *testing.T) {
 			o.Events, o.Topic, o.Register = EventsState, "t", register
@@ -28,7 +31,7 @@ func TestKeyPath(t *testing.T) {
 			}
 			for eventType, deletes := range map[string]bool{"BlobCreated": false, "BlobDeleted": true} {
 				ev := ocf.Event{Subject: subjectPrefix + "c" + "/blobs/" + odd, EventType: eventType,
-					EventTime: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC).Format(time.RFC3339Nano)}
+					ETag: "0x1", EventTime: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC).Format(time.RFC3339Nano)}
 				var r Record
 				if _, emit, err := e.Append(nil, &r, &ev, source.Position{}); err != nil || !emit {
 					t.Fatal(emit, err)
@@ -47,5 +50,51 @@ func TestKeyPath(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// Of a bare row that shows no etag it is not known whether it is a deletion: it may be all that there is of a blob.
+func TestBareDeletions(t *testing.T) {
+	register := func(Subject) (int, error) { return 7, nil }
+	for _, o := range []Options{{}, {Format: Avro}} {
+		o.Envelope, o.Events, o.Topic, o.Register = Bare, EventsState, "t", register
+		ev := ocf.Event{Subject: subjectPrefix + "c/blobs/b", EventTime: "2026-01-31T00:00:00Z"}
+		s := &Scan{ID: "scan", Updated: Timestamp{Wall: 1}, Served: time.Unix(1, 0)}
+		record := func(o Options, gone bool) (*Encoder, []byte) {
+			t.Helper()
+			e, err := NewEncoder(o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r Record
+			if gone {
+				_, err = e.AppendGone(nil, &r, &ev, s)
+			} else {
+				_, err = e.AppendRow(nil, &r, &ev, s)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			return e, r.Value
+		}
+		e, value := record(o, true)
+		if !e.Deletes(value) {
+			t.Errorf("a deletion of a sweep: %q", value)
+		}
+		for n := range value { // whatever is cut off
+			e.Deletes(value[:n])
+		}
+		few := o
+		few.Columns = []string{"content_type"}
+		if e, value = record(few, false); e.Deletes(value) {
+			t.Errorf("a row with nothing to show: %q", value)
+		}
+		if e, value = record(few, true); e.Deletes(value) {
+			t.Errorf("without an etag: %q", value)
+		}
+		ev.ETag = "0x1"
+		if e, value = record(o, false); e.Deletes(value) {
+			t.Errorf("a row: %q", value)
+		}
 	}
 }

@@ -80,7 +80,7 @@ func Classify(ev *ocf.Event) Kind {
 			return Other
 		}
 		return Upsert
-	case "BlobDeleted":
+	case blobDeleted:
 		return Delete
 	case "BlobSnapshotCreated", "BlobAsyncOperationInitiated", "RestorePointMarkerCreated",
 		"BlobLastAccessTimeUpdated", "ContainerCreated", "ContainerPropertiesUpdated": // these three: announced
@@ -88,3 +88,6 @@ func Classify(ev *ocf.Event) Kind {
 	}
 	return Unknown
 }
+
+// blobDeleted is the type of events that say that a blob is gone.
+const blobDeleted = "BlobDeleted"

@@ -58,6 +58,8 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		s.Account = from.Inventory
 	}
 	s.Shared, s.Tombstones = c.TopicShared, c.Deletes == envelope.DeletesTombstone.String()
+	filter := envelope.Filter{EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded()}
+	s.Filtered = !filter.Deletions()
 	asking, cancel := context.WithTimeoutCause(ctx, changeTimeout, setup.ErrSilent)
 	defer cancel()
 	if err := s.Request(asking, r); err != nil {

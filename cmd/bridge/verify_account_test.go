@@ -139,5 +139,11 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	if code != exitFailed || !strings.Contains(stderr, "no scan is under way") {
 		t.Errorf("a second cancel: exit code %d: %s", code, stderr)
 	}
+	t.Setenv("BRIDGE_EVENT_TYPES", "!BlobDeleted")
+	code, _, stderr = call(t, "scan", "--sweep")
+	if code != exitFailed || !strings.Contains(stderr, "BRIDGE_EVENT_TYPES leaves out BlobDeleted") {
+		t.Errorf("a sweep that may not delete: exit code %d: %s", code, stderr)
+	}
+	t.Setenv("BRIDGE_EVENT_TYPES", "")
 	says("verify --feed --account", "topic changes: 78 records", "holds        account")
 }

@@ -31,6 +31,7 @@ type Scan struct {
 
 	Shared     bool `json:"-"` // other accounts write to the topics, too
 	Tombstones bool `json:"-"` // deletions are records without a value
+	Filtered   bool `json:"-"` // a filter leaves out deletions
 
 	Account inventory.Store `json:"-"` // nil if the settings name none
 }
@@ -137,6 +138,9 @@ func (s *Scan) allowed(state *offsets.State, now time.Time) (id string, err erro
 			"a sweep needs records that say which keys are deleted, and those of ENVELOPE=key_only do not: " +
 				"leave out --sweep",
 		)
+	case s.Sweep && s.Filtered:
+		return "", errors.New("BRIDGE_EVENT_TYPES leaves out BlobDeleted, and a sweep writes deletions: " +
+			"leave out --sweep")
 	case s.Sweep && s.Shared:
 		return "", errors.New(
 			"other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep cannot tell their " +

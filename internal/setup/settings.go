@@ -66,6 +66,11 @@ func rescanProblem(c *config.Config, record *envelope.Options) error {
 		return errors.New("a sweep needs records that say which keys are deleted, and those of " +
 			"ENVELOPE=key_only do not: set BRIDGE_DELETES=tombstone, or BRIDGE_ON_GAP=continue")
 	}
+	filter := envelope.Filter{EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded()}
+	if !filter.Deletions() {
+		return errors.New("EVENT_TYPES leaves out BlobDeleted, and a sweep writes deletions: set " +
+			"BRIDGE_ON_GAP=continue")
+	}
 	return nil
 }
 

@@ -224,6 +224,7 @@ func TestRescanNeedsASweep(t *testing.T) {
 		"":             {"BRIDGE_TOPIC": "t"},
 		"TOPIC_SHARED": {"BRIDGE_TOPIC_SHARED": "true"},
 		"key_only":     {"BRIDGE_ENVELOPE": "key_only"},
+		"BlobDeleted":  {"BRIDGE_EVENT_TYPES": "BlobCreated"},
 	} {
 		t.Run(problem, func(t *testing.T) {
 			setVariables(t, map[string]string{
