@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -239,29 +241,32 @@ func (k *keeper) lookBehind(
 
 // lookBetween reads what follows the completed segment of f, between two segments.
 func (k *keeper) lookBetween(f *offsets.Frontier) (in behind, err error) {
-	if in.next, in.more, err = k.h.nextSegment(f.Completed); err != nil || !in.more {
-		return in, err
+	if k.readsAhead(f) { // then the listing is behind us
+		in.bundle = k.gather(f)
 	}
-	if in.ends = k.h.opts.end().Reached(in.next.Time()); !in.ends {
-		if in.bundle, err = k.gather(f); err != nil {
+	if in.bundle == nil {
+		if in.next, in.more, err = k.h.nextSegment(f.Completed); err != nil || !in.more {
 			return in, err
+		}
+		if in.ends = k.h.opts.end().Reached(in.next.Time()); !in.ends {
+			in.bundle = k.gather(f)
 		}
 	}
 	// I8: behind the listing, and behind the reading of a bundle. While the completed segment exists, none between the
 	// two was removed before the reading ahead listed what comes next.
-	if in.lost, err = k.lostSince(f); err != nil {
-		return in, err
+	if in.bundle != nil {
+		in.next, in.more = in.bundle.segments[0].small.Manifest.Segment, true
+		in.lost, in.last, err = k.lookAround(f, in.bundle)
+	} else {
+		in.lost, err = k.lostSince(f)
 	}
 	switch {
+	case err != nil:
+		return in, err
 	case in.lost != nil: // a loss is recorded first: a bundle that follows it is for the next step
 		k.dropBundle()
 		in.bundle, in.containers = nil, k.countRepair()
 	case in.bundle != nil:
-		var more bool
-		if _, more, err = k.h.nextSegment(in.bundle.frontier.Completed); err != nil {
-			return in, err
-		}
-		in.last = !more
 		return in, k.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
 	}
 	if in.ends {
@@ -270,6 +275,39 @@ func (k *keeper) lookBetween(f *offsets.Frontier) (in behind, err error) {
 	}
 	in.named, err = k.lookAtNext(in.next)
 	return in, err
+}
+
+// lookAround looks whether retention has removed what was read ahead, or what is before it, and whether the feed ends
+// with it. The requests are side by side: storage may be 60 ms away, and a bundle waits for each of them.
+func (k *keeper) lookAround(f *offsets.Frontier, b *bundle) (lost *GapError, last bool, err error) {
+	var looks errgroup.Group
+	var gone bool
+	looks.Go(func() error {
+		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has missed
+		// a segment.
+		_, err := k.h.opts.Feed.Manifest(k.h.work, b.segments[0].small.Manifest.Segment)
+		if gone = errors.Is(err, source.ErrNotFound); err != nil {
+			err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+		}
+		return looked(err)
+	})
+	looks.Go(func() (err error) {
+		lost, err = k.lostSince(f)
+		return err
+	})
+	if k.lookahead == nil || !k.lookahead.Knows(b.frontier.Completed) {
+		looks.Go(func() error {
+			_, more, err := k.h.nextSegment(b.frontier.Completed)
+			last = !more
+			return err
+		})
+	}
+	err = looks.Wait()
+	if gone {
+		k.dropBundle() // the next look finds what is lost
+		k.stopReading()
+	}
+	return lost, last, err
 }
 
 // lookAtNext reads the manifest of the segment that is to be named; nil if retention has removed it meanwhile.
@@ -437,29 +475,21 @@ func (k *keeper) bundles(after source.Segment) bool {
 	return s != nil && !k.h.opts.end().Within(s.Manifest)
 }
 
+// readsAhead reports whether the segments after f.Completed were listed to be read ahead.
+func (k *keeper) readsAhead(f *offsets.Frontier) bool {
+	return k.bundle != nil || k.lookahead != nil && k.lookahead.After == f.Completed
+}
+
 // gather reads and encodes the small segments after f.Completed, as many as fit into a transaction; nil if the next one
 // is not for a bundle. A bundle stays until it is written, so that a look that fails behind it does not repeat it.
-func (k *keeper) gather(f *offsets.Frontier) (*bundle, error) {
+func (k *keeper) gather(f *offsets.Frontier) *bundle {
 	if k.bundle == nil || k.bundle.basis != k.h.basis.frontier {
 		k.dropBundle()
-		if !k.bundles(f.Completed) {
-			return nil, nil
-		}
-		if k.bundle = k.readBundle(f); k.bundle == nil {
-			return nil, nil
+		if k.bundles(f.Completed) {
+			k.bundle = k.readBundle(f)
 		}
 	}
-	// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has missed a
-	// segment.
-	first := k.bundle.segments[0].small.Manifest.Segment
-	if _, err := k.h.opts.Feed.Manifest(k.h.work, first); err != nil {
-		if errors.Is(err, source.ErrNotFound) {
-			k.dropBundle() // the next look finds what is lost
-			k.stopReading()
-		}
-		return nil, looked(fmt.Errorf("looking whether retention removed what was read ahead: %w", err))
-	}
-	return k.bundle, nil
+	return k.bundle
 }
 
 // readBundle reads and encodes a bundle.

@@ -41,7 +41,7 @@ func (p *Pipeline) Reuse(blocks ...*Block) {
 func (p *Pipeline) DropBuffers() {
 	p.pool.mu.Lock()
 	defer p.pool.mu.Unlock()
-	p.pool.free = nil
+	p.pool.free, p.pool.events = nil, nil
 }
 
 // PageBlobs returns the maximum number of blobs on a page of a listing with a number of concurrent requests:

@@ -29,12 +29,21 @@ type Lookahead struct {
 type Small struct {
 	Manifest source.Manifest
 	Size     int64    // of its chunks
-	Blocks   []*Block // by shard, and in its order
+	Blocks   []*Block // by shard, and in its order; there are none before EncodeWhole
 
+	ahead   []readBlock // what Blocks are made of
 	readers []*source.ShardReader
 	listed  chan struct{} // closed when Manifest, Size and readers are set, or err
 	read    chan struct{} // closed when the blocks are there, or err
 	err     error
+}
+
+// readBlock is a block of a chunk that is not encoded yet. It holds nothing but what was read (I9): most of what a Block
+// holds is room for its records.
+type readBlock struct {
+	shard   int
+	events  source.Batch
+	reading Step
 }
 
 var errNotSmall = errors.New("the segment is open or large")
@@ -127,16 +136,17 @@ func (a *Lookahead) list(ctx context.Context, s *Small) {
 // readWhole reads every shard to the end of its listing.
 func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 	defer close(s.read)
-	shards := make([][]*Block, len(s.readers))
+	shards := make([][]readBlock, len(s.readers))
 	var g errgroup.Group
 	var memory atomic.Int64
 	for i, r := range s.readers {
 		g.Go(func() error {
 			for {
 				began := time.Now()
-				b := a.p.pool.get(s.Manifest.Shards[i])
+				b := readBlock{shard: s.Manifest.Shards[i], events: source.Batch{Events: a.p.pool.takeEvents()}}
 				err := r.Next(ctx, &b.events)
 				if errors.Is(err, io.EOF) {
+					a.p.pool.keepEvents(b.events.Events)
 					return nil
 				}
 				if err != nil {
@@ -146,14 +156,14 @@ func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 				if memory.Add(int64(b.events.Memory)) > 4*s.Size+smallMemory {
 					return errNotSmall
 				}
-				b.Reading = Between(began, time.Now())
+				b.reading = Between(began, time.Now())
 				shards[i] = append(shards[i], b)
 			}
 		})
 	}
 	s.err = g.Wait()
 	for _, blocks := range shards {
-		s.Blocks = append(s.Blocks, blocks...)
+		s.ahead = append(s.ahead, blocks...)
 	}
 }
 
@@ -181,6 +191,9 @@ func (a *Lookahead) Peek(done <-chan struct{}) *Small {
 	return a.first
 }
 
+// Knows reports whether Peek has returned the segment that comes after seg.
+func (a *Lookahead) Knows(seg source.Segment) bool { return a.first != nil && a.After == seg }
+
 // Take removes the segment that Peek has returned. Its memory is free again after Release.
 func (a *Lookahead) Take() {
 	a.After = a.first.Manifest.Segment
@@ -191,16 +204,32 @@ func (a *Lookahead) Take() {
 func (a *Lookahead) Release(s *Small) { a.memory.Release(s.Size) }
 
 // EncodeWhole makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or
-// not at all.
-func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small) error {
-	for _, b := range s.Blocks {
-		if err := p.encode(ctx, d, b); err != nil {
-			return err
+// not at all. What can't be encoded stays as it was read.
+func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small) (err error) {
+	for i := range s.ahead {
+		r := &s.ahead[i]
+		b := p.pool.get(r.shard)
+		b.events, b.Reading = r.events, r.reading
+		s.Blocks = append(s.Blocks, b)
+		if err = p.encode(ctx, d, b); err == nil && b.Counts.Dead > 0 {
+			err = errNotSmall
 		}
-		if b.Counts.Dead > 0 {
-			return errNotSmall
+		if err != nil {
+			break
 		}
 	}
+	for _, b := range s.Blocks {
+		events := b.takeEvents()
+		if err == nil { // I9: until the commit, a bundle holds what it writes, and not also what was read
+			p.pool.keepEvents(events)
+		}
+	}
+	if err != nil {
+		p.Reuse(s.Blocks...)
+		s.Blocks = nil
+		return err
+	}
+	s.ahead = nil
 	for i, r := range s.readers {
 		p.warnOfLack(d, s.Manifest.Shards[i], r)
 	}

@@ -123,6 +123,11 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 	if s == nil {
 		t.Fatal("no small segment")
 	}
+	for _, r := range s.ahead {
+		if len(s.Blocks) > 0 || len(r.events.Events) == 0 {
+			t.Error("what is read ahead holds room for records, or nothing (I9)")
+		}
+	}
 	if err := p.EncodeWhole(t.Context(), d, s); err != nil {
 		t.Fatal(err)
 	}
@@ -130,6 +135,9 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 	whole := map[int][]string{}
 	total := 0
 	for _, b := range s.Blocks {
+		if cap(b.events.Events) > 0 || b.events.Memory != 0 {
+			t.Error("a block of a bundle holds what was read (I9)")
+		}
 		total += b.Counts.Emitted
 		for _, r := range b.Records {
 			whole[b.Shard] = append(whole[b.Shard], string(r.Value))

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"time"
 
@@ -18,6 +19,7 @@ type load struct {
 	template               bool // a topic for each container
 	partitions             int  // of a topic
 	leases, instances      int
+	delay                  time.Duration // of an answer of the storage; negative: the feed is a directory
 }
 
 func (l load) events() int { return l.segments * l.each }
@@ -34,7 +36,7 @@ func (l load) spec() feedsim.Spec {
 // sameFeed reports whether both read the same feed.
 func (l load) sameFeed(other load) bool {
 	return l.shards == other.shards && l.segments == other.segments && l.each == other.each &&
-		l.containers == other.containers
+		l.containers == other.containers && l.delay == other.delay
 }
 
 // settings returns those of a bridge.
@@ -55,7 +57,11 @@ func serve(ctx context.Context, l load) (*endpoint, error) {
 	if err := feedsim.Write(ctx, files, l.spec(), nil); err != nil {
 		return nil, err
 	}
-	return &endpoint{httptest.NewServer(&account.Server{Account: account.New(nil), Feed: files})}, nil
+	service := &account.Server{Account: account.New(nil), Feed: files}
+	return &endpoint{httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		time.Sleep(l.delay)
+		service.ServeHTTP(w, r)
+	}))}, nil
 }
 
 func (e *endpoint) url() string { return e.server.URL + "/" + stack.AzuriteAccount }

@@ -53,6 +53,8 @@ func main() {
 		"-variants and -programs, side by side")
 	rows := flag.String("table", "", "measure rows of a table instead, each in turn with its base: all, an axis such "+
 		"as shards, or a row such as shards=64")
+	delay := flag.Duration("delay", -1, "with -variants, serve the feed over HTTP, each answer this late; negative: the "+
+		"feed is a directory")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -75,7 +77,7 @@ func main() {
 		measured = func(ctx context.Context) error {
 			l, _ := table(*events)
 			l.shards, l.containers, l.instances = *shards, *containers, *instances
-			l.segments, l.each = *segments, *events / *segments
+			l.segments, l.each, l.delay = *segments, *events / *segments, *delay
 			return asUsersRunIt(ctx, list(*programs), list(*variants), l, *rounds, *brokers)
 		}
 	}

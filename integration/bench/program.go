@@ -61,8 +61,17 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, l load, roun
 	if err != nil {
 		return err
 	}
-	feed := filepath.Join(root, "feed")
-	if err := feedsim.Write(ctx, feedsim.Dir(feed), l.spec(), nil); err != nil {
+	feed, credentials := "file://"+filepath.Join(root, "feed"), []string(nil)
+	if l.delay < 0 {
+		err = feedsim.Write(ctx, feedsim.Dir(filepath.Join(root, "feed")), l.spec(), nil)
+	} else {
+		var e *endpoint
+		if e, err = serve(ctx, l); err == nil {
+			defer e.close()
+			feed, credentials = e.url(), e.credentials()
+		}
+	}
+	if err != nil {
 		return err
 	}
 	s, err := stack.Start(ctx, stack.Options{Brokers: max(1, brokers), Throughput: true}, nil)
@@ -74,7 +83,7 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, l load, roun
 	for round := range rounds + 1 {
 		for _, variant := range variants {
 			for _, program := range programs {
-				c, err := l.deliver(ctx, s, program, variant, "file://"+feed)
+				c, err := l.deliver(ctx, s, program, variant, feed, credentials...)
 				if err != nil {
 					return err
 				}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"blobfeed/integration/stack"
 )
@@ -45,6 +46,9 @@ func table(events int) (base load, rows []row) {
 	}, 1, 10, 100, 1_000, 2_000)
 	vary("instances", func(l *load, n int) { l.instances = n }, 2, 4)
 	vary("leases", func(l *load, n int) { l.leases = n }, 1, 4)
+	vary("delay", func(l *load, n int) { // in milliseconds, of a feed as most accounts have it
+		l.delay, l.shards, l.segments, l.each = time.Duration(n)*time.Millisecond, 3, min(max(1, events/1000), 720), 1000
+	}, 0, 10, 30, 60)
 	return base, rows
 }
 
