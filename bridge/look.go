@@ -283,8 +283,8 @@ func (k *keeper) lookAround(f *offsets.Frontier, b *bundle) (lost *GapError, las
 	var looks errgroup.Group
 	var gone bool
 	looks.Go(func() error {
-		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has missed
-		// a segment.
+		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
+		// missed a segment.
 		_, err := k.h.opts.Feed.Manifest(k.h.work, b.segments[0].small.Manifest.Segment)
 		if gone = errors.Is(err, source.ErrNotFound); err != nil {
 			err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)

@@ -38,8 +38,8 @@ type Small struct {
 	err     error
 }
 
-// readBlock is a block of a chunk that is not encoded yet. It holds nothing but what was read (I9): most of what a Block
-// holds is room for its records.
+// readBlock is a block of a chunk that is not encoded yet. It holds nothing but what was read (I9): most of what a
+// Block holds is room for its records.
 type readBlock struct {
 	shard   int
 	events  source.Batch

@@ -53,8 +53,8 @@ func main() {
 		"-variants and -programs, side by side")
 	rows := flag.String("table", "", "measure rows of a table instead, each in turn with its base: all, an axis such "+
 		"as shards, or a row such as shards=64")
-	delay := flag.Duration("delay", -1, "with -variants, serve the feed over HTTP, each answer this late; negative: the "+
-		"feed is a directory")
+	delay := flag.Duration("delay", -1, "with -variants, serve the feed over HTTP, each answer this late; negative: "+
+		"the feed is a directory")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {

@@ -47,7 +47,8 @@ func table(events int) (base load, rows []row) {
 	vary("instances", func(l *load, n int) { l.instances = n }, 2, 4)
 	vary("leases", func(l *load, n int) { l.leases = n }, 1, 4)
 	vary("delay", func(l *load, n int) { // in milliseconds, of a feed as most accounts have it
-		l.delay, l.shards, l.segments, l.each = time.Duration(n)*time.Millisecond, 3, min(max(1, events/1000), 720), 1000
+		l.delay = time.Duration(n) * time.Millisecond
+		l.shards, l.segments, l.each = 3, min(max(1, events/1000), 720), 1000
 	}, 0, 10, 30, 60)
 	return base, rows
 }
