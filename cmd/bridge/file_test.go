@@ -32,7 +32,7 @@ func TestSettingsFromFile(t *testing.T) {
 	}
 	missing := file + ".old"
 	if code, _, stderr := call(t, "healthcheck", "--config", missing); code != exitSettings ||
-		!strings.Contains(stderr, "reading the settings file: open "+missing+": no such file or directory: correct") {
+		!strings.Contains(stderr, "reading the settings file: stat "+missing+": no such file or directory: correct") {
 		t.Errorf("healthcheck without its file: exit code %d: %s", code, stderr)
 	}
 	code, printed, stderr := call(t, "config", "--output", "yaml", "--config", file)

@@ -79,8 +79,11 @@ type document struct {
 	bridge []member // in the order of the file
 }
 
-// maxFile bounds the settings file.
-const maxFile = 4 << 20
+// The bounds of a settings file. Whoever can write it must not stop a start, or a bridge that reads it again.
+const (
+	maxFile  = 4 << 20
+	maxNames = 1000 // of a mapping; there are a tenth as many settings
+)
 
 // readDocument reads the settings file that BRIDGE_CONFIG names. Problems are of type FileError.
 func readDocument() (*document, error) {
@@ -119,12 +122,7 @@ func (d *document) read() error {
 }
 
 func (d *document) text() ([]byte, error) {
-	f, err := os.Open(d.path)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
+	text, err := readRegular(d.path, maxFile)
 	if err == nil && len(text) > maxFile { // the rest could be bridges
 		err = fmt.Errorf("%s has more than %d MiB", d.path, maxFile>>20)
 	}
@@ -136,6 +134,9 @@ func (d *document) text() ([]byte, error) {
 func (d *document) flatten(prefix string, n *yaml.Node) (entries []entry, err error) {
 	if n.Kind != yaml.MappingNode {
 		return nil, d.at(n.Line, "want settings as name: value, with a space after the colon")
+	}
+	if names := len(n.Content) / 2; names > maxNames {
+		return nil, d.at(n.Line, "%d names in one group of settings: want at most %d", names, maxNames)
 	}
 	var problems []error
 	for i := 0; i+1 < len(n.Content); i += 2 {

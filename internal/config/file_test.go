@@ -128,7 +128,7 @@ func TestSettingsFileProblems(t *testing.T) {
 		}
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "/nosuch/bridge.yaml"})
-	if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "reading the settings file: open /nosuch/bridge.yaml") {
+	if _, err := Load(false); err == nil || !strings.Contains(err.Error(), "reading the settings file: stat /nosuch/bridge.yaml") {
 		t.Errorf("without the file: %v", err)
 	}
 	set(t, map[string]string{"BRIDGE_CONFIG": "", "BRIDGE_SOURCE_URL": "file:///x"})

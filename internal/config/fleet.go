@@ -46,15 +46,25 @@ func (d *document) readFleet(settings *yaml.Node) error {
 	return nil
 }
 
+// maxBridges is how many bridges a settings file has at most. An idle one holds two thirds of a MiB and 12 files, so
+// this many need 7 GB. The bound keeps a damaged or hostile file from taking minutes to read.
+const maxBridges = 10_000
+
 func (d *document) readMembers(bridges *yaml.Node) error {
+	if n := len(bridges.Content) / 2; n > maxBridges {
+		return d.at(bridges.Line, "%s: %d bridges are more than a process can run; list at most %d, and the others in "+
+			"another file for another process", fleetKey, n, maxBridges)
+	}
 	var problems []error
+	known := map[string]bool{}
 	for i := 0; i+1 < len(bridges.Content); i += 2 {
 		key, value := bridges.Content[i], bridges.Content[i+1]
 		m := member{name: key.Value, line: key.Line}
-		if slices.ContainsFunc(d.bridge, func(other member) bool { return other.name == m.name }) {
+		if known[m.name] {
 			problems = append(problems, d.at(key.Line, "bridge %s: defined a second time", m.name))
 			continue
 		}
+		known[m.name] = true
 		if value.ShortTag() != "!!null" { // all of its settings are the common ones
 			var err error
 			if m.entries, err = d.flatten("", value); err != nil {

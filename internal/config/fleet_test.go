@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -123,6 +124,15 @@ bridges:
 	}
 }
 
+// names returns so many short names with an empty value, for braces.
+func names(n int) string {
+	var all []string
+	for i := range n {
+		all = append(all, fmt.Sprintf("x%d: ", i))
+	}
+	return strings.Join(all, ",")
+}
+
 // Problems of the whole file are reported once.
 func TestFleetFileProblems(t *testing.T) {
 	const bridges = "bridges: {a: {source_url: \"file:///a\", topic: a}, b: {source_url: \"file:///b\", topic: b}}\n"
@@ -133,8 +143,11 @@ func TestFleetFileProblems(t *testing.T) {
 		bridges: "BRIDGE_KAFKA_BROKERS: required",
 		"kafka_brokers: x:1\nname: c\n" + bridges:      "name: each bridge has its own name",
 		"kafka_brokers: x:1\nhttp_addr: x\n" + bridges: "BRIDGE_HTTP_ADDR",
-		"bridges:\n": "BRIDGE_KAFKA_BROKERS: required",
-		"#" + strings.Repeat("x", maxFile) + "\n" + bridges: "",
+		"bridges:\n":                                                "BRIDGE_KAFKA_BROKERS: required",
+		"bridges: {" + names(10001) + "}\n":                         "10001 bridges are more than a process can run",
+		"bridges: {a: {" + names(1001) + "}}\n":                     "1001 names in one group of settings",
+		strings.ReplaceAll(names(1001), ",", "\n") + "\n" + bridges: "1001 names in one group of settings",
+		"#" + strings.Repeat("x", maxFile) + "\n" + bridges:         "",
 	} {
 		f, err := fleet(t, nil, text)
 		if f == nil && err == nil { // for Load to report

@@ -97,22 +97,27 @@ func (c *Config) Fresh(name string) (string, error) {
 // maxSecret bounds what is read of a file with a secret. Tokens and keys have some KiB.
 const maxSecret = 1 << 20
 
-// readSecret reads the secret in a file. An empty one is an error: it would open what it is to protect. So is anything
-// but a regular file: a FIFO waits for its writer, and a device may never end.
-func readSecret(file string) (string, error) {
+// readRegular reads a file, and no more than one byte above limit. Anything but a regular file is an error: a FIFO
+// waits for its writer, and a device may never end.
+func readRegular(file string, limit int64) ([]byte, error) {
 	info, err := os.Stat(file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return "", fmt.Errorf("%s is not a regular file (%s)", file, info.Mode().Type())
+		return nil, fmt.Errorf("%s is not a regular file (%s)", file, info.Mode().Type())
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
-	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	return io.ReadAll(io.LimitReader(f, limit+1))
+}
+
+// readSecret reads the secret in a file. An empty one is an error: it would open what it is to protect.
+func readSecret(file string) (string, error) {
+	text, err := readRegular(file, maxSecret)
 	secret := strings.TrimSpace(string(text))
 	switch {
 	case err != nil:

@@ -7,6 +7,9 @@ func Nearest(written string, names []string, wrong int) (best string) {
 	least := wrong + 1
 	slices.Sort(names)
 	for _, name := range names {
+		if apart := len(written) - len(name); apart > wrong || -apart > wrong {
+			continue // more letters to insert or remove than may be wrong
+		}
 		if d := distance(written, name); d < least {
 			best, least = name, d
 		}
