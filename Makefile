@@ -17,7 +17,7 @@ demo: build ## the main job on an embedded broker and a sample feed that grows; 
 TEST       := $(GO) test -shuffle=on -p 2 -parallel 4
 export GORACE ?= atexit_sleep_ms=10
 # Slow with the race detector, which would find little: models, built programs, codecs, verbs over what other packages test.
-UNRACED    := ./cmd/bridge ./deploy ./envelope ./integration/simulation ./offsets/protocol ./source/ocf
+UNRACED    := ./cmd/bridge ./deploy ./envelope ./integration/simulation ./internal/testing/protocol ./source/ocf
 RACED       = ./bridge ./verify/judge ./offsets $$($(GO) list ./... | grep -vxF "$$($(GO) list $(UNRACED))")
 # Shortened, they run with the race detector; at full length without.
 SHORTENED   = $$(grep -rl --include='*_test.go' 'testing.Short()' * | xargs -n1 dirname | sort -u | sed 's,^,./,')

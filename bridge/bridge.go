@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 )
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/resolved"

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 	"blobfeed/verify"
 )

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // A first start that cannot read the feed leaves no topics behind.

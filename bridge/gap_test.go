@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/verify"

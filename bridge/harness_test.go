@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/dir"

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )

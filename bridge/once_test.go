@@ -15,8 +15,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"

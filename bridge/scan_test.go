@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"

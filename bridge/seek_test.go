@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 	"blobfeed/verify"
 )

@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/offsets"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/internal/feedsim/account"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topics"
 	"blobfeed/partitioner"
 	"blobfeed/verify"

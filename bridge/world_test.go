@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"

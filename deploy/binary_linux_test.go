@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // The program is static, names no path of the machine that built it, knows its version, and holds no decoder

@@ -18,8 +18,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // attack is a chunk of equal blocks. Each claims count records, which are data, written with the schema.

@@ -51,9 +51,9 @@
 //  4. Add it to "Event types" in docs/events.md. For an example value, add type and api to docTypes in
 //     docs_test.go and, if neither the real feed nor made has such an event, the event to rare. Run
 //     go test ./envelope -update. Add it to CHANGELOG.md.
-//  5. A simulated feed has it only if a schema in internal/feedsim/schemas has its type and api. These are the schemas
-//     of real files: do not edit them. The comment of package feedsim says how to add it to the mix.
-//  6. Run go test -short ./envelope ./internal/config ./internal/feedsim.
+//  5. A simulated feed has it only if a schema in internal/testing/feedsim/schemas has its type and api. These are the
+//     schemas of real files: do not edit them. The comment of package feedsim says how to add it to the mix.
+//  6. Run go test -short ./envelope ./internal/config ./internal/testing/feedsim.
 //
 // An Encoder is immutable and safe for concurrent use. Append does not allocate once the buffers have grown.
 package envelope

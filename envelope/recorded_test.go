@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/realfeed"
+	"blobfeed/internal/testing/realfeed"
 	"blobfeed/source/ocf"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // Without transactions, in catch-up: the program is killed three times, and paused for longer than its session while

@@ -17,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/blobsink"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/blobsink"
 	"blobfeed/source/azure"
 )
 

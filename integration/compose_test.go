@@ -18,8 +18,8 @@ import (
 
 	"blobfeed/integration/compose"
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/blobsink"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/blobsink"
 )
 
 // The Compose file does what it promises: a feed that is put into Azurite arrives at the console consumer and, from

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/internal/check"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // scripted runs bridge config --format acls, creates the topics of its commands, and returns their ACLs.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"blobfeed/integration/consumers/hours"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

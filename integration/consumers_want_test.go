@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // released is the count of a window, and the watermark that released it.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )

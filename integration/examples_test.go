@@ -21,7 +21,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // history is a feed. It folds into the blobs that there are at its end, or before a time: what every example must have.

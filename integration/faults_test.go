@@ -17,7 +17,7 @@ import (
 
 	"blobfeed/integration/faults"
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

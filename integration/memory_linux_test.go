@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // The program stays within its memory while it catches up, also where filters drop nearly every event: those that are

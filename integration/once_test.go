@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"blobfeed/integration/faults"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // growing starts the program on a feed in blob storage that the test lets grow.

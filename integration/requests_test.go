@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"blobfeed/integration/faults"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

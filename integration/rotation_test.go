@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // The password is replaced under a running bridge, first at the brokers and later in its file: it goes on.

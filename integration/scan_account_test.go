@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/azure"
 	"blobfeed/source/inventory"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // repaired is a bridge whose feed has lost history, with the table that its topic makes.

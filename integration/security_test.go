@@ -15,7 +15,7 @@ import (
 
 	"blobfeed/integration/stack"
 	"blobfeed/internal/check"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // secureStack starts brokers that want credentials.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // tail follows a feed in blob storage, and ends by a signal.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

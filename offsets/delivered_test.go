@@ -8,7 +8,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // What is written beside the leases is in the partition of the frontier: a view that has read it knows of all.

@@ -11,7 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 )
 
 // Config is what all leases of an instance share.

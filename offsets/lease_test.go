@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/topics"
 	"blobfeed/source"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 )
 
 // Tx is the open transaction of a lease: records, and the documents that cover them.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )

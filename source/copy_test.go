@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 )
 

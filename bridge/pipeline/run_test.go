@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 	"blobfeed/source/dir"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // status --all and check --all cover every bridge of the file, and fail if one is bad.

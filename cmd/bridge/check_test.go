@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/internal/check"
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 func TestCheck(t *testing.T) {

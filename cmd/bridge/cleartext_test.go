@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // run and check say that the password for Kafka is sent unencrypted, and do not show it.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // An incomplete copy of a feed ends run and tail with what check says. When the copy is complete, run delivers all of

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // copied makes the feed a copy of the real one, and changes it.

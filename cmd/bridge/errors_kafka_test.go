@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/integration/pki"
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // broker returns a mistake in the settings for a broker, or in what it permits.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // With --config, a verb takes its settings from a file, and config prints them as one that does the same.

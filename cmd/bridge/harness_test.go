@@ -13,8 +13,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/internal/config"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 func call(t *testing.T, args ...string) (code int, stdout, stderr string) {

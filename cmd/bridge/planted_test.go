@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/config"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // planted are secrets in the forms that output might have them in.

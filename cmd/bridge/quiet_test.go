@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // safeBuffer may be read while it is written.

@@ -20,9 +20,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim/account"
-	"blobfeed/internal/realfeed"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim/account"
+	"blobfeed/internal/testing/realfeed"
 	"blobfeed/verify/judge"
 )
 

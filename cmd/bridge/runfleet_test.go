@@ -21,10 +21,10 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/config"
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // fleetOf writes a settings file with three bridges: of the real feed, of a simulated one, and one that cannot start,

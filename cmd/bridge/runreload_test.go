@@ -11,8 +11,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // A reload starts, restarts and stops bridges, and leaves alone those that have not changed or have problems.

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 func TestStatus(t *testing.T) {

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // What tail prints of the real feed is what run writes of it: the same keys, values and headers, in the order of each

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/realfeed"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/realfeed"
 )
 
 // Events of a type that a newer schema brings are not left out silently: the log names the type once, and status counts

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/status"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // An instance with nothing to do says within seconds that Kafka is away: nothing it does would show it sooner. The log

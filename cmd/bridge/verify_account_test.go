@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

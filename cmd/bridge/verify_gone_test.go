@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // Retention takes chunks away, before or after they were delivered: what is left is compared, and it is said

@@ -13,9 +13,9 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify/judge"
 )
 

@@ -19,8 +19,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/testing/feedsim"
 )
 
 const (

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // live measures how long events take from the append to a reader of committed records, while a feed grows each minute,

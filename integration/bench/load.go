@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 )
 
 // load is a feed, and how the program delivers it.

@@ -23,8 +23,8 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 	"blobfeed/source/dir"

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/source"
 )
 

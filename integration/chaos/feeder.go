@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // feeder appends to a feed as if time went fast.

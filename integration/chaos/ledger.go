@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

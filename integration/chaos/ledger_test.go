@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
 

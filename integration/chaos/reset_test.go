@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/mutation"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/source"
 )
 

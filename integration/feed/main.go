@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"os"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 func main() {

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 )
 
 // feed is what a reader finds.

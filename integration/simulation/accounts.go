@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"

@@ -26,7 +26,7 @@
 //   - What a lease has read and not committed stays within the configured bytes, where no filter leaves events out.
 //   - A transaction is whole: one with markers has a frontier that moves, one with records a document that moves. It
 //     needs transaction version 2, which gives each transaction an epoch of its producer.
-//   - The model of the protocol (offsets/protocol) has a step for everything that the bridge does, in plans of
+//   - The model of the protocol (internal/testing/protocol) has a step for everything that the bridge does, in plans of
 //     NewTracePlan: two leases, two shards, three segments, and few faults.
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a

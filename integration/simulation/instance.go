@@ -13,9 +13,9 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/testing/protocol"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
-	"blobfeed/offsets/protocol"
 	"blobfeed/partitioner"
 	"blobfeed/source"
 )

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"blobfeed/offsets/protocol"
+	"blobfeed/internal/testing/protocol"
 	"blobfeed/source"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/offsets/protocol"
+	"blobfeed/internal/testing/protocol"
 )
 
 // SIM_SEEDS seeds from SIM_FIRST on, or as many as SIM_DURATION leaves time for, or SIM_SEED alone, SIM_REPEAT times,

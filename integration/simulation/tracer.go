@@ -14,9 +14,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/testing/protocol"
 	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
-	"blobfeed/offsets/protocol"
 	"blobfeed/source"
 )
 

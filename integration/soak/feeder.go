@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"blobfeed/integration/chaos"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // feeder appends to a feed in real time: a few events every few seconds, and seldom many.

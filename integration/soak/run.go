@@ -15,9 +15,9 @@ import (
 
 	"blobfeed/integration/chaos"
 	"blobfeed/integration/stack"
-	"blobfeed/internal/feedsim"
-	"blobfeed/internal/feedsim/blobsink"
 	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/blobsink"
 )
 
 // Options say what a run is.

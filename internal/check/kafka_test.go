@@ -15,8 +15,8 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/integration/pki"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/topics"
 )
 

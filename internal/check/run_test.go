@@ -9,8 +9,8 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )

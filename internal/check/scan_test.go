@@ -8,7 +8,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

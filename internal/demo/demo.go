@@ -18,11 +18,11 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
-	"blobfeed/internal/feedsim"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topicname"
 	"blobfeed/verify/judge"
 )

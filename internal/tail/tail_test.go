@@ -16,7 +16,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // printed collects the positions of records.

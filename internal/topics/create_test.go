@@ -6,8 +6,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/internal/fakebroker"
 	"blobfeed/internal/remedy"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // A topic that was created answers, and one that exists is no error.

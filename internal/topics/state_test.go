@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/fakebroker"
+	"blobfeed/internal/testing/fakebroker"
 )
 
 // A topic from which retention would delete progress is rejected, with the command that mends it.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

@@ -13,7 +13,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

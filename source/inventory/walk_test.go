@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

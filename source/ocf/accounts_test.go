@@ -8,7 +8,7 @@ import (
 
 	"github.com/hamba/avro/v2"
 
-	"blobfeed/internal/realfeed"
+	"blobfeed/internal/testing/realfeed"
 )
 
 // Every event of every recorded account is decoded as hamba/avro decodes it, which knows nothing of the feed.

@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	simulated "blobfeed/internal/feedsim/account"
+	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"

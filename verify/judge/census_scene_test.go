@@ -11,9 +11,9 @@ import (
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
-	simulated "blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
+	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // form is a way in which topics are written.

@@ -11,10 +11,10 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
-	simulated "blobfeed/internal/feedsim/account"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/replay"
 	"blobfeed/internal/setup"
+	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
 )
 

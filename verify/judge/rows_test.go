@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	simulated "blobfeed/internal/feedsim/account"
+	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )

@@ -10,9 +10,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/sr/srfake"
 
-	"blobfeed/internal/fakebroker"
-	"blobfeed/internal/feedsim"
-	simulated "blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
+	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )

@@ -27,6 +27,6 @@
 //
 // The tests run without the race detector, which would find nothing in one goroutine and take ten times as long.
 //
-//	go test ./offsets/protocol -v                     # state counts, and the traces of all counterexamples
-//	PROTOCOL_FULL=1 go test ./offsets/protocol -v     # larger situations: some minutes, some GB
+//	go test ./internal/testing/protocol -v                     # state counts, and the traces of all counterexamples
+//	PROTOCOL_FULL=1 go test ./internal/testing/protocol -v     # larger situations: some minutes, some GB
 package protocol

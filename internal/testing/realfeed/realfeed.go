@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/feedsim/account"
+	"blobfeed/internal/testing/feedsim/account"
 )
 
 // Account is the recorded feed of a real account.

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"testing"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // account is as much of blob storage as a Sink needs.

@@ -114,7 +114,7 @@ func TestTornAppends(t *testing.T) {
 // The header is, byte for byte, that of real files.
 func TestHeader(t *testing.T) {
 	for number, name := range map[int]string{1: "2020/01/16/2100", 4: "2020/05/29/2100"} {
-		real, err := os.ReadFile("../../testdata/real-2020/log/00/" + name + "/00000.avro")
+		real, err := os.ReadFile("../../../testdata/real-2020/log/00/" + name + "/00000.avro")
 		must(t, err)
 		v, err := loadVersion(number, false)
 		must(t, err)

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // Files is a container in memory that a simulated feed is written into, and that Server serves. It is safe for

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"blobfeed/internal/feedsim"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // Publish writes the events of recorded changes into the open segment of a feed, and reports how many. Later selects
