@@ -66,7 +66,7 @@ func TestChaos(t *testing.T) {
 		program = mutable
 	}
 	o := Options{Seed: number(t, "CHAOS_SEED", uint64(time.Now().UnixNano())),
-		Faults: int(number(t, "CHAOS_FAULTS", 20)), Program: program, Dir: t.ArtifactDir(), Feed: t.TempDir(),
+		Faults: int(number(t, "CHAOS_FAULTS", 20)), Program: program, Dir: t.ArtifactDir(),
 		Logf: t.Logf}
 	t.Logf("CHAOS_SEED=%d CHAOS_FAULTS=%d", o.Seed, o.Faults)
 	r, err := Run(t.Context(), shared, o)

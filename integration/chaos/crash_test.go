@@ -98,7 +98,6 @@ func (s *scene) lose() {
 	i.Kill()
 	s.append(20)
 	s.must(s.feed.Next(s.t.Context()))
-	_, err := s.Retain(0, s.judge.Remove)
-	s.must(err)
+	s.Retain(0, s.judge.Remove)
 	s.append(20)
 }

@@ -14,6 +14,12 @@
 //	seek        "bridge seek --force", back or forward, while an instance is paused; some seeks are killed
 //	retain      while an instance is paused, retention removes the oldest segments, delivered or not
 //	trim        the same; and the oldest segment that is left loses all chunks but the last of each shard
+//	scan        "bridge scan", mostly with a sweep; some are cancelled
+//	grow        the topic gets a partition
+//	storm       each third request for storage fails
+//
+// The feed is that of an account, which changes and is served over HTTP. The bridge begins with a scan of it, and every
+// other seed has lost history repaired by a scan. In the end, after one more sweep, the topic has to be the account.
 //
 // Each instance has a Link to each broker. The brokers advertise the links, so an instance learns no other
 // address.

@@ -10,10 +10,10 @@ import (
 
 // feeder appends to a feed as if time went fast.
 type feeder struct {
-	feed   *feedsim.Feed
-	rng    *rand.Rand
-	expect func(feedsim.Event)
-	work   chan func() // to be done between two steps; nil: nothing
+	*World
+	rng   *rand.Rand
+	judge *Judge
+	work  chan func() // to be done between two steps
 }
 
 const (
@@ -32,12 +32,14 @@ func (f *feeder) run(ctx, stop context.Context) error {
 		if f.rng.IntN(10) == 0 {
 			f.feed.Roll(f.rng.IntN(spec.Shards), f.rng.IntN(spec.Shards))
 		}
-		if err := f.feed.Append(ctx, n, f.expect); err != nil {
+		f.change(f.rng, n)
+		if err := f.publish(ctx, f.rng, f.judge.Expect); err != nil {
 			return err
 		}
-		if left--; left < 0 {
+		// The initial scan begins in the first segment, so all events of the feed have to come.
+		if left--; left < 0 && f.judge.Begun() {
 			left = f.rng.IntN(100)
-			return f.feed.Next(ctx)
+			return f.turn(ctx, f.judge.Expect)
 		}
 		return nil
 	})

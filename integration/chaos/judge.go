@@ -43,17 +43,43 @@ const stalled = 2 * time.Second
 
 // NewJudge returns a Judge that has read nothing.
 func NewJudge(brokers []string, topic string) (*Judge, error) {
-	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(partitions),
+	return newJudge(brokers, topic, partitions)
+}
+
+// newJudge is NewJudge of a topic that gets partitions, up to most.
+func newJudge(brokers []string, topic string, most int) (*Judge, error) {
+	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(most),
 		next: map[int32]int64{}, waiting: map[int]time.Time{}}
-	j.checks = verify.All(j.unique, j.ledger, j.resolved,
-		verify.NewOrder(), verify.NewSequence(), verify.NewProgress(), verify.NewBarrier(),
-		verify.NewPartition(partitions, partitioner.Murmur2))
+	order, place := verify.NewOrder(), verify.NewPartition(partitions, partitioner.Murmur2)
+	all := []verify.Validator{j.unique, j.ledger, j.resolved, order, place, verify.NewProgress(), verify.NewBarrier(),
+		newLanes()}
+	if most > partitions {
+		j.unique.Moves()
+		order.Moves()
+		place.Grows(most, never, "", true) // lanes finds keys that move without a marker
+		for p := partitions; p < most; p++ {
+			j.resolved.Late(int32(p), true)
+		}
+	} else {
+		all = append(all, verify.NewSequence())
+	}
+	j.checks = verify.All(all...)
 	var err error
 	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge),
 		kgo.FetchMaxWait(200*time.Millisecond),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.KeepControlRecords())
 	return j, err
+}
+
+// never is the time of a marker that does not come.
+const never = "9000000000000000000.0000000000"
+
+// Begun reports whether something has come.
+func (j *Judge) Begun() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.next) > 0
 }
 
 // Close ends the reading.

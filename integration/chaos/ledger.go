@@ -85,6 +85,9 @@ func (l *ledger) Note(r verify.Record) {
 		l.marker(&r)
 		return
 	}
+	if r.Scanned() {
+		return // a row is of no event
+	}
 	l.checked++
 	k := l.at[r.Partition]
 	n, known := l.index[string(r.Header("position"))]

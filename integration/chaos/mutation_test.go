@@ -86,7 +86,7 @@ func newScene(t *testing.T, mutation string) *scene {
 	t.Helper()
 	name := fmt.Sprintf("mutation-%d", time.Now().UnixNano())
 	spec := feedsim.Spec{Shards: 2, Blobs: 50, BlockEvents: 5}
-	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), t.TempDir(), name, spec, "MUTATION="+mutation,
+	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), name, spec, "MUTATION="+mutation,
 		"BRIDGE_LOG_LEVEL=debug")
 	if err != nil {
 		t.Fatal(err)

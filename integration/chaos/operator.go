@@ -5,7 +5,6 @@ package chaos
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,12 +16,12 @@ import (
 
 // Seek starts the program's verb that moves the bridge to a segment, though instances run.
 func (w *World) Seek(to string, env ...string) (*Instance, error) {
-	return w.launchVerb([]string{"seek", "--to", to}, env...)
+	return w.launchVerb([]string{"seek", "--to", to, "--yes", "--force"}, env...)
 }
 
 // Reset starts the program's verb that removes all progress, though instances run.
 func (w *World) Reset(env ...string) (*Instance, error) {
-	return w.launchVerb([]string{"reset"}, env...)
+	return w.launchVerb([]string{"reset", "--yes", "--force"}, env...)
 }
 
 func (w *World) launchVerb(args []string, env ...string) (*Instance, error) {
@@ -32,7 +31,7 @@ func (w *World) launchVerb(args []string, env ...string) (*Instance, error) {
 	w.mu.Unlock()
 	settings := append(append(slices.Clone(w.env), "BRIDGE_KAFKA_BROKERS="+w.stack.KafkaBrokers[0]), env...)
 	log := filepath.Join(w.dir, fmt.Sprintf("%s-%d.log", args[0], n))
-	i, err := Launch(w.program, log, append(slices.Clone(args), "--yes", "--force"), settings...)
+	i, err := Launch(w.program, log, args, settings...)
 	if err != nil {
 		return nil, err
 	}
@@ -41,87 +40,63 @@ func (w *World) launchVerb(args []string, env ...string) (*Instance, error) {
 }
 
 // segments are those of the feed that retention has left, the oldest first.
-func (w *World) segments() ([]string, error) {
-	dirs, err := filepath.Glob(filepath.Join(w.root, "idx/segments/*/*/*/*"))
-	if err != nil {
-		return nil, err
-	}
-	var all []string
-	for _, dir := range dirs { // in order
-		name, err := filepath.Rel(filepath.Join(w.root, "idx/segments"), dir)
-		if err != nil {
-			return nil, err
+func (w *World) segments() (all []string) {
+	for name := range w.files.All() {
+		if rest, ok := strings.CutPrefix(name, "idx/segments/"); ok {
+			all = append(all, strings.TrimSuffix(rest, "/meta.json"))
 		}
-		all = append(all, filepath.ToSlash(name))
 	}
-	return all, nil
+	slices.Sort(all)
+	return all
+}
+
+// chunks are those of a segment.
+func (w *World) chunks(segment string) (all []string) {
+	for name := range w.files.All() {
+		if strings.HasPrefix(name, "log/") && strings.Contains(name, "/"+segment+"/") {
+			all = append(all, name)
+		}
+	}
+	return all
 }
 
 // Retain removes all segments but the newest, of which the open one is not counted: nobody may append meanwhile.
 // It says so before.
-func (w *World) Retain(keep int, remove func(segment string, gone func(shard, chunk int) bool)) (removed int, _ error) {
-	all, err := w.segments()
-	if err != nil {
-		return 0, err
-	}
+func (w *World) Retain(keep int, remove func(segment string, gone func(shard, chunk int) bool)) (removed int) {
+	all := w.segments()
 	for _, segment := range all[:max(0, len(all)-1-keep)] {
 		remove(segment, func(int, int) bool { return true })
-		// The manifest is the first to go. At once: a store has no empty folders.
-		aside := filepath.Join(w.root+".removed", filepath.FromSlash(segment))
-		if err := os.MkdirAll(filepath.Dir(aside), 0o755); err != nil {
-			return removed, err
-		}
-		if err := os.Rename(filepath.Join(w.root, "idx/segments", segment), aside); err != nil {
-			return removed, err
-		}
-		shards, err := filepath.Glob(filepath.Join(w.root, "log/*", segment))
-		if err != nil {
-			return removed, err
-		}
-		for _, shard := range shards {
-			if err := os.RemoveAll(shard); err != nil {
-				return removed, err
-			}
+		w.files.Remove("idx/segments/" + segment + "/") // the manifest is the first to go
+		for _, chunk := range w.chunks(segment) {
+			w.files.Remove(chunk)
 		}
 		removed++
 	}
-	return removed, nil
+	return removed
 }
 
 // Trim removes all chunks but the last of each shard of the oldest segment that is left, if that is not the open one.
-func (w *World) Trim(remove func(segment string, gone func(shard, chunk int) bool)) error {
-	all, err := w.segments()
-	if err != nil || len(all) < 2 {
-		return err
-	}
-	var chunks []string
-	last := map[int]int{} // by shard
-	paths, err := filepath.Glob(filepath.Join(w.root, "log/*", all[0], "*.avro"))
-	if err != nil {
-		return err
+func (w *World) Trim(remove func(segment string, gone func(shard, chunk int) bool)) {
+	all := w.segments()
+	if len(all) < 2 {
+		return
 	}
 	place := func(path string) (shard, chunk int) {
-		name, _ := filepath.Rel(filepath.Join(w.root, "log"), path)
-		_, _ = fmt.Sscanf(name, "%02d/", &shard)
-		_, _ = fmt.Sscanf(filepath.Base(path), "%05d.avro", &chunk)
+		_, _ = fmt.Sscanf(path, "log/%02d/", &shard)
+		_, _ = fmt.Sscanf(path[strings.LastIndex(path, "/")+1:], "%05d.avro", &chunk)
 		return shard, chunk
 	}
-	for _, path := range paths {
+	last := map[int]int{} // by shard
+	for _, path := range w.chunks(all[0]) {
 		shard, chunk := place(path)
 		last[shard] = max(last[shard], chunk)
 	}
-	for _, path := range paths {
-		if shard, chunk := place(path); chunk < last[shard] {
-			chunks = append(chunks, path)
-		}
-	}
 	remove(all[0], func(shard, chunk int) bool { return chunk < last[shard] })
-	for _, path := range chunks {
-		if err := os.Remove(path); err != nil {
-			return err
+	for _, path := range w.chunks(all[0]) {
+		if shard, chunk := place(path); chunk < last[shard] {
+			w.files.Remove(path)
 		}
 	}
-	return nil
 }
 
 // promise returns the marker of the newest segment, once that is complete.
@@ -150,17 +125,17 @@ func (r *run) retain(ctx context.Context, f Fault) error {
 	}
 	return r.between(ctx, func() error {
 		if f.Segments == 0 { // with what the paused instance has not read
-			if err := r.feed.Next(ctx); err != nil {
+			if err := r.turn(ctx, r.judge.Expect); err != nil {
 				return err
 			}
 		}
-		n, err := r.Retain(f.Segments, r.judge.Remove)
-		if err == nil && f.Kind == Trim {
-			err = r.Trim(r.judge.Remove)
+		n := r.Retain(f.Segments, r.judge.Remove)
+		if f.Kind == Trim {
+			r.Trim(r.judge.Remove)
 		}
 		r.Logf("retention has removed %d segments up to the open one, %s", n,
 			r.feed.Segment().Format("2006/01/02/1504"))
-		return err
+		return nil
 	})
 }
 
@@ -172,7 +147,7 @@ func (r *run) seek(ctx context.Context, f Fault) error {
 	var to string
 	if err := r.between(ctx, func() error {
 		if f.Segments == 0 { // forward
-			if err := r.feed.Next(ctx); err != nil {
+			if err := r.turn(ctx, r.judge.Expect); err != nil {
 				return err
 			}
 		}
@@ -229,4 +204,57 @@ func (r *run) move(ctx context.Context, to string, crash time.Duration) error {
 			return ctx.Err()
 		}
 	}
+}
+
+// scan asks for a scan, and to cancel it. One that is refused is an operator's who comes too early: another scan may be
+// under way, or a broker away.
+func (r *run) scan(f Fault) {
+	ask := func(args ...string) bool {
+		i, err := r.launchVerb(append([]string{"scan"}, args...))
+		if err == nil {
+			err = i.Wait(settleLimit)
+		}
+		if err != nil {
+			r.Logf("%v", err)
+		}
+		return err == nil
+	}
+	r.stopping.Go(func() {
+		var args []string
+		if f.Sweep {
+			args = []string{"--sweep"}
+		}
+		if !ask(args...) {
+			return
+		}
+		r.scans.Add(1)
+		if f.Crash > 0 {
+			time.Sleep(f.Crash)
+			ask("--cancel")
+		}
+	})
+}
+
+// repair makes the topic the account again, whatever seeks and retention have left out.
+func (r *run) repair(ctx context.Context) error {
+	r.clock.Store(r.feed.Segment().Add(time.Hour + time.Minute).UnixNano()) // all of it is resolved
+	return Await(ctx, settleLimit, "a sweep that is complete", func(context.Context) (bool, error) {
+		i, err := r.launchVerb([]string{"scan", "--sweep", "--wait"})
+		if err == nil {
+			err = i.Wait(settleLimit)
+		}
+		return err == nil, err
+	})
+}
+
+// grow adds a partition to the topic.
+func (r *run) grow(ctx context.Context) error {
+	if err := r.settle(ctx); err != nil {
+		return err
+	}
+	answers, err := r.admin.CreatePartitions(ctx, 1, r.Topic)
+	if err == nil {
+		err = answers.Error()
+	}
+	return err
 }

@@ -23,6 +23,9 @@ const (
 	Seek        Kind = "seek"
 	Retain      Kind = "retain"
 	Trim        Kind = "trim"
+	Scan        Kind = "scan"
+	Grow        Kind = "grow"
+	Storm       Kind = "storm"
 )
 
 // Fault is one thing that is done.
@@ -34,7 +37,8 @@ type Fault struct {
 	Mode     Mode          // of a Cut
 	Hold     time.Duration // until it is undone; 0: never
 	Segments int           // of a Seek: how far before the open one; of Retain and Trim: how many are kept beside it
-	Crash    time.Duration // of a Seek: when it is killed; 0: never
+	Crash    time.Duration // of a Seek: when it is killed; of a Scan: when it is cancelled; 0: never
+	Sweep    bool          // of a Scan
 }
 
 func (f Fault) String() string {
@@ -59,7 +63,13 @@ func (f Fault) String() string {
 	case f.removes():
 		text += fmt.Sprintf(", then keep %d segments", f.Segments)
 	}
-	if f.Crash > 0 {
+	if f.Sweep {
+		text += " with a sweep"
+	}
+	switch {
+	case f.Crash > 0 && f.Kind == Scan:
+		text += fmt.Sprintf(", cancelled after %s", f.Crash)
+	case f.Crash > 0:
 		text += fmt.Sprintf(", killed after %s", f.Crash)
 	}
 	return text
@@ -79,6 +89,8 @@ const (
 	brokerRest = 4 * time.Second        // after a broker's fault, before the next one's
 	farthest   = 8                      // segments that a seek goes back
 	crashMost  = 500 * time.Millisecond // after the start of a seek that is killed
+	cancelMost = 4 * time.Second        // after the request of a scan that is cancelled
+	growths    = 3                      // at most; each adds a partition
 )
 
 // planner draws faults that the state of things allows.
@@ -88,6 +100,7 @@ type planner struct {
 	running [slots]bool
 	until   [slots]time.Duration // when the fault of an instance is over
 	broker  time.Duration        // when a broker may be next
+	grown   int
 }
 
 // Plan returns n faults, after a start with one instance more than the fewest.
@@ -120,7 +133,7 @@ var weights = []struct {
 	weight int
 }{
 	{Cut, 26}, {Pause, 16}, {Kill, 20}, {Join, 20}, {Stop, 10}, {KillBroker, 4}, {StopBroker, 3}, {PauseBroker, 3},
-	{Seek, 5}, {Retain, 7}, {Trim, 3},
+	{Seek, 5}, {Retain, 7}, {Trim, 3}, {Scan, 10}, {Grow, 2}, {Storm, 4},
 }
 
 func total() (n int) {
@@ -170,6 +183,19 @@ func (p *planner) draw() (f Fault, ok bool) {
 			p.until[f.Instance] = p.now + f.Hold
 		}
 		return f, ok
+	case Scan:
+		if f.Sweep = p.rng.IntN(3) > 0; p.rng.IntN(4) == 0 {
+			f.Crash = p.between(0, cancelMost)
+		}
+		return f, true
+	case Grow:
+		if ok = p.broker < p.now && p.grown < growths; ok {
+			p.grown++
+		}
+		return f, ok
+	case Storm:
+		f.Hold = p.between(500*time.Millisecond, 8*time.Second)
+		return f, true
 	}
 	f.Broker = p.rng.IntN(brokers)
 	f.Hold = p.between(500*time.Millisecond, 8*time.Second)

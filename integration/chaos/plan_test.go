@@ -18,7 +18,7 @@ func TestPlan(t *testing.T) {
 			t.Fatalf("seed %d: another plan the second time", seed)
 		}
 		running, hurt, down, most := map[int]bool{0: true, 1: true, 2: true, 3: true}, map[int]Fault{}, -1, 0
-		last := time.Duration(0)
+		last, grown := time.Duration(0), 0
 		for _, s := range steps(plan) {
 			f := s.fault
 			bad := func(why string) { t.Fatalf("seed %d, %s: %v (undo %v): %s", seed, s.at, f, s.undo, why) }
@@ -55,6 +55,11 @@ func TestPlan(t *testing.T) {
 					bad("it does not run, or is hurt already")
 				}
 				hurt[f.Instance] = f
+			case Scan, Storm:
+			case Grow:
+				if grown++; down >= 0 || grown > growths {
+					bad("a broker is down, or the topic is large")
+				}
 			default:
 				if s.undo {
 					if down != f.Broker {

@@ -18,6 +18,7 @@ type Report struct {
 	Segments int
 	Summary  verify.Summary
 	Moves    Moves
+	Scans    int // that were accepted
 
 	Half, Most, Longest time.Duration // delays: of half the events, of 99 of 100, of all
 	Stalls              int
@@ -30,7 +31,7 @@ type Report struct {
 func (r *run) report(took time.Duration) *Report {
 	p := &Report{
 		Seed: r.Seed, Took: took, Faults: map[string]int{}, Segments: r.feed.Summary().Finalized,
-		Summary: r.judge.Summary(), Moves: r.judge.Moves(), Failures: r.failures,
+		Summary: r.judge.Summary(), Moves: r.judge.Moves(), Failures: r.failures, Scans: int(r.scans.Load()),
 	}
 	for _, f := range Plan(r.Seed, r.Faults) {
 		name := string(f.Kind)
@@ -57,7 +58,7 @@ func (p *Report) String() string {
 	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
 	fmt.Fprintf(&b, "seed %d: %d faults in %s: %v\n", p.Seed, n, p.Took.Round(time.Second), p.Faults)
 	fmt.Fprintf(&b, "%d segments, %s", p.Segments, p.Summary)
-	fmt.Fprintln(&b, p.Moves)
+	fmt.Fprintf(&b, "%s; %d scans\n", p.Moves, p.Scans)
 	fmt.Fprintf(&b, "from the feed to a reader: half within %s, 99%% within %s, all within %s\n", round(p.Half),
 		round(p.Most), round(p.Longest))
 	fmt.Fprintf(&b, "nothing came for more than %s %d times, %s in all, %s at most\n", stalled, p.Stalls,

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -22,7 +23,6 @@ type Options struct {
 	Faults  int
 	Program string // path
 	Dir     string // for logs
-	Feed    string // a directory for the feed
 	Logf    func(string, ...any)
 }
 
@@ -46,6 +46,7 @@ type run struct {
 	work  chan func()   // of the feeder
 
 	seeking    sync.Mutex     // held while a seek is at work
+	scans      atomic.Int64   // that were accepted
 	brokerWork sync.WaitGroup // starts of brokers
 	stopping   sync.WaitGroup // of instances and seeks
 	mu         sync.Mutex
@@ -58,13 +59,23 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	own := spec
 	own.Seed = o.Seed
 	name := fmt.Sprintf("chaos-%d-%d", o.Seed, time.Now().UnixNano())
-	w, err := NewWorld(ctx, s, o.Program, o.Dir, o.Feed, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug")
+	onGap := []string{"continue", "rescan"}[o.Seed%2]
+	w, err := NewWorld(ctx, s, o.Program, o.Dir, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug",
+		"BRIDGE_INITIAL_SCAN=yes", "BRIDGE_ON_GAP="+onGap)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
 	r := &run{World: w, Options: o, work: make(chan func())}
-	if r.judge, err = NewJudge(s.KafkaBrokers, w.Topic); err != nil {
+	rng := rand.New(rand.NewPCG(o.Seed, 1))
+	w.fill(rng)
+	grown := 0
+	for _, f := range Plan(o.Seed, o.Faults) {
+		if f.Kind == Grow {
+			grown++
+		}
+	}
+	if r.judge, err = newJudge(s.KafkaBrokers, w.Topic, partitions+grown); err != nil {
 		return nil, err
 	}
 	defer r.judge.Close()
@@ -85,8 +96,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	sides.Go(func() { readErr = r.judge.Read(reading) })
 	var fed sync.WaitGroup
 	fed.Go(func() {
-		rng := rand.New(rand.NewPCG(o.Seed, 1))
-		feedErr = (&feeder{feed: w.feed, rng: rng, expect: r.judge.Expect, work: r.work}).run(ctx, feeding)
+		feedErr = (&feeder{World: w, rng: rng, judge: r.judge, work: r.work}).run(ctx, feeding)
 		stopFaults()
 	})
 	err = r.faults(faulting)
@@ -148,6 +158,14 @@ func (r *run) do(ctx context.Context, f Fault) error {
 		return nil
 	case Kill, Stop, Pause, Seek, Retain, Trim:
 		return r.hit(ctx, f)
+	case Scan:
+		r.scan(f)
+		return nil
+	case Grow:
+		return r.grow(ctx)
+	case Storm:
+		r.storm.Store(time.Now().Add(f.Hold).UnixNano())
+		return nil
 	}
 	if err := r.settle(ctx); err != nil {
 		return err
@@ -270,6 +288,9 @@ func (r *run) end(ctx context.Context, last time.Time) error {
 			err, r.judge.Left(), r.judge.Newest(), r.promise()))
 	}
 	r.rest = time.Since(last)
+	if err := r.repair(ctx); err != nil {
+		r.fail(err.Error())
+	}
 	for _, f := range r.Deserters() {
 		r.fail(f)
 	}
@@ -282,8 +303,8 @@ func (r *run) end(ctx context.Context, last time.Time) error {
 		return err
 	}
 	env := append(r.env, "BRIDGE_KAFKA_BROKERS="+r.stack.KafkaBrokers[0])
-	text, err := Verify(r.Program, r.Dir, endLimit, env...)
-	r.Logf("bridge verify --feed:\n%s", text)
+	text, err := Verify(r.Program, r.Dir, endLimit, []string{"--feed", "--account", "--wait", "10s"}, env...)
+	r.Logf("bridge verify --feed --account:\n%s", text)
 	if err != nil {
 		r.fail(err.Error())
 	}

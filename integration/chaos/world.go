@@ -4,30 +4,38 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/integration/stack"
 	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/testing/feedsim/account"
 )
 
 // partitions of the topics.
 const partitions = 6
 
-// World is a bridge of several instances: its feed, its topic, and ways to the brokers that can be cut.
+// World is a bridge of several instances: its account with the feed, its topic, and ways to the brokers that can be cut.
 type World struct {
-	Topic   string
-	stack   *stack.Stack
-	feed    *feedsim.Feed
-	program string
-	dir     string
-	root    string   // of the feed
-	env     []string // of all instances and verbs
-	links   [][]*Link
+	Topic    string
+	stack    *stack.Stack
+	feed     *feedsim.Feed
+	files    *account.Files // of the feed
+	account  *account.Account
+	server   *httptest.Server
+	clock    atomic.Int64 // of the account, in ns: within the feed's open segment
+	storm    atomic.Int64 // until this time, in ns, each third request for storage fails
+	requests atomic.Int64
+	program  string
+	dir      string
+	env      []string // of all instances and verbs
+	links    [][]*Link
 
 	mu      sync.Mutex
 	current map[int]*Instance // by slot
@@ -37,26 +45,35 @@ type World struct {
 }
 
 // tuning are bounds of every instance.
-const tuning = "BRIDGE_DEBUG=quiet_interval=1s,shutdown_timeout=5s"
+const tuning = "BRIDGE_DEBUG=quiet_interval=1s,shutdown_timeout=5s,scan_round=300ms"
 
-// NewWorld makes a topic, and a feed in a directory, of which nothing is there yet. Logs go to dir. The stack needs a
+// NewWorld makes a topic, and an account with a feed, of which nothing is there yet. Logs go to dir. The stack needs a
 // link for each instance.
-func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name string, spec feedsim.Spec,
+func NewWorld(ctx context.Context, s *stack.Stack, program, dir, name string, spec feedsim.Spec,
 	env ...string) (_ *World, err error) {
 	w := &World{
-		Topic: name + ".changes", stack: s, program: program, dir: dir, root: feed,
+		Topic: name + ".changes", stack: s, program: program, dir: dir, files: account.NewFiles(),
 		current: map[int]*Instance{}, asked: map[*Instance]bool{},
 	}
-	if w.feed, err = feedsim.New(feedsim.Dir(feed), spec); err != nil {
+	w.account = account.New(w.now)
+	if w.feed, err = feedsim.New(w.files, spec); err != nil {
 		return nil, err
 	}
+	w.tick()
+	w.server = httptest.NewServer(&account.Server{Account: w.account, Feed: w.files, Fault: w.fault})
 	w.env = append([]string{
-		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_EVENTS=all",
-		"BRIDGE_LOG_FORMAT=json",
+		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=" + w.server.URL + "/" + stack.AzuriteAccount,
+		"BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount,
+		"BRIDGE_SOURCE_KEY=" + stack.AzuriteKey, "BRIDGE_LOG_FORMAT=json",
 		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_COMMIT_INTERVAL=300ms", tuning,
 		"BRIDGE_ON_GAP=continue",
 		fmt.Sprintf("BRIDGE_SESSION_TIMEOUT=%s", session), fmt.Sprintf("BRIDGE_TXN_TIMEOUT=%s", txnTimeout),
 	}, env...)
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, w.Close())
+		}
+	}()
 	cl, err := kgo.NewClient(kgo.SeedBrokers(s.KafkaBrokers...), kgo.MetadataMinAge(metadataAge))
 	if err != nil {
 		return nil, err
@@ -68,11 +85,6 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, feed, name stri
 		w.Topic); err != nil {
 		return nil, fmt.Errorf("creating the topic of a world: %w", err)
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, w.Close())
-		}
-	}()
 	for _, way := range s.Links {
 		w.links = append(w.links, nil)
 		for _, to := range way {
@@ -98,6 +110,7 @@ func (w *World) Close() (err error) {
 		}
 	}
 	w.links = nil
+	w.server.Close()
 	return err
 }
 

@@ -225,7 +225,7 @@ func (r *run) end(ctx context.Context) (failures []string) {
 		note(r.instance.Wait(stopLimit))
 	}
 	note(chaos.Await(ctx, endLimit, "read to the end", r.judge.Drained))
-	text, err := chaos.Verify(r.Program, r.Dir, endLimit, r.env...)
+	text, err := chaos.Verify(r.Program, r.Dir, endLimit, []string{"--feed"}, r.env...)
 	note(err)
 	r.Logf("bridge verify --feed:\n%s", text)
 	return failures
