@@ -6,8 +6,8 @@ import (
 	"blobfeed/verify"
 )
 
-// lanes checks that between two markers all records of a key are in one partition (I5). Markers are counted from the last
-// one back: that one is in every partition, and partitions that were added later lack the first ones.
+// lanes checks that between two markers all records of a key are in one partition (I5). Markers are counted from the
+// last one back: that one is in every partition, and partitions that were added later lack the first ones.
 type lanes struct {
 	markers map[int32]int
 	keys    map[string]int
@@ -51,7 +51,8 @@ func (l *lanes) Failures() (failures []verify.Failure) {
 		at := interval{s.key, l.markers[s.partition] - s.markers}
 		if other, known := in[at]; known && other != s.partition && len(failures) < keptFailures {
 			failures = append(failures, verify.Failure{Problem: fmt.Sprintf(
-				"a key is in partitions %d and %d, with %d markers behind it in both", other, s.partition, at.following)})
+				"a key is in partitions %d and %d, with %d markers behind it in both", other, s.partition,
+				at.following)})
 		}
 		in[at] = s.partition
 	}

@@ -21,7 +21,8 @@ import (
 // partitions of the topics.
 const partitions = 6
 
-// World is a bridge of several instances: its account with the feed, its topic, and ways to the brokers that can be cut.
+// World is a bridge of several instances: its account with the feed, its topic, and ways to the brokers that can be
+// cut.
 type World struct {
 	Topic    string
 	stack    *stack.Stack
@@ -62,7 +63,8 @@ func NewWorld(ctx context.Context, s *stack.Stack, program, dir, name string, sp
 	w.tick()
 	w.server = httptest.NewServer(&account.Server{Account: w.account, Feed: w.files, Fault: w.fault})
 	w.env = append([]string{
-		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic, "BRIDGE_SOURCE_URL=" + w.server.URL + "/" + stack.AzuriteAccount,
+		"BRIDGE_NAME=" + name, "BRIDGE_TOPIC=" + w.Topic,
+		"BRIDGE_SOURCE_URL=" + w.server.URL + "/" + stack.AzuriteAccount,
 		"BRIDGE_SOURCE_AUTH=shared_key", "BRIDGE_SOURCE_ACCOUNT=" + stack.AzuriteAccount,
 		"BRIDGE_SOURCE_KEY=" + stack.AzuriteKey, "BRIDGE_LOG_FORMAT=json",
 		"BRIDGE_POLL_INTERVAL=300ms", "BRIDGE_COMMIT_INTERVAL=300ms", tuning,
