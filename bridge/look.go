@@ -364,7 +364,8 @@ func (k *keeper) encodersOf(topics map[string]int32) (map[string]*envelope.Encod
 // oldest there is may be gone, too, unread.
 func (k *keeper) lostSince(f *offsets.Frontier) (*GapError, error) {
 	var err error
-	if f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin) {
+	begins := f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin)
+	if begins && f.Seek == nil { // a seek that went there delivers what is left
 		err = k.lostWhileScanning(f)
 	} else {
 		err = k.h.shared.history.lostBehind(k.h.work, f, k.h.basis.filter.From)

@@ -90,3 +90,36 @@ func TestHeadroomBehindAScan(t *testing.T) {
 		t.Errorf("headroom is %s", left)
 	}
 }
+
+// A seek goes to the segment with which the feed began behind the initial scan, and retention has removed it: delivery
+// continues at what is left, as after every other seek.
+func TestSeekToTheBeginOfAScan(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 50)
+	w.change(20)
+	w.publish(false)
+	c := broker(t)
+	o := w.options(c)
+	o.InitialScan = ScanYes
+	must(t, runOnce(t, o))
+	begin := w.segment()
+	w.next()
+	w.change(20)
+	w.publish(false)
+	must(t, runOnce(t, o))
+	w.memory.remove("idx/segments/" + begin)
+	for shard := range 3 {
+		w.memory.remove(fmt.Sprintf("log/%02d/%s", shard, begin))
+	}
+	to, err := ParseTarget(begin)
+	must(t, err)
+	s := seize(t, o)
+	must(t, s.Seek(t.Context(), to.Move))
+	s.Close(t.Context())
+	must(t, runOnce(t, o))
+	f := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Frontier != nil }).Frontier
+	if f.Gaps != 0 || f.Current.String() != w.segment() {
+		t.Errorf("%d gaps, delivery is at %s", f.Gaps, f.At())
+	}
+	w.compare(c)
+}
