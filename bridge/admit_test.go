@@ -216,9 +216,9 @@ func ptr(s string) *string { return &s }
 // What an instance has admitted before a reset does not count against the limit of topics.
 func TestLimitAfterAReset(t *testing.T) {
 	o, _ := options(t, broker(t), realFeed)
-	b := &basis{h: &hold{shared: New(o).shared, opts: &o}, frontier: &offsets.Frontier{Born: 2}}
-	b.h.shared.admitted.Store("before", int64(0))
-	b.h.shared.admitted.Store("since", int64(2))
+	b := &epochView{t: &tenure{instance: New(o).instance, opts: &o}, frontier: &offsets.Frontier{Born: 2}}
+	b.t.instance.admitted.Store("before", int64(0))
+	b.t.instance.admitted.Store("since", int64(2))
 	pins := b.allPins(&offsets.State{})
 	if _, since := pins["since"]; len(pins) != 1 || !since || b.found(&offsets.State{}, "before") {
 		t.Errorf("%v", pins)

@@ -20,9 +20,9 @@ import (
 
 // Bridge is one instance: a member of the group, with a worker for each lease that the group gives it.
 type Bridge struct {
-	opts   *Options                     // immutable
-	shared *shared                      // complete before Run joins the group, immutable from then on
-	view   atomic.Pointer[offsets.View] // shared.view, for State
+	opts     *Options                     // immutable
+	instance *instance                    // complete before Run joins the group, immutable from then on
+	view     atomic.Pointer[offsets.View] // shared.view, for State
 
 	// Set by Run before it starts anything.
 	hard   context.Context // ends transactions where they are
@@ -43,9 +43,9 @@ func New(o Options) *Bridge {
 	if o.Claims == nil {
 		o.Claims = NewClaims()
 	}
-	sh := &shared{
+	inst := &instance{
 		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
-		encoders: newLazy(o.Encoder),
+		encoders: newCache(o.Encoder),
 		rivals:   &rivals{opts: &o, turn: newTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
@@ -55,14 +55,14 @@ func New(o Options) *Bridge {
 		listing: newTurn(), sweeping: newTurn(), creating: newTurn(),
 		poke: make(chan struct{}, 1),
 	}
-	sh.openings = newLazy(sh.openTopic)
-	sh.limits = newLazy(func(ctx context.Context, topic string) (int32, error) {
-		return sh.topics.MaxMessage(ctx, topic)
+	inst.openings = newCache(inst.openTopic)
+	inst.limits = newCache(func(ctx context.Context, topic string) (int32, error) {
+		return inst.topics.MaxMessage(ctx, topic)
 	})
-	sh.openings.holds, sh.limits.holds = openingHolds, limitHolds
-	sh.openings.now, sh.limits.now = o.Now, o.Now
-	sh.cfg.Unacknowledged, sh.cfg.Patience = sh.explainWait, patience
-	return &Bridge{opts: &o, shared: sh, workers: map[int32]*worker{}}
+	inst.openings.holds, inst.limits.holds = openingHolds, limitHolds
+	inst.openings.now, inst.limits.now = o.Now, o.Now
+	inst.cfg.Unacknowledged, inst.cfg.Patience = inst.explainWait, patience
+	return &Bridge{opts: &o, instance: inst, workers: map[int32]*worker{}}
 }
 
 // State is what all instances know of each other; nil until the brokers have answered. It is for observers.
@@ -82,15 +82,15 @@ func (b *Bridge) Assigned(leases []int32) {
 	b.opts.Observer.Leased(LeasesAssigned, leases)
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.shared.leases {
-		b.fatal(b.shared.opts.leasesChanged(b.shared.leases, int(slices.Max(leases))+1))
+	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.instance.leases {
+		b.fatal(b.instance.opts.leasesChanged(b.instance.leases, int(slices.Max(leases))+1))
 		return
 	}
 	for _, p := range leases {
-		b.workers[p] = startWorker(b.shared, p, b.hard, b.fatal)
+		b.workers[p] = startWorker(b.instance, p, b.hard, b.fatal)
 	}
 	b.joined = true
-	poke(b.shared.poke)
+	poke(b.instance.poke)
 	if len(leases) > 0 { // every rebalance of the group asks, and most bring nothing
 		b.opts.Log.Info("leases assigned", "leases", leases)
 	}
@@ -171,39 +171,39 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	b.fatal = func(err error) { cancel(&fatalError{err}) }
 	b.finish = func() { cancel(nil) }
 
-	sh := b.shared
-	defer sh.pipe.Close()
+	inst := b.instance
+	defer inst.pipe.Close()
 	cl, err := kgo.NewClient(b.opts.Client...)
 	if err != nil {
 		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
 	defer cl.Close()
-	sh.client, sh.rivals.client, sh.topics = cl, cl, sh.topicAdmin(cl)
-	sh.rivals.topics = sh.topics
-	if err := sh.retry(stop, -1, sh.prepare); err != nil {
+	inst.client, inst.rivals.client, inst.topics = cl, cl, inst.topicAdmin(cl)
+	inst.rivals.topics = inst.topics
+	if err := inst.retry(stop, -1, inst.prepare); err != nil {
 		return stopReason(stop, err)
 	}
-	b.view.Store(sh.view)
+	b.view.Store(inst.view)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	viewing, endView := context.WithCancel(hard)
 	defer endView()
 	wg.Go(func() {
-		if err := sh.view.Run(viewing, b.opts.Client...); err != nil {
+		if err := inst.view.Run(viewing, b.opts.Client...); err != nil {
 			b.fatal(err)
 		}
 	})
-	wg.Go(func() { sh.watchHistory(viewing, b.keepsFrontier) })
-	leave, err := offsets.Join(sh.cfg, b.opts.Name, b.opts.Session, b)
+	wg.Go(func() { inst.watchHistory(viewing, b.keepsFrontier) })
+	leave, err := offsets.Join(inst.cfg, b.opts.Name, b.opts.Session, b)
 	if err != nil {
 		return err
 	}
-	wg.Go(func() { b.finishWhen(stop, sh.awaitEnd) })
+	wg.Go(func() { b.finishWhen(stop, inst.awaitEnd) })
 	var all atomic.Bool // is delivered
 	if b.opts.Once {
 		wg.Go(func() {
 			b.finishWhen(stop, func(ctx context.Context) error {
-				err := sh.awaitAll(ctx)
+				err := inst.awaitAll(ctx)
 				all.Store(err == nil)
 				return err
 			})
@@ -217,7 +217,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	b.Revoked(b.leasesHeld(), false)
 	mutation.Crash("leave", "done")
 	if all.Load() {
-		sh.reportDelivered()
+		inst.reportDelivered()
 	}
 	return stopReason(stop, nil)
 }
@@ -231,16 +231,16 @@ func (b *Bridge) finishWhen(stop context.Context, f func(context.Context) error)
 	b.finish()
 }
 
-// awaitEnd returns when the feed is delivered to END_TIME. The keeper ends it; all instances see it.
-func (sh *shared) awaitEnd(ctx context.Context) error {
-	s, err := sh.view.Await(ctx, func(s *offsets.State) bool {
-		return sh.caughtUp(s) && s.Frontier.Over()
+// awaitEnd returns when the feed is delivered to END_TIME. The coordinator ends it; all instances see it.
+func (inst *instance) awaitEnd(ctx context.Context) error {
+	s, err := inst.view.Await(ctx, func(s *offsets.State) bool {
+		return inst.caughtUp(s) && s.Frontier.Over()
 	})
 	if err != nil {
 		return err
 	}
 	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
-	return sh.opts.Compatible(s)
+	return inst.opts.Compatible(s)
 }
 
 // fatalError is the cause of a stop that nobody asked for.

@@ -57,7 +57,7 @@ func TestBufferBytes(t *testing.T) {
 			if l.bytes == 0 {
 				t.Error("nothing was delivered")
 			}
-			if held, _, _ := b.shared.pipe.Use(); held {
+			if held, _, _ := b.instance.pipe.Use(); held {
 				t.Error("some of the memory was not given back")
 			}
 			if data, _ := consume(t, c, promises()...); test.commits < 0 && data != events {
@@ -79,7 +79,7 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 			o.CommitInterval, o.BundleBytes, o.BufferBytes, o.TxnRecords = time.Hour, 0, 1<<20, events
 			b := New(o)
 			must(t, b.Run(t.Context(), t.Context()))
-			if _, made, _ := b.shared.pipe.Use(); r.Read != events || made > 80 {
+			if _, made, _ := b.instance.pipe.Use(); r.Read != events || made > 80 {
 				t.Errorf("%d events in %d batches", r.Read, made)
 			}
 		})
@@ -89,18 +89,18 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
 	opts := &Options{PollInterval: time.Millisecond, Now: time.Now}
-	h := &hold{opts: opts, shared: &shared{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
+	h := &tenure{opts: opts, instance: &instance{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
-	h.shared.pipe.Reuse(&pipeline.Block{})
+	h.instance.pipe.Reuse(&pipeline.Block{})
 	h.wait(changed)
-	if _, _, free := h.shared.pipe.Use(); free != 0 {
+	if _, _, free := h.instance.pipe.Use(); free != 0 {
 		t.Errorf("idle: %d buffers", free)
 	}
 	opts.PollInterval = time.Hour
-	h.shared.pipe.Reuse(&pipeline.Block{})
+	h.instance.pipe.Reuse(&pipeline.Block{})
 	close(changed)
 	h.wait(changed)
-	if _, _, free := h.shared.pipe.Use(); free != 1 {
+	if _, _, free := h.instance.pipe.Use(); free != 1 {
 		t.Errorf("between two segments: %d buffers", free)
 	}
 }
@@ -149,7 +149,7 @@ func TestSlowCommitsHoldMore(t *testing.T) {
 	if r.largest.Read < events/20 { // else 300, and 2,000 on a busy machine
 		t.Errorf("the largest transaction has %d events of %d", r.largest.Read, events)
 	}
-	w := &writer{h: &hold{opts: &o}, ends: [2]time.Duration{time.Hour, time.Second}}
+	w := &writer{t: &tenure{opts: &o}, ends: [2]time.Duration{time.Hour, time.Second}}
 	if got := w.interval(time.Millisecond); got != time.Second {
 		t.Errorf("%s behind one slow end", got)
 	}

@@ -10,21 +10,21 @@ import (
 )
 
 // listNames lists the segments after one, for countSegments. Nobody waits for it: a year has thousands.
-func (sh *shared) listNames(ctx context.Context, after source.Segment) error {
+func (inst *instance) listNames(ctx context.Context, after source.Segment) error {
 	names := []source.Segment{}
-	for seg, err := range sh.opts.Feed.Segments(ctx, after) {
+	for seg, err := range inst.opts.Feed.Segments(ctx, after) {
 		if err != nil {
 			return err
 		}
 		names = append(names, seg)
 	}
-	sh.names.Store(&names)
+	inst.names.Store(&names)
 	return nil
 }
 
 // countSegments puts into f, of which some segments were just completed, how far the bridge is on its way to the newest
 // of names, which may be nil: not known. Live, one segment is left, or two while the service finalizes the former: a
-// catch-up begins with more than one, and ends behind the last. Counting says that this hold has counted before, and
+// catch-up begins with more than one, and ends behind the last. Counting says that this tenure has counted before, and
 // the result that it has now: the speed is measured from its first time.
 func countSegments(
 	f *offsets.Frontier, completed int, names []source.Segment, cursors []*offsets.Cursor, now time.Time, counting bool,

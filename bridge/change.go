@@ -18,7 +18,7 @@ import (
 	"blobfeed/source"
 )
 
-// change is what the keeper commits in a step. It holds values only, and nothing that can read.
+// change is what the coordinator commits in a step. It holds values only, and nothing that can read.
 type change struct {
 	parts    []part
 	cursor   *offsets.Cursor // of lease 0; nil: it is not written
@@ -42,17 +42,17 @@ type part struct {
 func (c *change) report(f func(*Options)) { c.reports = append(c.reports, f) }
 
 // write commits a change: the one place where a frontier is written.
-func (k *keeper) write(c *change) (err error) {
-	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !k.h.opts.Transactional {
-		err = k.writeInOrder(c)
+func (co *coordinator) write(c *change) (err error) {
+	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !co.t.opts.Transactional {
+		err = co.writeInOrder(c)
 	} else {
-		err = k.commit(c)
+		err = co.commit(c)
 	}
 	if err != nil {
 		return err
 	}
 	for _, report := range c.reports {
-		report(k.h.opts)
+		report(co.t.opts)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (k *keeper) write(c *change) (err error) {
 // frontier is written before its markers. So a crash between them leaves markers that the next owner writes, never a
 // marker that no frontier knows, and markers never fall. The next segment is named after the markers, so a key moves to
 // another partition only across a marker (I5).
-func (k *keeper) writeInOrder(c *change) error {
+func (co *coordinator) writeInOrder(c *change) error {
 	first := change{cursor: c.cursor, frontier: c.frontier}
 	first.frontier.Owed = true
 	var last part
@@ -73,43 +73,43 @@ func (k *keeper) writeInOrder(c *change) error {
 		}
 		first.parts = append(first.parts, p)
 	}
-	if err := k.commit(&first); err != nil {
+	if err := co.commit(&first); err != nil {
 		return err
 	}
-	s, _, err := k.h.shared.view.Get() // which has read that frontier
+	s, _, err := co.t.instance.view.Get() // which has read that frontier
 	if err == nil {
-		err = k.h.endedBy(s)
+		err = co.t.endedBy(s)
 	}
 	if err != nil {
 		return err
 	}
-	return k.commit(&change{
+	return co.commit(&change{
 		parts: []part{last}, frontier: c.frontier, named: c.named, encoders: c.encoders,
 	})
 }
 
 // commit writes a change in one transaction. With transactions, its records, markers and documents are visible together
 // (I6). Without, the commit writes the documents when all before them is acknowledged.
-func (k *keeper) commit(c *change) error {
-	h, f, txn := k.h, &c.frontier, &k.h.out.txn
-	if !h.opts.Transactional && c.passes {
-		f.Base = k.h.basis.frontier.Completed
+func (co *coordinator) commit(c *change) error {
+	t, f, txn := co.t, &c.frontier, &co.t.out.txn
+	if !t.opts.Transactional && c.passes {
+		f.Base = co.t.epoch.frontier.Completed
 	}
-	tx, err := k.h.out.begin()
+	tx, err := co.t.out.begin()
 	if err != nil {
 		return err
 	}
 	txn.segment = f.Completed
 	for _, p := range c.parts {
-		if err := k.put(tx, p, c); err != nil {
+		if err := co.put(tx, p, c); err != nil {
 			return err
 		}
 	}
 	if mutation.Split {
-		if err := k.h.out.end(nil, nil); err != nil {
+		if err := co.t.out.end(nil, nil); err != nil {
 			return err
 		}
-		if _, err := k.h.out.begin(); err != nil {
+		if _, err := co.t.out.begin(); err != nil {
 			return err
 		}
 	}
@@ -119,18 +119,18 @@ func (k *keeper) commit(c *change) error {
 	if c.cursor != nil {
 		txn.countInto(c.cursor)
 		c.cursor.Ahead, c.cursor.Listed, c.cursor.Failing = 0, 0, false
-		if !h.opts.Transactional {
+		if !t.opts.Transactional {
 			c.cursor.Resolved = f.Resolved
 		}
 	}
-	return k.h.out.end(c.cursor, f)
+	return co.t.out.end(c.cursor, f)
 }
 
 // put writes the records of a part, and the marker behind them, with the gap and the seek that it announces.
-func (k *keeper) put(tx *offsets.Tx, p part, c *change) error {
-	h, f, txn := k.h, &c.frontier, &k.h.out.txn
+func (co *coordinator) put(tx *offsets.Tx, p part, c *change) error {
+	t, f, txn := co.t, &c.frontier, &co.t.out.txn
 	for _, b := range p.blocks {
-		sent, err := k.h.out.produce(b)
+		sent, err := co.t.out.produce(b)
 		if err != nil {
 			return err
 		}
@@ -143,23 +143,23 @@ func (k *keeper) put(tx *offsets.Tx, p part, c *change) error {
 	if !p.marked() {
 		return nil
 	}
-	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: k.h.basis.epochHeader}
-	if h.opts.Shared {
-		marker.Feed = h.opts.FeedID
+	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: co.t.epoch.epochHeader}
+	if t.opts.Shared {
+		marker.Feed = t.opts.FeedID
 	}
 	if f.Scan != nil && f.Scan.Only {
 		marker.Scan = f.Scan.ID
 	}
-	if h.opts.Markers == envelope.MarkersTopic {
+	if t.opts.Markers == envelope.MarkersTopic {
 		var err error
-		if marker.End, err = k.endOffsets(tx, p.topics); err != nil {
+		if marker.End, err = co.endOffsets(tx, p.topics); err != nil {
 			return err
 		}
 	}
 	records := marker.Records(p.topics, c.encoders)
 	txn.markers += len(records)
 	f.Gap = nil
-	return tx.Mark(h.held, records)
+	return tx.Mark(t.held, records)
 }
 
 func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
@@ -170,21 +170,21 @@ func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
 // and committed, or, in a bundle, by this transaction, which is flushed. Not below the last stable offset: the ends of
 // transactions are written some moments after the commit was acknowledged.
 //
-// The brokers abort a transaction that is open for too long. So the reading gives up before, and the hold ends.
-func (k *keeper) endOffsets(
+// The brokers abort a transaction that is open for too long. So the reading gives up before, and the tenure ends.
+func (co *coordinator) endOffsets(
 	tx *offsets.Tx, counts map[string]int32,
 ) (func(topic string, partition int32) int64, error) {
-	h := k.h
-	if err := tx.Flush(h.held); err != nil {
+	t := co.t
+	if err := tx.Flush(t.held); err != nil {
 		return nil, err
 	}
 	var ends kadm.ListedOffsets
 	if len(counts) > 0 { // else the request is for all
-		ctx, cancel := context.WithTimeoutCause(h.held, h.opts.TxnTimeout/2, errEndsUnknown)
+		ctx, cancel := context.WithTimeoutCause(t.held, t.opts.TxnTimeout/2, errEndsUnknown)
 		defer cancel()
 		names := slices.Sorted(maps.Keys(counts))
-		err := h.shared.retry(ctx, h.p, func(ctx context.Context) (err error) {
-			ends, err = topics.Offsets(ctx, kadm.NewClient(h.shared.client).ListEndOffsets, names...)
+		err := t.instance.retry(ctx, t.p, func(ctx context.Context) (err error) {
+			ends, err = topics.Offsets(ctx, kadm.NewClient(t.instance.client).ListEndOffsets, names...)
 			return err
 		})
 		if err != nil {

@@ -44,7 +44,7 @@ func TestDamageBesideAGrowingShard(t *testing.T) {
 	r.await(t, func(c Commit) bool { return c.Emitted == 3 })
 }
 
-// One shard of a lease is damaged and keeps retrying; what another meets meanwhile, which only a new hold
+// One shard of a lease is damaged and keeps retrying; what another meets meanwhile, which only a new tenure
 // of the lease can mend, is done.
 func TestTroubleBesideDamage(t *testing.T) {
 	t.Parallel()

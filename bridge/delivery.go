@@ -12,10 +12,10 @@ import (
 	"blobfeed/source"
 )
 
-// delivery is the work of a hold on the current segment, pass after pass: a pass reads every shard of the lease to the
-// end of a listing. It belongs to the worker's goroutine.
+// delivery is the work of a tenure on the current segment, pass after pass: a pass reads every shard of the lease to
+// the end of a listing. It belongs to the worker's goroutine.
 type delivery struct {
-	h       *hold
+	t       *tenure
 	m       source.Manifest // as of the last pass
 	shards  []int           // of this lease
 	readers map[int]*source.ShardReader
@@ -28,29 +28,29 @@ type delivery struct {
 }
 
 // deliver delivers the lease's part of the current segment, as far as it can be done now.
-func (h *hold) deliver(t task, s *offsets.State) (todo, error) {
-	if d := h.delivery; d != nil && d.m.Segment == t.segment && time.Until(d.due) > 0 {
+func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
+	if d := t.delivery; d != nil && d.m.Segment == do.segment && time.Until(d.due) > 0 {
 		return d.rest(), nil
 	}
-	m, gap, err := h.current(t, s) // I7: the status first
+	m, gap, err := t.current(do, s) // I7: the status first
 	if err != nil {
 		return todoWait, err
 	}
-	shards := h.shared.shardsOf(h.p, m)
+	shards := t.instance.shardsOf(t.p, m)
 	if len(shards) == 0 {
-		h.delivery = nil
+		t.delivery = nil
 		return todoWait, nil
 	}
-	if d := h.delivery; d == nil || d.m.Segment != t.segment {
-		h.delivery = &delivery{h: h, m: m, readers: map[int]*source.ShardReader{}}
-		h.out.backlog.Reset()
+	if d := t.delivery; d == nil || d.m.Segment != do.segment {
+		t.delivery = &delivery{t: t, m: m, readers: map[int]*source.ShardReader{}}
+		t.out.backlog.Reset()
 	} else if gap == nil && d.rests(m) {
 		return d.rest(), nil
 	}
-	d := h.delivery
+	d := t.delivery
 	d.m, d.shards = m, shards
 	if gap == nil {
-		err = d.pass(t)
+		err = d.pass(do)
 	}
 	if gap != nil || errors.As(err, &gap) {
 		return todoAgain, d.lose(gap)
@@ -65,7 +65,7 @@ func (h *hold) deliver(t task, s *offsets.State) (todo, error) {
 // after, but an idle account's last segment stays open for days. Its end shows in the manifest, so the shards need no
 // listing each time. The clock decides only how often to look.
 func (d *delivery) rests(m source.Manifest) bool {
-	opts := d.h.opts
+	opts := d.t.opts
 	changed := m.Finalized || len(m.Shards) != len(d.m.Shards)
 	d.waited += d.wait
 	if changed || !d.quiet || d.waited >= opts.QuietInterval {
@@ -85,36 +85,36 @@ func (d *delivery) rest() todo {
 }
 
 // pass reads every shard to the end of a listing taken after the manifest was read, and commits what it finds.
-func (d *delivery) pass(t task) error {
-	h := d.h
-	ctx, done := h.during(t)
+func (d *delivery) pass(do task) error {
+	t := d.t
+	ctx, done := t.during(do)
 	defer done()
 	for _, shard := range d.shards {
 		if d.readers[shard] == nil { // also one that appears late in an open segment
-			d.readers[shard] = h.opts.Feed.Shard(d.m, shard, h.cursor.At(d.m.Segment, shard))
+			d.readers[shard] = t.opts.Feed.Shard(d.m, shard, t.cursor.At(d.m.Segment, shard))
 		}
 	}
-	read := h.cursor.Counts.Read
-	d.listed, d.waited = h.opts.Now(), 0
+	read := t.cursor.Counts.Read
+	d.listed, d.waited = t.opts.Now(), 0
 	stays, err := d.read(ctx)
 	if err != nil || d.m.Finalized {
 		return err
 	}
 	for _, shard := range d.shards {
 		// I1: events that a shard has read but not delivered, because their topic has no encoder, are read again.
-		if stays && d.readers[shard].Position() != h.cursor.At(d.m.Segment, shard) {
+		if stays && d.readers[shard].Position() != t.cursor.At(d.m.Segment, shard) {
 			delete(d.readers, shard)
 		}
 	}
-	h.shared.pipe.DropBuffers()
-	poke(h.shared.poke)
-	d.rested(h.cursor.Counts.Read > read, stays)
+	t.instance.pipe.DropBuffers()
+	poke(t.instance.poke)
+	d.rested(t.cursor.Counts.Read > read, stays)
 	return nil
 }
 
 // rested notes what the pass over an open segment has found, and when to look again.
 func (d *delivery) rested(moved, stays bool) {
-	opts := d.h.opts
+	opts := d.t.opts
 	d.stays = stays
 	d.quiet = !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
 	d.wait = nextLook(opts.PollInterval, d.late(moved))
@@ -154,12 +154,12 @@ func (d *delivery) late(moved bool) time.Duration {
 // read puts the records of all shards into transactions. Stays reports that a shard of an open segment stays where it
 // is.
 func (d *delivery) read(ctx context.Context) (stays bool, _ error) {
-	h := d.h
-	failed := func(err error) { h.opts.Observer.Failed(h.p, err) }
-	run := h.shared.pipe.Start(ctx, h.basis.describe(d.m, &h.out.backlog), d.shards, d.readers, failed)
+	t := d.t
+	failed := func(err error) { t.opts.Observer.Failed(t.p, err) }
+	run := t.instance.pipe.Start(ctx, t.epoch.describe(d.m, &t.out.backlog), d.shards, d.readers, failed)
 	defer run.Close() // the readers must be gone before the lease is
-	h.out.txn.reset(d.m.Segment)
-	if err := h.out.take(run.Blocks); err != nil {
+	t.out.txn.reset(d.m.Segment)
+	if err := t.out.take(run.Blocks); err != nil {
 		return false, err
 	}
 	return run.Stays(), d.endPass(run)
@@ -168,7 +168,7 @@ func (d *delivery) read(ctx context.Context) (stays bool, _ error) {
 // endPass commits what the pass left open. If the segment is finalized, and every shard was read to the end of a
 // listing made after that was known (I7), the cursor says that this lease is done.
 func (d *delivery) endPass(run *pipeline.Run) error {
-	err, txn := run.Err(), &d.h.out.txn
+	err, txn := run.Err(), &d.t.out.txn
 	if err == nil && d.m.Finalized {
 		if believed, err := d.believed(); !believed {
 			return err // if there is none, the next look finds the segment gone
@@ -177,10 +177,10 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	switch {
 	case err != nil:
 	case d.m.Finalized:
-		if _, err := d.h.out.open(); err != nil {
+		if _, err := d.t.out.open(); err != nil {
 			return err
 		}
-		d.h.cursor.Finish(d.m.Segment)
+		d.t.cursor.Finish(d.m.Segment)
 	case !run.Stays():
 		txn.drained = true
 		for _, shard := range d.shards {
@@ -192,7 +192,7 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	if errors.Is(err, errPast) { // I11: what is open is not for the segment that is current now
 		return err
 	}
-	return errors.Join(err, d.h.out.commit())
+	return errors.Join(err, d.t.out.commit())
 }
 
 // believed reports whether the listings of the shards of a finalized segment can be believed. A listing without chunks
@@ -203,10 +203,10 @@ func (d *delivery) believed() (bool, error) {
 	now := time.Now()
 	for _, shard := range d.shards {
 		if d.readers[shard].Position() == (source.ShardPosition{}) {
-			if err := d.h.out.commit(); err != nil {
+			if err := d.t.out.commit(); err != nil {
 				return false, err
 			}
-			return d.h.isThere(d.m.Segment, now)
+			return d.t.isThere(d.m.Segment, now)
 		}
 	}
 	return true, nil
@@ -216,21 +216,21 @@ func (d *delivery) believed() (bool, error) {
 // lease's owner may say so, and only behind a fence that is later than the finding: another owner may have delivered
 // the events that are gone now (docs/protocol.md, Lost history).
 func (d *delivery) lose(gap *GapError) error {
-	if !d.h.opts.SkipGaps {
-		return d.h.doubt(gap)
+	if !d.t.opts.SkipGaps {
+		return d.t.doubt(gap)
 	}
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier records the gap in the
 	// frontier. The frontier does not jump, because other leases may still deliver events of the segment (I4, I11).
 	mutation.Crash("gap", "found")
-	d.h.out.txn.reset(gap.At)
-	if _, err := d.h.out.open(); err != nil {
+	d.t.out.txn.reset(gap.At)
+	if _, err := d.t.out.open(); err != nil {
 		return err
 	}
-	d.h.cursor.Finish(gap.At)
-	d.h.cursor.Gap = true
-	if err := d.h.out.commit(); err != nil {
+	d.t.cursor.Finish(gap.At)
+	d.t.cursor.Gap = true
+	if err := d.t.out.commit(); err != nil {
 		return err
 	}
-	d.h.opts.reportLoss(d.h.p, gap)
+	d.t.opts.reportLoss(d.t.p, gap)
 	return nil
 }

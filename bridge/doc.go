@@ -8,7 +8,7 @@
 // Pipeline: a goroutine for each shard reads a block, decodes it, encodes its events and chooses their
 // partitions. Writer: the worker puts the records into the open transaction and moves the cursor over them.
 // Commit: records and cursor become visible together (I1), when the transaction is full, the commit interval is
-// over, or the pass ends. Keeper (lease 0): when the cursors say that all shards of the segment are done, one
+// over, or the pass ends. Coordinator (lease 0): when the cursors say that all shards of the segment are done, one
 // transaction holds the next frontier and a marker for every partition (I6).
 //
 // # Crashes
@@ -25,22 +25,22 @@
 //	during a seek, reset  a committed intent is carried out; without one nothing has moved
 //
 // Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
-// delivers those records again (hold.discard). Without transactions, the order of writes does this work
-// (keeper.writeInOrder).
+// delivers those records again (instance.discard). Without transactions, the order of writes does this work
+// (coordinator.writeInOrder).
 //
 // # Who owns what
 //
 //	Bridge    an instance: member of the group, starts and stops the workers of its leases
-//	shared    what an instance and its workers have in common; immutable once the group is joined
+//	instance  what an instance and its workers have in common; immutable once the group is joined
 //	worker    works on a lease while the group leaves it here; its one goroutine owns all that follows
-//	hold      one acquisition of the lease: producer, cursor, and the contexts that end with it
+//	tenure    one acquisition of the lease: producer, cursor, and the contexts that end with it
 //	task      what a lease has to do in a state: a value, compared where a wait or a pass may be over
-//	basis     what a hold takes from the frontier; answers the pipeline (pipeline.Host)
-//	writer    the open transaction (offsets.Tx): while there is one, nothing else is written by the hold
+//	epochView what a tenure takes from the frontier; answers the pipeline (pipeline.Host)
+//	writer    the open transaction (offsets.Tx): while there is one, nothing else is written by the tenure
 //	delivery  the work on the current segment, pass after pass
 //	listing   the work on a scan, round after round: rows, and the deletions that a sweep finds
-//	keeper    the frontier, if the lease is 0: first frontier, moves, bundles, scans, completion
-//	rules     decide, from values only, what the keeper writes
+//	coordinator  the frontier, if the lease is 0: first frontier, moves, bundles, scans, completion
+//	rules     decide, from values only, what the coordinator writes
 //
 // The goroutines of shards belong to a pipeline.Run, and none is left when a pass returns.
 //
@@ -58,16 +58,16 @@
 //
 // # Look, decide, write
 //
-// A step of the keeper reads what it depends on, before any transaction is open (look.go). A pure function makes a
+// A step of the coordinator reads what it depends on, before any transaction is open (look.go). A pure function makes a
 // change of the state and what was read (decide.go). One place commits the change (change.go). A read that fails is
-// reported by the loop of the hold, and everything begins with a new look at the state. So no failure can commit what
+// reported by the loop of the tenure, and everything begins with a new look at the state. So no failure can commit what
 // is half written.
 //
 // # Waits
 //
 // A worker sees the state through a view, which may be old. The reason for a wait may be gone before the wait
-// ends. So every wait uses a context of the hold, which ends on a stop, a fence and another epoch (hold.go).
-// hold.loop is the one loop in which a worker waits for the state.
+// ends. So every wait uses a context of the tenure, which ends on a stop, a fence and another epoch (tenure.go).
+// tenure.loop is the one loop in which a worker waits for the state.
 //
 // # Topics
 //

@@ -17,9 +17,9 @@ import (
 // maxErrorText is how much of an error a cursor holds.
 const maxErrorText = 500
 
-// findings are what a worker remembers from one hold of its lease to the next.
+// findings are what a worker remembers from one tenure of its lease to the next.
 type findings struct {
-	doubted string                          // lost history that an earlier hold found; of the worker's goroutine
+	doubted string                          // lost history that an earlier tenure found; of the worker's goroutine
 	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
 	failed  chan struct{}                   // capacity 1: there is one
 	life    context.Context                 // of the worker
@@ -67,40 +67,40 @@ func (f *findings) recent(now time.Time) bool {
 // commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
 // It is no progress, so the observer is not called. No transaction is open: that is for its two callers, the loop and
 // writer.take, to know.
-func (h *hold) commitFailure() error {
-	if h.lease == nil || !h.findings.putInto(h.cursor) {
+func (t *tenure) commitFailure() error {
+	if t.lease == nil || !t.findings.putInto(t.cursor) {
 		return nil
 	}
-	return h.lease.Commit(h.held, h.cursor, nil)
+	return t.lease.Commit(t.held, t.cursor, nil)
 }
 
 // recovered commits that what failed before is over: the lease has done all that there is to do. No transaction is
 // open.
-func (h *hold) recovered() error {
-	if h.lease == nil || !h.cursor.Failing {
+func (t *tenure) recovered() error {
+	if t.lease == nil || !t.cursor.Failing {
 		return nil
 	}
-	h.cursor.Failing = false
-	return h.lease.Commit(h.held, h.cursor, nil)
+	t.cursor.Failing = false
+	return t.lease.Commit(t.held, t.cursor, nil)
 }
 
-// doubt returns gap if an earlier hold found it, too. Else it ends the hold, so that the next one looks behind its own
-// fence.
-func (h *hold) doubt(gap *GapError) error {
+// doubt returns gap if an earlier tenure found it, too. Else it ends the tenure, so that the next one looks behind its
+// own fence.
+func (t *tenure) doubt(gap *GapError) error {
 	place := gap.At.String() + " " + gap.Chunk
-	if h.findings.doubted != place {
-		h.findings.doubted = place
-		h.trace(offsets.Doubts, gap)
+	if t.findings.doubted != place {
+		t.findings.doubted = place
+		t.trace(offsets.Doubts, gap)
 		return errDoubt
 	}
-	h.trace(offsets.Ends, gap)
+	t.trace(offsets.Ends, gap)
 	return gap
 }
 
-// trace reports to tests what the hold concludes.
-func (h *hold) trace(kind offsets.EventKind, why error) {
-	if h.opts.Trace != nil {
-		h.opts.Trace(offsets.Event{Kind: kind, Lease: h.p, Why: why})
+// trace reports to tests what the tenure concludes.
+func (t *tenure) trace(kind offsets.EventKind, why error) {
+	if t.opts.Trace != nil {
+		t.opts.Trace(offsets.Event{Kind: kind, Lease: t.p, Why: why})
 	}
 }
 
@@ -120,16 +120,16 @@ func (o *Options) reportLoss(lease int32, gap *GapError) {
 // retry retries f for the goroutines of shards, pages and HEAD requests, which write nothing themselves. It remembers
 // the last failure, and the next commit writes it into the cursor. Errors that end the shard or the hold are returned
 // at once.
-func (h *hold) retry(ctx context.Context, f func(context.Context) error) error {
+func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error {
 	var ends error
-	err := h.shared.retry(ctx, h.p, func(ctx context.Context) error {
+	err := t.instance.retry(ctx, t.p, func(ctx context.Context) error {
 		err := f(ctx)
 		var stay *pipeline.StayError
 		if errors.Is(err, errLimitChanged) || errors.As(err, &stay) {
 			ends = err
 			return nil
 		}
-		h.findings.remember(ctx, h.opts.Now(), err)
+		t.findings.remember(ctx, t.opts.Now(), err)
 		return err
 	})
 	if err == nil {

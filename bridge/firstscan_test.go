@@ -18,8 +18,8 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// firstKeeper returns a keeper before the first frontier of a feed that has a segment for each hour of a day.
-func firstKeeper(t *testing.T, open ...bool) (*memory, *keeper) {
+// firstCoordinator returns a coordinator before the first frontier of a feed that has a segment for each hour of a day.
+func firstCoordinator(t *testing.T, open ...bool) (*memory, *coordinator) {
 	t.Helper()
 	m := newMemory()
 	feed, err := feedsim.New(m, feedsim.Spec{Shards: 1})
@@ -33,16 +33,16 @@ func firstKeeper(t *testing.T, open ...bool) (*memory, *keeper) {
 	o, _ := options(t, broker(t), t.TempDir())
 	o.Feed, o.InitialScan, o.Once = source.New(m, source.Options{}), ScanYes, false
 	o.Now = func() time.Time { return hourOf(100) }
-	return m, &keeper{h: &hold{opts: &o, shared: &shared{opts: &o}, work: t.Context(),
+	return m, &coordinator{t: &tenure{opts: &o, instance: &instance{opts: &o}, work: t.Context(),
 		findings: &findings{failed: make(chan struct{}, 1)}}, rules: newRules(&o, 1)}
 }
 
 // firstFrontier returns the frontier of a first start with a scan.
-func (k *keeper) firstFrontier(t *testing.T) *offsets.Frontier {
+func (k *coordinator) firstFrontier(t *testing.T) *offsets.Frontier {
 	t.Helper()
 	end, err := k.lookForEnd()
 	must(t, err)
-	return &k.rules.begins(&offsets.State{}, beginning{end: end, now: k.h.opts.Now()}).frontier
+	return &k.rules.begins(&offsets.State{}, beginning{end: end, now: k.t.opts.Now()}).frontier
 }
 
 // hourOf returns when a segment of the feed begins.
@@ -69,7 +69,7 @@ func TestFirstScan(t *testing.T) {
 		"one was left open": {slices.Concat([]bool{true}, long), source.Segment{}, at(60),
 			hourOf(61).Add(-slack)},
 	} {
-		_, k := firstKeeper(t, c.feed...)
+		_, k := firstCoordinator(t, c.feed...)
 		f := k.firstFrontier(t)
 		updated, err := envelope.ParseTimestamp(f.Scan.Updated)
 		must(t, err)
@@ -86,7 +86,7 @@ func TestFirstScan(t *testing.T) {
 // What an attempt has found is forgotten if retention removes it before the next attempt.
 func TestFirstScanAfterAFailure(t *testing.T) {
 	t.Parallel()
-	m, k := firstKeeper(t, false, false)
+	m, k := firstCoordinator(t, false, false)
 	m.onRead = func(name string) error {
 		if strings.HasSuffix(name, "/0100/meta.json") {
 			m.remove("idx/segments/2026")
@@ -111,7 +111,7 @@ func TestCountWithoutAnAnswer(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		k := &keeper{h: &hold{opts: &Options{Inventory: store}, work: t.Context()}}
+		k := &coordinator{t: &tenure{opts: &Options{Inventory: store}, work: t.Context()}}
 		scan, began := &offsets.Scan{}, time.Now()
 		count := k.countContainers(scan)
 		if took := time.Since(began); took > time.Minute || count != 0 {

@@ -142,9 +142,9 @@ func TestCopyIsLimited(t *testing.T) {
 			tc.change(&o)
 			createTopic(t, c, topic, partitions, tc.own)
 			b := New(o)
-			b.shared.client = fakebroker.Client(t, c)
-			b.shared.topics = b.shared.topicAdmin(b.shared.client)
-			_, err := b.shared.openTopic(t.Context(), topic)
+			b.instance.client = fakebroker.Client(t, c)
+			b.instance.topics = b.instance.topicAdmin(b.instance.client)
+			_, err := b.instance.openTopic(t.Context(), topic)
 			var settings *SettingsError
 			if tc.want == "" && err != nil ||
 				tc.want != "" && (!errors.As(err, &settings) || !strings.Contains(err.Error(), tc.want)) {

@@ -251,7 +251,7 @@ func (n newestSeen) History(h History) {
 
 // After a reset there is no frontier for a while, and instances may run on.
 func TestHistoryAfterAReset(t *testing.T) {
-	sh := &shared{view: offsets.NewView("test.offsets", 1)}
+	sh := &instance{view: offsets.NewView("test.offsets", 1)}
 	var oldest source.Segment
 	if reported, err := sh.reportHistory(t.Context(), &oldest, new(time.Time), true); reported || err != nil {
 		t.Errorf("reported %v, %v", reported, err)

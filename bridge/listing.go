@@ -10,10 +10,10 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// listing is the work of a hold in a round of the frontier's scan: it lists the lease's containers, and writes a row
+// listing is the work of a tenure in a round of the frontier's scan: it lists the lease's containers, and writes a row
 // for each blob. It belongs to the worker's goroutine.
 type listing struct {
-	h    *hold
+	t    *tenure
 	task task
 	scan *offsets.Scan
 	done *offsets.Listing // the cursor's
@@ -27,7 +27,7 @@ var errRoundOver = errors.New("the time of the round is over")
 // A page shows what was true when the service answered. Were an event of one of its blobs delivered between the answer
 // and the commit of the row, the older row would stand behind it, for good. So no lease delivers while any lease lists:
 //
-//	keeper            this lease
+//	coordinator       this lease
 //	                  delivers event v1 of a blob
 //	holds, round 2
 //	                  commits Held=2: the open transaction is aborted, and nothing is produced from now on
@@ -35,36 +35,36 @@ var errRoundOver = errors.New("the time of the round is over")
 //	                  requests a page, commits its rows, commits Over=2
 //	delivers          (every lease has committed Over=2)
 //	                  delivers event v1 again, and what follows
-func (h *hold) holdRound(scan *offsets.Scan) error {
-	h.cursor.Scan = h.cursor.Listing(scan)
-	h.cursor.Scan.Held = scan.Round // I4: this hold has produced nothing, and the ones before it are fenced
-	return h.lease.Commit(h.held, h.cursor, nil)
+func (t *tenure) holdRound(scan *offsets.Scan) error {
+	t.cursor.Scan = t.cursor.Listing(scan)
+	t.cursor.Scan.Held = scan.Round // I4: this tenure has produced nothing, and the ones before it are fenced
+	return t.lease.Commit(t.held, t.cursor, nil)
 }
 
 // listRound lists in a round of the frontier's scan.
-func (h *hold) listRound(t task, s *offsets.State) error {
-	l := &listing{h: h, task: t, scan: s.Frontier.Scan, done: h.cursor.Listing(s.Frontier.Scan)}
-	h.cursor.Scan = l.done
+func (t *tenure) listRound(do task, s *offsets.State) error {
+	l := &listing{t: t, task: do, scan: s.Frontier.Scan, done: t.cursor.Listing(s.Frontier.Scan)}
+	t.cursor.Scan = l.done
 	return l.run(s)
 }
 
 // run lists until all is listed, or the time of the round is over, and commits that this lease has.
 func (l *listing) run(s *offsets.State) (err error) {
-	h := l.h
+	t := l.t
 	defer func() {
 		if err != nil { // what the sweep has judged is not committed
-			h.findings.stopSweep()
+			t.findings.stopSweep()
 		}
 	}()
-	ctx, done := h.during(l.task)
+	ctx, done := t.during(l.task)
 	defer done()
 	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limited, cancel := context.WithTimeoutCause(ctx, h.opts.ScanRound, errRoundOver)
+		limited, cancel := context.WithTimeoutCause(ctx, t.opts.ScanRound, errRoundOver)
 		defer cancel()
 		ctx = limited
 	}
-	l.h.out.txn.reset(l.h.basis.frontier.Completed)
-	l.done.From = l.h.basis.frontier.Completed
+	l.t.out.txn.reset(l.t.epoch.frontier.Completed)
+	l.done.From = l.t.epoch.frontier.Completed
 	switch {
 	case l.scan.Cancelled:
 		// I4: what this lease was about to write when the scan was cancelled is dropped, or committed by now.
@@ -75,44 +75,44 @@ func (l *listing) run(s *offsets.State) (err error) {
 		l.done.Done, err = l.sweep(ctx)
 	}
 	if errors.Is(err, errPast) {
-		return errMoved // what is open is dropped with the hold
+		return errMoved // what is open is dropped with the tenure
 	}
 	if err != nil && !errors.Is(err, errRoundOver) {
 		return err
 	}
-	if _, err := l.h.out.open(); err != nil {
+	if _, err := l.t.out.open(); err != nil {
 		return err
 	}
 	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
-	return l.h.out.commit()
+	return l.t.out.commit()
 }
 
 // list writes the rows that fit into the round.
 func (l *listing) list(ctx context.Context) error {
-	h := l.h
+	t := l.t
 	// One lease at a time lists for an instance, with all the requests that it may have at a time: their pages are in
 	// memory (I9).
-	if err := h.shared.listing.take(ctx); err != nil {
+	if err := t.instance.listing.take(ctx); err != nil {
 		return err
 	}
-	defer h.shared.listing.leave()
-	run := h.shared.pipe.List(ctx, l.h.basis.describeRows(), l.rows(), l.walk)
+	defer t.instance.listing.leave()
+	run := t.instance.pipe.List(ctx, l.t.epoch.describeRows(), l.rows(), l.walk)
 	defer run.Close()
-	if err := l.h.out.take(run.Blocks); err != nil {
+	if err := l.t.out.take(run.Blocks); err != nil {
 		return err
 	}
 	return run.Err()
 }
 
 func (l *listing) rows() pipeline.Rows {
-	updated, _ := parseTime(l.scan.Updated) // as the keeper wrote it; "" of a later scan: each row has its page's time
-	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.h.opts.AccountURL}
+	updated, _ := parseTime(l.scan.Updated) // as the frontier has it; "" of a later scan: each row has its page's time
+	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.t.opts.AccountURL}
 }
 
 // prefix returns what the names to list in a container begin with: that of the scan, or of the filter, which may be
 // narrower. The rows are filtered in any case.
 func (l *listing) prefix(container string) string {
-	prefix, _ := l.h.basis.filter.Prefix(container)
+	prefix, _ := l.t.epoch.filter.Prefix(container)
 	if strings.HasPrefix(prefix, l.scan.Prefix) {
 		return prefix
 	}
@@ -121,13 +121,13 @@ func (l *listing) prefix(container string) string {
 
 // walk lists the containers of this lease that the filter does not leave out.
 func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
-	h, filter := l.h, &l.h.basis.filter
-	return inventory.Walk(ctx, h.opts.Inventory, l.done.Progress, inventory.Options{
-		Container: l.scan.Container, Prefix: l.prefix, Requests: h.opts.ScanRequests,
-		PageSize: h.shared.pipe.PageBlobs(h.opts.ScanRequests),
+	t, filter := l.t, &l.t.epoch.filter
+	return inventory.Walk(ctx, t.opts.Inventory, l.done.Progress, inventory.Options{
+		Container: l.scan.Container, Prefix: l.prefix, Requests: t.opts.ScanRequests,
+		PageSize: t.instance.pipe.PageBlobs(t.opts.ScanRequests),
 		Mine: func(container string) bool {
-			return offsets.LeaseOf(container, h.shared.leases) == h.p && filter.Selects(container)
+			return offsets.LeaseOf(container, t.instance.leases) == t.p && filter.Selects(container)
 		},
-		Retry: h.retry,
+		Retry: t.retry,
 	}, emit)
 }

@@ -17,7 +17,7 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// A look reads, and writes nothing. It makes one attempt: what fails is a lookError, which the loop of the hold
+// A look reads, and writes nothing. It makes one attempt: what fails is a lookError, which the loop of the tenure
 // reports, and then everything begins with a new look at the state.
 
 // lookError is a read that has failed while no transaction was open.
@@ -25,8 +25,8 @@ type lookError struct{ error }
 
 func (e *lookError) Unwrap() error { return e.error }
 
-// looked returns a failed look, unless the failure says what to do next: that the hold or the segment is over, or that
-// no other look can help.
+// looked returns a failed look, unless the failure says what to do next: that the tenure or the segment is over, or
+// that no other look can help.
 func looked(err error) error {
 	var before *lookError
 	var gap *GapError
@@ -71,24 +71,24 @@ type behind struct {
 }
 
 // lookAtRivals rejects topics that another bridge has claimed meanwhile.
-func (k *keeper) lookAtRivals() error {
-	return looked(k.h.shared.rivals.stillSole(k.h.work))
+func (co *coordinator) lookAtRivals() error {
+	return looked(co.t.instance.rivals.stillSole(co.t.work))
 }
 
 // lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
 // the feed's end is read first, the listing begins when the frontier is committed.
-func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
-	opts := k.h.opts
+func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err error) {
+	opts := co.t.opts
 	in.now = opts.Now()
 	had := map[string]int32{}
 	for _, topic := range opts.constant() {
 		had[topic] = 0
 	}
-	if in.topics, err = k.h.shared.topics.Recount(k.h.work, had); err != nil {
+	if in.topics, err = co.t.instance.topics.Recount(co.t.work, had); err != nil {
 		return in, looked(err)
 	}
 	if s.Epoch == 0 { // else a reset: that records come again is what it is for
-		if err := k.h.shared.rivals.rejectRepeats(k.h.work); err != nil {
+		if err := co.t.instance.rivals.rejectRepeats(co.t.work); err != nil {
 			return in, looked(err)
 		}
 	}
@@ -98,35 +98,35 @@ func (k *keeper) lookAtBeginning(s *offsets.State) (in beginning, err error) {
 		return in, err
 	}
 	if opts.scansFirst() {
-		if in.sweep, err = k.lookForFormer(in.topics); err != nil {
+		if in.sweep, err = co.lookForFormer(in.topics); err != nil {
 			return in, looked(err)
 		}
-		if in.end, err = k.lookForEnd(); err != nil {
+		if in.end, err = co.lookForEnd(); err != nil {
 			return in, err
 		}
-		in.containers = k.countContainers(&offsets.Scan{})
+		in.containers = co.countContainers(&offsets.Scan{})
 	}
 	return in, nil
 }
 
 // lookForFormer reports whether an initial scan needs a sweep: after a reset, the topics hold blobs that were deleted
 // since, and no row says so. It rejects topics that can't be swept.
-func (k *keeper) lookForFormer(counts map[string]int32) (sweep bool, err error) {
-	sh, ctx := k.h.shared, k.h.work
-	if !sh.opts.Filter.Deletions() { // deleted blobs are to stay
+func (co *coordinator) lookForFormer(counts map[string]int32) (sweep bool, err error) {
+	inst, ctx := co.t.instance, co.t.work
+	if !inst.opts.Filter.Deletions() { // deleted blobs are to stay
 		return false, nil
 	}
-	names, err := sh.rivals.existing(ctx)
+	names, err := inst.rivals.existing(ctx)
 	if err != nil {
 		return false, err
 	}
-	topic, err := sh.rivals.firstUsed(ctx, names)
+	topic, err := inst.rivals.firstUsed(ctx, names)
 	if topic == "" || err != nil {
 		return false, err
 	}
-	err = sh.sweepable(ctx, &offsets.Frontier{Topics: counts})
+	err = inst.sweepable(ctx, &offsets.Frontier{Topics: counts})
 	var never *unsweepable
-	if k.h.opts.constant() == nil {
+	if co.t.opts.constant() == nil {
 		never = &unsweepable{errors.New("a sweep needs to know the topics of the template")}
 	}
 	if never != nil || errors.As(err, &never) {
@@ -143,8 +143,8 @@ func (k *keeper) lookForFormer(counts map[string]int32) (sweep bool, err error) 
 const openSegments = 48 * time.Hour
 
 // lookForEnd finds the first open segment of the feed.
-func (k *keeper) lookForEnd() (*feedEnd, error) {
-	feed, ctx := k.h.opts.Feed, k.h.work
+func (co *coordinator) lookForEnd() (*feedEnd, error) {
+	feed, ctx := co.t.opts.Feed, co.t.work
 	var end feedEnd
 	var last []source.Segment // not by the watermark: the newest that is there may be years older
 	for seg, err := range feed.Segments(ctx, source.Segment{}) {
@@ -170,41 +170,41 @@ func (k *keeper) lookForEnd() (*feedEnd, error) {
 
 // lookAtCurrent reads the manifest of the current segment. Gone says that retention has removed it: then it is the one
 // that the frontier remembers.
-func (k *keeper) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, err error) {
-	m, gap, err := k.h.current(k.h.task(s), s)
+func (co *coordinator) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, err error) {
+	m, gap, err := co.t.current(co.t.task(s), s)
 	return m, gap != nil, err
 }
 
-// overdue is how long after its end a segment may be open before the keeper looks whether later ones wait for it, and
-// how often it looks. Azure finalizes a segment some minutes after its end.
+// overdue is how long after its end a segment may be open before the coordinator looks whether later ones wait for it,
+// and how often it looks. Azure finalizes a segment some minutes after its end.
 const overdue = 30 * time.Minute
 
 // lookForDelay returns when the current segment of f ended, if it is open for long after that although there are later
 // ones; else zero. The last segment of an idle account may be open for days, so it is not asked for each time.
-func (k *keeper) lookForDelay(f *offsets.Frontier, m source.Manifest) (since time.Time, err error) {
-	now, ends := k.h.opts.Now(), m.Begin.Add(m.Interval)
+func (co *coordinator) lookForDelay(f *offsets.Frontier, m source.Manifest) (since time.Time, err error) {
+	now, ends := co.t.opts.Now(), m.Begin.Add(m.Interval)
 	switch {
 	case m.Finalized || now.Sub(ends) < overdue:
 		return time.Time{}, nil
-	case time.Since(k.lookedForDelay) < overdue:
+	case time.Since(co.lookedForDelay) < overdue:
 		return f.OpenSince, nil
 	}
-	_, more, err := k.h.nextSegment(f.Current)
+	_, more, err := co.t.nextSegment(f.Current)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if k.lookedForDelay = time.Now(); !more {
+	if co.lookedForDelay = time.Now(); !more {
 		return time.Time{}, nil
 	}
 	return ends, nil
 }
 
 // lookBehind reads what follows the current segment of f, which is the one of m and is complete.
-func (k *keeper) lookBehind(
+func (co *coordinator) lookBehind(
 	f *offsets.Frontier, m source.Manifest, gone bool, s *offsets.State,
 ) (in behind, err error) {
-	h, end := k.h, k.h.opts.end()
-	if in.next, in.more, err = h.nextSegment(f.Current); err != nil {
+	t, end := co.t, co.t.opts.end()
+	if in.next, in.more, err = t.nextSegment(f.Current); err != nil {
 		return in, err
 	}
 	listed := time.Now()
@@ -219,100 +219,100 @@ func (k *keeper) lookBehind(
 	case !in.more || in.ends:
 	case gone:
 		names = in.gap // the gap ends at the next segment that is there; else lookBetween would find the loss again
-	case beyond || !k.bundles(f.Current):
+	case beyond || !co.bundles(f.Current):
 		// I8: retention may have removed this segment, and others behind it, while it was delivered. The listed one is
 		// the next only if this segment was still there after the listing. Else none is named, and lookBetween sees.
-		if names, err = h.isThere(f.Current, listed); err != nil {
+		if names, err = t.isThere(f.Current, listed); err != nil {
 			return in, err
 		}
 	}
 	in.ends = in.ends || names && beyond
 	if names && !in.ends {
-		if in.named, err = k.lookAtNext(in.next); err != nil {
+		if in.named, err = co.lookAtNext(in.next); err != nil {
 			return in, err
 		}
 	}
 	if in.gap {
-		in.containers = k.countRepair()
+		in.containers = co.countRepair()
 	}
-	at := k.rules.promise(m, k.h.basis.promised, in.ends)
-	return in, k.lookAtMarkers(&in, f, !k.rules.barred(f, at))
+	at := co.rules.promise(m, co.t.epoch.promised, in.ends)
+	return in, co.lookAtMarkers(&in, f, !co.rules.barred(f, at))
 }
 
 // lookBetween reads what follows the completed segment of f, between two segments.
-func (k *keeper) lookBetween(f *offsets.Frontier) (in behind, err error) {
-	if k.readsAhead(f) { // then the listing is behind us
-		in.bundle = k.gather(f)
+func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
+	if co.readsAhead(f) { // then the listing is behind us
+		in.bundle = co.gather(f)
 	}
 	if in.bundle == nil {
-		if in.next, in.more, err = k.h.nextSegment(f.Completed); err != nil || !in.more {
+		if in.next, in.more, err = co.t.nextSegment(f.Completed); err != nil || !in.more {
 			return in, err
 		}
-		if in.ends = k.h.opts.end().Reached(in.next.Time()); !in.ends {
-			in.bundle = k.gather(f)
+		if in.ends = co.t.opts.end().Reached(in.next.Time()); !in.ends {
+			in.bundle = co.gather(f)
 		}
 	}
 	// I8: behind the listing, and behind the reading of a bundle. While the completed segment exists, none between the
 	// two was removed before the reading ahead listed what comes next.
 	if in.bundle != nil {
 		in.next, in.more = in.bundle.segments[0].small.Manifest.Segment, true
-		in.lost, in.last, err = k.lookAround(f, in.bundle)
+		in.lost, in.last, err = co.lookAround(f, in.bundle)
 	} else {
-		in.lost, err = k.lostSince(f)
+		in.lost, err = co.lostSince(f)
 	}
 	switch {
 	case err != nil:
 		return in, err
 	case in.lost != nil: // a loss is recorded first: a bundle that follows it is for the next step
-		k.dropBundle()
-		in.bundle, in.containers = nil, k.countRepair()
+		co.dropBundle()
+		in.bundle, in.containers = nil, co.countRepair()
 	case in.bundle != nil:
-		return in, k.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
+		return in, co.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
 	}
 	if in.ends {
-		marks := k.rules.end.Compare(k.h.basis.promised) > 0 && !k.rules.barred(f, k.rules.end)
-		return in, k.lookAtMarkers(&in, f, marks)
+		marks := co.rules.end.Compare(co.t.epoch.promised) > 0 && !co.rules.barred(f, co.rules.end)
+		return in, co.lookAtMarkers(&in, f, marks)
 	}
-	in.named, err = k.lookAtNext(in.next)
+	in.named, err = co.lookAtNext(in.next)
 	return in, err
 }
 
 // lookAround looks whether retention has removed what was read ahead, or what is before it, and whether the feed ends
 // with it. The requests are side by side: storage may be 60 ms away, and a bundle waits for each of them.
-func (k *keeper) lookAround(f *offsets.Frontier, b *bundle) (lost *GapError, last bool, err error) {
+func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *GapError, last bool, err error) {
 	var looks errgroup.Group
 	var gone bool
 	looks.Go(func() error {
 		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
 		// missed a segment.
-		_, err := k.h.opts.Feed.Manifest(k.h.work, b.segments[0].small.Manifest.Segment)
+		_, err := co.t.opts.Feed.Manifest(co.t.work, b.segments[0].small.Manifest.Segment)
 		if gone = errors.Is(err, source.ErrNotFound); err != nil {
 			err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 		}
 		return looked(err)
 	})
 	looks.Go(func() (err error) {
-		lost, err = k.lostSince(f)
+		lost, err = co.lostSince(f)
 		return err
 	})
-	if k.lookahead == nil || !k.lookahead.Knows(b.frontier.Completed) {
+	if co.lookahead == nil || !co.lookahead.Knows(b.frontier.Completed) {
 		looks.Go(func() error {
-			_, more, err := k.h.nextSegment(b.frontier.Completed)
+			_, more, err := co.t.nextSegment(b.frontier.Completed)
 			last = !more
 			return err
 		})
 	}
 	err = looks.Wait()
 	if gone {
-		k.dropBundle() // the next look finds what is lost
-		k.stopReading()
+		co.dropBundle() // the next look finds what is lost
+		co.stopReading()
 	}
 	return lost, last, err
 }
 
 // lookAtNext reads the manifest of the segment that is to be named; nil if retention has removed it meanwhile.
-func (k *keeper) lookAtNext(next source.Segment) (*source.Manifest, error) {
-	m, err := k.h.manifest(k.h.work, next)
+func (co *coordinator) lookAtNext(next source.Segment) (*source.Manifest, error) {
+	m, err := co.t.manifest(co.t.work, next)
 	var gap *GapError
 	if errors.As(err, &gap) {
 		return nil, nil
@@ -324,36 +324,38 @@ func (k *keeper) lookAtNext(next source.Segment) (*source.Manifest, error) {
 }
 
 // lookAtTopics is lookAtMarkers for a step that looks at nothing else.
-func (k *keeper) lookAtTopics(f *offsets.Frontier, marks bool) (in behind, err error) {
-	return in, k.lookAtMarkers(&in, f, marks)
+func (co *coordinator) lookAtTopics(f *offsets.Frontier, marks bool) (in behind, err error) {
+	return in, co.lookAtMarkers(&in, f, marks)
 }
 
 // lookAtMarkers reads which partitions there are for a marker. I5: keys move to other partitions only across a marker,
 // so f takes new counts in a transaction that writes one to every partition, and in no other.
-func (k *keeper) lookAtMarkers(in *behind, f *offsets.Frontier, marks bool) (err error) {
+func (co *coordinator) lookAtMarkers(in *behind, f *offsets.Frontier, marks bool) (err error) {
 	if marks {
-		in.topics, in.encoders, err = k.countTopics(f)
+		in.topics, in.encoders, err = co.countTopics(f)
 	}
 	return err
 }
 
 // countTopics reads the partitions of the topics of f (I6: none misses its marker), and makes their encoders.
-func (k *keeper) countTopics(f *offsets.Frontier) (counts map[string]int32, _ map[string]*envelope.Encoder, err error) {
+func (co *coordinator) countTopics(
+	f *offsets.Frontier,
+) (counts map[string]int32, _ map[string]*envelope.Encoder, err error) {
 	counts = maps.Clone(f.Topics)
 	if len(counts) > 0 {
-		if counts, err = k.h.shared.topics.Recount(k.h.work, counts); err != nil {
+		if counts, err = co.t.instance.topics.Recount(co.t.work, counts); err != nil {
 			return nil, nil, looked(err)
 		}
 	}
-	encoders, err := k.encodersOf(counts)
+	encoders, err := co.encodersOf(counts)
 	return counts, encoders, err
 }
 
-func (k *keeper) encodersOf(topics map[string]int32) (map[string]*envelope.Encoder, error) {
+func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope.Encoder, error) {
 	encoders := map[string]*envelope.Encoder{}
 	for topic := range topics {
 		var err error
-		if encoders[topic], err = k.h.shared.encoders.get(k.h.work, topic); err != nil {
+		if encoders[topic], err = co.t.instance.encoders.get(co.t.work, topic); err != nil {
 			return nil, looked(err)
 		}
 	}
@@ -362,13 +364,13 @@ func (k *keeper) encodersOf(topics map[string]int32) (map[string]*envelope.Encod
 
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread.
-func (k *keeper) lostSince(f *offsets.Frontier) (*GapError, error) {
+func (co *coordinator) lostSince(f *offsets.Frontier) (*GapError, error) {
 	var err error
 	begins := f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin)
 	if begins && f.Seek == nil { // a seek that went there delivers what is left
-		err = k.lostWhileScanning(f)
+		err = co.lostWhileScanning(f)
 	} else {
-		err = k.h.shared.history.lostBehind(k.h.work, f, k.h.basis.filter.From)
+		err = co.t.instance.history.lostBehind(co.t.work, f, co.t.epoch.filter.From)
 	}
 	var gap *GapError
 	if errors.As(err, &gap) {
@@ -378,8 +380,8 @@ func (k *keeper) lostSince(f *offsets.Frontier) (*GapError, error) {
 }
 
 // lostWhileScanning is lostSince before the first segment behind an initial scan: retention may have reached it.
-func (k *keeper) lostWhileScanning(f *offsets.Frontier) error {
-	oldest, ok, err := k.h.nextSegment(source.Segment{})
+func (co *coordinator) lostWhileScanning(f *offsets.Frontier) error {
+	oldest, ok, err := co.t.nextSegment(source.Segment{})
 	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
 		return err
 	}
@@ -387,29 +389,29 @@ func (k *keeper) lostWhileScanning(f *offsets.Frontier) error {
 }
 
 // countRepair counts the containers of the scan that answers lost history, if one does.
-func (k *keeper) countRepair() int {
-	if !k.rules.rescans {
+func (co *coordinator) countRepair() int {
+	if !co.rules.rescans {
 		return 0
 	}
-	return k.countContainers(&offsets.Scan{})
+	return co.countContainers(&offsets.Scan{})
 }
 
 // countContainers returns how many containers a scan lists. It is for operators, so a failure is no matter: the listing
 // itself reports it.
-func (k *keeper) countContainers(scan *offsets.Scan) (count int) {
-	if k.h.opts.Inventory == nil {
+func (co *coordinator) countContainers(scan *offsets.Scan) (count int) {
+	if co.t.opts.Inventory == nil {
 		return 0
 	}
 	if scan.Container != "" {
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(k.h.work, countTimeout)
+	ctx, cancel := context.WithTimeout(co.t.work, countTimeout)
 	defer cancel()
-	for name, err := range inventory.Names(ctx, k.h.opts.Inventory) {
+	for name, err := range inventory.Names(ctx, co.t.opts.Inventory) {
 		if err != nil {
 			return 0
 		}
-		if k.h.opts.Filter.Selects(name) {
+		if co.t.opts.Filter.Selects(name) {
 			count++
 		}
 	}
@@ -431,7 +433,7 @@ const countTimeout = 10 * time.Second
 // bundle is a run of small segments, read and encoded.
 type bundle struct {
 	segments []gathered
-	basis    *offsets.Frontier // which it follows
+	follows  *offsets.Frontier // which it follows
 	frontier offsets.Frontier  // behind the last segment
 	release  func()            // gives back the memory of what was read
 }
@@ -449,62 +451,62 @@ func (b *bundle) marks() bool {
 }
 
 // ahead returns what is read ahead of the segment after one.
-func (k *keeper) ahead(after source.Segment) *pipeline.Lookahead {
-	if k.lookahead != nil && k.lookahead.After != after {
-		k.stopReading()
+func (co *coordinator) ahead(after source.Segment) *pipeline.Lookahead {
+	if co.lookahead != nil && co.lookahead.After != after {
+		co.stopReading()
 	}
-	if k.lookahead == nil {
-		k.lookahead = k.h.shared.pipe.Lookahead(k.h.work, after)
+	if co.lookahead == nil {
+		co.lookahead = co.t.instance.pipe.Lookahead(co.t.work, after)
 	}
-	return k.lookahead
+	return co.lookahead
 }
 
 // stopReading drops what was read ahead.
-func (k *keeper) stopReading() {
-	if k.lookahead != nil {
-		k.lookahead.Stop()
-		k.lookahead = nil
+func (co *coordinator) stopReading() {
+	if co.lookahead != nil {
+		co.lookahead.Stop()
+		co.lookahead = nil
 	}
 }
 
 // bundles reports whether a bundle starts after the segment.
-func (k *keeper) bundles(after source.Segment) bool {
-	if k.h.opts.BundleBytes == 0 {
+func (co *coordinator) bundles(after source.Segment) bool {
+	if co.t.opts.BundleBytes == 0 {
 		return false
 	}
-	s := k.ahead(after).Peek(k.h.work.Done())
-	return s != nil && !k.h.opts.end().Within(s.Manifest)
+	s := co.ahead(after).Peek(co.t.work.Done())
+	return s != nil && !co.t.opts.end().Within(s.Manifest)
 }
 
 // readsAhead reports whether the segments after f.Completed were listed to be read ahead.
-func (k *keeper) readsAhead(f *offsets.Frontier) bool {
-	return k.bundle != nil || k.lookahead != nil && k.lookahead.After == f.Completed
+func (co *coordinator) readsAhead(f *offsets.Frontier) bool {
+	return co.bundle != nil || co.lookahead != nil && co.lookahead.After == f.Completed
 }
 
 // gather reads and encodes the small segments after f.Completed, as many as fit into a transaction; nil if the next one
 // is not for a bundle. A bundle stays until it is written, so that a look that fails behind it does not repeat it.
-func (k *keeper) gather(f *offsets.Frontier) *bundle {
-	if k.bundle == nil || k.bundle.basis != k.h.basis.frontier {
-		k.dropBundle()
-		if k.bundles(f.Completed) {
-			k.bundle = k.readBundle(f)
+func (co *coordinator) gather(f *offsets.Frontier) *bundle {
+	if co.bundle == nil || co.bundle.follows != co.t.epoch.frontier {
+		co.dropBundle()
+		if co.bundles(f.Completed) {
+			co.bundle = co.readBundle(f)
 		}
 	}
-	return k.bundle
+	return co.bundle
 }
 
 // readBundle reads and encodes a bundle.
-func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
-	h, opts := k.h, k.h.opts
-	ahead := k.ahead(f.Completed)
-	due, cancel := context.WithTimeout(h.work, k.h.out.interval(opts.CommitInterval))
+func (co *coordinator) readBundle(f *offsets.Frontier) *bundle {
+	t, opts := co.t, co.t.opts
+	ahead := co.ahead(f.Completed)
+	due, cancel := context.WithTimeout(t.work, co.t.out.interval(opts.CommitInterval))
 	defer cancel()
 	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
-	most := min(opts.TxnBytes, max(h.shared.pipe.BlockBytes(), int(opts.BundleBytes/2*3)))
-	b := &bundle{basis: k.h.basis.frontier, frontier: *f, release: func() {}}
+	most := min(opts.TxnBytes, max(t.instance.pipe.BlockBytes(), int(opts.BundleBytes/2*3)))
+	b := &bundle{follows: co.t.epoch.frontier, frontier: *f, release: func() {}}
 	has := txn{began: time.Now()}
 	var size int64
-	pass := k.h.basis.describe(source.Manifest{}, nil)
+	pass := co.t.epoch.describe(source.Manifest{}, nil)
 	for {
 		s := ahead.Peek(due.Done())
 		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
@@ -512,7 +514,7 @@ func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
 			break
 		}
 		pass.Manifest = s.Manifest
-		if h.shared.pipe.EncodeWhole(h.work, pass, s) != nil {
+		if t.instance.pipe.EncodeWhole(t.work, pass, s) != nil {
 			break // the leases meet it again, and report it
 		}
 		ahead.Take()
@@ -524,10 +526,10 @@ func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
 			b.frontier.Adopt(pinsOf(block.New)) // I6: also a topic that is new gets the marker
 		}
 		g := gathered{small: s, topics: b.frontier.Topics}
-		if at := k.rules.promise(s.Manifest, pass.Promised, false); !k.rules.barred(&b.frontier, at) {
+		if at := co.rules.promise(s.Manifest, pass.Promised, false); !co.rules.barred(&b.frontier, at) {
 			g.resolved, pass.Promised = at, at
 		}
-		k.rules.passes(&b.frontier, s.Manifest, g.resolved)
+		co.rules.passes(&b.frontier, s.Manifest, g.resolved)
 		b.segments = append(b.segments, g)
 	}
 	if len(b.segments) == 0 {
@@ -537,44 +539,44 @@ func (k *keeper) readBundle(f *offsets.Frontier) *bundle {
 }
 
 // dropBundle gives up a bundle that is not written, if there is one.
-func (k *keeper) dropBundle() {
-	if k.bundle != nil {
-		k.bundle.release()
-		k.bundle = nil
+func (co *coordinator) dropBundle() {
+	if co.bundle != nil {
+		co.bundle.release()
+		co.bundle = nil
 	}
 }
 
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.
-func (h *hold) manifest(ctx context.Context, seg source.Segment) (source.Manifest, error) {
-	m, err := h.shared.history.readManifest(ctx, seg, time.Time{})
+func (t *tenure) manifest(ctx context.Context, seg source.Segment) (source.Manifest, error) {
+	m, err := t.instance.history.readManifest(ctx, seg, time.Time{})
 	if err != nil {
-		err = h.shared.history.lost(ctx, seg, err)
+		err = t.instance.history.lost(ctx, seg, err)
 	}
 	return m, lookedWithin(ctx, err)
 }
 
 // current reads the manifest of the current segment in s. If retention has removed it, current returns the loss, and
 // the manifest as the frontier remembers it. It returns errPast if the state gives another task meanwhile.
-func (h *hold) current(t task, s *offsets.State) (m source.Manifest, gap *GapError, err error) {
-	ctx, done := h.during(t)
+func (t *tenure) current(do task, s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+	ctx, done := t.during(do)
 	defer done()
-	m, err = h.manifest(ctx, s.Frontier.Current)
+	m, err = t.manifest(ctx, s.Frontier.Current)
 	if errors.As(err, &gap) {
-		return remembered(s, h.shared.leases), gap, nil
+		return remembered(s, t.instance.leases), gap, nil
 	}
 	return m, nil, err
 }
 
 // nextSegment returns the segment after seg.
-func (h *hold) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
-	next, ok, err = h.shared.history.segmentAfter(h.work, seg)
+func (t *tenure) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
+	next, ok, err = t.instance.history.segmentAfter(t.work, seg)
 	return next, ok, looked(err)
 }
 
 // isThere reports whether the manifest of seg exists, by a read after a moment. If it does not exist, its chunks may be
 // gone, too, and a listing before that moment proves nothing.
-func (h *hold) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
-	_, err = h.shared.history.readManifest(h.work, seg, moment)
+func (t *tenure) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
+	_, err = t.instance.history.readManifest(t.work, seg, moment)
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil
 	}

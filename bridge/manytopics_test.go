@@ -101,7 +101,7 @@ func TestLeasesShareOpenings(t *testing.T) {
 	}
 }
 
-// An opening whose limit was raised since does not make the hold begin again.
+// An opening whose limit was raised since does not make the tenure begin again.
 func TestLimitOfAnOpeningIsRaised(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
@@ -109,7 +109,7 @@ func TestLimitOfAnOpeningIsRaised(t *testing.T) {
 	o, r := over(t, c, containers(1))
 	o.Topics, o.AdoptTopics = byTemplate(t, "{container}"), true
 	b := New(o)
-	b.shared.openings.of["container-0000"] = &lazyValue[opening]{
+	b.instance.openings.of["container-0000"] = &cached[opening]{
 		turn: newTurn(), value: opening{partitions: partitions, limit: 1}, made: time.Now(),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)

@@ -47,10 +47,10 @@ func TestLooksFollowAppends(t *testing.T) {
 		must(t, live.Append(t.Context(), 20, nil))
 		time.Sleep(9 * time.Second) // so late is the look
 		feed := source.New(m, source.Options{})
-		sh := New(Options{Feed: feed, PollInterval: 15 * time.Second, Observer: Observers{}}).shared
+		sh := New(Options{Feed: feed, PollInterval: 15 * time.Second, Observer: Observers{}}).instance
 		segment, err := feed.Manifest(t.Context(), source.SegmentAt(live.Segment()))
 		must(t, err)
-		d := &delivery{h: &hold{shared: sh, opts: sh.opts, findings: &findings{}}, m: segment, listed: time.Now(),
+		d := &delivery{t: &tenure{instance: sh, opts: sh.opts, findings: &findings{}}, m: segment, listed: time.Now(),
 			readers: map[int]*source.ShardReader{}}
 		for _, shard := range segment.Shards {
 			d.readers[shard] = feed.Shard(segment, shard, source.ShardPosition{})

@@ -17,19 +17,19 @@ const reportTimeout = 5 * time.Second
 
 // reportDelivered says in the state that all is delivered, if no other instance is there. It is called when this one
 // has left the group and its workers have ended: an owner record that follows is that of another run, and voids it.
-func (sh *shared) reportDelivered() {
+func (inst *instance) reportDelivered() {
 	ctx, cancel := context.WithTimeout(context.Background(), reportTimeout)
 	defer cancel()
-	groups, err := kadm.NewClient(sh.client).DescribeGroups(ctx, sh.opts.Name)
-	if err == nil && len(groups[sh.opts.Name].Members) > 0 {
+	groups, err := kadm.NewClient(inst.client).DescribeGroups(ctx, inst.opts.Name)
+	if err == nil && len(groups[inst.opts.Name].Members) > 0 {
 		return // the last one of them reports, if it is there only once, too
 	}
 	if err == nil {
-		report := offsets.Delivered{Owner: sh.opts.Instance, Time: sh.opts.Now().UTC()}
-		err = offsets.Report(ctx, sh.client, sh.cfg.Topic, report)
+		report := offsets.Delivered{Owner: inst.opts.Instance, Time: inst.opts.Now().UTC()}
+		err = offsets.Report(ctx, inst.client, inst.cfg.Topic, report)
 	}
 	if err != nil {
-		sh.opts.Log.Warn("bridge status will say that nobody runs, although everything is delivered", "error", err)
+		inst.opts.Log.Warn("bridge status will say that nobody runs, although everything is delivered", "error", err)
 	}
 }
 
@@ -38,22 +38,22 @@ func (sh *shared) reportDelivered() {
 //
 // The feed must say twice that there is nothing more. A watermark that is missing for a moment looks the same, and
 // after the end nobody looks again.
-func (sh *shared) awaitAll(ctx context.Context) error {
+func (inst *instance) awaitAll(ctx context.Context) error {
 	for sure := false; ; {
-		s, changed, err := sh.view.Get()
+		s, changed, err := inst.view.Get()
 		if err != nil {
 			return err
 		}
 		var all bool
-		err = sh.retry(ctx, -1, func(ctx context.Context) (err error) {
-			all, err = sh.deliveredAll(ctx, s)
+		err = inst.retry(ctx, -1, func(ctx context.Context) (err error) {
+			all, err = inst.deliveredAll(ctx, s)
 			return err
 		})
 		if err != nil {
 			return err
 		}
 		if all && sure {
-			sh.reportWaiting(ctx)
+			inst.reportWaiting(ctx)
 			return nil
 		}
 		if sure = all; sure {
@@ -61,7 +61,7 @@ func (sh *shared) awaitAll(ctx context.Context) error {
 		}
 		select {
 		case <-changed:
-		case <-sh.poke:
+		case <-inst.poke:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
@@ -69,12 +69,12 @@ func (sh *shared) awaitAll(ctx context.Context) error {
 }
 
 // deliveredAll reports whether nothing is left to deliver in state s.
-func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
+func (inst *instance) deliveredAll(ctx context.Context, s *offsets.State) (bool, error) {
 	f := s.Frontier
-	if !sh.caughtUp(s) || f == nil || f.Moving || f.Owed {
+	if !inst.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
-	if err := sh.opts.Compatible(s); err != nil {
+	if err := inst.opts.Compatible(s); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {
@@ -86,36 +86,36 @@ func (sh *shared) deliveredAll(ctx context.Context, s *offsets.State) (bool, err
 	if f.Current != (source.Segment{}) {
 		// Later segments wait until the service finalizes this one, which may take it a day: nothing that the feed
 		// holds now can be delivered meanwhile.
-		return sh.drained(ctx, s)
+		return inst.drained(ctx, s)
 	}
-	_, more, err := sh.history.segmentAfter(ctx, f.At())
+	_, more, err := inst.history.segmentAfter(ctx, f.At())
 	return !more, err
 }
 
 // reportWaiting says which segments wait for one that is still open, when all that can be delivered is.
-func (sh *shared) reportWaiting(ctx context.Context) {
-	s, _, err := sh.view.Get()
+func (inst *instance) reportWaiting(ctx context.Context) {
+	s, _, err := inst.view.Get()
 	if err != nil || s.Frontier == nil || s.Frontier.Current == (source.Segment{}) {
 		return
 	}
 	later := 0
-	for _, err := range sh.opts.Feed.Segments(ctx, s.Frontier.Current) {
+	for _, err := range inst.opts.Feed.Segments(ctx, s.Frontier.Current) {
 		if err != nil {
-			sh.opts.Log.Warn("it is unknown whether segments wait for the open one", "open", s.Frontier.Current,
+			inst.opts.Log.Warn("it is unknown whether segments wait for the open one", "open", s.Frontier.Current,
 				"error", err)
 			return // it was a report only: all that could be delivered is
 		}
 		later++
 	}
 	if later > 0 {
-		sh.opts.Log.Warn("later segments wait until Azure finalizes the open one", "open", s.Frontier.Current,
+		inst.opts.Log.Warn("later segments wait until Azure finalizes the open one", "open", s.Frontier.Current,
 			"later", later, "hint", "run again when it is finalized")
 	}
 }
 
 // drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.
-func (sh *shared) drained(ctx context.Context, s *offsets.State) (bool, error) {
-	m, err := sh.history.readManifest(ctx, s.Frontier.Current, time.Time{})
+func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, error) {
+	m, err := inst.history.readManifest(ctx, s.Frontier.Current, time.Time{})
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil // the workers report what that means
 	}
@@ -123,7 +123,7 @@ func (sh *shared) drained(ctx context.Context, s *offsets.State) (bool, error) {
 		return false, err // a finalized one is delivered when the frontier has passed it
 	}
 	for _, shard := range m.Shards {
-		r := sh.opts.Feed.Shard(m, shard, s.Cursor(int32(shard%sh.leases)).At(m.Segment, shard))
+		r := inst.opts.Feed.Shard(m, shard, s.Cursor(int32(shard%inst.leases)).At(m.Segment, shard))
 		if err := r.Poll(ctx, false); err != nil {
 			return false, err
 		}

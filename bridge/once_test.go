@@ -41,7 +41,7 @@ func TestOnceBesideOnce(t *testing.T) {
 				t.Error(err)
 			}
 			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Reached(ends) })
-			sh := New(o).shared
+			sh := New(o).instance
 			sh.leases = int(o.OffsetsPartitions)
 			if all, err := sh.drained(t.Context(), s); err != nil || !all {
 				t.Errorf("%s ended, and all is delivered: %t, %v", name, all, err)
@@ -65,9 +65,9 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	all := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
 		return s.Frontier != nil && s.Cursors[0] != nil && s.Cursors[1] != nil
 	})
-	delivered := func(what string, want bool, change func(*shared, *offsets.State)) {
+	delivered := func(what string, want bool, change func(*instance, *offsets.State)) {
 		t.Helper()
-		sh, s := New(o).shared, *all
+		sh, s := New(o).instance, *all
 		sh.leases = int(o.OffsetsPartitions)
 		s.Cursors = append([]*offsets.Cursor{}, all.Cursors...)
 		change(sh, &s)
@@ -75,13 +75,14 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 			t.Errorf("%s: %t, %v", what, got, err)
 		}
 	}
-	delivered("as it is", true, func(*shared, *offsets.State) {})
-	delivered("a lease has committed nothing", false, func(_ *shared, s *offsets.State) { s.Cursors[1] = nil })
-	delivered("the view is not at the end", false, func(sh *shared, _ *offsets.State) { sh.start = 1 << 40 })
+	delivered("as it is", true, func(*instance, *offsets.State) {})
+	delivered("a lease has committed nothing", false, func(_ *instance, s *offsets.State) { s.Cursors[1] = nil })
+	delivered("the view is not at the end", false, func(sh *instance, _ *offsets.State) { sh.start = 1 << 40 })
 	m.segment("2026/01/01/0100", "Publishing", 60, nil)
-	delivered("a later segment waits for the open one", true, func(*shared, *offsets.State) {})
+	delivered("a later segment waits for the open one", true, func(*instance, *offsets.State) {})
 	m.replace("idx/segments/2026/01/01/0000/meta.json", "Publishing", "Finalized")
-	delivered("the open one is finalized, and the later one waits for nothing", false, func(*shared, *offsets.State) {})
+	delivered("the open one is finalized, and the later one waits for nothing", false,
+		func(*instance, *offsets.State) {})
 }
 
 // The last run that leaves with all delivered says so, also if there was nothing new. Another

@@ -18,7 +18,7 @@ type openTopics struct {
 	pins map[string]offsets.Pin // of the cursor
 }
 
-// renew forgets what belongs to another frontier or another hold of the lease. Pins of the current segment stay until
+// renew forgets what belongs to another frontier or another tenure of the lease. Pins of the current segment stay until
 // its marker (I5). Of the others, those that the frontier knows are of the past: the topic may have more partitions
 // since. A topic that it does not know has rows of the scan that is under way.
 func (t *openTopics) renew(c *offsets.Cursor, f *offsets.Frontier) {

@@ -18,24 +18,24 @@ import (
 const reachTimeout = 15 * time.Second
 
 // prepare makes sure that the topics exist and fit the settings, and completes sh.
-func (sh *shared) prepare(ctx context.Context) error {
-	if err := sh.reach(ctx); err != nil {
+func (inst *instance) prepare(ctx context.Context) error {
+	if err := inst.reach(ctx); err != nil {
 		return err
 	}
-	o, admin := sh.opts, kadm.NewClient(sh.client)
-	_, err := topics.Count(ctx, admin, sh.cfg.Topic)
+	o, admin := inst.opts, kadm.NewClient(inst.client)
+	_, err := topics.Count(ctx, admin, inst.cfg.Topic)
 	var gone *topics.MissingError
 	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
 		if _, err = o.Feed.LastConsumable(ctx); err == nil {
-			err = sh.rivals.rejectTaken(ctx, o.constant()...)
+			err = inst.rivals.rejectTaken(ctx, o.constant()...)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	leases, created, err := sh.topics.OpenState(ctx, sh.cfg.Topic, o.OffsetsPartitions)
+	leases, created, err := inst.topics.OpenState(ctx, inst.cfg.Topic, o.OffsetsPartitions)
 	if errors.As(err, &gone) { // if the user creates topics, all that are missing are named at once
-		err = cmp.Or(sh.topics.Missing(ctx, o.wanted()...), err)
+		err = cmp.Or(inst.topics.Missing(ctx, o.wanted()...), err)
 	}
 	if err != nil {
 		return err
@@ -43,25 +43,25 @@ func (sh *shared) prepare(ctx context.Context) error {
 	var frontier *offsets.Frontier
 	var end int64
 	if !created { // a new topic has nothing to read, and no leaders yet
-		if frontier, end, err = sh.storedFrontier(ctx, admin, leases); err != nil {
+		if frontier, end, err = inst.storedFrontier(ctx, admin, leases); err != nil {
 			return err
 		}
 	}
-	sh.rivals.first.Store(frontier == nil)
-	if err := sh.prepareTopics(ctx, frontier); err != nil {
+	inst.rivals.first.Store(frontier == nil)
+	if err := inst.prepareTopics(ctx, frontier); err != nil {
 		return err
 	}
-	sh.leases, sh.start, sh.view = leases, end, offsets.NewView(sh.cfg.Topic, leases)
-	sh.view.Frugal = o.Frugal
-	sh.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
+	inst.leases, inst.start, inst.view = leases, end, offsets.NewView(inst.cfg.Topic, leases)
+	inst.view.Frugal = o.Frugal
+	inst.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
 	return nil
 }
 
 // reach returns an error if no broker answers.
-func (sh *shared) reach(ctx context.Context) error {
+func (inst *instance) reach(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, reachTimeout, errors.New("the brokers did not answer in time"))
 	defer cancel()
-	if err := sh.client.Ping(ctx); err != nil {
+	if err := inst.client.Ping(ctx); err != nil {
 		return fmt.Errorf("reaching the brokers: %w", cmp.Or(context.Cause(ctx), err))
 	}
 	return nil
@@ -69,10 +69,10 @@ func (sh *shared) reach(ctx context.Context) error {
 
 // storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A
 // transaction may be open there, so the frontier may be an old one; then it is not judged here.
-func (sh *shared) storedFrontier(
+func (inst *instance) storedFrontier(
 	ctx context.Context, admin *kadm.Client, leases int,
 ) (f *offsets.Frontier, end int64, err error) {
-	topic := sh.cfg.Topic
+	topic := inst.cfg.Topic
 	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
 	if err != nil {
 		return nil, 0, fmt.Errorf("reading the end of %s: %w", topic, err)
@@ -81,18 +81,18 @@ func (sh *shared) storedFrontier(
 	if o, ok := ends.Lookup(topic, 0); ok {
 		at[0] = o.Offset
 	}
-	s, err := offsets.ReadTo(ctx, topic, at, sh.opts.Client...)
+	s, err := offsets.ReadTo(ctx, topic, at, inst.opts.Client...)
 	if err != nil {
 		return nil, 0, err
 	}
-	if end, err = offsets.EndOf(ctx, sh.client, topic, 0); err != nil || !s.Passed(0, end) {
+	if end, err = offsets.EndOf(ctx, inst.client, topic, 0); err != nil || !s.Passed(0, end) {
 		return s.Frontier, end, err
 	}
 	if f = s.Frontier; f != nil {
-		if sh.opts.Compatible(s) != nil {
-			return nil, 0, sh.incompatible(ctx, ends)
+		if inst.opts.Compatible(s) != nil {
+			return nil, 0, inst.incompatible(ctx, ends)
 		}
-		if err := sh.opts.FitsLeases(f, leases); err != nil {
+		if err := inst.opts.FitsLeases(f, leases); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -100,19 +100,19 @@ func (sh *shared) storedFrontier(
 }
 
 // incompatible returns the error for a state that other settings have written. It depends on all cursors.
-func (sh *shared) incompatible(ctx context.Context, ends kadm.ListedOffsets) error {
-	at := make([]int64, len(ends[sh.cfg.Topic]))
+func (inst *instance) incompatible(ctx context.Context, ends kadm.ListedOffsets) error {
+	at := make([]int64, len(ends[inst.cfg.Topic]))
 	for p := range at {
-		if o, ok := ends.Lookup(sh.cfg.Topic, int32(p)); ok {
+		if o, ok := ends.Lookup(inst.cfg.Topic, int32(p)); ok {
 			at[p] = o.Offset
 		}
 	}
-	s, err := offsets.ReadTo(ctx, sh.cfg.Topic, at, sh.opts.Client...)
+	s, err := offsets.ReadTo(ctx, inst.cfg.Topic, at, inst.opts.Client...)
 	if err == nil && s.Frontier != nil {
-		err = sh.opts.Compatible(s)
+		err = inst.opts.Compatible(s)
 	}
 	if err == nil {
-		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", sh.cfg.Topic)
+		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", inst.cfg.Topic)
 	}
 	return err
 }

@@ -55,7 +55,7 @@ func TestRoundWaitsForDelivery(t *testing.T) {
 		return true
 	})
 	ask(t, o, offsets.Request{ID: "all", Time: time.Now(), Cancel: true})
-	s := awaitState(t, o, "the keeper has moved the frontier once more", func(s *offsets.State) bool {
+	s := awaitState(t, o, "the coordinator has moved the frontier once more", func(s *offsets.State) bool {
 		return scanOf(s) != nil && scanOf(s).Cancelled
 	})
 	if n := listed.Load(); scanOf(s).Phase != offsets.ScanHolds || n > 0 {
@@ -167,7 +167,8 @@ func TestNothingToDoInARound(t *testing.T) {
 	s.Frontier = &offsets.Frontier{Current: segment, Shards: []int{1},
 		Scan: &offsets.Scan{ID: "a", Round: 1, Phase: offsets.ScanHolds}}
 	s.Cursors = []*offsets.Cursor{nil, {Scan: &offsets.Listing{ID: "a", Held: 1}}}
-	h := &hold{shared: &shared{leases: 2}, opts: &Options{}, findings: &findings{}, p: 1} // reading the segment would panic
+	// Reading the segment would panic.
+	h := &tenure{instance: &instance{leases: 2}, opts: &Options{}, findings: &findings{}, p: 1}
 	if do, err := h.awaitWork(&s); do != todoWait || err != nil {
 		t.Errorf("%v, %v", do, err)
 	}

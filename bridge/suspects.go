@@ -160,7 +160,7 @@ func hashOf(key []byte) uint64 {
 }
 
 // sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
-// belongs to a worker, and outlives its holds, because reading the topics takes longer than a round.
+// belongs to a worker, and outlives its tenures, because reading the topics takes longer than a round.
 //
 // A key is no more than a suspect. What counts is the account's answer, and that is asked for and committed in one
 // round, while nothing is delivered.
@@ -184,7 +184,7 @@ type batch struct {
 }
 
 // keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may
-// have no work, and no hold that would end the sweep.
+// have no work, and no tenure that would end the sweep.
 func (f *findings) keepSweep(s *offsets.State) {
 	if f.sweep != nil && (s.Frontier == nil || !s.Frontier.Scan.Active() || s.Frontier.Scan.ID != f.sweep.scan) {
 		f.stopSweep()

@@ -200,7 +200,7 @@ func endsAt(end, leader int64) func(*kfake.Cluster) {
 
 // One lease of an instance reads at a time (I9).
 func TestSweepWaitsForItsTurn(t *testing.T) {
-	sh := &shared{sweeping: newTurn()} // no more than that: it would panic
+	sh := &instance{sweeping: newTurn()} // no more than that: it would panic
 	must(t, sh.sweeping.take(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -214,7 +214,7 @@ func TestSweepIsPatient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	waiting := &sweep{scan: "a", batch: make(chan batch)}
-	l := &listing{h: &hold{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
+	l := &listing{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
 	finished, err := l.sweep(ctx)
 	if finished || err != nil || ctx.Err() != nil {
 		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())

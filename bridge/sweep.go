@@ -16,14 +16,14 @@ import (
 )
 
 // newSweep starts reading partitions, in their order.
-func (h *hold) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
-	ctx, cancel := context.WithCancel(h.findings.life)
+func (t *tenure) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
+	ctx, cancel := context.WithCancel(t.findings.life)
 	s := &sweep{scan: scan.ID, end: cancel, batch: make(chan batch), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		defer close(s.batch)
 		for _, lane := range partitions {
-			if err := h.shared.suspectsOf(ctx, scan, lane, s.batch); err != nil {
+			if err := t.instance.suspectsOf(ctx, scan, lane, s.batch); err != nil {
 				s.mu.Lock()
 				s.err = err
 				s.mu.Unlock()
@@ -36,12 +36,12 @@ func (h *hold) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
 
 // suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads
 // at a time, and waits until its suspects are dealt with: they are in memory (I9).
-func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
-	if err := sh.sweeping.take(ctx); err != nil {
+func (inst *instance) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
+	if err := inst.sweeping.take(ctx); err != nil {
 		return err
 	}
-	defer sh.sweeping.leave()
-	encoder, err := sh.encoders.get(ctx, at.Topic)
+	defer inst.sweeping.leave()
+	encoder, err := inst.encoders.get(ctx, at.Topic)
 	if err != nil {
 		return err
 	}
@@ -54,12 +54,12 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 			return ctx.Err()
 		}
 	}
-	s := &suspects{client: sh.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
+	s := &suspects{client: inst.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
 		limit: suspectBytes, patience: readPatience}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
 			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix) ||
-				!sh.opts.Filter.Path(k.container, k.name) // no event would delete it, either
+				!inst.opts.Filter.Path(k.container, k.name) // no event would delete it, either
 		})
 		return send(batch{suspects: keys})
 	})
@@ -72,21 +72,21 @@ func (sh *shared) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
 // whether nothing is left.
 func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
-	f := l.h.findings
+	f := l.t.findings
 	if f.sweep == nil || f.sweep.scan != l.scan.ID {
 		f.stopSweep()
-		err := l.h.shared.sweepable(ctx, l.h.basis.frontier)
+		err := l.t.instance.sweepable(ctx, l.t.epoch.frontier)
 		var never *unsweepable
 		if errors.As(err, &never) {
-			l.h.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
-			l.h.opts.Observer.Failed(l.h.p, err)
+			l.t.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
+			l.t.opts.Observer.Failed(l.t.p, err)
 			l.done.LeftOut = err.Error()
 			return true, nil
 		}
 		if err != nil {
 			return false, l.later(ctx, err)
 		}
-		f.sweep = l.h.newSweep(l.scan, l.done.Unjudged(l.h.basis.frontier.Topics, l.h.p, l.h.shared.leases))
+		f.sweep = l.t.newSweep(l.scan, l.done.Unjudged(l.t.epoch.frontier.Topics, l.t.p, l.t.instance.leases))
 	}
 	for {
 		s := f.sweep
@@ -105,7 +105,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 				s.current = b
 				continue
 			case <-ctx.Done():
-				return false, nil // of the round, or of the hold, which the caller sees
+				return false, nil // of the round, or of the tenure, which the caller sees
 			case <-time.After(sweepPatience): // the others wait, and reading takes long
 				return false, nil
 			}
@@ -128,7 +128,7 @@ const (
 
 // endSweep returns why the reader has failed, nil if it has read all. Another one may begin.
 func (l *listing) endSweep() error {
-	f := l.h.findings
+	f := l.t.findings
 	f.sweep.mu.Lock()
 	defer f.stopSweep()
 	defer f.sweep.mu.Unlock()
@@ -137,8 +137,8 @@ func (l *listing) endSweep() error {
 
 // later reports an error of Kafka. The next round tries again: events are to be delivered meanwhile.
 func (l *listing) later(ctx context.Context, err error) error {
-	if l.h.findings.remember(ctx, l.h.opts.Now(), err) {
-		l.h.opts.Observer.Failed(l.h.p, err)
+	if l.t.findings.remember(ctx, l.t.opts.Now(), err) {
+		l.t.opts.Observer.Failed(l.t.p, err)
 	}
 	return nil
 }
@@ -146,14 +146,14 @@ func (l *listing) later(ctx context.Context, err error) error {
 // judge asks for the blobs of the first suspects, and writes the deletions. Those without an answer when the round ends
 // stay in b.
 func (l *listing) judge(ctx context.Context, b *batch) error {
-	h, n := l.h, min(len(b.suspects), rowsAtOnce)
+	t, n := l.t, min(len(b.suspects), rowsAtOnce)
 	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
 	asking, actx := errgroup.WithContext(ctx)
-	asking.SetLimit(h.opts.ScanRequests)
+	asking.SetLimit(t.opts.ScanRequests)
 	for i, k := range b.suspects[:n] {
 		asking.Go(func() error {
-			return h.retry(actx, func(ctx context.Context) error {
-				there, served, err := h.opts.Inventory.Exists(ctx, k.container, k.name)
+			return t.retry(actx, func(ctx context.Context) error {
+				there, served, err := t.opts.Inventory.Exists(ctx, k.container, k.name)
 				if err == nil && !there {
 					gone[i] = pipeline.Gone{Container: k.container, Name: k.name, Served: served}
 				}
@@ -177,33 +177,33 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 	if len(gone) == 0 {
 		return nil
 	}
-	block, err := h.shared.pipe.Delete(h.work, l.h.basis.describeRows(), l.rows(), b.Topic, gone)
+	block, err := t.instance.pipe.Delete(t.work, l.t.epoch.describeRows(), l.rows(), b.Topic, gone)
 	if err != nil {
 		return err
 	}
 	l.done.Swept += int64(len(block.Records))
-	if err := l.h.out.addBlock(block); err != nil {
+	if err := l.t.out.addBlock(block); err != nil {
 		return err
 	}
-	return l.h.out.commit() // I9: the next block waits in this goroutine for the memory that this one holds
+	return l.t.out.commit() // I9: the next block waits in this goroutine for the memory that this one holds
 }
 
 // unsweepable is why topics cannot be swept.
 type unsweepable struct{ error }
 
 // sweepable returns an unsweepable if the topics cannot be swept.
-func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
-	if sh.opts.Shared {
+func (inst *instance) sweepable(ctx context.Context, f *offsets.Frontier) error {
+	if inst.opts.Shared {
 		return &unsweepable{errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED): their keys " +
 			"cannot be told apart")}
 	}
-	if !sh.opts.Filter.Deletions() {
+	if !inst.opts.Filter.Deletions() {
 		return &unsweepable{errors.New("the filter leaves out BlobDeleted (BRIDGE_EVENT_TYPES), and a sweep writes " +
 			"deletions")}
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	for _, name := range names {
-		encoder, err := sh.encoders.get(ctx, name)
+		encoder, err := inst.encoders.get(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -212,7 +212,7 @@ func (sh *shared) sweepable(ctx context.Context, f *offsets.Frontier) error {
 				"set BRIDGE_DELETES=tombstone, in a new topic")}
 		}
 	}
-	err := sh.topics.KeepsKeys(ctx, names...)
+	err := inst.topics.KeepsKeys(ctx, names...)
 	if errors.Is(err, topics.ErrForgets) {
 		return &unsweepable{err}
 	}

@@ -77,8 +77,8 @@ func TestSweepRejected(t *testing.T) {
 	}
 }
 
-// After a topic got more partitions, the deletion of a key goes where the next event of its blob goes, not where its last
-// record is: else nothing would order the two between two markers (I5).
+// After a topic got more partitions, the deletion of a key goes where the next event of its blob goes, not where its
+// last record is: else nothing would order the two between two markers (I5).
 func TestSweepBehindNewPartitions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 40)
@@ -143,12 +143,12 @@ func TestSweepOfAnotherScan(t *testing.T) {
 	close(done)
 	before := &sweep{scan: "before", end: func() { ended = true }, batch: make(chan batch), done: done}
 	l := &listing{
-		h: &hold{opts: &o, shared: &shared{opts: &o}, findings: &findings{sweep: before},
-			basis: basis{frontier: &offsets.Frontier{}}},
+		t: &tenure{opts: &o, instance: &instance{opts: &o}, findings: &findings{sweep: before},
+			epoch: epochView{frontier: &offsets.Frontier{}}},
 		scan: &offsets.Scan{ID: "after"}, done: &offsets.Listing{},
 	}
 	finished, err := l.sweep(t.Context())
-	if err != nil || !finished || !ended || l.h.findings.sweep != nil {
+	if err != nil || !finished || !ended || l.t.findings.sweep != nil {
 		t.Errorf("finished %t, the other one ended %t, %v", finished, ended, err)
 	}
 }
@@ -169,7 +169,7 @@ func TestSweepEndsWithoutAHold(t *testing.T) {
 		done := make(chan struct{})
 		close(done)
 		w := &worker{findings: findings{sweep: &sweep{scan: "a", end: func() {}, done: done}}}
-		h := &hold{findings: &w.findings}
+		h := &tenure{findings: &w.findings}
 		if _, err := h.awaitWork(&offsets.State{Frontier: c.frontier}); err != nil {
 			t.Fatal(err)
 		}

@@ -5,16 +5,16 @@ import (
 	"blobfeed/source"
 )
 
-// task is what a lease has to do in a state for the barrier, a scan or a move. The keeper's work on the frontier comes
-// before it. A task is comparable: a wait, a look and a pass end when the state gives another one. There is no other
-// list of the reasons for which one of them ends.
+// task is what a lease has to do in a state for the barrier, a scan or a move. The coordinator's work on the frontier
+// comes before it. A task is comparable: a wait, a look and a pass end when the state gives another one. There is no
+// other list of the reasons for which one of them ends.
 type task struct {
 	kind    kind
 	segment source.Segment // to deliver
 	scan    string         // of a round
 	round   int
 	stopped bool // the scan is cancelled
-	urgent  bool // of lease 0: the keeper has a repair or a request to carry out, which its own delivery holds up
+	urgent  bool // of lease 0: the coordinator has a repair or a request to carry out, which its own delivery holds up
 }
 
 // kind is the kind of a task.
@@ -29,27 +29,27 @@ const (
 )
 
 // taskOf returns the task of a lease in s. It depends on what is committed only.
-func taskOf(s *offsets.State, lease int32, exact bool) (t task) {
+func taskOf(s *offsets.State, lease int32, exact bool) (do task) {
 	f, c := s.Frontier, s.Cursors[lease]
 	if lease == 0 {
 		_, regressed := s.Regressed()
-		t.urgent = regressed || s.Requested() != nil
+		do.urgent = regressed || s.Requested() != nil
 	}
 	switch {
 	case s.Moving && !exact && lease != 0 && !s.EnteredBy(lease):
-		t.kind = enters
+		do.kind = enters
 	case f == nil:
 	case f.Scan.Holds():
 		if !s.Owes(lease) {
 			break
 		}
-		t.kind, t.scan, t.round, t.stopped = holds, f.Scan.ID, f.Scan.Round, f.Scan.Cancelled
+		do.kind, do.scan, do.round, do.stopped = holds, f.Scan.ID, f.Scan.Round, f.Scan.Cancelled
 		if f.Scan.Lists() {
-			t.kind = lists
+			do.kind = lists
 		}
 	case f.Current == (source.Segment{}) || c != nil && (c.Finished(f.Current) || c.Beyond(f)):
 	default:
-		t.kind, t.segment = delivers, f.Current // I4: only the current segment
+		do.kind, do.segment = delivers, f.Current // I4: only the current segment
 	}
-	return t
+	return do
 }

@@ -17,28 +17,28 @@ import (
 )
 
 // topicAdmin returns what looks after the topics.
-func (sh *shared) topicAdmin(cl *kgo.Client) *topics.Admin {
+func (inst *instance) topicAdmin(cl *kgo.Client) *topics.Admin {
 	return &topics.Admin{
-		Plan: sh.opts.TopicPlan(), Client: cl, Now: sh.opts.Now, Log: sh.opts.Log,
-		Oldest: func(ctx context.Context) (time.Time, bool, error) { return sh.opts.Oldest(ctx, sh.opts.Now()) },
+		Plan: inst.opts.TopicPlan(), Client: cl, Now: inst.opts.Now, Log: inst.opts.Log,
+		Oldest: func(ctx context.Context) (time.Time, bool, error) { return inst.opts.Oldest(ctx, inst.opts.Now()) },
 	}
 }
 
 // prepareTopics creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
 // frontier, it creates none in place of a topic of records that is gone: its records are.
-func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
-	for _, own := range []string{sh.opts.offsetsTopic(), sh.opts.DeadLetter} {
-		if err := sh.opts.Topics.Apart(own); err != nil {
+func (inst *instance) prepareTopics(ctx context.Context, f *offsets.Frontier) error {
+	for _, own := range []string{inst.opts.offsetsTopic(), inst.opts.DeadLetter} {
+		if err := inst.opts.Topics.Apart(own); err != nil {
 			return &SettingsError{Problem: fmt.Sprintf("BRIDGE_TOPIC: %v", err)}
 		}
 	}
 	if f == nil {
-		if err := sh.topics.Missing(ctx, sh.opts.wanted()...); err != nil {
+		if err := inst.topics.Missing(ctx, inst.opts.wanted()...); err != nil {
 			return err
 		}
 	}
-	if sh.opts.DeadLetter != "" {
-		if err := sh.topics.OpenDeadLetters(ctx, sh.opts.DeadLetter); err != nil {
+	if inst.opts.DeadLetter != "" {
+		if err := inst.topics.OpenDeadLetters(ctx, inst.opts.DeadLetter); err != nil {
 			return err
 		}
 	}
@@ -47,10 +47,10 @@ func (sh *shared) prepareTopics(ctx context.Context, f *offsets.Frontier) error 
 		if at := f.At(); at != (source.Segment{}) {
 			oldest = at.Time()
 		}
-		return asSettings(sh.topics.Fit(ctx, f.Topics, oldest))
+		return asSettings(inst.topics.Fit(ctx, f.Topics, oldest))
 	}
-	for _, topic := range sh.opts.constant() {
-		if _, err := sh.openTopic(ctx, topic); err != nil {
+	for _, topic := range inst.opts.constant() {
+		if _, err := inst.openTopic(ctx, topic); err != nil {
 			return err
 		}
 	}
@@ -74,11 +74,11 @@ func (o *Options) wanted() []topics.Topic {
 }
 
 // openTopic makes sure that a topic of records exists and fits.
-func (sh *shared) openTopic(ctx context.Context, topic string) (o opening, err error) {
-	if o.partitions, err = sh.topics.Open(ctx, topic); err != nil {
+func (inst *instance) openTopic(ctx context.Context, topic string) (o opening, err error) {
+	if o.partitions, err = inst.topics.Open(ctx, topic); err != nil {
 		return o, asSettings(err)
 	}
-	o.limit, err = sh.topics.MaxMessage(ctx, topic)
+	o.limit, err = inst.topics.MaxMessage(ctx, topic)
 	return o, err
 }
 
@@ -106,20 +106,20 @@ func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok b
 
 // messageLimit returns how large a batch all topics take that are written to: the next producer must not be made for
 // larger records than they take.
-func (sh *shared) messageLimit(ctx context.Context) (int32, error) {
-	return sh.topics.MaxMessage(ctx, sh.written()...)
+func (inst *instance) messageLimit(ctx context.Context) (int32, error) {
+	return inst.topics.MaxMessage(ctx, inst.written()...)
 }
 
 // written returns the topics that are written to, but for that of the state.
-func (sh *shared) written() []string {
-	names := sh.opts.constant()
-	if sh.opts.DeadLetter != "" {
-		names = append(names, sh.opts.DeadLetter)
+func (inst *instance) written() []string {
+	names := inst.opts.constant()
+	if inst.opts.DeadLetter != "" {
+		names = append(names, inst.opts.DeadLetter)
 	}
-	for topic := range sh.opened.Range {
+	for topic := range inst.opened.Range {
 		names = append(names, topic.(string))
 	}
-	if s, _, err := sh.view.Get(); err == nil && s.Frontier != nil {
+	if s, _, err := inst.view.Get(); err == nil && s.Frontier != nil {
 		names = slices.AppendSeq(names, maps.Keys(s.Frontier.Topics))
 	}
 	slices.Sort(names)
@@ -127,6 +127,6 @@ func (sh *shared) written() []string {
 }
 
 // stateLimit returns how large a document of the state may be. Each new topic asks.
-func (sh *shared) stateLimit(ctx context.Context) (int32, error) {
-	return sh.limits.get(ctx, sh.opts.offsetsTopic())
+func (inst *instance) stateLimit(ctx context.Context) (int32, error) {
+	return inst.limits.get(ctx, inst.opts.offsetsTopic())
 }

@@ -18,14 +18,14 @@ const transactionLog = "__transaction_state"
 
 // explainWait reports which topic takes no records, while brokers do not acknowledge those of a lease. Brokers that are
 // only slow are no failure.
-func (sh *shared) explainWait(ctx context.Context, lease int32) {
+func (inst *instance) explainWait(ctx context.Context, lease int32) {
 	for wait := patience; ; {
-		names := append(sh.written(), sh.opts.offsetsTopic())
-		if sh.opts.Transactional {
+		names := append(inst.written(), inst.opts.offsetsTopic())
+		if inst.opts.Transactional {
 			names = append(names, transactionLog)
 		}
-		if err := topics.Unwritable(ctx, kadm.NewClient(sh.client), true, names...); err != nil && ctx.Err() == nil {
-			sh.opts.Observer.Failed(lease, err)
+		if err := topics.Unwritable(ctx, kadm.NewClient(inst.client), true, names...); err != nil && ctx.Err() == nil {
+			inst.opts.Observer.Failed(lease, err)
 			wait = maxDelay
 		}
 		if pause.For(ctx, wait) != nil {

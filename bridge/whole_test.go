@@ -255,7 +255,7 @@ func (l *lanes) Note(r verify.Record) {
 
 func (l *lanes) Failures() []verify.Failure { return l.failed }
 
-// What the keeper decides is never added to a delivery that is open: in a test the attempt panics.
+// What the coordinator decides is never added to a delivery that is open: in a test the attempt panics.
 func TestChangeBesideADelivery(t *testing.T) {
 	c := broker(t)
 	o, _ := options(t, c, t.TempDir())
@@ -270,9 +270,9 @@ func TestChangeBesideADelivery(t *testing.T) {
 	lease, err := offsets.Acquire(t.Context(), cfg, view, 0)
 	must(t, err)
 	defer lease.Close(t.Context())
-	h := &hold{opts: &o, held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor()}
-	h.out.h, h.basis.h, h.basis.frontier = h, h, &offsets.Frontier{}
-	k := &keeper{h: h}
+	h := &tenure{opts: &o, held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor()}
+	h.out.t, h.epoch.t, h.epoch.frontier = h, h, &offsets.Frontier{}
+	k := &coordinator{t: h}
 	must(t, k.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
 	_, err = h.out.open() // a delivery
 	must(t, err)

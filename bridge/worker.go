@@ -13,8 +13,8 @@ import (
 // worker works on one lease for as long as the group leaves it here: it acquires the lease, delivers, commits, and
 // releases it. It has one goroutine; stop may be called from others.
 type worker struct {
-	shared *shared // immutable
-	p      int32   // immutable
+	instance *instance // immutable
+	p        int32     // immutable
 
 	soft, hard       context.Context // immutable; soft: commit and end; hard: end
 	endSoft, endHard context.CancelFunc
@@ -25,8 +25,8 @@ type worker struct {
 }
 
 // startWorker starts a worker. Fatal gets the error by which it ends before it is stopped.
-func startWorker(sh *shared, p int32, hard context.Context, fatal func(error)) *worker {
-	w := &worker{shared: sh, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
+func startWorker(inst *instance, p int32, hard context.Context, fatal func(error)) *worker {
+	w := &worker{instance: inst, p: p, ended: make(chan struct{}), findings: findings{failed: make(chan struct{}, 1)}}
 	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
 	w.findings.life = w.soft
@@ -48,23 +48,23 @@ func (w *worker) stop(now bool) {
 		w.endHard()
 		return
 	}
-	t := time.AfterFunc(w.shared.opts.Shutdown, w.endHard)
+	t := time.AfterFunc(w.instance.opts.Shutdown, w.endHard)
 	context.AfterFunc(w.hard, func() { t.Stop() })
 }
 
 // run holds the lease again and again: every error of Kafka means that the outcome of a transaction may be unknown, and
 // only a new acquisition, which fences the old producer and then reads the cursor, shows it.
 func (w *worker) run() error {
-	err := w.shared.retry(w.soft, w.p, func(context.Context) error {
+	err := w.instance.retry(w.soft, w.p, func(context.Context) error {
 		err := w.holdOnce()
 		for errors.Is(err, errReacquire) && w.soft.Err() == nil {
 			err = w.holdOnce()
 		}
 		w.fenced = errors.Is(err, offsets.ErrFenced)
-		err = w.shared.explain(w.p, err)
+		err = w.instance.explain(w.p, err)
 		if w.soft.Err() != nil {
 			if err != nil && !errors.Is(err, context.Canceled) {
-				w.shared.opts.Observer.Failed(w.p, err) // retry won't: the stop ends it
+				w.instance.opts.Observer.Failed(w.p, err) // retry won't: the stop ends it
 			}
 			return nil
 		}
@@ -78,42 +78,42 @@ func (w *worker) run() error {
 
 // holdOnce acquires the lease when there is work for it, and works until the stop or an error.
 func (w *worker) holdOnce() error {
-	h := newHold(w)
-	if err := w.giveWay(h); err != nil {
+	t := newTenure(w)
+	if err := w.giveWay(t); err != nil {
 		return err
 	}
-	if err := h.loop(h.awaitWork); err != nil {
+	if err := t.loop(t.awaitWork); err != nil {
 		return err
 	}
-	if err := h.acquire(w.soft, w.hard); err != nil {
+	if err := t.acquire(w.soft, w.hard); err != nil {
 		return err
 	}
-	step := h.step
+	step := t.step
 	if w.p == 0 {
-		keeper := newKeeper(h)
-		defer keeper.close() // behind the release, which ends what it reads
-		step = keeper.stepFirst
+		co := newCoordinator(t)
+		defer co.close() // behind the release, which ends what it reads
+		step = co.stepFirst
 	}
-	defer h.release(w.hard)
-	h.opts.Log.Debug("lease acquired", "lease", w.p, "segment", h.cursor.Segment)
-	if err := h.shared.discard(h.held, h.lease); err != nil {
+	defer t.release(w.hard)
+	t.opts.Log.Debug("lease acquired", "lease", w.p, "segment", t.cursor.Segment)
+	if err := t.instance.discard(t.held, t.lease); err != nil {
 		return err
 	}
-	err := h.loop(func(s *offsets.State) (todo, error) {
-		if err := cmp.Or(h.endedBy(s), h.lease.Check(), h.basis.adopt(s)); err != nil {
+	err := t.loop(func(s *offsets.State) (todo, error) {
+		if err := cmp.Or(t.endedBy(s), t.lease.Check(), t.epoch.adopt(s)); err != nil {
 			return todoWait, err
 		}
 		if s.Frontier != nil && !s.Frontier.Scan.Active() {
-			h.cursor.Scan = nil
+			t.cursor.Scan = nil
 		}
-		h.findings.keepSweep(s)
+		t.findings.keepSweep(s)
 		return step(s)
 	})
-	if h.out.tx != nil {
-		h.out.trace(err) // it is given up
+	if t.out.tx != nil {
+		t.out.trace(err) // it is given up
 	}
-	if h.held.Err() != nil {
-		return context.Cause(h.held)
+	if t.held.Err() != nil {
+		return context.Cause(t.held)
 	}
 	return err
 }
@@ -121,20 +121,20 @@ func (w *worker) holdOnce() error {
 // giveWay waits after another instance has taken the lease: for a session, after which the group has reported whether
 // the lease is still ours. Two instances that take it back at once would keep fencing each other. After a move nobody
 // else wants it.
-func (w *worker) giveWay(h *hold) error {
-	s, _, err := w.shared.view.Get()
+func (w *worker) giveWay(t *tenure) error {
+	s, _, err := w.instance.view.Get()
 	owner := s.Owners[w.p]
-	if err != nil || !w.fenced || owner == h.opts.Instance || owner == "" {
+	if err != nil || !w.fenced || owner == t.opts.Instance || owner == "" {
 		return err
 	}
-	ctx, cancel := h.until(w.soft, func(s *offsets.State) error {
+	ctx, cancel := t.until(w.soft, func(s *offsets.State) error {
 		if s.Moving {
 			return errMoved
 		}
 		return nil
 	})
 	defer cancel()
-	if err := pause.For(ctx, h.opts.Session); err != nil && !errors.Is(err, errMoved) {
+	if err := pause.For(ctx, t.opts.Session); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return nil
@@ -150,20 +150,20 @@ const (
 	todoEnd
 )
 
-// loop calls f with the state until f returns todoEnd or an error, or until the work of the hold ends. It is the one
+// loop calls f with the state until f returns todoEnd or an error, or until the work of the tenure ends. It is the one
 // loop in which a worker waits for the state: it ends on a stop, a fence and another epoch. A look that failed is
 // repeated, for as long as it takes: a failure of the store is no reason to give up a lease.
-func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
-	for failures := 0; h.work.Err() == nil; {
-		s, changed, err := h.shared.view.Get()
+func (t *tenure) loop(f func(*offsets.State) (todo, error)) error {
+	for failures := 0; t.work.Err() == nil; {
+		s, changed, err := t.instance.view.Get()
 		if err != nil {
 			return err
 		}
 		do, err := f(s)
 		var look *lookError
-		if errors.As(err, &look) && h.work.Err() == nil {
+		if errors.As(err, &look) && t.work.Err() == nil {
 			failures++
-			if err := h.failed(look.error, failures, s); err != nil {
+			if err := t.failed(look.error, failures, s); err != nil {
 				return err
 			}
 			continue
@@ -176,38 +176,38 @@ func (h *hold) loop(f func(*offsets.State) (todo, error)) error {
 		case do == todoEnd:
 			return nil
 		case do == todoWait:
-			if err := h.recovered(); err != nil {
+			if err := t.recovered(); err != nil {
 				return err
 			}
 			idle := Waiting
-			if h.delivery != nil {
+			if t.delivery != nil {
 				idle = Drained
 			}
-			h.opts.Observer.Active(h.p, idle)
-			h.wait(changed)
-			h.opts.Observer.Active(h.p, Working)
+			t.opts.Observer.Active(t.p, idle)
+			t.wait(changed)
+			t.opts.Observer.Active(t.p, Working)
 		case do == todoStay:
-			h.wait(changed)
+			t.wait(changed)
 		}
 	}
-	return context.Cause(h.work)
+	return context.Cause(t.work)
 }
 
 // failed reports a look that has failed so many times in a row, and waits before the next. It returns an error that no
 // other look can help.
-func (h *hold) failed(err error, times int, s *offsets.State) error {
+func (t *tenure) failed(err error, times int, s *offsets.State) error {
 	if permanent(err) {
 		return err
 	}
-	if h.opts.Once && times >= onceAttempts {
+	if t.opts.Once && times >= onceAttempts {
 		return &givenUpError{err}
 	}
-	h.opts.Observer.Failed(h.p, err)
-	h.findings.remember(h.work, h.opts.Now(), err)
-	if err := h.commitFailure(); err != nil {
+	t.opts.Observer.Failed(t.p, err)
+	t.findings.remember(t.work, t.opts.Now(), err)
+	if err := t.commitFailure(); err != nil {
 		return err
 	}
-	ctx, done := h.until(h.work, func(now *offsets.State) error { // another frontier may need another look
+	ctx, done := t.until(t.work, func(now *offsets.State) error { // another frontier may need another look
 		if now.Frontier != s.Frontier || (now.Requested() == nil) != (s.Requested() == nil) {
 			return errPast
 		}
@@ -218,22 +218,22 @@ func (h *hold) failed(err error, times int, s *offsets.State) error {
 	return nil
 }
 
-// wait returns when the state changes, when it is time to look at the feed again, or when the work of the hold ends.
-func (h *hold) wait(changed <-chan struct{}) {
-	until := h.opts.PollInterval
-	if d := h.delivery; d != nil {
+// wait returns when the state changes, when it is time to look at the feed again, or when the work of the tenure ends.
+func (t *tenure) wait(changed <-chan struct{}) {
+	until := t.opts.PollInterval
+	if d := t.delivery; d != nil {
 		until = time.Until(d.due)
 	}
-	if round := h.rounds.next.Sub(h.opts.Now()); round > 0 { // of a scan: an ended feed has no events to wait for
+	if round := t.rounds.next.Sub(t.opts.Now()); round > 0 { // of a scan: an ended feed has no events to wait for
 		until = min(until, round)
 	}
-	t := time.NewTimer(until)
-	defer t.Stop()
+	timer := time.NewTimer(until)
+	defer timer.Stop()
 	select {
 	case <-changed:
-	case <-t.C:
-		h.shared.pipe.DropBuffers() // there was no work meanwhile
-	case <-h.work.Done():
+	case <-timer.C:
+		t.instance.pipe.DropBuffers() // there was no work meanwhile
+	case <-t.work.Done():
 	}
 }
 
@@ -241,20 +241,20 @@ func (h *hold) wait(changed <-chan struct{}) {
 // lease that never gets a shard would cost the brokers something and bring nothing.
 //
 // It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
-func (h *hold) awaitWork(s *offsets.State) (todo, error) {
-	h.findings.keepSweep(s)
-	if h.p == 0 {
+func (t *tenure) awaitWork(s *offsets.State) (todo, error) {
+	t.findings.keepSweep(s)
+	if t.p == 0 {
 		return todoEnd, nil
 	}
-	if !h.shared.caughtUp(s) {
+	if !t.instance.caughtUp(s) {
 		return todoWait, nil
 	}
-	switch t := h.task(s); t.kind {
+	switch do := t.task(s); do.kind {
 	case waits:
 		return todoWait, nil
 	case delivers:
-		m, _, err := h.current(t, s)
-		if err != nil || len(h.shared.shardsOf(h.p, m)) == 0 {
+		m, _, err := t.current(do, s)
+		if err != nil || len(t.instance.shardsOf(t.p, m)) == 0 {
 			return todoWait, err
 		}
 	}
@@ -262,20 +262,20 @@ func (h *hold) awaitWork(s *offsets.State) (todo, error) {
 }
 
 // step does the task of the lease in s, as far as it can be done now.
-func (h *hold) step(s *offsets.State) (todo, error) {
-	t := h.task(s)
-	if t.kind != delivers {
-		h.delivery = nil
+func (t *tenure) step(s *offsets.State) (todo, error) {
+	do := t.task(s)
+	if do.kind != delivers {
+		t.delivery = nil
 	}
-	switch t.kind {
+	switch do.kind {
 	case enters: // what comes after it is of the new epoch
-		return todoAgain, h.lease.Commit(h.held, h.cursor, nil)
+		return todoAgain, t.lease.Commit(t.held, t.cursor, nil)
 	case holds:
-		return todoAgain, h.holdRound(s.Frontier.Scan)
+		return todoAgain, t.holdRound(s.Frontier.Scan)
 	case lists:
-		return todoAgain, h.listRound(t, s)
+		return todoAgain, t.listRound(do, s)
 	case delivers:
-		return h.deliver(t, s)
+		return t.deliver(do, s)
 	}
 	return todoWait, nil
 }

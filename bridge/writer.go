@@ -14,10 +14,10 @@ import (
 	"blobfeed/source"
 )
 
-// writer puts the blocks of a hold, and the cursor behind them, into transactions. It belongs to the worker's
+// writer puts the blocks of a tenure, and the cursor behind them, into transactions. It belongs to the worker's
 // goroutine.
 type writer struct {
-	h       *hold
+	t       *tenure
 	tx      *offsets.Tx      // nil: none is open
 	txn     txn              // what is in it
 	backlog pipeline.Backlog // guards itself: shards set it
@@ -38,18 +38,18 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 			return err
 		}
 	default:
-		w.h.cursor.Advance(w.txn.segment, b.Shard, b.Next())
-		w.h.cursor.Gap = w.h.cursor.Gap || b.Gap
+		w.t.cursor.Advance(w.txn.segment, b.Shard, b.Next())
+		w.t.cursor.Gap = w.t.cursor.Gap || b.Gap
 		w.backlog.Set(b.Shard, b.Left)
 	}
-	w.h.cursor.Pin(pinsOf(b.New))
+	w.t.cursor.Pin(pinsOf(b.New))
 	sent.Done() // I9: nothing of it waits for the commit
-	return w.h.lease.Err()
+	return w.t.lease.Err()
 }
 
 // advanceScan moves the cursor over a block of rows (I1).
 func (w *writer) advanceScan(b *pipeline.Block) error {
-	l := w.h.cursor.Scan
+	l := w.t.cursor.Scan
 	if err := l.Progress.Apply(b.Step); err != nil {
 		return err
 	}
@@ -57,9 +57,9 @@ func (w *writer) advanceScan(b *pipeline.Block) error {
 	return nil
 }
 
-// begin begins a transaction. It fails if one is open: what the keeper decides is never added to half a delivery.
+// begin begins a transaction. It fails if one is open: what the coordinator decides is never added to half a delivery.
 func (w *writer) begin() (tx *offsets.Tx, err error) {
-	if tx, err = w.h.lease.Begin(); err == nil {
+	if tx, err = w.t.lease.Begin(); err == nil {
 		w.tx, w.txn.began = tx, time.Now()
 	}
 	return tx, err
@@ -77,12 +77,12 @@ func (w *writer) open() (*offsets.Tx, error) {
 func (w *writer) end(c *offsets.Cursor, f *offsets.Frontier) error {
 	tx := w.tx
 	w.tx = nil
-	if err := tx.Commit(w.h.held, c, f); err != nil {
+	if err := tx.Commit(w.t.held, c, f); err != nil {
 		w.trace(err)
 		return err
 	}
 	if f == nil {
-		w.ends = [2]time.Duration{time.Since(w.h.lease.Flushed()), w.ends[0]}
+		w.ends = [2]time.Duration{time.Since(w.t.lease.Flushed()), w.ends[0]}
 	}
 	w.committed(c != nil)
 	return nil
@@ -95,11 +95,11 @@ func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 		return nil, err
 	}
 	w.txn.include(b)
-	sent := w.h.shared.pipe.Send(b)
+	sent := w.t.instance.pipe.Send(b)
 	if len(b.Records) > 0 {
 		w.txn.sent = append(w.txn.sent, sent)
 	}
-	if err := tx.Add(w.h.held, b.Records, sent.Done); err != nil {
+	if err := tx.Add(w.t.held, b.Records, sent.Done); err != nil {
 		return nil, err
 	}
 	return sent, w.flush(b.Held)
@@ -107,20 +107,20 @@ func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 
 // flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own.
 func (w *writer) flush(held int64) error {
-	if w.h.opts.Transactional {
+	if w.t.opts.Transactional {
 		return nil
 	}
-	if w.txn.unsent += held; w.txn.unsent < w.h.shared.pipe.Unsent() {
+	if w.txn.unsent += held; w.txn.unsent < w.t.instance.pipe.Unsent() {
 		return nil
 	}
 	w.txn.unsent = 0
-	return w.tx.Flush(w.h.held)
+	return w.tx.Flush(w.t.held)
 }
 
 // take puts blocks into transactions, and commits each that is full or as old as the commit interval. When there are no
 // more blocks, the last transaction may be open.
 func (w *writer) take(blocks <-chan *pipeline.Block) error {
-	h, opts, txn := w.h, w.h.opts, &w.txn
+	t, opts, txn := w.t, w.t.opts, &w.txn
 	due := time.NewTimer(0)
 	defer due.Stop()
 	<-due.C
@@ -146,15 +146,15 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 			if err := w.commit(); err != nil {
 				return err
 			}
-		case <-h.findings.failed:
+		case <-t.findings.failed:
 			if w.tx == nil { // else the commit that is due takes it with it
-				if err := h.commitFailure(); err != nil {
+				if err := t.commitFailure(); err != nil {
 					return err
 				}
 			}
-		case <-h.work.Done():
+		case <-t.work.Done():
 			// The other blocks are dropped, with their readers.
-			return errors.Join(context.Cause(h.work), w.commit())
+			return errors.Join(context.Cause(t.work), w.commit())
 		}
 	}
 }
@@ -164,15 +164,15 @@ func (w *writer) commit() error {
 	if w.tx == nil {
 		return nil
 	}
-	h := w.h
-	w.txn.countInto(h.cursor)
-	h.findings.putInto(h.cursor)
-	h.cursor.Failing = h.findings.recent(h.opts.Now())
-	h.cursor.Ahead, h.cursor.Listed = w.backlog.Total()
-	if !h.opts.Transactional {
-		h.cursor.Resolved = w.h.basis.frontier.Resolved
+	t := w.t
+	w.txn.countInto(t.cursor)
+	t.findings.putInto(t.cursor)
+	t.cursor.Failing = t.findings.recent(t.opts.Now())
+	t.cursor.Ahead, t.cursor.Listed = w.backlog.Total()
+	if !t.opts.Transactional {
+		t.cursor.Resolved = w.t.epoch.frontier.Resolved
 	}
-	return w.end(h.cursor, nil)
+	return w.end(t.cursor, nil)
 }
 
 // interval returns how long a transaction stays open. The brokers write a marker to each partition of a transaction, so
@@ -180,7 +180,7 @@ func (w *writer) commit() error {
 // at most half of the time goes into ending transactions. The minimum of two ends ignores a single slow one, as after
 // an outage of a broker.
 func (w *writer) interval(least time.Duration) time.Duration {
-	return max(least, min(w.ends[0], w.ends[1], w.h.opts.TxnTimeout/4))
+	return max(least, min(w.ends[0], w.ends[1], w.t.opts.TxnTimeout/4))
 }
 
 // leastOpen returns how long a transaction stays open at least, even if it has its number of records. Ends then take at
@@ -189,23 +189,23 @@ func (w *writer) leastOpen() time.Duration { return max(minTxnInterval, 3*w.inte
 
 // committed reports a transaction, and starts the account of the next. One with a cursor has the work of the lease.
 func (w *writer) committed(work bool) {
-	t, h := &w.txn, w.h
-	if t.counts.Dead > 0 {
-		h.opts.Log.Warn("sent to the dead-letter topic", "lease", h.p, "topic", h.opts.DeadLetter,
-			"letters", t.counts.Dead, "first_position", t.firstDead.position, "first_reason", t.firstDead.reason)
+	txn, t := &w.txn, w.t
+	if txn.counts.Dead > 0 {
+		t.opts.Log.Warn("sent to the dead-letter topic", "lease", t.p, "topic", t.opts.DeadLetter,
+			"letters", txn.counts.Dead, "first_position", txn.firstDead.position, "first_reason", txn.firstDead.reason)
 	}
-	if t.counts.Late > 0 {
-		h.opts.Log.Warn("events came after the marker for their time",
-			"lease", h.p, "events", t.counts.Late, "segment", t.segment)
+	if txn.counts.Late > 0 {
+		t.opts.Log.Warn("events came after the marker for their time",
+			"lease", t.p, "events", txn.counts.Late, "segment", txn.segment)
 	}
 	if work {
-		h.opts.Observer.Committed(t.summary(h.p))
+		t.opts.Observer.Committed(txn.summary(t.p))
 	}
 	w.trace(nil)
-	t.reset(t.segment)
+	txn.reset(txn.segment)
 }
 
-// abandon drops the open transaction, because the hold ends.
+// abandon drops the open transaction, because the tenure ends.
 func (w *writer) abandon() {
 	for _, s := range w.txn.sent {
 		s.Abandon()
@@ -215,20 +215,20 @@ func (w *writer) abandon() {
 
 // trace reports the transaction that ends now, if it has more than documents.
 func (w *writer) trace(err error) {
-	h, txn := w.h, &w.txn
-	if !h.opts.Observer.traced() || txn.began.IsZero() || txn.blocks+txn.segments+txn.markers == 0 {
+	t, txn := w.t, &w.txn
+	if !t.opts.Observer.traced() || txn.began.IsZero() || txn.blocks+txn.segments+txn.markers == 0 {
 		return
 	}
-	t := Transaction{
-		Commit: txn.summary(h.p), Cursor: cursorText(h.cursor), Blocks: txn.blocks, Err: err,
+	done := Transaction{
+		Commit: txn.summary(t.p), Cursor: cursorText(t.cursor), Blocks: txn.blocks, Err: err,
 		Segments: txn.segments, Markers: txn.markers, Reading: txn.reading, Encoding: txn.encoding,
 	}
 	began, now := txn.began, time.Now()
-	t.Publishing = pipeline.Between(began, now)
-	if acked := h.lease.Flushed(); acked.After(began) {
-		t.Publishing, t.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
+	done.Publishing = pipeline.Between(began, now)
+	if acked := t.lease.Flushed(); acked.After(began) {
+		done.Publishing, done.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
-	h.opts.Observer.Ended(t)
+	t.opts.Observer.Ended(done)
 }
 
 func cursorText(c *offsets.Cursor) string {

@@ -17,7 +17,7 @@ import (
 // A listing shows each blob at another moment, and its rows must not contradict the feed. So nothing is delivered from
 // the request for a page to the commit of its rows. A round makes that so for all leases:
 //
-//	holds     the keeper asks; each lease stops delivering, and commits that it has
+//	holds     the coordinator asks; each lease stops delivering, and commits that it has
 //	lists     every lease has: each lists its part of the containers, for a limited time, and commits that it has
 //	delivers  every lease has: events are delivered again, until the next round
 //
@@ -235,7 +235,7 @@ func (s *State) ListedAll(scan *Scan) Listing {
 	return sum
 }
 
-// Request asks the keeper for a scan, or to cancel one. Any client may write it: it needs no lease.
+// Request asks the coordinator for a scan, or to cancel one. Any client may write it: it needs no lease.
 type Request struct {
 	Version int `json:"version"`
 	// Epoch is that of the state when this was written: a reset voids requests.
@@ -276,7 +276,7 @@ func (s *State) Requested() *Scan {
 	return nil
 }
 
-// Ask writes a request to the topic of a bridge. The keeper carries it out when it sees it.
+// Ask writes a request to the topic of a bridge. The coordinator carries it out when it sees it.
 func Ask(ctx context.Context, cl *kgo.Client, topic string, r Request) error {
 	r.Version = versionOfScans
 	return write(ctx, cl, topic, keyRequest, r)

@@ -74,8 +74,8 @@ func (p *Plan) Settings(kind Kind) map[string]*string {
 			cleanupPolicy: "compact", "segment.bytes": "16777216", "min.cleanable.dirty.ratio": "0.1",
 		}
 		if !p.Atomic {
-			// What a paused owner wrote late has to stay readable until the keeper of the frontier has repaired what
-			// stands behind it.
+			// What a paused owner wrote late has to stay readable until the coordinator of the frontier has repaired
+			// what stands behind it.
 			values["min.compaction.lag.ms"] = "86400000"
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"blobfeed/offsets"
 )
 
-// A hold of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
+// A tenure of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
 // moment: a retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that
 // ended it. So every wait uses one of three contexts:
 //
@@ -22,7 +22,7 @@ import (
 //	work     ends with held, or at a stop
 //	segment  ends with work, or when another segment is the current one
 
-// errReacquire ends a hold that another one follows at once: its fence is later than what was found.
+// errReacquire ends a tenure that another one follows at once: its fence is later than what was found.
 var errReacquire = errors.New("the lease has to be acquired again")
 
 var (
@@ -30,23 +30,22 @@ var (
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
 	// errPast ends the work on a segment that is not the current one any more.
 	errPast = errors.New("the segment is over")
-	// errLimitChanged ends a hold whose producer was made for another size of records.
+	// errLimitChanged ends a tenure whose producer was made for another size of records.
 	errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 )
 
-// hold is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the worker's
-// goroutine; those of shards use only what is immutable or guards itself.
-type hold struct {
-	shared *shared  // immutable
-	opts   *Options // immutable
-	p      int32    // immutable
+// tenure is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the
+// worker's goroutine; those of shards use only what is immutable or guards itself.
+type tenure struct {
+	instance *instance // immutable
+	opts     *Options  // immutable
+	p        int32     // immutable
 
 	held, work context.Context // immutable from the acquisition on
 	cancel     context.CancelFunc
-	epoch      int64           // of the state behind the fence
 	lease      *offsets.Lease  // nil before the acquisition
 	cursor     *offsets.Cursor // of what is committed, and of what is in the open transaction
-	basis      basis
+	epoch      epochView
 	out        writer
 	delivery   *delivery // of the current segment; nil: none has begun
 	limit      int32     // immutable: bytes of a batch that the topics take
@@ -57,30 +56,30 @@ type hold struct {
 	rounds rounds // of lease 0, while a scan is under way
 }
 
-func newHold(w *worker) *hold {
-	h := &hold{shared: w.shared, opts: w.shared.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings}
-	h.basis.h, h.out.h = h, h
-	return h
+func newTenure(w *worker) *tenure {
+	t := &tenure{instance: w.instance, opts: w.instance.opts, p: w.p, held: w.hard, work: w.soft, findings: &w.findings}
+	t.epoch.t, t.out.t = t, t
+	return t
 }
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
-func (h *hold) acquire(soft, hard context.Context) (err error) {
-	if h.limit, err = h.shared.messageLimit(soft); err != nil {
+func (t *tenure) acquire(soft, hard context.Context) (err error) {
+	if t.limit, err = t.instance.messageLimit(soft); err != nil {
 		return err
 	}
-	if h.stateLimit, err = h.shared.stateLimit(soft); err != nil {
+	if t.stateLimit, err = t.instance.stateLimit(soft); err != nil {
 		return err
 	}
-	lease, err := offsets.Acquire(soft, h.shared.cfg, h.shared.view, h.p, h.batchLimits()) // I3: fence, then read
+	lease, err := offsets.Acquire(soft, t.instance.cfg, t.instance.view, t.p, t.batchLimits()) // I3: fence, then read
 	if err != nil {
 		return err
 	}
-	h.lease, h.cursor, h.epoch = lease, lease.Cursor(), lease.State().Epoch
-	held, cancel := h.until(hard, h.endedBy)
+	t.lease, t.cursor = lease, lease.Cursor()
+	held, cancel := t.until(hard, t.endedBy)
 	work, stop := context.WithCancelCause(held)
 	unhook := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })
-	h.held, h.work = held, work
-	h.cancel = func() {
+	t.held, t.work = held, work
+	t.cancel = func() {
 		unhook()
 		stop(nil)
 		cancel()
@@ -89,32 +88,32 @@ func (h *hold) acquire(soft, hard context.Context) (err error) {
 }
 
 // release gives the lease up. What is in the open transaction is aborted.
-func (h *hold) release(hard context.Context) {
-	h.cancel()
-	h.lease.Close(hard)
-	h.out.abandon()
-	h.shared.pipe.DropBuffers()
+func (t *tenure) release(hard context.Context) {
+	t.cancel()
+	t.lease.Close(hard)
+	t.out.abandon()
+	t.instance.pipe.DropBuffers()
 }
 
-// endedBy returns why the hold ends in a state, nil if it does not. A lease that writes nothing would not notice
+// endedBy returns why the tenure ends in a state, nil if it does not. A lease that writes nothing would not notice
 // otherwise: an idle account's segment stays open for days.
-func (h *hold) endedBy(s *offsets.State) error {
+func (t *tenure) endedBy(s *offsets.State) error {
 	switch {
-	case s.Term(h.p) != h.lease.Term():
+	case s.Term(t.p) != t.lease.Term():
 		return offsets.ErrFenced
-	case s.Epoch != h.epoch: // I3: the cursor that counts is one that is read after the move
+	case s.Epoch != t.lease.State().Epoch: // I3: the cursor that counts is one that is read after the move
 		return errMoved
 	}
 	return nil
 }
 
 // until returns a context that ends when over returns an error for the state, with that error as its cause.
-func (h *hold) until(parent context.Context, over func(*offsets.State) error) (context.Context, context.CancelFunc) {
+func (t *tenure) until(parent context.Context, over func(*offsets.State) error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	go func() {
 		var cause error
 		isOver := func(s *offsets.State) bool { cause = over(s); return cause != nil }
-		if _, err := h.shared.view.Await(ctx, isOver); err != nil {
+		if _, err := t.instance.view.Await(ctx, isOver); err != nil {
 			cause = err
 		}
 		cancel(cause)
@@ -123,13 +122,13 @@ func (h *hold) until(parent context.Context, over func(*offsets.State) error) (c
 }
 
 // during returns a context of a task, which ends with the work, or with errPast when the state gives another task.
-func (h *hold) during(t task) (context.Context, context.CancelFunc) {
-	ctx, stop := h.work, context.CancelFunc(func() {})
-	if left := h.rounds.next.Sub(h.opts.Now()); left > 0 { // the keeper has another round to begin
+func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
+	ctx, stop := t.work, context.CancelFunc(func() {})
+	if left := t.rounds.next.Sub(t.opts.Now()); left > 0 { // the coordinator has another round to begin
 		ctx, stop = context.WithTimeoutCause(ctx, left, errPast)
 	}
-	ctx, cancel := h.until(ctx, func(s *offsets.State) error {
-		if h.task(s) != t {
+	ctx, cancel := t.until(ctx, func(s *offsets.State) error {
+		if t.task(s) != do {
 			return errPast
 		}
 		return nil
@@ -138,11 +137,11 @@ func (h *hold) during(t task) (context.Context, context.CancelFunc) {
 }
 
 // task returns what the lease has to do in a state.
-func (h *hold) task(s *offsets.State) task { return taskOf(s, h.p, h.opts.Transactional) }
+func (t *tenure) task(s *offsets.State) task { return taskOf(s, t.p, t.opts.Transactional) }
 
 // batchLimits keeps the producer's batches within what their topics take.
-func (h *hold) batchLimits() kgo.Opt {
-	state, limit, most := h.opts.offsetsTopic(), h.limit, h.stateLimit
+func (t *tenure) batchLimits() kgo.Opt {
+	state, limit, most := t.opts.offsetsTopic(), t.limit, t.stateLimit
 	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
 		if topic == state {
 			return most
@@ -154,25 +153,25 @@ func (h *hold) batchLimits() kgo.Opt {
 // discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
 // cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction
 // of ours. In partitions where the brokers did write the end they are doubled; nothing is lost.
-func (sh *shared) discard(ctx context.Context, lease *offsets.Lease) error {
+func (inst *instance) discard(ctx context.Context, lease *offsets.Lease) error {
 	known, ok := lease.State().Torn(lease.Partition)
 	if !ok {
 		return nil
 	}
-	sh.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
+	inst.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
 		"lease", lease.Partition, "effect", "some records may be doubled")
 	ends := map[string]int32{}
 	for topic, partitions := range known {
 		ends[topic] = partitions
-		if sh.opts.Markers == envelope.MarkersTopic {
+		if inst.opts.Markers == envelope.MarkersTopic {
 			ends[topicname.Markers(topic)] = partitions
 		}
 	}
-	if sh.opts.DeadLetter != "" {
-		ends[sh.opts.DeadLetter] = 1 // where dead letters go
+	if inst.opts.DeadLetter != "" {
+		ends[inst.opts.DeadLetter] = 1 // where dead letters go
 	}
 	for topic, partitions := range ends {
-		counts, err := topics.Count(ctx, kadm.NewClient(sh.client), topic)
+		counts, err := topics.Count(ctx, kadm.NewClient(inst.client), topic)
 		var gone *topics.MissingError // deleted after a reset
 		if err != nil && !errors.As(err, &gone) {
 			return err

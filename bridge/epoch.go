@@ -11,28 +11,28 @@ import (
 	"blobfeed/source"
 )
 
-// basis is what a hold takes from the frontier: what was promised, what is left out, where records go. It answers the
-// pipeline's questions (pipeline.Host).
+// epochView is what a tenure takes from the frontier: what was promised, what is left out, where records go. It answers
+// the pipeline's questions (pipeline.Host).
 //
 // The worker's goroutine changes it between two passes. The goroutines of shards read it, and none runs meanwhile.
-type basis struct {
-	h           *hold
+type epochView struct {
+	t           *tenure
 	frontier    *offsets.Frontier  // adopted last
 	promised    envelope.Timestamp // frontier.Resolved, parsed; in a bundle, that of the segment before
 	filter      envelope.Filter    // with the frontier's start and our end
 	epochHeader []kgo.RecordHeader // of every record, or none
-	topics      openTopics         // guards itself
+	open        openTopics         // guards itself
 }
 
-var _ pipeline.Host = (*basis)(nil)
+var _ pipeline.Host = (*epochView)(nil)
 
 // adopt takes the frontier of s over, if it fits our settings.
-func (b *basis) adopt(s *offsets.State) error {
+func (e *epochView) adopt(s *offsets.State) error {
 	f := s.Frontier
-	if f == nil || f == b.frontier {
+	if f == nil || f == e.frontier {
 		return nil
 	}
-	opts := b.h.opts
+	opts := e.t.opts
 	if err := opts.Compatible(s); err != nil {
 		return err
 	}
@@ -44,24 +44,24 @@ func (b *basis) adopt(s *offsets.State) error {
 	if err != nil {
 		return err
 	}
-	b.promised, b.filter = promised, opts.Filter
-	b.filter.From, b.filter.To = start, opts.End
-	b.epochHeader = nil
+	e.promised, e.filter = promised, opts.Filter
+	e.filter.From, e.filter.To = start, opts.End
+	e.epochHeader = nil
 	if opts.EpochHeader {
-		b.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
+		e.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
 	}
-	b.frontier = f
-	b.topics.renew(b.h.cursor, f)
+	e.frontier = f
+	e.open.renew(e.t.cursor, f)
 	return nil
 }
 
 // describeRows returns the pass over a listing, for the pipeline.
-func (b *basis) describeRows() *pipeline.Pass { return b.describe(source.Manifest{}, nil) }
+func (e *epochView) describeRows() *pipeline.Pass { return e.describe(source.Manifest{}, nil) }
 
 // describe returns the pass over a segment, for the pipeline.
-func (b *basis) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
+func (e *epochView) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{
-		Lease: b.h.p, Manifest: m, Filter: b.filter, Promised: b.promised, Limit: b.h.limit, Headers: b.epochHeader,
-		Backlog: backlog, Host: b,
+		Lease: e.t.p, Manifest: m, Filter: e.filter, Promised: e.promised, Limit: e.t.limit, Headers: e.epochHeader,
+		Backlog: backlog, Host: e,
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestLazy(t *testing.T) {
 	made, now := 0, time.Unix(0, 0)
 	var fails error
-	l := newLazy(func(_ context.Context, name string) (int, error) {
+	l := newCache(func(_ context.Context, name string) (int, error) {
 		made++
 		return made, fails
 	})

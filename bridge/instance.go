@@ -17,9 +17,9 @@ import (
 	"blobfeed/source"
 )
 
-// shared is what an instance and its workers have in common. The instance fills it before it joins the group, and so
+// instance is what an instance and its workers have in common. The instance fills it before it joins the group, and so
 // before the first worker starts. Nobody changes it afterwards. What the fields point to guards itself.
-type shared struct {
+type instance struct {
 	opts     *Options
 	cfg      *offsets.Config
 	client   *kgo.Client
@@ -27,11 +27,11 @@ type shared struct {
 	opened   sync.Map // set of the topics that this instance has opened
 	admitted sync.Map // the new topics that it may open -> Frontier.Born
 	creating turn     // of the leases, to create topics
-	openings *lazy[opening]
-	limits   *lazy[int32] // of stateLimit
+	openings *cache[opening]
+	limits   *cache[int32] // of stateLimit
 	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
 	// topics without an encoder have to wait.
-	encoders *lazy[*envelope.Encoder]
+	encoders *cache[*envelope.Encoder]
 	rivals   *rivals
 	history  *history
 	pipe     *pipeline.Pipeline
@@ -60,29 +60,29 @@ const (
 
 // caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
 // frontiers of the past, which nothing may be decided by.
-func (sh *shared) caughtUp(s *offsets.State) bool { return s.Passed(0, sh.start) }
+func (inst *instance) caughtUp(s *offsets.State) bool { return s.Passed(0, inst.start) }
 
 // shardsOf returns the shards of a segment that belong to a lease.
-func (sh *shared) shardsOf(lease int32, m source.Manifest) []int {
-	return shardsOf(int(lease), sh.leases, m)
+func (inst *instance) shardsOf(lease int32, m source.Manifest) []int {
+	return shardsOf(int(lease), inst.leases, m)
 }
 
 // retry calls f until it succeeds, and reports every failure. It gives up when ctx ends, when another attempt cannot
 // help, and, with Once, after onceAttempts. Lease is -1 where it concerns the instance.
-func (sh *shared) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
-	return attempt(ctx, sh.opts.Once, func(err error) { sh.opts.Observer.Failed(lease, err) }, f)
+func (inst *instance) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
+	return attempt(ctx, inst.opts.Once, func(err error) { inst.opts.Observer.Failed(lease, err) }, f)
 }
 
 // explain adds to a fence of lease p what is known of its reason.
-func (sh *shared) explain(p int32, err error) error {
+func (inst *instance) explain(p int32, err error) error {
 	if !errors.Is(err, offsets.ErrFenced) {
 		return err
 	}
-	s, _, verr := sh.view.Get()
+	s, _, verr := inst.view.Get()
 	if verr != nil {
 		return err
 	}
-	if owner := s.Owners[p]; owner != sh.opts.Instance && owner != "" {
+	if owner := s.Owners[p]; owner != inst.opts.Instance && owner != "" {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
 	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+

@@ -1,0 +1,51 @@
+package bridge
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// cache makes what belongs to a name when it is first asked for, and keeps it. Those that ask meanwhile wait for it.
+// After an error the next one tries again.
+type cache[T any] struct {
+	make  func(ctx context.Context, name string) (T, error)
+	holds time.Duration // how long a value is kept; 0 is without end
+	now   func() time.Time
+
+	mu sync.Mutex
+	of map[string]*cached[T]
+}
+
+type cached[T any] struct {
+	turn  turn
+	value T         // guarded by turn
+	made  time.Time // guarded by turn; zero: not yet
+}
+
+func newCache[T any](f func(context.Context, string) (T, error)) *cache[T] {
+	return &cache[T]{make: f, now: time.Now, of: map[string]*cached[T]{}}
+}
+
+func (c *cache[T]) get(ctx context.Context, name string) (T, error) {
+	c.mu.Lock()
+	v := c.of[name]
+	if v == nil {
+		v = &cached[T]{turn: newTurn()}
+		c.of[name] = v
+	}
+	c.mu.Unlock()
+	var none T
+	if err := v.turn.take(ctx); err != nil {
+		return none, err
+	}
+	defer v.turn.leave()
+	if v.made.IsZero() || c.holds > 0 && c.now().Sub(v.made) > c.holds {
+		value, err := c.make(ctx, name)
+		if err != nil {
+			return none, err
+		}
+		v.value, v.made = value, c.now()
+	}
+	return v.value, nil
+}
