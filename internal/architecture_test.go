@@ -38,7 +38,7 @@ var imports = map[string][]string{
 		"internal/testing/mutation", "internal/pause", "internal/plain", "internal/remedy", "internal/topicname", "internal/topics"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
-	"verify": nil,
+	"verify": {"source/ocf"},
 	"internal/status": {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/remedy",
 		"internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/status", "internal/plain", "internal/remedy"},

@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/source"
@@ -91,4 +93,68 @@ func TestAvroSchemas(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}
+}
+
+// hostile are schemas of a registry, with the body of a value, that would cost a reader without bounds its stack, its
+// memory or its time.
+var hostile = map[string]struct{ schema, body string }{
+	"a record in itself":        {`{"type":"record","name":"r","fields":[{"name":"x","type":"r"}]}`, ""},
+	"a record in itself by map": {recursive, strings.Repeat("\x02\x02a", 1<<16)},
+	"an array of nulls":         {field(`{"type":"array","items":"null"}`), "\x80\x80\x80\x80\x10"},
+	"records that double":       {doubling(28), ""},
+	"deep types": {field(strings.Repeat(`{"type":"array","items":`, 9000) + `"null"` + strings.Repeat(`}`, 9000)),
+		"\x02"},
+	"deep unions": {field(strings.Repeat(`[`, 9000) + `"null"` + strings.Repeat(`]`, 9000)), "\x00"},
+}
+
+const recursive = `{"type":"record","name":"r","fields":[{"name":"x","type":{"type":"map","values":"r"}}]}`
+
+func field(of string) string {
+	return `{"type":"record","name":"top","fields":[{"name":"f","type":` + of + `}]}`
+}
+
+// doubling returns a type of no bytes that has 2^n nulls.
+func doubling(n int) string {
+	text := `{"type":"record","name":"r0","fields":[{"name":"a","type":"null"}]}`
+	for i := range n {
+		text = fmt.Sprintf(`{"type":"record","name":"r%d","fields":[{"name":"a","type":%s},{"name":"b","type":"r%d"}]}`,
+			i+1, text, i)
+	}
+	return text
+}
+
+func TestHostileSchemas(t *testing.T) {
+	for name, c := range hostile {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			begun := time.Now()
+			a := verify.NewAvro(func(int) (string, error) { return c.schema, nil })
+			if text := a.JSON([]byte("\x00\x00\x00\x00\x07" + c.body)); text != nil {
+				t.Errorf("it is read as %.100s", text)
+			}
+			runtime.ReadMemStats(&after)
+			if took := time.Since(begun); took > 2*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			if size := after.TotalAlloc - before.TotalAlloc; size > 128<<20 {
+				t.Errorf("it took %d bytes", size)
+			}
+		})
+	}
+}
+
+// Any schema and any value are read within bounds, or not at all.
+func FuzzAvroValue(f *testing.F) {
+	for _, c := range hostile {
+		f.Add(c.schema, []byte(c.body))
+	}
+	f.Add(field(`["null","long"]`), []byte{2, 8})
+	f.Fuzz(func(t *testing.T, schema string, body []byte) {
+		a := verify.NewAvro(func(int) (string, error) { return schema, nil })
+		text := a.JSON(append([]byte{0, 0, 0, 0, 7}, body...))
+		if limit := 2<<20 + 512*len(body) + len(schema); len(text) > limit {
+			t.Errorf("%d bytes of %d", len(text), len(body))
+		}
+	})
 }
