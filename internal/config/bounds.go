@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // checkBounds reports a value that is none of oneof, or outside of min and max. An empty text is left to others: it may
@@ -53,15 +52,7 @@ func (s setting) takes(value string) bool {
 
 // bound parses a tag as the setting's type does.
 func (s setting) bound(text string) int64 {
-	switch s.typ {
-	case reflect.TypeFor[time.Duration]():
-		d, _ := time.ParseDuration(text) // a test parses all tags
-		return int64(d)
-	case reflect.TypeFor[Bytes]():
-		var b Bytes
-		_ = b.Decode(text)
-		return int64(b)
-	}
-	n, _ := strconv.ParseInt(text, 10, 64)
-	return n
+	v := reflect.New(s.typ).Elem()
+	_ = parse(v, text) // a test parses all tags
+	return v.Int()
 }

@@ -158,6 +158,26 @@ func TestLists(t *testing.T) {
 	}
 }
 
+// Problems come in the same order each time, and loading leaves the environment as it was.
+func TestLoadIsRepeatable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "bridge.yaml")
+	if err := os.WriteFile(file, []byte("topic: photos\nkafka: {brokers: a:1}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	set(t, map[string]string{"BRIDGE_CONFIG": file, "BRIDGE_CONTAINERS": "!", "BRIDGE_PREFIXES": "!",
+		"BRIDGE_SUFFIXES": "!", "BRIDGE_EVENT_TYPES": "!", "BRIDGE_COLUMNS": "!", "BRIDGE_DEBUG": "txn_records=5"})
+	before := os.Environ()
+	_, first := Load(true)
+	for range 20 {
+		if _, err := Load(true); err == nil || err.Error() != first.Error() {
+			t.Fatalf("%v, then %v", first, err)
+		}
+	}
+	if after := os.Environ(); !slices.Equal(before, after) {
+		t.Errorf("%q, then %q", before, after)
+	}
+}
+
 // What selects nothing is refused; a type that this version does not know is not.
 func TestFilterProblems(t *testing.T) {
 	for _, tc := range []struct{ name, value, problem string }{

@@ -19,30 +19,22 @@ type FileError struct{ Err error }
 func (e *FileError) Error() string { return e.Err.Error() }
 func (e *FileError) Unwrap() error { return e.Err }
 
-// readFile adds the common settings of the settings file to the environment; what is there wins.
-func (c *Config) readFile(env *overlay, d *document, p *problems) {
-	c.readEntries(env, d, d.common, p, func(s string) bool { return c.origins[s] == "environment" })
-}
-
-// readEntries adds settings of the file to the environment, but for those that are overruled.
+// readEntries adds settings of the file to what is given, but for those that are overruled.
 func (c *Config) readEntries(
-	env *overlay, d *document, entries []entry, p *problems, overruled func(setting string) bool,
+	given texts, d *document, entries []entry, p *problems, overruled func(setting string) bool,
 ) {
 	seen, origins := map[string]bool{}, map[string]string{}
 	for _, e := range entries {
-		base := e.base()
 		problem := misnamed(e.name, e.value, strings.ToLower)
 		switch {
 		case seen[e.name]:
 			problem = "set a second time"
 		case e.value == "" && slices.Contains(grouped, strings.ToLower(e.name)):
 			problem = "" // a group with nothing in it
-		case problem != "", e.value == "", overruled(base):
+		case problem != "", e.value == "", overruled(base(e.name)):
 		default:
-			if err := env.set(variable(e.name), e.value); err != nil {
-				problem = err.Error()
-			}
-			origins[base], c.places[e.name] = "file "+d.path, fmt.Sprintf("%s:%d", d.path, e.line)
+			given[e.name] = e.value
+			origins[base(e.name)], c.places[e.name] = "file "+d.path, fmt.Sprintf("%s:%d", d.path, e.line)
 		}
 		if problem != "" {
 			p.entry(d, e, problem)
@@ -61,14 +53,6 @@ func (p *problems) entry(d *document, e entry, problem string) {
 type entry struct {
 	name, value string
 	line        int
-}
-
-// base returns the name of the setting: X, for X_FILE of a secret.
-func (e *entry) base() string {
-	if s, ok := find(table, strings.TrimSuffix(e.name, "_FILE")); ok && s.fromFile() {
-		return s.name
-	}
-	return e.name
 }
 
 // document is a settings file.

@@ -120,9 +120,9 @@ func processOnly(name string) string {
 	return ""
 }
 
-// readMember adds the settings of a bridge to the environment. They win over all others, since they are the most
-// specific: a variable that is set for all bridges must not turn them into one.
-func (c *Config) readMember(env *overlay, d *document, m *member, p *problems) {
+// readMember adds the settings of a bridge to what is given. They win over all others, since they are the most specific:
+// a variable that is set for all bridges must not turn them into one.
+func (c *Config) readMember(given texts, d *document, m *member, p *problems) {
 	for _, e := range d.common {
 		if e.name == "NAME" && e.value != "" {
 			p.entry(d, e, "each bridge has its own name, the key under "+fleetKey+": remove this one")
@@ -130,44 +130,41 @@ func (c *Config) readMember(env *overlay, d *document, m *member, p *problems) {
 	}
 	entries := []entry{{"NAME", m.name, m.line}}
 	for _, e := range m.entries {
-		if problem := processOnly(e.base()); problem != "" {
+		if problem := processOnly(base(e.name)); problem != "" {
 			p.entry(d, e, problem)
 			continue
 		}
-		if base := e.base(); e.value != "" && base+"_FILE" != e.name {
-			env.unset(variable(base + "_FILE")) // of the common settings: the two would contradict each other
+		if base := base(e.name); e.value != "" && base+"_FILE" != e.name {
+			delete(given, base+"_FILE") // of the common settings: the two would contradict each other
 		} else if e.value != "" {
-			env.unset(variable(base))
+			delete(given, base)
 		}
 		entries = append(entries, e)
 	}
-	services := c.commonServices()
-	c.readEntries(env, d, entries, p, func(string) bool { return false })
-	c.keepServices(env, services, p)
+	common := services(given)
+	c.readEntries(given, d, entries, p, func(string) bool { return false })
+	keepServices(given, common, p)
 }
 
-// commonServices returns the presets for Kafka that all bridges have.
-func (c *Config) commonServices() (services List) {
-	_ = services.Decode(os.Getenv(variable("PRESET"))) // a list takes any text
-	return slices.DeleteFunc(services, func(name string) bool { return !slices.Contains(servicePresets, name) })
+// services returns the presets for Kafka that are given.
+func services(given texts) List {
+	var presets List
+	_ = presets.Decode(given["PRESET"]) // a list takes any text
+	return slices.DeleteFunc(presets, func(name string) bool { return !slices.Contains(servicePresets, name) })
 }
 
 // keepServices adds the common presets for Kafka to those of a bridge, which may only choose the form of its records.
-func (c *Config) keepServices(env *overlay, services List, p *problems) {
-	var own List
-	_ = own.Decode(os.Getenv(variable("PRESET"))) // a list takes any text
+func keepServices(given texts, common List, p *problems) {
+	own := services(given)
 	for _, name := range own {
-		if slices.Contains(servicePresets, name) && !slices.Contains(services, name) {
+		if !slices.Contains(common, name) {
 			p.add("PRESET", "%s applies to all bridges of the process: move it out of %s", name, fleetKey)
 		}
 	}
-	for _, name := range services {
+	for _, name := range common {
 		if !slices.Contains(own, name) {
-			own = append(own, name)
+			given["PRESET"] += "," + name
 		}
-	}
-	if len(own) > 0 {
-		_ = env.set(variable("PRESET"), strings.Join(own, ",")) // fails for no text from an environment or YAML
 	}
 }
 

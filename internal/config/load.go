@@ -40,23 +40,17 @@ func load(feed, kafka bool) (*Config, error) {
 
 // load returns the settings of a bridge of the file, or those that all have in common if it is nil.
 func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
-	c := &Config{files: map[string]string{}, origins: map[string]string{}, places: map[string]string{}}
+	c := Defaults()
+	c.files, c.origins, c.places = map[string]string{}, map[string]string{}, map[string]string{}
 	p := &problems{config: c}
-	var env overlay
-	defer env.restore()
-	c.unknown(p)
-	c.readEnvironment()
-	c.readFile(&env, d, p)
+	given := c.readEnvironment(p)
+	c.readEntries(given, d, d.common, p, func(s string) bool { return c.origins[s] == "environment" })
 	if m != nil {
-		c.readMember(&env, d, m, p)
+		c.readMember(given, d, m, p)
 	}
-	c.readSecrets(&env, p)
-	c.tune(&env, p)
-	if err := env.process(Prefix, c, func(variable, problem string) {
-		p.add(strings.TrimPrefix(variable, Prefix+"_"), "%s", problem)
-	}); err != nil {
-		p.all = append(p.all, err)
-	}
+	c.readSecrets(given, p)
+	c.tune(p)
+	fill(table, c, given, func(name, problem string) { p.add(name, "%s", problem) })
 	c.preset(p)
 	c.validate(p, feed, kafka)
 	return c, p
@@ -130,58 +124,67 @@ func readSecret(file string) (string, error) {
 	return secret, nil
 }
 
-// readEnvironment notes which settings the environment has, by themselves or by the name of a file.
-func (c *Config) readEnvironment() {
-	for _, s := range table {
-		if os.Getenv(variable(s.name)) != "" || s.fromFile() && os.Getenv(variable(s.name)+"_FILE") != "" {
-			c.origins[s.name] = "environment"
+// readEnvironment returns the variables that are settings, and reports the others: misspelt ones, and those of former
+// versions.
+func (c *Config) readEnvironment(p *problems) texts {
+	given := texts{}
+	entries := os.Environ()
+	slices.Sort(entries)
+	for _, entry := range entries {
+		name, value, _ := strings.Cut(entry, "=")
+		name, ours := strings.CutPrefix(name, Prefix+"_")
+		if !ours || name == file || name == debug {
+			continue
+		}
+		if problem := misnamed(name, value, variable); problem != "" {
+			p.add(name, "%s", problem)
+			continue
+		}
+		if given[name] = value; value != "" {
+			c.origins[base(name)] = "environment"
 		}
 	}
+	return given
 }
 
-// readSecrets sets BRIDGE_X from the file that BRIDGE_X_FILE names, for every X that may come from one.
-func (c *Config) readSecrets(env *overlay, p *problems) {
+// readSecrets replaces X_FILE by X, read from that file, for every X that may come from one.
+func (c *Config) readSecrets(given texts, p *problems) {
 	for _, s := range table {
-		file := os.Getenv(variable(s.name) + "_FILE")
+		file := given[s.name+"_FILE"]
 		if !s.fromFile() || file == "" {
 			continue
 		}
-		if os.Getenv(variable(s.name)) != "" {
+		if given[s.name] != "" {
 			p.add(s.name, "set together with %s_FILE: keep one of them", variable(s.name))
 			continue
 		}
 		text, err := readSecret(file)
-		if err == nil {
-			err = env.set(variable(s.name), text)
-		}
 		if err != nil {
 			p.add(s.name+"_FILE", "%w", err)
 		}
-		c.files[s.name], c.origins[s.name] = file, "file "+file
+		given[s.name], c.files[s.name], c.origins[s.name] = text, file, "file "+file
 	}
 }
 
 // tune reads BRIDGE_DEBUG, a list of name=value.
-func (c *Config) tune(env *overlay, p *problems) {
+func (c *Config) tune(p *problems) {
 	var items List
 	_ = items.Decode(os.Getenv(variable(debug))) // a list takes any text
+	given := texts{}
 	for _, item := range items {
 		name, value, _ := strings.Cut(item, "=")
 		name = strings.ToUpper(name)
 		if _, ok := find(tuning, name); !ok {
 			p.add(debug, "unknown name %q; want name=value pairs with the names of config.Tuning",
 				strings.ToLower(name))
-		} else if err := env.set(variable(debug)+"_"+name, value); err != nil {
-			p.add(debug, "%w", err)
+			continue
 		}
+		given[name] = value
 	}
-	if err := env.process(variable(debug), &c.Tuning, func(variable, problem string) {
-		p.add(debug, "%s: %s", strings.ToLower(strings.TrimPrefix(variable, Prefix+"_"+debug+"_")), problem)
-	}); err != nil {
-		p.all = append(p.all, err)
-	}
+	failed := func(name, problem string) { p.add(debug, "%s: %s", strings.ToLower(name), problem) }
+	fill(tuning, &c.Tuning, given, failed)
 	for _, s := range tuning {
-		s.checkBounds(&c.Tuning, func(problem string) { p.add(debug, "%s: %s", strings.ToLower(s.name), problem) })
+		s.checkBounds(&c.Tuning, func(problem string) { failed(s.name, problem) })
 	}
 }
 
@@ -194,28 +197,12 @@ const (
 	debug = "DEBUG"
 )
 
-// unknown reports variables that are no settings: misspelt ones, and those of former versions.
-func (c *Config) unknown(p *problems) {
-	entries := os.Environ()
-	slices.Sort(entries)
-	for _, entry := range entries {
-		name, value, _ := strings.Cut(entry, "=")
-		name, ours := strings.CutPrefix(name, Prefix+"_")
-		if !ours || name == file || name == debug {
-			continue
-		}
-		if problem := misnamed(name, value, variable); problem != "" {
-			p.add(name, "%s", problem)
-		}
-	}
-}
-
 // misnamed returns what is wrong with the name of a setting; "" if it is one. Spell writes the name of another one.
 func misnamed(name, value string, spell func(string) string) string {
 	if _, ok := find(table, name); ok {
 		return ""
 	}
-	if s, ok := find(table, strings.TrimSuffix(name, "_FILE")); ok && s.fromFile() {
+	if base(name) != name {
 		return ""
 	}
 	for _, former := range []string{name, strings.TrimSuffix(name, "_FILE")} {

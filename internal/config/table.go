@@ -2,10 +2,13 @@ package config
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"reflect"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/kelseyhightower/envconfig"
 )
@@ -89,6 +92,58 @@ func SecretNames() (names []string) {
 func OneOf(name string) []string {
 	s, _ := find(table, name)
 	return s.oneOf
+}
+
+// base returns the name of a setting: X, also for the X_FILE of one that a file may hold.
+func base(name string) string {
+	if s, ok := find(table, strings.TrimSuffix(name, "_FILE")); ok && s.fromFile() {
+		return s.name
+	}
+	return name
+}
+
+// texts are the values of settings as they were written, by name.
+type texts map[string]string
+
+// fill parses what is given into the struct of settings that to points to. A setting that is not given, or whose text
+// does not parse, keeps its value.
+func fill(settings []setting, to any, given texts, failed func(name, problem string)) {
+	for _, s := range settings {
+		if text, ok := given[s.name]; ok {
+			if err := parse(s.of(to), text); err != nil {
+				failed(s.name, err.Error())
+			}
+		}
+	}
+}
+
+// parse sets a field to what a text says, as envconfig does. Errors do not repeat the text: it may be a secret.
+func parse(field reflect.Value, text string) error {
+	switch to := field.Addr().Interface().(type) {
+	case envconfig.Decoder:
+		return to.Decode(text)
+	case *string:
+		*to = text
+	case *bool:
+		b, err := strconv.ParseBool(text)
+		if err != nil {
+			return errors.New("want true or false")
+		}
+		*to = b
+	case *time.Duration:
+		d, err := time.ParseDuration(text)
+		if err != nil {
+			return errors.New("want a duration such as 500ms, 10s or 15m")
+		}
+		*to = d
+	default:
+		n, err := strconv.ParseInt(text, 0, field.Type().Bits())
+		if err != nil {
+			return errors.New("want a whole number")
+		}
+		field.SetInt(n)
+	}
+	return nil
 }
 
 // unset is a prefix that no environment variable has: names hold no "=".

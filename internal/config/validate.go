@@ -87,11 +87,9 @@ var eventTypes = []string{
 
 // validateFilter reports lists that select nothing by mistake: events that are left out are not delivered later.
 func (c *Config) validateFilter(p *problems) {
-	for name, list := range map[string]List{
-		"CONTAINERS": c.Containers, "PREFIXES": c.Prefixes, "SUFFIXES": c.Suffixes, "EVENT_TYPES": c.EventTypes,
-		"COLUMNS": c.Columns,
-	} {
-		if slices.Contains(list.Excluded(), "") {
+	for _, name := range []string{"CONTAINERS", "PREFIXES", "SUFFIXES", "EVENT_TYPES", "COLUMNS"} {
+		s, _ := find(table, name)
+		if slices.Contains(s.of(c).Interface().(List).Excluded(), "") {
 			p.add(name, "want an item after !")
 		}
 	}
