@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -221,4 +222,85 @@ func misnamed(name, value string, spell func(string) string) string {
 		return "unknown setting; did you mean " + spell(near) + "?"
 	}
 	return "unknown setting; see bridge run --help"
+}
+
+// Nearest returns the name that differs least from what was written; "" if each differs in more than wrong letters.
+func Nearest(written string, names []string, wrong int) (best string) {
+	least := wrong + 1
+	slices.Sort(names)
+	for _, name := range names {
+		if apart := len(written) - len(name); apart > wrong || -apart > wrong {
+			continue // more letters to insert or remove than may be wrong
+		}
+		if d := distance(written, name); d < least {
+			best, least = name, d
+		}
+	}
+	return best
+}
+
+// distance is Levenshtein's: how many letters to insert, remove or replace.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			replace := diagonal
+			if a[i] != b[j] {
+				replace++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(replace, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// problems are what is wrong with the settings, all of it, each by the name of its setting.
+type problems struct {
+	config *Config
+	all    []error
+}
+
+func (p *problems) add(name, format string, args ...any) {
+	p.all = append(p.all, p.config.Problem(name, format, args...))
+}
+
+// Problem returns an error about the setting of that name, with the place in the settings file if it stands there.
+func (c *Config) Problem(name, format string, args ...any) error {
+	label := variable(name)
+	if place := c.places[name]; place != "" {
+		label += " (" + place + ")"
+	}
+	return fmt.Errorf(label+": "+format, args...)
+}
+
+// invalid adds a value that a setting does not take.
+func (p *problems) invalid(name, value, want string) {
+	s, _ := find(table, name)
+	p.add(name, "%s", s.invalid(value, want))
+}
+
+func (p *problems) joined() error { return errors.Join(p.all...) }
+
+// required adds the settings that are empty: pairs of name and value. Because says what needs them.
+func (p *problems) required(because string, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] == "" {
+			p.add(pair[0], "required for %s", because)
+		}
+	}
+}
+
+// idle adds the settings that are not empty, but have no effect without another one.
+func (p *problems) idle(without string, pairs ...string) {
+	for pair := range slices.Chunk(pairs, 2) {
+		if pair[1] != "" {
+			p.add(pair[0], "has no effect without %s", without)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -123,4 +124,99 @@ func value(items []string) any {
 		return list.Content[0]
 	}
 	return list
+}
+
+// pasted finds what holds a secret wherever it stands: connection strings and shared access signatures.
+var pasted = regexp.MustCompile(`(?i)(^|[;?&])\s*(AccountKey|SharedAccessKey|SharedAccessSignature|sig)=`)
+
+const hidden = "(hidden)"
+
+// redact hides what was pasted into a setting that is shown, and is no part of it: a connection string, the query of a
+// URL, the user in front of a host. Most of these values are rejected, but config shows them with their problems.
+func redact(name, text string) string {
+	if strings.HasPrefix(text, "file:///") {
+		return text
+	}
+	if name == "KAFKA_SASL_TOKENS" && !strings.Contains(text, "://") && text != "" && !slices.Contains(entra, text) {
+		return hidden // a token, although the setting is where tokens come from
+	}
+	rest, scheme := text, ""
+	if i := strings.Index(text, "://"); i >= 0 {
+		scheme, rest = text[:i+3], text[i+3:]
+	}
+	if scheme != "" || strings.HasSuffix(name, "_URL") || strings.HasSuffix(name, "_BROKERS") {
+		var query string
+		rest, query, _ = strings.Cut(rest, "?")
+		// The last one: a password may hold anything, and is not always escaped.
+		if i := strings.LastIndex(rest, "@"); i >= 0 {
+			rest = hidden + rest[i:]
+		}
+		if query != "" {
+			rest += "?" + hidden
+		}
+	}
+	if pasted.MatchString(scheme + rest) {
+		return hidden
+	}
+	return scheme + rest
+}
+
+// Usage writes the settings for a terminal.
+func Usage(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, s := range table {
+		if s.group != "" {
+			fmt.Fprintf(tw, "\n%s\n", s.group)
+		}
+		fmt.Fprintf(tw, "  %s\t%s\t%s\n", variable(s.name), s.def, s.desc)
+	}
+	fmt.Fprint(tw, "\nThe standard OTEL_* variables turn traces on: "+
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
+	return tw.Flush()
+}
+
+const preamble = `# Configuration
+
+Settings are environment variables, or entries of a YAML file, which the environment overrides: ` + "`--config bridge.yaml`" + `,
+or ` + "`BRIDGE_CONFIG=bridge.yaml`" + `. ` + "`bridge config --output yaml`" + ` prints the settings in force as such a file:
+
+` + "```yaml" + `
+name: photos
+source:
+  url: https://myaccount.blob.core.windows.net   # the same as source_url, outside of a group
+  auth: managed_identity
+kafka:
+  brokers: [kafka-0:9093, kafka-1:9093]
+  sasl_password_file: /etc/bridge/password
+` + "```" + `
+
+Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; words of a name can be grouped. A file can hold
+[many bridges](fleet.md). In variables, commas separate the items of a list. ` + "`<NAME>_FILE`" + ` is
+the path of a file that holds a secret.
+
+Other variables: ` + "`OTEL_*`" + ` for [traces](operations.md#traces), ` + "`GOMEMLIMIT=256MiB`" + ` for
+[memory](operations.md#memory-and-processors).
+
+*frozen*: cannot change while records exist; the bridge then does not start, and says what to do.
+
+Only ` + "`BRIDGE_SOURCE_URL` and `BRIDGE_KAFKA_BROKERS`" + ` are required. Defaults are in parentheses.
+` + "`make docs`" + ` makes this page.
+`
+
+// Markdown writes docs/configuration.md.
+func Markdown(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString(preamble)
+	for _, s := range table {
+		if s.group != "" {
+			fmt.Fprintf(&b, "\n## %s\n\n", s.group)
+		}
+		fmt.Fprintf(&b, "- `%s`", variable(s.name))
+		if s.def != "" {
+			fmt.Fprintf(&b, " (`%s`)", s.def)
+		}
+		fmt.Fprintf(&b, ": %s\n", strings.ReplaceAll(s.desc, "<", `\<`)) // no tag
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
 }
