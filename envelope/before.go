@@ -12,23 +12,43 @@ func blobBefore(ev, prev *ocf.Event) (told bool) {
 	*prev = ocf.Event{}
 	if Classify(ev) == Delete {
 		told = true
-		prev.BlobTier, prev.BlobType, prev.ContentType, prev.URL = ev.BlobTier, ev.BlobType, ev.ContentType, ev.URL
-		prev.ContentLength, prev.HasContentLength = ev.ContentLength, ev.HasContentLength
+		for _, f := range repeated {
+			f.Copy(prev, ev)
+		}
 	}
 	for _, p := range ev.PreviousInfo {
-		switch p.Name {
-		case "PreviousTier":
-			prev.BlobTier, told = p.Value, true
-		case "LastVersion":
-			prev.BlobVersion, told = p.Value, true
-		}
+		told = set(prev, previousInfo[p.Name], p.Value) || told
 	}
 	for _, c := range ev.BlobPropertiesUpdated {
-		if c.Name == "ContentType" {
-			prev.ContentType, told = c.Previous, true
-		}
+		told = set(prev, updated[c.Name], c.Previous) || told
 	}
 	return told
+}
+
+func set(ev *ocf.Event, f *ocf.Field, text string) bool {
+	if f != nil {
+		f.SetText(ev, text)
+	}
+	return f != nil
+}
+
+// The fields of which an event says what they were: all of them by a deletion, the others by these names.
+var repeated, previousInfo, updated = tellers()
+
+func tellers() (repeated []*ocf.Field, previousInfo, updated map[string]*ocf.Field) {
+	previousInfo, updated = map[string]*ocf.Field{}, map[string]*ocf.Field{}
+	for _, f := range ocf.Fields {
+		if f.Deletion {
+			repeated = append(repeated, f)
+		}
+		if f.Previous != "" {
+			previousInfo[f.Previous] = f
+		}
+		if f.Property != "" {
+			updated[f.Property] = f
+		}
+	}
+	return repeated, previousInfo, updated
 }
 
 // op is Debezium's name for what an event does. The feed does not distinguish a first write from a later one unless it

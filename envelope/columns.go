@@ -1,6 +1,7 @@
 package envelope
 
 import (
+	"cmp"
 	"slices"
 
 	"blobfeed/source/ocf"
@@ -37,88 +38,76 @@ func (o *Options) choose(t *table) {
 	t.columns, t.source = slices.DeleteFunc(t.columns, gone), slices.DeleteFunc(slices.Clone(t.source), gone)
 }
 
-// of is a column of a field of the event.
-func of(name string, get func(*ocf.Event) string) column {
-	return column{name: name, field: text(func(r *row) string { return get(r.ev) })}
+// blobs is the table of blobs: the fields of ocf.Event that have a column, and what is made of them. Strings are as the
+// feed has them, also the times of versions and snapshots. Columns are sorted by name here.
+func blobs(topic string, timestamps AvroTimestamps) table {
+	t := table{name: AvroName(topic), upTo: []column{{name: "partition", field: unset}, {name: "offset", field: unset}},
+		before: blobBefore}
+	key := column{name: "path", field: path{}}
+	t.key = []column{key}
+	t.columns = []column{
+		key,
+		{name: "account", field: text(func(r *row) string { return r.account })},
+		{name: "blob", field: text(func(r *row) string { return r.blob })},
+		{name: "container", field: text(func(r *row) string { return r.container })},
+	}
+	change := newRecord(t.name+"_property", []column{{name: "current", field: never}, {name: "previous", field: never}},
+		same)
+	change.connectName = topic + ".property"
+	for _, f := range ocf.Fields {
+		if f.Column != "" {
+			t.columns = append(t.columns, column{name: f.Column, field: fieldOf(f, timestamps, change)})
+		}
+	}
+	t.source = []column{
+		{name: "changefeed_sink", field: text(func(*row) string { return "kafka" })},
+		{name: "origin", field: text(func(r *row) string {
+			if r.scan != nil {
+				return "azure_blob_listing"
+			}
+			return "azure_blob_change_feed"
+		})},
+		{name: "position", field: place{func(b []byte, r *row) []byte { return append(b, r.position...) }}},
+		{name: "primary_keys", field: list{"path"}},
+	}
+	for _, c := range t.columns {
+		switch c.name {
+		case "account", "api", "container", "event_id", "event_type", "sequencer":
+			t.source = append(t.source, c)
+		}
+	}
+	sortColumns(t.columns)
+	sortColumns(t.source)
+	return t
 }
 
-// blobs is the table of blobs. Strings are as the feed has them, also the times of versions and snapshots.
-func blobs(topic string, timestamps AvroTimestamps) table {
-	name := AvroName(topic)
-	key := column{name: "path", field: path{}}
-	eventTime := column{name: "event_time", field: text(func(r *row) string {
+func sortColumns(columns []column) {
+	slices.SortFunc(columns, func(a, b column) int { return cmp.Compare(a.name, b.name) })
+}
+
+// fieldOf returns the column of a field of the event. Change is the record of a property that was updated.
+func fieldOf(f *ocf.Field, timestamps AvroTimestamps, change *record) field {
+	switch f.Shape {
+	case ocf.Number:
+		return integer(func(r *row) (int64, bool) { return f.Number(r.ev) })
+	case ocf.Map:
+		return pairs(f.Map)
+	case ocf.Properties:
+		return properties{change}
+	case ocf.Tags:
+		return tags{}
+	}
+	if f.Column != "event_time" {
+		return text(func(r *row) string { return f.Text(r.ev) })
+	}
+	eventTime := text(func(r *row) string {
 		if r.scan != nil { // the listing knows when the blob was written, not what happened then
 			return ""
 		}
 		return r.ev.EventTime
-	})}
-	if timestamps != Text {
-		eventTime.field = instant{eventTime.field.(text), [...]int64{Micros: 1e3, Millis: 1e6}[timestamps],
-			timestamps.String()}
+	})
+	if timestamps == Text {
+		return eventTime
 	}
-	change := newRecord(name+"_property", []column{{name: "current", field: never}, {name: "previous", field: never}},
-		same)
-	change.connectName = topic + ".property"
-	account := column{name: "account", field: text(func(r *row) string { return r.account })}
-	container := column{name: "container", field: text(func(r *row) string { return r.container })}
-	api := of("api", func(e *ocf.Event) string { return e.API })
-	eventID := of("event_id", func(e *ocf.Event) string { return e.ID })
-	eventType := of("event_type", func(e *ocf.Event) string { return e.EventType })
-	sequencer := of("sequencer", func(e *ocf.Event) string { return e.Sequencer })
-	return table{
-		name: name,
-		key:  []column{key},
-		columns: []column{
-			account,
-			api,
-			{name: "async_operation_info", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.AsyncOperationInfo })},
-			{name: "blob", field: text(func(r *row) string { return r.blob })},
-			{name: "blob_properties_updated", field: properties{change}},
-			{name: "blob_tags_updated", field: tags{}},
-			of("blob_tier", func(e *ocf.Event) string { return e.BlobTier }),
-			of("blob_type", func(e *ocf.Event) string { return e.BlobType }),
-			of("blob_version", func(e *ocf.Event) string { return e.BlobVersion }),
-			of("client_request_id", func(e *ocf.Event) string { return e.ClientRequestID }),
-			container,
-			of("container_version", func(e *ocf.Event) string { return e.ContainerVersion }),
-			{name: "content_length", field: integer(func(r *row) (int64, bool) {
-				return r.ev.ContentLength, r.ev.HasContentLength
-			})},
-			of("content_type", func(e *ocf.Event) string { return e.ContentType }),
-			of("etag", func(e *ocf.Event) string { return e.ETag }),
-			eventID,
-			eventTime,
-			eventType,
-			{name: "extra", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.Extra })},
-			key,
-			{name: "previous_info", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.PreviousInfo })},
-			of("request_id", func(e *ocf.Event) string { return e.RequestID }),
-			{name: "restore_point_marker", field: pairs(func(e *ocf.Event) []ocf.Pair { return e.RestorePointMarker })},
-			{name: "schema_version", field: integer(func(r *row) (int64, bool) {
-				return r.ev.SchemaVersion, r.ev.SchemaVersion != 0
-			})},
-			sequencer,
-			of("snapshot", func(e *ocf.Event) string { return e.Snapshot }),
-			of("url", func(e *ocf.Event) string { return e.URL }),
-		},
-		source: []column{
-			account,
-			api,
-			{name: "changefeed_sink", field: text(func(*row) string { return "kafka" })},
-			container,
-			eventID,
-			eventType,
-			{name: "origin", field: text(func(r *row) string {
-				if r.scan != nil {
-					return "azure_blob_listing"
-				}
-				return "azure_blob_change_feed"
-			})},
-			{name: "position", field: place{func(b []byte, r *row) []byte { return append(b, r.position...) }}},
-			{name: "primary_keys", field: list{"path"}},
-			sequencer,
-		},
-		upTo:   []column{{name: "partition", field: unset}, {name: "offset", field: unset}},
-		before: blobBefore,
-	}
+	return instant{eventTime, [...]int64{Micros: 1e3, Millis: 1e6}[timestamps], timestamps.String()}
 }

@@ -125,7 +125,7 @@ func (o *Options) source(t *table) *record {
 	}))
 	c.add(o.Updated, "ts_ns", integer(func(r *row) (int64, bool) { return r.updated.Wall, true }))
 	c.add(o.MVCCTimestamp, "mvcc_timestamp", ascii(mvcc))
-	slices.SortFunc(c, func(a, b column) int { return cmp.Compare(a.name, b.name) })
+	sortColumns(c)
 	f := newRecord("source", c, same)
 	f.connectName = o.Topic + ".source"
 	return f

@@ -1,7 +1,6 @@
 package envelope
 
 import (
-	"cmp"
 	"encoding/binary"
 	"slices"
 	"strings"
@@ -21,7 +20,7 @@ type record struct {
 
 func newRecord(name string, columns []column, of func(*row) *row) *record {
 	f := &record{name: name, columns: columns, of: of, sorted: slices.Clone(columns)}
-	slices.SortFunc(f.sorted, func(a, b column) int { return cmp.Compare(a.name, b.name) })
+	sortColumns(f.sorted)
 	for i, c := range f.sorted {
 		f.leads = append(f.leads, [...]string{"{", ", "}[min(i, 1)]+string(appendString(nil, c.name))+": ")
 	}

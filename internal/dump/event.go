@@ -6,46 +6,47 @@ import "blobfeed/source/ocf"
 // record can be made is shown, too, so this does not go through an encoder.
 func columns(e *ocf.Event) map[string]any {
 	doc := map[string]any{"topic": e.Topic, "subject": e.Subject}
-	for name, text := range map[string]string{
-		"event_type": e.EventType, "event_time": e.EventTime, "event_id": e.ID, "api": e.API,
-		"client_request_id": e.ClientRequestID, "request_id": e.RequestID,
-		"etag": e.ETag, "content_type": e.ContentType, "blob_type": e.BlobType, "blob_tier": e.BlobTier,
-		"blob_version": e.BlobVersion, "container_version": e.ContainerVersion, "url": e.URL,
-		"sequencer": e.Sequencer, "snapshot": e.Snapshot,
-	} {
-		if text != "" {
-			doc[name] = text
+	for _, f := range ocf.Fields {
+		if value := column(e, f); value != nil && f.Column != "" {
+			doc[f.Column] = value
 		}
 	}
-	if e.SchemaVersion != 0 {
-		doc["schema_version"] = e.SchemaVersion
-	}
-	if e.HasContentLength {
-		doc["content_length"] = e.ContentLength
-	}
-	for name, list := range map[string][]ocf.Pair{
-		"previous_info": e.PreviousInfo, "async_operation_info": e.AsyncOperationInfo,
-		"restore_point_marker": e.RestorePointMarker, "extra": e.Extra,
-	} {
-		if len(list) > 0 {
-			doc[name] = pairs(list)
+	return doc
+}
+
+// column returns the value of a field; nil: it is empty.
+func column(e *ocf.Event, f *ocf.Field) any {
+	switch f.Shape {
+	case ocf.Text:
+		if text := f.Text(e); text != "" {
+			return text
 		}
-	}
-	if len(e.BlobPropertiesUpdated) > 0 {
+	case ocf.Number:
+		if n, ok := f.Number(e); ok {
+			return n
+		}
+	case ocf.Map:
+		if list := f.Map(e); len(list) > 0 {
+			return pairs(list)
+		}
+	case ocf.Properties:
 		changes := map[string]any{}
 		for _, c := range e.BlobPropertiesUpdated {
 			changes[c.Name] = map[string]string{"current": c.Current, "previous": c.Previous}
 		}
-		doc["blob_properties_updated"] = changes
-	}
-	if len(e.BlobTagsUpdated) > 0 {
+		if len(changes) > 0 {
+			return changes
+		}
+	case ocf.Tags:
 		sets := map[string]any{}
 		for _, s := range e.BlobTagsUpdated {
 			sets[s.Name] = pairs(s.Tags)
 		}
-		doc["blob_tags_updated"] = sets
+		if len(sets) > 0 {
+			return sets
+		}
 	}
-	return doc
+	return nil
 }
 
 func pairs(list []ocf.Pair) map[string]string {

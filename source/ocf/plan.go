@@ -41,7 +41,8 @@ type action struct {
 // step reads one field of a record.
 type step struct {
 	name string
-	to   slot
+	to   *Field
+	at   uintptr // of to
 	action
 }
 
@@ -59,7 +60,7 @@ func CompilePlan(text string) (*Plan, error) {
 	}
 	p := &Plan{empty: s.empty}
 	for _, f := range s.fields {
-		st := compile(f, envelopeSlots)
+		st := compile(f, envelopeFields)
 		if data, ok := compileData(f.typ); ok && f.name == "data" {
 			st.action = data
 		}
@@ -101,7 +102,7 @@ func compileData(s *schema) (action, bool) {
 	case kRecord:
 		a := action{op: opRecord, typ: s}
 		for _, f := range s.fields {
-			a.steps = append(a.steps, compile(f, dataSlots))
+			a.steps = append(a.steps, compile(f, dataFields))
 		}
 		return a, true
 	case kUnion:
@@ -112,7 +113,7 @@ func compileData(s *schema) (action, bool) {
 
 // compile finds the place of a field by its name. Names count where the feed has them only: an "id" inside data is
 // another field than the event's id, and must not replace it.
-func compile(f field, slots map[string]slot) step {
+func compile(f field, known map[string]*Field) step {
 	st := step{name: f.name, action: action{op: opExtra, typ: f.typ}}
 	if ignored[f.name] {
 		if st.op = opIgnore; isStringMap(f.typ) {
@@ -120,9 +121,9 @@ func compile(f field, slots map[string]slot) step {
 		}
 		return st
 	}
-	if to, ok := slots[f.name]; ok {
+	if to := known[f.name]; to != nil {
 		if a, ok := to.action(f.typ); ok {
-			st.to, st.action = to, a
+			st.to, st.at, st.action = to, to.at, a
 		}
 	}
 	return st
@@ -171,22 +172,22 @@ func run(steps []step, r *reader, ev *Event) error {
 		switch a.op {
 		case opString:
 			if n := r.short(); n >= 0 && n < len(r.data)-r.at {
-				*ev.text(st.to) = r.data[r.at+1 : r.at+1+n]
+				*in[string](ev, st.at) = r.data[r.at+1 : r.at+1+n]
 				r.at += 1 + n
 				continue
 			}
-			*ev.text(st.to), err = r.string()
+			*in[string](ev, st.at), err = r.string()
 		case opSymbol:
 			if i := r.short(); i >= 0 && i < len(a.typ.symbols) && len(a.typ.symbols[i]) <= shortText {
-				*ev.text(st.to) = a.typ.symbols[i]
+				*in[string](ev, st.at) = a.typ.symbols[i]
 				r.at++
 				continue
 			}
-			*ev.text(st.to), err = r.symbol(a.typ)
+			*in[string](ev, st.at), err = r.symbol(a.typ)
 		case opLong:
 			var v int64
 			if v, err = r.long(); err == nil {
-				ev.setLong(st.to, v)
+				st.to.setNumber(ev, v, true)
 			}
 		case opNull:
 			err = r.spend(1)
@@ -197,11 +198,11 @@ func run(steps []step, r *reader, ev *Event) error {
 		case opIgnore:
 			err = r.skip(a.typ, 0)
 		case opPairs:
-			err = r.pairs(a.typ, ev.pairs(st.to))
+			err = r.pairs(a.typ, in[[]Pair](ev, st.at))
 		case opProperties:
-			err = r.properties(a.typ, &ev.BlobPropertiesUpdated)
+			err = r.properties(a.typ, in[[]PropertyChange](ev, st.at))
 		case opTags:
-			err = r.tags(a.typ, &ev.BlobTagsUpdated)
+			err = r.tags(a.typ, in[[]TagSet](ev, st.at))
 		default:
 			err = r.extra(st, ev)
 		}

@@ -1,76 +1,149 @@
 package ocf
 
-// slot is where a field of the feed goes in an Event.
-type slot uint8
-
-const (
-	toSchemaVersion slot = iota
-	toContentLength
-	lastLong
-
-	toTopic
-	toSubject
-	toEventType
-	toEventTime
-	toID
-	toAPI
-	toClientRequestID
-	toRequestID
-	toETag
-	toContentType
-	toBlobType
-	toBlobVersion
-	toContainerVersion
-	toBlobTier
-	toURL
-	toSequencer
-	toSnapshot
-	lastText
-
-	toPreviousInfo
-	toAsyncOperationInfo
-	toRestorePointMarker
-	lastPairs
-
-	toBlobPropertiesUpdated
-	toBlobTagsUpdated
+import (
+	"reflect"
+	"strings"
+	"unsafe"
 )
 
-var envelopeSlots = map[string]slot{
-	"schemaVersion": toSchemaVersion, "topic": toTopic, "subject": toSubject, "eventType": toEventType,
-	"eventTime": toEventTime, "id": toID,
+// Field is a field of the feed, or Extra, as a tag of Event describes it.
+type Field struct {
+	Name   string // in the feed's schema; "" of Extra
+	Column string // in rows; "" if they have none for it
+	Shape  Shape
+
+	Deletion bool   // a deletion says what the value was
+	Previous string // the name in previousInfo of what the value was
+	Property string // the name in blobPropertiesUpdated, which says what the value was
+
+	data bool // it is in the record "data"
+	at   uintptr
+	has  uintptr // of the flag that says that a number is there; 0: a number is, unless it is 0
 }
 
-var dataSlots = map[string]slot{
-	"api": toAPI, "clientRequestId": toClientRequestID, "requestId": toRequestID, "etag": toETag,
-	"contentType":   toContentType,
-	"contentLength": toContentLength, "blobType": toBlobType, "blobVersion": toBlobVersion,
-	"containerVersion": toContainerVersion,
-	"blobTier":         toBlobTier, "url": toURL, "sequencer": toSequencer, "snapshot": toSnapshot,
-	"previousInfo": toPreviousInfo, "asyncOperationInfo": toAsyncOperationInfo,
-	"restorePointMarker":    toRestorePointMarker,
-	"blobPropertiesUpdated": toBlobPropertiesUpdated, "blobTagsUpdated": toBlobTagsUpdated,
+// Shape is the kind of value that a field holds.
+type Shape uint8
+
+// The shapes.
+const (
+	Text Shape = iota
+	Number
+	Map        // []Pair
+	Properties // []PropertyChange
+	Tags       // []TagSet
+)
+
+var shapes = map[reflect.Type]Shape{
+	reflect.TypeFor[string](): Text, reflect.TypeFor[int64](): Number, reflect.TypeFor[[]Pair](): Map,
+	reflect.TypeFor[[]PropertyChange](): Properties, reflect.TypeFor[[]TagSet](): Tags,
 }
 
-// action returns how to read a value of type s into the slot. ok is false if s does not fit.
-func (to slot) action(s *schema) (a action, ok bool) {
+// Fields are the fields of an Event that a feed fills, in its order.
+var Fields = fields(reflect.TypeFor[Event]())
+
+func fields(event reflect.Type) (all []*Field) {
+	for sf := range event.Fields() {
+		shape, ok := shapes[sf.Type]
+		if !ok {
+			continue // a flag
+		}
+		f := &Field{Column: sf.Tag.Get("column"), Shape: shape, at: sf.Offset, Deletion: sf.Tag.Get("deletion") != "",
+			Previous: sf.Tag.Get("previous"), Property: sf.Tag.Get("property")}
+		f.Name, f.data = strings.CutPrefix(sf.Tag.Get("feed"), "data.")
+		if flag, ok := event.FieldByName("Has" + sf.Name); ok {
+			f.has = flag.Offset
+		}
+		all = append(all, f)
+	}
+	return all
+}
+
+// known returns the fields of the record "data", or those around it, by name.
+func known(data bool) map[string]*Field {
+	byName := map[string]*Field{}
+	for _, f := range Fields {
+		if f.data == data && f.Name != "" {
+			byName[f.Name] = f
+		}
+	}
+	return byName
+}
+
+var envelopeFields, dataFields = known(false), known(true)
+
+// in returns the place of a value in an event. T must be the type of the field there.
+func in[T any](ev *Event, at uintptr) *T { return (*T)(unsafe.Add(unsafe.Pointer(ev), at)) }
+
+// Text returns the text that an event has in the field, for fields of that shape.
+func (f *Field) Text(ev *Event) string {
+	f.must(Text)
+	return *in[string](ev, f.at)
+}
+
+// SetText changes the text.
+func (f *Field) SetText(ev *Event, text string) {
+	f.must(Text)
+	*in[string](ev, f.at) = text
+}
+
+// Number returns the number that an event has in the field, for fields of that shape. Ok is false if there is none.
+func (f *Field) Number(ev *Event) (n int64, ok bool) {
+	f.must(Number)
+	n = *in[int64](ev, f.at)
+	if f.has == 0 {
+		return n, n != 0
+	}
+	return n, *in[bool](ev, f.has)
+}
+
+// Map returns the entries that an event has in the field, for fields of that shape.
+func (f *Field) Map(ev *Event) []Pair {
+	f.must(Map)
+	return *in[[]Pair](ev, f.at)
+}
+
+// Copy copies the text or the number of the field from one event to another.
+func (f *Field) Copy(to, from *Event) {
+	if f.Shape == Text {
+		*in[string](to, f.at) = *in[string](from, f.at)
+		return
+	}
+	n, ok := f.Number(from)
+	f.setNumber(to, n, ok)
+}
+
+func (f *Field) setNumber(ev *Event, n int64, ok bool) {
+	*in[int64](ev, f.at) = n
+	if f.has != 0 {
+		*in[bool](ev, f.has) = ok
+	}
+}
+
+func (f *Field) must(have Shape) {
+	if f.Shape != have {
+		panic("the field " + f.Name + " has another shape")
+	}
+}
+
+// action returns how to read a value of type s into the field. ok is false if s does not fit.
+func (f *Field) action(s *schema) (a action, ok bool) {
 	a.typ = s
 	switch {
 	case s.kind == kUnion:
-		return compileUnion(s, to.action)
+		return compileUnion(s, f.action)
 	case s.kind == kNull:
 		a.op = opNull
-	case to < lastLong && s.kind == kInt:
+	case f.Shape == Number && s.kind == kInt:
 		a.op = opLong
-	case to > lastLong && to < lastText && s.kind == kString:
+	case f.Shape == Text && s.kind == kString:
 		a.op = opString
-	case to > lastLong && to < lastText && s.kind == kEnum:
+	case f.Shape == Text && s.kind == kEnum:
 		a.op = opSymbol
-	case to > lastText && to < lastPairs && isTextMap(s):
+	case f.Shape == Map && isTextMap(s):
 		a.op = opPairs
-	case to == toBlobPropertiesUpdated && s.kind == kMap && isChange(s.items):
+	case f.Shape == Properties && s.kind == kMap && isChange(s.items):
 		a.op = opProperties
-	case to == toBlobTagsUpdated && s.kind == kMap && isTextMap(s.items):
+	case f.Shape == Tags && s.kind == kMap && isTextMap(s.items):
 		a.op = opTags
 	default:
 		return a, false
@@ -102,63 +175,4 @@ func isChange(s *schema) bool {
 		}
 	}
 	return s.kind == kRecord
-}
-
-func (ev *Event) setLong(to slot, v int64) {
-	if to == toSchemaVersion {
-		ev.SchemaVersion = v
-		return
-	}
-	ev.ContentLength, ev.HasContentLength = v, true
-}
-
-// text is a switch and no table of functions: it inlines into jumps, and this is the hot path.
-func (ev *Event) text(to slot) *string {
-	switch to {
-	case toTopic:
-		return &ev.Topic
-	case toSubject:
-		return &ev.Subject
-	case toEventType:
-		return &ev.EventType
-	case toEventTime:
-		return &ev.EventTime
-	case toID:
-		return &ev.ID
-	case toAPI:
-		return &ev.API
-	case toClientRequestID:
-		return &ev.ClientRequestID
-	case toRequestID:
-		return &ev.RequestID
-	case toETag:
-		return &ev.ETag
-	case toContentType:
-		return &ev.ContentType
-	case toBlobType:
-		return &ev.BlobType
-	case toBlobVersion:
-		return &ev.BlobVersion
-	case toContainerVersion:
-		return &ev.ContainerVersion
-	case toBlobTier:
-		return &ev.BlobTier
-	case toURL:
-		return &ev.URL
-	case toSequencer:
-		return &ev.Sequencer
-	default:
-		return &ev.Snapshot
-	}
-}
-
-func (ev *Event) pairs(to slot) *[]Pair {
-	switch to {
-	case toPreviousInfo:
-		return &ev.PreviousInfo
-	case toAsyncOperationInfo:
-		return &ev.AsyncOperationInfo
-	default:
-		return &ev.RestorePointMarker
-	}
 }

@@ -2,52 +2,39 @@ package ocf
 
 import (
 	"reflect"
+	"strings"
 	"testing"
 )
 
-// Each slot of a text or a map has a field of its own, and each such field of Event has a slot: a case that is missing
-// in text or pairs would put one value into the field of another.
-func TestEverySlotHasItsOwnField(t *testing.T) {
+// Each field of Event has a name in the feed and a place of its own: the one whose name is the same.
+func TestFieldsAreWhereTheirNamesSay(t *testing.T) {
 	var ev Event
-	fields := map[any]slot{}
-	add := func(to slot, field any) {
-		if other, taken := fields[field]; taken {
-			t.Errorf("slots %d and %d share a field", other, to)
-		}
-		fields[field] = to
-	}
-	for to := lastLong + 1; to < lastText; to++ {
-		add(to, ev.text(to))
-	}
-	for to := lastText + 1; to < lastPairs; to++ {
-		add(to, ev.pairs(to))
-	}
 	v := reflect.ValueOf(&ev).Elem()
-	for i := range v.NumField() {
-		name, field := v.Type().Field(i).Name, v.Field(i)
-		switch field.Addr().Interface().(type) {
-		case *string, *[]Pair:
-			if _, ok := fields[field.Addr().Interface()]; !ok && name != "Extra" {
-				t.Errorf("no slot fills the field %s", name)
+	for _, f := range Fields {
+		if f.Column == "extra" {
+			continue
+		}
+		at := v.FieldByNameFunc(func(name string) bool { return strings.EqualFold(name, f.Name) })
+		switch f.Shape {
+		case Text:
+			if f.SetText(&ev, f.Name); !at.IsValid() || at.String() != f.Name {
+				t.Errorf("the text of %s is elsewhere", f.Name)
+			}
+		case Number:
+			f.setNumber(&ev, 7, true)
+			if n, ok := f.Number(&ev); !at.IsValid() || at.Int() != 7 || n != 7 || !ok {
+				t.Errorf("the number of %s is elsewhere", f.Name)
+			}
+		default:
+			if !at.IsValid() || in[[]Pair](&ev, f.at) != (*[]Pair)(at.Addr().UnsafePointer()) {
+				t.Errorf("the map of %s is elsewhere", f.Name)
 			}
 		}
 	}
-}
-
-// Every slot has a name in the feed.
-func TestEverySlotHasAName(t *testing.T) {
-	named := map[slot]bool{}
-	for _, slots := range []map[string]slot{envelopeSlots, dataSlots} {
-		for name, to := range slots {
-			if named[to] {
-				t.Errorf("%s has the slot of another name", name)
-			}
-			named[to] = true
-		}
+	if n, shaped := len(Fields), v.NumField()-1; n != shaped { // but for the flag
+		t.Errorf("%d fields, want %d", n, shaped)
 	}
-	for to := range toBlobTagsUpdated + 1 {
-		if end := to == lastLong || to == lastText || to == lastPairs; named[to] == end {
-			t.Errorf("slot %d: a name %t, the end of a group %t", to, named[to], end)
-		}
+	if len(envelopeFields)+len(dataFields) != len(Fields)-1 {
+		t.Error("two fields have one name")
 	}
 }
