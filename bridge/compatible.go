@@ -86,8 +86,8 @@ func moved(from, to string) string {
 	if _, err := os.Lstat(from); !errors.Is(err, fs.ErrNotExist) {
 		return "" // ln would put the link into the directory that is there
 	}
-	return fmt.Sprintf("or, if this is the same feed at another path, keep the former path as well (ln -s '%s' '%s'), ",
-		to, from)
+	return fmt.Sprintf("or, if this is the same feed at another path, keep the former path as well (ln -s %s %s), ",
+		plain.Shell(to), plain.Shell(from))
 }
 
 // FitsLeases rejects a state whose topic has another number of partitions than the state is made for.

@@ -65,7 +65,7 @@ func TestChangedSettings(t *testing.T) {
 func TestWaysOut(t *testing.T) {
 	const again, reset = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC",
 		"or, since no record is written yet, stop the bridge, run BRIDGE_NAME=b bridge reset --yes, and start it again"
-	const link = "or, if this is the same feed at another path, keep the former path as well (ln -s '/new' '/old'), "
+	const link = "or, if this is the same feed at another path, keep the former path as well (ln -s /new /old), "
 	for name, tc := range map[string]struct {
 		feed, now, format string
 		counts            offsets.Counts
@@ -82,6 +82,7 @@ func TestWaysOut(t *testing.T) {
 		"a row of a scan":   {"f", "f", "avro", offsets.Counts{Scanned: 1}, again, reset},
 		"another account":   {"x", "y", "json", offsets.Counts{}, "set it back, " + reset, "ln -s"},
 		"another directory": {"file:///old", "file:///new", "json", offsets.Counts{Emitted: 1}, link + again, reset},
+		"a quote in a path": {"file:///o'x", "file:///a b", "json", offsets.Counts{}, `(ln -s '/a b' '/o'\''x')`, again},
 		"path in use":       {"file://" + t.TempDir(), "file:///n", "json", offsets.Counts{}, reset, "ln -s"},
 		"now an account":    {"file:///old", "y", "json", offsets.Counts{Emitted: 1}, "set it back, " + again, "ln -s"},
 	} {

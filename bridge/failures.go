@@ -10,7 +10,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/pause"
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -39,7 +39,7 @@ func (f *findings) remember(ctx context.Context, now time.Time, err error) bool 
 	if err == nil || ctx.Err() != nil {
 		return false
 	}
-	text, do := remedy.Split(err)
+	text, do := plain.SplitRemedy(err)
 	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
 	do = strings.ToValidUTF8(do[:min(len(do), maxErrorText)], "")
 	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text, Remedy: do})

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -72,9 +72,9 @@ func (e *GapError) Error() string {
 	return e.Cause() + ": " + e.Remedy()
 }
 
-var _ remedy.Remedied = (*GapError)(nil)
+var _ plain.Remedied = (*GapError)(nil)
 
-// Remedy implements remedy.Remedied.
+// Remedy implements plain.Remedied.
 func (e *GapError) Remedy() string {
 	if e.Recorded {
 		return ""
@@ -83,7 +83,7 @@ func (e *GapError) Remedy() string {
 		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 }
 
-// Cause implements remedy.Remedied.
+// Cause implements plain.Remedied.
 func (e *GapError) Cause() string {
 	what := "segment " + e.At.String()
 	if e.Behind {

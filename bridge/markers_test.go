@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )
 
@@ -39,7 +39,7 @@ func markersTopic(t *testing.T, bundle int64) {
 		}
 		data[r.Partition] = append(data[r.Partition], at{string(r.Header("updated")), r.Offset})
 	}))
-	consumeAll(t, c, []string{topicname.Markers(topic)}, noted(func(r verify.Record) {
+	consumeAll(t, c, []string{plain.MarkerTopic(topic)}, noted(func(r verify.Record) {
 		var m struct {
 			Resolved  string
 			Partition int32
@@ -74,7 +74,7 @@ func TestMarkersTopicGrows(t *testing.T) {
 	must(t, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
 	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 	must(t, err, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
-	if _, markers := consumeAll(t, c, []string{topicname.Markers(topic)}); markers != 2*partitions+3 {
+	if _, markers := consumeAll(t, c, []string{plain.MarkerTopic(topic)}); markers != 2*partitions+3 {
 		t.Errorf("%d markers", markers)
 	}
 }
@@ -83,7 +83,7 @@ func TestMarkersTopicGrows(t *testing.T) {
 // start: every attempt to write to it would fail.
 func TestCompactedMarkersTopic(t *testing.T) {
 	c := broker(t)
-	createTopic(t, c, topicname.Markers(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
+	createTopic(t, c, plain.MarkerTopic(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
 	o, _ := options(t, c, realFeed)
 	o.Markers = envelope.MarkersTopic
 	var settings *SettingsError

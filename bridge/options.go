@@ -9,7 +9,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
@@ -133,7 +133,7 @@ func (o *Options) marks() bool { return o.Markers != envelope.MarkersOff }
 
 func (o *Options) end() resolved.End { return resolved.End(o.End) }
 
-func (o *Options) offsetsTopic() string { return topicname.State(o.Name) }
+func (o *Options) offsetsTopic() string { return plain.StateTopic(o.Name) }
 
 func (o *Options) lease() *offsets.Config {
 	var session *offsets.Session

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -23,7 +23,7 @@ import (
 // markers of one speak for the other's records, and with one feed every event comes twice.
 func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 	for _, c := range claims {
-		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
+		for _, own := range []string{plain.StateTopic(c.Name), plain.DeadLetterTopic(c.Name)} {
 			if slices.Contains(topics, own) {
 				return &SettingsError{Problem: fmt.Sprintf("topic %s is the state or the dead letters of bridge %s: "+
 					"set another BRIDGE_TOPIC", own, c.Name)}
@@ -62,14 +62,14 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 	add := func(topic string) {
 		theirs[topic] = true
 		if c.Settings[offsets.FrozenMarkers] == envelope.MarkersTopic.String() {
-			theirs[topicname.Markers(topic)] = true
+			theirs[plain.MarkerTopic(topic)] = true
 		}
 	}
 	for _, topic := range RecordTopics(c) {
 		add(topic)
 	}
 	for _, topic := range topics {
-		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[topicname.Markers(topic)] {
+		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[plain.MarkerTopic(topic)] {
 			return topic, true
 		}
 	}
@@ -125,7 +125,7 @@ func (r *rivals) firstUsed(ctx context.Context, names []string) (string, error) 
 func (r *rivals) used(ctx context.Context, name string) (bool, error) {
 	names := []string{name}
 	if r.opts.Markers == envelope.MarkersTopic {
-		names = append(names, topicname.Markers(name))
+		names = append(names, plain.MarkerTopic(name))
 	}
 	for _, name := range names {
 		used, err := r.topics.Used(ctx, name, r.opts.Client)

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -65,7 +65,7 @@ func TestTopicHasAnOwner(t *testing.T) {
 		inTopic := map[string]string{"BRIDGE_RESOLVED_TO": "topic"}
 		claims := []offsets.Claim{{Name: "a", Topics: []string{topic}, Settings: inTopic}}
 		must(t, b.Sole([]string{"other"}, claims))
-		for _, taken := range []string{"a.offsets", "a.dlq", topicname.Markers(topic)} {
+		for _, taken := range []string{"a.offsets", "a.dlq", plain.MarkerTopic(topic)} {
 			if b.Sole([]string{taken}, claims) == nil {
 				t.Errorf("%s is not bridge a's", taken)
 			}
@@ -242,7 +242,7 @@ func TestStartReadsNoOtherState(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	for i := range 20 {
-		createTopic(t, c, topicname.State(fmt.Sprintf("other-%d", i)), 1, nil)
+		createTopic(t, c, plain.StateTopic(fmt.Sprintf("other-%d", i)), 1, nil)
 	}
 	var asked atomic.Int32
 	c.Control(func(req kmsg.Request) (kmsg.Response, error, bool) {

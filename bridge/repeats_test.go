@@ -6,7 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/verify"
 )
 
@@ -16,11 +16,11 @@ func TestProgressIsLost(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(*testing.T, *kfake.Cluster){
 		"state deleted": func(t *testing.T, c *kfake.Cluster) {
-			_, err := admin(t, c).DeleteTopics(t.Context(), topicname.State("test"))
+			_, err := admin(t, c).DeleteTopics(t.Context(), plain.StateTopic("test"))
 			must(t, err)
 		},
 		"state emptied": func(t *testing.T, c *kfake.Cluster) { // as by retention
-			ends, err := admin(t, c).ListEndOffsets(t.Context(), topicname.State("test"))
+			ends, err := admin(t, c).ListEndOffsets(t.Context(), plain.StateTopic("test"))
 			must(t, err)
 			at := kadm.Offsets{}
 			ends.Each(func(o kadm.ListedOffset) {
@@ -74,7 +74,7 @@ func TestProgressIsLostInASharedTopic(t *testing.T) {
 	a, _ := named(t, c, "a", topic)
 	a.Shared = true
 	must(t, runOnce(t, a))
-	_, err := admin(t, c).DeleteTopics(t.Context(), topicname.State("a"))
+	_, err := admin(t, c).DeleteTopics(t.Context(), plain.StateTopic("a"))
 	must(t, err)
 	refused(t, a, "holds records")
 	b, _ := named(t, c, "b", topic)

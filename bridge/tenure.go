@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -164,7 +164,7 @@ func (inst *instance) discard(ctx context.Context, lease *offsets.Lease) error {
 	for topic, partitions := range known {
 		ends[topic] = partitions
 		if inst.opts.Markers == envelope.MarkersTopic {
-			ends[topicname.Markers(topic)] = partitions
+			ends[plain.MarkerTopic(topic)] = partitions
 		}
 	}
 	if inst.opts.DeadLetter != "" {

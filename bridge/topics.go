@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -63,7 +63,7 @@ func (o *Options) wanted() []topics.Topic {
 	for _, name := range o.constant() {
 		all = append(all, topics.Topic{Kind: topics.Records, Name: name, Partitions: o.TopicPartitions})
 		if o.TopicPlan().Beside {
-			markers := topicname.Markers(name)
+			markers := plain.MarkerTopic(name)
 			all = append(all, topics.Topic{Kind: topics.Markers, Name: markers, Partitions: o.TopicPartitions})
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 )
 
 // Topics are created as what they hold needs it.
@@ -33,9 +33,9 @@ func TestCleanupPolicy(t *testing.T) {
 			},
 		)
 		must(t, runOnce(t, o))
-		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, topicname.Markers(topic))
+		configs, err := admin(t, c).DescribeTopicConfigs(t.Context(), topic, plain.MarkerTopic(topic))
 		must(t, err)
-		for name, want := range map[string]string{topic: policy, topicname.Markers(topic): "delete"} {
+		for name, want := range map[string]string{topic: policy, plain.MarkerTopic(topic): "delete"} {
 			rc, err := configs.On(name, nil)
 			must(t, err)
 			i := slices.IndexFunc(rc.Configs, func(c kadm.Config) bool { return c.Key == "cleanup.policy" })

@@ -16,9 +16,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 )
 
 // plant writes one batch of zstd to a topic, as a hostile producer can.
@@ -60,10 +60,10 @@ func TestHostileStatesOfOthers(t *testing.T) {
 	compressed, _ := compressor.Compress(&frame, make([]byte, 1<<20))
 	bomb := bytes.Repeat(compressed, 1<<10) // frames follow each other
 	for topic, planted := range map[string][]byte{"bomb": bomb, "torn": bomb[:len(compressed)/2]} {
-		if _, err := fakebroker.Admin(t, c).CreateTopic(t.Context(), 1, 1, nil, topicname.State(topic)); err != nil {
+		if _, err := fakebroker.Admin(t, c).CreateTopic(t.Context(), 1, 1, nil, plain.StateTopic(topic)); err != nil {
 			t.Fatal(err)
 		}
-		plant(t, cl, topicname.State(topic), planted)
+		plant(t, cl, plain.StateTopic(topic), planted)
 	}
 	for _, name := range []string{"first", "second"} { // the second finds records of the first, and asks whose they are
 		dir := t.TempDir()
@@ -81,7 +81,7 @@ func TestHostileStatesOfOthers(t *testing.T) {
 			t.Errorf("%s: %v, a peak of %d MiB:\n%.3000s", name, err, peak>>20, log)
 		}
 		for _, topic := range []string{"bomb", "torn"} {
-			warning := fmt.Sprintf("reading the claims in %s", topicname.State(topic))
+			warning := fmt.Sprintf("reading the claims in %s", plain.StateTopic(topic))
 			if name == "second" && !strings.Contains(log, warning) {
 				t.Errorf("%s is not named:\n%.3000s", topic, log)
 			}

@@ -7,8 +7,8 @@ import (
 
 const hex = "0123456789abcdef"
 
-// plain says which bytes need no escape in a JSON string.
-var plain = func() (t [256]bool) {
+// unescaped says which bytes need no escape in a JSON string.
+var unescaped = func() (t [256]bool) {
 	for c := 0x20; c < utf8.RuneSelf; c++ {
 		t[c] = c != '"' && c != '\\'
 	}
@@ -32,7 +32,7 @@ func appendString(b []byte, s string) []byte {
 		for len(s)-i >= 8 && allPlain(binary.LittleEndian.Uint64([]byte(s[i:i+8]))) { // mostly all of it
 			i += 8
 		}
-		for i < len(s) && plain[s[i]] {
+		for i < len(s) && unescaped[s[i]] {
 			i++
 		}
 		if i == len(s) {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 )
 
 // Resolved returns a marker: no record with an updated time at or below ts follows it on its partition. It is the zero
@@ -65,6 +65,6 @@ func (e *Encoder) resolvedIn() *record {
 		columns = append(columns, e.table.upTo...)
 	}
 	f := newRecord(e.table.name+"_envelope", columns, same)
-	f.connectName = topicname.Markers(e.o.Topic)
+	f.connectName = plain.MarkerTopic(e.o.Topic)
 	return f
 }

@@ -3,7 +3,7 @@ package envelope
 import (
 	"encoding/binary"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 )
 
 // Subject is a schema, and the subject of the registry that it belongs to.
@@ -42,7 +42,7 @@ func (e *Encoder) valueSubject() string { return e.o.Topic + "-value" }
 // markerSubject is the subject of the topic itself if markers are in it.
 func (e *Encoder) markerSubject() string {
 	if e.o.Markers == MarkersTopic {
-		return topicname.Markers(e.o.Topic) + "-value"
+		return plain.MarkerTopic(e.o.Topic) + "-value"
 	}
 	return e.valueSubject()
 }

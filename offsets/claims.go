@@ -16,7 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 )
 
@@ -50,7 +50,7 @@ func Claims(ctx context.Context, adm *kadm.Client, own string, opts ...kgo.Opt) 
 	}
 	var names []string
 	for topic := range all {
-		if name, ok := topicname.Bridge(topic); ok && name != own {
+		if name, ok := plain.BridgeOfState(topic); ok && name != own {
 			names = append(names, topic)
 		}
 	}
@@ -161,7 +161,7 @@ func claimOf(ctx context.Context, adm *kadm.Client, topic string, partitions int
 			}
 		}
 	}
-	name, _ := topicname.Bridge(topic)
+	name, _ := plain.BridgeOfState(topic)
 	return &Claim{
 		Name: name, Feed: f.Feed,
 		Settings: f.Settings, Topics: slices.Sorted(maps.Keys(f.Topics)),

@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
-	"blobfeed/internal/topicname"
 )
 
 // states is a cluster in which tests write states of bridges record by record.
@@ -33,7 +33,7 @@ func newStates(t *testing.T) *states {
 
 func (s *states) create(name string) {
 	s.t.Helper()
-	if _, err := s.adm.CreateTopic(s.t.Context(), 2, 1, nil, topicname.State(name)); err != nil {
+	if _, err := s.adm.CreateTopic(s.t.Context(), 2, 1, nil, plain.StateTopic(name)); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -50,7 +50,7 @@ func (s *states) write(name string, partition int32, key string, doc any, times 
 	}
 	var rs []*kgo.Record
 	for range times {
-		rs = append(rs, &kgo.Record{Topic: topicname.State(name), Partition: partition, Key: []byte(key), Value: value})
+		rs = append(rs, &kgo.Record{Topic: plain.StateTopic(name), Partition: partition, Key: []byte(key), Value: value})
 	}
 	if err := s.cl.ProduceSync(s.t.Context(), rs...).FirstErr(); err != nil {
 		s.t.Fatal(err)
@@ -105,7 +105,7 @@ func TestClaimsThatCantBeRead(t *testing.T) {
 		s.ControlKey(int16(kmsg.ListOffsets), func(req kmsg.Request) (kmsg.Response, error, bool) {
 			s.KeepControl()
 			r := req.(*kmsg.ListOffsetsRequest)
-			if len(r.Topics) == 0 || r.Topics[0].Topic != topicname.State("b") {
+			if len(r.Topics) == 0 || r.Topics[0].Topic != plain.StateTopic("b") {
 				return nil, nil, false
 			}
 			resp := r.ResponseKind().(*kmsg.ListOffsetsResponse)

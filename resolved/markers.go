@@ -9,7 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -47,7 +47,7 @@ func (m *Marker) record(topic string, p int32, enc *envelope.Encoder) *kgo.Recor
 		e = enc.Resolved(m.At)
 	} else {
 		e = enc.ResolvedUpTo(m.At, p, m.End(topic, p))
-		r.Topic = topicname.Markers(topic)
+		r.Topic = plain.MarkerTopic(topic)
 	}
 	r.Key, r.Value, r.Timestamp = e.Key, e.Value, time.UnixMilli(e.Millis)
 	for _, h := range e.Headers {

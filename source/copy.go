@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 )
 
 // ErrIncomplete is the error of a copy without a part that every feed has.
@@ -13,7 +13,7 @@ var ErrIncomplete = errors.New("the copy is incomplete")
 
 // incomplete returns ErrIncomplete with what is missing.
 func incomplete(what string) error {
-	return remedy.With(fmt.Errorf("%w: %s", ErrIncomplete, what),
+	return plain.WithRemedy(fmt.Errorf("%w: %s", ErrIncomplete, what),
 		"copy the container $blobchangefeed whole: log/ and idx/ first, then meta/")
 }
 

@@ -4,8 +4,8 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
-	"blobfeed/internal/remedy"
 	"blobfeed/internal/setup"
 )
 
@@ -17,7 +17,7 @@ type advisedLog struct {
 
 // Failed implements bridge.FailureObserver.
 func (a advisedLog) Failed(lease int32, err error) {
-	a.Progress.Failed(lease, remedy.With(err, a.client.Advice(err)))
+	a.Progress.Failed(lease, plain.WithRemedy(err, a.client.Advice(err)))
 }
 
 // advisedMonitor does so for the status page and the metrics.
@@ -28,7 +28,7 @@ type advisedMonitor struct {
 
 // Failed implements bridge.FailureObserver.
 func (a advisedMonitor) Failed(lease int32, err error) {
-	a.Monitor.Failed(lease, remedy.With(err, a.client.Advice(err)))
+	a.Monitor.Failed(lease, plain.WithRemedy(err, a.client.Advice(err)))
 }
 
 // advise does so for the error that a verb ends with. Of the settings it needs only how the brokers are reached.
@@ -38,5 +38,5 @@ func advise(err error) error {
 	if unusable != nil {
 		return err
 	}
-	return remedy.With(err, client.Advice(err))
+	return plain.WithRemedy(err, client.Advice(err))
 }

@@ -42,7 +42,7 @@ func TestMovedDirectory(t *testing.T) {
 	}
 	t.Setenv("BRIDGE_SOURCE_URL", "file://"+moved)
 	code, _, stderr := call(t, "run", "--once")
-	if code != exitSettings || !strings.Contains(stderr, "(ln -s '"+moved+"' '"+feed+"')") {
+	if code != exitSettings || !strings.Contains(stderr, "(ln -s "+moved+" "+feed+")") {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	if err := os.Symlink(moved, feed); err != nil {

@@ -10,8 +10,8 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/fleet"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
-	"blobfeed/internal/remedy"
 	"blobfeed/internal/tracing"
 )
 
@@ -59,7 +59,7 @@ func (all *bridges) start(ctx context.Context, members *fleet.Fleet, i *instance
 
 // Failed implements fleet.Bridge.
 func (i *instance) Failed(err error, again time.Duration) {
-	err = remedy.With(err, i.client.Advice(err))
+	err = plain.WithRemedy(err, i.client.Advice(err))
 	i.monitor.Down(err, again)
 	if again == 0 {
 		i.log.Error("the bridge has failed", "error", err)

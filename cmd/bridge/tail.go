@@ -13,10 +13,10 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/tail"
-	"blobfeed/internal/topicname"
 )
 
 const tailHelp = `
@@ -62,7 +62,7 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	c = tail.Legible(c)
 	record, _ := setup.Record(c) // load has reported its problems
 	p := &tail.Printer{JSON: asJSON, Headers: *headers, TextKey: record.KeyFormat == envelope.KeyString,
-		Letters: topicname.DeadLetters(c.Name)}
+		Letters: plain.DeadLetterTopic(c.Name)}
 	p.To(stdout)
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()

@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim/account"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 )
@@ -130,7 +130,7 @@ func (w *world) request(n int) (id string, err error) {
 		}
 	}
 	w.links++
-	err = offsets.Ask(ctx, w.judge.cl, topicname.State(name), r)
+	err = offsets.Ask(ctx, w.judge.cl, plain.StateTopic(name), r)
 	w.logf("request %+v: %v", r, err)
 	return r.ID, err
 }
@@ -169,7 +169,7 @@ type row struct{ updated, etag string }
 func (j *judge) differs() (problems []string) {
 	table := map[string]row{}
 	for l, records := range j.lanes {
-		if topicname.IsMarkers(l.topic) {
+		if plain.IsMarkerTopic(l.topic) {
 			continue
 		}
 		last := map[string]row{}

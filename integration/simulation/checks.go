@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -67,7 +67,7 @@ func (j *judge) check(whole bool) (problems []string) {
 	old, fresh := j.validators(nil), j.validators(complete)
 	for _, l := range slices.SortedFunc(maps.Keys(j.lanes), lane.compare) {
 		for _, r := range j.lanes[l] {
-			if topicname.IsMarkers(l.topic) {
+			if plain.IsMarkerTopic(l.topic) {
 				if !j.plan.ExactlyOnce {
 					continue // what comes again may be below
 				}
@@ -115,10 +115,10 @@ func (j *judge) together() (problems []string) {
 			}
 			switch {
 			case r.Key != nil || r.Offset < j.from[l]:
-			case !topicname.IsMarkers(l.topic):
+			case !plain.IsMarkerTopic(l.topic):
 				markers[l] = append(markers[l], r.Offset)
 			case json.Unmarshal(r.Value, &says) == nil:
-				of := lane{topicname.Records(l.topic), says.Partition}
+				of := lane{plain.RecordTopic(l.topic), says.Partition}
 				markers[of] = append(markers[of], says.Offset)
 			}
 		}
@@ -157,7 +157,7 @@ func (j *judge) reached(marker verify.Record) (problems []string) {
 	if err := json.Unmarshal(marker.Value, &says); err != nil {
 		return []string{fmt.Sprintf("parsing the marker %q: %v", marker.Value, err)}
 	}
-	at := lane{topicname.Records(marker.Topic), says.Partition}
+	at := lane{plain.RecordTopic(marker.Topic), says.Partition}
 	if marker.Offset < j.from[lane{marker.Topic, marker.Partition}] {
 		return nil // of before a reset
 	}

@@ -13,8 +13,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/protocol"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -29,7 +29,7 @@ const (
 	storeLatency   = 2 * time.Millisecond
 )
 
-var deadLetters = topicname.DeadLetters(name)
+var deadLetters = plain.DeadLetterTopic(name)
 
 // instance is one of the bridge.
 type instance struct {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 	"blobfeed/verify"
 )
 
@@ -60,7 +60,7 @@ func newJudge(w *world, l *link) (*judge, error) {
 	}
 	topics := []string{"^" + topicName + ".*", "^" + regexp.QuoteMeta(deadLetters) + "$"}
 	if w.plan.Traced {
-		topics = append(topics, "^"+regexp.QuoteMeta(topicname.State(name))+"$")
+		topics = append(topics, "^"+regexp.QuoteMeta(plain.StateTopic(name))+"$")
 	}
 	read := append(slices.Clone(j.opts), kgo.ConsumeRegex(), kgo.ConsumeTopics(topics...),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.FetchIsolationLevel(kgo.ReadCommitted()),

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -49,7 +49,7 @@ func (w *world) seized(crash time.Duration, do func(context.Context, *offsets.Se
 		return err
 	}
 	s, err := offsets.Seize(ctx, &offsets.Config{
-		Topic: topicname.State(name), Name: name, Instance: verb, Transactional: w.plan.ExactlyOnce,
+		Topic: plain.StateTopic(name), Name: name, Instance: verb, Transactional: w.plan.ExactlyOnce,
 		TxnTimeout: w.timeout(verb), Client: client, Now: w.now,
 		Trace: func(e offsets.Event) { w.heard(verb, e) },
 	}, w.plan.Leases)

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/protocol"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -239,7 +239,7 @@ func (t *tracer) committed(r *kgo.Record) (state bool) {
 	if t.readable[id] == nil {
 		t.readable[id] = map[protocol.Block]int{}
 	}
-	switch state = r.Topic == topicname.State(name); {
+	switch state = r.Topic == plain.StateTopic(name); {
 	case state:
 	case r.Key == nil:
 		t.marked[id] = true

@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -61,7 +61,7 @@ func (w *whole) committed(r *kgo.Record) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	t := w.of(offsets.ProducerID{ID: r.ProducerID, Epoch: r.ProducerEpoch})
-	if r.Key == nil || topicname.IsMarkers(r.Topic) {
+	if r.Key == nil || plain.IsMarkerTopic(r.Topic) {
 		t.markers++
 	} else {
 		t.records++

@@ -14,8 +14,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/kversion"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -232,7 +232,7 @@ func (w *world) live() (all []*instance) {
 func (w *world) state() *offsets.State {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
-	topic := topicname.State(name)
+	topic := plain.StateTopic(name)
 	listed, err := w.admin.ListCommittedOffsets(ctx, topic)
 	if err = errors.Join(err, listed.Error()); err != nil {
 		w.logf("the judge lists the ends of %s: %v", topic, err)

@@ -15,7 +15,7 @@ import (
 
 	"blobfeed/integration/chaos"
 	"blobfeed/integration/stack"
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/testing/feedsim/blobsink"
 )
@@ -113,7 +113,7 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 
 // start starts the program and returns where it serves HTTP, once it is ready.
 func (r *run) start(ctx context.Context, name string) (address string, err error) {
-	u := storageaccount.Part(r.stack.AzureConnectionString, "BlobEndpoint")
+	u := plain.ConnectionPart(r.stack.AzureConnectionString, "BlobEndpoint")
 	if u == "" {
 		return "", errors.New("the connection string has no BlobEndpoint")
 	}

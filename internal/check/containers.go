@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/source/inventory"
 )
 
@@ -22,7 +21,7 @@ func (ck *checker) containers(ctx context.Context) {
 	listed, count, topics, more := 0, 0, map[string]bool{}, ""
 	for name, err := range inventory.Names(ctx, o.Inventory) {
 		if err != nil {
-			text, _ := remedy.Split(err)
+			text, _ := plain.SplitRemedy(err)
 			ck.Add("topics", OK, "the containers of the account are not counted, which run does not need: "+text, "")
 			return
 		}

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/source"
 )
 
@@ -18,7 +17,7 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	if err == nil {
 		return false
 	}
-	text, do := remedy.Split(err)
+	text, do := plain.SplitRemedy(err)
 	switch {
 	case do != "":
 	case errors.Is(err, source.ErrNotFound):

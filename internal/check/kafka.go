@@ -15,7 +15,6 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -95,7 +94,7 @@ func (ck *checker) advice(err error) string {
 }
 
 func (ck *checker) unreached(what string, err error) {
-	text, do := remedy.Split(err) // credentials have one of their own
+	text, do := plain.SplitRemedy(err) // credentials have one of their own
 	ck.Add("kafka", Failed, what+": "+text, cmp.Or(do, ck.advice(err)))
 }
 

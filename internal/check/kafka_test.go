@@ -247,14 +247,7 @@ func TestCheckCertificate(t *testing.T) {
 }
 
 // A command can be pasted into a shell as it is printed.
-func TestQuote(t *testing.T) {
-	for word, want := range map[string]string{
-		"User:bridge": "User:bridge", "User:CN=a b": "'User:CN=a b'", "a'b;$(c)": `'a'\''b;$(c)'`, "": "''",
-	} {
-		if got := quote(word); got != want {
-			t.Errorf("%s, want %s", got, want)
-		}
-	}
+func TestGrant(t *testing.T) {
 	plain := &kafka.SASL{Mechanism: "PLAIN", Credentials: func() (string, string, error) {
 		return "$ConnectionString", "secret", nil
 	}}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 )
 
@@ -79,25 +79,14 @@ func (ck *checker) grant(operation, resource string, names ...string) string {
 			principal = user
 		}
 	}
-	words := []string{"kafka-acls.sh", ck.client.ToolFlags(), "--add", "--allow-principal", quote("User:" + principal),
+	words := []string{"kafka-acls.sh", ck.client.ToolFlags(), "--add",
+		"--allow-principal", plain.Shell("User:" + principal),
 		"--operation", operation}
 	for _, name := range names {
-		words = append(words, resource, quote(name))
+		words = append(words, resource, plain.Shell(name))
 	}
 	if len(names) == 0 {
 		words = append(words, resource)
 	}
 	return strings.Join(words, " ")
-}
-
-// quote quotes a word for a shell, if it must be.
-func quote(word string) string {
-	special := func(r rune) bool {
-		plain := r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9'
-		return !plain && !strings.ContainsRune("._:@/=-", r)
-	}
-	if word != "" && !slices.ContainsFunc([]rune(word), special) {
-		return word
-	}
-	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }

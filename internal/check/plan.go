@@ -9,7 +9,6 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -38,7 +37,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	if f != nil {
 		maps.Copy(written, f.Topics)
 	}
-	state := topics.Topic{Kind: topics.State, Name: topicname.State(o.Name), Partitions: o.OffsetsPartitions}
+	state := topics.Topic{Kind: topics.State, Name: plain.StateTopic(o.Name), Partitions: o.OffsetsPartitions}
 	if f != nil {
 		state.Largest = f.Size(nil)
 	} else {
@@ -62,7 +61,7 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 		add(t, f != nil)
 		if plan.Beside {
 			t.Largest = 0
-			t.Kind, t.Name = topics.Markers, topicname.Markers(name)
+			t.Kind, t.Name = topics.Markers, plain.MarkerTopic(name)
 			add(t, false)
 		}
 	}

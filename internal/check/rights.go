@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 	"blobfeed/source/azure"
 )
 
@@ -54,7 +54,7 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 	}
 	sas := c.SAS
 	if c.Auth == "connection_string" {
-		sas = storageaccount.Part(c.ConnectionString, "SharedAccessSignature")
+		sas = plain.ConnectionPart(c.ConnectionString, "SharedAccessSignature")
 	}
 	switch {
 	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":

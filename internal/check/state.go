@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
-	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -27,7 +27,7 @@ func (ck *checker) readState(ctx context.Context) {
 	ctx, cancel := context.WithTimeoutCause(ctx, stateTimeout, errSilent)
 	defer cancel()
 	name := ck.bridge.Name
-	r := status.Reader{Name: name, Topic: topicname.State(name), Admin: ck.admin(), Client: ck.opts}
+	r := status.Reader{Name: name, Topic: plain.StateTopic(name), Admin: ck.admin(), Client: ck.opts}
 	s, err := r.State(ctx)
 	var never *status.NeverRanError
 	if errors.As(err, &never) {

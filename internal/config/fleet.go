@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 )
 
 // Fleet are the settings of many bridges that share a process.
@@ -124,8 +124,8 @@ func processOnly(name string) string {
 	return ""
 }
 
-// readMember adds the settings of a bridge to what is given. They win over all others, since they are the most specific:
-// a variable that is set for all bridges must not turn them into one.
+// readMember adds the settings of a bridge to what is given. They win over all others, since they are the most
+// specific: a variable that is set for all bridges must not turn them into one.
 func (c *Config) readMember(given texts, d *document, m *member, p *problems) {
 	for _, e := range d.common {
 		if e.name == "NAME" && e.value != "" {
@@ -337,12 +337,12 @@ func (c *Config) feed() string {
 func (c *Config) account() string {
 	name, at := c.SourceAccount, c.SourceURL
 	if connection := string(c.SourceConnectionString); connection != "" {
-		name = cmp.Or(name, storageaccount.Part(connection, "AccountName"))
-		at = cmp.Or(storageaccount.Part(connection, "BlobEndpoint"), at)
+		name = cmp.Or(name, plain.ConnectionPart(connection, "AccountName"))
+		at = cmp.Or(plain.ConnectionPart(connection, "BlobEndpoint"), at)
 	}
 	u, err := url.Parse(at)
 	if err == nil && u.Scheme != "file" {
-		name = cmp.Or(name, storageaccount.Name(u.Hostname(), u.Path), u.Hostname())
+		name = cmp.Or(name, plain.AccountName(u.Hostname(), u.Path), u.Hostname())
 	}
 	return strings.ToLower(name)
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 )
 
 var topicName = regexp.MustCompile(`^[A-Za-z0-9._-]{1,240}$`)
@@ -283,8 +283,8 @@ func (c *Config) clearSignature() bool {
 		return strings.HasPrefix(strings.ToLower(c.SourceURL), "http://")
 	case "connection_string":
 		text := string(c.SourceConnectionString)
-		endpoint := strings.ToLower(storageaccount.Part(text, "BlobEndpoint"))
-		return storageaccount.Part(text, "SharedAccessSignature") != "" && strings.HasPrefix(endpoint, "http://")
+		endpoint := strings.ToLower(plain.ConnectionPart(text, "BlobEndpoint"))
+		return plain.ConnectionPart(text, "SharedAccessSignature") != "" && strings.HasPrefix(endpoint, "http://")
 	}
 	return false
 }

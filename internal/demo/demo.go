@@ -23,7 +23,6 @@ import (
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/internal/topicname"
 	"blobfeed/verify/judge"
 )
 
@@ -191,7 +190,7 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 
 // show prints what a consumer reads: the first records in full, then one line each.
 func show(ctx context.Context, address string, stdout io.Writer) error {
-	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, topicname.Markers(topic)),
+	cl, err := kgo.NewClient(kgo.SeedBrokers(address), kgo.ConsumeTopics(topic, plain.MarkerTopic(topic)),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(200*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableClientMetrics())
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 
 	"blobfeed/internal/outbound"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 )
 
 // Registry is a schema registry that speaks Confluent's protocol. Open it before use.
@@ -150,7 +149,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case err == nil:
 		return id, nil
 	case answer == nil:
-		return 0, remedy.With(err, RegistryAdvice(err))
+		return 0, plain.WithRemedy(err, RegistryAdvice(err))
 	}
 	refused := &SchemaError{Subject: subject, Reason: plain.Line(answer.Error())}
 	switch answer.StatusCode {
@@ -171,7 +170,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	default: // the registry, or what is in front of it, fails; or the credentials, which may be renewed
 		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // err is logged
 		err = fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
-		return 0, remedy.With(err, RegistryAdvice(err))
+		return 0, plain.WithRemedy(err, RegistryAdvice(err))
 	}
 	return 0, refused
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 )
 
@@ -25,7 +26,7 @@ func (n *Needs) ACLs(w io.Writer) error {
 		}
 	}
 	for _, p := range n.Permits {
-		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, quote(n.principal()))
+		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, plain.Shell(n.principal()))
 		for _, op := range p.Operations {
 			b.WriteString(" --operation " + op)
 		}
@@ -43,6 +44,3 @@ func (n *Needs) ACLs(w io.Writer) error {
 	_, err := io.WriteString(w, b.String())
 	return err
 }
-
-// quote quotes a word for a shell. Names of topics, groups and ids need no quotes.
-func quote(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

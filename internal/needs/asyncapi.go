@@ -8,7 +8,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
 )
@@ -37,7 +37,7 @@ func (n *Needs) AsyncAPI(w io.Writer) error {
 			"topicConfiguration": document{"cleanup.policy": cleanup}, "bindingVersion": "0.5.0"}},
 	}}
 	if n.record.Markers == envelope.MarkersTopic {
-		channels["markers"] = document{"address": topicname.Markers(t.Name),
+		channels["markers"] = document{"address": plain.MarkerTopic(t.Name),
 			"description": "Markers: no record with updated at or below the resolved time follows."}
 	}
 	servers := document{}

@@ -11,8 +11,8 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
-	"blobfeed/internal/topicname"
 	"blobfeed/internal/topics"
 )
 
@@ -64,7 +64,7 @@ func Of(c *config.Config) (*Needs, error) {
 		n.record.Topic = name
 		add(topics.Records, name, c.TopicPartitions)
 		if plan.Beside {
-			add(topics.Markers, topicname.Markers(name), c.TopicPartitions)
+			add(topics.Markers, plain.MarkerTopic(name), c.TopicPartitions)
 		}
 	} else {
 		n.Many = true
@@ -75,7 +75,7 @@ func Of(c *config.Config) (*Needs, error) {
 		}
 		n.permitTopic(create, true, envelope.KafkaName(prefix))
 	}
-	add(topics.State, topicname.State(c.Name), o.OffsetsPartitions, "Read")
+	add(topics.State, plain.StateTopic(c.Name), o.OffsetsPartitions, "Read")
 	if o.DeadLetter != "" {
 		add(topics.DeadLetters, o.DeadLetter, 1)
 	}

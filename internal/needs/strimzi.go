@@ -70,7 +70,7 @@ func (n *Needs) Strimzi(w io.Writer) error {
 		spec := topicSpec{TopicName: t.Name, Partitions: t.Partitions, Config: map[string]any{}}
 		spec.Replicas = max(t.Replication, 0)
 		for _, name := range slices.Sorted(maps.Keys(t.Settings)) {
-			spec.Config[name] = plain(*t.Settings[name])
+			spec.Config[name] = scalar(*t.Settings[name])
 		}
 		if err := e.Encode(resource("KafkaTopic", t.Name, spec)); err != nil {
 			return err
@@ -114,8 +114,8 @@ func kubernetesName(name string) string {
 	return strings.Trim(forbidden.ReplaceAllString(strings.ToLower(name), "-"), "-.")
 }
 
-// plain returns a number as one, so that YAML does not quote it.
-func plain(value string) any {
+// scalar returns a number as one, so that YAML does not quote it.
+func scalar(value string) any {
 	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
 		return n
 	}

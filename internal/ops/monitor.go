@@ -8,7 +8,6 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -109,7 +108,7 @@ func (m *Monitor) Down(err error, again time.Duration) {
 	m.engine, m.member, m.history, m.trouble = nil, false, nil, offsets.Failure{}
 	m.kafka, m.storage = contact{}, contact{}
 	clear(m.leases)
-	text, do := remedy.Split(err)
+	text, do := plain.SplitRemedy(err)
 	m.down = status.Problem{Cause: "the bridge has failed", Remedy: plain.Clip(do)}
 	if again > 0 {
 		m.down.Cause = "the bridge has failed and starts again within " + plain.Span(again)
@@ -189,7 +188,7 @@ func (m *Monitor) History(h bridge.History) {
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	text, do := remedy.Split(err)
+	text, do := plain.SplitRemedy(err)
 	met := offsets.Failure{Time: m.now(), Error: plain.Clip(text), Remedy: plain.Clip(do)}
 	f := status.Failure{Lease: p, Failure: met, Class: class(err), Count: 1}
 	m.counts.Errors[f.Class]++

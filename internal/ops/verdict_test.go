@@ -13,7 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -162,11 +162,11 @@ func TestUnreachableBrokersHaveARemedy(t *testing.T) {
 	m := NewMonitor("b", "feed", Info{}, time.Minute, func() time.Time { return now })
 	refused := errors.New("dial tcp 127.0.0.1:1: connect: connection refused")
 	m.BrokerFailed(refused)
-	m.Failed(-1, remedy.With(fmt.Errorf("reading the topics: %w", refused), "start the brokers"))
+	m.Failed(-1, plain.WithRemedy(fmt.Errorf("reading the topics: %w", refused), "start the brokers"))
 	if v := m.Snapshot().Verdict; !strings.Contains(v.Text, "Kafka has not answered") || v.Remedy != "start the brokers" {
 		t.Errorf("%+v", v)
 	}
-	m.Failed(-1, remedy.With(errors.New("403 AuthorizationFailure"), "give it the role"))
+	m.Failed(-1, plain.WithRemedy(errors.New("403 AuthorizationFailure"), "give it the role"))
 	if v := m.Snapshot().Verdict; v.Remedy != "" {
 		t.Errorf("the remedy of something else: %+v", v)
 	}

@@ -14,7 +14,6 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -73,7 +72,7 @@ func (r *Replay) separate(ctx context.Context) error {
 			live.Name)
 	}
 	taken := map[string]bool{
-		live.Topic: true, topicname.State(live.Name): true, topicname.DeadLetters(live.Name): true,
+		live.Topic: true, plain.StateTopic(live.Name): true, plain.DeadLetterTopic(live.Name): true,
 	}
 	s, err := state(ctx, live)
 	if err != nil {
@@ -84,7 +83,7 @@ func (r *Replay) separate(ctx context.Context) error {
 			taken[topic] = true
 		}
 	}
-	if taken[r.Topic] || taken[topicname.Records(r.Topic)] {
+	if taken[r.Topic] || taken[plain.RecordTopic(r.Topic)] {
 		return settings("--topic %s is one of the live bridge's: a replay would write its events there a second time; "+
 			"use another topic", r.Topic)
 	}

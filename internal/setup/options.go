@@ -7,7 +7,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
@@ -87,7 +87,7 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		return bridge.Options{}, c.Problem(name, "%w", from.NoScan)
 	}
 	if c.OnError == "dead_letter" {
-		o.DeadLetter = topicname.DeadLetters(c.Name)
+		o.DeadLetter = plain.DeadLetterTopic(c.Name)
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
 	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&

@@ -10,7 +10,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 )
 
 // Examined adds to what loading settings has returned the problems of the texts that only their users can parse:
@@ -79,7 +79,7 @@ func topicProblems(c *config.Config) (problems []error) {
 	if err != nil {
 		problems = append(problems, c.Problem("TOPIC", "%w", err))
 	} else {
-		for _, own := range []string{topicname.State(c.Name), topicname.DeadLetters(c.Name)} {
+		for _, own := range []string{plain.StateTopic(c.Name), plain.DeadLetterTopic(c.Name)} {
 			if err := topics.Apart(own); err != nil {
 				problems = append(problems, c.Problem("TOPIC", "%w", err))
 			}

@@ -11,8 +11,8 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 )
 
@@ -36,7 +36,7 @@ func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, &bridge.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
-	return &status.Reader{Name: c.Name, Topic: topicname.State(c.Name), Admin: kadm.NewClient(cl), Client: opts,
+	return &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
 		Now: time.Now}, cl.Close, nil
 }
 

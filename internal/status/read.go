@@ -14,7 +14,6 @@ import (
 
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -62,7 +61,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 		return s, nil
 	}
 	if err := topics.Unwritable(ctx, r.Admin, false, names...); err != nil { // what commits nothing cannot report it
-		text, do := remedy.Split(err)
+		text, do := plain.SplitRemedy(err)
 		s.Verdict = s.Judge("", append([]Problem{{text, do}}, s.problems()...))
 	}
 	return s, nil

@@ -16,7 +16,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/topicname"
 )
 
 // Admin looks after the topics of a running bridge. It is safe for concurrent use.
@@ -49,7 +48,7 @@ func (a *Admin) OpenDeadLetters(ctx context.Context, name string) error {
 
 // openMarkers makes sure that the topic of markers has at least the partitions of its topic of records.
 func (a *Admin) openMarkers(ctx context.Context, records string, partitions int32) error {
-	name := topicname.Markers(records)
+	name := plain.MarkerTopic(records)
 	have, err := a.open(ctx, Topic{Kind: Markers, Name: name, Partitions: partitions})
 	if err != nil || have >= partitions {
 		return err
@@ -173,7 +172,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 	}
 	var markers []string
 	for _, name := range names {
-		markers = append(markers, topicname.Markers(name))
+		markers = append(markers, plain.MarkerTopic(name))
 	}
 	have, err := Count(ctx, a.admin(), markers...)
 	var gone *MissingError
@@ -181,7 +180,7 @@ func (a *Admin) Recount(ctx context.Context, had map[string]int32) (map[string]i
 		return nil, err
 	}
 	for topic, n := range counts {
-		if have[topicname.Markers(topic)] < n {
+		if have[plain.MarkerTopic(topic)] < n {
 			if err := a.openMarkers(ctx, topic, n); err != nil {
 				return nil, err
 			}

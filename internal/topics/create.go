@@ -15,8 +15,6 @@ import (
 
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
-	"blobfeed/internal/topicname"
 )
 
 // Count reads how many partitions topics have. One that does not exist is a MissingError.
@@ -55,7 +53,7 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 		}
 	}
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return 0, false, remedy.With(fmt.Errorf("creating topic %s: %w", topic, err), CreateAdvice(err))
+		return 0, false, plain.WithRemedy(fmt.Errorf("creating topic %s: %w", topic, err), CreateAdvice(err))
 	}
 	created = err == nil
 	have, err = awaited(ctx, admin, topic)
@@ -147,7 +145,7 @@ func (a *Admin) Prepare(ctx context.Context, records []string) (created int, err
 	kinds := map[Kind][]string{Records: records}
 	if a.Beside {
 		for _, name := range records {
-			kinds[Markers] = append(kinds[Markers], topicname.Markers(name))
+			kinds[Markers] = append(kinds[Markers], plain.MarkerTopic(name))
 		}
 	}
 	for kind, names := range kinds {

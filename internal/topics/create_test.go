@@ -6,7 +6,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 )
 
@@ -25,7 +25,7 @@ func TestCreate(t *testing.T) {
 func TestCreateIsRejected(t *testing.T) {
 	adm := fakebroker.Admin(t, fakebroker.New(t))
 	_, _, err := Create(t.Context(), adm, "new", 3, 9, nil)
-	if text, do := remedy.Split(err); do == "" || do != CreateAdvice(err) ||
+	if text, do := plain.SplitRemedy(err); do == "" || do != CreateAdvice(err) ||
 		!strings.Contains(text, "creating topic new") {
 		t.Errorf("%v", err)
 	}

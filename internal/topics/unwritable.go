@@ -9,7 +9,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 )
 
 // Unwritable returns an error that names a partition to which the brokers write nothing now, because it has no leader,
@@ -45,7 +44,8 @@ func Unwritable(ctx context.Context, admin *kadm.Client, stuck bool, names ...st
 			default:
 				continue
 			}
-			return remedy.With(fmt.Errorf("topic %s takes no records: partition %d %s", name, p.Partition, why), do)
+			err := fmt.Errorf("topic %s takes no records: partition %d %s", name, p.Partition, why)
+			return plain.WithRemedy(err, do)
 		}
 	}
 	return nil

@@ -13,8 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
-	"blobfeed/internal/storageaccount"
 	"blobfeed/source"
 )
 
@@ -44,7 +42,7 @@ func (c *Config) proof() int {
 	case "anonymous":
 		return byNothing
 	case "connection_string":
-		if storageaccount.Part(c.ConnectionString, "SharedAccessSignature") != "" {
+		if plain.ConnectionPart(c.ConnectionString, "SharedAccessSignature") != "" {
 			return bySignature
 		}
 		return byKey
@@ -105,11 +103,11 @@ func (c *Config) noFeed(err error) error {
 		emulated = path != "/" // only Azurite's URLs have the account in their path
 	}
 	if emulated {
-		return remedy.With(none, "Azurite writes no feed: upload one as its container "+Container+
+		return plain.WithRemedy(none, "Azurite writes no feed: upload one as its container "+Container+
 			", such as testdata/real-2020 of the bridge's source (docs/scan.md)")
 	}
 	_, account, _ := endpoint(c.Endpoint)
-	return remedy.With(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+
+	return plain.WithRemedy(none, fmt.Sprintf("if the address is right, enable the feed and wait some minutes: "+
 		"az storage account blob-service-properties update --account-name %s --enable-change-feed true",
 		cmp.Or(c.Account, account, "<account>")))
 }
@@ -139,15 +137,15 @@ func (c *Config) explain(err error) error {
 	var status *azcore.ResponseError
 	if rejectsVersion(err) {
 		errors.As(err, &status)
-		return remedy.With(&versionError{answered(status)}, otherVersion)
+		return plain.WithRemedy(&versionError{answered(status)}, otherVersion)
 	}
 	if errors.As(err, &status) {
-		return remedy.With(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
+		return plain.WithRemedy(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
 	}
 	if where := (*url.Error)(nil); errors.As(err, &where) && !errors.As(err, new(*tokenError)) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
 		text := strings.Replace(err.Error(), where.Error(), bare.Error(), 1)
-		return remedy.With(&quietError{text: text, err: err}, unreachable(err))
+		return plain.WithRemedy(&quietError{text: text, err: err}, unreachable(err))
 	}
 	return err
 }

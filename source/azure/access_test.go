@@ -12,7 +12,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 )
 
 // A rejected request says what to do next, by what it was signed with and by why it was rejected.
@@ -43,7 +43,7 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 	} {
 		c := Config{Auth: tc.auth}
 		err := c.explain(&azcore.ResponseError{StatusCode: tc.status, ErrorCode: tc.code})
-		text, do := remedy.Split(err)
+		text, do := plain.SplitRemedy(err)
 		if !strings.HasPrefix(do, tc.do) || tc.do == "" && do != "" || !strings.Contains(text, tc.code) ||
 			strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s, %d %s: %v", tc.auth, tc.status, tc.code, err)
@@ -84,7 +84,7 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 	} {
 		c := &explainedCredential{noToken(tc.sdk), &Config{Auth: tc.auth}}
 		_, err := c.GetToken(t.Context(), policy.TokenRequestOptions{})
-		text, do := remedy.Split(err)
+		text, do := plain.SplitRemedy(err)
 		if text != "getting a token of Entra ID: "+tc.text || !strings.HasPrefix(do, tc.do) {
 			t.Errorf("%s\n%s\n%s", tc.auth, text, do)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 )
 
 // Container is where the service keeps the feed.
@@ -114,7 +114,7 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		if _, _, err := endpoint(redact(cl.URL())); err != nil {
 			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "BlobEndpoint: " + err.Error()}
 		}
-		return cl, cmp.Or(c.Account, storageaccount.Part(c.ConnectionString, "AccountName")), private(cl.URL())
+		return cl, cmp.Or(c.Account, plain.ConnectionPart(c.ConnectionString, "AccountName")), private(cl.URL())
 	}
 	where, account, err := endpoint(c.Endpoint)
 	if err != nil {
@@ -183,7 +183,7 @@ func endpoint(text string) (where, account string, err error) {
 	// The feed can't be read through the Data Lake endpoint of the same account.
 	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)
 	path := strings.Trim(strings.TrimSuffix(strings.TrimRight(u.Path, "/"), "/"+Container), "/")
-	account = storageaccount.Name(u.Hostname(), path)
+	account = plain.AccountName(u.Hostname(), path)
 	below := path
 	u.Path, u.RawPath = "", ""
 	if path != "" && !strings.Contains(u.Hostname(), ".blob.") { // http://host:port/account

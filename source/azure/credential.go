@@ -13,7 +13,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 )
 
 // TokenCredential returns a source of Entra ID tokens that renews them before they expire.
@@ -40,7 +39,7 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		cred, err = azidentity.NewManagedIdentityCredential(&m)
 	case "client_secret":
 		if c.Tenant == "" || c.ClientID == "" || c.ClientSecret == "" {
-			return nil, remedy.With(errors.New("client_secret needs a tenant, a client and a secret"),
+			return nil, plain.WithRemedy(errors.New("client_secret needs a tenant, a client and a secret"),
 				c.tokenRemedy(""))
 		}
 		cred, err = azidentity.NewClientSecretCredential(c.Tenant, c.ClientID, c.ClientSecret,
@@ -49,7 +48,7 @@ func (c *Config) TokenCredential() (cred azcore.TokenCredential, err error) {
 		return nil, fmt.Errorf("unknown way to authenticate %q", c.Auth)
 	}
 	if err != nil {
-		return nil, remedy.With(&tokenError{brief(err.Error()), err}, c.tokenRemedy(""))
+		return nil, plain.WithRemedy(&tokenError{brief(err.Error()), err}, c.tokenRemedy(""))
 	}
 	return &explainedCredential{cred, c}, nil
 }
@@ -66,7 +65,7 @@ func (c *explainedCredential) GetToken(ctx context.Context, o policy.TokenReques
 	if err == nil || ctx.Err() != nil {
 		return token, err
 	}
-	return token, remedy.With(&tokenError{brief(err.Error()), err}, c.config.tokenRemedy(err.Error()))
+	return token, plain.WithRemedy(&tokenError{brief(err.Error()), err}, c.config.tokenRemedy(err.Error()))
 }
 
 // tokenError is a token that could not be had.

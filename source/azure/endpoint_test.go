@@ -9,7 +9,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
 
@@ -34,7 +34,7 @@ func TestFeedIsNotEnabled(t *testing.T) {
 			}
 		}
 		_, err := store.ReadAt(t.Context(), "meta/segments.json", make([]byte, 10), 0)
-		if _, do := remedy.Split(err); errors.Is(c.want, source.ErrNoFeed) &&
+		if _, do := plain.SplitRemedy(err); errors.Is(c.want, source.ErrNoFeed) &&
 			(!strings.Contains(do, "Azurite writes no feed: upload one") || !strings.Contains(err.Error(), "/acct/$blobchangefeed: ")) {
 			t.Errorf("%d %s: it does not say what to do: %v", c.status, c.code, err)
 		}
@@ -56,7 +56,7 @@ func TestNoFeedOfAzurite(t *testing.T) {
 	} {
 		req := httptest.NewRequest(http.MethodGet, endpoint+"/$blobchangefeed/meta/segments.json", nil)
 		err := (&Config{Endpoint: endpoint}).noFeed(&azcore.ResponseError{RawResponse: &http.Response{Request: req}})
-		if _, do := remedy.Split(err); !strings.Contains(do, want) {
+		if _, do := plain.SplitRemedy(err); !strings.Contains(do, want) {
 			t.Errorf("%s: %v", endpoint, err)
 		}
 	}

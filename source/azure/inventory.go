@@ -17,7 +17,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/service"
 
 	"blobfeed/internal/plain"
-	"blobfeed/internal/remedy"
 	"blobfeed/source/inventory"
 )
 
@@ -164,7 +163,7 @@ func (v *Inventory) failed(err error, marker string) error {
 		return fmt.Errorf("%w: it answers %d %.100s", inventory.ErrBusy, status.StatusCode,
 			plain.Line(status.ErrorCode))
 	case status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized:
-		err := remedy.With(answered(status), v.store.widen())
+		err := plain.WithRemedy(answered(status), v.store.widen())
 		if rerr := v.store.renew(); rerr != nil {
 			return fmt.Errorf("%w; renewing the credentials: %w", err, rerr)
 		}

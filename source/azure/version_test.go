@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/source/inventory"
 )
 
@@ -170,7 +170,7 @@ func TestUnknownServiceVersion(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	text, do := remedy.Split(err)
+	text, do := plain.SplitRemedy(err)
 	for _, part := range []string{"400 InvalidHeaderValue", "x-ms-version: 2026-02-06"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("%q does not say %q", text, part)

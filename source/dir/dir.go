@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
 
@@ -27,7 +27,7 @@ var _ source.Store = (*Store)(nil)
 func New(dir string) (*Store, error) {
 	root, err := os.OpenRoot(dir) // names can't lead outside
 	if err != nil {
-		return nil, remedy.With(fmt.Errorf("opening the feed's directory: %w", err),
+		return nil, plain.WithRemedy(fmt.Errorf("opening the feed's directory: %w", err),
 			"correct the path; in a container, mount the directory")
 	}
 	return &Store{root}, nil
@@ -124,13 +124,13 @@ func (s *Store) isFeed() error {
 	case has("idx", "log", "meta"):
 		return nil
 	case has(container):
-		return remedy.With(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Join(path, container))
+		return plain.WithRemedy(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Join(path, container))
 	case len(entries) == 0:
-		return remedy.With(fmt.Errorf("%w: it is empty", err), "copy the container "+container+" into it")
+		return plain.WithRemedy(fmt.Errorf("%w: it is empty", err), "copy the container "+container+" into it")
 	case slices.Contains([]string{"idx", "log", "meta"}, filepath.Base(path)):
-		return remedy.With(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Dir(path))
+		return plain.WithRemedy(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Dir(path))
 	}
-	return remedy.With(fmt.Errorf("%w: it has none of idx/, log/ and meta/", err),
+	return plain.WithRemedy(fmt.Errorf("%w: it has none of idx/, log/ and meta/", err),
 		"name the directory that has them, a copy of the container "+container)
 }
 

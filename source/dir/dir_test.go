@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/internal/remedy"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
 
@@ -113,7 +113,7 @@ func TestDirectoryWithoutFeed(t *testing.T) {
 		if tc.do == "" {
 			want = source.ErrNotFound
 		}
-		if _, do := remedy.Split(err); !errors.Is(err, want) ||
+		if _, do := plain.SplitRemedy(err); !errors.Is(err, want) ||
 			!strings.HasPrefix(do, strings.Replace(tc.do, "ROOT", root, 1)) {
 			t.Errorf("%q below %q: %v", tc.file, tc.below, err)
 		}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -46,7 +46,7 @@ var partSeed = maphash.MakeSeed()
 // letters reads the dead-letter topic. Without BRIDGE_ON_ERROR=dead_letter, permission to read it may be missing.
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
-	t, err := v.cluster.open(ctx, topicname.DeadLetters(v.Name))
+	t, err := v.cluster.open(ctx, plain.DeadLetterTopic(v.Name))
 	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
 		return l, nil
 	}

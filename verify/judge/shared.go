@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/storageaccount"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
@@ -83,7 +83,7 @@ func accountOf(feed string) string {
 	if host == "file:" {
 		return ""
 	}
-	return storageaccount.Name(host, path)
+	return plain.AccountName(host, path)
 }
 
 // writer is how a record names the bridge that wrote it: a record its account, a marker its feed.

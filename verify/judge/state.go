@@ -7,8 +7,8 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
-	"blobfeed/internal/topicname"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -30,7 +30,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		names = append(names, v.ReplayName(v.Topic))
 	}
 	for _, name := range names {
-		s, err := v.cluster.state(ctx, topicname.State(name))
+		s, err := v.cluster.state(ctx, plain.StateTopic(name))
 		if err != nil {
 			return nil, err
 		}
@@ -43,11 +43,11 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		if name != v.Name { // a replay has a name and dead letters of its own
 			v.Name = name
 			if v.DeadLetter != "" {
-				v.DeadLetter = topicname.DeadLetters(name)
+				v.DeadLetter = plain.DeadLetterTopic(name)
 			}
 		}
 		v.pinKeys(s)
-		return &progressState{s, topicname.State(name)}, v.interval(s.Frontier)
+		return &progressState{s, plain.StateTopic(name)}, v.interval(s.Frontier)
 	}
 	return nil, nil
 }

@@ -7,7 +7,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/topicname"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
 
@@ -32,7 +32,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
 		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
-			if markers, err = v.open(ctx, topicname.Markers(name)); err != nil {
+			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
 				return all, err
 			}
 		}
@@ -65,7 +65,7 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	if err == nil {
 		t.avro = v.avro
 		if v.sharing != nil {
-			t.portion = v.sharing.portion(topicname.Records(name))
+			t.portion = v.sharing.portion(plain.RecordTopic(name))
 		}
 	}
 	return t, err

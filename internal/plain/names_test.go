@@ -1,9 +1,9 @@
-package storageaccount
+package plain
 
 import "testing"
 
 // The addresses that Azure, Azurite and a proxy have.
-func TestName(t *testing.T) {
+func TestAccountName(t *testing.T) {
 	for _, tc := range []struct{ host, path, want string }{
 		{"acct.blob.core.windows.net", "", "acct"},
 		{"ACCT.Blob.core.windows.net", "/$blobchangefeed", "acct"},
@@ -15,18 +15,18 @@ func TestName(t *testing.T) {
 		{"files.example.com", "", ""},
 		{"files.example.com", "/$blobchangefeed", ""},
 	} {
-		if got := Name(tc.host, tc.path); got != tc.want {
+		if got := AccountName(tc.host, tc.path); got != tc.want {
 			t.Errorf("%s %s: %q, want %q", tc.host, tc.path, got, tc.want)
 		}
 	}
 }
 
 // A key ends with equals signs, and lines may be joined by hand.
-func TestPart(t *testing.T) {
+func TestConnectionPart(t *testing.T) {
 	const connection = "AccountName=acct; AccountKey=a2V5cw==;BlobEndpoint=https://h/acct"
 	for key, want := range map[string]string{"AccountName": "acct", "AccountKey": "a2V5cw==",
 		"BlobEndpoint": "https://h/acct", "Account": ""} {
-		if got := Part(connection, key); got != want {
+		if got := ConnectionPart(connection, key); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)
 		}
 	}

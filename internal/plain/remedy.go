@@ -1,13 +1,12 @@
-// Package remedy adds to an error what to do about it, so that the log, the status page and a verb's last line all say
-// it, and a check can show it on a line of its own.
-package remedy
+package plain
 
 import (
 	"errors"
 	"strings"
 )
 
-// Remedied is an error whose text ends with what to do about it.
+// Remedied is an error whose text ends with what to do about it. So the log, the status page and a verb's last line all
+// say it, and a check can show it on a line of its own.
 type Remedied interface {
 	error
 	Cause() string  // the text without the remedy
@@ -32,16 +31,16 @@ func (e *fixable) Remedy() string { return e.do }
 
 func (e *fixable) Unwrap() error { return e.err }
 
-// With adds a remedy to err. Without one, or if err has one already, it returns err.
-func With(err error, do string) error {
+// WithRemedy adds a remedy to err. Without one, or if err has one already, it returns err.
+func WithRemedy(err error, do string) error {
 	if err == nil || do == "" || errors.As(err, new(Remedied)) {
 		return err
 	}
 	return &fixable{err, do}
 }
 
-// Split returns the text of err without its remedy, and the remedy, "" if there is none.
-func Split(err error) (text, do string) {
+// SplitRemedy returns the text of err without its remedy, and the remedy, "" if there is none.
+func SplitRemedy(err error) (text, do string) {
 	var e Remedied
 	if !errors.As(err, &e) || e.Remedy() == "" {
 		return err.Error(), ""
