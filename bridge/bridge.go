@@ -14,8 +14,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/history"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // Bridge is one instance: a member of the group, with a worker for each lease that the group gives it.
@@ -44,15 +47,15 @@ func New(o Options) *Bridge {
 		o.Claims = NewClaims()
 	}
 	inst := &instance{
-		opts: &o, cfg: o.lease(), history: newHistory(o.Feed, o.PollInterval),
+		opts: &o, cfg: o.lease(), history: history.New(o.Feed, o.PollInterval),
 		encoders: newCache(o.Encoder),
-		rivals:   &rivals{opts: &o, turn: newTurn()},
+		rivals:   &rivals{opts: &o, turn: pause.NewTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
 			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
-		listing: newTurn(), sweeping: newTurn(), creating: newTurn(),
+		listing: pause.NewTurn(), sweeping: pause.NewTurn(), creating: pause.NewTurn(),
 		poke: make(chan struct{}, 1),
 	}
 	inst.openings = newCache(inst.openTopic)
@@ -193,7 +196,15 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 			b.fatal(err)
 		}
 	})
-	wg.Go(func() { inst.watchHistory(viewing, b.keepsFrontier) })
+	wg.Go(func() {
+		inst.history.Watch(viewing, history.Watcher{
+			View: inst.view, Keeps: b.keepsFrontier, Now: b.opts.Now,
+			Failed: func(err error) { b.opts.Observer.Failed(-1, err) },
+			Report: func(headroom time.Duration, newest source.Segment) {
+				b.opts.Observer.History(History{Headroom: headroom, Newest: newest.Time()})
+			},
+		})
+	})
 	leave, err := offsets.Join(inst.cfg, b.opts.Name, b.opts.Session, b)
 	if err != nil {
 		return err
@@ -256,4 +267,12 @@ func stopReason(stop context.Context, err error) error {
 		return nil
 	}
 	return err
+}
+
+// poke makes a channel of capacity 1 full.
+func poke(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -207,7 +208,7 @@ func TestBundleEnds(t *testing.T) {
 	damaged[len(damaged)-1]++ // the last block's sync marker
 	m.blobs[name] = damaged
 	m.mu.Unlock()
-	end, err := ParseTime("2026-01-01T18:00:00Z")
+	end, err := history.ParseTime("2026-01-01T18:00:00Z")
 	must(t, err)
 	o.End = end
 	must(t, runOnce(t, o))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"blobfeed/internal/pause"
 )
 
 // cache makes what belongs to a name when it is first asked for, and keeps it. Those that ask meanwhile wait for it.
@@ -18,7 +20,7 @@ type cache[T any] struct {
 }
 
 type cached[T any] struct {
-	turn  turn
+	turn  pause.Turn
 	value T         // guarded by turn
 	made  time.Time // guarded by turn; zero: not yet
 }
@@ -31,15 +33,15 @@ func (c *cache[T]) get(ctx context.Context, name string) (T, error) {
 	c.mu.Lock()
 	v := c.of[name]
 	if v == nil {
-		v = &cached[T]{turn: newTurn()}
+		v = &cached[T]{turn: pause.NewTurn()}
 		c.of[name] = v
 	}
 	c.mu.Unlock()
 	var none T
-	if err := v.turn.take(ctx); err != nil {
+	if err := v.turn.Take(ctx); err != nil {
 		return none, err
 	}
-	defer v.turn.leave()
+	defer v.turn.Leave()
 	if v.made.IsZero() || c.holds > 0 && c.now().Sub(v.made) > c.holds {
 		value, err := c.make(ctx, name)
 		if err != nil {

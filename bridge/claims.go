@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 )
 
@@ -13,7 +14,7 @@ import (
 // would read n² states.
 type Claims struct {
 	// Guarded by turn, which is taken while claims are read.
-	turn   turn
+	turn   pause.Turn
 	began  time.Time // of the last read
 	all    []offsets.Claim
 	hidden []error
@@ -21,7 +22,7 @@ type Claims struct {
 }
 
 // NewClaims returns claims that are not read yet.
-func NewClaims() *Claims { return &Claims{turn: newTurn()} }
+func NewClaims() *Claims { return &Claims{turn: pause.NewTurn()} }
 
 // of returns what offsets.Claims does for the bridge of a name, by a read that began after this call: a claim that was
 // committed before is in it.
@@ -29,10 +30,10 @@ func (c *Claims) of(
 	ctx context.Context, name string, read func(context.Context) ([]offsets.Claim, []error, error),
 ) (claims []offsets.Claim, hidden []error, err error) {
 	asked := time.Now()
-	if err := c.turn.take(ctx); err != nil {
+	if err := c.turn.Take(ctx); err != nil {
 		return nil, nil, err
 	}
-	defer c.turn.leave()
+	defer c.turn.Leave()
 	if !c.began.After(asked) {
 		began := time.Now()
 		all, hidden, err := read(ctx)

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
@@ -137,7 +138,7 @@ func (co *coordinator) endMove(f offsets.Frontier) (moved bool, err error) {
 
 // pay writes the markers that a former owner has left owed.
 func (co *coordinator) pay(f offsets.Frontier) (moved bool, err error) {
-	at, err := parseTime(f.Resolved)
+	at, err := history.ParseStored(f.Resolved)
 	if err != nil {
 		return false, err
 	}
@@ -225,11 +226,8 @@ func (co *coordinator) complete(f offsets.Frontier, s *offsets.State) (moved boo
 
 // count puts into f how far a catch-up is.
 func (co *coordinator) count(f *offsets.Frontier, completed int, s *offsets.State) {
-	var names []source.Segment
-	if listed := co.t.instance.names.Load(); listed != nil {
-		names = *listed
-	}
-	co.counting = countSegments(f, completed, names, s.Cursors, co.t.opts.Now(), co.counting)
+	ahead := co.t.instance.history.Ahead()
+	co.counting = history.CountAhead(f, completed, ahead, s.Cursors, co.t.opts.Now(), co.counting)
 }
 
 // fencers is how many leases are fenced at a time: each takes a producer.

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 )
 
@@ -85,7 +86,7 @@ func TestSeekPastDamage(t *testing.T) {
 		<-r.failing
 	}
 	s := seize(t, o)
-	target, err := ParseTarget("2026/01/01/0100")
+	target, err := history.ParseTarget("2026/01/01/0100")
 	must(t, err)
 	must(t, s.Seek(t.Context(), target.Move))
 	s.Close(t.Context())

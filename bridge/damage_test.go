@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 	"blobfeed/verify"
@@ -163,7 +164,7 @@ func TestDeadLetterOnce(t *testing.T) {
 	o, r := over(t, c, m)
 	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, byTemplate(t, "t-{container}")
 	var err error
-	o.Start, err = ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
+	o.Start, err = history.ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
 	must(t, err)
 	encoder, away := o.Encoder, true
 	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {

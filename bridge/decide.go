@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
@@ -17,7 +18,7 @@ type rules struct {
 	frozen  map[string]string
 	leases  int
 	scan    InitialScan
-	start   Start
+	start   history.Start
 	end     envelope.Timestamp // zero: none
 	slack   time.Duration
 	round   time.Duration // of a scan
@@ -77,7 +78,7 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 		Epoch: s.Epoch, Born: s.Epoch, Leases: r.leases, Feed: r.feed, Settings: r.frozen, Topics: in.topics,
 	}
 	if in.place != nil {
-		f.Completed, f.Start = in.place.first()
+		f.Completed, f.Start = in.place.First()
 		if r.scan == ScanYes || r.scan == ScanOnly { // the seek is in place of it
 			scan := offsets.Scan{ID: offsets.ScanID(in.now), Initial: true, Requested: in.now.UTC(), Round: 1}
 			f.Scan = scan.Cancel(in.now)
@@ -85,11 +86,11 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 		return &change{frontier: f}
 	}
 	if in.end == nil {
-		f.Start, f.Completed = r.start.resolve(in.now)
+		f.Start, f.Completed = r.start.Resolve(in.now)
 		return &change{frontier: f}
 	}
 	f.Completed, f.Ends = in.end.completed, in.end.ends
-	updated := in.now.Add(-maxInterval - resolved.Slack) // if there is no feed, its first event is later than that
+	updated := in.now.Add(-history.MaxInterval - resolved.Slack) // without a feed: its first event is later
 	switch open := in.end.open; {
 	case open != (source.Segment{}):
 		f.Completed, updated = source.Before(open), open.Time().Add(-r.slack)

@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -232,7 +233,7 @@ func TestAdvances(t *testing.T) {
 	if c := r.advances(f, at(2), behind{named: &hourTwo}, decided); c.named != &hourTwo || c.passes || len(c.parts) > 0 {
 		t.Errorf("named: %+v", c)
 	}
-	lost := &GapError{At: hourTwo.Segment, Oldest: source.SegmentAt(hourOf(7))}
+	lost := &history.GapError{At: hourTwo.Segment, Oldest: source.SegmentAt(hourOf(7))}
 	c := r.advances(f, at(2), behind{named: &hourTwo, lost: lost}, decided)
 	if g := c.frontier.Gap; g == nil || g.From != lost.At || g.To != lost.Oldest || c.named != &hourTwo || len(c.reports) != 1 {
 		t.Errorf("lost: %+v, %d reports", g, len(c.reports))

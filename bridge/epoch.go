@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -36,11 +37,11 @@ func (e *epochView) adopt(s *offsets.State) error {
 	if err := opts.Compatible(s); err != nil {
 		return err
 	}
-	promised, err := parseTime(f.Resolved)
+	promised, err := history.ParseStored(f.Resolved)
 	if err != nil {
 		return err
 	}
-	start, err := parseTime(f.Start)
+	start, err := history.ParseStored(f.Start)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
@@ -86,7 +87,7 @@ func (t *tenure) recovered() error {
 
 // doubt returns gap if an earlier tenure found it, too. Else it ends the tenure, so that the next one looks behind its
 // own fence.
-func (t *tenure) doubt(gap *GapError) error {
+func (t *tenure) doubt(gap *history.GapError) error {
 	place := gap.At.String() + " " + gap.Chunk
 	if t.findings.doubted != place {
 		t.findings.doubted = place
@@ -105,7 +106,7 @@ func (t *tenure) trace(kind offsets.EventKind, why error) {
 }
 
 // reportLoss reports lost history that is recorded.
-func (o *Options) reportLoss(lease int32, gap *GapError) {
+func (o *Options) reportLoss(lease int32, gap *history.GapError) {
 	hint := "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
 	if o.Inventory == nil { // there is no account to list
 		hint = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
@@ -181,7 +182,7 @@ func (e *givenUpError) Unwrap() error { return e.error }
 // permanent reports whether another attempt cannot help.
 func permanent(err error) bool {
 	var given *givenUpError
-	var gap *GapError
+	var gap *history.GapError
 	var settings *SettingsError
 	var version *offsets.VersionError
 	return errors.As(err, &gap) || errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)

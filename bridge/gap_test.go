@@ -12,8 +12,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/verify"
 )
@@ -46,7 +46,7 @@ func (a *away) remove(t *testing.T, names ...string) {
 }
 
 // resume returns what the bridge says of the loss, and lets it go on behind it. Gaps are those that markers tell of.
-func (a *away) resume(t *testing.T) (gap *GapError, data, markers int, gaps []string) {
+func (a *away) resume(t *testing.T) (gap *history.GapError, data, markers int, gaps []string) {
 	t.Helper()
 	if err := runOnce(t, a.Options); !errors.As(err, &gap) {
 		t.Fatalf("err = %v", err)
@@ -172,7 +172,7 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 				m.remove("log/00/" + seg)
 			}
 			err := runOnce(t, o)
-			var gap *GapError
+			var gap *history.GapError
 			if c.lost == "" {
 				must(t, err)
 			} else if !errors.As(err, &gap) || gap.At.String() != c.lost || gap.Oldest.Compare(gap.At) <= 0 ||
@@ -246,14 +246,5 @@ func (n newestSeen) History(h History) {
 	select {
 	case n <- h.Newest:
 	default:
-	}
-}
-
-// After a reset there is no frontier for a while, and instances may run on.
-func TestHistoryAfterAReset(t *testing.T) {
-	sh := &instance{view: offsets.NewView("test.offsets", 1)}
-	var oldest source.Segment
-	if reported, err := sh.reportHistory(t.Context(), &oldest, new(time.Time), true); reported || err != nil {
-		t.Errorf("reported %v, %v", reported, err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/history"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -88,10 +89,10 @@ func (e *epochView) Known(name string) bool {
 // it again.
 func (e *epochView) Prepare(ctx context.Context, names []string) {
 	names = slices.DeleteFunc(names, e.Known)
-	if len(names) == 0 || e.t.instance.creating.take(ctx) != nil { // other leases may want the same ones
+	if len(names) == 0 || e.t.instance.creating.Take(ctx) != nil { // other leases may want the same ones
 		return
 	}
-	defer e.t.instance.creating.leave()
+	defer e.t.instance.creating.Leave()
 	var missing []string
 	for _, name := range names {
 		if e.admitted(name) {
@@ -122,11 +123,11 @@ func (e *epochView) Prepare(ctx context.Context, names []string) {
 
 // openNewTopic makes sure that a topic that the frontier and the cursor do not know may be written to, and exists.
 func (e *epochView) openNewTopic(ctx context.Context, name string) (partitions int32, err error) {
-	if err := e.t.instance.creating.take(ctx); err != nil { // two leases may want the last topic of the limit
+	if err := e.t.instance.creating.Take(ctx); err != nil { // two leases may want the last topic of the limit
 		return 0, err
 	}
 	err = e.admit(ctx, name)
-	e.t.instance.creating.leave()
+	e.t.instance.creating.Leave()
 	if err != nil {
 		return 0, err
 	}
@@ -159,11 +160,11 @@ func (e *epochView) TooLarge(ctx context.Context, err error) error {
 
 // Lost returns the loss of a chunk that was to be read.
 func (e *epochView) Lost(ctx context.Context, seg source.Segment, chunk string) error {
-	oldest, _, err := e.t.instance.history.segmentAfter(ctx, source.Segment{})
+	oldest, _, err := e.t.instance.history.Next(ctx, source.Segment{})
 	if err != nil {
 		return err
 	}
-	return &GapError{At: seg, Chunk: chunk, Oldest: oldest}
+	return &history.GapError{At: seg, Chunk: chunk, Oldest: oldest}
 }
 
 // admit decides about a topic that the frontier and the cursor do not know. A client that may create containers chooses

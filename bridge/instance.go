@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -24,22 +25,21 @@ type instance struct {
 	cfg      *offsets.Config
 	client   *kgo.Client
 	topics   *topics.Admin
-	opened   sync.Map // set of the topics that this instance has opened
-	admitted sync.Map // the new topics that it may open -> Frontier.Born
-	creating turn     // of the leases, to create topics
+	opened   sync.Map   // set of the topics that this instance has opened
+	admitted sync.Map   // the new topics that it may open -> Frontier.Born
+	creating pause.Turn // of the leases, to create topics
 	openings *cache[opening]
 	limits   *cache[int32] // of stateLimit
 	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
 	// topics without an encoder have to wait.
 	encoders *cache[*envelope.Encoder]
 	rivals   *rivals
-	history  *history
+	history  *history.History
 	pipe     *pipeline.Pipeline
-	listing  turn // of the leases, to list
-	sweeping turn // of the leases, to read the topics for a sweep
+	listing  pause.Turn // of the leases, to list
+	sweeping pause.Turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
-	names  atomic.Pointer[[]source.Segment] // of the segments after the frontier, as watchHistory has listed them
 	leases int
 	start  int64 // end of partition 0 of the offsets topic when this instance started
 

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/testing/feedsim/account"
@@ -204,7 +205,7 @@ func TestScanOfNothing(t *testing.T) {
 				return scanOf(s) != nil && scanOf(s).Done
 			})
 			bar, always := s.Frontier.Scan.Barred()
-			if at, err := ParseTime(bar); err != nil || always || time.Since(time.Unix(0, at.Wall)) > time.Minute {
+			if at, err := history.ParseTime(bar); err != nil || always || time.Since(time.Unix(0, at.Wall)) > time.Minute {
 				t.Errorf("no marker is to be below %q: %v", bar, err)
 			}
 		})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 )
@@ -92,10 +93,10 @@ func (l *listing) list(ctx context.Context) error {
 	t := l.t
 	// One lease at a time lists for an instance, with all the requests that it may have at a time: their pages are in
 	// memory (I9).
-	if err := t.instance.listing.take(ctx); err != nil {
+	if err := t.instance.listing.Take(ctx); err != nil {
 		return err
 	}
-	defer t.instance.listing.leave()
+	defer t.instance.listing.Leave()
 	run := t.instance.pipe.List(ctx, l.t.epoch.describeRows(), l.rows(), l.walk)
 	defer run.Close()
 	if err := l.t.out.take(run.Blocks); err != nil {
@@ -105,7 +106,7 @@ func (l *listing) list(ctx context.Context) error {
 }
 
 func (l *listing) rows() pipeline.Rows {
-	updated, _ := parseTime(l.scan.Updated) // as the frontier has it; "" of a later scan: each row has its page's time
+	updated, _ := history.ParseStored(l.scan.Updated) // "" of a later scan: each row has its page's time
 	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.t.opts.AccountURL}
 }
 

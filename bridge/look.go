@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
@@ -29,7 +30,7 @@ func (e *lookError) Unwrap() error { return e.error }
 // that no other look can help.
 func looked(err error) error {
 	var before *lookError
-	var gap *GapError
+	var gap *history.GapError
 	if err == nil || errors.Is(err, errReacquire) || errors.Is(err, errPast) || errors.As(err, &gap) ||
 		errors.As(err, &before) {
 		return err
@@ -40,9 +41,9 @@ func looked(err error) error {
 // beginning is what a first frontier depends on.
 type beginning struct {
 	topics     map[string]int32
-	place      *Target  // nil: no seek has chosen one
-	end        *feedEnd // nil: there is no initial scan
-	sweep      bool     // the topics hold keys that the account may no longer have
+	place      *history.Target // nil: no seek has chosen one
+	end        *feedEnd        // nil: there is no initial scan
+	sweep      bool            // the topics hold keys that the account may no longer have
 	containers int
 	now        time.Time
 }
@@ -56,13 +57,13 @@ type feedEnd struct {
 // behind is what the feed holds behind a segment, and what the markers of the next step need.
 type behind struct {
 	next  source.Segment
-	more  bool             // there is a next segment
-	ends  bool             // END_TIME is reached
-	lost  *GapError        // nil: retention has removed nothing that was to come next
-	gone  bool             // the manifest of the current segment, which its frontier remembers
-	gap   bool             // a lease has lost events of the current segment
-	last  bool             // the feed holds nothing behind what is completed now
-	named *source.Manifest // of next, if it is to be the current segment
+	more  bool              // there is a next segment
+	ends  bool              // END_TIME is reached
+	lost  *history.GapError // nil: retention has removed nothing that was to come next
+	gone  bool              // the manifest of the current segment, which its frontier remembers
+	gap   bool              // a lease has lost events of the current segment
+	last  bool              // the feed holds nothing behind what is completed now
+	named *source.Manifest  // of next, if it is to be the current segment
 
 	bundle     *bundle
 	topics     map[string]int32 // partitions of the last marker; nil: there is none
@@ -93,7 +94,7 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 		}
 	}
 	if s.Place != "" {
-		place, err := ParseTarget(s.Place)
+		place, err := history.ParseTarget(s.Place)
 		in.place = &place
 		return in, err
 	}
@@ -279,7 +280,7 @@ func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
 
 // lookAround looks whether retention has removed what was read ahead, or what is before it, and whether the feed ends
 // with it. The requests are side by side: storage may be 60 ms away, and a bundle waits for each of them.
-func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *GapError, last bool, err error) {
+func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *history.GapError, last bool, err error) {
 	var looks errgroup.Group
 	var gone bool
 	looks.Go(func() error {
@@ -313,7 +314,7 @@ func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *GapErro
 // lookAtNext reads the manifest of the segment that is to be named; nil if retention has removed it meanwhile.
 func (co *coordinator) lookAtNext(next source.Segment) (*source.Manifest, error) {
 	m, err := co.t.manifest(co.t.work, next)
-	var gap *GapError
+	var gap *history.GapError
 	if errors.As(err, &gap) {
 		return nil, nil
 	}
@@ -364,15 +365,15 @@ func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope
 
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread.
-func (co *coordinator) lostSince(f *offsets.Frontier) (*GapError, error) {
+func (co *coordinator) lostSince(f *offsets.Frontier) (*history.GapError, error) {
 	var err error
 	begins := f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin)
 	if begins && f.Seek == nil { // a seek that went there delivers what is left
 		err = co.lostWhileScanning(f)
 	} else {
-		err = co.t.instance.history.lostBehind(co.t.work, f, co.t.epoch.filter.From)
+		err = co.t.instance.history.LostBehind(co.t.work, f, co.t.epoch.filter.From)
 	}
-	var gap *GapError
+	var gap *history.GapError
 	if errors.As(err, &gap) {
 		return gap, nil
 	}
@@ -385,7 +386,7 @@ func (co *coordinator) lostWhileScanning(f *offsets.Frontier) error {
 	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
 		return err
 	}
-	return &GapError{At: f.Scan.Begin, Oldest: oldest}
+	return &history.GapError{At: f.Scan.Begin, Oldest: oldest}
 }
 
 // countRepair counts the containers of the scan that answers lost history, if one does.
@@ -548,16 +549,16 @@ func (co *coordinator) dropBundle() {
 
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.
 func (t *tenure) manifest(ctx context.Context, seg source.Segment) (source.Manifest, error) {
-	m, err := t.instance.history.readManifest(ctx, seg, time.Time{})
+	m, err := t.instance.history.Manifest(ctx, seg, time.Time{})
 	if err != nil {
-		err = t.instance.history.lost(ctx, seg, err)
+		err = t.instance.history.Lost(ctx, seg, err)
 	}
 	return m, lookedWithin(ctx, err)
 }
 
 // current reads the manifest of the current segment in s. If retention has removed it, current returns the loss, and
 // the manifest as the frontier remembers it. It returns errPast if the state gives another task meanwhile.
-func (t *tenure) current(do task, s *offsets.State) (m source.Manifest, gap *GapError, err error) {
+func (t *tenure) current(do task, s *offsets.State) (m source.Manifest, gap *history.GapError, err error) {
 	ctx, done := t.during(do)
 	defer done()
 	m, err = t.manifest(ctx, s.Frontier.Current)
@@ -569,14 +570,14 @@ func (t *tenure) current(do task, s *offsets.State) (m source.Manifest, gap *Gap
 
 // nextSegment returns the segment after seg.
 func (t *tenure) nextSegment(seg source.Segment) (next source.Segment, ok bool, err error) {
-	next, ok, err = t.instance.history.segmentAfter(t.work, seg)
+	next, ok, err = t.instance.history.Next(t.work, seg)
 	return next, ok, looked(err)
 }
 
 // isThere reports whether the manifest of seg exists, by a read after a moment. If it does not exist, its chunks may be
 // gone, too, and a listing before that moment proves nothing.
 func (t *tenure) isThere(seg source.Segment, moment time.Time) (there bool, err error) {
-	_, err = t.instance.history.readManifest(t.work, seg, moment)
+	_, err = t.instance.history.Manifest(t.work, seg, moment)
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 )
 
 // The topics of a hundred containers, which two blocks are the first of, are created with a request for each block, and
@@ -110,7 +111,7 @@ func TestLimitOfAnOpeningIsRaised(t *testing.T) {
 	o.Topics, o.AdoptTopics = byTemplate(t, "{container}"), true
 	b := New(o)
 	b.instance.openings.of["container-0000"] = &cached[opening]{
-		turn: newTurn(), value: opening{partitions: partitions, limit: 1}, made: time.Now(),
+		turn: pause.NewTurn(), value: opening{partitions: partitions, limit: 1}, made: time.Now(),
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()

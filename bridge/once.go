@@ -88,7 +88,7 @@ func (inst *instance) deliveredAll(ctx context.Context, s *offsets.State) (bool,
 		// holds now can be delivered meanwhile.
 		return inst.drained(ctx, s)
 	}
-	_, more, err := inst.history.segmentAfter(ctx, f.At())
+	_, more, err := inst.history.Next(ctx, f.At())
 	return !more, err
 }
 
@@ -115,7 +115,7 @@ func (inst *instance) reportWaiting(ctx context.Context) {
 
 // drained reports whether the current segment is open, and holds nothing behind the committed cursors of its shards.
 func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, error) {
-	m, err := inst.history.readManifest(ctx, s.Frontier.Current, time.Time{})
+	m, err := inst.history.Manifest(ctx, s.Frontier.Current, time.Time{})
 	if errors.Is(err, source.ErrNotFound) {
 		return false, nil // the workers report what that means
 	}

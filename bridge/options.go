@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -34,7 +35,7 @@ type Options struct {
 	// Encoder makes the encoder of a topic.
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
 
-	Start Start // used once, at the first start
+	Start history.Start // used once, at the first start
 	// InitialScan is used once, too. It and other scans need an Inventory, the account of the feed. A directory has
 	// none.
 	InitialScan  InitialScan

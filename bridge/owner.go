@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -93,7 +94,7 @@ type rivals struct {
 	first  atomic.Bool   // there was no frontier yet at the start: see stillSole
 
 	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
-	turn   turn
+	turn   pause.Turn
 	claims []offsets.Claim
 	read   time.Time
 }
@@ -141,10 +142,10 @@ func (r *rivals) used(ctx context.Context, name string) (bool, error) {
 
 // readClaims returns the claims of the other bridges, which may have that age. A read takes time for each bridge.
 func (r *rivals) readClaims(ctx context.Context, age time.Duration) ([]offsets.Claim, error) {
-	if err := r.turn.take(ctx); err != nil {
+	if err := r.turn.Take(ctx); err != nil {
 		return nil, err
 	}
-	defer r.turn.leave()
+	defer r.turn.Leave()
 	if time.Since(r.read) < age {
 		return r.claims, nil
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 )
 
@@ -215,7 +216,7 @@ func TestChunkRemovedBeforeReading(t *testing.T) {
 			o, _ := over(t, c, m)
 			o.BundleBytes, o.SkipGaps = 0, skip
 			err := runOnce(t, o)
-			var gap *GapError
+			var gap *history.GapError
 			if !skip {
 				if !errors.As(err, &gap) || !strings.Contains(gap.Chunk, "00000.avro") {
 					t.Errorf("err = %v", err)

@@ -6,6 +6,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/verify"
 )
@@ -42,7 +43,7 @@ func TestProgressIsLost(t *testing.T) {
 			if data, _ := consume(t, c, verify.NewUnique()); data != realEvents {
 				t.Errorf("%d records", data)
 			}
-			to, err := ParseTarget("2020/05/29/2100") // the last segment
+			to, err := history.ParseTarget("2020/05/29/2100") // the last segment
 			must(t, err)
 			s := seize(t, o)
 			must(t, s.Seek(t.Context(), to.Move))

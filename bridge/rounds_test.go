@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
@@ -70,7 +71,7 @@ func TestRoundWaitsForDelivery(t *testing.T) {
 
 // A seek cancels a scan: its leases begin at another place, and their listings are void.
 func TestSeekCancelsScan(t *testing.T) {
-	target, err := ParseTarget("earliest")
+	target, err := history.ParseTarget("earliest")
 	must(t, err)
 	f := offsets.Frontier{Scan: &offsets.Scan{ID: "a", Round: 2, Phase: offsets.ScanLists}}
 	target.Move(&f)

@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 )
 
@@ -29,7 +30,7 @@ func TestScanBehindAnExport(t *testing.T) {
 	o.InitialScan = ScanYes
 	refused(t, o, "has exported the account with only", "bridge seek --to ")
 	f := awaitState(t, o, "the export is done", func(s *offsets.State) bool { return s.Frontier != nil }).Frontier
-	to, err := ParseTarget(f.Scan.Begin.String())
+	to, err := history.ParseTarget(f.Scan.Begin.String())
 	must(t, err)
 	s := seize(t, o)
 	must(t, s.Seek(t.Context(), to.Move))

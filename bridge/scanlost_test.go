@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 )
@@ -41,7 +42,7 @@ func TestHistoryLostWhileScanning(t *testing.T) {
 			o.InitialScan, o.SkipGaps, o.RescanGaps = ScanYes, rescan, rescan
 			err := runOnce(t, o)
 			if !rescan {
-				var gap *GapError
+				var gap *history.GapError
 				if !errors.As(err, &gap) || gap.At.String() != begin {
 					t.Errorf("%v, want the loss of %s", err, begin)
 				}
@@ -111,7 +112,7 @@ func TestSeekToTheBeginOfAScan(t *testing.T) {
 	for shard := range 3 {
 		w.memory.remove(fmt.Sprintf("log/%02d/%s", shard, begin))
 	}
-	to, err := ParseTarget(begin)
+	to, err := history.ParseTarget(begin)
 	must(t, err)
 	s := seize(t, o)
 	must(t, s.Seek(t.Context(), to.Move))

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/status"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
@@ -47,7 +48,7 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 		},
 	)
 	s := seize(t, o)
-	target, err := ParseTarget(last.String())
+	target, err := history.ParseTarget(last.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +72,7 @@ func TestSeekWhileIdle(t *testing.T) {
 	live(t, o)
 	r.await(t, func(c Commit) bool { return c.Emitted == 90 })
 	s := seize(t, o)
-	target, err := ParseTarget("earliest")
+	target, err := history.ParseTarget("earliest")
 	must(t, err)
 	must(t, s.Seek(t.Context(), target.Move))
 	s.Close(t.Context())
@@ -99,7 +100,7 @@ func TestSeekOverAHeldLease(t *testing.T) {
 	must(t, err)
 	now, _, err := view.Get()
 	must(t, err)
-	target, err := ParseTarget("earliest")
+	target, err := history.ParseTarget("earliest")
 	must(t, err)
 	moved := *now.Frontier
 	target.Move(&moved)
@@ -209,7 +210,7 @@ func TestStaleFrontier(t *testing.T) {
 		t.Errorf("lease 1 is acquired under a frontier that is over: %+v", got.Cursors[1])
 	}
 	s := seize(t, o)
-	target, err := ParseTarget("earliest")
+	target, err := history.ParseTarget("earliest")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -123,23 +124,23 @@ func TestOpenManifestIsReadAgain(t *testing.T) {
 	m.segment("2026/01/01/0100", "Publishing", 60, nil) // lastConsumable is above it
 	seg, err := source.ParseSegment("2026/01/01/0000")
 	must(t, err)
-	cache := newHistory(source.New(m, source.Options{}), 0)
+	cache := history.New(source.New(m, source.Options{}), 0)
 	for i := range 3 {
-		man, err := cache.readManifest(t.Context(), seg, time.Time{})
+		man, err := cache.Manifest(t.Context(), seg, time.Time{})
 		if err != nil || man.Finalized || len(m.reads) != i+1 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	m.segment("2026/01/01/0000", "Finalized", 60, nil)
 	for range 3 {
-		man, err := cache.readManifest(t.Context(), seg, time.Time{})
+		man, err := cache.Manifest(t.Context(), seg, time.Time{})
 		if err != nil || !man.Finalized || len(m.reads) != 4 {
 			t.Errorf("%+v, %v after %d reads", man, err, len(m.reads))
 		}
 	}
 	next, err := source.ParseSegment("2026/01/01/0100")
 	must(t, err)
-	man, err := cache.readManifest(t.Context(), next, time.Time{})
+	man, err := cache.Manifest(t.Context(), next, time.Time{})
 	if err != nil || man.Finalized || man.Segment != next {
 		t.Errorf("of another segment: %+v, %v", man, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -36,10 +37,10 @@ func TestStartAndEnd(t *testing.T) {
 	c := broker(t)
 	o, r := options(t, c, realFeed)
 	var err error
-	if o.Start, err = ParseStart(start); err != nil {
+	if o.Start, err = history.ParseStart(start); err != nil {
 		t.Fatal(err)
 	}
-	if o.End, err = ParseTime(end); err != nil {
+	if o.End, err = history.ParseTime(end); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // the end time ends it
@@ -71,7 +72,7 @@ func TestStartAndEnd(t *testing.T) {
 func TestEndIsInclusive(t *testing.T) {
 	t.Parallel()
 	const at, before = "2020-05-27T16:34:05.4549959Z", "2020-05-27T16:34:05.4549958Z" // of one event
-	wall, err := ParseTime(at)
+	wall, err := history.ParseTime(at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +80,7 @@ func TestEndIsInclusive(t *testing.T) {
 	for _, end := range []string{at, wall.String(), before} {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
-		if o.End, err = ParseEnd(end); err != nil {
+		if o.End, err = history.ParseEnd(end); err != nil {
 			t.Fatal(err)
 		}
 		o.Once = false
@@ -111,7 +112,7 @@ func TestEndEqualsLastMarker(t *testing.T) {
 
 	o, r := options(t, c, realFeed)
 	var err error
-	if o.End, err = ParseTime(last); err != nil {
+	if o.End, err = history.ParseTime(last); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // the end time ends it
@@ -161,8 +162,8 @@ func TestParseStart(t *testing.T) {
 		"yesterday":                      "error",
 		"1969-05-05T10:00:00Z":           "error",
 	} {
-		s, err := ParseStart(text)
-		start, after := s.resolve(now)
+		s, err := history.ParseStart(text)
+		start, after := s.Resolve(now)
 		got := start + " after " + after.String()
 		if err != nil {
 			got = "error"
@@ -206,7 +207,7 @@ func TestOtherEndBehindTransaction(t *testing.T) {
 	o, _ := options(t, c, realFeed)
 	end := "2020-05-29T16:59:59Z"
 	var err error
-	o.End, err = ParseEnd(end)
+	o.End, err = history.ParseEnd(end)
 	must(t, err)
 	o.Frozen = map[string]string{"BRIDGE_END_TIME": end}
 	must(t, runOnce(t, o))

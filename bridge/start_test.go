@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 )
@@ -87,7 +88,7 @@ func TestStartInsideASegment(t *testing.T) {
 		c := broker(t)
 		o, _ := over(t, c, m)
 		var err error
-		if o.Start, err = ParseStart(start); err != nil {
+		if o.Start, err = history.ParseStart(start); err != nil {
 			t.Fatal(err)
 		}
 		must(t, runOnce(t, o))
@@ -111,7 +112,7 @@ func TestEndTime(t *testing.T) {
 	c := broker(t)
 	o, r := over(t, c, m)
 	var err error
-	if o.End, err = ParseTime("2026-01-01T10:05:00Z"); err != nil {
+	if o.End, err = history.ParseTime("2026-01-01T10:05:00Z"); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // it ends by itself, also the second time

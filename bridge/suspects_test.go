@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/offsets"
 )
@@ -200,8 +201,8 @@ func endsAt(end, leader int64) func(*kfake.Cluster) {
 
 // One lease of an instance reads at a time (I9).
 func TestSweepWaitsForItsTurn(t *testing.T) {
-	sh := &instance{sweeping: newTurn()} // no more than that: it would panic
-	must(t, sh.sweeping.take(t.Context()))
+	sh := &instance{sweeping: pause.NewTurn()} // no more than that: it would panic
+	must(t, sh.sweeping.Take(t.Context()))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := sh.suspectsOf(ctx, &offsets.Scan{}, offsets.Lane{}, nil); !errors.Is(err, context.Canceled) {

@@ -37,10 +37,10 @@ func (t *tenure) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep 
 // suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads
 // at a time, and waits until its suspects are dealt with: they are in memory (I9).
 func (inst *instance) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
-	if err := inst.sweeping.take(ctx); err != nil {
+	if err := inst.sweeping.Take(ctx); err != nil {
 		return err
 	}
-	defer inst.sweeping.leave()
+	defer inst.sweeping.Leave()
 	encoder, err := inst.encoders.get(ctx, at.Topic)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -93,12 +94,12 @@ func asSettings(err error) error {
 
 // Oldest returns the time of the first event that a first start would read.
 func (o *Options) Oldest(ctx context.Context, now time.Time) (at time.Time, ok bool, err error) {
-	start, after := o.Start.resolve(now)
+	start, after := o.Start.Resolve(now)
 	for seg, err := range o.Feed.Segments(ctx, after) {
 		if err != nil {
 			return time.Time{}, false, err
 		}
-		ts, err := parseTime(start)
+		ts, err := history.ParseStored(start)
 		return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), err == nil, err
 	}
 	return time.Time{}, false, nil

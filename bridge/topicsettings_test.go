@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 )
 
@@ -66,7 +67,7 @@ func TestRetentionWarning(t *testing.T) {
 		var log bytes.Buffer
 		o.Transactional, o.Log = c.transactional, slog.New(slog.NewTextHandler(&log, nil))
 		var err error
-		o.Start, err = ParseStart(c.start)
+		o.Start, err = history.ParseStart(c.start)
 		must(t, err, runOnce(t, o))
 		if warned := strings.Contains(log.String(), "retention.ms"); warned != c.warns {
 			t.Errorf("%+v: %s", c, log.String())

@@ -10,6 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
@@ -93,7 +94,7 @@ func TestMoveOverATornTransaction(t *testing.T) {
 func reset(t *testing.T, s *offsets.Seized) error { return s.Reset(t.Context()) }
 
 func seekEarliest(t *testing.T, s *offsets.Seized) error {
-	target, err := ParseTarget("earliest")
+	target, err := history.ParseTarget("earliest")
 	must(t, err)
 	return s.Seek(t.Context(), target.Move)
 }

@@ -9,9 +9,9 @@ import (
 	"io"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/setup"
 )
 
@@ -35,7 +35,7 @@ func seekVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 		return &usageError{errors.New("seek needs --to: a segment such as 2026/01/31/1200, a time, " +
 			"the text of an \"updated\", or earliest")}
 	}
-	target, err := bridge.ParseTarget(*to)
+	target, err := history.ParseTarget(*to)
 	if err != nil {
 		return &usageError{fmt.Errorf("--to: %w", err)}
 	}

@@ -12,9 +12,9 @@ import (
 	"syscall"
 	"unicode/utf8"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/find"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
@@ -42,11 +42,11 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if (q.Path == "") == (q.ID == "") {
 		return &usageError{errors.New("find needs either a path, such as photos/2026/cat.jpg, or --id")}
 	}
-	if q.From, err = bridge.ParseTarget(*from); err != nil {
+	if q.From, err = history.ParseTarget(*from); err != nil {
 		return &usageError{fmt.Errorf("--from: %w", err)}
 	}
 	if *to != "" {
-		if q.To, err = bridge.ParseEnd(*to); err != nil {
+		if q.To, err = history.ParseEnd(*to); err != nil {
 			return &usageError{fmt.Errorf("--to: %w", err)}
 		}
 	}

@@ -10,9 +10,9 @@ import (
 	"syscall"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -51,7 +51,7 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if *from == "" || *from == "latest" {
 		*from = time.Now().UTC().Format(time.RFC3339Nano)
 	}
-	start, err := bridge.ParseTarget(*from)
+	start, err := history.ParseTarget(*from)
 	if err != nil {
 		return &usageError{fmt.Errorf("--from: %w (or latest)", err)}
 	}

@@ -11,9 +11,9 @@ import (
 	"syscall"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
 	"blobfeed/verify/judge"
@@ -54,7 +54,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return &usageError{errors.New("--account compares the end of the topic: it excludes --until-resolved")}
 	}
 	if *until != "" {
-		if o.Until, err = bridge.ParseTime(*until); err != nil {
+		if o.Until, err = history.ParseTime(*until); err != nil {
 			return &usageError{fmt.Errorf("--until-resolved: %w", err)}
 		}
 	}

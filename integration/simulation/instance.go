@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/protocol"
@@ -247,6 +248,6 @@ func (i *instance) Leased(change bridge.LeaseChange, leases []int32) {
 
 // gap reports whether the instance ended because history is lost.
 func (i *instance) gap() bool {
-	var gap *bridge.GapError
+	var gap *history.GapError
 	return errors.As(i.err, &gap)
 }

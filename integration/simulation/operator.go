@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/bridge"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
@@ -17,7 +17,7 @@ const toolTimeout = 30 * time.Second
 const verb = "tool"
 
 // seek does what "bridge seek --force" does.
-func (w *world) seek(to bridge.Target, crash time.Duration) error {
+func (w *world) seek(to history.Target, crash time.Duration) error {
 	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error { return s.Seek(ctx, to.Move) })
 }
 

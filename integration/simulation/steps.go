@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/bridge"
+	"blobfeed/internal/history"
 )
 
 // step does one.
@@ -136,7 +136,7 @@ func (w *world) seekTo(s Step) {
 		return      // nothing was promised, so no marker would tell of the seek
 	}
 	text := segments[min(s.N*len(segments)/100, len(segments)-1)]
-	target, err := bridge.ParseTarget(text)
+	target, err := history.ParseTarget(text)
 	if err != nil {
 		w.fail("%v", err)
 		return

@@ -7,8 +7,8 @@ import (
 	"iter"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -19,7 +19,7 @@ type Feed interface {
 }
 
 // Seek moves the place at which the bridge continues. Feed is nil if the settings name none.
-func Seek(to bridge.Target, feed Feed) Kind {
+func Seek(to history.Target, feed Feed) Kind {
 	return Kind{
 		fill: func(ctx context.Context, s *offsets.State, p *Plan) error {
 			at := to.String()
@@ -39,7 +39,7 @@ var errScanning = errors.New("the initial scan is not complete, and the feed con
 
 // place describes where in the feed a seek really continues. A place that the feed does not have yet is refused: a
 // typing error in the year would stop delivery for years.
-func (p *Plan) place(ctx context.Context, to bridge.Target, feed Feed) string {
+func (p *Plan) place(ctx context.Context, to history.Target, feed Feed) string {
 	at := when(to.String())
 	if to.Time().After(p.reader.Now()) {
 		p.refused = at + " is in the future: until then, nothing would be delivered"
@@ -64,7 +64,7 @@ func (p *Plan) place(ctx context.Context, to bridge.Target, feed Feed) string {
 }
 
 // planSeek plans the move to a target, which people read as at.
-func planSeek(s *offsets.State, to bridge.Target, at string, p *Plan) error {
+func planSeek(s *offsets.State, to history.Target, at string, p *Plan) error {
 	if s.Frontier == nil {
 		p.add("continues at", "", at)
 		p.note("There is no progress: the first start begins at %s, in place of BRIDGE_START or a scan. Events before "+
@@ -162,7 +162,7 @@ func deliveredUntil(s *offsets.State) (until time.Time) {
 
 // skips reports whether the seek may leave out events that are not delivered. All events before the current segment are
 // delivered, and an event can be up to 15 minutes outside its segment.
-func skips(s *offsets.State, to bridge.Target) bool {
+func skips(s *offsets.State, to history.Target) bool {
 	at := s.Frontier.At()
 	return at == (source.Segment{}) && !to.Time().IsZero() || at != (source.Segment{}) && to.Time().After(at.Time())
 }

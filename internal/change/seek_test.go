@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"blobfeed/bridge"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 )
 
 // A plan shows times as people write them. A timestamp that a time does not identify is shown, too.
 func TestPlanShowsTimes(t *testing.T) {
-	target, err := bridge.ParseTarget("2020-05-29T17:00:00Z")
+	target, err := history.ParseTarget("2020-05-29T17:00:00Z")
 	if err != nil {
 		t.Fatal(err)
 	}

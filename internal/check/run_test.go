@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/source"
@@ -38,7 +39,7 @@ func TestRetentionGoesByTheFeed(t *testing.T) {
 			Session: 10 * time.Second, Transactional: true, Markers: envelope.MarkersTopic,
 			TopicPartitions: 3, TopicReplication: 1, OffsetsPartitions: 4,
 		}
-		if o.Start, err = bridge.ParseStart(start); err != nil {
+		if o.Start, err = history.ParseStart(start); err != nil {
 			t.Fatal(err)
 		}
 		client := kafka.Client{Brokers: fake.ListenAddrs(), ID: "test", Compression: "none", Buffered: 1}

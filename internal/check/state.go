@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
@@ -65,8 +66,8 @@ func (ck *checker) state(ctx context.Context) {
 
 // history looks whether the feed still has what is to be read next.
 func (ck *checker) history(ctx context.Context) {
-	var gap *bridge.GapError
-	switch err := ck.bridge.Lost(ctx, ck.frontier); {
+	var gap *history.GapError
+	switch err := history.New(ck.bridge.Feed, ck.bridge.PollInterval).LostAt(ctx, ck.frontier); {
 	case errors.As(err, &gap) && ck.bridge.SkipGaps:
 		ck.Add("history", Warning, fmt.Sprintf("it is lost up to segment %s, where run continues (BRIDGE_ON_GAP)",
 			gap.Oldest), "")

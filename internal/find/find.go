@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
@@ -22,7 +23,7 @@ import (
 // Query says what to find: the events of a path, container/blob, or the one with an id.
 type Query struct {
 	Path, ID string
-	From     bridge.Target      // where in the feed to begin
+	From     history.Target     // where in the feed to begin
 	To       envelope.Timestamp // the last; zero: the end of the feed
 }
 

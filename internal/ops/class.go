@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -20,7 +21,7 @@ var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", 
 func class(err error) string {
 	var (
 		damage *source.DamageError
-		gap    *bridge.GapError
+		gap    *history.GapError
 		event  *bridge.EventError
 		broker *kerr.Error
 		answer *sr.ResponseError // of the schema registry; without an answer, the class is network

@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -210,7 +211,7 @@ func TestClass(t *testing.T) {
 	for want, err := range map[string]error{
 		"fenced": fmt.Errorf("committing: %w (%w)", offsets.ErrFenced, kerr.ProducerFenced),
 		"damage": &source.DamageError{Blob: "b"},
-		"gap":    &bridge.GapError{},
+		"gap":    &history.GapError{},
 		"event":  &bridge.EventError{Err: errors.New("no time")},
 		"kafka":  fmt.Errorf("writing: %w", kerr.TopicAuthorizationFailed),
 		"feed":   fmt.Errorf("reading x: %w", source.ErrNotFound),

@@ -1,4 +1,4 @@
-// Package pause waits.
+// Package pause waits, and ends each wait with its context.
 package pause
 
 import (

@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
@@ -31,14 +32,14 @@ func (r *Replay) Check() error {
 	if strings.Contains(r.Topic, "{") {
 		return fmt.Errorf("--topic %s: want the name of one topic", r.Topic)
 	}
-	last, err := bridge.ParseEnd(r.To)
+	last, err := history.ParseEnd(r.To)
 	if err != nil {
 		return fmt.Errorf("--to: %w", err)
 	}
 	if r.From == "earliest" {
 		return nil
 	}
-	first, err := bridge.ParseTime(r.From)
+	first, err := history.ParseTime(r.From)
 	if err != nil {
 		return fmt.Errorf("--from: %w, nor earliest", err)
 	}

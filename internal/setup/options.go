@@ -7,6 +7,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -44,13 +45,13 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 	if err != nil {
 		return bridge.Options{}, err
 	}
-	start, err := bridge.ParseStart(c.Start)
+	start, err := history.ParseStart(c.Start)
 	if err != nil {
 		return bridge.Options{}, c.Problem("START", "%w", err)
 	}
 	var end envelope.Timestamp
 	if c.EndTime != "" {
-		if end, err = bridge.ParseEnd(c.EndTime); err != nil {
+		if end, err = history.ParseEnd(c.EndTime); err != nil {
 			return bridge.Options{}, c.Problem("END_TIME", "%w", err)
 		}
 	}

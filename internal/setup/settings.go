@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 )
@@ -32,10 +32,10 @@ func parseProblems(c *config.Config) (problems []error) {
 			problems = append(problems, c.Problem(name, "%w", err))
 		}
 	}
-	_, err := bridge.ParseStart(c.Start)
+	_, err := history.ParseStart(c.Start)
 	failed("START", err)
 	if c.EndTime != "" {
-		_, err := bridge.ParseEnd(c.EndTime)
+		_, err := history.ParseEnd(c.EndTime)
 		failed("END_TIME", err)
 	}
 	o, unreadable := Record(c)

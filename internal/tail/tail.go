@@ -18,6 +18,7 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/setup"
 	"blobfeed/source"
@@ -25,7 +26,7 @@ import (
 
 // Options say what to print.
 type Options struct {
-	From  bridge.Target
+	From  history.Target
 	Once  bool // end where the feed ends now
 	Limit int  // end after this number of records; 0: none
 	// Print prints a record. Flush follows when no more are there for now.
@@ -227,7 +228,7 @@ const onceAttempts = 4
 func (t *tail) Retry(ctx context.Context, f func(context.Context) error) error {
 	for n := 1; ; n++ {
 		err := f(ctx)
-		var gap *bridge.GapError
+		var gap *history.GapError
 		switch {
 		case err == nil:
 			return nil
@@ -252,7 +253,7 @@ func (t *tail) Lost(ctx context.Context, seg source.Segment, chunk string) error
 		if err != nil {
 			return err
 		}
-		return &bridge.GapError{At: seg, Chunk: chunk, Oldest: oldest}
+		return &history.GapError{At: seg, Chunk: chunk, Oldest: oldest}
 	}
 	return fmt.Errorf("reading %s: %w", chunk, source.ErrNotFound)
 }

@@ -14,8 +14,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -87,7 +87,7 @@ func start(t *testing.T, dir, from string, change func(*config.Config)) *printed
 	if change != nil {
 		change(c)
 	}
-	target, err := bridge.ParseTarget(from)
+	target, err := history.ParseTarget(from)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestFails(t *testing.T) {
 		c := config.Defaults()
 		c.SourceURL = "file://" + dir
 		p := newPrinted()
-		from, _ := bridge.ParseTarget("earliest")
+		from, _ := history.ParseTarget("earliest")
 		err := Run(t.Context(), c, Options{From: from, Once: dir == damaged, Print: p.print, Flush: p.flush,
 			Log: slog.New(slog.NewTextHandler(p, nil))})
 		if err == nil || !strings.Contains(err.Error(), says) {

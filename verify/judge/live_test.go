@@ -11,6 +11,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/internal/change"
 	"blobfeed/internal/config"
+	"blobfeed/internal/history"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/replay"
 	"blobfeed/internal/setup"
@@ -103,7 +104,7 @@ func work(t *testing.T, c *config.Config, o bridge.Options) {
 // seek moves the bridge.
 func seek(t *testing.T, to string) {
 	t.Helper()
-	target, err := bridge.ParseTarget(to)
+	target, err := history.ParseTarget(to)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,8 +5,8 @@ import (
 	"context"
 	"strings"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -15,13 +15,13 @@ import (
 type sought struct {
 	all   []move             // nil: not all are known
 	start envelope.Timestamp // events before it were left out by the first start; zero: none
-	last  bridge.Target      // of the last seek
+	last  history.Target     // of the last seek
 }
 
 // move is a seek.
 type move struct {
 	from source.Segment // where delivery stood; zero: nowhere
-	to   bridge.Target
+	to   history.Target
 }
 
 // skips reports whether an event may have been skipped. A seek back skips nothing: what was delivered before is still
@@ -67,7 +67,7 @@ func (p *feedPass) seeks(ctx context.Context, subjects []*subject) (s sought, er
 		if m.from, err = source.ParseSegment(strings.TrimPrefix(from, "-")); err != nil {
 			return s, err
 		}
-		if m.to, err = bridge.ParseTarget(to); err != nil {
+		if m.to, err = history.ParseTarget(to); err != nil {
 			return s, err
 		}
 		moves, text = append(moves, m), to
@@ -75,12 +75,12 @@ func (p *feedPass) seeks(ctx context.Context, subjects []*subject) (s sought, er
 	if f.Seek != nil {
 		text = f.Seek.To
 	}
-	if s.last, err = bridge.ParseTarget(cmp.Or(text, "earliest")); err != nil {
+	if s.last, err = history.ParseTarget(cmp.Or(text, "earliest")); err != nil {
 		return s, err
 	}
 	start := f.Settings[offsets.FrozenStart]
 	if start != "" && start != "earliest" {
-		if s.start, err = bridge.ParseTime(start); err != nil {
+		if s.start, err = history.ParseTime(start); err != nil {
 			return s, nil // latest: nobody knows any more when that was
 		}
 	}

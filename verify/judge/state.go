@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
@@ -103,7 +104,7 @@ func (v *verification) interval(f *offsets.Frontier) (err error) {
 	}
 	v.End = envelope.Timestamp{}
 	if end != "" {
-		v.End, err = bridge.ParseEnd(end)
+		v.End, err = history.ParseEnd(end)
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/verify"
@@ -108,7 +108,7 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, fmt.Errorf("comparing the feed: BRIDGE_START=latest, and %s.offsets has no state "+
 			"with the time of the start: set BRIDGE_START to that time", v.Name)
 	}
-	return bridge.ParseTime(v.Frozen[offsets.FrozenStart])
+	return history.ParseTime(v.Frozen[offsets.FrozenStart])
 }
 
 // shard compares the events of a shard, from the first one on.

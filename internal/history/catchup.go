@@ -1,7 +1,6 @@
-package bridge
+package history
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -9,24 +8,11 @@ import (
 	"blobfeed/source"
 )
 
-// listNames lists the segments after one, for countSegments. Nobody waits for it: a year has thousands.
-func (inst *instance) listNames(ctx context.Context, after source.Segment) error {
-	names := []source.Segment{}
-	for seg, err := range inst.opts.Feed.Segments(ctx, after) {
-		if err != nil {
-			return err
-		}
-		names = append(names, seg)
-	}
-	inst.names.Store(&names)
-	return nil
-}
-
-// countSegments puts into f, of which some segments were just completed, how far the bridge is on its way to the newest
+// CountAhead puts into f, of which some segments were just completed, how far the bridge is on its way to the newest
 // of names, which may be nil: not known. Live, one segment is left, or two while the service finalizes the former: a
 // catch-up begins with more than one, and ends behind the last. Counting says that this tenure has counted before, and
 // the result that it has now: the speed is measured from its first time.
-func countSegments(
+func CountAhead(
 	f *offsets.Frontier, completed int, names []source.Segment, cursors []*offsets.Cursor, now time.Time, counting bool,
 ) bool {
 	was := f.CatchUp

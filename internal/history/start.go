@@ -1,4 +1,4 @@
-package bridge
+package history
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"blobfeed/source"
 )
 
-// maxInterval is the longest segment there is.
-const maxInterval = time.Hour
+// MaxInterval is the longest segment there is.
+const MaxInterval = time.Hour
 
 // Start says where to begin. It is resolved once, before the first read, and kept in the frontier: a restart before the
 // first event does not move it.
@@ -68,29 +68,29 @@ func ParseEnd(s string) (envelope.Timestamp, error) {
 	return at, err
 }
 
-// resolve returns the time before which events are left out, and the segment after which to read: the one that holds
+// Resolve returns the time before which events are left out, and the segment after which to read: the one that holds
 // the start may begin an interval before it, and the one before that may hold events of its first minutes. The clock
 // chooses no segment by itself: those that are read are what the feed lists after that one.
-func (s Start) resolve(now time.Time) (start string, after source.Segment) {
+func (s Start) Resolve(now time.Time) (start string, after source.Segment) {
 	if s.latest {
 		s.at = envelope.Timestamp{Wall: now.UnixNano()}
 	}
 	if s.at == (envelope.Timestamp{}) {
 		return "", source.Segment{}
 	}
-	return s.at.String(), before(s.at)
+	return s.at.String(), Before(s.at)
 }
 
-// before returns the segment after which to read for events from start on; none for no start.
-func before(start envelope.Timestamp) source.Segment {
+// Before returns the segment after which to read for events from start on; none for no start.
+func Before(start envelope.Timestamp) source.Segment {
 	if start == (envelope.Timestamp{}) {
 		return source.Segment{}
 	}
-	return source.SegmentAt(time.Unix(0, start.Wall).Add(-maxInterval - resolved.Slack - time.Minute))
+	return source.SegmentAt(time.Unix(0, start.Wall).Add(-MaxInterval - resolved.Slack - time.Minute))
 }
 
-// parseTime parses a time of the frontier; "" is zero.
-func parseTime(s string) (envelope.Timestamp, error) {
+// ParseStored parses a time of the frontier; "" is zero.
+func ParseStored(s string) (envelope.Timestamp, error) {
 	if s == "" {
 		return envelope.Timestamp{}, nil
 	}

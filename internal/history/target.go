@@ -1,4 +1,4 @@
-package bridge
+package history
 
 import (
 	"errors"
@@ -75,8 +75,8 @@ func (t Target) Move(f *offsets.Frontier) {
 	f.Completed, _ = t.Begin()
 }
 
-// first returns where the first frontier is if a seek has chosen the target.
-func (t Target) first() (completed source.Segment, start string) {
+// First returns where the first frontier is if a seek has chosen the target.
+func (t Target) First() (completed source.Segment, start string) {
 	var f offsets.Frontier
 	t.Move(&f)
 	return f.Completed, f.Start
@@ -88,5 +88,5 @@ func (t Target) Begin() (after source.Segment, from envelope.Timestamp) {
 	if t.segment != (source.Segment{}) {
 		return source.Before(t.segment), envelope.Timestamp{}
 	}
-	return before(t.at), t.at
+	return Before(t.at), t.at
 }

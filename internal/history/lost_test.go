@@ -1,4 +1,4 @@
-package bridge
+package history
 
 import (
 	"errors"
@@ -14,19 +14,29 @@ import (
 	"blobfeed/source/dir"
 )
 
-// History is lost if something was between what is delivered and the oldest segment of the feed.
-func TestLost(t *testing.T) {
-	t.Parallel()
-	hour := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	root := writeFeed(t, feedsim.Spec{Segments: 3, EventsPerSegment: 10})
-	if err := os.RemoveAll(filepath.Join(root, "idx/segments/2026/01/01/0000")); err != nil {
+// simulated writes a simulated feed into a folder, and returns its store.
+func simulated(t *testing.T, root string, spec feedsim.Spec) source.Store {
+	t.Helper()
+	if err := feedsim.Write(t.Context(), feedsim.Dir(root), spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	store, err := dir.New(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &Options{Feed: source.New(store, source.Options{})}
+	return store
+}
+
+// History is lost if something was between what is delivered and the oldest segment of the feed.
+func TestLost(t *testing.T) {
+	t.Parallel()
+	hour := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	root := t.TempDir()
+	store := simulated(t, root, feedsim.Spec{Segments: 3, EventsPerSegment: 10})
+	if err := os.RemoveAll(filepath.Join(root, "idx/segments/2026/01/01/0000")); err != nil {
+		t.Fatal(err)
+	}
+	h := New(source.New(store, source.Options{}), time.Second)
 	gone, there := source.SegmentAt(hour), source.SegmentAt(hour.Add(time.Hour))
 	for name, tc := range map[string]struct {
 		f    offsets.Frontier
@@ -45,7 +55,7 @@ func TestLost(t *testing.T) {
 		"a scan decides what is next":  {offsets.Frontier{Completed: gone, Scan: &offsets.Scan{ID: "1"}}, false},
 		"delivery begins behind a gap": {offsets.Frontier{Version: 2, Completed: gone}, false},
 	} {
-		err := o.Lost(t.Context(), &tc.f)
+		err := h.LostAt(t.Context(), &tc.f)
 		var gap *GapError
 		if got := errors.As(err, &gap); got != tc.lost || err != nil && !got {
 			t.Errorf("%s: %v", name, err)

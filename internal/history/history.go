@@ -1,40 +1,45 @@
-package bridge
+package history
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
-// history is what the feed holds. All workers of an instance share the last manifest that was read: a finalized one
+// History is what the feed holds. All workers of an instance share the last manifest that was read: a finalized one
 // stays true; an open one is read again when it is older than the caller accepts.
-type history struct {
+type History struct {
 	feed *source.Feed
 	poll time.Duration
 
+	ahead atomic.Pointer[[]source.Segment] // of the segments after the frontier, as Watch has listed them
+
 	// Guarded by turn.
-	turn turn
+	turn pause.Turn
 	last source.Manifest
 	read time.Time
 }
 
-func newHistory(feed *source.Feed, poll time.Duration) *history {
-	return &history{feed: feed, poll: poll, turn: newTurn()}
+// New returns the history of a feed. Poll is how often an open segment is looked at.
+func New(feed *source.Feed, poll time.Duration) *History {
+	return &History{feed: feed, poll: poll, turn: pause.NewTurn()}
 }
 
-// readManifest returns the manifest of seg, read after a moment. Most workers want the same one, so one reads it while
+// Manifest returns the manifest of seg, read after a moment. Most workers want the same one, so one reads it while
 // the others wait. The lock is a turn, so that a worker can stop waiting when its context ends.
-func (h *history) readManifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
-	if err := h.turn.take(ctx); err != nil {
+func (h *History) Manifest(ctx context.Context, seg source.Segment, after time.Time) (source.Manifest, error) {
+	if err := h.turn.Take(ctx); err != nil {
 		return source.Manifest{}, err
 	}
-	defer h.turn.leave()
+	defer h.turn.Leave()
 	if h.last.Segment == seg && h.read.After(after) && (h.last.Finalized || time.Since(h.read) < h.poll/2) {
 		return h.last, nil
 	}
@@ -48,8 +53,8 @@ func (h *history) readManifest(ctx context.Context, seg source.Segment, after ti
 	return m, nil
 }
 
-// segmentAfter returns the segment after seg, the oldest for the zero segment.
-func (h *history) segmentAfter(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
+// Next returns the segment after seg, the oldest for the zero segment.
+func (h *History) Next(ctx context.Context, seg source.Segment) (source.Segment, bool, error) {
 	for next, err := range h.feed.Segments(ctx, seg) {
 		return next, err == nil, err
 	}
@@ -96,15 +101,15 @@ func (e *GapError) Cause() string {
 		"begins at segment %s now", what, e.Oldest)
 }
 
-// lostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
+// LostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
 // is that of the frontier.
-func (h *history) lostBehind(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
-	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == before(start) ||
+func (h *History) LostBehind(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
+	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == Before(start) ||
 		f.Version > 1 && f.Ends.IsZero() {
 		return nil // Completed is where delivery begins, not a segment that was delivered
 	}
 	_, err := h.feed.Manifest(ctx, f.Completed)
-	err = h.lost(ctx, f.Completed, err)
+	err = h.Lost(ctx, f.Completed, err)
 	var gap *GapError
 	switch {
 	case !errors.As(err, &gap):
@@ -118,30 +123,29 @@ func (h *history) lostBehind(ctx context.Context, f *offsets.Frontier, start env
 	return err
 }
 
-// Lost returns a GapError if history behind a frontier is lost, as a start would find it.
-func (o *Options) Lost(ctx context.Context, f *offsets.Frontier) error {
-	h := newHistory(o.Feed, o.PollInterval)
+// LostAt returns a GapError if history behind a frontier is lost, as a start would find it.
+func (h *History) LostAt(ctx context.Context, f *offsets.Frontier) error {
 	if f.Ended || f.Moving || f.Scan.Active() {
 		return nil
 	}
 	if f.Current != (source.Segment{}) {
 		_, err := h.feed.Manifest(ctx, f.Current)
-		return h.lost(ctx, f.Current, err)
+		return h.Lost(ctx, f.Current, err)
 	}
-	start, err := parseTime(f.Start)
+	start, err := ParseStored(f.Start)
 	if err != nil {
 		return err
 	}
-	return h.lostBehind(ctx, f, start)
+	return h.LostBehind(ctx, f, start)
 }
 
-// lost turns "not found", of the manifest of seg, into a GapError if the feed begins after it. A manifest that is
+// Lost turns "not found", of the manifest of seg, into a GapError if the feed begins after it. A manifest that is
 // missing in the middle of the feed is not a gap but a failure, which may pass.
-func (h *history) lost(ctx context.Context, seg source.Segment, err error) error {
+func (h *History) Lost(ctx context.Context, seg source.Segment, err error) error {
 	if !errors.Is(err, source.ErrNotFound) {
 		return err
 	}
-	oldest, ok, lerr := h.segmentAfter(ctx, source.Segment{})
+	oldest, ok, lerr := h.Next(ctx, source.Segment{})
 	if lerr != nil || !ok || oldest.Compare(seg) <= 0 {
 		return errors.Join(err, lerr)
 	}

@@ -1,0 +1,125 @@
+package history
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"blobfeed/internal/pause"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// headroomInterval is how often the oldest segment is looked for: three listings each time.
+const headroomInterval = 10 * time.Minute
+
+// newestPolls is how many polls there are between two looks at the newest segment: one small read.
+const newestPolls = 4
+
+// Watcher is who wants to know how far the feed reaches.
+type Watcher struct {
+	View   *offsets.View
+	Keeps  func() bool // whether this instance has lease 0: the others do not look
+	Now    func() time.Time
+	Failed func(error)
+	// Report gets how much of the feed is older than what is to be read next, and its newest segment.
+	Report func(headroom time.Duration, newest source.Segment)
+}
+
+// Watch reports from time to time how far the feed reaches back and ahead of the bridge's position.
+func (h *History) Watch(ctx context.Context, w Watcher) {
+	if _, err := w.View.Await(ctx, func(s *offsets.State) bool { return s.Frontier != nil }); err != nil {
+		return // the instance is stopping
+	}
+	var oldest source.Segment
+	var due time.Time    // for another look at the oldest
+	var listed time.Time // the newest segment, when those ahead were listed
+	for {
+		wait := h.poll
+		if w.Keeps() {
+			back := !w.Now().Before(due)
+			reported, err := h.look(ctx, w, &oldest, &listed, back)
+			if err != nil && ctx.Err() == nil {
+				w.Failed(err)
+			}
+			if reported || err != nil {
+				wait *= newestPolls
+				if back {
+					due = w.Now().Add(headroomInterval)
+				}
+			}
+		}
+		if pause.For(ctx, wait) != nil {
+			return
+		}
+	}
+}
+
+// look reports how far the feed reaches, if it holds anything; back looks for the oldest segment again. The segments
+// ahead are listed when there is a newer one.
+func (h *History) look(
+	ctx context.Context, w Watcher, oldest *source.Segment, listed *time.Time, back bool,
+) (reported bool, _ error) {
+	s, _, err := w.View.Get()
+	if err != nil {
+		return false, err
+	}
+	if s.Frontier == nil { // a reset took it away, and the next owner of lease 0 has yet to write one
+		return false, nil
+	}
+	at := s.Frontier.At()
+	if back {
+		if *oldest, _, err = h.Next(ctx, source.Segment{}); err != nil {
+			return false, fmt.Errorf("looking for the oldest segment: %w", err)
+		}
+	}
+	consumable, err := h.feed.LastConsumable(ctx)
+	if err != nil {
+		return false, err
+	}
+	if source.SegmentAt(consumable).Compare(at) > 0 && !consumable.Equal(*listed) { // an idle account costs no listing
+		if err = h.listAhead(ctx, s.Frontier.Completed); err == nil {
+			*listed = consumable
+		} else {
+			err = fmt.Errorf("listing the segments ahead: %w", err)
+		}
+	}
+	if *oldest != (source.Segment{}) && at != (source.Segment{}) {
+		// Before its first segment, as behind a scan, the position is the minute before that.
+		w.Report(max(0, at.Time().Sub(oldest.Time())), h.newest(at))
+		reported = true
+	}
+	return reported, err
+}
+
+// listAhead lists the segments after one. Nobody waits for it: a year has thousands.
+func (h *History) listAhead(ctx context.Context, after source.Segment) error {
+	names := []source.Segment{}
+	for seg, err := range h.feed.Segments(ctx, after) {
+		if err != nil {
+			return err
+		}
+		names = append(names, seg)
+	}
+	h.ahead.Store(&names)
+	return nil
+}
+
+// Ahead returns the segments after the frontier as they were listed last, nil if they were not.
+func (h *History) Ahead() []source.Segment {
+	if names := h.ahead.Load(); names != nil {
+		return *names
+	}
+	return nil
+}
+
+// newest returns the newest segment that is known. How far the feed may be read says nothing of it: an idle account has
+// days without a segment.
+func (h *History) newest(at source.Segment) source.Segment {
+	if names := h.Ahead(); len(names) > 0 {
+		if last := names[len(names)-1]; last.Compare(at) > 0 {
+			return last
+		}
+	}
+	return at
+}
