@@ -10,10 +10,12 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/internal/needs"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
+	"blobfeed/internal/tail"
 )
 
 // instance is a bridge of this process, and what shows how it is.
@@ -57,7 +59,7 @@ func newInstance(
 	}
 	i.monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
 		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
-		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges),
+		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges), Example: example(c),
 	}, c.Tuning.WatchdogTimeout, nil)
 	i.monitor.Lists(o.Feed)
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
@@ -72,6 +74,23 @@ func newInstance(
 		return s.Verdict, s.Hint
 	})
 	return i, nil
+}
+
+// example returns a record under the settings, in JSON; nil if they have none.
+func example(c *config.Config) *ops.Example {
+	o, problems := setup.Record(tail.Legible(c))
+	if len(problems) > 0 {
+		return nil
+	}
+	r, err := needs.Example(o)
+	if err != nil {
+		return nil
+	}
+	e := &ops.Example{Key: string(r.Key), Value: string(r.Value)}
+	for _, h := range r.Headers {
+		e.Headers = append(e.Headers, h.Key+": "+string(h.Value))
+	}
+	return e
 }
 
 // Run runs the bridge until stop ends, or there is nothing more to deliver. It can be called again.

@@ -43,6 +43,8 @@ func newScene(began time.Time) *scene {
 	s := &scene{now: began}
 	s.Monitor = ops.NewMonitor("blobfeed", "myaccount.blob.core.windows.net", ops.Info{
 		Instance: "bridge-0", Version: "1.0.0", Topic: "blob-changes", Delivery: "exactly_once",
+		Example: &ops.Example{Key: `["photos/cat.jpg"]`, Headers: []string{"ce_type: Microsoft.Storage.BlobCreated"},
+			Value: `{"after": {"account": "myaccount"}, "key": ["photos/cat.jpg"], "updated": "1769860800000000000.0000000042"}`},
 	}, 2*time.Minute, func() time.Time { return s.now })
 	s.Watch(s)
 	s.Lists(sceneFeed(2))
@@ -188,6 +190,8 @@ func (s *scene) commit(events int, age time.Duration, drained bool) {
 		}
 		s.Committed(c)
 		s.state.Cursors[p].Counts.Read += int64(events / 3)
+		s.Wrote("blob-changes", 2*p, events/6+int(p))
+		s.Wrote("blob-changes", 2*p+1, events/5)
 		if drained {
 			s.state.Cursors[p].Ahead = 0
 			s.Active(p, bridge.Drained)

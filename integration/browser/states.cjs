@@ -46,7 +46,7 @@ main(async (browser, [url, dir, ...states]) => {
     const v = {
       state, name, verdict: await page.locator('#verdict').getAttribute('class'), headline: await text('headline'), detail: await text('detail'), all: await page.locator('body').innerText(),
       overflow: await page.evaluate(overflow), contrast: await page.evaluate(contrast), names: await names(page), title: await page.title(), said: await page.locator('#announce').textContent(),
-      samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(),
+      samples: Number(await page.locator('#hour').getAttribute('data-samples')), cells: await page.locator('#strip li').count(), partitions: await page.locator('#parts li').count(),
     };
     await page.screenshot({ path: `${dir}/status-${state}-${name}.png`, fullPage: true });
     seen.views.push(v);

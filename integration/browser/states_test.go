@@ -25,6 +25,7 @@ type view struct {
 	}
 	Names          []struct{ What, Name, Now string }
 	Samples, Cells int
+	Partitions     int
 }
 
 // wanted is what the page says in each state.
@@ -115,6 +116,9 @@ func TestPageStates(t *testing.T) {
 		case "catching-up":
 			samples = 73
 		}
+		if want := 6; v.State != "start" && v.Partitions != want {
+			t.Errorf("%s: %d partitions, want %d", at, v.Partitions, want)
+		}
 		if v.Samples < samples || v.Cells != cells {
 			t.Errorf("%s: %d samples, %d leases, want %d and %d", at, v.Samples, v.Cells, samples, cells)
 		}
@@ -140,7 +144,7 @@ func TestPageStates(t *testing.T) {
 		t.Errorf("pause by keyboard: %q, %q; the button is %.0f high", seen.Paused, seen.Resumed, seen.Target)
 	}
 	for i, want := range []string{
-		"Skip to content", "pause", "whole", "recent", "Details of each lease", "status (JSON)", "metrics", "readyz",
+		"Skip to content", "pause", "whole", "recent", "Details of each lease", "example-h", "status (JSON)", "metrics",
 	} {
 		if i >= len(seen.Focus) || seen.Focus[i].What != want || seen.Focus[i].Outline == "none" {
 			t.Errorf("tab %d: %+v, want %s with an outline", i+1, seen.Focus, want)

@@ -113,26 +113,7 @@ func avro(s envelope.Subject) (document, error) {
 
 // example returns the value and the headers of a record, as the encoder writes them. Nil: values are empty.
 func (n *Needs) example() (value any, headers document, err error) {
-	o := n.record
-	o.Register = func(envelope.Subject) (int, error) { return 1, nil } // of keys; nothing is registered
-	o.Now = func() int64 { return time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC).UnixNano() }
-	encoder, err := envelope.NewEncoder(o)
-	if err != nil {
-		return nil, nil, err
-	}
-	segment, err := source.ParseSegment("2026/01/31/1200")
-	if err != nil {
-		return nil, nil, err
-	}
-	var r envelope.Record
-	_, _, err = encoder.Append(nil, &r, &ocf.Event{
-		SchemaVersion: 6, EventType: "BlobCreated", API: "PutBlob",
-		Topic:     "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/myaccount",
-		Subject:   "/blobServices/default/containers/photos/blobs/cat.jpg",
-		EventTime: "2026-01-31T12:00:00.0000000Z", ID: "00000000-0000-0000-0000-000000000000", ETag: "0x8D",
-		BlobType: "BlockBlob", BlobTier: "Hot", ContentType: "image/jpeg", ContentLength: 1024, HasContentLength: true,
-		Sequencer: "00000000000000000000000000000001000000000000002a",
-	}, source.Position{Segment: segment, Offset: 2434})
+	r, err := Example(n.record)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -144,4 +125,27 @@ func (n *Needs) example() (value any, headers document, err error) {
 		err = yaml.Unmarshal(r.Value, &value) // which keeps long integers
 	}
 	return value, headers, err
+}
+
+// Example returns the record of an invented event, as the encoder writes it.
+func Example(o envelope.Options) (r envelope.Record, err error) {
+	o.Register = func(envelope.Subject) (int, error) { return 1, nil } // of keys; nothing is registered
+	o.Now = func() int64 { return time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC).UnixNano() }
+	encoder, err := envelope.NewEncoder(o)
+	if err != nil {
+		return r, err
+	}
+	segment, err := source.ParseSegment("2026/01/31/1200")
+	if err != nil {
+		return r, err
+	}
+	_, _, err = encoder.Append(nil, &r, &ocf.Event{
+		SchemaVersion: 6, EventType: "BlobCreated", API: "PutBlob",
+		Topic:     "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/myaccount",
+		Subject:   "/blobServices/default/containers/photos/blobs/cat.jpg",
+		EventTime: "2026-01-31T12:00:00.0000000Z", ID: "00000000-0000-0000-0000-000000000000", ETag: "0x8D",
+		BlobType: "BlockBlob", BlobTier: "Hot", ContentType: "image/jpeg", ContentLength: 1024, HasContentLength: true,
+		Sequencer: "00000000000000000000000000000001000000000000002a",
+	}, source.Position{Segment: segment, Offset: 2434})
+	return r, err
 }

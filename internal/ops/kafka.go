@@ -63,6 +63,8 @@ var (
 	_ kgo.HookClientClosed  = (*clients)(nil)
 	_ kgo.HookBrokerConnect = (*clients)(nil)
 	_ kgo.HookBrokerRead    = (*clients)(nil)
+
+	_ kgo.HookProduceBatchWritten = (*clients)(nil)
 )
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
@@ -81,6 +83,14 @@ func (c *clients) OnBrokerRead(
 	if err == nil {
 		c.monitor.BrokerAnswered()
 	}
+}
+
+// OnProduceBatchWritten implements kgo.HookProduceBatchWritten.
+func (c *clients) OnProduceBatchWritten(
+	meta kgo.BrokerMetadata, topic string, p int32, batch kgo.ProduceBatchMetrics,
+) {
+	c.Metrics.OnProduceBatchWritten(meta, topic, p, batch)
+	c.monitor.Wrote(topic, p, batch.NumRecords)
 }
 
 // OnNewClient implements kgo.HookNewClient.

@@ -26,6 +26,8 @@ type Info struct {
 	DeadLetter string `json:"dead_letter_topic,omitempty"`
 	Delivery   string `json:"delivery"`
 	Memory     int64  `json:"memory_limit_bytes"` // 0: none
+
+	Example *Example `json:"example,omitempty"`
 }
 
 // Monitor keeps what the engine reports. It implements bridge.Observer.
@@ -54,6 +56,7 @@ type Monitor struct {
 	kafka    contact
 	storage  contact
 	samples  samples
+	written  map[partition]written
 
 	ribbon ribbon // has a lock of its own
 }
@@ -89,7 +92,7 @@ func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func()
 	}
 	return &Monitor{
 		name: name, feed: feed, info: info, watchdog: watchdog, now: now, started: now(), observed: newObserved(),
-		leases: map[int32]*lease{}, counts: newCounts(),
+		leases: map[int32]*lease{}, counts: newCounts(), written: map[partition]written{},
 	}
 }
 

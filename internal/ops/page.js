@@ -115,6 +115,30 @@ function render(s) {
     return tr;
   }));
 
+  // What this instance has written to each partition: a bar each, of the topic with most records.
+  const sum = {}, parts = s.partitions || [];
+  for (const x of parts) sum[x.topic] = (sum[x.topic] || 0) + x.records;
+  const most = Object.keys(sum).sort((x, y) => sum[y] - sum[x])[0], bars = parts.filter(x => x.topic === most);
+  $('parts-section').hidden = !bars.length;
+  const top = Math.max(1, ...bars.map(x => x.records)), low = Math.min(...bars.map(x => x.records));
+  $('parts').replaceChildren(...bars.map(x => {
+    const li = element('li'), bar = element('i');
+    bar.style.height = Math.max(2, 78 * x.records / top) + '%';
+    li.title = `partition ${x.partition}: ${number(x.records)} records, the last ${ago(x.last)}`;
+    li.append(bar, element('span', bars.length > 24 ? '' : x.partition));
+    return li;
+  }));
+  if (bars.length) {
+    const all = Object.keys(sum).length, text = `${number(low)} to ${number(top)} records and markers in each partition, written here since the start`;
+    show('parts-topic', most + (all > 1 ? ` and ${number(all - 1)} more topics` : ''));
+    show('parts-text', text + (p.resolved ? ` · each has the marker ${time(p.resolved)}` : ''));
+    $('parts').setAttribute('aria-label', text);
+  }
+  $('example-section').hidden = !s.example;
+  if (s.example && !$('example').children.length) {
+    list('example', [['key', s.example.key], ['value', s.example.value || 'no bytes'], ...(s.example.headers || []).map(h => [h.slice(0, h.indexOf(': ')), h.slice(h.indexOf(': ') + 2)])]);
+  }
+
   list('position', [
     ['current segment', p.current || (p.ended ? 'ended' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
     ['newest segment', p.newest ? p.newest + (p.backlog_seconds ? ` (${span(p.backlog_seconds)} ahead)` : '') : 'unknown'],

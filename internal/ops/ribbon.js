@@ -5,12 +5,12 @@ const day = 86400, month = 30 * day;
 const segmentTime = s => s ? Date.UTC(+s.slice(0, 4), s.slice(5, 7) - 1, +s.slice(8, 10), +s.slice(11, 13), +s.slice(13, 15)) / 1000 : null;
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
 const fates = {
-  delivered: 'delivered', current: 'being delivered', waiting: 'waiting', omitted: 'before the start',
+  delivered: 'delivered', current: 'being delivered', overdue: 'open for too long', waiting: 'waiting', omitted: 'before the start',
 };
 
 // fate says what became of a segment.
 function fate(begin, p) {
-  if (p.current && begin === segmentTime(p.current)) return 'current';
+  if (p.current && begin === segmentTime(p.current)) return p.open_since ? 'overdue' : 'current';
   const completed = segmentTime(p.completed), start = p.start ? Date.parse(p.start) / 1000 : null;
   if (completed != null && begin <= completed) return start != null && begin + 4500 < start ? 'omitted' : 'delivered';
   return 'waiting';
@@ -47,11 +47,11 @@ function drawRibbon(s) {
   for (const [at, counts] of tiles) {
     const n = Object.values(counts).reduce((a, b) => a + b), title = stamp(at, unit) + (unit ? ', ' + number(n) + ' segments' : '') + ': ' +
       Object.entries(counts).map(([f, c]) => (unit ? number(c) + ' ' : '') + fates[f]).join(', ');
-    const own = unit && counts.current ? Math.min(3, width / 2) : 0; // else one segment of a month could not be seen
+    const one = counts.overdue ? 'overdue' : 'current', own = unit && counts[one] ? Math.min(3, width / 2) : 0; // else one segment of a month could not be seen
     let from = x;
-    for (const f of ['omitted', 'delivered', 'current', 'waiting']) {
+    for (const f of ['omitted', 'delivered', 'current', 'overdue', 'waiting']) {
       if (!counts[f]) continue;
-      const part = own && f === 'current' ? own : (width - gap - own) * counts[f] / (n - (own && counts.current));
+      const part = own && f === one ? own : (width - gap - own) * counts[f] / (n - (own && counts[one]));
       const r = rect('tile seg-' + f, from.toFixed(2), part.toFixed(2), title);
       if (unit) r.addEventListener('click', () => { zoom = [at, unit === month ? Date.UTC(new Date(at * 1000).getUTCFullYear(), new Date(at * 1000).getUTCMonth() + 1, 1) / 1000 : at + day]; drawRibbon(s); });
       parts.push(r);
@@ -72,9 +72,9 @@ function drawRibbon(s) {
     e.append(element('span', null, 'key seg-' + f), number(counts[f]) + ' ' + fates[f]);
     return e;
   }), ...(feed.error ? [element('span', 'not all is listed: ' + feed.error, 'dim')] : []));
-  const partitions = (s.topics || []).reduce((n, t) => n + t.partitions, 0), shards = (s.leases || []).flatMap(l => p.current && l.segment === p.current ? Object.entries(l.shards || {}) : []);
+  const shards = (s.leases || []).flatMap(l => p.current && l.segment === p.current ? Object.entries(l.shards || {}) : []);
   show('ribbon-now', [p.current && shards.length ? `segment ${p.current} is read in ${shards.length === 1 ? 'one shard' : shards.length + ' shards'}: ` + shards.sort().map(([k, v]) => k + ' at ' + v).join(', ') : '',
-    p.resolved && partitions ? `the marker ${time(p.resolved)} is on ${partitions === 1 ? 'the only partition' : 'each of ' + number(partitions) + ' partitions'}` : ''].filter(Boolean).join(' · '));
+    p.open_since ? `Azure has not finalized it since ${time(p.open_since)}: later segments wait` : ''].filter(Boolean).join(' · '));
   $('whole').setAttribute('aria-pressed', !zoom);
 }
 $('whole').addEventListener('click', () => { zoom = null; if (shown) drawRibbon(shown); });

@@ -24,6 +24,8 @@ type Status struct {
 
 	Throughput Throughput `json:"throughput"`
 	SinceStart Counts     `json:"since_start"` // of this instance
+
+	Partitions []Partition `json:"partitions"` // at most 100
 }
 
 // Reason says why an instance is unready.
@@ -64,6 +66,7 @@ func (m *Monitor) Snapshot() *Status {
 	s.Throughput.Events, s.Throughput.Bytes = m.rate.per(now, m.started)
 	s.Errors = slices.Clone(m.errors)
 	slices.Reverse(s.Errors)
+	s.Partitions = m.partitions(state.Frontier)
 	m.look(s, state.Frontier)
 	m.own(s, now)
 	m.lag(s, now)
