@@ -3,6 +3,7 @@
 package integration
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -71,7 +72,8 @@ func killed(t *testing.T, settings []string, example func() *exec.Cmd, done func
 	}
 	for range 5 {
 		p := start(t, []string{"run"}, settings...)
-		cmd, _ := begin()
+		cmd, log := begin()
+		eventually(t, time.Minute, "the example reads", func() bool { return strings.Contains(log.String(), "reading") })
 		time.Sleep(time.Duration(500+rand.IntN(1500)) * time.Millisecond) // the moment of the kill, which is random
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
@@ -136,6 +138,136 @@ func TestExamplePostgres(t *testing.T) {
 	got, want := strings.Split(query(`select path from blobs order by path collate "C"`), "\n"), a.blobs(a.lastMarker(t))
 	if !slices.Equal(got, want) || len(want) < 100 {
 		t.Errorf("the index has %d blobs, the account %d", len(got), len(want))
+	}
+}
+
+// The table in Iceberg is the account at the marker that it names, whenever somebody looks, after kills.
+func TestExampleIceberg(t *testing.T) {
+	t.Parallel()
+	interpreter := pythonWith(t, "../examples/iceberg")
+	a, topic, settings := exampleFeed(t)
+	dir := t.TempDir()
+	env := append(os.Environ(), "TOPIC="+topic, "APPEND_SECONDS=0.3",
+		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
+		"PYICEBERG_CATALOG__DEFAULT__TYPE=sql", "PYICEBERG_CATALOG__DEFAULT__URI=sqlite:///"+filepath.Join(dir, "catalog.db"),
+		"PYICEBERG_CATALOG__DEFAULT__WAREHOUSE="+fileURL(t, dir))
+	const script = `from pyiceberg.catalog import load_catalog
+catalog = load_catalog()
+if catalog.table_exists("azure.blobs"):
+    table = catalog.load_table("azure.blobs")
+    snapshot = table.current_snapshot()
+    if snapshot:
+        print(snapshot.summary["resolved"])
+        for path in sorted(table.scan().to_arrow()["path"].to_pylist()): print(path)`
+	killed(t, settings, func() *exec.Cmd {
+		cmd := exec.Command(interpreter, "../examples/iceberg/worker.py")
+		cmd.Env = env
+		return cmd
+	}, func() bool {
+		look := exec.Command(interpreter, "-c", script)
+		look.Env = env
+		lines := strings.Split(output(t, look), "\n")
+		return a.complete(t, lines[0], lines[1:])
+	})
+}
+
+// The list in the file is the account at the marker that it names, whenever somebody looks, after kills.
+func TestExampleNode(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"package.json", "blobs.js"} {
+		text, err := os.ReadFile(filepath.Join("../examples/node", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	install := exec.Command("npm", "install", "--no-package-lock", "--no-audit", "--no-fund", "--loglevel=error")
+	install.Dir = dir
+	output(t, install)
+	a, topic, settings := exampleFeed(t)
+	file := filepath.Join(dir, "blobs.json")
+	killed(t, settings, func() *exec.Cmd {
+		cmd := exec.Command("node", filepath.Join(dir, "blobs.js"))
+		cmd.Env = append(os.Environ(), "FILE="+file, "TOPIC="+topic,
+			"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))
+		return cmd
+	}, func() bool {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return false
+		}
+		var list struct {
+			Resolved string
+			Blobs    map[string]any
+		}
+		if err := json.Unmarshal(text, &list); err != nil {
+			t.Fatal(err)
+		}
+		return a.complete(t, list.Resolved, slices.Sorted(maps.Keys(list.Blobs)))
+	})
+}
+
+// complete compares blobs with the account at a marker, and reports whether that is the last one.
+func (a history) complete(t *testing.T, resolved string, got []string) bool {
+	t.Helper()
+	ns, err := strconv.ParseInt(strings.TrimSuffix(resolved, ".0000000000"), 10, 64)
+	if err != nil {
+		return false // there is none yet
+	}
+	at := time.Unix(0, ns).UTC()
+	if want := a.upTo(t, at).blobs(time.Time{}); !slices.Equal(got, want) || len(want) < 100 {
+		t.Fatalf("at %s there are %d blobs, in the account %d", at, len(got), len(want))
+	}
+	return at.Equal(a.lastMarker(t))
+}
+
+// upTo returns the part of the feed whose markers are at or before a time.
+func (a history) upTo(t *testing.T, at time.Time) (part history) {
+	t.Helper()
+	for _, e := range a {
+		if !(history{e}).lastMarker(t).After(at) {
+			part = append(part, e)
+		}
+	}
+	return part
+}
+
+// The table in ClickHouse is the account after kills.
+func TestExampleClickHouse(t *testing.T) {
+	t.Parallel()
+	interpreter := pythonWith(t, "../examples/clickhouse")
+	a, topic, settings := exampleFeed(t)
+	dir, admin := t.TempDir(), kadm.NewClient(client(t, shared.KafkaBrokers))
+	killed(t, settings, func() *exec.Cmd {
+		cmd := exec.Command(interpreter, "../examples/clickhouse/load.py")
+		cmd.Env = append(os.Environ(), "DATABASE="+dir, "TOPIC="+topic, "GROUP="+topic,
+			"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))
+		return cmd
+	}, func() bool {
+		stored, err := admin.FetchOffsets(t.Context(), topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var sum int64
+		stored.Each(func(o kadm.OffsetResponse) { sum += o.At })
+		return sum >= end(t, topic)-partitions // the last of a partition is the end of a transaction
+	})
+	const script = `import json, sys
+from chdb import session
+db = session.Session(sys.argv[1])
+for line in str(db.query("select path from blobs final order by path format JSONEachRow")).splitlines():
+    print(json.loads(line)["path"])
+print(db.query("select min(resolved) from markers final"))`
+	lines := strings.Split(output(t, exec.Command(interpreter, "-c", script, dir)), "\n")
+	got, marker := lines[:len(lines)-1], lines[len(lines)-1]
+	if want := a.blobs(time.Time{}); !slices.Equal(got, want) || len(want) < 100 {
+		t.Errorf("the table has %d blobs, the account %d", len(got), len(want))
+	}
+	if want := strconv.FormatInt(a.lastMarker(t).UnixNano(), 10); marker != want {
+		t.Errorf("the table is complete up to %s, want %s", marker, want)
 	}
 }
 

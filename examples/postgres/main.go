@@ -62,6 +62,7 @@ func run(ctx context.Context, brokers []string, topic string) error {
 		return err
 	}
 	defer cl.Close()
+	log.Printf("reading %d partitions", len(starts))
 	for {
 		fetched := cl.PollFetches(ctx)
 		if ctx.Err() != nil {

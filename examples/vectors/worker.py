@@ -86,6 +86,7 @@ def main():
     known = dict(db.execute("select part, next from progress"))
     parts = consumer.list_topics(topic, timeout=30).topics[topic].partitions
     consumer.assign([TopicPartition(topic, p, known.get(p, 0)) for p in parts])
+    print("reading", len(parts), "partitions", flush=True)
     while not stopped:
         records = consumer.consume(500, timeout=1)
         if not records:
