@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -221,6 +222,33 @@ func TestConsumers(t *testing.T) {
 		if deleted != 0 {
 			t.Errorf("%d deletions too many", deleted)
 		}
+	})
+
+	t.Run("connect: rows unwrapped, deletions as null values", func(t *testing.T) {
+		t.Parallel()
+		const mode = "handling.mode="
+		properties, err := os.ReadFile("consumers/connect/sink.properties")
+		if err != nil {
+			t.Fatal(err)
+		}
+		settings := strings.Replace(string(properties), mode+"rewrite", mode+"tombstone", 1)
+		file := filepath.Join(t.TempDir(), "sink.properties")
+		if err := os.WriteFile(file, []byte(settings), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		got, of := map[string]string{}, map[string]string{} // by key
+		for _, row := range runJob[struct {
+			Key, Path *string
+			EventID   string `json:"event_id"`
+		}](t, "", "Unwrap", file, brokers, topic["schema"]) {
+			if row.Path == nil {
+				delete(got, of[*row.Key])
+			} else {
+				of[*row.Key] = *row.Path
+				got[*row.Path] = row.EventID
+			}
+		}
+		equal(t, got, latest(events))
 	})
 
 	t.Run("go: complete hours", func(t *testing.T) {

@@ -35,7 +35,7 @@ func TestPresets(t *testing.T) {
 			o.KeyFormat, o.Markers = envelope.KeyString, envelope.MarkersOff
 		}},
 		"PRESET=debezium": {"enriched", false, func(o *envelope.Options) {
-			o.KeyFormat, o.Deletes, o.Maps = envelope.KeyJSONObject, envelope.DeletesBoth, envelope.MapsJSON
+			o.KeyFormat, o.Deletes, o.Maps = envelope.KeyString, envelope.DeletesBoth, envelope.MapsJSON
 			o.Properties = envelope.Source | envelope.Schema
 		}},
 		"PRESET=debezium FORMAT=avro DELETES=envelope": {"enriched", false, func(o *envelope.Options) {

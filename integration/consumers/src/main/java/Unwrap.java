@@ -39,10 +39,11 @@ public class Unwrap {
                 var v = value.toConnectData(record.topic(), record.value());
                 var out = unwrap.apply(new SinkRecord(record.topic(), record.partition(), k.schema(), k.value(), v.schema(), v.value(), record.offset()));
                 if (out != null) {
-                    var row = (Struct) out.value();
+                    var row = (Struct) out.value(); // null: a deletion, with the handling mode "tombstone"
                     var line = new LinkedHashMap<String, Object>();
+                    line.put("key", k.value());
                     for (var field : new String[] {"path", "event_id", "__op", "__deleted"}) {
-                        line.put(field, row.schema().field(field) == null ? null : row.get(field));
+                        line.put(field, row == null || row.schema().field(field) == null ? null : row.get(field));
                     }
                     System.out.println(json.writeValueAsString(line));
                 }
