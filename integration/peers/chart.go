@@ -91,7 +91,7 @@ func (r report) svg(t theme) []byte {
 			text(left+long+6, y+13, 12, t.text, "start", "400", panel.format(panel.value(p)))
 		}
 	}
-	text(10, height-10, 11, t.faint, "start", "400", fmt.Sprintf("One feed in Azurite to one node of Kafka, "+
+	text(10, height-10, 11, t.faint, "start", "400", fmt.Sprintf("One feed in memory to one node of Kafka, "+
 		"all on two shared, busy cores, %s. The faster of two rounds. Less CPU and memory is better.", r.Date))
 	b.WriteString("</svg>\n")
 	return b.Bytes()
