@@ -177,7 +177,7 @@ func TestManual(t *testing.T) {
 	for _, v := range verbs() {
 		_, section, ok := strings.Cut(string(text), "\n## "+v.name+"\n")
 		section, _, _ = strings.Cut(section, "\n## ")
-		if !ok || !strings.Contains(string(text), "[`"+v.name+"`](#"+v.name+")") {
+		if !ok {
 			t.Errorf("docs/cli.md does not have %s", v.name)
 		}
 		_, usage, _ := call(t, v.name, "--help")
