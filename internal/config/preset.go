@@ -28,8 +28,8 @@ var uses = map[string][]given{
 			"topic off",
 		}, {"KEY_FORMAT", "string", ""}, {"OPTIONS", "none", ""}, {"MAPS", "json", ""},
 	},
-	// For readers of Debezium's messages. With JSON, Connect's sinks need the schema in each value. A key has none, so it
-	// is text, which StringConverter gives a schema.
+	// For readers of Debezium's messages. With JSON, Connect's sinks need the schema in each value. Keys have none:
+	// text gets one of StringConverter.
 	"debezium": {
 		{
 			"ENVELOPE",
