@@ -215,7 +215,7 @@ func (d *delivery) believed() (bool, error) {
 
 // lose records that retention has removed events of the current segment that this lease has not delivered. Only the
 // lease's owner may say so, and only behind a fence that is later than the finding: another owner may have delivered
-// the events that are gone now (docs/protocol.md, Lost history).
+// the events that are gone now (docs/project/protocol.md, Lost history).
 func (d *delivery) lose(gap *history.GapError) error {
 	if !d.t.opts.SkipGaps {
 		return d.t.doubt(gap)

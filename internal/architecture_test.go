@@ -104,7 +104,7 @@ func TestImportsFollowTheArchitecture(t *testing.T) {
 			case forTests(other) && !forTests(pkg):
 				t.Errorf("%s imports %s, which is for tests only: move what both need", pkg, other)
 			case !free && !slices.Contains(allowed, other):
-				t.Errorf("%s imports %s: move the code, or change the table and docs/architecture.md", pkg, other)
+				t.Errorf("%s imports %s: move the code, or change the table and docs/project/architecture.md", pkg, other)
 			}
 		}
 	}

@@ -40,7 +40,7 @@
 // # Moves (I11)
 //
 // A seek or a reset moves the frontier outside the barrier, in two phases. Type Seized makes the first; the
-// owner of lease 0 makes the second. docs/protocol.md has the whole protocol. Package protocol walks through
+// owner of lease 0 makes the second. docs/project/protocol.md has the whole protocol. Package protocol walks through
 // every state of a model of it.
 //
 // # Without transactions

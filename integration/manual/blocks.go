@@ -18,14 +18,27 @@ type Block struct {
 
 func (b Block) String() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
+// Pages returns the manual's pages: README.md, those for users, then those about the project itself.
+func Pages(root string) ([]string, error) {
+	pages := []string{filepath.Join(root, "README.md")}
+	for _, dir := range []string{"docs", "docs/project"} {
+		more, err := filepath.Glob(filepath.Join(root, dir, "*.md"))
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, more...)
+	}
+	return pages, nil
+}
+
 // Blocks returns the blocks of the manual, in the order of pages and lines.
 func Blocks(root string) ([]Block, error) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	pages, err := Pages(root)
 	if err != nil {
 		return nil, err
 	}
 	var all []Block
-	for _, file := range append([]string{filepath.Join(root, "README.md")}, pages...) {
+	for _, file := range pages {
 		text, err := os.ReadFile(file)
 		if err != nil {
 			return nil, fmt.Errorf("reading the manual: %w", err)

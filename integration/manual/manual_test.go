@@ -82,11 +82,11 @@ func TestNames(t *testing.T) {
 	for _, name := range config.SecretNames() {
 		known[name+"_FILE"] = true
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	pages, err := Pages(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "CONTRIBUTING.md"),
+	for _, file := range append(pages, filepath.Join(root, "CONTRIBUTING.md"), filepath.Join(root, "examples", "README.md"),
 		filepath.Join(root, "deploy", "README.md")) {
 		page, err := filepath.Rel(root, file)
 		if err != nil {
@@ -148,7 +148,7 @@ func TestVerbs(t *testing.T) {
 		name, text, _ := strings.Cut(section, "\n")
 		verbs[name] = text
 	}
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
+	pages, err := Pages(root)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestVerbs(t *testing.T) {
 			}
 		}
 	}
-	for _, file := range append(pages, filepath.Join(root, "README.md"), filepath.Join(root, "deploy", "README.md")) {
+	for _, file := range append(pages, filepath.Join(root, "deploy", "README.md")) {
 		page, err := filepath.Rel(root, file)
 		if err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@
 //
 // Each rule of the protocol is a switch (see exactRules and leastRules). The tests show that the protocol with all
 // rules is clean in every situation, and that each rule is needed: without it, a situation breaks a named invariant.
-// docs/protocol.md explains the rules; TestExactReverts and TestLeastReverts list what breaks.
+// docs/project/protocol.md explains the rules; TestExactReverts and TestLeastReverts list what breaks.
 //
 // The tests run without the race detector, which would find nothing in one goroutine and take ten times as long.
 //
