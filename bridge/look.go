@@ -13,6 +13,7 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
@@ -209,6 +210,9 @@ func (co *coordinator) lookBehind(
 		return in, err
 	}
 	listed := time.Now()
+	if mutation.Early {
+		listed = time.Time{}
+	}
 	in.gone, in.last = gone, !in.more
 	in.gap = slices.ContainsFunc(s.Cursors, func(c *offsets.Cursor) bool {
 		return c != nil && c.Gap && c.Finished(m.Segment)

@@ -5,11 +5,7 @@ package simulation
 import (
 	"fmt"
 	"os"
-	"slices"
 	"testing"
-	"time"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // mutants is how many seeds have to find what MUTATION takes out.
@@ -18,12 +14,7 @@ const mutants = 200
 func TestMutant(t *testing.T) {
 	mutation := os.Getenv("MUTATION")
 	for seed := range uint64(mutants) {
-		p := NewPlan(seed)
-		p.ExactlyOnce = true
-		if mutation == "fence" {
-			p.outcasts()
-		}
-		if problem := problemOf(t, p); problem != "" {
+		if problem := problemOf(t, mutantPlan(seed, mutation)); problem != "" {
 			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)
 			return
 		}
@@ -57,18 +48,4 @@ func problemOf(t *testing.T, p *Plan) (problem string) {
 		problem = r.Problems[0]
 	}
 	return problem
-}
-
-// outcasts leaves of the faults only one: the group can't hear the owner of the lease for longer than a session, and
-// gives the lease to the other instance. The first one can't hear what that writes, and continues.
-func (p *Plan) outcasts() {
-	p.Instances, p.Leases, p.Retention, p.Once = 2, 1, KeepAll, false
-	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return s.Kind != Append && s.Kind != Next })
-	for k := range 8 {
-		at := time.Duration(2+3*k) * time.Second
-		for _, key := range []kmsg.Key{kmsg.Heartbeat, kmsg.Fetch} {
-			p.add(Step{At: at, Kind: Stall, Key: key, Instance: k % 2, For: 2*p.Session + time.Second})
-		}
-	}
-	p.sort()
 }

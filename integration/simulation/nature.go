@@ -51,6 +51,7 @@ func (w *world) retire(n int) {
 			n--
 			w.mu.Lock()
 			w.lossy = w.lossy || w.plan.Retention == EatsUnread
+			w.retired = seg
 			w.mu.Unlock()
 			w.judge.removed(name, segment, f != nil && f.At() != (source.Segment{}))
 			w.blobs.remove(name)

@@ -43,6 +43,9 @@ func Run(p *Plan, log func(string)) (r Result) {
 		w.once()
 	}
 	w.drain()
+	if w.gapped {
+		w.lost()
+	}
 	for _, problem := range w.judge.check(whole) {
 		w.fail("%s", problem)
 	}
@@ -156,6 +159,27 @@ func (w *world) settle(limit time.Time) bool {
 			return false
 		}
 		time.Sleep(time.Second)
+	}
+}
+
+// lost checks that history is lost if an instance says so: by what is committed in the end, something of the removed
+// segments is still to be delivered.
+func (w *world) lost() {
+	s := w.state()
+	if s == nil || s.Frontier == nil {
+		w.fail("history is lost, and nothing is known of its progress")
+		return
+	}
+	f := s.Frontier
+	owed := w.retired.Compare(f.Completed) > 0
+	if f.Current != (source.Segment{}) {
+		owed = w.retired.Compare(f.Current) >= 0 && slices.ContainsFunc(f.Shards, func(shard int) bool {
+			c := s.Cursors[shard%w.plan.Leases]
+			return c == nil || !c.Finished(f.Current)
+		})
+	}
+	if !owed {
+		w.fail("an instance says that history is lost, and all is delivered up to %s, which was removed", w.retired)
 	}
 }
 

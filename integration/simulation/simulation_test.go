@@ -75,6 +75,15 @@ func TestTraceSeeds(t *testing.T) {
 	run(t, first, n, NewTracePlan)
 }
 
+// The whole program survives what finds the mutants.
+func TestScenarios(t *testing.T) {
+	for mutation := range scenarios {
+		t.Run(mutation, func(t *testing.T) {
+			run(t, 0, 10, func(seed uint64) *Plan { return mutantPlan(seed, mutation) })
+		})
+	}
+}
+
 // A correct trace in which one transaction is missing, comes twice, or has lost its records or markers, is rejected.
 func TestFollowRejects(t *testing.T) {
 	const seeds = 10

@@ -42,10 +42,11 @@ type world struct {
 	slots     []*instance
 	starts    int
 	closing   bool
-	barred    bool // the operator lets no instance start
-	gapped    bool // an instance ended because history was lost
-	lossy     bool // retention has removed what may not have been delivered
-	moved     bool // by a seek or reset: what was delivered may be due again
+	barred    bool           // the operator lets no instance start
+	gapped    bool           // an instance ended because history was lost
+	retired   source.Segment // the newest of which retention has removed something
+	lossy     bool           // retention has removed what may not have been delivered
+	moved     bool           // by a seek or reset: what was delivered may be due again
 	completed source.Segment
 	due       []time.Duration // damages to come: when each heals; 0: a seek will go past it
 	wounds    []*wound        // that do not heal

@@ -8,6 +8,8 @@
 //	read_first the cursor is read before the fence, not after it
 //	barrier    the next segment, and the marker, without waiting for all shards
 //	split      the records and markers of a change are committed before its documents
+//	early      the next segment of a listing is named by an older look at the current one
+//	believe    lost history is believed at once, without another look behind another fence
 //
 // MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there,
 // as kill -9 ends it.

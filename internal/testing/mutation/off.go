@@ -10,6 +10,8 @@ const (
 	ReadFirst = false
 	NoBarrier = false
 	Split     = false
+	Early     = false
+	Believe   = false
 )
 
 // Crash does nothing.

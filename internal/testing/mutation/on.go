@@ -16,14 +16,16 @@ var (
 	ReadFirst = chosen == "read_first"
 	NoBarrier = chosen == "barrier"
 	Split     = chosen == "split"
+	Early     = chosen == "early"
+	Believe   = chosen == "believe"
 )
 
 var chosen, gate, crash = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE"), os.Getenv("MUTATION_CRASH")
 
 // A misspelt mutation would take nothing out, and so prove nothing.
 func init() {
-	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier && !Split {
-		panic("MUTATION=" + chosen + ": want fence, read_first, barrier or split")
+	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier && !Split && !Early && !Believe {
+		panic("MUTATION=" + chosen + ": want fence, read_first, barrier, split, early or believe")
 	}
 }
 
