@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/mutation"
@@ -82,6 +83,8 @@ var _ offsets.Holder = (*Bridge)(nil)
 
 // Assigned starts a worker for each lease. There may be none: more instances than leases.
 func (b *Bridge) Assigned(leases []int32) {
+	defer crash.Of(b.hard).Catch("group")
+	mutation.Panic("group")
 	b.opts.Observer.Leased(LeasesAssigned, leases)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -102,6 +105,7 @@ func (b *Bridge) Assigned(leases []int32) {
 // Revoked stops the workers of the leases, side by side, and returns when they have ended. A lost lease belongs to
 // somebody else already: what its worker has open will be refused, so there is nothing to wait for.
 func (b *Bridge) Revoked(leases []int32, lost bool) {
+	defer crash.Of(b.hard).Catch("group")
 	b.mu.Lock()
 	var ws []*worker
 	for _, p := range leases {
@@ -134,6 +138,7 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 // Refused reports what keeps this instance out of the group. With Once, repeated refusals end the run, as other
 // repeated failures do, because nobody watches such a run.
 func (b *Bridge) Refused(err error) {
+	defer crash.Of(b.hard).Catch("group")
 	if errors.Is(err, kerr.InvalidSessionTimeout) {
 		b.fatal(&SettingsError{Problem: fmt.Sprintf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
 			"their group.min.session.timeout.ms (6 s by default) to their group.max.session.timeout.ms (30 min)",
@@ -191,12 +196,12 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	defer wg.Wait()
 	viewing, endView := context.WithCancel(hard)
 	defer endView()
-	wg.Go(func() {
+	wg.Go(crash.Guard(hard, "view", func() {
 		if err := inst.view.Run(viewing, b.opts.Client...); err != nil {
 			b.fatal(err)
 		}
-	})
-	wg.Go(func() {
+	}))
+	wg.Go(crash.Guard(hard, "refresh", func() {
 		inst.history.Watch(viewing, history.Watcher{
 			View: inst.view, Keeps: b.keepsFrontier, Now: b.opts.Now,
 			Failed: func(err error) { b.opts.Observer.Failed(-1, err) },
@@ -204,21 +209,21 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 				b.opts.Observer.History(History{Headroom: headroom, Newest: newest.Time()})
 			},
 		})
-	})
+	}))
 	leave, err := offsets.Join(inst.cfg, b.opts.Name, b.opts.Session, b)
 	if err != nil {
 		return err
 	}
-	wg.Go(func() { b.finishWhen(stop, inst.awaitEnd) })
+	wg.Go(crash.Guard(hard, "end", func() { b.finishWhen(stop, inst.awaitEnd) }))
 	var all atomic.Bool // is delivered
 	if b.opts.Once {
-		wg.Go(func() {
+		wg.Go(crash.Guard(hard, "end", func() {
 			b.finishWhen(stop, func(ctx context.Context) error {
 				err := inst.awaitAll(ctx)
 				all.Store(err == nil)
 				return err
 			})
-		})
+		}))
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")

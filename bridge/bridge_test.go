@@ -20,7 +20,9 @@ func TestAssignmentsInLog(t *testing.T) {
 	o, _ := options(t, broker(t), realFeed)
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
-	New(o).Assigned(nil)
+	b := New(o)
+	b.hard = t.Context()
+	b.Assigned(nil)
 	if log.Len() > 0 {
 		t.Errorf("none came: %s", log.String())
 	}

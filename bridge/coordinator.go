@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
@@ -242,13 +243,13 @@ func (co *coordinator) fenceOthers() (fenced bool, _ error) {
 	fences, ctx := errgroup.WithContext(t.work)
 	fences.SetLimit(fencers)
 	for p := int32(1); p < int32(inst.leases); p++ {
-		fences.Go(func() error {
+		fences.Go(crash.Try(ctx, "fence", func() error {
 			if exact {
 				return inst.fence(ctx, p)
 			}
 			_, err := inst.view.Known(ctx, inst.cfg, inst.client, p)
 			return err
-		})
+		}))
 	}
 	if err := fences.Wait(); err != nil {
 		return false, err

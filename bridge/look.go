@@ -12,6 +12,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
@@ -287,7 +288,8 @@ func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
 func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *history.GapError, last bool, err error) {
 	var looks errgroup.Group
 	var gone bool
-	looks.Go(func() error {
+	ctx := co.t.work
+	looks.Go(crash.Try(ctx, "look", func() error {
 		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
 		// missed a segment.
 		_, err := co.t.opts.Feed.Manifest(co.t.work, b.segments[0].small.Manifest.Segment)
@@ -295,17 +297,17 @@ func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *history
 			err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 		}
 		return looked(err)
-	})
-	looks.Go(func() (err error) {
+	}))
+	looks.Go(crash.Try(ctx, "look", func() (err error) {
 		lost, err = co.lostSince(f)
 		return err
-	})
+	}))
 	if co.lookahead == nil || !co.lookahead.Knows(b.frontier.Completed) {
-		looks.Go(func() error {
+		looks.Go(crash.Try(ctx, "look", func() error {
 			_, more, err := co.t.nextSegment(b.frontier.Completed)
 			last = !more
 			return err
-		})
+		}))
 	}
 	err = looks.Wait()
 	if gone {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -19,18 +20,19 @@ import (
 func (t *tenure) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep {
 	ctx, cancel := context.WithCancel(t.findings.life)
 	s := &sweep{scan: scan.ID, end: cancel, batch: make(chan batch), done: make(chan struct{})}
-	go func() {
+	crash.Go(ctx, "sweep", func() {
 		defer close(s.done)
 		defer close(s.batch)
 		for _, lane := range partitions {
-			if err := t.instance.suspectsOf(ctx, scan, lane, s.batch); err != nil {
+			read := func() error { return t.instance.suspectsOf(ctx, scan, lane, s.batch) }
+			if err := crash.Try(ctx, "sweep", read)(); err != nil { // known before the channel is closed
 				s.mu.Lock()
 				s.err = err
 				s.mu.Unlock()
 				return
 			}
 		}
-	}()
+	})
 	return s
 }
 
@@ -151,7 +153,7 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 	asking, actx := errgroup.WithContext(ctx)
 	asking.SetLimit(t.opts.ScanRequests)
 	for i, k := range b.suspects[:n] {
-		asking.Go(func() error {
+		asking.Go(crash.Try(actx, "sweep", func() error {
 			return t.retry(actx, func(ctx context.Context) error {
 				there, served, err := t.opts.Inventory.Exists(ctx, k.container, k.name)
 				if err == nil && !there {
@@ -160,7 +162,7 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 				asked[i] = err == nil
 				return err
 			})
-		})
+		}))
 	}
 	if err := asking.Wait(); err != nil && ctx.Err() == nil {
 		return err

@@ -9,6 +9,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -110,14 +111,14 @@ func (t *tenure) endedBy(s *offsets.State) error {
 // until returns a context that ends when over returns an error for the state, with that error as its cause.
 func (t *tenure) until(parent context.Context, over func(*offsets.State) error) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
-	go func() {
+	crash.Go(ctx, "watch", func() {
 		var cause error
 		isOver := func(s *offsets.State) bool { cause = over(s); return cause != nil }
 		if _, err := t.instance.view.Await(ctx, isOver); err != nil {
 			cause = err
 		}
 		cancel(cause)
-	}()
+	})
 	return ctx, func() { cancel(nil) }
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"blobfeed/internal/crash"
 	"blobfeed/internal/pause"
 	"blobfeed/offsets"
 )
@@ -30,14 +31,14 @@ func startWorker(inst *instance, p int32, hard context.Context, fatal func(error
 	w.hard, w.endHard = context.WithCancel(hard)
 	w.soft, w.endSoft = context.WithCancel(w.hard)
 	w.findings.life = w.soft
-	go func() {
+	crash.Go(hard, "worker", func() {
 		defer close(w.ended)
 		defer w.endHard()
 		defer w.findings.stopSweep()
 		if err := w.run(); err != nil {
 			fatal(err)
 		}
-	}()
+	})
 	return w
 }
 

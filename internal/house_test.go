@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -33,4 +35,38 @@ func TestLinesAreShort(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// In a process with many bridges, a goroutine of one must not end the others: each starts with internal/crash, which
+// recovers. What a library starts is its own.
+func TestGoroutinesRecover(t *testing.T) {
+	bare := regexp.MustCompile(`(?m)^.*(\bgo (func\b|[a-z]\w*(\.\w+)*\()|\.Go\(func|\.AfterFunc\([^\n]*, func).*$`)
+	for _, dir := range []string{"bridge", "bridge/pipeline", "internal/history", "offsets", "source", "source/inventory", "source/azure"} {
+		files, err := filepath.Glob(filepath.Join("..", dir, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", dir, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range bare.FindAllString(string(text), -1) {
+				if code := strings.TrimSpace(line); !strings.HasPrefix(code, "//") && !strings.Contains(code, "crash.") && !slices.Contains(harmless, code) {
+					t.Errorf("%s: %s", name, code)
+				}
+			}
+		}
+	}
+}
+
+// harmless are goroutines that only end a wait.
+var harmless = []string{
+	"context.AfterFunc(w.hard, func() { t.Stop() })",
+	"unhook := context.AfterFunc(soft, func() { stop(context.Cause(soft)) })",
+	"stop := context.AfterFunc(inner, func() {",
+	"go func() { ended <- s.view.Run(viewing, cfg.Client...) }()", // of a verb, which is a process of its own
 }

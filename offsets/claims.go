@@ -16,6 +16,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"golang.org/x/sync/errgroup"
 
+	"blobfeed/internal/crash"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 )
@@ -59,12 +60,14 @@ func Claims(ctx context.Context, adm *kadm.Client, own string, opts ...kgo.Opt) 
 	var g errgroup.Group
 	g.SetLimit(readers)
 	for i, topic := range names {
-		g.Go(func() error {
+		g.Go(crash.Try(ctx, "claims", func() error {
 			found[i], errs[i] = claimOf(ctx, adm, topic, len(all[topic].Partitions), opts...)
 			return nil
-		})
+		}))
 	}
-	_ = g.Wait() // each error is in errs
+	if err := g.Wait(); err != nil { // a panic: each error is in errs
+		return nil, nil, err
+	}
 	var failed []error
 	for i, claim := range found {
 		switch {

@@ -8,6 +8,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/crash"
 )
 
 // EndOf returns the high watermark of a partition of topic: the offset behind its last record, committed or not.
@@ -40,13 +42,13 @@ func (v *View) Known(ctx context.Context, cfg *Config, cl *kgo.Client, p int32) 
 // well.
 func (v *View) pass(ctx context.Context, cfg *Config, p int32, offset int64) (*State, error) {
 	if cfg.Waiting != nil {
-		slow := time.AfterFunc(cfg.TxnTimeout, func() {
+		slow := time.AfterFunc(cfg.TxnTimeout, crash.Guard(ctx, "wait", func() {
 			at := int64(-1)
 			if s, _, err := v.Get(); err == nil {
 				at = s.next[p]
 			}
 			cfg.Waiting(fmt.Sprintf("reading partition %d of %s: at offset %d, want %d", p, cfg.Topic, at, offset))
-		})
+		}))
 		defer slow.Stop()
 	}
 	return v.Await(ctx, func(s *State) bool { return s.Passed(p, offset) })

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/crash"
 	"blobfeed/internal/testing/mutation"
 )
 
@@ -351,6 +352,8 @@ func (l *Lease) impatient(ctx context.Context) (done func()) {
 		return func() {}
 	}
 	waiting, cancel := context.WithCancel(ctx)
-	late := time.AfterFunc(l.cfg.Patience, func() { l.cfg.Unacknowledged(waiting, l.Partition) })
+	late := time.AfterFunc(l.cfg.Patience, crash.Guard(ctx, "wait", func() {
+		l.cfg.Unacknowledged(waiting, l.Partition)
+	}))
 	return func() { late.Stop(); cancel() }
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/crash"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
 )
@@ -33,12 +34,13 @@ func (p *Pipeline) List(ctx context.Context, d *Pass, rows Rows, list Lister) *R
 	r := &Run{Blocks: out, p: p}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
 	l := &listing{p: p, pass: d, rows: rows, out: out}
-	go func() {
+	crash.Go(ctx, "listing", func() {
 		defer close(out)
-		if err := list(r.ctx, l.step); err != nil {
+		list := crash.Try(ctx, "listing", func() error { return list(r.ctx, l.step) })
+		if err := list(); err != nil { // I8: known before the channel is closed
 			r.cancel(err)
 		}
-	}()
+	})
 	return r
 }
 

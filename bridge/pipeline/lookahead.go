@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
 
+	"blobfeed/internal/crash"
 	"blobfeed/source"
 )
 
@@ -57,11 +58,11 @@ func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahe
 	}
 	listing := make(chan *Small, p.set.BundleReaders)
 	walking, enough := context.WithCancel(ctx)
-	go a.walk(walking, listing)
-	go func() {
+	crash.Go(ctx, "feed", func() { a.walk(walking, listing) })
+	crash.Go(ctx, "feed", func() {
 		defer enough()
 		a.readAll(ctx, listing)
-	}()
+	})
 	return a
 }
 
@@ -78,7 +79,10 @@ func (a *Lookahead) walk(ctx context.Context, listing chan<- *Small) {
 		case <-ctx.Done():
 			return
 		}
-		go a.list(ctx, s)
+		crash.Go(ctx, "feed", func() {
+			defer close(s.listed)
+			s.err = crash.Try(ctx, "feed", func() error { return a.list(ctx, s) })() // I8: a panic is no empty segment
+		})
 	}
 }
 
@@ -96,7 +100,10 @@ func (a *Lookahead) readAll(ctx context.Context, listing <-chan *Small) {
 		if s.err != nil || a.memory.Acquire(ctx, s.Size) != nil {
 			return
 		}
-		go a.readWhole(ctx, s)
+		crash.Go(ctx, "feed", func() {
+			defer close(s.read)
+			s.err = crash.Try(ctx, "feed", func() error { return a.readWhole(ctx, s) })()
+		})
 		select {
 		case a.out <- s:
 		case <-ctx.Done():
@@ -106,41 +113,39 @@ func (a *Lookahead) readAll(ctx context.Context, listing <-chan *Small) {
 }
 
 // list finds out whether a segment is one for a bundle.
-func (a *Lookahead) list(ctx context.Context, s *Small) {
-	defer close(s.listed)
+func (a *Lookahead) list(ctx context.Context, s *Small) (err error) {
 	feed := a.p.set.Feed
-	if s.Manifest, s.err = feed.Manifest(ctx, s.Manifest.Segment); s.err != nil { // I7: the status first
-		return
+	if s.Manifest, err = feed.Manifest(ctx, s.Manifest.Segment); err != nil { // I7: the status first
+		return err
 	}
 	if !s.Manifest.Finalized {
-		s.err = errNotSmall
-		return
+		return errNotSmall
 	}
 	var g errgroup.Group
 	for _, n := range s.Manifest.Shards {
 		r := feed.Shard(s.Manifest, n, source.ShardPosition{})
 		s.readers = append(s.readers, r)
-		g.Go(func() error { return r.Poll(ctx, true) })
+		g.Go(crash.Try(ctx, "feed", func() error { return r.Poll(ctx, true) }))
 	}
-	if s.err = g.Wait(); s.err != nil {
-		return
+	if err := g.Wait(); err != nil {
+		return err
 	}
 	for _, r := range s.readers {
 		s.Size += r.Ahead()
 	}
 	if s.Size > a.p.set.BundleBytes {
-		s.err = errNotSmall
+		return errNotSmall
 	}
+	return nil
 }
 
 // readWhole reads every shard to the end of its listing.
-func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
-	defer close(s.read)
+func (a *Lookahead) readWhole(ctx context.Context, s *Small) error {
 	shards := make([][]readBlock, len(s.readers))
 	var g errgroup.Group
 	var memory atomic.Int64
 	for i, r := range s.readers {
-		g.Go(func() error {
+		g.Go(crash.Try(ctx, "feed", func() error {
 			for {
 				began := time.Now()
 				b := readBlock{shard: s.Manifest.Shards[i], events: source.Batch{Events: a.p.pool.takeEvents()}}
@@ -159,12 +164,13 @@ func (a *Lookahead) readWhole(ctx context.Context, s *Small) {
 				b.reading = Between(began, time.Now())
 				shards[i] = append(shards[i], b)
 			}
-		})
+		}))
 	}
-	s.err = g.Wait()
+	err := g.Wait()
 	for _, blocks := range shards {
 		s.ahead = append(s.ahead, blocks...)
 	}
+	return err
 }
 
 // Peek returns the next segment, read, or nil if there is none. Done ends the wait.

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"blobfeed/internal/crash"
 	"blobfeed/source"
 )
 
@@ -33,7 +34,7 @@ func (p *Pipeline) Start(
 	var reading sync.WaitGroup
 	for _, n := range shards {
 		s := &shard{p: p, pass: d, number: n, reader: readers[n], out: out}
-		reading.Go(func() {
+		reading.Go(crash.Guard(ctx, "shard", func() {
 			defer p.memory.readers.Add(-1)
 			err := s.run(r.ctx)
 			var stay *StayError
@@ -44,12 +45,12 @@ func (p *Pipeline) Start(
 			case err != nil:
 				r.cancel(err) // also where another shard retries without end
 			}
-		})
+		}))
 	}
-	go func() {
+	crash.Go(ctx, "shard", func() {
 		reading.Wait()
 		close(out)
-	}()
+	})
 	return r
 }
 

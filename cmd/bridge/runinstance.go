@@ -3,15 +3,18 @@ package main
 import (
 	"context"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/config"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/needs"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
@@ -28,6 +31,7 @@ type instance struct {
 	log     *slog.Logger
 	client  kafka.Client                  // for advice about errors
 	engine  atomic.Pointer[bridge.Bridge] // at work; nil before and after
+	panics  sync.Map                      // by place, those whose stack is logged
 }
 
 // shape is how an instance runs.
@@ -64,6 +68,7 @@ func newInstance(
 	i.monitor.Lists(o.Feed)
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
 		i.metrics = ops.NewLabelled(i.monitor)
+		i.monitor.Catch(i.panicked)
 	}
 	o.Once, o.Memory, o.Claims, o.Frugal = how.once, how.memory, how.claims, how.memory != nil
 	o.Client = append(o.Client, i.metrics.Hook())
@@ -100,6 +105,29 @@ func (i *instance) Run(stop, hard context.Context) error {
 	i.engine.Store(b)
 	defer i.engine.Store(nil)
 	return b.Run(stop, hard)
+}
+
+// keep runs what reports on a bridge of a fleet until ctx ends, and again a minute after a panic.
+func (i *instance) keep(ctx context.Context, report func(context.Context)) {
+	ctx = crash.With(ctx, i.panicked)
+	for ctx.Err() == nil {
+		crash.Guard(ctx, "ops", func() { report(ctx) })()
+		_ = pause.For(ctx, time.Minute) // the loop ends with ctx
+	}
+}
+
+// panicked reports a panic that does not stop the bridge.
+func (i *instance) panicked(p *crash.Panic) {
+	i.monitor.Failed(-1, p)
+	i.logStack(p)
+}
+
+// logStack logs the stack of a panic, once for each place.
+func (i *instance) logStack(p *crash.Panic) {
+	if _, known := i.panics.LoadOrStore(p.Place(), true); !known {
+		i.log.Error("a goroutine panicked; report this as a bug", "goroutine", p.Kind, "panic", p.Value,
+			"stack", p.Stack)
+	}
 }
 
 // accepts reports why the bridge at work could not continue with other options: its state has settings that cannot

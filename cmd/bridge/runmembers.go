@@ -2,12 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/config"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/fleet"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
@@ -52,13 +54,17 @@ func (all *bridges) start(ctx context.Context, members *fleet.Fleet, i *instance
 	all.running[name] = &member{i, cancel}
 	all.page.Show(i.monitor, i.metrics)
 	i.announce()
-	go i.monitor.Keep(ctx)
-	go i.shown.Show(ctx)
+	go i.keep(ctx, i.monitor.Keep)
+	go i.keep(ctx, i.shown.Show)
 	members.Start(name, i)
 }
 
 // Failed implements fleet.Bridge.
 func (i *instance) Failed(err error, again time.Duration) {
+	var p *crash.Panic
+	if errors.As(err, &p) {
+		i.logStack(p)
+	}
 	err = plain.WithRemedy(err, i.client.Advice(err))
 	i.monitor.Down(err, again)
 	if again == 0 {

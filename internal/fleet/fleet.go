@@ -8,6 +8,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"blobfeed/internal/crash"
 )
 
 // Bridge is one of a fleet.
@@ -128,7 +130,7 @@ func (f *Fleet) poke() {
 func (f *Fleet) keep(stop context.Context, b Bridge) error {
 	for n := 0; ; n++ {
 		began := time.Now()
-		err := b.Run(stop, f.hard)
+		err := f.run(stop, b)
 		if err == nil {
 			return nil
 		}
@@ -151,9 +153,52 @@ func (f *Fleet) keep(stop context.Context, b Bridge) error {
 	}
 }
 
+// run runs b once. A panic of one of its goroutines ends it, and is its error.
+func (f *Fleet) run(stop context.Context, b Bridge) error {
+	hard, abort := context.WithCancel(f.hard)
+	defer abort()
+	stop, cancel := context.WithCancel(stop)
+	defer cancel()
+	caught := make(chan *crash.Panic, 1) // the first: others may follow from it
+	handle := func(p *crash.Panic) {
+		select {
+		case caught <- p:
+		default:
+		}
+		abort()
+		cancel()
+	}
+	hard, stop = crash.With(hard, handle), crash.With(stop, handle)
+	ended, err := make(chan struct{}), error(nil)
+	go func() {
+		defer close(ended)
+		err = crash.Try(hard, "bridge", func() error { return b.Run(stop, hard) })()
+	}()
+	select {
+	case <-ended:
+		select {
+		case p := <-caught:
+			return p
+		default:
+			return err
+		}
+	case p := <-caught:
+		t := time.NewTimer(unwinding)
+		defer t.Stop()
+		select {
+		case <-ended:
+		case <-t.C: // the next run fences what is left of this one
+		}
+		return p
+	}
+}
+
 const (
 	firstPause = time.Second
 	maxPause   = time.Minute
 	// healthy is how long a bridge has run if the next error is a new one.
 	healthy = 5 * time.Minute
+	// unwinding is how long a bridge may take to end after a panic. What waits for a goroutine that is gone, or for a
+	// lock that it held, may wait forever.
+	unwinding = 30 * time.Second
 )

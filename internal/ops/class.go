@@ -9,13 +9,14 @@ import (
 	"github.com/twmb/franz-go/pkg/sr"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
 // classes are the values of the label class. The set is closed, so that errors can't make series without end.
-var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", "network", "feed", "other"}
+var classes = []string{"fenced", "damage", "gap", "event", "kafka", "registry", "network", "feed", "panic", "other"}
 
 // class returns the class of an error.
 func class(err error) string {
@@ -26,8 +27,11 @@ func class(err error) string {
 		broker *kerr.Error
 		answer *sr.ResponseError // of the schema registry; without an answer, the class is network
 		netErr net.Error
+		caught *crash.Panic
 	)
 	switch {
+	case errors.As(err, &caught):
+		return "panic"
 	case errors.Is(err, offsets.ErrFenced):
 		return "fenced"
 	case errors.As(err, &damage):

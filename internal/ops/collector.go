@@ -46,6 +46,7 @@ func (c *collector) Describe(ch chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *collector) Collect(ch chan<- prometheus.Metric) {
+	defer c.caught.Catch("metrics")
 	for _, o := range c.observed.collectors() {
 		o.Collect(ch)
 	}

@@ -69,6 +69,7 @@ var (
 
 // OnBrokerConnect implements kgo.HookBrokerConnect.
 func (c *clients) OnBrokerConnect(meta kgo.BrokerMetadata, took time.Duration, conn net.Conn, err error) {
+	defer c.monitor.caught.Catch("metrics")
 	c.Metrics.OnBrokerConnect(meta, took, conn, err)
 	if err != nil && !errors.Is(err, context.Canceled) {
 		c.monitor.BrokerFailed(err)
@@ -79,6 +80,7 @@ func (c *clients) OnBrokerConnect(meta kgo.BrokerMetadata, took time.Duration, c
 func (c *clients) OnBrokerRead(
 	meta kgo.BrokerMetadata, key int16, size int, waited, took time.Duration, err error,
 ) {
+	defer c.monitor.caught.Catch("metrics")
 	c.Metrics.OnBrokerRead(meta, key, size, waited, took, err)
 	if err == nil {
 		c.monitor.BrokerAnswered()

@@ -108,7 +108,7 @@ var scraped = []metric{
 		"Errors of a lease of this instance since its last commit.",
 		"CockroachDB changefeed.error_retries"},
 	{"errors_total", counter, []string{"class"},
-		"Retried errors; class is fenced, damage, gap, event, kafka, registry, network, feed or other.",
+		"Retried errors; class is fenced, damage, gap, event, kafka, registry, network, feed, panic or other.",
 		"Debezium NumberOfErroneousEvents, CockroachDB changefeed.error_retries"},
 	{"watchdog_timeout_seconds", gauge, nil,
 		"A lease that has had work for longer without a commit is stuck.",

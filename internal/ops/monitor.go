@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
@@ -37,6 +38,7 @@ type Monitor struct {
 	info     Info
 	watchdog time.Duration // a lease that works for longer without a commit is stuck
 	now      func() time.Time
+	caught   crash.Handler // of panics in metrics; nil: they end the process
 	started  time.Time
 	observed *observed
 
@@ -95,6 +97,9 @@ func NewMonitor(name, feed string, info Info, watchdog time.Duration, now func()
 		leases: map[int32]*lease{}, counts: newCounts(), written: map[partition]written{},
 	}
 }
+
+// Catch makes the monitor report panics of its metrics to h, before the first scrape.
+func (m *Monitor) Catch(h crash.Handler) { m.caught = h }
 
 // Watch sets the engine whose state is shown.
 func (m *Monitor) Watch(e Engine) {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"blobfeed/internal/crash"
 	"blobfeed/internal/pause"
 )
 
@@ -52,7 +53,7 @@ func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(con
 	})
 	defer stop()
 	for range o.Requests {
-		group.Go(func() error { return w.work(inner) })
+		group.Go(crash.Try(ctx, "listing", func() error { return w.work(inner) }))
 	}
 	err := group.Wait()
 	if err != nil && ctx.Err() != nil {

@@ -14,6 +14,8 @@
 // MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there,
 // as kill -9 ends it.
 //
+// MUTATION_PANIC is a kind of goroutine, as internal/crash has them. The first one of the kind panics.
+//
 // MUTATION_GATE is a path. Before the fence, an acquisition of lease p creates <path>.<p> and waits until
 // <path> exists. So a test chooses what happens in between. The gate itself takes nothing out.
 package mutation

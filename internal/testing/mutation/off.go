@@ -17,5 +17,8 @@ const (
 // Crash does nothing.
 func Crash(string, string) {}
 
+// Panic does nothing.
+func Panic(string) {}
+
 // Gate does nothing.
 func Gate(context.Context, int32) error { return nil }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -36,6 +37,18 @@ func Crash(step, point string) {
 		select {} // it takes a moment
 	}
 }
+
+// Panic panics, in the first goroutine of the kind that MUTATION_PANIC names.
+func Panic(kind string) {
+	if kind != "" && kind == panics && panicked.CompareAndSwap(false, true) {
+		panic("planted in " + kind)
+	}
+}
+
+var (
+	panics   = os.Getenv("MUTATION_PANIC")
+	panicked atomic.Bool
+)
 
 // Gate waits until the file exists that MUTATION_GATE names.
 func Gate(ctx context.Context, lease int32) error {
