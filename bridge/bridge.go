@@ -44,6 +44,9 @@ func New(o Options) *Bridge {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.SweepBytes == 0 {
+		o.SweepBytes = defaultSweepBytes
+	}
 	if o.Claims == nil {
 		o.Claims = NewClaims()
 	}
@@ -56,7 +59,7 @@ func New(o Options) *Bridge {
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
 			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
-		listing: pause.NewTurn(), sweeping: pause.NewTurn(), creating: pause.NewTurn(),
+		listing: pause.NewTurn(), creating: pause.NewTurn(),
 		poke: make(chan struct{}, 1),
 	}
 	inst.openings = newCache(inst.openTopic)

@@ -37,7 +37,6 @@ type instance struct {
 	history  *history.History
 	pipe     *pipeline.Pipeline
 	listing  pause.Turn // of the leases, to list
-	sweeping pause.Turn // of the leases, to read the topics for a sweep
 
 	view   *offsets.View
 	leases int

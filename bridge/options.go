@@ -70,6 +70,7 @@ type Options struct {
 	BundleBytes    int64         // bytes of chunks that are delivered together; 0: each segment by itself
 	BundleReaders  int           // segments of a bundle that are listed ahead
 	BufferBytes    int           // memory of what all leases have read and not committed; 0: bounded by TxnBytes only
+	SweepBytes     int           // memory of the keys that a sweep compares, beside BufferBytes
 	PollInterval   time.Duration // between two looks at an open segment, or at a feed without a next one
 	QuietInterval  time.Duration // between two listings of an open segment whose time is over; 0: PollInterval
 	Shutdown       time.Duration // maximum time of a lease's last commit

@@ -1,11 +1,10 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"hash/fnv"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,124 +21,149 @@ import (
 // scan.
 type suspect struct{ container, name string }
 
-// suspectBytes bounds the keys that are in memory. A partition with more of them is read several times (I9).
-const suspectBytes = 16 << 20
-
-// class is a part of all keys: those whose hash has these low bits.
-type class struct {
-	bits  int
-	value uint64
-}
-
-func (c class) has(hash uint64) bool { return hash&(1<<c.bits-1) == c.value }
-
-// halves divides a class.
-func (c class) halves() (class, class) {
-	return class{c.bits + 1, c.value}, class{c.bits + 1, c.value | 1<<c.bits}
-}
-
-// suspects looks for the keys of one partition of a topic.
+// suspects looks for the keys of one partition of a topic. It reads the partition once for each class of keys that fits
+// into its memory, and a part of it once more if there are suspects: only then are whole keys in memory.
 type suspects struct {
 	client    []kgo.Opt
 	topic     string
 	partition int32
 	encoder   *envelope.Encoder
 	scan      string // the ID of the scan
-	limit     int    // bytes of keys in memory
+	limit     int    // bytes that the hashes of keys may take
 	patience  time.Duration
 
-	skipped int64 // live keys that are no paths of blobs
+	from, rows, to int64 // offsets of the partition: rows is the first row of the scan, or to if there is none
+	skipped        int64 // live keys that are no paths of blobs
 }
 
-// find reads the partition to its present end, once for each class, and calls found with the suspects of each. It goes
-// on when found returns, so only one class is in memory.
+const (
+	// suspectsAtOnce is how many suspects are in memory.
+	suspectsAtOnce = 1000
+	// defaultSweepBytes is SweepBytes where they are not set.
+	defaultSweepBytes = 16 << 20
+)
+
+// find reads the partition to its present end, and calls found with the suspects. It goes on when found returns.
 func (s *suspects) find(ctx context.Context, found func([]suspect) error) error {
+	if err := s.begin(ctx); err != nil {
+		return s.explain(err)
+	}
+	live := newKeySet(s.to-s.from, s.limit)
 	for left := []class{{}}; len(left) > 0; {
-		c := left[len(left)-1]
-		left = left[:len(left)-1]
-		keys, others, err := s.read(ctx, c)
+		live.class, left = left[len(left)-1], left[:len(left)-1]
+		more, err := s.compare(ctx, live)
 		if err != nil {
-			return fmt.Errorf("looking for lost deletions in partition %d of %s: %w", s.partition, s.topic, err)
+			return err
 		}
-		left = append(left, others...)
-		if len(keys) == 0 {
+		left = append(left, more...)
+		// The suspects of one class may stay while the next one is read.
+		if len(left) > 0 && live.count < len(live.slots)/4 {
 			continue
 		}
-		if err := found(keys); err != nil {
+		if err := s.fetch(ctx, live, found); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// read returns the suspects of a class. If they are too many it returns some of them, and the classes of the others.
-func (s *suspects) read(ctx context.Context, c class) (keys []suspect, others []class, err error) {
+func (s *suspects) explain(err error) error {
+	return fmt.Errorf("looking for lost deletions in partition %d of %s: %w", s.partition, s.topic, err)
+}
+
+// begin finds out where the partition begins and ends.
+func (s *suspects) begin(ctx context.Context) error {
 	cl, err := kgo.NewClient(append(slices.Clone(s.client), kgo.WithContext(ctx))...)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	defer cl.Close()
 	ends, err := topics.Offsets(ctx, kadm.NewClient(cl).ListCommittedOffsets, s.topic)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	starts, err := topics.Offsets(ctx, kadm.NewClient(cl).ListStartOffsets, s.topic)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	end, ended := ends.Lookup(s.topic, s.partition)
 	start, started := starts.Lookup(s.topic, s.partition)
 	if !ended || !started {
-		return nil, nil, errors.New("the topic does not have this partition")
+		return errors.New("the topic does not have this partition")
 	}
+	s.from, s.rows, s.to = start.Offset, end.Offset, end.Offset
+	return nil
+}
+
+// each reads the partition up to an offset.
+func (s *suspects) each(ctx context.Context, to int64, show func(*kgo.Record) (more bool)) error {
 	reading := topics.Reading{
 		Client: append(slices.Clone(s.client), kgo.FetchMaxBytes(8<<20)), Topic: s.topic, Patience: s.patience,
-		From: map[int32]int64{s.partition: start.Offset}, To: map[int32]int64{s.partition: end.Offset},
+		From: map[int32]int64{s.partition: s.from}, To: map[int32]int64{s.partition: to},
 	}
-	live := map[string]struct{}{}
-	size, listed := 0, false
-	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
+	if err := reading.Each(ctx, show); err != nil {
+		return s.explain(err)
+	}
+	return nil
+}
+
+// compare adds the suspects of live's class. If there are more keys than fit, it returns the classes that it has left
+// out.
+func (s *suspects) compare(ctx context.Context, live *keySet) (more []class, err error) {
+	listed := false
+	err = s.each(ctx, s.to, func(r *kgo.Record) bool {
 		// No history is lost behind the first row of the scan: if the feed deletes a key that it writes there, the
 		// topic has the deletion, or will have it.
-		listed = listed || s.isRow(r)
-		if r.Key == nil || !c.has(hashOf(r.Key)) { // without a key, it is a marker
+		if !listed && s.isRow(r) {
+			listed, s.rows = true, r.Offset
+		}
+		if r.Key == nil { // a marker
 			return true
 		}
-		if listed || s.encoder.Deletes(r.Value) {
-			if _, had := live[string(r.Key)]; had {
-				delete(live, string(r.Key))
-				size -= len(r.Key)
-			}
-			return true
-		}
-		if _, had := live[string(r.Key)]; had {
-			return true
-		}
-		live[string(r.Key)] = struct{}{}
-		for size += len(r.Key); size > s.limit; {
-			mine, other := c.halves()
-			c, others = mine, append(others, other)
-			maps.DeleteFunc(live, func(key string, _ struct{}) bool {
-				gone := !c.has(hashOf([]byte(key)))
-				if gone {
-					size -= len(key)
-				}
-				return gone
-			})
+		switch hash := live.hash(r.Key); {
+		case !live.class.has(hash):
+		case listed || s.encoder.Deletes(r.Value):
+			live.remove(hash)
+		default:
+			more = append(more, live.add(hash)...)
 		}
 		return true
 	})
-	if err != nil {
-		return nil, nil, err
+	return more, err
+}
+
+// fetch calls found with the keys of live, and empties it.
+func (s *suspects) fetch(ctx context.Context, live *keySet, found func([]suspect) error) error {
+	var keys []suspect
+	var failed error
+	pass := func() {
+		if len(keys) > 0 {
+			failed = found(keys)
+		}
+		keys = nil
 	}
-	for key := range live {
-		if container, name, ok := s.encoder.Path([]byte(key)); ok {
+	if live.count == 0 {
+		return nil
+	}
+	err := s.each(ctx, s.rows, func(r *kgo.Record) (more bool) {
+		if r.Key == nil || !live.remove(live.hash(r.Key)) {
+			return true
+		}
+		if container, name, ok := s.encoder.Path(r.Key); ok {
 			keys = append(keys, suspect{container, name})
 		} else {
 			s.skipped++
 		}
+		if len(keys) == suspectsAtOnce {
+			pass()
+		}
+		return failed == nil && live.count > 0
+	})
+	if err == nil && failed == nil {
+		pass()
 	}
-	return keys, others, nil
+	live.clear() // compaction has removed the others meanwhile
+	return cmp.Or(err, failed)
 }
 
 // isRow reports whether the scan has written a record.
@@ -152,12 +176,6 @@ func (s *suspects) isRow(r *kgo.Record) bool {
 // readPatience is how long brokers may return no record before an offset that they report as the end of a partition,
 // without an answer that there is none.
 var readPatience = 30 * time.Second // tests have a shorter one
-
-func hashOf(key []byte) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(key)
-	return h.Sum64()
-}
 
 // sweep finds deletions that the feed has lost: keys that are live in the topics, and that the scan has not listed. It
 // belongs to a worker, and outlives its tenures, because reading the topics takes longer than a round.

@@ -36,13 +36,14 @@ func (t *tenure) newSweep(scan *offsets.Scan, partitions []offsets.Lane) *sweep 
 	return s
 }
 
-// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of an instance reads
-// at a time, and waits until its suspects are dealt with: they are in memory (I9).
+// suspectsOf sends the suspects of one partition, and a last batch, which may be empty. One lease of a process reads at
+// a time, and waits until its suspects are dealt with: their hashes are in memory (I9).
 func (inst *instance) suspectsOf(ctx context.Context, scan *offsets.Scan, at offsets.Lane, out chan<- batch) error {
-	if err := inst.sweeping.Take(ctx); err != nil {
+	leave, err := inst.pipe.Sweep(ctx)
+	if err != nil {
 		return err
 	}
-	defer inst.sweeping.Leave()
+	defer leave()
 	encoder, err := inst.encoders.get(ctx, at.Topic)
 	if err != nil {
 		return err
@@ -57,7 +58,7 @@ func (inst *instance) suspectsOf(ctx context.Context, scan *offsets.Scan, at off
 		}
 	}
 	s := &suspects{client: inst.opts.Client, topic: at.Topic, partition: at.Partition, encoder: encoder, scan: scan.ID,
-		limit: suspectBytes, patience: readPatience}
+		limit: inst.opts.SweepBytes, patience: readPatience}
 	err = s.find(ctx, func(keys []suspect) error {
 		keys = slices.DeleteFunc(keys, func(k suspect) bool {
 			return scan.Container != "" && k.container != scan.Container || !strings.HasPrefix(k.name, scan.Prefix) ||

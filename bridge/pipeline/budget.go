@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"blobfeed/internal/pause"
 )
 
 // Budget is memory that one pipeline has for itself, or that several share (I9).
@@ -19,6 +21,9 @@ type Budget struct {
 	limit   int64
 	passing atomic.Int64 // leases that read and write
 	readers atomic.Int64 // shards that read
+	// sweeping is taken while a sweep of one of the pipelines has keys in memory. They do not count for the limit:
+	// a sweep gives them back only when rounds of its scan have passed, which need memory of this budget.
+	sweeping pause.Turn
 
 	mu      sync.Mutex
 	shares  []*share
@@ -44,9 +49,16 @@ type claim struct {
 // NewBudget returns a budget of bytes; 0 is no bound.
 func NewBudget(bytes int) *Budget {
 	if bytes == 0 {
-		return &Budget{limit: math.MaxInt64}
+		bytes = math.MaxInt64
 	}
-	return &Budget{limit: int64(bytes)}
+	return &Budget{limit: int64(bytes), sweeping: pause.NewTurn()}
+}
+
+// Sweep waits until no other sweep has keys in memory, for all pipelines that share the budget. The caller calls leave
+// when it has none anymore.
+func (p *Pipeline) Sweep(ctx context.Context) (leave func(), err error) {
+	turn := p.memory.sweeping
+	return turn.Leave, turn.Take(ctx)
 }
 
 // join returns a new share of the budget.

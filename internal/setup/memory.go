@@ -38,6 +38,8 @@ func LimitMemory(o *bridge.Options, bridges int) int64 {
 	// which have half of this, the client's batches, and the constant part of the program.
 	o.BufferBytes = int(max(budget/8, 1<<20))
 	o.BundleBytes = min(o.BundleBytes, budget/32)
+	// One sweep at a time has this much, in one piece that the garbage collector does not look into.
+	o.SweepBytes = int(budget / 3)
 	return limit
 }
 
