@@ -20,6 +20,7 @@ const (
 	scanHolding          // a re-scan is requested: leases stop delivering
 	scanRelist           // a re-scan lists
 	scanCancelled        // it is to be cancelled, and leases may have pages
+	scanBetween          // events are delivered between two rounds of a re-scan
 	scanRepaired         // events are delivered again
 )
 
@@ -57,6 +58,7 @@ type scanState struct {
 	wrong   bool // a marker was wrong when it was written
 	crashes uint8
 	gaps    uint8
+	rounds  uint8           // that the re-scan may end before all is listed
 	missing [scanBlobs]bool // an event of the blob is lost, and nothing has repaired it
 }
 
@@ -77,6 +79,10 @@ type scanRules struct {
 	gaps       uint8
 	crashes    uint8
 
+	rounds    uint8 // of a re-scan, beside the last one
+	sameRound bool  // a round is over when no lease has a page in memory
+	positions bool  // a lease passes what it has listed, with or without a blob, in the commit of the page only
+
 	cancels bool // a situation with a re-scan that is cancelled
 	drops   bool // it is over when every lease has dropped its page
 }
@@ -88,7 +94,9 @@ const (
 	scanLate        = "I6: a record at or below a marker"
 )
 
-func (r scanRules) start() scanState { return scanState{crashes: r.crashes, gaps: r.gaps} }
+func (r scanRules) start() scanState {
+	return scanState{crashes: r.crashes, gaps: r.gaps, rounds: r.rounds}
+}
 
 // change says what happened at a time: the blob, and whether it was deleted.
 func change(b uint8, deleted bool) uint8 {

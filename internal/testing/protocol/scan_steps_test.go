@@ -66,6 +66,15 @@ func (r scanRules) keep(s *scanState, add addScan) {
 			s.phase, s.acked, s.right = scanRepaired, [scanBlobs]bool{}, max(s.served[0], s.served[1])
 		})
 	}
+	if s.phase == scanRelist && s.rounds > 0 && (!r.sameRound || s.page == [scanBlobs]found{}) {
+		add(true, say("the round is over"), func(s *scanState) {
+			s.rounds--
+			s.phase, s.acked = scanBetween, [scanBlobs]bool{}
+		})
+	}
+	if s.phase == scanBetween {
+		add(true, say("another round begins"), func(s *scanState) { s.phase = scanHolding })
+	}
 	if s.phase == scanRelist && r.cancels {
 		add(true, say("the re-scan is cancelled"), func(s *scanState) {
 			s.phase, s.listed = scanCancelled, [scanBlobs]bool{}
@@ -109,6 +118,11 @@ func (r scanRules) list(s *scanState, b uint8, add addScan) {
 		add(true, say("lease %d commits its page", b), func(s *scanState) {
 			s.page[b] = found{}
 			r.commit(s, b, p)
+		})
+	}
+	if s.phase == scanRelist && s.page[b].held && s.rounds > 0 {
+		add(false, say("the round ends before lease %d commits its page", b), func(s *scanState) {
+			s.page[b], s.listed[b] = found{}, !r.positions
 		})
 	}
 	if r.cancels && (s.phase == scanCancelled && !s.listed[b] || s.phase == scanRepaired && s.page[b].held) {
@@ -165,7 +179,7 @@ func (r scanRules) deliver(s *scanState, b uint8, add addScan) {
 	switch s.phase {
 	case scanListing:
 		may = !r.rowsFirst
-	case scanFeeding, scanRepaired:
+	case scanFeeding, scanRepaired, scanBetween:
 		may = true
 	case scanHolding, scanRelist, scanCancelled:
 		may = !s.acked[lease] || !r.holds

@@ -8,6 +8,7 @@ var (
 	allScanRules = scanRules{
 		startFirst: true, rowsFirst: true, waitsTend: true, storesTend: true, fence: true, lowRows: true,
 		rises: true, crashes: 1, acks: true, holds: true, servedRows: true, sweeps: true, drops: true,
+		sameRound: true, positions: true,
 	}
 	rescanRules = func() scanRules { r := allScanRules; r.rescan, r.crashes = true, 0; return r }()
 )
@@ -23,6 +24,9 @@ func TestScanClean(t *testing.T) {
 	cancelled := rescanRules
 	cancelled.cancels = true
 	check(t, cancelled, "")
+	rounds := lossy
+	rounds.rounds = 1
+	check(t, rounds, "")
 }
 
 // TestScanReverts takes a rule away.
@@ -58,6 +62,10 @@ func TestRescanReverts(t *testing.T) {
 		{"rows have the time of their page", scanLate, func(r *scanRules) { r.servedRows = false }},
 		{"deletions", scanDiverged, func(r *scanRules) { r.sweeps, r.gaps = false, 1 }},
 		{"fence", scanLate, func(r *scanRules) { r.fence, r.crashes = false, 1 }},
+		{"a round is over when no lease has a page", scanDiverged,
+			func(r *scanRules) { r.sameRound, r.rounds = false, 1 }},
+		{"a lease passes what it has listed in the commit of the page", scanWrongMarker,
+			func(r *scanRules) { r.positions, r.rounds, r.gaps = false, 1, 1 }},
 		{"a cancelled one is over when no lease has a page", scanDiverged,
 			func(r *scanRules) { r.cancels, r.drops = true, false }},
 	} {
