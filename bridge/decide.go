@@ -21,17 +21,16 @@ type rules struct {
 	start   history.Start
 	end     envelope.Timestamp // zero: none
 	slack   time.Duration
-	round   time.Duration // of a scan
-	marks   bool          // markers are written
-	exact   bool          // in the transaction of their frontier
-	skips   bool          // delivery continues behind lost history
-	rescans bool          // and lost history is answered by a scan
+	marks   bool // markers are written
+	exact   bool // in the transaction of their frontier
+	skips   bool // delivery continues behind lost history
+	rescans bool // and lost history is answered by a scan
 }
 
 func newRules(o *Options, leases int) rules {
 	return rules{
 		feed: o.FeedID, frozen: o.Frozen, leases: leases, scan: o.InitialScan, start: o.Start, end: o.End,
-		slack: o.ResolvedSlack, round: o.ScanRound, marks: o.marks(), exact: o.Transactional, skips: o.SkipGaps,
+		slack: o.ResolvedSlack, marks: o.marks(), exact: o.Transactional, skips: o.SkipGaps,
 		rescans: o.RescanGaps,
 	}
 }
@@ -270,16 +269,19 @@ func (r *rules) loses(
 }
 
 // rounds is when the phases of a scan's rounds change. It is not in the state: another owner of lease 0 begins with a
-// full pause.
+// short pause.
 type rounds struct{ listsSince, next time.Time }
 
 // minPause is the minimum of pause: a round costs the leases their open transactions.
 const minPause = 500 * time.Millisecond
 
 // pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
-// to each.
-func (r *rounds) pause(now time.Time, most time.Duration) time.Duration {
-	return min(max(now.Sub(r.listsSince), minPause), most)
+// to each. The round of an initial scan, or one that another owner began, says nothing.
+func (r *rounds) pause(now time.Time) time.Duration {
+	if r.listsSince.IsZero() {
+		return minPause
+	}
+	return min(max(now.Sub(r.listsSince), minPause), maxRound)
 }
 
 // turns returns the change that moves the scan of f to the next phase, nil if there is none now. Stays says that
@@ -297,7 +299,7 @@ func (r *rules) turns(f offsets.Frontier, s *offsets.State, pace *rounds, now ti
 		scan.Phase, pace.listsSince = offsets.ScanLists, now
 	case scan.Phase == offsets.ScanLists:
 		adopt(&f, s)
-		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now, r.round))
+		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now))
 	case now.Before(pace.next):
 		return nil, false
 	default:

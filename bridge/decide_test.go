@@ -26,7 +26,7 @@ func at(hour int) envelope.Timestamp { return envelope.Timestamp{Wall: hourOf(ho
 
 // ruled returns rules with markers and transactions, and no slack.
 func ruled(change func(*rules)) *rules {
-	r := &rules{leases: 2, marks: true, exact: true, skips: true, round: time.Minute}
+	r := &rules{leases: 2, marks: true, exact: true, skips: true}
 	if change != nil {
 		change(r)
 	}

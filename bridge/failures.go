@@ -26,6 +26,8 @@ type findings struct {
 	failed  chan struct{}                   // capacity 1: there is one
 	life    context.Context                 // of the worker
 	sweep   *sweep                          // of the worker's goroutine; nil: none
+
+	rounds roundLimit // of the worker's goroutine
 }
 
 // stopSweep ends the sweep, if there is one.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/history"
@@ -18,6 +20,8 @@ type listing struct {
 	task task
 	scan *offsets.Scan
 	done *offsets.Listing // the cursor's
+
+	began, answered atomic.Int64 // nanoseconds since 1970: of the requests of this round, and of their first answer
 }
 
 // errRoundOver ends a listing whose time in this round is used up.
@@ -60,9 +64,11 @@ func (l *listing) run(s *offsets.State) (err error) {
 	ctx, done := t.during(l.task)
 	defer done()
 	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limited, cancel := context.WithTimeoutCause(ctx, t.opts.ScanRound, errRoundOver)
+		limit := t.findings.rounds.limit(l.scan.ID, t.opts.ScanRound)
+		limited, cancel := context.WithTimeoutCause(ctx, limit, errRoundOver)
 		defer cancel()
 		ctx = limited
+		defer func() { t.findings.rounds.learn(l.began.Load(), l.answered.Load(), time.Now().UnixNano()) }()
 	}
 	l.t.out.txn.reset(l.t.epoch.frontier.Completed)
 	l.done.From = l.t.epoch.frontier.Completed
@@ -97,6 +103,7 @@ func (l *listing) list(ctx context.Context) error {
 		return err
 	}
 	defer t.instance.listing.Leave()
+	l.begin()
 	run := t.instance.pipe.List(ctx, l.t.epoch.describeRows(), l.rows(), l.walk)
 	defer run.Close()
 	if err := l.t.out.take(run.Blocks); err != nil {
@@ -130,5 +137,45 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 			return offsets.LeaseOf(container, t.instance.leases) == t.p && filter.Selects(container)
 		},
 		Retry: t.retry,
-	}, emit)
+	}, func(ctx context.Context, s *inventory.Step) error {
+		if s.Listed != nil || !s.Served.IsZero() { // else no request was made for it
+			l.answer()
+		}
+		return emit(ctx, s)
+	})
+}
+
+// begin notes that the requests of the round begin, and answer that one is answered.
+func (l *listing) begin()  { l.began.CompareAndSwap(0, time.Now().UnixNano()) }
+func (l *listing) answer() { l.answered.CompareAndSwap(0, time.Now().UnixNano()) }
+
+// roundLimit is how long a lease makes requests in a round of a scan. What has no answer when the round ends is dropped, so
+// a page that takes longer than a round would never be written. A round without an answer is followed by a longer one.
+type roundLimit struct {
+	scan string // the ID
+	last time.Duration
+}
+
+// maxRound bounds a round. Requests that take longer fail (BRIDGE_NETWORK_TIMEOUT).
+const maxRound = 2 * time.Minute
+
+// limit returns how long a round may be, at least what is set.
+func (r *roundLimit) limit(scan string, set time.Duration) time.Duration {
+	if r.scan != scan {
+		*r = roundLimit{scan: scan}
+	}
+	r.last = max(r.last, set)
+	return r.last
+}
+
+// learn makes the next round twice as long as the first answer took, or twice as long as this one if there was none.
+func (r *roundLimit) learn(began, answered, ended int64) {
+	took := time.Duration(answered - began)
+	switch {
+	case began == 0: // it was another lease's turn
+	case answered != 0:
+		r.last = min(2*took, maxRound)
+	case time.Duration(ended-began) > r.last/2:
+		r.last = min(2*r.last, maxRound)
+	}
 }

@@ -126,12 +126,15 @@ func TestSegmentsCompleteBetweenRounds(t *testing.T) {
 func TestPause(t *testing.T) {
 	began := time.Now()
 	for took, want := range map[time.Duration]time.Duration{
-		time.Millisecond: minPause, 3 * time.Second: 3 * time.Second, time.Hour: 10 * time.Second,
+		time.Millisecond: minPause, 3 * time.Second: 3 * time.Second, time.Hour: maxRound,
 	} {
 		r := &rounds{listsSince: began}
-		if got := r.pause(began.Add(took), 10*time.Second); got != want {
+		if got := r.pause(began.Add(took)); got != want {
 			t.Errorf("after %s: %s, want %s", took, got, want)
 		}
+	}
+	if got := new(rounds).pause(began); got != minPause {
+		t.Errorf("behind an initial scan: %s", got)
 	}
 }
 

@@ -151,6 +151,7 @@ func (l *listing) later(ctx context.Context, err error) error {
 func (l *listing) judge(ctx context.Context, b *batch) error {
 	t, n := l.t, min(len(b.suspects), rowsAtOnce)
 	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
+	l.begin()
 	asking, actx := errgroup.WithContext(ctx)
 	asking.SetLimit(t.opts.ScanRequests)
 	for i, k := range b.suspects[:n] {
@@ -160,7 +161,9 @@ func (l *listing) judge(ctx context.Context, b *batch) error {
 				if err == nil && !there {
 					gone[i] = pipeline.Gone{Container: k.container, Name: k.name, Served: served}
 				}
-				asked[i] = err == nil
+				if asked[i] = err == nil; asked[i] {
+					l.answer()
+				}
 				return err
 			})
 		}))

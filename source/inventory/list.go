@@ -49,6 +49,9 @@ const (
 // list lists a range to its end.
 func (w *walk) list(ctx context.Context, r *active) error {
 	q, before := w.from(r), "" // the last name of this listing
+	if h := r.Hint; h != nil && h.Prefix == q.Prefix {
+		q.From, q.Marker = h.From, h.Marker
+	}
 	rejected, at := 0, r.After // markers, in a row, without a new name
 	for {
 		page, err := w.page(ctx, q)
@@ -90,7 +93,7 @@ func (w *walk) list(ctx context.Context, r *active) error {
 			return errStuck
 		}
 		q.Marker = page.Marker
-		if last, err := w.deliver(ctx, r, blobs, page); last || err != nil {
+		if last, err := w.deliver(ctx, r, blobs, page, q); last || err != nil {
 			return err
 		}
 	}
@@ -114,8 +117,8 @@ func (w *walk) page(ctx context.Context, q Query) (page *Page, err error) {
 	return page, err
 }
 
-// deliver emits the step of a page.
-func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page) (last bool, err error) {
+// deliver emits the step of a page. Next is the query for what follows it.
+func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page, next Query) (last bool, err error) {
 	// A split between these lines and emit is harmless: it takes only names behind After, and no finished range. A
 	// split before them has been emitted, since it holds the range until then: it precedes a step that relies on it.
 	if err := r.hold(ctx); err != nil {
@@ -129,8 +132,11 @@ func (w *walk) deliver(ctx context.Context, r *active, blobs []Blob, page *Page)
 	r.finished = last
 	r.release()
 
-	err = w.emit(ctx,
-		&Step{Range: r.ID, Container: r.Container, Listed: &Listed{Blobs: mine, Last: last}, Served: page.Served})
+	listed := &Listed{Blobs: mine, Last: last}
+	if len(mine) == 0 && !last {
+		listed.Hint = &Hint{Marker: next.Marker, From: next.From, Prefix: next.Prefix}
+	}
+	err = w.emit(ctx, &Step{Range: r.ID, Container: r.Container, Listed: listed, Served: page.Served})
 	if err != nil || last {
 		return last, err
 	}

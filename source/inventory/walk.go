@@ -39,7 +39,7 @@ type Options struct {
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
 	w := &walk{store: store, Options: o, emit: emit, gate: newGate(o.Requests),
-		opened: p.Next, exhausted: p.Exhausted}
+		opened: p.Next, exhausted: p.Exhausted, marker: p.Page, known: p.Page}
 	w.changed.L = &w.mu
 	for _, r := range p.Open {
 		w.pending = append(w.pending, newActive(r, 0))
@@ -79,6 +79,7 @@ type walk struct {
 
 	names    []string  // containers to open; of the worker that is opening, as the rest
 	marker   string    // of the page of containers behind names
+	known    string    // the last marker that was emitted
 	rejected int       // markers of this listing of containers
 	asked    bool      // marker is that of an answer
 	served   time.Time // of that answer
@@ -188,7 +189,7 @@ func (w *walk) open(ctx context.Context) error {
 		return nil
 	}
 	r := Range{ID: w.newID(), Container: name}
-	if err := w.emit(ctx, &Step{Range: r.ID, Container: name, Open: &r}); err != nil {
+	if err := w.emit(ctx, &Step{Range: r.ID, Container: name, Open: &r, Served: w.served}); err != nil {
 		return err
 	}
 	w.opened = name
@@ -229,6 +230,12 @@ func (w *walk) container(ctx context.Context) (string, error) {
 
 // containers gets the next page of containers.
 func (w *walk) containers(ctx context.Context) error {
+	if w.marker != w.known && w.marker != "" {
+		if err := w.emit(ctx, &Step{Page: w.marker, Served: w.served}); err != nil {
+			return err
+		}
+		w.known = w.marker
+	}
 	var page *Containers
 	err := w.request(ctx, func(ctx context.Context) (busy bool, err error) {
 		page, err = w.store.Containers(ctx, w.marker)
