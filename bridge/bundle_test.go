@@ -16,6 +16,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -26,10 +27,10 @@ import (
 func shardCounts(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }
 
 // smallSegments returns a feed of n finalized segments of 20 events, and an open one.
-func smallSegments(t *testing.T, n int) (*memory, *feedsim.Feed, *verify.Complete) {
+func smallSegments(t *testing.T, n int) (*memory, *feedsim.Feed, *arrivals.Events) {
 	t.Helper()
 	m, live := simulated(t, feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: shardCounts})
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	for range n {
 		must(t, live.Append(t.Context(), 20, func(e feedsim.Event) { complete.Expect(e.ID) }), live.Next(t.Context()))
 	}

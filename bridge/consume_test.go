@@ -82,7 +82,6 @@ func promises() []verify.Validator {
 	return []verify.Validator{
 		verify.NewUnique(),
 		verify.NewOrder(),
-		verify.NewBarrier(),
 		verify.NewResolved(partitions),
 		verify.NewPartition(partitions, partitioner.Murmur2),
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -24,7 +25,7 @@ func TestReplayAfterACrash(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx := t.Context()
 			m, live := simulated(t, feedsim.Spec{Blobs: 30, BlockEvents: 5, Shards: 2})
-			complete := verify.NewComplete()
+			complete := arrivals.New()
 			for range 2 {
 				must(t, live.Append(ctx, 200, func(e feedsim.Event) { complete.Expect(e.ID) }), live.Next(ctx))
 			}

@@ -7,15 +7,15 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/verify"
 )
 
 // Two instances share a feed that grows; one leaves in the middle. Each event comes once and in order.
 func TestTwoInstances(t *testing.T) {
 	t.Parallel()
 	ctx, feed := t.Context(), t.TempDir()
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Shards: 8, EventsPerSegment: 400, BlockEvents: 5})
 	if err != nil {

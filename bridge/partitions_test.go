@@ -75,7 +75,7 @@ func TestPartitionsAdded(t *testing.T) {
 		t.Fatal(err)
 	}
 	where := &spread{counts: map[string]map[int]bool{}}
-	data, markers := consume(t, c, where, verify.NewUnique(), verify.NewBarrier())
+	data, markers := consume(t, c, where, verify.NewUnique())
 	if first, second := where.counts["2026/01/01/0000"], where.counts["2026/01/01/0100"]; !first[partitions] ||
 		first[partitions+3] ||
 		!second[partitions+3] ||

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
-	"blobfeed/verify"
 )
 
 // Shards come to the manifest of an open segment: to a lease that is at work, and to one that had nothing to do.
@@ -111,7 +111,7 @@ func TestOneBlobInOrder(t *testing.T) {
 // before any of N+1.
 func TestShardCountsChange(t *testing.T) {
 	ctx := t.Context()
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	m, live := simulated(t,
 		feedsim.Spec{Blobs: 20, BlockEvents: 5, ShardsOf: func(n int) int { return []int{1, 7, 2, 5, 3, 8}[n%6] }})
 	for range 6 {

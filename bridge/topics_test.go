@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topics"
@@ -35,7 +36,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 	live, err := feedsim.New(feedsim.Dir(feed), feedsim.Spec{Shards: 6, EventsPerSegment: 200, BlockEvents: 10})
 	must(t, err)
 	c := broker(t)
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	want, found := map[string]int{}, map[string]int{} // the segment in which each topic got its first record
 	segment := 0
 	expect := func(e feedsim.Event) {

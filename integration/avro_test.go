@@ -229,7 +229,7 @@ func TestSubjectsOverRestarts(t *testing.T) {
 	if slices.Sort(updated); markers != 6*partitions || len(updated) < 500 {
 		t.Errorf("%d records, %d markers", len(updated), markers)
 	}
-	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(),
+	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(),
 		verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
 	c.drain(t)
 	c.check(t)

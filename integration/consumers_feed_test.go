@@ -15,6 +15,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -58,7 +59,7 @@ func (f form) deliver(t *testing.T, dir string, events []feedsim.Event) string {
 
 // killed is an attempt at it. InTime is false where the bridge had delivered everything when it was killed.
 func (f form) killed(t *testing.T, dir string, events []feedsim.Event) (_ string, inTime bool) {
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	for _, e := range events {
 		complete.Expect(e.ID)
 	}

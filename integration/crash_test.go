@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"blobfeed/integration/stack"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
@@ -27,7 +28,7 @@ func crashRun(t *testing.T, brokers []string, replication int16) (settings []str
 	notes []verify.Validator) {
 	t.Helper()
 	dir := t.TempDir()
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	if err := feedsim.Write(t.Context(), feedsim.Dir(dir), million, func(e feedsim.Event) {
 		complete.Expect(e.ID)
 	}); err != nil {
@@ -38,7 +39,7 @@ func crashRun(t *testing.T, brokers []string, replication int16) (settings []str
 		"SOURCE_URL=" + fileURL(t, dir),
 		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=500ms",
 		"DEBUG=txn_records=5000,quiet_interval=1s"}
-	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(),
+	notes = []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(),
 		verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2)}
 	return settings, topic, notes
 }
@@ -127,7 +128,7 @@ func TestBrokerRestarts(t *testing.T) {
 	for _, n := range c.notes {
 		failed := t.Errorf
 		switch n.(type) {
-		case *verify.Unique, *verify.Order, *verify.Barrier:
+		case *verify.Unique, *verify.Order:
 			if torn {
 				failed = t.Logf
 			}

@@ -59,7 +59,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("dead letter %q has the headers %v", r.Key, r.Headers)
 		}
 	}
-	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier())
+	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder())
 	c.drain(t)
 	c.check(t)
 	if !bytes.Equal(raw, garbage) {

@@ -161,7 +161,7 @@ func TestTopicPerContainer(t *testing.T) {
 		t.Fatalf("topics %v", want)
 	}
 	for topic, n := range want {
-		c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(), verify.NewBarrier(),
+		c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(),
 			verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2))
 		c.drain(t)
 		c.check(t)

@@ -17,6 +17,7 @@ import (
 
 	"blobfeed/integration/faults"
 	"blobfeed/integration/stack"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -90,9 +91,8 @@ func TestLiveFaults(t *testing.T) {
 		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","),
 		"POLL_INTERVAL=50ms", "COMMIT_INTERVAL=200ms", "DEBUG=quiet_interval=50ms,read_size=64KiB",
 		"NETWORK_TIMEOUT=1700ms", "LOG_FORMAT=json")
-	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
-	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(),
-		verify.NewBarrier(), resolved}
+	complete, resolved := arrivals.New(), verify.NewResolved(partitions)
+	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewSequence(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
 
 	ctx, rng := t.Context(), rand.New(rand.NewPCG(seed, 5))

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -35,7 +36,7 @@ func TestHandover(t *testing.T) {
 	}
 	must(err)
 	must(feed.Open(ctx))
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	c := consume(t, shared.KafkaBrokers, topic, verify.NewUnique(), complete, verify.NewOrder())
 	appended := map[string]time.Time{}
 	var longest time.Duration

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -19,8 +20,8 @@ func TestLive(t *testing.T) {
 	sink, settings := azurite(t)
 	name, topic := names(t, shared.KafkaBrokers, -1)
 	ctx := t.Context()
-	complete, resolved := verify.NewComplete(), verify.NewResolved(partitions)
-	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), verify.NewBarrier(), resolved}
+	complete, resolved := arrivals.New(), verify.NewResolved(partitions)
+	notes := []verify.Validator{verify.NewUnique(), complete, verify.NewOrder(), resolved}
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
 	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 7, Shards: 3, EventsPerSegment: 200, Blobs: 50,
 		Versions: []int{6}})

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"blobfeed/integration/faults"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/verify"
 )
 
 // One request for the watermark is refused as if the blob did not exist: --once must not take that for an empty feed,
@@ -27,7 +27,7 @@ func TestOnceWithoutWatermark(t *testing.T) {
 						asked.Add(1) != hit+1
 				}})
 			name, topic := names(t, shared.KafkaBrokers, -1)
-			complete := verify.NewComplete()
+			complete := arrivals.New()
 			if err := feedsim.Write(t.Context(), sink, feedsim.Spec{Seed: 3, Segments: 4, Shards: 3,
 				EventsPerSegment: 100, Versions: []int{6}},
 				func(e feedsim.Event) { complete.Expect(e.ID) }); err != nil {

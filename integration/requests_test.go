@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"blobfeed/integration/faults"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/verify"
 )
 
 // What a bridge asks of the storage service while it follows an open segment: requests are what a quiet account pays
@@ -28,7 +28,7 @@ func TestRequests(t *testing.T) {
 	)
 	sink, proxy, settings := misbehaving(t, faults.Options{})
 	name, topic := names(t, shared.KafkaBrokers, -1)
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	expect := func(e feedsim.Event) { complete.Expect(e.ID) }
 	feed, err := feedsim.New(sink, feedsim.Spec{Seed: 3, Shards: shards, Versions: []int{6}})
 	must := func(err error) {

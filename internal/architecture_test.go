@@ -78,6 +78,7 @@ var imports = map[string][]string{
 	"internal/outbound":                 {"internal/plain"},
 	"internal/logging":                  {"internal/plain"},
 	"internal/kafka":                    {"internal/outbound", "internal/plain"},
+	"internal/testing/arrivals":         {"verify"},
 	"internal/testing/fakebroker":       nil,
 	"internal/testing/realfeed":         {"internal/testing/feedsim/account"},
 	"internal/testing/feedsim":          nil,

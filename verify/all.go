@@ -16,12 +16,10 @@ type Group struct {
 var (
 	_ Validator = (*Group)(nil)
 	_ Validator = (*Unique)(nil)
-	_ Validator = (*Complete)(nil)
 	_ Validator = (*Order)(nil)
 	_ Validator = (*Sequence)(nil)
 	_ Validator = (*Partition)(nil)
-	_ Validator = (*Progress)(nil)
-	_ Validator = (*Barrier)(nil)
+	_ Validator = (*Schema)(nil)
 	_ Validator = (*Resolved)(nil)
 	_ Validator = (*Scan)(nil)
 	_ Validator = (*Before)(nil)

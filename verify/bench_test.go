@@ -15,12 +15,8 @@ func BenchmarkAll(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		complete := NewComplete()
-		for i := range records {
-			complete.Expect(string(records[i].Header("ce_id")))
-		}
 		b.StartTimer()
-		g := All(NewUnique(), complete, NewOrder(), NewSequence(), NewPartition(partitions, partitionOf), NewBarrier(),
+		g := All(NewUnique(), NewOrder(), NewSequence(), NewPartition(partitions, partitionOf),
 			NewResolved(partitions))
 		for i := range records {
 			g.Note(records[i])
@@ -43,8 +39,7 @@ func BenchmarkMemory(b *testing.B) {
 	}
 	for name, fresh := range map[string]func() Validator{
 		"unique": func() Validator { return NewUnique() }, "order": func() Validator { return NewOrder() },
-		"sequence": func() Validator { return NewSequence() }, "progress": func() Validator { return NewProgress() },
-		"barrier":   func() Validator { return NewBarrier() },
+		"sequence":  func() Validator { return NewSequence() },
 		"partition": func() Validator { return NewPartition(partitions, partitionOf) },
 		"resolved":  func() Validator { return NewResolved(partitions) },
 		"replay":    func() Validator { return NewReplay(ReplayExact) },

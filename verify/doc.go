@@ -1,15 +1,14 @@
 // Package verify has validators that any consumer or test can run over a topic of the bridge. It knows neither a Kafka
-// client nor the rest of the project: a record is a plain struct, and the package parses what the bridge writes on its
-// own, so that it can't share a mistake with the bridge. Package judge runs the validators for the verb verify.
+// client nor the bridge: a record is a plain struct, and the package parses what the bridge writes on its own, so that
+// it can't share a mistake with it. Of the project it uses the reader of Avro (source/ocf), not the writer. Package
+// judge runs the validators for the verb verify.
 //
 //	Unique     no event is repeated
-//	Complete   exactly the expected events come
 //	Replay     exactly the expected records come: events, bytes, order per key
-//	Order      per key, the events come in the feed's order, and the key stays on one partition
-//	Progress   per partition and shard, the events come in the feed's order, each once
+//	Order      per partition, no segment comes after a later one, and each shard's events come in order, once
 //	Sequence   per key, the sequencers of the service never decrease
 //	Partition  each key is on the partition that a function returns, or stays on one; it moves at a marker only
-//	Barrier    per partition, no segment comes after a later one
+//	Schema     keys and values in Avro name a schema that the registry has
 //	Time       each record has the timestamp of its event
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
 //	           reaches every partition
@@ -20,14 +19,14 @@
 //
 // Show records in the order in which a read_committed consumer gets them: per partition by offset, partitions in any
 // order. A record with a nil key is a marker; only Resolved judges it, and Table rejects it. Each topic is judged by
-// itself, but Unique, Complete and Replay hold over all topics.
+// itself, but Unique and Replay hold over all topics.
 //
 // # What is read
 //
 // The validators read the headers ce_id, position, sequence, updated and resolved (HEADERS=cloudevents), in every
 // envelope and format. If a record has none of them (HEADERS=none), they read the value, in JSON, or in Avro if
 // Record.Avro finds schemas: event_id and sequencer of the row, updated and resolved. The position is only in the
-// header, so Order, Progress and Barrier can't be used with HEADERS=none. A record that identifies nothing is a
+// header, so Order can't be used with HEADERS=none. A record that identifies nothing is a
 // failure.
 //
 // The promises are those of DELIVERY=exactly_once. With at_least_once, events may be repeated: then leave
@@ -37,9 +36,6 @@
 //
 // A marker has its time in its value, which Flink reads, and in its header; both count. Aside inserts markers from a
 // topic of their own among the records, so that they are judged like others.
-//
-// A setting that may change, such as OPTIONS, makes different records of the same events. Replay.Or sets how an event
-// was written before the change: such records come before all others of their partition.
 //
 // A marker with a header seek says that the bridge was moved on purpose. After it, events may be repeated on
 // its partition, also at or below the last marker. They come once more, in the feed's order. Unique counts
@@ -54,11 +50,11 @@
 // A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory
 // measures what it remembers:
 //
-//	Progress, Barrier, Table, Scan   nothing that grows with the topic; also Partition with a function
+//	Order, Schema, Table, Time, Scan nothing that grows with the topic; also Partition with a function
 //	Resolved                         16 bytes per marker and partition
-//	Order, Sequence, Before          some hundred bytes per key
+//	Sequence, Before                 some hundred bytes per key
 //	Replay                           32 to 45 bytes per event
-//	Complete, Unique                 40 to 85 bytes per event, depending on the growth of their maps
+//	Unique                           40 to 85 bytes per event, depending on the growth of their maps
 //
-// On a long topic, Progress and Partition together prove what Unique and Order prove.
+// On a long topic, Order and Partition together prove what Unique proves.
 package verify

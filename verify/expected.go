@@ -1,7 +1,5 @@
 package verify
 
-import "slices"
-
 // The feed and the state of the bridge say which markers a topic must have.
 
 // Expect adds the marker of a segment of the feed. Call it before any record is shown. Then an unexpected marker is a
@@ -22,35 +20,6 @@ func (v *Resolved) Expect(resolved string) {
 	}
 }
 
-// Former adds the marker of a segment by the settings before a change. Such markers come before all markers by the
-// settings of now.
-func (v *Resolved) Former(resolved string) {
-	at, ok := parseClock([]byte(resolved))
-	if !ok {
-		return
-	}
-	if v.former == nil {
-		v.former = map[clock]bool{}
-	}
-	v.former[at] = true
-}
-
-// Unexpected returns the first markers that no segment explains.
-func (v *Resolved) Unexpected() []string { return v.unexpected }
-
-// Came reports whether a partition has a marker.
-func (v *Resolved) Came(resolved string) bool {
-	at, _ := parseClock([]byte(resolved))
-	for _, lanes := range v.topics.all {
-		for _, l := range *lanes {
-			if slices.Contains(l.markers, at) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // Due makes an expected marker required, at any time, unless it is at or below the marker of a seek.
 func (v *Resolved) Due(resolved string) {
 	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
@@ -63,6 +32,13 @@ func (v *Resolved) Last(least, most string) {
 	v.least, _ = parseClock([]byte(least))
 	v.most, _ = parseClock([]byte(most))
 }
+
+// Of sets the feed whose markers these are, if it is known.
+func (v *Resolved) Of(feed string) { v.feed = feed }
+
+// State sets what the state of the bridge says, read after the topic: that it was never moved, and that no history was
+// lost. Markers that say otherwise are a failure.
+func (v *Resolved) State(unmoved, whole bool) { v.unmoved, v.whole = unmoved, whole }
 
 // Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
 func (v *Resolved) Timeless() { v.timeless = true }

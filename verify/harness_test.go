@@ -68,19 +68,12 @@ func topic() []Record {
 }
 
 func validators() []Validator {
-	complete := NewComplete()
-	for n := range events {
-		complete.Expect(eventID(n))
-	}
 	return []Validator{
 		NewUnique(),
-		complete,
 		NewOrder(),
 		NewSequence(),
 		NewPartition(partitions, partitionOf),
 		NewPartition(partitions, nil),
-		NewProgress(),
-		NewBarrier(),
 		NewResolved(partitions),
 	}
 }

@@ -1,53 +1,69 @@
 package verify
 
-// Order checks that the events of a key come in the feed's order, by the header position, and that the key stays on one
-// partition of its topic. The next event is in a later segment, or in the same segment and shard in a later chunk,
-// block or index. In a segment a blob is in one shard, so a change of the shard is a failure. A repeated event is a
-// failure, except the tombstone that follows its value with DELETES=both. After a seek a key starts again. Order keeps
-// the key and about 150 bytes per key.
+// Order checks that the events of a partition come in the feed's order, each once, by the header position. No event may
+// come after one of a later segment (I4). In a segment, those of a shard come by chunk, block and index. A shard has
+// one reader at a time, which writes in the order in which it reads (I1), so this holds for every topic of the bridge.
+// A repeated event is a failure, except the tombstone that follows its value with DELETES=both. After a seek a
+// partition starts again.
+//
+// If keys are also on their partitions (Partition), then no event is repeated on the topic and each key's events are in
+// order. That is what Unique proves with memory for each event. Order keeps about 100 bytes per partition and shard.
 type Order struct {
-	positioned
-	rounds rounds
-	moves  bool
-	topics byTopic[byKey[place]]
+	failures
+	bare   bareFirst
+	topics byTopic[map[int32]*orderLane]
+}
+
+// orderLane is a partition.
+type orderLane struct {
+	segment uint64           // the newest
+	shards  map[uint64]place // the last event of each in that segment
+}
+
+type place struct {
+	form form
+	pos  position
 }
 
 // NewOrder returns an Order.
-func NewOrder() *Order { return &Order{} }
-
-// Moves allows keys to move between partitions, because partitions were added. Then only events on the same partition
-// are compared: the order of records on two partitions is unknown.
-func (o *Order) Moves() *Order {
-	o.moves = true
-	return o
-}
+func NewOrder() *Order { return &Order{topics: mapsByTopic[int32, *orderLane]()} }
 
 // Note implements Validator.
 func (o *Order) Note(r Record) {
-	round := o.rounds.at(&r)
-	header, pos, ok := o.locate(&r)
-	if !ok {
+	lanes := *o.topics.at(r.Topic)
+	if r.seeks() {
+		delete(lanes, r.Partition)
+	}
+	if r.Key == nil || r.Scanned() || o.bare.over(&r) {
 		return
 	}
-	last, known := o.topics.at(r.Topic).at(r.Key)
-	known = known && last.round == round
-	if known && last.partition != r.Partition {
-		if o.moves {
-			*last = place{r.Partition, formOf(&r), round, pos}
-			return
-		}
-		o.add(&r, "the key was on partition %d", last.partition)
+	header := r.Header("position")
+	pos, ok := parsePosition(header)
+	if !ok {
+		o.add(&r, "header position is %q", header)
+		return
 	}
+	o.checked++
+	l := lanes[r.Partition]
+	if l == nil {
+		l = &orderLane{shards: map[uint64]place{}}
+		lanes[r.Partition] = l
+	}
+	if pos.segment > l.segment {
+		l.segment = pos.segment
+		clear(l.shards)
+	}
+	last, known := l.shards[pos.shard]
 	switch b := last.pos; {
-	case !known || pos.segment > b.segment:
-	case pos.segment < b.segment:
-		o.add(&r, "the event at %s comes after one of segment %012d", header, b.segment)
-	case pos.shard != b.shard:
-		o.add(&r, "the event at %s comes after one of shard %02d of the segment", header, b.shard)
-	case pos.inShard(b) < 0 || pos.inShard(b) == 0 && !last.form.follows(&r):
+	case pos.segment < l.segment:
+		o.add(&r, "the event at %s comes after one of segment %012d", header, l.segment)
+		return
+	case known && pos.inShard(b) == 0 && !last.form.follows(&r):
+		o.add(&r, "the event at %s is repeated", header)
+	case known && pos.inShard(b) < 0:
 		o.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}
-	*last = place{r.Partition, formOf(&r), round, pos}
+	l.shards[pos.shard] = place{formOf(&r), pos}
 }
 
 // Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without

@@ -19,8 +19,6 @@ type Replay struct {
 	moves    bool
 	keys     byKey[chain]
 	made     bool // values have the time at which they were made
-	latest   event
-	was      *was // nil: no setting has changed
 	required int64
 }
 
@@ -55,7 +53,6 @@ func (v *Replay) Expect(r Record, required bool) {
 		c.events = slices.Grow(c.events, 1+len(c.events)/4)
 	}
 	c.events = append(c.events, e)
-	v.latest = e
 }
 
 // Required returns how many of the expected events are required. If it is 0, no loss can be found.
@@ -118,9 +115,6 @@ func (v *Replay) Note(r Record) {
 	}
 	c.row = false
 	e := v.eventOf(&r)
-	if v.was != nil {
-		e = v.was.translate(&r, e)
-	}
 	i := c.find(&e)
 	if i < 0 {
 		v.add(&r, "event %s is not expected", e.name(&r))
@@ -135,7 +129,9 @@ func (v *Replay) Note(r Record) {
 		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
 	}
 	if what := e.differs(want); what != "" {
-		v.add(&r, "event %s has another %s than expected", e.name(&r), what)
+		at := failureAt(&r)
+		at.Expected = i + 1
+		v.put(at, "event %s has another %s than expected", e.name(&r), what)
 	}
 	want.rest |= replaySeen | replayAgain
 	c.next = max(c.next, i+1)
@@ -172,7 +168,8 @@ func (v *Replay) Failures() []Failure {
 				name = "event " + e.id.uuid()
 			}
 			if len(f.first) < full {
-				f.put(Failure{Key: key}, "%s is missing, number %d of the key's %d", name, i+1, len(v.keys[key].events))
+				f.put(Failure{Key: key, Expected: i + 1}, "%s is missing, number %d of the key's %d", name, i+1,
+					len(v.keys[key].events))
 			}
 		})
 	}
@@ -199,35 +196,6 @@ func (v *Replay) stale(f *failures) {
 		f.put(Failure{Key: key}, "the last event is number %d of the key's %d, and number %d came before",
 			c.last+1, len(c.events), c.newest()+1)
 	}
-}
-
-// Or sets the record of the last expected event by the settings before a change.
-func (v *Replay) Or(before Record) {
-	if v.was == nil {
-		v.was = newWas()
-	}
-	e := v.eventOf(&before)
-	v.was.now[form32Of(before.Key, &e)] = v.latest
-}
-
-// Before returns the number of records that Or allowed, and the offset of the last of them on each partition.
-func (v *Replay) Before() (records int64, until map[int32]int64) {
-	if v.was == nil {
-		return 0, nil
-	}
-	until = map[int32]int64{}
-	for lane, offset := range v.was.until {
-		until[lane.partition] = offset
-	}
-	return v.was.count, until
-}
-
-// Same reports whether two records of an event have the same content.
-func (v *Replay) Same(a, b *Record) bool {
-	x, y := *a, *b
-	x.doc, y.doc = nil, nil // which may be that of a later record
-	e, f := v.eventOf(&x), v.eventOf(&y)
-	return form32Of(a.Key, &e) == form32Of(b.Key, &f)
 }
 
 // Bad returns the number of failures so far.

@@ -21,10 +21,12 @@ type Resolved struct {
 	topics     byTopic[map[int32]*lane]
 
 	expected    map[clock]bool // of the feed; true: due
-	former      map[clock]bool // of the feed, before a change of settings
-	unexpected  []string
-	earliest    clock // of the expected
-	timeless    bool  // records have no time
+	earliest    clock          // of the expected
+	feed        string         // by the state; "": any
+	seek, gap   Record         // the first marker with that header; without a topic there is none
+	unmoved     bool           // by the state there was no seek
+	whole       bool           // by the state no history was lost
+	timeless    bool           // records have no time
 	ends        map[int32]int64
 	least, most clock // bounds of the last marker; zero: unknown
 }
@@ -33,7 +35,6 @@ type Resolved struct {
 type lane struct {
 	last    clock
 	markers []clock // rising, each once
-	since   bool    // a marker was as it is expected now, and not before a change
 	sought  bool    // a seek has taken the last promise back, and no newer marker has come since
 	seek    clock   // the marker of the last seek
 	upTo    int64   // of markers in a topic of their own
@@ -109,16 +110,10 @@ func (v *Resolved) Note(r Record) {
 	if at == (clock{}) {
 		return
 	}
-	switch _, now := v.expected[at]; {
-	case v.expected == nil, at.compare(v.earliest) < 0, v.former[at] && (now || !l.since):
-	case now:
-		l.since = true
-	default:
-		if len(v.unexpected) < kept {
-			v.unexpected = append(v.unexpected, at.String())
-		}
+	if _, known := v.expected[at]; v.expected != nil && !known && at.compare(v.earliest) >= 0 {
 		v.add(&r, "the marker has time %s, which with these settings no segment of the feed explains", at)
 	}
+	v.heed(&r)
 	if r.seeks() {
 		l.seek = at
 	}
@@ -139,6 +134,12 @@ func (v *Resolved) Note(r Record) {
 // Failures implements Validator. It also compares the partitions.
 func (v *Resolved) Failures() []Failure {
 	f := v.copy()
+	if v.unmoved && v.seek.Topic != "" {
+		f.add(&v.seek, "the marker names a seek, and by the state the bridge was never moved")
+	}
+	if v.whole && v.gap.Topic != "" {
+		f.add(&v.gap, "the marker names lost history, and by the state none was lost")
+	}
 	if len(v.topics.all) == 0 && v.least != (clock{}) {
 		f.end("there is no marker, but by the state there is one for %s", v.least)
 	}
@@ -199,6 +200,19 @@ func firstMissing(want, have []clock) clock {
 		}
 	}
 	return clock{} // never: want has more than have
+}
+
+// heed keeps the first markers that say something of the bridge, which validators and consumers believe.
+func (v *Resolved) heed(r *Record) {
+	if header, ok := r.lookup("feed"); ok && v.feed != "" && string(header) != v.feed {
+		v.add(r, "the marker names feed %q, and by the state the topic is of %s", header, v.feed)
+	}
+	if v.seek.Topic == "" && r.seeks() {
+		v.seek = r.place()
+	}
+	if _, ok := r.lookup("gap"); ok && v.gap.Topic == "" {
+		v.gap = r.place()
+	}
 }
 
 // place checks the offset that a marker in a topic of its own names.

@@ -51,19 +51,19 @@ func TestSeek(t *testing.T) {
 				drop(&rs[i], "seek")
 			}
 			return rs
-		}, "unique order sequence progress barrier resolved replay"},
+		}, "unique order sequence resolved replay"},
 		"one partition is not told": {func(rs []Record) []Record { drop(&rs[at-1], "seek"); return rs },
-			"unique order sequence progress barrier resolved replay"},
+			"unique order sequence resolved replay"},
 		"an event three times": {func(rs []Record) []Record {
 			return slices.Insert(rs, at+1, rs[at])
-		}, "unique order progress replay"},
+		}, "unique order replay"},
 		"two events of a blob swapped": {func(rs []Record) []Record {
 			rs[at], rs[at+8] = rs[at+8], rs[at]
 			return rs
-		}, "order sequence progress replay"},
+		}, "order sequence replay"},
 		"a segment before another": {func(rs []Record) []Record {
 			return slices.Concat(rs[:at], rs[at+40:at+80], rs[at:at+40], rs[at+80:])
-		}, "order sequence progress barrier replay"},
+		}, "order sequence replay"},
 		"after the next marker": {func(rs []Record) []Record {
 			return append(rs, data(200, 1, 3))
 		}, "resolved replay"},
@@ -80,7 +80,7 @@ func TestSeek(t *testing.T) {
 				replay.Expect(data(n, n%40%8, n/40), true)
 			}
 			unique := NewUnique()
-			all := All(unique, NewOrder(), NewSequence(), NewProgress(), NewBarrier(), NewResolved(partitions), replay)
+			all := All(unique, NewOrder(), NewSequence(), NewResolved(partitions), replay)
 			for _, r := range c.fault(slices.Clone(right)) {
 				all.Note(r)
 			}

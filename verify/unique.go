@@ -7,7 +7,7 @@ import "hash/maphash"
 // DELETES=both an event may come as a value and then as a tombstone. After a seek all events may be repeated.
 //
 // Azure's log can hold an event twice: one id at two positions. Both copies are delivered, and are no failure. One
-// position that is delivered twice is. Unique keeps 45 to 95 bytes per event; Progress keeps none.
+// position that is delivered twice is. Unique keeps 45 to 95 bytes per event; Order and Partition together keep none.
 type Unique struct {
 	failures
 	rounds rounds

@@ -20,7 +20,10 @@ type Failure struct {
 	Partition int32
 	Offset    int64
 	Key       string // "" of a marker, and where the failure concerns no single key
-	Problem   string
+	// Expected is of which record a failure of Replay is: the number among those of the key, in the order of Expect. It
+	// is 0 where there is none.
+	Expected int
+	Problem  string
 }
 
 func (f Failure) String() string {
@@ -47,12 +50,12 @@ type failures struct {
 func (f *failures) Checked() int64 { return f.checked }
 
 func (f *failures) add(r *Record, format string, args ...any) {
-	if len(f.first) == kept {
-		f.more++
-		return
-	}
-	at := Failure{Topic: cmp.Or(r.In, r.Topic), Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}
-	f.put(at, format, args...)
+	f.put(failureAt(r), format, args...)
+}
+
+// failureAt returns a failure at a record.
+func failureAt(r *Record) Failure {
+	return Failure{Topic: cmp.Or(r.In, r.Topic), Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}
 }
 
 // end adds what was not seen at a record.

@@ -226,7 +226,7 @@ func TestVerifySelection(t *testing.T) {
 	} {
 		code, stdout, stderr := call(t, strings.Fields(args)...)
 		r, of := statusFrom(t, stdout)
-		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["progress"] != judge.Holds ||
+		if code != exitOK || r.Records == 0 || of["partition"] != judge.Holds || of["order"] != judge.Holds ||
 			of["resolved"] != judge.Holds {
 			t.Errorf("%s: exit code %d: %s%s", args, code, stdout, stderr)
 		}
@@ -235,7 +235,7 @@ func TestVerifySelection(t *testing.T) {
 				of["replay"] != judge.Holds) {
 			t.Errorf("%s: %+v of %d records", args, f, r.Records)
 		}
-		if strings.Contains(args, "bounded") && (of["unique"] != judge.NotChecked || of["order"] != judge.NotChecked) {
+		if strings.Contains(args, "bounded") && of["unique"] != judge.NotChecked {
 			t.Errorf("%s: %v", args, of)
 		}
 	}
@@ -245,11 +245,11 @@ func TestVerifySelection(t *testing.T) {
 func TestVerifyModes(t *testing.T) {
 	for setting, want := range map[string]map[string]string{
 		"HEADERS=none": {
-			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked, "barrier": judge.NotChecked,
+			"unique": judge.Holds, "sequence": judge.Holds, "order": judge.NotChecked,
 			"resolved": judge.Holds, "replay": judge.Holds,
 		},
 		"DELIVERY=at_least_once": {
-			"unique": judge.NotChecked, "order": judge.Holds, "progress": judge.Holds, "barrier": judge.Holds,
+			"unique": judge.NotChecked, "order": judge.Holds,
 			"replay": judge.Holds,
 		},
 		"RESOLVED_TO=off": {"unique": judge.Holds, "resolved": judge.NotChecked, "replay": judge.Holds},

@@ -51,11 +51,10 @@ func newJudge(brokers []string, topic string, most int) (*Judge, error) {
 	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(most),
 		next: map[int32]int64{}, waiting: map[int]time.Time{}}
 	order, place := verify.NewOrder(), verify.NewPartition(partitions, partitioner.Murmur2)
-	all := []verify.Validator{j.unique, j.ledger, j.resolved, order, place, verify.NewProgress(), verify.NewBarrier(),
+	all := []verify.Validator{j.unique, j.ledger, j.resolved, order, place,
 		newLanes()}
 	if most > partitions {
 		j.unique.Moves()
-		order.Moves()
 		place.Grows(most, never, "", true) // lanes finds keys that move without a marker
 		for p := partitions; p < most; p++ {
 			j.resolved.Late(int32(p), true)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"blobfeed/internal/plain"
+	"blobfeed/internal/testing/arrivals"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
@@ -35,7 +36,7 @@ func (j *judge) check(whole bool) (problems []string) {
 	f := j.frontier() // before the lock: nobody may wait for a mutex while time is to pass
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	complete := verify.NewComplete()
+	complete := arrivals.New()
 	lost := 0
 	for _, e := range j.events {
 		switch {
@@ -175,13 +176,12 @@ func (j *judge) reached(marker verify.Record) (problems []string) {
 const never = "9000000000000000000.0000000000"
 
 // validators returns the checks of the plan's promises.
-func (j *judge) validators(complete *verify.Complete) *verify.Group {
+func (j *judge) validators(complete *arrivals.Events) *verify.Group {
 	partitions := cmp.Or(j.grown, j.plan.Partitions)
 	order, resolved := verify.NewOrder(), verify.NewResolved(partitions)
 	place := verify.NewPartition(j.plan.Partitions, partitioner.Murmur2)
 	unique := verify.NewUnique()
 	if j.grown > 0 {
-		order.Moves()
 		unique.Moves()
 		place.Grows(partitions, never, "", true) // where finds keys that moved without a marker
 		for p := j.plan.Partitions; p < j.grown; p++ {
@@ -195,7 +195,7 @@ func (j *judge) validators(complete *verify.Complete) *verify.Group {
 	if !j.plan.ExactlyOnce {
 		return verify.All(append(all, place, newFirsts(j))...)
 	}
-	all = append(all, order, place, resolved, unique, verify.NewProgress(), verify.NewBarrier())
+	all = append(all, order, place, resolved, unique)
 	if j.grown == 0 {
 		all = append(all, verify.NewSequence())
 	}

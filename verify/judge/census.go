@@ -15,7 +15,7 @@ import (
 // newCensus returns the census of the topics, or why the topics can't be compared.
 func (v *verification) newCensus(subjects []*subject, state *progressState) (*census, error) {
 	c := &census{v: v, subjects: subjects, state: state, seed: maphash.MakeSeed(),
-		odd: map[uint64]*oddKey{}, stray: map[string]int64{}}
+		differences: map[uint64]*difference{}, stray: map[string]int64{}}
 	c.values = verify.Values{None: v.Record.Envelope == envelope.KeyOnly, Bare: v.Record.Envelope == envelope.Bare}
 	if _, one := v.Topics.Constant(); one {
 		c.only = subjects[0]

@@ -55,8 +55,8 @@ func BenchmarkCensus(b *testing.B) {
 		if err := c.read(b.Context(), s); err != nil {
 			b.Fatal(err)
 		}
-		if err := c.list(b.Context()); err != nil || len(c.rows)+len(c.odd) > 0 {
-			b.Fatal(err, len(c.rows), len(c.odd))
+		if err := c.list(b.Context()); err != nil || len(c.rows)+len(c.differences) > 0 {
+			b.Fatal(err, len(c.rows), len(c.differences))
 		}
 	}
 	b.ReportMetric(float64(b.N*blobs)/b.Elapsed().Seconds(), "blobs/s")

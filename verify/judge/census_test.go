@@ -222,7 +222,7 @@ func TestCensusParts(t *testing.T) {
 func TestCensusOverflow(t *testing.T) {
 	w := newWorld(t, "")
 	w.Drop("photos")
-	rs, text := w.verify(t, nil, func(v *verification) { v.limits.odd = 3 })
+	rs, text := w.verify(t, nil, func(v *verification) { v.limits.differences = 3 })
 	if Verdict(rs) == nil || rs[0].Problem == "" || !strings.Contains(text, "etag 0x") {
 		t.Errorf("%q: %s", rs[0].Problem, text)
 	}

@@ -24,7 +24,7 @@ func (c *census) sum(etag string, length int64) uint64 {
 	if c.without("content_length") {
 		length = 0
 	}
-	return maphash.Comparable(c.seed, oddRow{etag, length})
+	return maphash.Comparable(c.seed, comparedRow{etag, length})
 }
 
 func (c *census) without(column string) bool {

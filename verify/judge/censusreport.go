@@ -14,7 +14,7 @@ import (
 const censusShown = 100
 
 // changing reports whether a key was changed while the two were compared, so that nothing can be said of it.
-func (x *oddKey) changing(began time.Time) bool {
+func (x *difference) changing(began time.Time) bool {
 	if x.blob == nil {
 		return x.listed
 	}
@@ -22,7 +22,7 @@ func (x *oddKey) changing(began time.Time) bool {
 }
 
 // problem says how the topic and the account differ.
-func (x *oddKey) problem() string {
+func (x *difference) problem() string {
 	topic, account := "no blob", "no blob"
 	if !x.row.Deleted {
 		topic = describe(x.row.ETag, x.row.Length)
@@ -41,8 +41,8 @@ func describe(etag string, length int64) string {
 func (c *census) report(r *Report, s *subject) {
 	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
 	var pending, changing int
-	var bad []*oddKey
-	for _, x := range c.odd {
+	var bad []*difference
+	for _, x := range c.differences {
 		switch {
 		case x.subject != s:
 		case x.pending:
@@ -53,7 +53,7 @@ func (c *census) report(r *Report, s *subject) {
 			bad = append(bad, x)
 		}
 	}
-	slices.SortFunc(bad, func(a, b *oddKey) int { return strings.Compare(a.key, b.key) })
+	slices.SortFunc(bad, func(a, b *difference) int { return strings.Compare(a.key, b.key) })
 	for _, x := range bad[:min(len(bad), censusShown)] {
 		check.Failures = append(check.Failures, failureReport{Key: x.key, Problem: x.problem()})
 	}

@@ -2,29 +2,296 @@ package judge
 
 import (
 	"fmt"
+	"slices"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
 	"blobfeed/verify"
 )
 
-const replayPromise = "the topic has every event of the feed, with the same bytes, each blob's in order"
-
-// claim is a promise, and the validator that checks it.
-type claim struct {
+// check is a promise, and the validator that checks it.
+type check struct {
 	name, promise string
-	validator     verify.Validator // nil: it is not checked
-	reason        string           // why it is not checked
-	optional      bool             // there may be nothing to check
+	detail        func(*checks) string // ends the promise; nil: nothing does
+	unless        []reason             // against the check; it applies if none holds
+	fresh         func(*checks) verify.Validator
+	first         bool               // with at-least-once delivery it holds for the first record of each event only
+	optional      func(*checks) bool // there may be nothing to check; nil: there must be
 }
 
+// reason says why a check does not apply, or "".
+type reason func(*checks) string
+
+// table has all checks. A setting or a flag that leaves one out is among the reasons of its line.
+var table = []check{
+	{
+		name:    "unique",
+		promise: "no event comes twice",
+		unless:  []reason{repeats, bounded("order and partition together prove the same"), unnamed},
+		fresh:   unique,
+	}, {
+		name:    "order",
+		promise: "on each partition, a shard's events are in order, each once, and no segment is after a later one",
+		unless:  []reason{indistinct, noHeaders},
+		fresh:   order,
+		first:   true,
+	}, {
+		name:    "sequence",
+		promise: "each blob's sequencers never decrease",
+		unless:  []reason{indistinct, hasHeaders, bounded("it needs some hundred bytes per key"), unnamed, unsequenced},
+		fresh:   sequence,
+		first:   true,
+	}, {
+		name:    "partition",
+		promise: "each key is on the partition that",
+		detail:  partitionerOf,
+		fresh:   partition,
+	}, {
+		name:    "schema",
+		promise: "keys and values in Avro have a schema of the registry",
+		unless:  []reason{notAvro},
+		fresh:   schemas,
+	}, {
+		name:     "time",
+		promise:  "each record has the time of its event",
+		fresh:    eventTime,
+		optional: always, // brokers may set the timestamps, and values may have no time
+	}, {
+		name:     "resolved",
+		promise:  "after a marker R no updated <= R; markers never decrease, and reach every partition",
+		detail:   timeless,
+		unless:   []reason{noMarkers, indistinct},
+		fresh:    resolvedTimes,
+		first:    true,
+		optional: func(c *checks) bool { return c.t.fresh },
+	}, {
+		name:     "scan",
+		promise:  "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
+		fresh:    scans,
+		first:    true,
+		optional: always,
+	}, {
+		name:     "before",
+		promise:  "before is what the previous event of the blob left",
+		unless:   []reason{noBefore, indistinct, bounded("it needs the columns of each key")},
+		fresh:    beforeRow,
+		first:    true,
+		optional: always,
+	}, {
+		name:    "table",
+		promise: "each record is its key's row, or a tombstone",
+		unless:  []reason{notCompacted, noRows},
+		fresh:   rows,
+	}, {
+		name:    "replay",
+		promise: replayPromise,
+		unless:  []reason{noFeed},
+		fresh:   feedRecords,
+	},
+}
+
+const replayPromise = "the topic has every event of the feed, with the same bytes, each blob's in order"
+
+// claim is a check of a topic.
+type claim struct {
+	check
+	validator verify.Validator // nil: it is not checked
+	reason    string           // why it is not checked
+	optional  bool
+}
+
+// checks are those of a topic.
 type checks struct {
+	v         *verification
+	t         *run
+	event     bool // each record identifies its event, has its time, its sequencer
+	time      bool
+	sequencer bool
+
 	all      []claim
 	unique   *verify.Unique
-	resolved *verify.Resolved
+	resolved *verify.Resolved // nil: it is not checked
 	scan     *verify.Scan
 	seen     *verify.Seen // nil: no event may come twice
 	first    bool         // the current record is the first of its event
+}
+
+// checks returns the validators that apply to the topic, and why the others do not apply.
+func (v *verification) checks(t *run) *checks {
+	c := &checks{v: v, t: t, first: true, sequencer: sequenced(v.Record)}
+	c.event, c.time = says(v.Record)
+	if !v.Transactional {
+		c.seen = verify.NewSeen()
+	}
+	for _, line := range table {
+		k := claim{check: line}
+		if line.detail != nil {
+			k.promise += line.detail(c)
+		}
+		k.optional = line.optional != nil && line.optional(c)
+		if i := slices.IndexFunc(line.unless, func(r reason) bool { return r(c) != "" }); i >= 0 {
+			k.reason = line.unless[i](c)
+		} else {
+			k.validator = line.fresh(c)
+		}
+		if line.first && c.seen != nil {
+			k.promise += " (first record of each event)"
+			if k.validator != nil {
+				k.validator = firstOnly{k.validator, c}
+			}
+		}
+		c.all = append(c.all, k)
+	}
+	return c
+}
+
+// The reasons.
+
+func bounded(why string) reason {
+	return func(c *checks) string { return when(c.v.Bounded, "--bounded: "+why) }
+}
+
+func repeats(c *checks) string {
+	return when(!c.v.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
+}
+
+func unnamed(c *checks) string {
+	return when(!c.event, "with these settings a record does not identify its event")
+}
+
+// indistinct says why repeated events can't be distinguished from first ones.
+func indistinct(c *checks) string {
+	switch {
+	case c.v.Transactional:
+		return ""
+	case c.v.Bounded:
+		return "--bounded: " + repeats(c)
+	case !c.event:
+		return repeats(c) + ", and " + unnamed(c)
+	}
+	return ""
+}
+
+func noHeaders(c *checks) string {
+	return when(c.v.Record.Headers == envelope.HeadersNone, "the position is in a header, and BRIDGE_HEADERS=none")
+}
+
+func hasHeaders(c *checks) string {
+	return when(noHeaders(c) == "", "order proves more: the feed's order, whatever the sequencers are")
+}
+
+func unsequenced(c *checks) string {
+	return when(!c.sequencer, "with these settings a record has no sequencer")
+}
+
+func notAvro(c *checks) string {
+	return when(c.v.avro == nil || !c.avroKeys() && !c.avroValues(), "nothing is in Avro")
+}
+
+func noMarkers(c *checks) string {
+	return when(c.v.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers")
+}
+
+func noBefore(c *checks) string {
+	return when(!c.v.Record.Diff, "the settings write only the key of it")
+}
+
+func notCompacted(c *checks) string { return when(!c.t.compacted, "the topic is not compacted") }
+
+func noRows(c *checks) string { return when(!writesRows(c.v.Record), "the values are not rows") }
+
+func noFeed(c *checks) string { return when(c.t.feed == nil, "without --feed") }
+
+func always(*checks) bool { return true }
+
+func when(is bool, reason string) string {
+	if is {
+		return reason
+	}
+	return ""
+}
+
+// What ends a promise.
+
+func partitionerOf(c *checks) string {
+	return fmt.Sprintf(" %s gives for %s", c.v.Frozen[offsets.FrozenPartitioner], c.t.growth)
+}
+
+func timeless(c *checks) string {
+	return when(!c.time, " (with these settings records have no time, so records after a marker can't be judged)")
+}
+
+// The validators.
+
+func unique(c *checks) verify.Validator {
+	c.unique = verify.NewUnique()
+	if c.t.growth.grew() {
+		c.unique.Moves()
+	}
+	return c.unique
+}
+
+func order(*checks) verify.Validator { return verify.NewOrder() }
+
+func sequence(*checks) verify.Validator { return verify.NewSequence() }
+
+func eventTime(*checks) verify.Validator { return verify.NewTime() }
+
+func rows(*checks) verify.Validator { return verify.NewTable() }
+
+func feedRecords(c *checks) verify.Validator { return c.t.feed }
+
+func schemas(c *checks) verify.Validator { return verify.NewSchema(c.avroKeys(), c.avroValues()) }
+
+func partition(c *checks) verify.Validator {
+	p := c.t.growth.partition(c.v.Partition)
+	if !c.v.Transactional {
+		p.Repeats()
+	}
+	return p
+}
+
+func beforeRow(*checks) verify.Validator {
+	return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
+}
+
+func scans(c *checks) verify.Validator {
+	c.scan = verify.NewScan()
+	return c.scan
+}
+
+func resolvedTimes(c *checks) verify.Validator {
+	t := c.t
+	c.resolved = verify.NewResolved(len(t.to))
+	c.resolved.Of(t.state.feed())
+	if !c.time {
+		c.resolved.Timeless()
+	}
+	markers := t.topic
+	if t.beside != nil {
+		markers = t.beside
+		c.resolved.Ends(t.to)
+	}
+	for p, from := range markers.from {
+		unused := int(p) >= t.growth.now
+		if from > 0 || unused || t.growth.added(p) {
+			c.resolved.Late(p, unused || from > 0 && from == markers.to[p])
+		}
+	}
+	return c.resolved
+}
+
+func (c *checks) avroKeys() bool { return c.v.Record.KeyFormat == envelope.KeyAvro }
+
+func (c *checks) avroValues() bool { return c.v.Record.Format == envelope.Avro }
+
+func (c *checks) validators() (all []verify.Validator) {
+	for _, k := range c.all {
+		if k.validator != nil {
+			all = append(all, k.validator)
+		}
+	}
+	return all
 }
 
 // firstOnly shows a validator only the first record of each event.
@@ -41,151 +308,9 @@ func (f firstOnly) Note(r verify.Record) {
 }
 
 // Checked returns how many records the validator has judged.
-func (f firstOnly) Checked() int64 { return f.Validator.(interface{ Checked() int64 }).Checked() }
-
-// add adds a check, or the first reason against it.
-func (c *checks) add(name, promise string, fresh func() verify.Validator, against ...string) *claim {
-	k := claim{name: name, promise: promise}
-	for _, reason := range against {
-		if k.reason == "" {
-			k.reason = reason
-		}
+func (f firstOnly) Checked() int64 {
+	if counts, ok := f.Validator.(interface{ Checked() int64 }); ok {
+		return counts.Checked()
 	}
-	if k.reason == "" {
-		k.validator = fresh()
-	}
-	c.all = append(c.all, k)
-	return &c.all[len(c.all)-1]
-}
-
-// addFirst adds a check of a promise that holds for the first record of each event only.
-func (c *checks) addFirst(name, promise string, fresh func() verify.Validator, against ...string) *claim {
-	k := c.add(name, promise, fresh, against...)
-	if c.seen != nil {
-		k.promise += " (first record of each event)"
-		if k.validator != nil {
-			k.validator = firstOnly{k.validator, c}
-		}
-	}
-	return k
-}
-
-func when(is bool, reason string) string {
-	if is {
-		return reason
-	}
-	return ""
-}
-
-// checks returns the validators that apply to the topic under the settings, and why the others do not apply.
-func (v *verification) checks(t *subject) *checks {
-	c := &checks{first: true}
-	saysEvent, saysTime := says(v.Record)
-	repeats := "BRIDGE_DELIVERY=at_least_once: events may be repeated"
-	unnamed := when(!saysEvent, "with these settings a record does not identify its event")
-	again := "" // why repeats can't be distinguished from first records
-	if !v.Transactional {
-		c.seen = verify.NewSeen()
-		again = when(v.Bounded, "--bounded: "+repeats)
-		if again == "" && unnamed != "" {
-			again = repeats + ", and " + unnamed
-		}
-	}
-	noHeaders := when(v.Record.Headers == envelope.HeadersNone, "the position is in a header, and BRIDGE_HEADERS=none")
-	bounded := when(v.Bounded, "--bounded: progress and partition together prove the same")
-	c.add("unique", "no event comes twice", func() verify.Validator {
-		c.unique = verify.NewUnique()
-		if t.growth.grew() {
-			c.unique.Moves()
-		}
-		return c.unique
-	}, when(!v.Transactional, repeats), bounded, unnamed)
-	c.addFirst("order", "each blob's events are in the feed's order, on one partition", func() verify.Validator {
-		if t.growth.grew() {
-			return verify.NewOrder().Moves()
-		}
-		return verify.NewOrder()
-	}, again, noHeaders, bounded)
-	c.addFirst("progress", "each partition has each shard's events in the feed's order, once",
-		func() verify.Validator { return verify.NewProgress() }, again, noHeaders)
-	c.addFirst("barrier", "on each partition, no segment comes after a later one",
-		func() verify.Validator { return verify.NewBarrier() }, again, noHeaders)
-	c.addFirst("sequence", "each blob's sequencers never decrease",
-		func() verify.Validator { return verify.NewSequence() }, again,
-		when(noHeaders == "", "order proves more: the feed's order, whatever the sequencers are"),
-		when(v.Bounded, "--bounded: it needs some hundred bytes per key"), unnamed,
-		when(!sequenced(v.Record), "with these settings a record has no sequencer"))
-	c.add("partition", fmt.Sprintf("each key is on the partition that %s gives for %s",
-		v.Frozen[offsets.FrozenPartitioner], t.growth),
-		func() verify.Validator {
-			p := t.growth.partition(v.Partition)
-			if !v.Transactional {
-				p.Repeats()
-			}
-			return p
-		})
-	// Brokers may set the timestamps, and values may have no time.
-	c.add("time", "each record has the time of its event",
-		func() verify.Validator { return verify.NewTime() }).optional = true
-	v.checkMarkers(c, t, saysTime, again)
-	c.addScan()
-	c.addFirst("before", "before is what the previous event of the blob left", func() verify.Validator {
-		return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
-	}, when(!v.Record.Diff, "the settings write only the key of it"),
-		again, when(v.Bounded, "--bounded: it needs the columns of each key")).optional = true
-	c.add("table", "each record is its key's row, or a tombstone", func() verify.Validator { return verify.NewTable() },
-		when(!t.compacted, "the topic is not compacted"), when(!writesRows(v.Record), "the values are not rows"))
-	c.add("replay", replayPromise, nil, "without --feed")
-	return c
-}
-
-// checkMarkers adds the check of the markers, in the topic or in a topic of their own.
-func (v *verification) checkMarkers(c *checks, t *subject, saysTime bool, again string) {
-	promise := "after a marker R no updated <= R; markers never decrease, and reach every partition"
-	if !saysTime {
-		promise = "markers never decrease, and reach every partition (with these settings records have no time, " +
-			"so records after a marker can't be judged)"
-	}
-	c.addFirst("resolved", promise, func() verify.Validator {
-		c.resolved = verify.NewResolved(len(t.to))
-		if !saysTime {
-			c.resolved.Timeless()
-		}
-		markers := t.topic
-		if t.beside != nil {
-			markers = t.beside
-			c.resolved.Ends(t.to)
-		}
-		for p, from := range markers.from {
-			unused := int(p) >= t.growth.now
-			if from > 0 || unused || t.growth.added(p) {
-				c.resolved.Late(p, unused || from > 0 && from == markers.to[p])
-			}
-		}
-		return c.resolved
-	}, when(v.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers"), again).optional = t.fresh
-}
-
-// replay adds the comparison with the feed to the checks.
-func (c *checks) replay(feed verify.Validator) {
-	k := &c.all[len(c.all)-1]
-	k.validator, k.reason = feed, ""
-}
-
-func (c *checks) validators() (all []verify.Validator) {
-	for _, k := range c.all {
-		if k.validator != nil {
-			all = append(all, k.validator)
-		}
-	}
-	return all
-}
-
-// addScan adds the check of the rows of scans.
-func (c *checks) addScan() {
-	c.addFirst("scan", "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
-		func() verify.Validator {
-			c.scan = verify.NewScan()
-			return c.scan
-		}).optional = true
+	return 0
 }

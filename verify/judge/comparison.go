@@ -8,8 +8,8 @@ import (
 	"blobfeed/verify"
 )
 
-// maxOdd limits the differing records that are kept for an explanation.
-const maxOdd = 20
+// maxWrong limits the records that are kept to say how they differ.
+const maxWrong = 20
 
 // comparison is what the feed requires of a topic.
 type comparison struct {
@@ -36,11 +36,11 @@ type comparison struct {
 	scanned int64 // of them those that an initial scan stands for
 	older   int64 // records of segments or chunks that the feed has no more
 
-	odd []verify.Record // the first that differ
+	wrong []verify.Record // the first records that are not as expected
 }
 
-// event adds the record of an event, and the record by the settings before a change.
-func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, required bool) {
+// event adds the record of an event.
+func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bool) {
 	c.given++
 	if c.first == (source.Segment{}) {
 		c.first = seg
@@ -63,17 +63,10 @@ func (c *comparison) event(seg source.Segment, rec, was *envelope.Record, requir
 			break
 		}
 	}
-	forms := []func(*envelope.Record, *verify.Avro) verify.Record{recordOf}
-	if rec.Tombstone {
-		forms = append(forms, tombstoneOf)
-	}
-	for _, form := range forms {
-		c.Expect(form(rec, c.avro), required)
+	for _, r := range recordsOf(rec, c.avro) {
+		c.Expect(r, required)
 		if !scanned {
 			c.records++
-		}
-		if was != nil {
-			c.Or(form(was, c.avro))
 		}
 	}
 }
@@ -89,7 +82,7 @@ func (c *comparison) Note(r verify.Record) {
 	}
 	bad := c.Bad()
 	c.Replay.Note(r)
-	if c.Bad() > bad && len(c.odd) < maxOdd {
-		c.odd = append(c.odd, r)
+	if c.Bad() > bad && len(c.wrong) < maxWrong {
+		c.wrong = append(c.wrong, r)
 	}
 }

@@ -6,7 +6,7 @@
 // the ends of the topics, so that what the state covers is in the topics, and those before the feed, so that what is in
 // a topic is in the feed.
 //
-// A verification is one run. It opens each topic (a subject), reads the feed once for all of them (a feedPass, with a
+// A verification is one run. It opens each topic (a subject), reads the feed once for all of them (a feedScan, with a
 // comparison for each topic), and then reads each topic with the checks that apply (a trial). If records
 // differ from the feed, it looks for a change of settings that explains them (a search). Each of these knows only what
 // is named before it in this paragraph.

@@ -36,7 +36,7 @@ func faults() []fault {
 			}
 			v.data.add(changed(v.data.records[p][i], func(*kgo.Record) {}))
 			return true
-		}, "unique progress", "unique progress replay"},
+		}, "unique order", "unique order replay"},
 		{"an old record comes last", func(v *victim) bool {
 			for _, rs := range v.data.records {
 				newest := map[string]bool{}
@@ -51,7 +51,7 @@ func faults() []fault {
 				}
 			}
 			return false
-		}, "unique progress", "replay"},
+		}, "unique order", "replay"},
 		{"a record came after the next of its key", func(v *victim) bool {
 			for _, rs := range v.data.records {
 				next := map[string]int{}
@@ -70,7 +70,7 @@ func faults() []fault {
 				}
 			}
 			return false
-		}, "order progress", "order progress replay"},
+		}, "order", "order replay"},
 		{"a value differs by a bit", func(v *victim) bool {
 			p, i := v.middle()
 			if i < 0 || len(v.data.records[p][i].Value) == 0 {
@@ -116,7 +116,7 @@ func faults() []fault {
 				r.Headers = slices.DeleteFunc(r.Headers, func(h kgo.RecordHeader) bool { return h.Key == "position" })
 			})
 			return rs
-		}), "progress barrier", "progress barrier replay"},
+		}), "order", "order replay"},
 		{"a timestamp is wrong", instead(func(r *kgo.Record) { r.Timestamp = r.Timestamp.Add(year) }), "time",
 			"time replay"},
 		{"a record is somebody else's", func(v *victim) bool {
@@ -184,6 +184,16 @@ func faults() []fault {
 			r.Timestamp = r.Timestamp.Add(year)
 			return r
 		}), "resolved", "resolved"},
+		{"a marker makes up a seek", heading("seek", "- earliest"), "resolved", ""},
+		{"a marker makes up lost history", heading("gap", "2026/01/01/0000 2026/01/01/0100"), "resolved", ""},
+		{"a marker is of another feed", heading("feed", "other.blob.core.windows.net"), "resolved", ""},
+		{"a value has an unknown schema", inData(func(rs []*kgo.Record, i int) []*kgo.Record {
+			if len(rs[i].Value) < 5 || rs[i].Value[0] != 0 {
+				return nil
+			}
+			rs[i] = changed(rs[i], func(r *kgo.Record) { r.Value = append([]byte{0, 0, 0, 7, 7}, r.Value[5:]...) })
+			return rs
+		}), "schema", "schema replay"},
 		{"a marker speaks of another partition",
 			besides(speakingOf(func(p int32) int32 { return (p + 1) % 3 }, same)), "resolved", "resolved"},
 		{"a marker speaks of what is not there yet",

@@ -9,7 +9,7 @@ import (
 )
 
 // fill takes down what the checks have found.
-func (r *Report) fill(s verify.Summary, t *trial) {
+func (r *Report) fill(s verify.Summary, t *run) {
 	checks, feed, pass, state := t.checks, t.feed, t.pass, t.state
 	r.Records, r.Markers = s.Data, s.Markers
 	if s.Data == 0 {

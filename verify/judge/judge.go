@@ -8,17 +8,25 @@ import (
 	"blobfeed/verify"
 )
 
+// run is a topic while it is judged.
+type run struct {
+	*subject
+	state  *progressState // nil: the topic has none
+	pass   *feedScan      // nil: without --feed
+	feed   *comparison    // of the pass
+	checks *checks
+}
+
 // judge reads a topic.
-func (v *verification) judge(ctx context.Context, s *trial) (*Report, error) {
+func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 	r := &Report{Topic: s.name, Partitions: len(s.to)}
 	if s.empty() && (s.beside == nil || s.beside.empty()) && (s.feed == nil || s.feed.Required() == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
 		return r, nil
 	}
-	s.checks = v.checks(s.subject)
+	s.checks = v.checks(s)
 	s.knowScan()
 	if s.feed != nil {
-		s.checks.replay(s.feed)
 		s.expect()
 	}
 	group := verify.All(s.checks.validators()...)

@@ -57,11 +57,11 @@ func (c *census) merge(s *subject) {
 }
 
 // take makes a record of a partition the last one there.
-func (x *oddKey) take(partition int32, row verify.Row, at envelope.Timestamp) {
+func (x *difference) take(partition int32, row verify.Row, at envelope.Timestamp) {
 	if x.lasts == nil {
-		x.lasts = map[int32]oddLast{}
+		x.lasts = map[int32]keyLast{}
 	}
-	x.lasts[partition] = oddLast{row, at}
+	x.lasts[partition] = keyLast{row, at}
 	x.row = row
 	for _, l := range x.lasts {
 		if l.at.Compare(at) > 0 {

@@ -15,8 +15,6 @@ type Options struct {
 	bridge.Options                  // without Feed and FeedID, the feed is not read
 	Record         envelope.Options // of records, without topic and account
 	Account        string           // storage account, where the settings name one
-	// EncoderOf makes an encoder that registers no schema.
-	EncoderOf func(context.Context, envelope.Options) (*envelope.Encoder, error)
 	// Schema returns a schema of the registry. Nil: no record is in Avro.
 	Schema func(ctx context.Context, id int) (string, error)
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
@@ -13,8 +12,8 @@ import (
 	"blobfeed/source"
 )
 
-// feedPass is one reading of the feed, for all judged topics.
-type feedPass struct {
+// feedScan is one scan of the feed, for all judged topics.
+type feedScan struct {
 	v      *verification
 	state  *progressState
 	filter envelope.Filter
@@ -28,15 +27,11 @@ type feedPass struct {
 	over   []finished
 	read   int64 // events
 
-	slack *time.Duration // BRIDGE_RESOLVED_SLACK before a change; nil: no change is known
-	older older          // nil: no change of other settings is known, or looked for
+	inquiry *inquiry // of a second scan: which expected records are looked up
 }
 
-// older returns the record of an event by the settings before a change, or nil.
-type older func(c *comparison, ev *source.Event, pos source.Position, key []byte) (*envelope.Record, error)
-
 // block compares the events of a block.
-func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
+func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
 	var buf []byte
@@ -67,12 +62,12 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 		if emit && p.v.sharing != nil {
 			err = p.v.sharing.fits(recordOf(&rec, p.v.avro))
 		}
-		var was *envelope.Record
-		if emit && err == nil && p.older != nil {
-			was, err = p.older(c, ev, pos, rec.Key)
-		}
-		if emit && err == nil {
-			c.event(m.Segment, &rec, was, covered && !dead)
+		switch {
+		case !emit || err != nil:
+		case p.inquiry != nil:
+			p.inquiry.event(c, pos, &rec)
+		default:
+			c.event(m.Segment, &rec, covered && !dead)
 		}
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
@@ -82,7 +77,7 @@ func (p *feedPass) block(m source.Manifest, shard int, b *source.Batch) error {
 }
 
 // at returns the comparison for the topic of an event, or nil if that topic is not judged.
-func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
+func (p *feedScan) at(ev *source.Event, covered bool) (*comparison, error) {
 	if p.only != nil || !p.v.Events.Emits(envelope.Classify(ev)) {
 		return p.only, nil // the encoder leaves out events that are not emitted
 	}
@@ -98,12 +93,9 @@ func (p *feedPass) at(ev *source.Event, covered bool) (*comparison, error) {
 }
 
 // finish adds a finished segment.
-func (p *feedPass) finish(m source.Manifest) {
+func (p *feedScan) finish(m source.Manifest) {
 	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
 	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
-	if p.slack != nil {
-		f.said = resolved.After(m, *p.slack, envelope.Timestamp{})
-	}
 	p.over = append(p.over, f)
 	for _, c := range p.of {
 		c.ends = append(c.ends, c.records)

@@ -75,6 +75,8 @@ type failureReport struct {
 	Offset    *int64 `json:"offset,omitempty"`
 	Key       string `json:"key,omitempty"`
 	Problem   string `json:"problem"`
+
+	expected int // of which record of the key it is, in the feed's order; 0: of none
 }
 
 func (r *Report) note(format string, args ...any) {
@@ -92,7 +94,7 @@ func (c *checkReport) judge(k verify.Check, topic string) {
 		c.Reason = "there is nothing to check"
 	}
 	for _, f := range k.Failures {
-		x := failureReport{Key: f.Key, Problem: f.Problem}
+		x := failureReport{Key: f.Key, Problem: f.Problem, expected: f.Expected}
 		if f.Topic != "" {
 			x.Partition, x.Offset = &f.Partition, &f.Offset
 			if f.Topic != topic {

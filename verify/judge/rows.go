@@ -25,7 +25,7 @@ func (s *progressState) scansOnly() bool {
 }
 
 // knowScan passes the validator what the state says of the initial scan.
-func (s *trial) knowScan() {
+func (s *run) knowScan() {
 	if scan := s.state.initialScan(); scan != nil {
 		s.checks.scan.Initial(scan.ID, scan.Listed)
 	}
@@ -33,7 +33,7 @@ func (s *trial) knowScan() {
 
 // knowScans passes the validator the scans that there can be. A later scan replaces those before it in the state, and
 // then any may have been.
-func (v *verification) knowScans(ctx context.Context, s *trial) error {
+func (v *verification) knowScans(ctx context.Context, s *run) error {
 	if s.state == nil || s.checks.scan.Checked() == 0 {
 		return nil
 	}
@@ -72,7 +72,7 @@ func (v *verification) begun(ctx context.Context, s *subject, state *progressSta
 }
 
 // barred reports whether a marker would have been below the end of the initial scan's listing.
-func (s *trial) barred(at envelope.Timestamp) bool {
+func (s *run) barred(at envelope.Timestamp) bool {
 	listed, err := envelope.ParseTimestamp(s.checks.scan.Listed())
 	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.ResolvedSlack)
 }

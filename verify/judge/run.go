@@ -35,18 +35,21 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 			return nil, err
 		}
 	}
-	var pass *feedPass
+	var pass *feedScan
 	if v.ReadFeed {
-		pass = &feedPass{v: v}
+		pass = &feedScan{v: v}
 		if err := v.walk(ctx, pass, subjects, state); err != nil {
 			return nil, err
 		}
 	}
 	for _, s := range subjects {
-		t := try(s, state, pass)
+		t := &run{subject: s, state: state, pass: pass}
+		if pass != nil {
+			t.feed = pass.of[s.name]
+		}
 		r, err := v.judge(ctx, t)
 		if err == nil && pass != nil {
-			r, err = v.explain(ctx, t, r)
+			err = v.inquire(ctx, t, r)
 		}
 		if err != nil {
 			return nil, err

@@ -77,9 +77,13 @@ func recordOf(rec *envelope.Record, avro *verify.Avro) verify.Record {
 	return r
 }
 
-// tombstoneOf returns the second record of a deletion.
-func tombstoneOf(rec *envelope.Record, avro *verify.Avro) verify.Record {
-	second := *rec
-	second.Value = nil
-	return recordOf(&second, avro)
+// recordsOf returns the record of an event, and the tombstone behind it, if it has one.
+func recordsOf(rec *envelope.Record, avro *verify.Avro) []verify.Record {
+	all := []verify.Record{recordOf(rec, avro)}
+	if rec.Tombstone {
+		second := all[0]
+		second.Value = nil
+		all = append(all, second)
+	}
+	return all
 }

@@ -15,5 +15,4 @@ type finished struct {
 	segment source.Segment
 	end     time.Time          // less segmentSlack
 	says    envelope.Timestamp // time of the marker, by the segment's own times
-	said    envelope.Timestamp // the same, before a change of BRIDGE_RESOLVED_SLACK
 }

@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"context"
 	"errors"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/setup"
 )
@@ -23,9 +21,6 @@ func (o *Options) Use(c *config.Config) (err error) {
 	o.Record, _ = setup.Record(c) // Options has reported what is wrong with it
 	o.Account = c.SourceAccount
 	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
-	o.EncoderOf = func(_ context.Context, o envelope.Options) (*envelope.Encoder, error) {
-		return envelope.NewEncoder(o)
-	}
 	if !c.Registry() {
 		return nil
 	}
@@ -36,10 +31,6 @@ func (o *Options) Use(c *config.Config) (err error) {
 	registry, err := setup.Registry(c, setup.Observe{})
 	if err != nil {
 		return err
-	}
-	o.EncoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
-		o.Register = func(s envelope.Subject) (int, error) { return registry.ID(ctx, s.Name, s.Schema) }
-		return envelope.NewEncoder(o)
 	}
 	o.Schema = registry.Schema
 	return nil

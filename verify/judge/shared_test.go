@@ -36,6 +36,9 @@ func TestVerifySharedTopic(t *testing.T) {
 			}
 			placed := 0
 			for i, x := range append(faults(), strangers()...) {
+				if x.name == "a marker is of another feed" {
+					continue // strangers has that of a shared topic
+				}
 				placed += s.finds(t, x, strings.Contains(settings, "at_least_once"), i)
 			}
 			if placed < 15 {

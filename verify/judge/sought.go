@@ -42,7 +42,7 @@ func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
 }
 
 // seeks returns the seeks that the state and the markers name.
-func (p *feedPass) seeks(ctx context.Context, subjects []*subject) (s sought, err error) {
+func (p *feedScan) seeks(ctx context.Context, subjects []*subject) (s sought, err error) {
 	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return s, nil
 	}

@@ -79,20 +79,13 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 
 // pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
 func (v *verification) pinKeys(s *offsets.State) {
-	encoder, encoderOf := v.Encoder, v.EncoderOf
-	pinned := func(e *envelope.Encoder, topic string) *envelope.Encoder {
+	encoder := v.Encoder
+	v.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+		e, err := encoder(ctx, topic)
 		if id := status.KeySchema(s, topic); e != nil && id != 0 {
 			e.PinKey(id)
 		}
-		return e
-	}
-	v.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
-		e, err := encoder(ctx, topic)
-		return pinned(e, topic), err
-	}
-	v.EncoderOf = func(ctx context.Context, o envelope.Options) (*envelope.Encoder, error) {
-		e, err := encoderOf(ctx, o)
-		return pinned(e, o.Topic), err
+		return e, err
 	}
 }
 

@@ -26,9 +26,9 @@ func newVerification(o Options) *verification {
 
 // limits bound what a census keeps in memory.
 type limits struct {
-	keys int           // of the topics, at a time, with about 40 bytes each
-	odd  int           // that differ at first and are looked at again, with some hundred bytes each
-	poll time.Duration // how often those are looked at
+	keys        int           // of the topics, at a time, with about 40 bytes each
+	differences int           // that differ at first and are looked at again, with some hundred bytes each
+	poll        time.Duration // how often those are looked at
 }
 
-var censusLimits = limits{keys: 8 << 20, odd: 256 << 10, poll: 5 * time.Second}
+var censusLimits = limits{keys: 8 << 20, differences: 256 << 10, poll: 5 * time.Second}

@@ -201,3 +201,11 @@ func besides(change func(*kgo.Record) *kgo.Record) func(*victim) bool {
 		return wrong
 	}
 }
+
+// heading adds a header to markers.
+func heading(key, value string) func(*victim) bool {
+	return inMarkers(midway, everywhere, func(r *kgo.Record) *kgo.Record {
+		r.Headers = append(r.Headers, kgo.RecordHeader{Key: key, Value: []byte(value)})
+		return r
+	})
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
-func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subject, state *progressState) (err error) {
+func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subject, state *progressState) (err error) {
 	p.state, p.filter, p.of, p.stray = state, v.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To = v.End
 	if p.filter.From, err = v.start(state); err != nil {
@@ -56,7 +56,7 @@ func (v *verification) walk(ctx context.Context, p *feedPass, subjects []*subjec
 }
 
 // compare returns the comparison of a topic.
-func (p *feedPass) compare(ctx context.Context, s *subject) (c *comparison, err error) {
+func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
 	mode := verify.ReplayExact
 	switch {
 	case s.compacted:
@@ -112,7 +112,7 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 }
 
 // shard compares the events of a shard, from the first one on.
-func (p *feedPass) shard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader) error {
+func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader) error {
 	var b source.Batch
 	for {
 		err := r.Next(ctx, &b)

@@ -26,33 +26,33 @@ type census struct {
 	parts, part uint64            // this pass takes the keys of this part
 	rows        map[uint64]uint64 // of this pass: what the topics have, by key
 	lasts       map[lane]last     // the same by partition, of a topic that got partitions
-	odd         map[uint64]*oddKey
+	differences map[uint64]*difference
 	lost        int64 // keys that differ, beyond those
 	blobs       int64
 	stray       map[string]int64 // blobs by a topic that the state does not know
 	began       time.Time        // by the clock of the service
 }
 
-// oddKey is a key of which the topic and the account differed at first.
-type oddKey struct {
+// difference is a key of which the topic and the account differed at first.
+type difference struct {
 	subject *subject
 	key     string
 	path    string
 	listed  bool       // the account had it at first
 	row     verify.Row // the last record of the key
-	lasts   map[int32]oddLast
+	lasts   map[int32]keyLast
 	blob    *inventory.Blob // in the account; nil: there is none
 	pending bool            // the feed has an event of it that is not delivered
 }
 
-// oddLast is the last record of a key in a partition.
-type oddLast struct {
+// keyLast is the last record of a key in a partition.
+type keyLast struct {
 	row verify.Row
 	at  envelope.Timestamp
 }
 
-// oddRow is what is compared of a row.
-type oddRow struct {
+// comparedRow is what is compared of a row.
+type comparedRow struct {
 	etag   string
 	length int64
 }

@@ -24,13 +24,13 @@ import (
 const lookRequests = 16
 
 // differ adds a key by its hash. It returns nil if there are too many.
-func (c *census) differ(h uint64) *oddKey {
-	if len(c.odd) >= c.v.limits.odd {
+func (c *census) differ(h uint64) *difference {
+	if len(c.differences) >= c.v.limits.differences {
 		c.lost++
 		return nil
 	}
-	x := &oddKey{row: verify.Row{Deleted: true}}
-	c.odd[h] = x
+	x := &difference{row: verify.Row{Deleted: true}}
+	c.differences[h] = x
 	return x
 }
 
@@ -41,7 +41,7 @@ func (c *census) settle(ctx context.Context) error {
 	for _, s := range c.subjects {
 		at[s] = s.from
 	}
-	for until := time.Now().Add(c.v.Wait); len(c.odd) > 0; {
+	for until := time.Now().Add(c.v.Wait); len(c.differences) > 0; {
 		for _, s := range c.subjects {
 			end, err := c.reread(ctx, s, at[s])
 			if err != nil {
@@ -55,8 +55,8 @@ func (c *census) settle(ctx context.Context) error {
 		if err := c.explain(ctx); err != nil {
 			return err
 		}
-		waits := func(x *oddKey) bool { return !x.pending }
-		if time.Now().After(until) || !slices.ContainsFunc(slices.Collect(maps.Values(c.odd)), waits) {
+		waits := func(x *difference) bool { return !x.pending }
+		if time.Now().After(until) || !slices.ContainsFunc(slices.Collect(maps.Values(c.differences)), waits) {
 			return nil
 		}
 		if err := pause.For(ctx, c.v.limits.poll); err != nil {
@@ -78,7 +78,7 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 		if r.Key == nil {
 			return true
 		}
-		x := c.odd[c.hash(s, r.Key)]
+		x := c.differences[c.hash(s, r.Key)]
 		if x == nil {
 			return true
 		}
@@ -97,7 +97,7 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 func (c *census) look(ctx context.Context) error {
 	group, gctx := errgroup.WithContext(ctx)
 	group.SetLimit(lookRequests)
-	for _, x := range c.odd {
+	for _, x := range c.differences {
 		group.Go(func() (err error) {
 			x.blob, err = c.blobOf(gctx, x.path)
 			return err
@@ -106,7 +106,7 @@ func (c *census) look(ctx context.Context) error {
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	maps.DeleteFunc(c.odd, func(_ uint64, x *oddKey) bool {
+	maps.DeleteFunc(c.differences, func(_ uint64, x *difference) bool {
 		switch {
 		case !c.selects(x.path, x.row.Type):
 			return true
@@ -149,8 +149,8 @@ func (c *census) explain(ctx context.Context) error {
 		return err
 	}
 	c.state = &progressState{state, c.state.topic}
-	byPath := map[string][]*oddKey{}
-	for _, x := range c.odd {
+	byPath := map[string][]*difference{}
+	for _, x := range c.differences {
 		x.pending = false
 		byPath[x.path] = append(byPath[x.path], x)
 	}
@@ -175,7 +175,7 @@ func (c *census) explain(ctx context.Context) error {
 }
 
 // undelivered marks the keys that have an event in a shard behind its cursor.
-func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, byPath map[string][]*oddKey) error {
+func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, byPath map[string][]*difference) error {
 	var b source.Batch
 	r := c.v.Feed.Shard(m, shard, source.ShardPosition{})
 	if err := r.Poll(ctx, m.Finalized); err != nil {
