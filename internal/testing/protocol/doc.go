@@ -5,7 +5,8 @@
 //   - exact_*.go: DELIVERY=exactly_once, with transactions and fences;
 //   - least_*_test.go: DELIVERY=at_least_once, with neither;
 //   - torn_test.go: transactions that the brokers do not complete;
-//   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile.
+//   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile;
+//   - lane_*_test.go: scans in rounds while the topic gets partitions, with seeks, cancels, lost history and crashes.
 //
 // A model is a small state machine. The first two have two instances, two leases, up to three segments, and the
 // state topic as a list of records that each instance reads one by one. A step is one thing that one actor
