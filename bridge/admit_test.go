@@ -11,8 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
-
-	"blobfeed/offsets"
 )
 
 // A template by which a container's events could go to the state or to the dead letters is refused at the start: the
@@ -212,15 +210,3 @@ func put(t *testing.T, cl *kgo.Client, topic string) {
 }
 
 func ptr(s string) *string { return &s }
-
-// What an instance has admitted before a reset does not count against the limit of topics.
-func TestLimitAfterAReset(t *testing.T) {
-	o, _ := options(t, broker(t), realFeed)
-	b := &epochView{t: &tenure{instance: New(o).instance, opts: &o}, frontier: &offsets.Frontier{Born: 2}}
-	b.t.instance.admitted.Store("before", int64(0))
-	b.t.instance.admitted.Store("since", int64(2))
-	pins := b.allPins(&offsets.State{})
-	if _, since := pins["since"]; len(pins) != 1 || !since || b.found(&offsets.State{}, "before") {
-		t.Errorf("%v", pins)
-	}
-}

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"sync"
@@ -14,9 +13,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -48,26 +49,18 @@ func New(o Options) *Bridge {
 		o.SweepBytes = defaultSweepBytes
 	}
 	if o.Claims == nil {
-		o.Claims = NewClaims()
+		o.Claims = catalog.NewClaims()
 	}
 	inst := &instance{
 		opts: &o, cfg: o.lease(), history: history.New(o.Feed, o.PollInterval),
-		encoders: newCache(o.Encoder),
-		rivals:   &rivals{opts: &o, turn: pause.NewTurn()},
 		pipe: pipeline.New(pipeline.Settings{
 			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
 			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
 			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
 		}),
-		listing: pause.NewTurn(), creating: pause.NewTurn(),
-		poke: make(chan struct{}, 1),
+		listing: pause.NewTurn(),
+		poke:    make(chan struct{}, 1),
 	}
-	inst.openings = newCache(inst.openTopic)
-	inst.limits = newCache(func(ctx context.Context, topic string) (int32, error) {
-		return inst.topics.MaxMessage(ctx, topic)
-	})
-	inst.openings.holds, inst.limits.holds = openingHolds, limitHolds
-	inst.openings.now, inst.limits.now = o.Now, o.Now
 	inst.cfg.Unacknowledged, inst.cfg.Patience = inst.explainWait, patience
 	return &Bridge{opts: &o, instance: inst, workers: map[int32]*worker{}}
 }
@@ -143,9 +136,9 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 func (b *Bridge) Refused(err error) {
 	defer crash.Of(b.hard).Catch("group")
 	if errors.Is(err, kerr.InvalidSessionTimeout) {
-		b.fatal(&SettingsError{Problem: fmt.Sprintf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
+		b.fatal(plain.SettingsErrorf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
 			"their group.min.session.timeout.ms (6 s by default) to their group.max.session.timeout.ms (30 min)",
-			b.opts.Session)})
+			b.opts.Session))
 		return
 	}
 	b.opts.Observer.Failed(-1, err)
@@ -186,11 +179,10 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	defer inst.pipe.Close()
 	cl, err := kgo.NewClient(b.opts.Client...)
 	if err != nil {
-		return &SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
+		return plain.SettingsErrorf("creating the Kafka client: %v", err)
 	}
 	defer cl.Close()
-	inst.client, inst.rivals.client, inst.topics = cl, cl, inst.topicAdmin(cl)
-	inst.rivals.topics = inst.topics
+	inst.client, inst.catalog = cl, catalog.New(b.opts.Catalog(), cl)
 	if err := inst.retry(stop, -1, inst.prepare); err != nil {
 		return stopReason(stop, err)
 	}

@@ -14,11 +14,8 @@ import (
 	"blobfeed/source"
 )
 
-// SettingsError says that the settings do not fit each other, the stored state or the broker. Another attempt does not
-// help.
-type SettingsError struct{ Problem string }
-
-func (e *SettingsError) Error() string { return e.Problem }
+// SettingsError says that another attempt does not help, since settings do not fit.
+type SettingsError = plain.SettingsError
 
 // Compatible rejects a state that other settings, or another feed, have written.
 func (o *Options) Compatible(s *offsets.State) error {
@@ -31,9 +28,9 @@ func (o *Options) Compatible(s *offsets.State) error {
 			"--yes, and start it again", o.Name)
 	}
 	if feed != o.FeedID {
-		return &SettingsError{Problem: fmt.Sprintf(
+		return plain.SettingsErrorf(
 			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: set it back, %s%s",
-			o.FeedID, o.Name, feed, moved(feed, o.FeedID), restart)}
+			o.FeedID, o.Name, feed, moved(feed, o.FeedID), restart)
 	}
 	switch changed := o.changed(s.Frontier.Settings, fresh); len(changed) {
 	case 0:
@@ -53,17 +50,17 @@ func (o *Options) scanIsDue(f *offsets.Frontier) error {
 	case !o.scansFirst():
 		return nil
 	case !scan.Started():
-		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_INITIAL_SCAN=%s is for the first start, and %s has "+
+		return plain.SettingsErrorf("BRIDGE_INITIAL_SCAN=%s is for the first start, and %s has "+
 			"progress: set it to no, and run bridge scan; to begin with a scan, restart from scratch with bridge reset",
-			o.InitialScan, o.Name)}
+			o.InitialScan, o.Name)
 	case o.InitialScan == ScanYes && scan.Only && f.Ended:
 		from := scan.Begin.String()
 		if scan.Begin == (source.Segment{}) {
 			from = "earliest"
 		}
-		return &SettingsError{Problem: fmt.Sprintf("BRIDGE_INITIAL_SCAN=yes, but %s has exported the account with "+
+		return plain.SettingsErrorf("BRIDGE_INITIAL_SCAN=yes, but %s has exported the account with "+
 			"only, and is done: to deliver the feed behind the export, run bridge seek --to %s --yes, or restart from "+
-			"scratch with bridge reset", o.Name, from)}
+			"scratch with bridge reset", o.Name, from)
 	}
 	return nil
 }
@@ -101,10 +98,10 @@ func (o *Options) FitsLeases(f *offsets.Frontier, partitions int) error {
 // leasesChanged is the error for another number of partitions than the state is made for: shards would change their
 // leases, and their cursors would be in the wrong places.
 func (o *Options) leasesChanged(had, has int) error {
-	return &SettingsError{Problem: fmt.Sprintf("%s has %s, and its state is made for %d, which never "+
+	return plain.SettingsErrorf("%s has %s, and its state is made for %d, which never "+
 		"changes: partitions cannot be removed, so restart from scratch with another BRIDGE_NAME, or with "+
 		"bridge reset (BRIDGE_START says where delivery begins then)",
-		o.offsetsTopic(), plain.Count(has, "partition"), had)}
+		o.offsetsTopic(), plain.Count(has, "partition"), had)
 }
 
 // changed describes the settings that differ from the stored ones. A value that only follows from another changed

@@ -1,12 +1,14 @@
 package bridge
 
 import (
+	"context"
 	"strconv"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -22,7 +24,7 @@ type epochView struct {
 	promised    envelope.Timestamp // frontier.Resolved, parsed; in a bundle, that of the segment before
 	filter      envelope.Filter    // with the frontier's start and our end
 	epochHeader []kgo.RecordHeader // of every record, or none
-	open        openTopics         // guards itself
+	topics      *catalog.Topics    // guards itself; nil before the acquisition
 }
 
 var _ pipeline.Host = (*epochView)(nil)
@@ -52,7 +54,7 @@ func (e *epochView) adopt(s *offsets.State) error {
 		e.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
 	}
 	e.frontier = f
-	e.open.renew(e.t.cursor, f)
+	e.topics.Renew(e.t.cursor, f)
 	return nil
 }
 
@@ -62,7 +64,37 @@ func (e *epochView) describeRows() *pipeline.Pass { return e.describe(source.Man
 // describe returns the pass over a segment, for the pipeline.
 func (e *epochView) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{
-		Lease: e.t.p, Manifest: m, Filter: e.filter, Promised: e.promised, Limit: e.t.limit, Headers: e.epochHeader,
-		Backlog: backlog, Host: e,
+		Lease: e.t.p, Manifest: m, Filter: e.filter, Promised: e.promised, Limit: e.topics.Limit(),
+		Headers: e.epochHeader, Backlog: backlog, Host: e,
 	}
+}
+
+// Topic returns where the records of a topic go.
+func (e *epochView) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
+	return e.topics.Topic(ctx, name)
+}
+
+// Prepare creates the topics of a block that are new.
+func (e *epochView) Prepare(ctx context.Context, names []string) { e.topics.Prepare(ctx, names) }
+
+// Known reports whether a topic is there.
+func (e *epochView) Known(name string) bool { return e.topics.Known(name) }
+
+// TooLarge returns err, or that the topics take larger records by now.
+func (e *epochView) TooLarge(ctx context.Context, err error) error {
+	return e.topics.TooLarge(ctx, err)
+}
+
+// Retry is retry, for the goroutines of shards.
+func (e *epochView) Retry(ctx context.Context, f func(context.Context) error) error {
+	return e.t.retry(ctx, f)
+}
+
+// Lost returns the loss of a chunk that was to be read.
+func (e *epochView) Lost(ctx context.Context, seg source.Segment, chunk string) error {
+	oldest, _, err := e.t.instance.history.Next(ctx, source.Segment{})
+	if err != nil {
+		return err
+	}
+	return &history.GapError{At: seg, Chunk: chunk, Oldest: oldest}
 }

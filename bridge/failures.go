@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
@@ -129,7 +130,7 @@ func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error
 	err := t.instance.retry(ctx, t.p, func(ctx context.Context) error {
 		err := f(ctx)
 		var stay *pipeline.StayError
-		if errors.Is(err, errLimitChanged) || errors.As(err, &stay) {
+		if errors.Is(err, catalog.ErrLimitChanged) || errors.As(err, &stay) {
 			ends = err
 			return nil
 		}

@@ -6,12 +6,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/testing/fakebroker"
 )
 
@@ -141,10 +143,8 @@ func TestCopyIsLimited(t *testing.T) {
 			o, _ := options(t, c, realFeed)
 			tc.change(&o)
 			createTopic(t, c, topic, partitions, tc.own)
-			b := New(o)
-			b.instance.client = fakebroker.Client(t, c)
-			b.instance.topics = b.instance.topicAdmin(b.instance.client)
-			_, err := b.instance.openTopic(t.Context(), topic)
+			o.Now = time.Now
+			err := catalog.New(o.Catalog(), fakebroker.Client(t, c)).Prepare(t.Context(), nil)
 			var settings *SettingsError
 			if tc.want == "" && err != nil ||
 				tc.want != "" && (!errors.As(err, &settings) || !strings.Contains(err.Error(), tc.want)) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
-	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/topics"
@@ -21,22 +21,13 @@ import (
 // instance is what an instance and its workers have in common. The instance fills it before it joins the group, and so
 // before the first worker starts. Nobody changes it afterwards. What the fields point to guards itself.
 type instance struct {
-	opts     *Options
-	cfg      *offsets.Config
-	client   *kgo.Client
-	topics   *topics.Admin
-	opened   sync.Map   // set of the topics that this instance has opened
-	admitted sync.Map   // the new topics that it may open -> Frontier.Born
-	creating pause.Turn // of the leases, to create topics
-	openings *cache[opening]
-	limits   *cache[int32] // of stateLimit
-	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
-	// topics without an encoder have to wait.
-	encoders *cache[*envelope.Encoder]
-	rivals   *rivals
-	history  *history.History
-	pipe     *pipeline.Pipeline
-	listing  pause.Turn // of the leases, to list
+	opts    *Options
+	cfg     *offsets.Config
+	client  *kgo.Client
+	catalog *catalog.Catalog
+	history *history.History
+	pipe    *pipeline.Pipeline
+	listing pause.Turn // of the leases, to list
 
 	view   *offsets.View
 	leases int
@@ -44,18 +35,6 @@ type instance struct {
 
 	poke chan struct{} // capacity 1: something changed that --once waits for
 }
-
-// opening is what the brokers say of a topic that is opened.
-type opening struct{ partitions, limit int32 }
-
-const (
-	// openingHolds is how long the leases of an instance share an opening: their shards meet the same new containers.
-	// The count of partitions does not get old by it: once a record is committed, its lease has pinned the count.
-	openingHolds = time.Minute
-	// limitHolds is how long they share the limit of the state. It is short, since operators raise the limit while a
-	// bridge waits for it.
-	limitHolds = time.Second
-)
 
 // caughtUp reports whether s holds what the topic held when this instance started (I10): before that, the view shows
 // frontiers of the past, which nothing may be decided by.
@@ -86,4 +65,29 @@ func (inst *instance) explain(p int32, err error) error {
 	}
 	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than "+
 		"BRIDGE_TXN_TIMEOUT, or the frontier moves", err)
+}
+
+// patience is how long brokers may take to acknowledge records before they are asked why; tests have a shorter one.
+var patience = 5 * time.Second
+
+// transactionLog is the topic in which brokers keep transactions.
+const transactionLog = "__transaction_state"
+
+// explainWait reports which topic takes no records, while brokers do not acknowledge those of a lease. Brokers that are
+// only slow are no failure.
+func (inst *instance) explainWait(ctx context.Context, lease int32) {
+	for wait := patience; ; {
+		s, _, _ := inst.view.Get()
+		names := append(inst.catalog.Written(s.Frontier), inst.opts.offsetsTopic())
+		if inst.opts.Transactional {
+			names = append(names, transactionLog)
+		}
+		if err := topics.Unwritable(ctx, kadm.NewClient(inst.client), true, names...); err != nil && ctx.Err() == nil {
+			inst.opts.Observer.Failed(lease, err)
+			wait = maxDelay
+		}
+		if pause.For(ctx, wait) != nil {
+			return
+		}
+	}
 }

@@ -12,8 +12,10 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -75,7 +77,7 @@ type behind struct {
 
 // lookAtRivals rejects topics that another bridge has claimed meanwhile.
 func (co *coordinator) lookAtRivals() error {
-	return looked(co.t.instance.rivals.stillSole(co.t.work))
+	return looked(co.t.instance.catalog.StillSole(co.t.work))
 }
 
 // lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
@@ -84,14 +86,14 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 	opts := co.t.opts
 	in.now = opts.Now()
 	had := map[string]int32{}
-	for _, topic := range opts.constant() {
+	for _, topic := range co.t.instance.catalog.Constant() {
 		had[topic] = 0
 	}
-	if in.topics, err = co.t.instance.topics.Recount(co.t.work, had); err != nil {
+	if in.topics, err = co.t.instance.catalog.Admin.Recount(co.t.work, had); err != nil {
 		return in, looked(err)
 	}
 	if s.Epoch == 0 { // else a reset: that records come again is what it is for
-		if err := co.t.instance.rivals.rejectRepeats(co.t.work); err != nil {
+		if err := co.t.instance.catalog.RejectRepeats(co.t.work); err != nil {
 			return in, looked(err)
 		}
 	}
@@ -119,24 +121,24 @@ func (co *coordinator) lookForFormer(counts map[string]int32) (sweep bool, err e
 	if !inst.opts.Filter.Deletions() { // deleted blobs are to stay
 		return false, nil
 	}
-	names, err := inst.rivals.existing(ctx)
+	names, err := inst.catalog.Existing(ctx)
 	if err != nil {
 		return false, err
 	}
-	topic, err := inst.rivals.firstUsed(ctx, names)
+	topic, err := inst.catalog.FirstUsed(ctx, names)
 	if topic == "" || err != nil {
 		return false, err
 	}
 	err = inst.sweepable(ctx, &offsets.Frontier{Topics: counts})
 	var never *unsweepable
-	if co.t.opts.constant() == nil {
+	if co.t.instance.catalog.Constant() == nil {
 		never = &unsweepable{errors.New("a sweep needs to know the topics of the template")}
 	}
 	if never != nil || errors.As(err, &never) {
-		return false, &SettingsError{Problem: fmt.Sprintf("topic %s holds records, and after an initial scan their "+
+		return false, plain.SettingsErrorf("topic %s holds records, and after an initial scan their "+
 			"deleted blobs would stay, since a sweep can't find them: %v. Delete the topic, or set another "+
 			"BRIDGE_TOPIC",
-			topic, never)}
+			topic, never)
 	}
 	return true, err
 }
@@ -350,7 +352,7 @@ func (co *coordinator) countTopics(
 ) (counts map[string]int32, _ map[string]*envelope.Encoder, err error) {
 	counts = maps.Clone(f.Topics)
 	if len(counts) > 0 {
-		if counts, err = co.t.instance.topics.Recount(co.t.work, counts); err != nil {
+		if counts, err = co.t.instance.catalog.Admin.Recount(co.t.work, counts); err != nil {
 			return nil, nil, looked(err)
 		}
 	}
@@ -362,7 +364,7 @@ func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope
 	encoders := map[string]*envelope.Encoder{}
 	for topic := range topics {
 		var err error
-		if encoders[topic], err = co.t.instance.encoders.get(co.t.work, topic); err != nil {
+		if encoders[topic], err = co.t.instance.catalog.Encoder(co.t.work, topic); err != nil {
 			return nil, looked(err)
 		}
 	}
@@ -530,7 +532,7 @@ func (co *coordinator) readBundle(f *offsets.Frontier) *bundle {
 		size += max(s.Size, 1)
 		for _, block := range s.Blocks {
 			has.include(block)
-			b.frontier.Adopt(pinsOf(block.New)) // I6: also a topic that is new gets the marker
+			b.frontier.Adopt(catalog.Pins(block.New)) // I6: also a topic that is new gets the marker
 		}
 		g := gathered{small: s, topics: b.frontier.Topics}
 		if at := co.rules.promise(s.Manifest, pass.Promised, false); !co.rules.barred(&b.frontier, at) {

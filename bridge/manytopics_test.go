@@ -2,18 +2,15 @@ package bridge
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/pause"
 )
 
 // The topics of a hundred containers, which two blocks are the first of, are created with a request for each block, and
@@ -99,23 +96,5 @@ func TestLeasesShareOpenings(t *testing.T) {
 	}
 	if got := wanted.Load(); got > 2*n {
 		t.Errorf("asked for %d new topics in place of %d", got, n)
-	}
-}
-
-// An opening whose limit was raised since does not make the tenure begin again.
-func TestLimitOfAnOpeningIsRaised(t *testing.T) {
-	t.Parallel()
-	c := broker(t)
-	createTopic(t, c, "container-0000", partitions, nil)
-	o, r := over(t, c, containers(1))
-	o.Topics, o.AdoptTopics = byTemplate(t, "{container}"), true
-	b := New(o)
-	b.instance.openings.of["container-0000"] = &cached[opening]{
-		turn: pause.NewTurn(), value: opening{partitions: partitions, limit: 1}, made: time.Now(),
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	if err := b.Run(ctx, ctx); err != nil || ctx.Err() != nil || r.Emitted != 1 {
-		t.Errorf("%v, %v, %d records", err, ctx.Err(), r.Emitted)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
@@ -77,7 +78,7 @@ type Options struct {
 
 	// For one of many bridges in a process.
 	Memory *pipeline.Budget // of BufferBytes, shared by the bridges; nil: not shared
-	Claims *Claims          // of all bridges on the brokers; nil: read for this bridge alone
+	Claims *catalog.Claims  // of all bridges on the brokers; nil: read for this bridge alone
 	Frugal bool             // few requests while nothing happens
 
 	ToolFlags string // with which commands of Kafka's tools reach the brokers, for hints
@@ -122,12 +123,16 @@ func (o *Options) TopicPlan() topics.Plan {
 // scansFirst reports whether the first start lists the account.
 func (o *Options) scansFirst() bool { return o.InitialScan == ScanYes || o.InitialScan == ScanOnly }
 
-// constant returns the topic of all records, if there is one.
-func (o *Options) constant() []string {
-	if topic, ok := o.Topics.Constant(); ok {
-		return []string{topic}
+// Catalog says what the bridge does with topics.
+func (o *Options) Catalog() catalog.Options {
+	return catalog.Options{
+		Bridge: o.Name, Feed: o.FeedID, Names: o.Topics, Template: o.Frozen[offsets.FrozenTopic], Shared: o.Shared,
+		Adopt: o.AdoptTopics, DeadLetter: o.DeadLetter, Leases: o.OffsetsPartitions, Plan: o.TopicPlan(),
+		Encoder: o.Encoder, Client: o.Client, Claims: o.Claims, Log: o.Log, Now: o.Now,
+		Oldest: func(ctx context.Context) (time.Time, bool, error) {
+			return history.New(o.Feed, 0).Oldest(ctx, o.Start, o.Now())
+		},
 	}
-	return nil
 }
 
 // marks reports whether markers are written.

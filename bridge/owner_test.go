@@ -64,9 +64,10 @@ func TestTopicHasAnOwner(t *testing.T) {
 		}
 		inTopic := map[string]string{"BRIDGE_RESOLVED_TO": "topic"}
 		claims := []offsets.Claim{{Name: "a", Topics: []string{topic}, Settings: inTopic}}
-		must(t, b.Sole([]string{"other"}, claims))
+		of := b.Catalog()
+		must(t, of.Sole([]string{"other"}, claims))
 		for _, taken := range []string{"a.offsets", "a.dlq", plain.MarkerTopic(topic)} {
-			if b.Sole([]string{taken}, claims) == nil {
+			if of.Sole([]string{taken}, claims) == nil {
 				t.Errorf("%s is not bridge a's", taken)
 			}
 		}
@@ -85,11 +86,13 @@ func TestSharedTopic(t *testing.T) {
 	must(t, runOnce(t, a)) // it has claimed the topic before
 	claims, _, err := offsets.Claims(t.Context(), admin(t, c), "a", a.Client...)
 	must(t, err)
-	if err := a.Sole([]string{topic}, claims); err == nil || !strings.Contains(err.Error(), "belongs to bridge b") {
+	of := a.Catalog()
+	if err := of.Sole([]string{topic}, claims); err == nil || !strings.Contains(err.Error(), "belongs to bridge b") {
 		t.Errorf("a check finds %v", err)
 	}
 	a.Shared = true
-	must(t, a.Sole([]string{topic}, claims))
+	of = a.Catalog()
+	must(t, of.Sole([]string{topic}, claims))
 	must(t, runOnce(t, a))
 	twin, _ := named(t, c, "twin", topic)
 	twin.FeedID, twin.Shared = a.FeedID, true
@@ -217,22 +220,6 @@ func TestForeignState(t *testing.T) {
 	must(t, runOnce(t, o))
 	if data, _ := consume(t, c, promises()...); data != realEvents {
 		t.Errorf("%d records", data)
-	}
-}
-
-// Before its first segment is complete, only the settings of a bridge name its topic. It belongs to the bridge already.
-func TestTopicOfASettingIsTaken(t *testing.T) {
-	for template, want := range map[string]string{
-		"": "old", topic: "old " + topic, "blob changes": "old blob_u0020_changes", "{container}": "old",
-	} {
-		c := &offsets.Claim{Settings: map[string]string{"BRIDGE_TOPIC": template}, Topics: []string{"old"}}
-		if have := strings.Join(RecordTopics(c), " "); have != want {
-			t.Errorf("%q: topics %s, want %s", template, have, want)
-		}
-		o := &Options{Frozen: map[string]string{"BRIDGE_TOPIC": topic}}
-		if _, taken := o.shares([]string{topic}, c); taken != (template == topic) {
-			t.Errorf("%q: taken %t", template, taken)
-		}
 	}
 }
 

@@ -27,15 +27,15 @@ func (inst *instance) prepare(ctx context.Context) error {
 	var gone *topics.MissingError
 	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
 		if _, err = o.Feed.LastConsumable(ctx); err == nil {
-			err = inst.rivals.rejectTaken(ctx, o.constant()...)
+			err = inst.catalog.RejectTaken(ctx, inst.catalog.Constant()...)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	leases, created, err := inst.topics.OpenState(ctx, inst.cfg.Topic, o.OffsetsPartitions)
+	leases, created, err := inst.catalog.Admin.OpenState(ctx, inst.cfg.Topic, o.OffsetsPartitions)
 	if errors.As(err, &gone) { // if the user creates topics, all that are missing are named at once
-		err = cmp.Or(inst.topics.Missing(ctx, o.wanted()...), err)
+		err = cmp.Or(inst.catalog.Missing(ctx), err)
 	}
 	if err != nil {
 		return err
@@ -47,8 +47,7 @@ func (inst *instance) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	inst.rivals.first.Store(frontier == nil)
-	if err := inst.prepareTopics(ctx, frontier); err != nil {
+	if err := inst.catalog.Prepare(ctx, frontier); err != nil {
 		return err
 	}
 	inst.leases, inst.start, inst.view = leases, end, offsets.NewView(inst.cfg.Topic, leases)

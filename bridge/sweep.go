@@ -44,7 +44,7 @@ func (inst *instance) suspectsOf(ctx context.Context, scan *offsets.Scan, at off
 		return err
 	}
 	defer leave()
-	encoder, err := inst.encoders.get(ctx, at.Topic)
+	encoder, err := inst.catalog.Encoder(ctx, at.Topic)
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (inst *instance) sweepable(ctx context.Context, f *offsets.Frontier) error 
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	for _, name := range names {
-		encoder, err := inst.encoders.get(ctx, name)
+		encoder, err := inst.catalog.Encoder(ctx, name)
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (inst *instance) sweepable(ctx context.Context, f *offsets.Frontier) error 
 				"set BRIDGE_DELETES=tombstone, in a new topic")}
 		}
 	}
-	err := inst.topics.KeepsKeys(ctx, names...)
+	err := inst.catalog.Admin.KeepsKeys(ctx, names...)
 	if errors.Is(err, topics.ErrForgets) {
 		return &unsweepable{err}
 	}

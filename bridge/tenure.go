@@ -31,8 +31,6 @@ var (
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
 	// errPast ends the work on a segment that is not the current one any more.
 	errPast = errors.New("the segment is over")
-	// errLimitChanged ends a tenure whose producer was made for another size of records.
-	errLimitChanged = errors.New("the topics' max.message.bytes has changed")
 )
 
 // tenure is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the
@@ -49,8 +47,6 @@ type tenure struct {
 	epoch      epochView
 	out        writer
 	delivery   *delivery // of the current segment; nil: none has begun
-	limit      int32     // immutable: bytes of a batch that the topics take
-	stateLimit int32     // immutable: bytes of a document that the state's topic takes
 
 	findings *findings // of the worker; guards itself
 
@@ -65,13 +61,11 @@ func newTenure(w *worker) *tenure {
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
 func (t *tenure) acquire(soft, hard context.Context) (err error) {
-	if t.limit, err = t.instance.messageLimit(soft); err != nil {
+	if t.epoch.topics, err = t.instance.catalog.ForLease(soft, t.instance.view); err != nil {
 		return err
 	}
-	if t.stateLimit, err = t.instance.stateLimit(soft); err != nil {
-		return err
-	}
-	lease, err := offsets.Acquire(soft, t.instance.cfg, t.instance.view, t.p, t.batchLimits()) // I3: fence, then read
+	limits := kgo.ProducerBatchMaxBytesFn(t.epoch.topics.BatchLimit)
+	lease, err := offsets.Acquire(soft, t.instance.cfg, t.instance.view, t.p, limits) // I3: fence, then read
 	if err != nil {
 		return err
 	}
@@ -139,17 +133,6 @@ func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
 
 // task returns what the lease has to do in a state.
 func (t *tenure) task(s *offsets.State) task { return taskOf(s, t.p, t.opts.Transactional) }
-
-// batchLimits keeps the producer's batches within what their topics take.
-func (t *tenure) batchLimits() kgo.Opt {
-	state, limit, most := t.opts.offsetsTopic(), t.limit, t.stateLimit
-	return kgo.ProducerBatchMaxBytesFn(func(topic string) int32 {
-		if topic == state {
-			return most
-		}
-		return limit
-	})
-}
 
 // discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
 // cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction

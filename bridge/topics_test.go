@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/testing/arrivals"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
@@ -175,7 +176,7 @@ func TestNewTopicTakesLess(t *testing.T) {
 	if data, _ := consumeAll(t, c, simTopics, promises()...); data != 1000 {
 		t.Errorf("%d records", data)
 	}
-	if len(r.failed) != 1 || !strings.Contains(r.failed[0], errLimitChanged.Error()) {
+	if len(r.failed) != 1 || !strings.Contains(r.failed[0], catalog.ErrLimitChanged.Error()) {
 		t.Errorf("failed: %q", r.failed)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -42,7 +43,7 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 		w.t.cursor.Gap = w.t.cursor.Gap || b.Gap
 		w.backlog.Set(b.Shard, b.Left)
 	}
-	w.t.cursor.Pin(pinsOf(b.New))
+	w.t.cursor.Pin(catalog.Pins(b.New))
 	sent.Done() // I9: nothing of it waits for the commit
 	return w.t.lease.Err()
 }

@@ -33,10 +33,13 @@ var imports = map[string][]string{
 	"internal/testing/protocol": nil,
 	"resolved":                  {"source", "envelope", "offsets", "internal/plain"},
 	"internal/history":          {"source", "envelope", "offsets", "resolved", "internal/pause", "internal/plain"},
-	"bridge/pipeline": {"source", "source/inventory", "envelope", "partitioner", "internal/crash",
-		"internal/plain"},
+	"bridge/pipeline": {"source", "source/inventory", "envelope", "partitioner", "internal/crash", "internal/plain",
+		"internal/pause"},
+	"internal/catalog": {"internal/pause", "envelope", "internal/plain", "internal/topics", "offsets", "source",
+		"bridge/pipeline"},
 	"bridge": {"source", "source/inventory", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
-		"internal/crash", "internal/history", "internal/testing/mutation", "internal/pause", "internal/plain", "internal/topics"},
+		"internal/crash", "internal/history", "internal/testing/mutation", "internal/pause", "internal/plain",
+		"internal/topics", "internal/catalog"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
 	"verify":            {"source/ocf"},
@@ -64,11 +67,11 @@ var imports = map[string][]string{
 		"internal/progress", "internal/setup", "verify/judge"},
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",
 		"internal/config", "internal/kafka", "internal/pause", "internal/plain", "internal/setup", "internal/status",
-		"internal/topics", "internal/history"},
+		"internal/topics", "internal/history", "internal/catalog"},
 
 	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge",
 		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/status",
-		"internal/topics", "internal/history"},
+		"internal/topics", "internal/history", "internal/catalog"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/crash":                    {"internal/plain", "internal/testing/mutation"},

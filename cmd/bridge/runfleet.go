@@ -7,6 +7,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
 	"blobfeed/internal/fleet"
 	"blobfeed/internal/ops"
@@ -23,7 +24,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	if problem != nil {
 		return &settingsError{fmt.Errorf("settings:\n%w", problem)}
 	}
-	all := &bridges{once: once, common: f.Common, claims: bridge.NewClaims(), running: map[string]*member{}}
+	all := &bridges{once: once, common: f.Common, claims: catalog.NewClaims(), running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
 	all.page = ops.NewFleet(ops.Info{Instance: f.Common.Instance, Version: versionText()})
 	var err error

@@ -18,8 +18,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 
-	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
@@ -229,7 +229,7 @@ func TestFleetShares(t *testing.T) {
 		t.Fatal(err)
 	}
 	log, shown := progress.ForMany(c, io.Discard)
-	all := &bridges{shown: shown, memory: pipeline.NewBudget(1 << 20), claims: bridge.NewClaims()}
+	all := &bridges{shown: shown, memory: pipeline.NewBudget(1 << 20), claims: catalog.NewClaims()}
 	one, err := all.create(c, 2)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/kafka"
@@ -39,7 +40,7 @@ type shape struct {
 	once    bool
 	bridges int              // of the process
 	memory  *pipeline.Budget // that they share; nil: there is one bridge
-	claims  *bridge.Claims   // the same
+	claims  *catalog.Claims  // the same
 }
 
 // newInstance returns the bridge of the settings. An error is one of the settings.

@@ -6,8 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/fleet"
@@ -25,7 +25,7 @@ type bridges struct {
 	shown   *progress.Progress // of all
 	page    *ops.Fleet
 	memory  *pipeline.Budget
-	claims  *bridge.Claims
+	claims  *catalog.Claims
 	traces  *tracing.Tracer // nil: none
 	running map[string]*member
 	reloads int // so far, also those that were rejected

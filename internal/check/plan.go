@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
@@ -78,7 +79,8 @@ func (ck *checker) oldest(ctx context.Context) (at time.Time) {
 	case f != nil && f.At() != (source.Segment{}):
 		return f.At().Time()
 	case f == nil && ck.unread == nil:
-		at, _, _ = ck.bridge.Oldest(ctx, ck.now) // an error is a finding of the feed
+		// An error is a finding of the feed.
+		at, _, _ = history.New(ck.bridge.Feed, 0).Oldest(ctx, ck.bridge.Start, ck.now)
 	}
 	return at
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
@@ -98,7 +99,8 @@ func (ck *checker) owner(ctx context.Context) {
 	if topic, ok := ck.bridge.Topics.Constant(); ok && len(names) == 0 {
 		names = []string{topic}
 	}
-	if err := ck.bridge.Sole(names, claims); err != nil {
+	of := ck.bridge.Catalog()
+	if err := of.Sole(names, claims); err != nil {
 		ck.Add("owner", Failed, err.Error(), "")
 		return
 	}
@@ -120,12 +122,13 @@ func (ck *checker) repeats(ctx context.Context, claims []offsets.Claim) {
 	if !constant || ck.unread != nil || ck.stored != nil && ck.stored.Epoch > 0 || ck.frontier != nil {
 		return
 	}
-	theirs := func(c offsets.Claim) bool { return slices.Contains(bridge.RecordTopics(&c), topic) }
+	of := ck.bridge.Catalog()
+	theirs := func(c offsets.Claim) bool { return slices.Contains(catalog.RecordTopics(&c), topic) }
 	if slices.ContainsFunc(claims, theirs) { // with TOPIC_SHARED
 		return
 	}
 	admin := &topics.Admin{Client: ck.cl}
 	if used, err := admin.Used(ctx, topic, ck.opts); err == nil && used {
-		ck.Add("records", Failed, ck.bridge.Repeats(topic).Error(), "")
+		ck.Add("records", Failed, of.Repeats(topic).Error(), "")
 	}
 }

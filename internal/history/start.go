@@ -1,6 +1,7 @@
 package history
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"time"
@@ -95,4 +96,15 @@ func ParseStored(s string) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, nil
 	}
 	return envelope.ParseTimestamp(s)
+}
+
+// Oldest returns the time of the first event that a first start would read.
+func (h *History) Oldest(ctx context.Context, from Start, now time.Time) (at time.Time, ok bool, err error) {
+	start, after := from.Resolve(now)
+	seg, ok, err := h.Next(ctx, after)
+	if !ok || err != nil {
+		return time.Time{}, false, err
+	}
+	ts, err := ParseStored(start)
+	return time.Unix(0, max(ts.Wall, seg.Time().UnixNano())), err == nil, err
 }

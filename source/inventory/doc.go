@@ -6,9 +6,9 @@
 // that was stored last. It lists a page again if the step of that page was not stored, and no page twice otherwise.
 //
 // A Progress is bounded: it has at most as many open ranges as there were requests at a time, and no entry for a range
-// that is done. A range resumes by name. The markers of the service are opaque and may expire, so a Progress stores them
-// only where there is no name to resume by: behind pages without names, and between pages of containers. They are hints.
-// Where the service rejects one, the range resumes by name, and the containers from the start.
+// that is done. A range resumes by name. The markers of the service are opaque and may expire, so a Progress stores
+// them only where there is no name to resume by: behind pages without names, and between pages of containers. They are
+// hints. Where the service rejects one, the range resumes by name, and the containers from the start.
 //
 // # Order of names
 //

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"blobfeed/bridge"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/verify"
@@ -70,7 +70,7 @@ func (s *sharing) read(ctx context.Context) (err error) {
 // on returns the other bridges that write to a topic.
 func (s *sharing) on(topic string) (all []offsets.Claim) {
 	for _, c := range s.others {
-		if slices.Contains(bridge.RecordTopics(&c), topic) {
+		if slices.Contains(catalog.RecordTopics(&c), topic) {
 			all = append(all, c)
 		}
 	}

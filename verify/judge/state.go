@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
@@ -64,7 +64,7 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 			return err
 		}
 		for _, c := range claims {
-			if slices.Contains(bridge.RecordTopics(&c), v.Topic) {
+			if slices.Contains(catalog.RecordTopics(&c), v.Topic) {
 				return unusable("bridge %s has stored nothing about topic %s, which bridge %s writes: "+
 					"set BRIDGE_NAME=%[3]s", v.Name, v.Topic, c.Name)
 			}

@@ -1,4 +1,4 @@
-package bridge
+package catalog
 
 import (
 	"context"
@@ -8,17 +8,16 @@ import (
 )
 
 // A value is made once for all that ask, again when it has held its time, and again after an error.
-func TestLazy(t *testing.T) {
+func TestCache(t *testing.T) {
 	made, now := 0, time.Unix(0, 0)
 	var fails error
-	l := newCache(func(_ context.Context, name string) (int, error) {
+	c := newCache(func(_ context.Context, name string) (int, error) {
 		made++
 		return made, fails
-	})
-	l.holds, l.now = time.Second, func() time.Time { return now }
+	}, time.Second, func() time.Time { return now })
 	get := func(name string, want int, wantErr error) {
 		t.Helper()
-		if got, err := l.get(t.Context(), name); got != want || !errors.Is(err, wantErr) {
+		if got, err := c.get(t.Context(), name); got != want || !errors.Is(err, wantErr) {
 			t.Errorf("%s is %d, %v; want %d, %v", name, got, err, want, wantErr)
 		}
 	}
@@ -32,6 +31,6 @@ func TestLazy(t *testing.T) {
 	get("c", 0, fails)
 	fails = nil
 	get("c", 5, nil)
-	l.holds, now = 0, now.Add(time.Hour)
+	c.holds, now = 0, now.Add(time.Hour)
 	get("a", 3, nil)
 }

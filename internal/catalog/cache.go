@@ -1,4 +1,4 @@
-package bridge
+package catalog
 
 import (
 	"context"
@@ -25,8 +25,10 @@ type cached[T any] struct {
 	made  time.Time // guarded by turn; zero: not yet
 }
 
-func newCache[T any](f func(context.Context, string) (T, error)) *cache[T] {
-	return &cache[T]{make: f, now: time.Now, of: map[string]*cached[T]{}}
+func newCache[T any](
+	f func(context.Context, string) (T, error), holds time.Duration, now func() time.Time,
+) *cache[T] {
+	return &cache[T]{make: f, holds: holds, now: now, of: map[string]*cached[T]{}}
 }
 
 func (c *cache[T]) get(ctx context.Context, name string) (T, error) {

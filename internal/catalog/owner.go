@@ -1,4 +1,4 @@
-package bridge
+package catalog
 
 import (
 	"context"
@@ -6,17 +6,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
-	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
-	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -26,23 +22,23 @@ func (o *Options) Sole(topics []string, claims []offsets.Claim) error {
 	for _, c := range claims {
 		for _, own := range []string{plain.StateTopic(c.Name), plain.DeadLetterTopic(c.Name)} {
 			if slices.Contains(topics, own) {
-				return &SettingsError{Problem: fmt.Sprintf("topic %s is the state or the dead letters of bridge %s: "+
-					"set another BRIDGE_TOPIC", own, c.Name)}
+				return plain.SettingsErrorf("topic %s is the state or the dead letters of bridge %s: "+
+					"set another BRIDGE_TOPIC", own, c.Name)
 			}
 		}
 		topic, taken := o.shares(topics, &c)
-		if !taken || o.Shared && c.Feed != o.FeedID {
+		if !taken || o.Shared && c.Feed != o.Feed {
 			continue
 		}
 		why := "To bring several accounts into one topic, set BRIDGE_TOPIC_SHARED=true for each of their bridges " +
 			"(docs/operations.md#one-topic-for-several-accounts says what still holds)"
-		if c.Feed == o.FeedID {
+		if c.Feed == o.Feed {
 			why = "Both read the same feed, so every event would come twice"
 		}
-		return &SettingsError{Problem: fmt.Sprintf("topic %s belongs to bridge %s, which reads feed %s and has its "+
+		return plain.SettingsErrorf("topic %s belongs to bridge %s, which reads feed %s and has its "+
 			"state in topic %s.offsets: set another BRIDGE_TOPIC. %s. "+
 			"If %[2]s is retired, run bridge reset --yes with BRIDGE_NAME=%[2]s",
-			topic, c.Name, c.Feed, c.Name, why)}
+			topic, c.Name, c.Feed, c.Name, why)
 	}
 	return nil
 }
@@ -70,52 +66,40 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 		add(topic)
 	}
 	for _, topic := range topics {
-		if theirs[topic] || o.Markers == envelope.MarkersTopic && theirs[plain.MarkerTopic(topic)] {
+		if theirs[topic] || o.Plan.Beside && theirs[plain.MarkerTopic(topic)] {
 			return topic, true
 		}
 	}
-	// The same template for the same feed gives the same topics. Others may never meet: rivals.rejectTaken looks at
+	// The same template for the same feed gives the same topics. Others may never meet: RejectForeign looks at
 	// each topic.
 	template := c.Settings[offsets.FrozenTopic]
-	return template, strings.Contains(template, "{") && template == o.Frozen[offsets.FrozenTopic] && c.Feed == o.FeedID
+	return template, strings.Contains(template, "{") && template == o.Template && c.Feed == o.Feed
 }
 
 // claimsAge is how old the claims of other bridges may be for a new topic of a template. Thousands of containers may
 // have topics with records, such as after a reset.
 const claimsAge = time.Minute
 
-// rivals rejects topics of other bridges. A bridge asks whose a topic is once: when it first claims one that holds
-// records. A start costs the same beside one bridge and beside a thousand, since nobody asks about an empty topic, or
-// about one of the own state.
-type rivals struct {
-	opts   *Options      // immutable
-	client *kgo.Client   // immutable
-	topics *topics.Admin // immutable
-	first  atomic.Bool   // there was no frontier yet at the start: see stillSole
+// A bridge asks whose a topic is once: when it first claims one that holds records. A start costs the same beside one
+// bridge and beside a thousand, since nobody asks about an empty topic, or about one of the own state.
 
-	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
-	turn   pause.Turn
-	claims []offsets.Claim
-	read   time.Time
-}
-
-// rejectTaken rejects topics that hold records and belong to another bridge.
-func (r *rivals) rejectTaken(ctx context.Context, names ...string) error {
-	used, err := r.firstUsed(ctx, names)
+// RejectTaken rejects topics that hold records and belong to another bridge.
+func (c *Catalog) RejectTaken(ctx context.Context, names ...string) error {
+	used, err := c.FirstUsed(ctx, names)
 	if used == "" || err != nil {
 		return err
 	}
-	claims, err := r.readClaims(ctx, 0)
+	claims, err := c.readClaims(ctx, 0)
 	if err != nil {
 		return err
 	}
-	return r.opts.Sole(names, claims)
+	return c.Sole(names, claims)
 }
 
-// firstUsed returns the first topic that holds records, if there is one.
-func (r *rivals) firstUsed(ctx context.Context, names []string) (string, error) {
+// FirstUsed returns the first topic that holds records, if there is one.
+func (c *Catalog) FirstUsed(ctx context.Context, names []string) (string, error) {
 	for _, name := range names {
-		if used, err := r.used(ctx, name); used || err != nil {
+		if used, err := c.used(ctx, name); used || err != nil {
 			return name, err
 		}
 	}
@@ -123,13 +107,13 @@ func (r *rivals) firstUsed(ctx context.Context, names []string) (string, error) 
 }
 
 // used reports whether a topic, or that of its markers, holds records, or may do so: reading it may not be permitted.
-func (r *rivals) used(ctx context.Context, name string) (bool, error) {
+func (c *Catalog) used(ctx context.Context, name string) (bool, error) {
 	names := []string{name}
-	if r.opts.Markers == envelope.MarkersTopic {
+	if c.Plan.Beside {
 		names = append(names, plain.MarkerTopic(name))
 	}
 	for _, name := range names {
-		used, err := r.topics.Used(ctx, name, r.opts.Client)
+		used, err := c.Admin.Used(ctx, name, c.Client)
 		if used || errors.Is(err, kerr.TopicAuthorizationFailed) {
 			return true, nil
 		}
@@ -141,57 +125,57 @@ func (r *rivals) used(ctx context.Context, name string) (bool, error) {
 }
 
 // readClaims returns the claims of the other bridges, which may have that age. A read takes time for each bridge.
-func (r *rivals) readClaims(ctx context.Context, age time.Duration) ([]offsets.Claim, error) {
-	if err := r.turn.Take(ctx); err != nil {
+func (c *Catalog) readClaims(ctx context.Context, age time.Duration) ([]offsets.Claim, error) {
+	if err := c.turn.Take(ctx); err != nil {
 		return nil, err
 	}
-	defer r.turn.Leave()
-	if time.Since(r.read) < age {
-		return r.claims, nil
+	defer c.turn.Leave()
+	if time.Since(c.read) < age {
+		return c.claims, nil
 	}
 	read := func(ctx context.Context) ([]offsets.Claim, []error, error) {
-		return offsets.Claims(ctx, kadm.NewClient(r.client), "", r.opts.Client...)
+		return offsets.Claims(ctx, kadm.NewClient(c.Admin.Client), "", c.Client...)
 	}
 	began := time.Now()
-	claims, hidden, err := r.opts.Claims.of(ctx, r.opts.Name, read)
+	claims, hidden, err := c.Claims.of(ctx, c.Bridge, read)
 	if err != nil {
 		return nil, err
 	}
 	for _, err := range hidden {
-		r.opts.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
+		c.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
 	}
-	r.claims, r.read = claims, began
+	c.claims, c.read = claims, began
 	return claims, nil
 }
 
-// stillSole looks again after this instance has committed the first frontier, and before the frontier names a segment:
+// StillSole looks again after this instance has committed the first frontier, and before the frontier names a segment:
 // another bridge may have begun to write to the topic meanwhile. Two bridges that both look before either writes miss
 // each other; bridge check finds them.
-func (r *rivals) stillSole(ctx context.Context) error {
-	if !r.first.Load() {
+func (c *Catalog) StillSole(ctx context.Context) error {
+	if !c.first.Load() {
 		return nil
 	}
-	err := r.rejectTaken(ctx, r.opts.constant()...)
-	r.first.Store(err != nil)
+	err := c.RejectTaken(ctx, c.Constant()...)
+	c.first.Store(err != nil)
 	return err
 }
 
-// rejectRepeats rejects a first start on topics that hold records. If no other bridge has written them, they are of
+// RejectRepeats rejects a first start on topics that hold records. If no other bridge has written them, they are of
 // this one, whose progress was lost: then all of them would come twice. A reset or a seek says that they may.
-func (r *rivals) rejectRepeats(ctx context.Context) error {
-	names, err := r.existing(ctx)
+func (c *Catalog) RejectRepeats(ctx context.Context) error {
+	names, err := c.Existing(ctx)
 	if err != nil {
 		return err
 	}
-	topic, err := r.firstUsed(ctx, names)
+	topic, err := c.FirstUsed(ctx, names)
 	if topic == "" || err != nil {
 		return err
 	}
-	claims, err := r.readClaims(ctx, 0)
+	claims, err := c.readClaims(ctx, 0)
 	if err != nil {
 		return err
 	}
-	if err := r.opts.Sole(r.opts.constant(), claims); err != nil {
+	if err := c.Sole(c.Constant(), claims); err != nil {
 		return err
 	}
 	theirs := func(name string) bool { // such as with TOPIC_SHARED
@@ -199,29 +183,29 @@ func (r *rivals) rejectRepeats(ctx context.Context) error {
 			return slices.Contains(RecordTopics(&c), name)
 		})
 	}
-	if topic, err = r.firstUsed(ctx, slices.DeleteFunc(names, theirs)); topic == "" || err != nil {
+	if topic, err = c.FirstUsed(ctx, slices.DeleteFunc(names, theirs)); topic == "" || err != nil {
 		return err
 	}
-	return r.opts.Repeats(topic)
+	return c.Repeats(topic)
 }
 
-// existing returns the topics that the bridge has written to, if it has ever run. Without a literal prefix, or if
+// Existing returns the topics that the bridge has written to, if it has ever run. Without a literal prefix, or if
 // topics with other records are adopted, each topic of a template is looked at when its first event comes.
-func (r *rivals) existing(ctx context.Context) ([]string, error) {
-	if names := r.opts.constant(); names != nil || r.opts.AdoptTopics || !r.opts.Topics.Prefixed() {
+func (c *Catalog) Existing(ctx context.Context) ([]string, error) {
+	if names := c.Constant(); names != nil || c.Adopt || !c.Names.Prefixed() {
 		return names, nil
 	}
-	all, err := kadm.NewClient(r.client).ListTopics(ctx)
+	all, err := kadm.NewClient(c.Admin.Client).ListTopics(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("listing the topics of BRIDGE_TOPIC: %w", err)
 	}
-	return slices.DeleteFunc(all.Names(), func(name string) bool { return !r.opts.Topics.Owns(name) }), nil
+	return slices.DeleteFunc(all.Names(), func(name string) bool { return !c.Names.Owns(name) }), nil
 }
 
 // Repeats is the error for a topic that holds records, although the bridge has no progress.
 func (o *Options) Repeats(topic string) error {
-	return &SettingsError{Problem: fmt.Sprintf("topic %s holds records, and bridge %s has no progress in topic %s: if "+
+	return plain.SettingsErrorf("topic %s holds records, and bridge %s has no progress in topic %s: if "+
 		"that was lost, every event would come twice. To continue at a place, run bridge seek --to <time> --yes. To "+
 		"deliver from BRIDGE_START whatever the topic holds, run bridge reset --yes. Or set another BRIDGE_TOPIC",
-		topic, o.Name, o.offsetsTopic())}
+		topic, o.Bridge, o.state())
 }

@@ -1,0 +1,192 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/envelope"
+	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
+	"blobfeed/internal/topics"
+	"blobfeed/offsets"
+	"blobfeed/source"
+)
+
+// Options are what a bridge says of its topics.
+type Options struct {
+	Bridge   string           // its name
+	Feed     string           // identity of what it reads
+	Names    *envelope.Topics // of records
+	Template string           // from which they are made
+	Shared   bool             // bridges of other feeds may write to them, too
+	Adopt    bool             // also write to topics with records of others, where the template has no literal prefix
+	// DeadLetter is the topic of what cannot become a record, "" if there is none.
+	DeadLetter string
+	Leases     int32       // partitions of the state's topic, if it has to be created
+	Plan       topics.Plan // of what the topics hold
+	// Encoder makes the encoder of a topic.
+	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
+	// Oldest returns the time of the first event that a first start reads, if there is one.
+	Oldest func(context.Context) (at time.Time, ok bool, err error)
+
+	Client []kgo.Opt
+	Claims *Claims // of all bridges on the brokers
+	Log    *slog.Logger
+	Now    func() time.Time
+}
+
+func (o *Options) state() string { return plain.StateTopic(o.Bridge) }
+
+// Constant returns the topic of all records, if there is one.
+func (o *Options) Constant() []string {
+	if topic, ok := o.Names.Constant(); ok {
+		return []string{topic}
+	}
+	return nil
+}
+
+// Catalog is what an instance knows of its topics. It is safe for concurrent use.
+type Catalog struct {
+	Options
+	Admin *topics.Admin
+
+	opened   sync.Map   // set of the topics that this instance has opened
+	admitted sync.Map   // the new topics that it may open -> Frontier.Born
+	creating pause.Turn // of the leases, to create topics
+	openings *cache[opening]
+	limits   *cache[int32] // of the topic of the state
+	// encoders are made when a topic is first written to. With Avro that needs the registry: if it is down, only the
+	// topics without an encoder have to wait.
+	encoders *cache[*envelope.Encoder]
+	first    atomic.Bool // there was no frontier yet at the start: see StillSole
+
+	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
+	turn   pause.Turn
+	claims []offsets.Claim
+	read   time.Time
+}
+
+// opening is what the brokers say of a topic that is opened.
+type opening struct{ partitions, limit int32 }
+
+const (
+	// openingHolds is how long the leases of an instance share an opening: their shards meet the same new containers.
+	// The count of partitions does not get old by it: once a record is committed, its lease has pinned the count.
+	openingHolds = time.Minute
+	// limitHolds is how long they share the limit of the state. It is short, since operators raise the limit while a
+	// bridge waits for it.
+	limitHolds = time.Second
+)
+
+// New returns a catalog that knows nothing yet.
+func New(o Options, cl *kgo.Client) *Catalog {
+	c := &Catalog{
+		Options: o, creating: pause.NewTurn(), turn: pause.NewTurn(), encoders: newCache(o.Encoder, 0, o.Now),
+		Admin: &topics.Admin{Plan: o.Plan, Client: cl, Now: o.Now, Log: o.Log, Oldest: o.Oldest},
+	}
+	c.openings = newCache(c.open, openingHolds, o.Now)
+	c.limits = newCache(func(ctx context.Context, topic string) (int32, error) {
+		return c.Admin.MaxMessage(ctx, topic)
+	}, limitHolds, o.Now)
+	return c
+}
+
+// Prepare creates the topics if it may, and rejects those that can't hold what is to be written. Once there is a
+// frontier, it creates none in place of a topic of records that is gone: its records are.
+func (c *Catalog) Prepare(ctx context.Context, f *offsets.Frontier) error {
+	c.first.Store(f == nil)
+	for _, own := range []string{c.state(), c.DeadLetter} {
+		if err := c.Names.Apart(own); err != nil {
+			return plain.SettingsErrorf("BRIDGE_TOPIC: %v", err)
+		}
+	}
+	if f == nil {
+		if err := c.Missing(ctx); err != nil {
+			return err
+		}
+	}
+	if c.DeadLetter != "" {
+		if err := c.Admin.OpenDeadLetters(ctx, c.DeadLetter); err != nil {
+			return err
+		}
+	}
+	if f != nil {
+		var oldest time.Time
+		if at := f.At(); at != (source.Segment{}) {
+			oldest = at.Time()
+		}
+		return asSettings(c.Admin.Fit(ctx, f.Topics, oldest))
+	}
+	for _, topic := range c.Constant() {
+		if _, err := c.open(ctx, topic); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Missing returns an error if topics of a first start are missing, and the bridge may not create them.
+func (c *Catalog) Missing(ctx context.Context) error {
+	all := []topics.Topic{{Kind: topics.State, Name: c.state(), Partitions: c.Leases}}
+	for _, name := range c.Constant() {
+		all = append(all, topics.Topic{Kind: topics.Records, Name: name, Partitions: c.Plan.Partitions})
+		if c.Plan.Beside {
+			markers := plain.MarkerTopic(name)
+			all = append(all, topics.Topic{Kind: topics.Markers, Name: markers, Partitions: c.Plan.Partitions})
+		}
+	}
+	if c.DeadLetter != "" {
+		all = append(all, topics.Topic{Kind: topics.DeadLetters, Name: c.DeadLetter, Partitions: 1})
+	}
+	return c.Admin.Missing(ctx, all...)
+}
+
+// open makes sure that a topic of records exists and fits.
+func (c *Catalog) open(ctx context.Context, topic string) (o opening, err error) {
+	if o.partitions, err = c.Admin.Open(ctx, topic); err != nil {
+		return o, asSettings(err)
+	}
+	o.limit, err = c.Admin.MaxMessage(ctx, topic)
+	return o, err
+}
+
+// asSettings returns a topic that must stop the bridge as an error of the settings.
+func asSettings(err error) error {
+	var problem *topics.Problem
+	if errors.As(err, &problem) && problem.Severity == topics.Unfit {
+		return &plain.SettingsError{Problem: problem.Error()}
+	}
+	return err
+}
+
+// Encoder returns the encoder of a topic.
+func (c *Catalog) Encoder(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	return c.encoders.get(ctx, topic)
+}
+
+// Written returns the topics that are written to, but for that of the state.
+func (c *Catalog) Written(f *offsets.Frontier) []string {
+	names := c.Constant()
+	if c.DeadLetter != "" {
+		names = append(names, c.DeadLetter)
+	}
+	for topic := range c.opened.Range {
+		names = append(names, topic.(string))
+	}
+	if f != nil {
+		names = slices.AppendSeq(names, maps.Keys(f.Topics))
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// stateLimit returns how large a document of the state may be. Each new topic asks.
+func (c *Catalog) stateLimit(ctx context.Context) (int32, error) { return c.limits.get(ctx, c.state()) }
