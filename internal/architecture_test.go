@@ -59,8 +59,6 @@ var imports = map[string][]string{
 		"internal/topics", "internal/history"},
 	"internal/replay": {"envelope", "offsets", "bridge", "internal/config", "internal/plain", "internal/setup",
 		"internal/status", "internal/history"},
-	"internal/needs": {"source", "source/ocf", "envelope", "offsets", "bridge", "internal/config", "internal/setup",
-		"internal/plain", "internal/topics"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
 		"internal/pause", "internal/setup", "internal/history"},
 	"internal/demo": {"bridge", "internal/config", "internal/testing/feedsim", "internal/ops", "internal/plain",

@@ -11,22 +11,20 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
-	"blobfeed/internal/needs"
 	"blobfeed/internal/setup"
 )
 
 func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--output text|json|yaml|env] | --format acls|strimzi|asyncapi|schemas|markdown"
+	usage := "[--output text|json|yaml|env] | --format acls|strimzi|schemas|markdown"
 	fs := flags("config", usage, stdout, func(w io.Writer) {
 		fmt.Fprint(w, "\nPrints the settings in force and where they come from, secrets masked, "+
 			"and the problems in them.\n"+
 			"With --output yaml, prints them as a settings file for --config; with env, as a file of variables.\n"+
 			"With --format, prints what the bridge needs under these settings: a script with permissions and\n"+
-			"topics (acls), resources for Strimzi, a description of the topic (asyncapi), or Avro schemas; or the\n"+
-			"reference of all settings (markdown).\n")
+			"topics (acls), resources for Strimzi, or Avro schemas; or the reference of all settings (markdown).\n")
 	})
 	format := fs.String("format", "",
-		"acls, strimzi, asyncapi; schemas: one JSON document per line; markdown: the reference")
+		"acls, strimzi; schemas: one JSON document per line; markdown: the reference")
 	shape := fs.String("output", "text", "text; json: one document per line; yaml: a settings file; env: variables")
 	if err := parse(fs, args); err != nil {
 		return err
@@ -39,22 +37,20 @@ func configVerb(_ context.Context, args []string, stdout, stderr io.Writer) erro
 	case "schemas":
 		return schemas(stdout, stderr)
 	case "acls":
-		return needed((*needs.Needs).ACLs, stdout)
+		return needed((*setup.Needs).ACLs, stdout)
 	case "strimzi":
-		return needed((*needs.Needs).Strimzi, stdout)
-	case "asyncapi":
-		return needed((*needs.Needs).AsyncAPI, stdout)
+		return needed((*setup.Needs).Strimzi, stdout)
 	}
-	return &usageError{fmt.Errorf("--format %s: want acls, strimzi, asyncapi, schemas or markdown", *format)}
+	return &usageError{fmt.Errorf("--format %s: want acls, strimzi, schemas or markdown", *format)}
 }
 
 // needed writes what the bridge needs.
-func needed(write func(*needs.Needs, io.Writer) error, stdout io.Writer) error {
+func needed(write func(*setup.Needs, io.Writer) error, stdout io.Writer) error {
 	c, err := load(config.Load(false))
 	if err != nil {
 		return err
 	}
-	n, err := needs.Of(c)
+	n, err := setup.NeedsOf(c)
 	if err != nil {
 		return &settingsError{err}
 	}

@@ -13,7 +13,6 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/needs"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/progress"
@@ -88,7 +87,7 @@ func example(c *config.Config) *ops.Example {
 	if len(problems) > 0 {
 		return nil
 	}
-	r, err := needs.Example(o)
+	r, err := setup.Example(o)
 	if err != nil {
 		return nil
 	}

@@ -58,7 +58,7 @@ func TestSecretsStaySecret(t *testing.T) {
 			verb("check --output "+shape, way.source, way.kafka, way.reg)
 		}
 		verb("config --output env", "BRIDGE_SOURCE_SAS_FILE")
-		for _, format := range []string{"acls", "strimzi", "asyncapi"} {
+		for _, format := range []string{"acls", "strimzi"} {
 			verb("config --format "+format, "blobfeed")
 		}
 		verb("dump", way.dump)
@@ -122,7 +122,6 @@ func TestSecretsInWrongPlaces(t *testing.T) {
 			for args, says := range map[string]string{
 				"config": "BRIDGE_KAFKA_BROKERS", "check": "", "dump": "", "run --once": "", "status": "bridge: ",
 				"config --output env": "BRIDGE_KAFKA_BROKERS", "config --format acls": "", "tail --once": "",
-				"config --format asyncapi": "",
 			} {
 				stdout, stderr := callFor(t, 300*time.Millisecond, strings.Fields(args)...)
 				p.absent(t, fmt.Sprintf("bridge %s, %v", args, wrong), stdout+stderr, says)

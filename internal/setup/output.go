@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
+	"blobfeed/source"
+	"blobfeed/source/ocf"
 )
 
 // Output turns settings into the form of records, their topics, and a function that makes the encoder of a topic.
@@ -86,4 +89,27 @@ func PinKeys(o *bridge.Options, id int) {
 		}
 		return e, err
 	}
+}
+
+// Example returns the record of an invented event, as the encoder writes it.
+func Example(o envelope.Options) (r envelope.Record, err error) {
+	o.Register = func(envelope.Subject) (int, error) { return 1, nil } // of keys; nothing is registered
+	o.Now = func() int64 { return time.Date(2026, 1, 31, 12, 0, 1, 0, time.UTC).UnixNano() }
+	encoder, err := envelope.NewEncoder(o)
+	if err != nil {
+		return r, err
+	}
+	segment, err := source.ParseSegment("2026/01/31/1200")
+	if err != nil {
+		return r, err
+	}
+	_, _, err = encoder.Append(nil, &r, &ocf.Event{
+		SchemaVersion: 6, EventType: "BlobCreated", API: "PutBlob",
+		Topic:     "/subscriptions/s/resourceGroups/g/providers/Microsoft.Storage/storageAccounts/myaccount",
+		Subject:   "/blobServices/default/containers/photos/blobs/cat.jpg",
+		EventTime: "2026-01-31T12:00:00.0000000Z", ID: "00000000-0000-0000-0000-000000000000", ETag: "0x8D",
+		BlobType: "BlockBlob", BlobTier: "Hot", ContentType: "image/jpeg", ContentLength: 1024, HasContentLength: true,
+		Sequencer: "00000000000000000000000000000001000000000000002a",
+	}, source.Position{Segment: segment, Offset: 2434})
+	return r, err
 }

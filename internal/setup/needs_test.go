@@ -1,7 +1,6 @@
-package needs
+package setup
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -14,17 +13,17 @@ import (
 	"blobfeed/internal/config"
 )
 
-// of returns the needs under settings, written by one of the methods.
-func of(t *testing.T, settings string, write func(*Needs, io.Writer) error) string {
+// needed returns the needs under settings, written by one of the methods.
+func needed(t *testing.T, settings string, write func(*Needs, io.Writer) error) string {
 	t.Helper()
-	text, err := try(t, settings, write)
+	text, err := tryNeeds(t, settings, write)
 	if err != nil {
 		t.Fatalf("%s: %v", settings, err)
 	}
 	return text
 }
 
-func try(t *testing.T, settings string, write func(*Needs, io.Writer) error) (string, error) {
+func tryNeeds(t *testing.T, settings string, write func(*Needs, io.Writer) error) (string, error) {
 	t.Helper()
 	for _, e := range os.Environ() {
 		if name, _, _ := strings.Cut(e, "="); strings.HasPrefix(name, config.Prefix+"_") {
@@ -43,7 +42,7 @@ func try(t *testing.T, settings string, write func(*Needs, io.Writer) error) (st
 	if err != nil {
 		t.Fatal(err)
 	}
-	n, err := Of(c)
+	n, err := NeedsOf(c)
 	if err != nil {
 		return "", err
 	}
@@ -103,15 +102,15 @@ func TestACLs(t *testing.T) {
 			"'User:<principal>' Read --group b",
 		},
 	} {
-		if got := commands(of(t, settings, (*Needs).ACLs)); !slices.Equal(got, want) {
+		if got := commands(needed(t, settings, (*Needs).ACLs)); !slices.Equal(got, want) {
 			t.Errorf("%s:\n%s\nwant\n%s", settings, strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
 	}
-	if _, err := try(t, "TOPIC={container}", (*Needs).ACLs); err == nil ||
+	if _, err := tryNeeds(t, "TOPIC={container}", (*Needs).ACLs); err == nil ||
 		!strings.Contains(err.Error(), "begin it with a prefix, such as blobs.{container}") {
 		t.Error(err)
 	}
-	quoted := of(t,
+	quoted := needed(t,
 		"KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=o'hara "+
 			"KAFKA_SASL_PASSWORD=p", (*Needs).ACLs)
 	if !strings.Contains(quoted, `--command-config admin.properties --add --allow-principal 'User:o'\''hara'`) {
@@ -123,7 +122,7 @@ func TestACLs(t *testing.T) {
 func TestStrimzi(t *testing.T) {
 	const settings = "NAME=Photos_b TOPIC=t_1 RESOLVED_TO=topic KAFKA_BROKERS=k:1 KAFKA_TLS_ENABLED=true " +
 		"KAFKA_SASL_MECHANISM=SCRAM-SHA-512 KAFKA_SASL_USERNAME=u KAFKA_SASL_PASSWORD=p"
-	d := yaml.NewDecoder(strings.NewReader(of(t, settings, (*Needs).Strimzi)))
+	d := yaml.NewDecoder(strings.NewReader(needed(t, settings, (*Needs).Strimzi)))
 	var topics, permits []string
 	for {
 		var o struct {
@@ -168,36 +167,5 @@ func TestStrimzi(t *testing.T) {
 		"transactionalId Photos_b-0 Write",
 		"transactionalId Photos_b-1 Write", "transactionalId Photos_b-check Write"}; !slices.Equal(permits, want) {
 		t.Errorf("%q", permits)
-	}
-}
-
-// The description names the topic, and has the schema of Avro records or an example in JSON.
-func TestAsyncAPI(t *testing.T) {
-	describe := func(settings string) (doc map[string]any, text string) {
-		text = of(t, settings, (*Needs).AsyncAPI)
-		if err := yaml.Unmarshal([]byte(text), &doc); err != nil {
-			t.Fatal(err)
-		}
-		return doc, text
-	}
-	doc, text := describe("KAFKA_BROKERS=k:9092 ENVELOPE=enriched")
-	if doc["asyncapi"] != "3.0.0" || !strings.Contains(text, "address: t.resolved") ||
-		!strings.Contains(text, "host: k:9092") || !strings.Contains(text, "path: photos/cat.jpg") ||
-		!strings.Contains(text, "ts_ns: 1769860801000000000") || !strings.Contains(text, "ce_type:") {
-		t.Error(text)
-	}
-	if _, err := json.Marshal(doc); err != nil {
-		t.Error(err)
-	}
-	_, text = describe("FORMAT=avro REGISTRY_URL=http://r COLUMNS=!etag")
-	if !strings.Contains(text, "schemaFormat: application/vnd.apache.avro") ||
-		!strings.Contains(text, "name: content_length") ||
-		strings.Contains(text, "name: etag") ||
-		!strings.Contains(text, "contentType: application/avro") {
-		t.Error(text)
-	}
-	if _, err := try(t, "TOPIC=a.{container}", (*Needs).AsyncAPI); err == nil ||
-		!strings.Contains(err.Error(), "it makes many topics") {
-		t.Error(err)
 	}
 }

@@ -1,36 +1,32 @@
-// Package needs says what a bridge needs of Kafka under its settings, and writes it for those who manage Kafka by
-// files: topics, permissions and schemas.
-package needs
+package setup
 
 import (
 	"cmp"
 	"fmt"
-	"slices"
+	"io"
 	"strings"
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/setup"
 	"blobfeed/internal/topics"
 )
 
-// Needs are what a bridge needs of Kafka.
+// Needs are what a bridge needs of Kafka under its settings. They are written for those who manage Kafka by files.
 type Needs struct {
 	Name    string // of the bridge
 	User    string // "": the settings do not name it
-	Topics  []Topic
+	Topics  []NeededTopic
 	Permits []Permit
 	Many    bool // the template makes topics that are not in Topics
 
 	plan   topics.Plan
 	config *config.Config
-	record envelope.Options // with the topic
 }
 
-// Topic is a topic as the bridge would create it.
-type Topic struct {
+// NeededTopic is a topic as the bridge would create it.
+type NeededTopic struct {
 	Kind        topics.Kind
 	Name        string
 	Partitions  int32
@@ -46,22 +42,20 @@ type Permit struct {
 	Prefixed   bool // the names are those that begin so
 }
 
-// Of returns the needs of the bridge that the settings describe.
-func Of(c *config.Config) (*Needs, error) {
-	o, err := setup.WithoutFeed(c)
+// NeedsOf returns the needs of the bridge that the settings describe.
+func NeedsOf(c *config.Config) (*Needs, error) {
+	o, err := WithoutFeed(c)
 	if err != nil {
 		return nil, err
 	}
-	record, _ := setup.Record(c) // WithoutFeed has reported its problems
 	plan := o.TopicPlan()
-	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), plan: plan, config: c, record: record}
+	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), plan: plan, config: c}
 	create := plan.By != topics.ByNobody
 	add := func(kind topics.Kind, name string, partitions int32, operations ...string) {
-		n.Topics = append(n.Topics, Topic{kind, name, partitions, o.TopicReplication, plan.Settings(kind)})
+		n.Topics = append(n.Topics, NeededTopic{kind, name, partitions, o.TopicReplication, plan.Settings(kind)})
 		n.permitTopic(create, false, name, operations...)
 	}
 	if name, one := o.Topics.Constant(); one {
-		n.record.Topic = name
 		add(topics.Records, name, c.TopicPartitions)
 		if plan.Beside {
 			add(topics.Markers, plain.MarkerTopic(name), c.TopicPartitions)
@@ -105,14 +99,41 @@ func (n *Needs) permitRest(o *bridge.Options) {
 	n.Permits = append(n.Permits, Permit{[]string{"Write"}, "transactional-id", append(ids, n.Name+"-check"), false})
 }
 
-// topic returns the topic of records, or an error if there are many.
-func (n *Needs) topic() (Topic, error) {
-	i := slices.IndexFunc(n.Topics, func(t Topic) bool { return t.Kind == topics.Records })
-	if i < 0 {
-		return Topic{}, n.config.Problem("TOPIC", "it makes many topics: set it to the name of one of them")
-	}
-	return n.Topics[i], nil
-}
-
 // principal returns the user, or a word in its place.
 func (n *Needs) principal() string { return "User:" + cmp.Or(n.User, "<principal>") }
+
+// ACLs writes a shell script that permits what the bridge needs, and creates the topics if the bridge may not.
+func (n *Needs) ACLs(w io.Writer) error {
+	var b strings.Builder
+	b.WriteString("# What the bridge needs of Kafka under its settings. Run it as an administrator.\n")
+	if n.plan.By == topics.ByNobody {
+		if n.Many {
+			fmt.Fprintf(&b, "# BRIDGE_TOPIC=%s makes many topics: create those of records yourself.\n", n.config.Topic)
+		}
+		b.WriteString(
+			"# Events can be older than the brokers' retention: then set retention.ms=-1 for records and markers.\n",
+		)
+		for _, t := range n.Topics {
+			wanted := topics.Topic{Kind: t.Kind, Name: t.Name, Partitions: t.Partitions}
+			b.WriteString(n.plan.CreateCommand(&wanted) + "\n")
+		}
+	}
+	for _, p := range n.Permits {
+		fmt.Fprintf(&b, "kafka-acls.sh %s --add --allow-principal %s", n.plan.Flags, plain.Shell(n.principal()))
+		for _, op := range p.Operations {
+			b.WriteString(" --operation " + op)
+		}
+		for _, name := range p.Names {
+			b.WriteString(" --" + p.Resource + " " + name)
+		}
+		if p.Prefixed {
+			b.WriteString(" --resource-pattern-type prefixed")
+		}
+		b.WriteByte('\n')
+	}
+	if n.config.Delivery == "at_least_once" {
+		b.WriteString("# Brokers before Kafka 3.0 also need: --operation IdempotentWrite --cluster\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
