@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
+	"blobfeed/internal/change"
 	"blobfeed/internal/config"
-	"blobfeed/internal/replay"
 )
 
 const replayHelp = `
@@ -20,7 +20,7 @@ feed is complete up to --to. All other settings are those of run.
 func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	usage := "--from TIME --to TIME --topic TOPIC [--name NAME] | --cleanup --topic TOPIC [--name NAME]"
 	fs := flags("replay", usage, stdout, func(w io.Writer) { fmt.Fprint(w, replayHelp) })
-	var r replay.Replay
+	var r change.Replay
 	fs.StringVar(&r.From, "from", "", "first time (or text of an \"updated\"), or earliest")
 	fs.StringVar(&r.To, "to", "", "last time (or text of an \"updated\")")
 	fs.StringVar(&r.Topic, "topic", "", "topic of the records; not a topic of the live bridge")
@@ -57,7 +57,7 @@ func replayVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	return err
 }
 
-func cleanUp(ctx context.Context, r *replay.Replay, stdout io.Writer) (err error) {
+func cleanUp(ctx context.Context, r *change.Replay, stdout io.Writer) (err error) {
 	if r.Live, err = load(config.LoadKafka()); err != nil {
 		return err
 	}

@@ -1,5 +1,5 @@
-// Package change moves or removes the state of a bridge from outside: what the verbs seek and reset do. A change is
-// prepared first, so that people can read what it will do, and applied afterwards.
+// Package change moves or removes the state of a bridge from outside: what the verbs seek, reset, scan and replay do. A
+// change is prepared first, so that people can read what it will do, and applied afterwards.
 package change
 
 import (

@@ -1,4 +1,6 @@
-// Package progress shows how far an instance is: one live line on a terminal, otherwise a log line now and then.
+// Package progress writes what an instance does to its standard error: how far it is, as one live line on a terminal,
+// otherwise as a log line now and then, and the log, which it keeps quiet: what repeats is counted instead of written
+// again.
 package progress
 
 import (
@@ -15,7 +17,6 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/config"
-	"blobfeed/internal/logging"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 )
@@ -24,8 +25,8 @@ import (
 type Progress struct {
 	all   *Progress // of all bridges; nil unless this is of one of many
 	log   *slog.Logger
-	limit *logging.Limiter // nil for one of many, whose log is that of all
-	line  io.Writer        // the terminal, nil elsewhere
+	limit *Limiter // nil for one of many, whose log is that of all
+	line  *line    // on a terminal, nil elsewhere
 	every time.Duration
 	quiet bool // of all bridges: each reports for itself
 
@@ -34,13 +35,12 @@ type Progress struct {
 	began           time.Time
 	events, records atomic.Int64
 	history, hint   atomic.Bool // are logged
+	verdict         string      // code, as logged last; of the goroutine that reports
 
 	mu        sync.Mutex
 	segment   string
-	verdict   string    // code, as logged last
 	last      time.Time // latest event time committed
 	drained   bool
-	width     int // of the line on the terminal
 	shown     time.Time
 	shownSeen int64
 	// shownWritten is the records that were written by then.
@@ -70,8 +70,8 @@ func (p *Progress) Of(bridge string) (*slog.Logger, *Progress) {
 func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progress) {
 	p, out := &Progress{every: c.Tuning.ReportInterval, began: time.Now(), shown: time.Now()}, stderr
 	if live {
-		p.line, p.every = stderr, time.Second
-		stderr = (*clearing)(p)
+		p.line, p.every = &line{to: stderr}, time.Second
+		stderr = p.line
 	}
 	stderr = plain.NewWriter(stderr) // never torn: a handler writes whole lines
 	var level slog.Level
@@ -81,7 +81,7 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progre
 	if f, ok := out.(*os.File); c.LogFormat == "text" || c.LogFormat == "auto" && ok && Terminal(f) {
 		h = slog.NewTextHandler(stderr, opts)
 	}
-	p.limit = logging.Limit(h, c.Tuning.LogRepeat, time.Now)
+	p.limit = Limit(h, c.Tuning.LogRepeat, time.Now)
 	p.log = slog.New(p.limit)
 	return p.log, p
 }
@@ -181,40 +181,58 @@ func (p *Progress) Show(ctx context.Context) {
 }
 
 func (p *Progress) report() {
-	verdict := p.judge() // not under the lock
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	seen, now := p.events.Load(), time.Now()
-	rate := float64(seen-p.shownSeen) / now.Sub(p.shown).Seconds()
-	written := p.records.Load()
-	moved := seen != p.shownSeen || written != p.shownWritten // a scan writes records, and reads no events
-	p.shown, p.shownSeen, p.shownWritten = now, seen, written
+	verdict := p.judge()
+	r := p.since(time.Now())
 	lag := "none"
-	if !p.drained && !p.last.IsZero() {
-		lag = now.Sub(p.last).Round(time.Second).String()
+	if r.lag > 0 {
+		lag = r.lag.Round(time.Second).String()
 	}
-	if p.line == nil {
-		if changed := verdict.Code != p.verdict; moved || changed {
-			p.verdict = verdict.Code
-			level := slog.LevelInfo
-			if changed && verdict.Bad() {
-				level = slog.LevelWarn
-			}
-			attrs := []any{"verdict", verdict.Text}
-			if verdict.Remedy != "" {
-				attrs = append(attrs, "hint", verdict.Remedy)
-			}
-			p.log.Log(context.Background(), level, "progress", append(attrs, "events", seen,
-				"events_per_second", int64(rate), "segment", p.segment, "lag", lag)...)
+	if p.line != nil {
+		text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", r.events, r.rate, cmp.Or(r.segment, "-"), lag)
+		if verdict.Text != "" && verdict.Text != status.AllWell {
+			text = fmt.Sprintf("%10d events  %.*s", r.events, maxLine, verdict.Text)
 		}
+		p.line.show(text)
 		return
 	}
-	text := fmt.Sprintf("%10d events  %8.0f/s  segment %s  lag %s", seen, rate, cmp.Or(p.segment, "-"), lag)
-	if verdict.Text != "" && verdict.Text != status.AllWell {
-		text = fmt.Sprintf("%10d events  %.*s", seen, maxLine, verdict.Text)
+	changed := verdict.Code != p.verdict
+	if !r.moved && !changed {
+		return
 	}
-	fmt.Fprintf(p.line, "\r%-*s", p.width, text)
-	p.width = utf8.RuneCountInString(text)
+	p.verdict = verdict.Code
+	level := slog.LevelInfo
+	if changed && verdict.Bad() {
+		level = slog.LevelWarn
+	}
+	attrs := []any{"verdict", verdict.Text}
+	if verdict.Remedy != "" {
+		attrs = append(attrs, "hint", verdict.Remedy)
+	}
+	p.log.Log(context.Background(), level, "progress", append(attrs, "events", r.events,
+		"events_per_second", int64(r.rate), "segment", r.segment, "lag", lag)...)
+}
+
+// period is what came between two reports.
+type period struct {
+	events  int64 // in all
+	rate    float64
+	moved   bool // also by a scan, which writes records, and reads no events
+	segment string
+	lag     time.Duration // 0: none
+}
+
+// since returns what came since the last call. Commits take the lock, so nothing is written under it.
+func (p *Progress) since(now time.Time) (r period) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	events, written := p.events.Load(), p.records.Load()
+	r = period{events: events, rate: float64(events-p.shownSeen) / now.Sub(p.shown).Seconds(), segment: p.segment,
+		moved: events != p.shownSeen || written != p.shownWritten}
+	if !p.drained && !p.last.IsZero() {
+		r.lag = now.Sub(p.last)
+	}
+	p.shown, p.shownSeen, p.shownWritten = now, events, written
+	return r
 }
 
 // maxLine is how much of a verdict is on a terminal: a line that breaks could not be written over.
@@ -226,11 +244,8 @@ func (p *Progress) Finish() {
 	if p.limit != nil {
 		p.limit.Flush(context.Background(), true)
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.line != nil && p.width > 0 {
-		fmt.Fprintln(p.line)
-		p.width = 0
+	if p.line != nil {
+		p.line.end()
 	}
 }
 
@@ -246,21 +261,43 @@ func (p *Progress) Stopped(once bool) {
 		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate)
 	}
 	if p.line != nil && once {
-		fmt.Fprintf(p.line, "\nDelivered %s as %s in %s (%s events/s). Next: bridge verify --feed\n",
+		fmt.Fprintf(p.line.to, "\nDelivered %s as %s in %s (%s events/s). Next: bridge verify --feed\n",
 			plain.Count(events, "event"), plain.Count(p.Records(), "record"), plain.Span(max(took, time.Second)),
 			plain.Number(rate))
 	}
 }
 
-// clearing writes log lines over the progress line, which returns with the next report.
-type clearing Progress
+// line is the live line on a terminal. It has a lock of its own: a terminal may block, and no commit waits for it.
+type line struct {
+	mu    sync.Mutex
+	to    io.Writer
+	width int // of what is shown; 0: nothing is
+}
 
-func (c *clearing) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.width > 0 {
-		fmt.Fprintf(c.line, "\r%-*s\r", c.width, "")
-		c.width = 0
+func (l *line) show(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fmt.Fprintf(l.to, "\r%-*s", l.width, text)
+	l.width = utf8.RuneCountInString(text)
+}
+
+// end keeps what is shown.
+func (l *line) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.width > 0 {
+		fmt.Fprintln(l.to)
+		l.width = 0
 	}
-	return c.line.Write(b)
+}
+
+// Write writes lines of the log over the live line, which returns with the next report.
+func (l *line) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.width > 0 {
+		fmt.Fprintf(l.to, "\r%-*s\r", l.width, "")
+		l.width = 0
+	}
+	return l.to.Write(b)
 }

@@ -66,3 +66,29 @@ func TestHistoryIsLoggedOnce(t *testing.T) {
 		t.Errorf("%d times:\n%s", n, log.String())
 	}
 }
+
+// stuck is a terminal that takes nothing until it is released.
+type stuck struct{ asked, release chan struct{} }
+
+func (s *stuck) Write(b []byte) (int, error) {
+	s.asked <- struct{}{}
+	<-s.release
+	return len(b), nil
+}
+
+// A terminal that blocks, as one does after Ctrl-S, holds up no commit.
+func TestCommitsDoNotWaitForTheTerminal(t *testing.T) {
+	terminal := &stuck{make(chan struct{}), make(chan struct{})}
+	_, p := start(&config.Config{}, terminal, true)
+	reported, committed := make(chan struct{}), make(chan struct{})
+	go func() { p.report(); close(reported) }()
+	<-terminal.asked
+	go func() { p.Committed(bridge.Commit{Read: 1}); close(committed) }()
+	select {
+	case <-committed:
+	case <-time.After(10 * time.Second):
+		t.Error("a commit waits")
+	}
+	close(terminal.release)
+	<-reported
+}

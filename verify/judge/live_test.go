@@ -13,7 +13,6 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
 	"blobfeed/internal/progress"
-	"blobfeed/internal/replay"
 	"blobfeed/internal/setup"
 	simulated "blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
@@ -126,7 +125,7 @@ func seek(t *testing.T, to string) {
 // again replays an interval into a topic.
 func again(t *testing.T, from, to, topic string) {
 	t.Helper()
-	r := replay.Replay{Live: loaded(t), From: from, To: to, Topic: topic}
+	r := change.Replay{Live: loaded(t), From: from, To: to, Topic: topic}
 	c, _, err := r.Prepare(t.Context())
 	if err != nil {
 		t.Fatal(err)

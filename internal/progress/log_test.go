@@ -1,10 +1,18 @@
-package logging
+package progress
 
 import (
 	"bytes"
 	"errors"
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
 	"log/slog"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +118,83 @@ func TestFlushedRecordHasTheTimeOfNow(t *testing.T) {
 		!strings.Contains(got, `"last":"2026-01-31T12:00:02Z"`) {
 		t.Error(got)
 	}
+}
+
+// One event's error can be as long as its block: the log gets its begin, and what repeats is kept as short.
+func TestLongTexts(t *testing.T) {
+	var out bytes.Buffer
+	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute, time.Now)
+	log, long := slog.New(l), strings.Repeat("x", 52<<20)
+	for range 3 {
+		log.Warn("trying again", "lease", 1, "error", errors.New(long), "blob", long)
+	}
+	log.Info("progress", "segment", long)
+	for id := range l.shared.seen {
+		if len(id) > 8<<10 {
+			t.Errorf("%d bytes are kept to know what repeats", len(id))
+		}
+	}
+	l.Flush(t.Context(), true)
+	if n := out.Len(); n > 20<<10 || strings.Count(out.String(), "\n") != 3 || !strings.Contains(out.String(),
+		`"lease":1`) {
+		t.Errorf("%d bytes of log: %.200s", n, out.String())
+	}
+}
+
+// Every key in a call of a logger is a literal in snake case, and every message begins in lower case: what is searched
+// for must stay.
+func TestKeys(t *testing.T) {
+	snake := regexp.MustCompile(`^[a-z][a-z_]*$`)
+	calls := 0
+	err := fs.WalkDir(os.DirFS("../.."), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), "../../"+name, nil, 0)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || !logs(call) {
+				return true
+			}
+			calls++
+			for i, arg := range call.Args {
+				if i > 0 && i%2 == 0 {
+					continue // a value
+				}
+				lit, ok := arg.(*ast.BasicLit)
+				if !ok {
+					t.Errorf("%s: argument %d of a log call is no literal", name, i)
+					continue
+				}
+				text, _ := strconv.Unquote(lit.Value)
+				if i == 0 && (text == "" || strings.ToLower(text[:1]) != text[:1]) ||
+					i > 0 && !snake.MatchString(text) {
+					t.Errorf("%s: %s", name, lit.Value)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil || calls < 10 {
+		t.Errorf("%d calls, %v", calls, err)
+	}
+}
+
+// logs reports whether a call is one of a logger: x.log.Info, b.Log.Warn, log.Error.
+func logs(call *ast.CallExpr) bool {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || !slices.Contains([]string{"Debug", "Info", "Warn", "Error"}, f.Sel.Name) {
+		return false
+	}
+	switch x := f.X.(type) {
+	case *ast.Ident:
+		return strings.EqualFold(x.Name, "log")
+	case *ast.SelectorExpr:
+		return strings.EqualFold(x.Sel.Name, "log")
+	}
+	return false
 }
