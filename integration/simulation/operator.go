@@ -21,9 +21,11 @@ func (w *world) seek(to history.Target, crash time.Duration) error {
 	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error { return s.Seek(ctx, to.Move) })
 }
 
-// reset does what "bridge reset" does.
-func (w *world) reset(crash time.Duration) error {
-	return w.seized(crash, func(ctx context.Context, s *offsets.Seized) error {
+// reset does what "bridge reset" does, and returns where the topics end before it: all owners are fenced then. Offsets
+// below that may belong to transactions that are committed later than others above it.
+func (w *world) reset(crash time.Duration) (ends map[lane]int64, _ error) {
+	err := w.seized(crash, func(ctx context.Context, s *offsets.Seized) error {
+		ends = w.ends()
 		if err := s.Reset(ctx); err != nil {
 			return err
 		}
@@ -32,6 +34,7 @@ func (w *world) reset(crash time.Duration) error {
 		}
 		return nil
 	})
+	return ends, err
 }
 
 // seized takes all leases and calls do. If crash is not zero, the tool dies after that time.
@@ -82,8 +85,10 @@ func (w *world) restart(s Step) {
 	if !w.plan.ExactlyOnce {
 		w.startUnseen(s)
 	}
+	var ends map[lane]int64
 	for range 20 {
-		err := w.reset(crash)
+		var err error
+		ends, err = w.reset(crash)
 		w.logf("reset: %v", err)
 		crash = 0
 		if !w.plan.ExactlyOnce {
@@ -91,12 +96,16 @@ func (w *world) restart(s Step) {
 			if w.stopAllBut(nil) > 0 {
 				continue // what the instance wrote is of before the reset, or of after it: nobody knows
 			}
+			ends = w.ends()
 		}
 		if err == nil {
 			break
 		}
 	}
-	w.judge.forget(w.ends())
+	if ends == nil {
+		ends = w.ends()
+	}
+	w.judge.forget(ends)
 	w.setBarred(false)
 	for slot := range w.plan.Instances {
 		w.run(slot)
@@ -151,7 +160,7 @@ func (w *world) ends() map[lane]int64 {
 		if !strings.HasPrefix(topic, topicName) {
 			continue
 		}
-		listed, err := w.admin.ListCommittedOffsets(ctx, topic)
+		listed, err := w.admin.ListEndOffsets(ctx, topic)
 		w.must(err)
 		for p, o := range listed[topic] {
 			ends[lane{topic, p}] = o.Offset
