@@ -4,7 +4,10 @@ STATIC     := $(GO) tool -modfile=tools/go.mod staticcheck
 VERSION    ?= $(shell git describe --tags --always --dirty 2>/dev/null)
 
 .DEFAULT_GOAL := build
-.PHONY: build demo test raced unraced thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+.PHONY: help build demo test raced unraced thorough fuzz sim integration chaos soak stack bench peers docs fmt lint fresh alerts deployment cross vuln outdated verify clean
+
+help: ## this list
+	@sed -n 's/^\([a-z][a-z ]*\):.*## /\1|/p' $(firstword $(MAKEFILE_LIST)) | awk -F'|' '{ printf "%-12s %s\n", $$1, $$2 }'
 
 build: ## the program, static, in bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -X main.version=$(VERSION)' -o bin/bridge ./cmd/bridge
@@ -84,10 +87,10 @@ docs: ## what is generated from the source
 	cp deploy/grafana/bridge.json deploy/helm/blobfeed-bridge/files/dashboard.json # a chart holds all of its files
 	cp deploy/prometheus/alerts.yaml deploy/helm/blobfeed-bridge/files/alerts.yaml
 
-fmt:
+fmt: ## gofmt over all files
 	gofmt -w $$(git ls-files '*.go')
 
-lint:
+lint: ## formatting, vet and staticcheck, with every build tag
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); echo "run make fmt"; exit 1; }
 	$(GO) mod verify >/dev/null
 	$(GO) vet ./...
@@ -128,7 +131,7 @@ outdated: ## newer versions of what is required directly; CONTRIBUTING.md says w
 alerts: ## checks and tests the alert rules with promtool
 	deploy/check.sh
 
-verify: lint fresh alerts deployment thorough integration
+verify: lint fresh alerts deployment thorough integration ## all that CI runs
 
-clean:
+clean: ## removes bin/
 	rm -rf bin
