@@ -69,14 +69,15 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	}
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{
-		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, EventsPerSegment: 60, Blobs: 40, HotShare: 0.2,
-		Start: time.Now().UTC().Truncate(time.Hour).Add(-72 * time.Hour), Versions: []int{6},
+		Seed: uint64(time.Now().UnixNano()), Account: "demo", Shards: 3, Versions: []int{6},
+		Start: time.Now().UTC().Truncate(time.Hour).Add(-72 * time.Hour),
 	})
 	if err != nil {
 		return err
 	}
+	account := &account{feed: feed}
 	for range 2 { // so that there is something to see at once
-		if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 20, nil), feed.Finalize(ctx)); err != nil {
+		if err := errors.Join(feed.Open(ctx), account.happen(ctx, 20), feed.Finalize(ctx)); err != nil {
 			return err
 		}
 	}
@@ -102,12 +103,12 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	b, began := bridge.New(o), time.Now()
 	monitor.Watch(b)
 	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
-	go func() { ended <- grow(working, feed) }()
+	go func() { ended <- grow(working, account) }()
 	go func() { ended <- show(working, address, stdout) }()
 	err = b.Run(working, context.Background())
 	stop()
 	err = errors.Join(err, <-ended, <-ended, <-ended)
-	fmt.Fprintf(stdout, "\n%s read, %s written in %s: events such as snapshots change no blob.\n",
+	fmt.Fprintf(stdout, "\n%s read, %s written in %s.\n",
 		plain.Count(shown.Events(), "event"), plain.Count(shown.Records(), "record"), plain.Span(time.Since(began)))
 	if err == nil {
 		err = verify(context.WithoutCancel(ctx), conf, stdout)
@@ -168,7 +169,7 @@ func settings(address, dir string) *config.Config {
 }
 
 // grow appends to the feed every second, and starts a new segment every tenth time.
-func grow(ctx context.Context, feed *feedsim.Feed) error {
+func grow(ctx context.Context, account *account) error {
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for n := 1; ; n++ {
@@ -178,12 +179,12 @@ func grow(ctx context.Context, feed *feedsim.Feed) error {
 			return nil
 		}
 		// Not ctx: a segment must not end half written.
-		err := feed.Append(context.Background(), 1+n%4, nil)
+		err := account.happen(context.Background(), 1+n%4)
 		if n%10 == 0 {
-			err = errors.Join(err, feed.Next(context.Background()))
+			err = errors.Join(err, account.feed.Next(context.Background()))
 		}
 		if err != nil {
-			return fmt.Errorf("growing the sample feed: %w", err)
+			return err
 		}
 	}
 }
