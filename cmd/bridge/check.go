@@ -29,7 +29,7 @@ func checkVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	found, err := findings(ctx, c)
 	if err != nil {
-		return &usageError{err}
+		return &settingsError{err}
 	}
 	address(ctx, &found, c)
 	show := found.Text

@@ -38,6 +38,9 @@ func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if place := chunk != "" || *at != ""; *state && (place || *segment != "") || place && *segment != "" {
 		return &usageError{errors.New("--segment, --state, and a chunk or --at exclude each other")}
 	}
+	if _, err := source.ParseSegment(chunk); err == nil && chunk != "" {
+		return &usageError{fmt.Errorf("for the events of a segment, use --segment %s", chunk)}
+	}
 	d := dump.Dumper{Out: stdout, JSON: asJSON}
 	place, err := source.ParsePosition(*at)
 	if err == nil && chunk == "" {

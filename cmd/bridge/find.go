@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"unicode/utf8"
 
@@ -27,6 +29,14 @@ letter, or that it is not delivered yet. Reads the feed and Kafka, and writes no
 Exit code 1 if the feed has no such event.
 `
 
+// blobPath returns the path of a blob that is named by its URL, or with a slash before it.
+func blobPath(text string) string {
+	if u, err := url.Parse(text); err == nil && u.Scheme == "https" {
+		text = u.Path
+	}
+	return strings.TrimPrefix(text, "/")
+}
+
 func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	usage := "CONTAINER/PATH | --id EVENT_ID [--from TIME|SEGMENT] [--to TIME] [--value] [--output text|json]"
 	fs := flags("find", usage, stdout, func(w io.Writer) { fmt.Fprint(w, findHelp) })
@@ -42,6 +52,7 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if (q.Path == "") == (q.ID == "") {
 		return &usageError{errors.New("find needs either a path, such as photos/2026/cat.jpg, or --id")}
 	}
+	q.Path = blobPath(q.Path)
 	if q.From, err = history.ParseTarget(*from); err != nil {
 		return &usageError{fmt.Errorf("--from: %w", err)}
 	}

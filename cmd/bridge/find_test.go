@@ -65,6 +65,9 @@ func TestFind(t *testing.T) {
 			want++
 		}
 	}
+	if by := found(t, "https://seanchangefeed.blob.core.windows.net/"+path); len(by) != n {
+		t.Errorf("by its URL, %d events are found, want %d", len(by), n)
+	}
 	if n == 0 || n != want {
 		t.Errorf("%d events are found, want %d", n, want)
 	}

@@ -38,6 +38,7 @@ func TestExitCodes(t *testing.T) {
 		"dump":                    {exitSettings, "BRIDGE_SOURCE_URL"},
 		"dump --segment x":        {exitUsage, "YYYY/MM/DD/HHMM"},
 		"dump --at 12":            {exitUsage, "want an offset and a chunk"},
+		"dump 2020/05/27/1500":    {exitUsage, "use --segment 2020/05/27/1500"},
 		"dump --state":            {exitSettings, "BRIDGE_KAFKA_BROKERS"},
 		"check":                   {exitSettings, "BRIDGE_SOURCE_URL"},
 		"healthcheck --wide":      {exitUsage, "-wide"},
@@ -129,6 +130,7 @@ func TestDumpPosition(t *testing.T) {
 		"dump --at 2020/05/27/1500/00/00000/2435/1": "offset 2435",
 		"dump log/00/2020/05/27/1500/00009.avro":    "00009.avro",
 		"dump --at 2021/05/27/1500/00/00000/2434/9": "not found",
+		"dump --segment 2021/05/27/1500":            "no segment 2021/05/27/1500: bridge dump lists",
 	} {
 		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed ||
 			!strings.Contains(stderr, says) {

@@ -95,7 +95,7 @@ func TestDumpOfAWrongPlace(t *testing.T) {
 	for args, want := range map[string]string{
 		"--at 2020/05/29/1600/00/00000/2435/8": "no block begins at offset 2435; blocks near it begin at 2434",
 		"--at 2435 " + chunk:                   "no block begins at offset 2435; blocks near it begin at 2434",
-		"--segment 2020/05/29/1500":            "reading idx/segments/2020/05/29/1500/meta.json: not found\n",
+		"--segment 2020/05/29/1500":            "the feed has no segment 2020/05/29/1500: bridge dump lists those that it has\n",
 	} {
 		code, _, stderr := call(t, append([]string{"dump"}, strings.Fields(args)...)...)
 		if code != exitFailed || !strings.Contains(stderr, want) {

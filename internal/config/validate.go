@@ -95,6 +95,14 @@ func (c *Config) validateFilter(p *problems) {
 			p.add(name, "want an item after !")
 		}
 	}
+	for _, name := range c.Containers {
+		name = strings.TrimPrefix(name, not)
+		if strings.Contains(name, "/") {
+			p.add("CONTAINERS", "%s is not a container: use PREFIXES for a folder", name)
+		} else if name != strings.ToLower(name) {
+			p.add("CONTAINERS", "%s is not a container: their names are in lower case", name)
+		}
+	}
 	likely := map[string]string{}
 	for _, known := range eventTypes {
 		likely[strings.ToLower(known)] = known
@@ -102,7 +110,11 @@ func (c *Config) validateFilter(p *problems) {
 	for _, written := range c.EventTypes {
 		written = strings.TrimPrefix(written, not)
 		lower := strings.TrimPrefix(strings.ToLower(written), "microsoft.storage.")
-		if near := likely[Nearest(lower, slices.Collect(maps.Keys(likely)), 2)]; near != "" && near != written {
+		near := likely[Nearest(lower, slices.Collect(maps.Keys(likely)), 2)]
+		if near == "" {
+			near = likely["blob"+lower]
+		}
+		if near != "" && near != written {
 			p.add("EVENT_TYPES", "no event has the type %s in the feed: did you mean %s?", written, near)
 		}
 	}

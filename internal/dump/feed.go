@@ -41,6 +41,9 @@ func (d Dumper) Segments(ctx context.Context, feed *source.Feed) error {
 // Segment prints the events of a segment.
 func (d Dumper) Segment(ctx context.Context, feed *source.Feed, seg source.Segment) error {
 	m, err := feed.Manifest(ctx, seg)
+	if errors.Is(err, source.ErrNotFound) {
+		return plain.WithRemedy(fmt.Errorf("the feed has no segment %s", seg), "bridge dump lists those that it has")
+	}
 	if err != nil {
 		return err
 	}

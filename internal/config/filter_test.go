@@ -1,0 +1,27 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+// A filter that can match nothing is a mistake, which would show in what is missing.
+func TestFiltersThatMatchNothing(t *testing.T) {
+	for setting, want := range map[string]string{
+		"CONTAINERS=photos/2026":           "use PREFIXES for a folder",
+		"CONTAINERS=!Photos":               "in lower case",
+		"EVENT_TYPES=created":              "did you mean BlobCreated?",
+		"EVENT_TYPES=BlobInventoryChanged": "", // perhaps a new one
+		"CONTAINERS=$web,photos":           "",
+	} {
+		t.Run(setting, func(t *testing.T) {
+			t.Setenv("BRIDGE_SOURCE_URL", "file:///feed")
+			name, value, _ := strings.Cut(setting, "=")
+			t.Setenv("BRIDGE_"+name, value)
+			_, err := Load(false)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("%v, want %q", err, want)
+			}
+		})
+	}
+}
