@@ -11,13 +11,13 @@ async function ask(what) {
   await input.next();
 }
 
-// Opens the page, and waits until it shows a status and the last hour.
+// Opens the page, and waits until it shows a status and the last hour, or a list of bridges.
 async function open(browser, url, options, watch = () => {}) {
   const context = await browser.newContext({ colorScheme: 'light', ...options });
   const page = await context.newPage();
   watch(page);
   await page.goto(url);
-  await page.waitForFunction(() => document.getElementById('updated').textContent.startsWith('updated') && document.getElementById('hour').dataset.samples);
+  await page.waitForFunction(() => document.querySelector('#bridges tr') || document.getElementById('updated')?.textContent.startsWith('updated') && document.getElementById('hour').dataset.samples);
   return page;
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
@@ -136,6 +137,22 @@ func sceneOf(name string) *scene {
 		s.run(sceneTime, live)
 	}
 	return s
+}
+
+// sceneFleet has a bridge that is well, and two that have failed with advice.
+func sceneFleet() *ops.Fleet {
+	f := ops.NewFleet(ops.Info{Instance: "bridge-0", Version: "1.0.0"})
+	all := []*ops.Monitor{sceneOf("live").Monitor}
+	for _, name := range []string{"a-bridge-with-a-rather-long-name", "broken"} {
+		m := ops.NewMonitor(name, "https://"+name+".blob.core.windows.net", ops.Info{}, time.Minute, nil)
+		m.Down(plain.WithRemedy(errors.New("reading meta/segments.json: there is no change feed"),
+			"copy the container $blobchangefeed into it"), time.Minute)
+		all = append(all, m)
+	}
+	for _, m := range all {
+		f.Show(m, ops.NewLabelled(m))
+	}
+	return f
 }
 
 // join makes the instance the owner of all leases, three of which have shards in the segment.

@@ -68,6 +68,17 @@ main(async (browser, [url, dir, ...states]) => {
     await night.context().close();
   }
 
+  seen.fleet = [];
+  for (const [name, width] of Object.entries(widths)) { // the list of a process with many
+    const page = await visit('fleet', name, { viewport: { width, height: 800 } });
+    await page.screenshot({ path: `${dir}/fleet-${name}.png`, fullPage: true });
+    seen.fleet.push({
+      name, overflow: await page.evaluate(overflow), remedy: await page.locator('.remedy').first().evaluate(e => e.getBoundingClientRect().width),
+      labels: await page.locator('#bridges td').first().evaluate(e => getComputedStyle(e, '::before').content), all: await page.locator('body').innerText(),
+    });
+    await page.context().close();
+  }
+
   // By keyboard alone: the skip link first, then the button, which stops the updates and lets them go on.
   const last = states[states.length - 1], page = await visit(last, 'desk', { viewport: { width: widths.desk, height: 800 } });
   seen.focus = [];

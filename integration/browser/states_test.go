@@ -59,6 +59,7 @@ func TestPageStates(t *testing.T) {
 		last = sceneOf(name)
 		mux.Handle("/"+name+"/", http.StripPrefix("/"+name, ops.Handler(last.Monitor, http.NotFoundHandler())))
 	}
+	mux.Handle("/fleet/", http.StripPrefix("/fleet", ops.FleetHandler(sceneFleet())))
 	server := httptest.NewServer(mux)
 	defer server.Close()
 	dir := t.TempDir()
@@ -69,6 +70,12 @@ func TestPageStates(t *testing.T) {
 		Amber, Silent float64
 
 		Paused, Resumed, Problems, Foreign []string
+
+		Fleet []struct {
+			Name, All, Labels string
+			Remedy            float64
+			Overflow          []string
+		}
 	}
 	err := Run(".", "states.cjs", &seen, map[string]func(){
 		"fail": func() { last.Failed(-1, errors.New("no route to host")) },
@@ -129,6 +136,15 @@ func TestPageStates(t *testing.T) {
 		}
 		if v.Name == "open" && v.State == "failing" && !strings.Contains(v.All, "<b>This request") {
 			t.Errorf("%s: the end of a long error is not there", at)
+		}
+	}
+	for _, v := range seen.Fleet {
+		if len(v.Overflow) > 0 || v.Remedy < 150 || !strings.Contains(v.All, "of 3 degraded") {
+			t.Errorf("the list, %s: wider than the page: %q; a remedy is %.0f wide; it says %s", v.Name, v.Overflow, v.Remedy,
+				v.All)
+		}
+		if labels := v.Labels != "none"; labels != (v.Name == "phone") {
+			t.Errorf("the list, %s: labels: %s", v.Name, v.Labels)
 		}
 	}
 	if n := 4*len(sceneStates) + 2; len(seen.Views) < n {

@@ -3,7 +3,10 @@
 const svgNames = $('hour').namespaceURI;
 
 // The charts show as much of the last hour as there is: after a start, a few points would be a hairline.
-const windowOf = h => Math.min(3600, Math.max(300, h.time.length ? 300 * Math.ceil((now / 1000 - h.time[0]) / 300) : 0));
+function windowOf(h) {
+  const age = h.time.length ? now / 1000 - h.time[0] : 0, step = age < 300 ? 60 : 300;
+  return Math.min(3600, Math.max(60, step * Math.ceil(age / step)));
+}
 
 // Each chart has lines of one value per sample, stacked; null leaves a hole.
 const lines = {

@@ -17,9 +17,9 @@ function row(b) {
   const link = element('a', b.name), key = element('span'), a = b.lag.azure_seconds, ours = b.lag.bridge_seconds;
   link.href = 'bridges/' + encodeURIComponent(b.name) + '/';
   key.className = 'key ' + b.verdict.code;
-  const verdict = element('td', key, b.verdict.text);
+  const verdict = element('div', key, b.verdict.text); // one child: on a phone, a cell puts its children side by side
   if (b.verdict.remedy) verdict.append(Object.assign(element('div', b.verdict.remedy), { className: 'remedy' }));
-  const cells = [element('td', link), verdict, element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', number(b.throughput.events_per_second)), element('td', b.feed)];
+  const cells = [element('td', link), element('td', verdict), element('td', ours == null ? 'unknown' : span((a || 0) + ours)), element('td', number(b.throughput.events_per_second)), element('td', b.feed)];
   cells.forEach((td, i) => { td.dataset.label = ['Bridge', 'Verdict', 'Lag', 'Events/s', 'Feed'][i]; });
   return element('tr', ...cells);
 }
