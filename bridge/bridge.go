@@ -18,6 +18,7 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/suspects"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -46,7 +47,7 @@ func New(o Options) *Bridge {
 		o.Now = time.Now
 	}
 	if o.SweepBytes == 0 {
-		o.SweepBytes = defaultSweepBytes
+		o.SweepBytes = suspects.DefaultBytes
 	}
 	if o.Claims == nil {
 		o.Claims = catalog.NewClaims()

@@ -13,6 +13,7 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/suspects"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 )
@@ -26,15 +27,23 @@ type findings struct {
 	failure atomic.Pointer[offsets.Failure] // the last error that was retried, of any goroutine
 	failed  chan struct{}                   // capacity 1: there is one
 	life    context.Context                 // of the worker
-	sweep   *sweep                          // of the worker's goroutine; nil: none
+	sweep   *suspects.Reader                // of the worker's goroutine; nil: none
 
 	rounds roundLimit // of the worker's goroutine
+}
+
+// keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may
+// have no work, and no tenure that would end the sweep.
+func (f *findings) keepSweep(s *offsets.State) {
+	if f.sweep != nil && (s.Frontier == nil || !s.Frontier.Scan.Active() || s.Frontier.Scan.ID != f.sweep.Scan) {
+		f.stopSweep()
+	}
 }
 
 // stopSweep ends the sweep, if there is one.
 func (f *findings) stopSweep() {
 	if f.sweep != nil {
-		f.sweep.stop()
+		f.sweep.Stop()
 		f.sweep = nil
 	}
 }

@@ -149,8 +149,9 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 func (l *listing) begin()  { l.began.CompareAndSwap(0, time.Now().UnixNano()) }
 func (l *listing) answer() { l.answered.CompareAndSwap(0, time.Now().UnixNano()) }
 
-// roundLimit is how long a lease makes requests in a round of a scan. What has no answer when the round ends is dropped, so
-// a page that takes longer than a round would never be written. A round without an answer is followed by a longer one.
+// roundLimit is how long a lease makes requests in a round of a scan. What has no answer when the round ends is
+// dropped, so a page that takes longer than a round would never be written. A round without an answer is followed by a
+// longer one.
 type roundLimit struct {
 	scan string // the ID
 	last time.Duration

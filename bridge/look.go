@@ -129,10 +129,10 @@ func (co *coordinator) lookForFormer(counts map[string]int32) (sweep bool, err e
 	if topic == "" || err != nil {
 		return false, err
 	}
-	err = inst.sweepable(ctx, &offsets.Frontier{Topics: counts})
-	var never *unsweepable
+	err = inst.catalog.Sweepable(ctx, &offsets.Frontier{Topics: counts}, &inst.opts.Filter)
+	var never *catalog.UnsweepableError
 	if co.t.instance.catalog.Constant() == nil {
-		never = &unsweepable{errors.New("a sweep needs to know the topics of the template")}
+		never = catalog.Unsweepable("a sweep needs to know the topics of the template")
 	}
 	if never != nil || errors.As(err, &never) {
 		return false, plain.SettingsErrorf("topic %s holds records, and after an initial scan their "+

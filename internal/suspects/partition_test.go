@@ -1,11 +1,10 @@
-package bridge
+package suspects
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -17,32 +16,59 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/offsets"
 )
 
+const topic = "blobs"
+
+func must(t *testing.T, errs ...error) {
+	t.Helper()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// withTopic returns brokers with a topic of one partition.
+func withTopic(t *testing.T) *kfake.Cluster {
+	t.Helper()
+	c := fakebroker.New(t)
+	_, err := fakebroker.Admin(t, c).CreateTopic(t.Context(), 1, 1, nil, topic)
+	must(t, err)
+	return c
+}
+
+func brokers(c *kfake.Cluster) []kgo.Opt { return []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...)} }
+
+func encoder(t testing.TB) *envelope.Encoder {
+	t.Helper()
+	enc, err := envelope.NewEncoder(envelope.Options{Topic: topic, Updated: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return enc
+}
+
 // suspectsIn looks for suspects of the scan "this" in a topic of one partition, and returns how often each was found,
 // and how many keys are no paths. Reads is how often the partition was read from its start.
-func suspectsIn(t *testing.T, o Options, limit int) (found map[string]int, reads int, skipped int64) {
+func suspectsIn(t *testing.T, c *kfake.Cluster, limit int) (found map[string]int, reads int, skipped int64) {
 	t.Helper()
-	enc, err := o.Encoder(t.Context(), topic)
-	must(t, err)
 	var begun atomic.Int32
-	client := append(slices.Clone(o.Client), kgo.WithHooks(readingHook(func() { begun.Add(1) })))
-	s := &suspects{client: client, topic: topic, encoder: enc, scan: "this", limit: limit, patience: readPatience}
+	client := append(brokers(c), kgo.WithHooks(readingHook(func() { begun.Add(1) })))
+	p := &partition{client: client, topic: topic, encoder: encoder(t), scan: "this", limit: limit,
+		patience: 2 * time.Second}
 	found = map[string]int{}
-	must(t, s.find(t.Context(), func(keys []suspect) error {
-		if len(keys) > suspectsAtOnce {
+	must(t, p.find(t.Context(), func(keys []Suspect) error {
+		if len(keys) > atOnce {
 			t.Errorf("%d suspects together", len(keys))
 		}
 		for _, k := range keys {
-			found[k.container+"/"+k.name]++
+			found[k.Container+"/"+k.Name]++
 		}
 		return nil
 	}))
-	return found, int(begun.Load()), s.skipped
+	return found, int(begun.Load()), p.skipped
 }
 
 // readingHook is called for each client that fetches.
@@ -57,9 +83,7 @@ func (f readingHook) OnNewClient(cl *kgo.Client) {
 // A suspect is a key that lives in the topic, and has no row of the scan, and no record behind the first row.
 func TestSuspects(t *testing.T) {
 	t.Parallel()
-	c := broker(t)
-	o, _ := options(t, c, t.TempDir())
-	createTopic(t, c, topic, 1, nil)
+	c := withTopic(t)
 	const written, deleted = `{"after": {"etag": "1"}}`, `{"after": null}`
 	record := func(name, value, scan string) *kgo.Record {
 		r := &kgo.Record{Topic: topic, Key: []byte(`["c/` + name + `"]`), Value: []byte(value)}
@@ -82,7 +106,7 @@ func TestSuspects(t *testing.T) {
 	must(t, err)
 	_, err = kadm.NewClient(cl).DeleteRecords(t.Context(), ends.Offsets())
 	must(t, err)
-	if found, _, _ := suspectsIn(t, o, 1<<20); len(found) > 0 {
+	if found, _, _ := suspectsIn(t, c, 1<<20); len(found) > 0 {
 		t.Errorf("found %v where retention has removed all", found)
 	}
 	transaction(kgo.TryCommit, record("lost", written, ""), record("deleted", written, ""),
@@ -96,7 +120,7 @@ func TestSuspects(t *testing.T) {
 	// It does not wait for a transaction that is open.
 	must(t, cl.BeginTransaction(), cl.ProduceSync(t.Context(), record("open", written, "")).FirstErr())
 	want := map[string]int{"c/lost": 1, "c/again": 1, "c/other scan": 1}
-	if found, _, skipped := suspectsIn(t, o, 1<<20); !maps.Equal(found, want) || skipped != 1 {
+	if found, _, skipped := suspectsIn(t, c, 1<<20); !maps.Equal(found, want) || skipped != 1 {
 		t.Errorf("found %v, want %v; skipped %d", found, want, skipped)
 	}
 }
@@ -105,9 +129,7 @@ func TestSuspects(t *testing.T) {
 // that have rows are read once where they fit, and suspects take one more read.
 func TestManySuspects(t *testing.T) {
 	t.Parallel()
-	c := broker(t)
-	o, _ := options(t, c, t.TempDir())
-	createTopic(t, c, topic, 1, nil)
+	c := withTopic(t)
 	cl := fakebroker.Client(t, c)
 	const keys = 4000
 	var rs []*kgo.Record
@@ -136,7 +158,7 @@ func TestManySuspects(t *testing.T) {
 	}
 	check := func(what string, limit, least, most int) {
 		t.Helper()
-		found, reads, _ := suspectsIn(t, o, limit)
+		found, reads, _ := suspectsIn(t, c, limit)
 		if !maps.Equal(found, want) || reads < least || reads > most {
 			t.Errorf("%s, with %d bytes: %d found, of %d; %d reads", what, limit, len(found), len(want), reads)
 		}
@@ -175,18 +197,14 @@ func TestSuspectsBehindAnEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			cluster := broker(t)
-			o, _ := options(t, cluster, t.TempDir())
-			createTopic(t, cluster, topic, 1, nil)
+			cluster := withTopic(t)
 			must(t, fakebroker.Client(t, cluster).ProduceSync(t.Context(),
 				&kgo.Record{Topic: topic, Key: []byte(`["c/lost"]`), Value: []byte("{}")}).FirstErr())
-			enc, err := o.Encoder(t.Context(), topic)
-			must(t, err)
 			c.prepare(cluster)
-			s := &suspects{client: o.Client, topic: topic, encoder: enc, limit: 1 << 20,
+			p := &partition{client: brokers(cluster), topic: topic, encoder: encoder(t), limit: 1 << 20,
 				patience: time.Second}
-			var keys []suspect
-			err = s.find(t.Context(), func(some []suspect) error {
+			var keys []Suspect
+			err := p.find(t.Context(), func(some []Suspect) error {
 				keys = append(keys, some...)
 				return nil
 			})
@@ -234,27 +252,14 @@ func endsAt(end, leader int64) func(*kfake.Cluster) {
 	}
 }
 
-// One lease of an instance reads at a time (I9).
-func TestSweepWaitsForItsTurn(t *testing.T) {
-	inst := &instance{pipe: pipeline.New(pipeline.Settings{})} // no more than that: it would panic
-	leave, err := inst.pipe.Sweep(t.Context())
-	must(t, err)
-	defer leave()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := inst.suspectsOf(ctx, &offsets.Scan{}, offsets.Lane{}, nil); !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
-}
-
-// A lease whose topics are read by nobody yet does not hold up a round: events are to be delivered.
-func TestSweepIsPatient(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	waiting := &sweep{scan: "a", batch: make(chan batch)}
-	l := &listing{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
-	finished, err := l.sweep(ctx)
-	if finished || err != nil || ctx.Err() != nil {
-		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())
+// One reader of a process reads at a time (I9).
+func TestReaderWaitsForItsTurn(t *testing.T) {
+	ended := errors.New("ended")
+	r := Read(t.Context(), Options{
+		Scan: &offsets.Scan{}, Turn: func(context.Context) (func(), error) { return nil, ended },
+	}, []offsets.Lane{{Topic: topic}})
+	defer r.Stop()
+	if b, ok := <-r.Batches; ok || !errors.Is(r.Err(), ended) {
+		t.Errorf("%v, %v", b, r.Err())
 	}
 }

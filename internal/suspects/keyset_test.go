@@ -1,4 +1,4 @@
-package bridge
+package suspects
 
 import (
 	"math/rand/v2"

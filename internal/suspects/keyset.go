@@ -1,4 +1,4 @@
-package bridge
+package suspects
 
 import (
 	"hash/maphash"

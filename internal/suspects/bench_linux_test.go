@@ -1,4 +1,4 @@
-package bridge
+package suspects
 
 import (
 	"cmp"
@@ -63,19 +63,16 @@ func BenchmarkSweep(b *testing.B) {
 		b.Fatal(err)
 	}
 	cl.Close()
-	enc, err := encoder(envelope.Options{Updated: true})(b.Context(), name)
-	if err != nil {
-		b.Fatal(err)
-	}
+	enc := encoder(b)
 	limit, _ := strconv.Atoi(os.Getenv("SWEEP_BYTES"))
 	forgetLargest(b)
 	b.ResetTimer()
 	reads := 0
 	for range b.N {
 		found := 0
-		s := &suspects{client: append(client, kgo.WithHooks(readingHook(func() { reads++ }))), topic: name, encoder: enc,
-			scan: "this", limit: cmp.Or(limit, defaultSweepBytes), patience: readPatience}
-		err := s.find(context.Background(), func(some []suspect) error {
+		p := &partition{client: append(client, kgo.WithHooks(readingHook(func() { reads++ }))), topic: name, encoder: enc,
+			scan: "this", limit: cmp.Or(limit, DefaultBytes), patience: 30 * time.Second}
+		err := p.find(context.Background(), func(some []Suspect) error {
 			found += len(some)
 			return nil
 		})
