@@ -40,3 +40,12 @@ func marker(r *Record) (clock, error) {
 	}
 	return at, nil
 }
+
+// UpTo returns the partition and the offset in the topic of records that a marker in a topic of its own names.
+func (r *Record) UpTo() (partition int32, offset int64, ok bool) {
+	if r.Key != nil || r.In == "" || r.document().upTo == nil {
+		return 0, 0, false
+	}
+	at := r.document().upTo
+	return *at.Partition, *at.Offset, true
+}

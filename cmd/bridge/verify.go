@@ -23,18 +23,22 @@ const verifyHelp = `
 Reads the topic, or all topics of a template, read_committed from the first record to the current end, and reports which
 of the bridge's promises hold. Use the settings that the topic was written with. Without --feed and --account,
 BRIDGE_SOURCE_URL is not needed. The topic of a replay is judged by what the replay recorded.
+--follow runs beside the bridge: it verifies as the topic grows, and serves /status, /metrics and the probes at
+BRIDGE_HTTP_ADDR until a promise is broken.
 Exit codes: 0 all promises that apply hold, 4 a promise is broken, 1 a promise could not be checked (also: the topic is
 empty), 2 usage or settings.
 `
 
 func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	usage := "[--topic T] [--feed] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] " +
+	usage := "[--topic T] [--feed [--follow]] [--account [--wait 5m]] [--until-resolved TIME] [--bounded] " +
 		"[--output text|json]"
 	fs := flags("verify", usage, stdout, func(w io.Writer) { fmt.Fprint(w, verifyHelp) })
 	var o judge.Options
 	fs.StringVar(&o.Topic, "topic", "",
 		"topic to check (default: BRIDGE_TOPIC; of a template, each topic that the bridge has written to)")
 	fs.BoolVar(&o.ReadFeed, "feed", false, "compare the topic with the feed: nothing is lost, changed or made up")
+	following := fs.Bool("follow", false,
+		"with --feed: continue as the topic grows, segment by segment, and end with 4 at the first broken promise")
 	fs.BoolVar(&o.ReadAccount, "account", false,
 		"compare the topic with the blobs that the account has now, and print the keys that differ")
 	fs.DurationVar(&o.Wait, "wait", 5*time.Minute,
@@ -53,12 +57,16 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if o.ReadAccount && *until != "" {
 		return &usageError{errors.New("--account compares the end of the topic: it excludes --until-resolved")}
 	}
+	if *following && (!o.ReadFeed || o.ReadAccount || *until != "") {
+		return &usageError{errors.New("--follow needs --feed, and excludes --account and --until-resolved")}
+	}
 	if *until != "" {
 		if o.Until, err = history.ParseTime(*until); err != nil {
 			return &usageError{fmt.Errorf("--until-resolved: %w", err)}
 		}
 	}
-	if err := judged(&o); err != nil {
+	c, err := judged(&o)
+	if err != nil {
 		return err
 	}
 	if *until != "" && o.Markers == envelope.MarkersOff {
@@ -67,6 +75,10 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()
+	if *following {
+		log, _ := progress.ForMany(c, stderr) // without a live line
+		return follow(ctx, c, o, log, stdout, asJSON)
+	}
 	stop := showSeen(ctx, &o, stderr)
 	reports, err := judge.Run(ctx, o)
 	stop()
@@ -74,18 +86,21 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		return err
 	}
 	for _, r := range reports {
-		if asJSON {
-			e := json.NewEncoder(stdout)
-			e.SetEscapeHTML(false)
-			err = e.Encode(r)
-		} else {
-			_, err = io.WriteString(stdout, r.Text())
-		}
-		if err != nil {
+		if err := printReport(stdout, r, asJSON); err != nil {
 			return err
 		}
 	}
 	return judge.Verdict(reports)
+}
+
+func printReport(stdout io.Writer, r *judge.Report, asJSON bool) (err error) {
+	if !asJSON {
+		_, err = io.WriteString(stdout, r.Text())
+		return err
+	}
+	e := json.NewEncoder(stdout)
+	e.SetEscapeHTML(false)
+	return e.Encode(r)
 }
 
 // showSeen shows on a terminal how much is read, until stop is called.
@@ -116,17 +131,17 @@ func showSeen(ctx context.Context, o *judge.Options, stderr io.Writer) (stop fun
 }
 
 // judged reads the settings into o.
-func judged(o *judge.Options) error {
+func judged(o *judge.Options) (*config.Config, error) {
 	read := config.LoadKafka
 	if o.ReadFeed || o.ReadAccount {
 		read = func() (*config.Config, error) { return config.Load(true) }
 	}
 	c, err := load(read())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := o.Use(c); err != nil {
-		return &settingsError{err}
+		return nil, &settingsError{err}
 	}
-	return nil
+	return c, nil
 }

@@ -37,6 +37,7 @@ func TestVerifyReplay(t *testing.T) {
 		t.Fatal(stderr)
 	}
 	verify("", exitBroken, "lacks 100 of 549 required events")
+	verify("", exitBroken, "set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
 	verify("START="+from+" END_TIME="+to, exitOK, "by the marker 1590775200000000000.")
 }
 

@@ -26,14 +26,14 @@ type opened struct {
 	listing, reading chan struct{} // closed at their ends
 }
 
-// readAhead returns the segments of the feed in order, and reads those behind them meanwhile: a small segment would
+// readAhead returns the segments of the feed behind a given one, in order, and reads those behind them meanwhile: a small segment would
 // otherwise cost the round trips of its manifest, listings and chunks, one after the other.
-func readAhead(ctx context.Context, feed *source.Feed) iter.Seq2[*opened, error] {
+func readAhead(ctx context.Context, feed *source.Feed, after source.Segment) iter.Seq2[*opened, error] {
 	return func(yield func(*opened, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
 		memory := semaphore.NewWeighted(bytesAhead)
-		for l := range reads(ctx, memory, lists(ctx, feed)) {
+		for l := range reads(ctx, memory, lists(ctx, feed, after)) {
 			select {
 			case <-l.reading:
 			case <-ctx.Done():
@@ -52,11 +52,11 @@ func readAhead(ctx context.Context, feed *source.Feed) iter.Seq2[*opened, error]
 }
 
 // lists lists the chunks of several segments at a time.
-func lists(ctx context.Context, feed *source.Feed) <-chan *opened {
+func lists(ctx context.Context, feed *source.Feed, after source.Segment) <-chan *opened {
 	out := make(chan *opened, segmentsAhead/2)
 	go func() {
 		defer close(out)
-		for seg, err := range feed.Segments(ctx, source.Segment{}) {
+		for seg, err := range feed.Segments(ctx, after) {
 			l := &opened{err: err, listing: make(chan struct{}), reading: make(chan struct{})}
 			if err != nil {
 				close(l.listing)

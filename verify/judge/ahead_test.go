@@ -42,7 +42,7 @@ func TestReadAhead(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		began, got, last := time.Now(), 0, source.Segment{}
-		for s, err := range readAhead(t.Context(), source.New(slow{store, latency}, source.Options{})) {
+		for s, err := range readAhead(t.Context(), source.New(slow{store, latency}, source.Options{}), source.Segment{}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,13 +75,13 @@ func TestReadAheadEnds(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) { // fails if a goroutine is left
 		feed := source.New(slow{store, time.Millisecond}, source.Options{})
-		for range readAhead(t.Context(), feed) {
+		for range readAhead(t.Context(), feed, source.Segment{}) {
 			break
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		n := 0
-		for _, err := range readAhead(ctx, feed) {
+		for _, err := range readAhead(ctx, feed, source.Segment{}) {
 			if n++; err != nil {
 				break
 			}

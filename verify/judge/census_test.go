@@ -293,16 +293,24 @@ func TestCensusOfAStuckListing(t *testing.T) {
 	if _, err := c.blobOf(t.Context(), "c/b"); err == nil || !strings.Contains(err.Error(), "is the same one") {
 		t.Error(err)
 	}
+	c.v.Inventory = &stuckStore{turns: true}
+	if _, err := c.blobOf(t.Context(), "c/b"); err == nil || !strings.Contains(err.Error(), "1000 empty pages") {
+		t.Error(err)
+	}
 }
 
 type stuckStore struct {
 	inventory.Store
 	asked int
+	turns bool // between two markers
 }
 
 func (s *stuckStore) List(context.Context, inventory.Query) (*inventory.Page, error) {
-	if s.asked++; s.asked > 100 {
+	if s.asked++; s.asked > 2*maxLookPages {
 		return nil, errors.New("too many requests")
+	}
+	if s.turns {
+		return &inventory.Page{Marker: fmt.Sprint(s.asked % 2)}, nil
 	}
 	return &inventory.Page{Marker: "m"}, nil
 }

@@ -274,8 +274,8 @@ func resolvedTimes(c *checks) verify.Validator {
 	}
 	for p, from := range markers.from {
 		unused := int(p) >= t.growth.now
-		if from > 0 || unused || t.growth.added(p) {
-			c.resolved.Late(p, unused || from > 0 && from == markers.to[p])
+		if markers.deleted(p) || unused || t.growth.added(p) {
+			c.resolved.Late(p, unused || markers.deleted(p) && from == markers.to[p])
 		}
 	}
 	return c.resolved

@@ -20,6 +20,9 @@ import (
 	"blobfeed/verify"
 )
 
+// maxLookPages is how many pages, all but the last of them empty, the look-up of a blob may take.
+const maxLookPages = 1000
+
 // lookRequests is how many keys are looked up in the account at a time.
 const lookRequests = 16
 
@@ -122,7 +125,7 @@ func (c *census) look(ctx context.Context) error {
 func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, error) {
 	container, name, _ := strings.Cut(path, "/")
 	q := inventory.Query{Container: container, Prefix: name, Max: 1}
-	for {
+	for range maxLookPages {
 		page, err := c.v.Inventory.List(ctx, q)
 		switch {
 		case errors.Is(err, inventory.ErrNoContainer):
@@ -139,6 +142,8 @@ func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, erro
 		}
 		q.Marker = page.Marker
 	}
+	return nil, fmt.Errorf("looking for %s: the listing has %d empty pages and goes on: check the endpoint, and proxies "+
+		"on the way to it", path, maxLookPages)
 }
 
 // explain finds the keys of which the feed has an event that is not delivered. The state is read behind the topics, so

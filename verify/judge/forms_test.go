@@ -111,16 +111,16 @@ func forms() []form {
 			}},
 		{name: "gap", settings: "ON_GAP=continue", stateful: true,
 			unknown: []string{"a marker makes up lost history"}, then: func(t *testing.T, l *liveFeed) {
-			l.grow(t, 2)
-			// And what is before, as retention does.
-			for _, name := range []string{"idx/segments/2026/01/01/0400", "log/00/2026/01/01/0400"} {
-				for _, hour := range []string{"0000", "0100", "0200", "0300", "0400"} {
-					if err := os.RemoveAll(filepath.Join(l.dir, strings.Replace(name, "0400", hour, 1))); err != nil {
-						t.Fatal(err)
+				l.grow(t, 2)
+				// And what is before, as retention does.
+				for _, name := range []string{"idx/segments/2026/01/01/0400", "log/00/2026/01/01/0400"} {
+					for _, hour := range []string{"0000", "0100", "0200", "0300", "0400"} {
+						if err := os.RemoveAll(filepath.Join(l.dir, strings.Replace(name, "0400", hour, 1))); err != nil {
+							t.Fatal(err)
+						}
 					}
 				}
-			}
-		}},
+			}},
 		{name: "replay", stateful: true, topic: "again"},
 		{name: "scan", scan: bridge.ScanYes, then: goesOn},
 		{name: "scan, no headers", settings: "HEADERS=none", scan: bridge.ScanYes, then: goesOn},

@@ -107,6 +107,11 @@ func (s *subject) learn(ctx context.Context, known int, of func([]byte, int) int
 		g.now = max(g.now, int(p)+1)
 	}
 	g.now = min(g.now, len(s.to))
+	if s.before > 0 {
+		g.first = min(s.before, g.now)
+		s.grow(known, heads)
+		return nil
+	}
 	g.first = g.now
 	// The partitions from least on may have been added.
 	least, cut := g.now, false
@@ -140,6 +145,13 @@ func (s *subject) learn(ctx context.Context, known int, of func([]byte, int) int
 			g.first++
 		}
 	}
+	s.grow(known, heads)
+	return nil
+}
+
+// grow finds the steps in which partitions were added to the first ones.
+func (s *subject) grow(known int, heads map[int32]*verify.Record) {
+	g := &s.growth
 	for p := g.first; p < g.now && heads[int32(p)] != nil; p++ {
 		if p > g.first && markOf(heads[int32(p)]) == markOf(heads[int32(p-1)]) {
 			g.steps[len(g.steps)-1].partitions++
@@ -149,7 +161,6 @@ func (s *subject) learn(ctx context.Context, known int, of func([]byte, int) int
 		g.steps = append(g.steps, growthStep{partitions: p + 1, resolved: at.resolved, seek: at.seek})
 	}
 	g.now = max(known, g.counts()[0])
-	return nil
 }
 
 // heads returns the first record, or marker, of each partition that has one.
@@ -165,7 +176,7 @@ func (s *subject) heads(ctx context.Context) (map[int32]*verify.Record, error) {
 
 // cut reports whether retention deleted the start of a partition, or of its markers.
 func (s *subject) cut(p int32) bool {
-	return s.from[p] > 0 || s.beside != nil && s.beside.from[p] > 0
+	return s.deleted(p) || s.beside != nil && s.beside.deleted(p)
 }
 
 // beginsWithMarker reports, of a partition whose first record is a marker, whether that was the first one ever:

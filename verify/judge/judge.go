@@ -19,7 +19,7 @@ type run struct {
 
 // judge reads a topic.
 func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
-	r := &Report{Topic: s.name, Partitions: len(s.to)}
+	r := &Report{Topic: s.name, Partitions: len(s.to), reached: map[int32]int64{}, spread: s.growth.now}
 	if s.empty() && (s.beside == nil || s.beside.empty()) && (s.feed == nil || s.feed.Required() == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
 		return r, nil
@@ -30,7 +30,6 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 		s.expect()
 	}
 	group := verify.All(s.checks.validators()...)
-	reached := map[int32]bool{}
 	note := func(rec verify.Record) (more bool) {
 		if v.Seen != nil {
 			v.Seen.Records.Add(1)
@@ -40,7 +39,10 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 		}
 		group.Note(rec)
 		if at, ok := markerTime(&rec); ok && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0 {
-			reached[rec.Partition] = true
+			r.reached[rec.Partition] = rec.Offset
+			if _, upTo, ok := rec.UpTo(); ok {
+				r.reached[rec.Partition] = upTo
+			}
 			return false
 		}
 		return true
@@ -53,8 +55,8 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 			return nil, err
 		}
 	}
-	for p := range int32(len(s.to)) {
-		if v.Until != (envelope.Timestamp{}) && !reached[p] {
+	for p := range int32(s.growth.now) {
+		if _, reached := r.reached[p]; v.Until != (envelope.Timestamp{}) && !reached {
 			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: "+
 				"wait for it, or give an earlier time",
 				p, s.name, v.Until)

@@ -122,8 +122,8 @@ func (s *run) emptied() {
 	if t.portion == nil {
 		return
 	}
-	for p, from := range t.from {
-		if from > 0 && !t.portion.own[p] {
+	for p := range t.from {
+		if t.deleted(p) && !t.portion.own[p] {
 			s.checks.resolved.Late(p, true)
 		}
 	}

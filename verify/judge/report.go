@@ -23,6 +23,9 @@ type Report struct {
 	Checks  []checkReport `json:"checks"`
 	Notes   []string      `json:"notes,omitempty"`
 	Problem string        `json:"problem,omitempty"` // why something that applies was not checked
+
+	reached map[int32]int64 // where each partition was left, at the marker of --until-resolved or of the round
+	spread  int             // partitions that keys are spread over
 }
 
 // scanReport counts the rows of a scan, which are among the records.

@@ -13,7 +13,11 @@ func Run(ctx context.Context, o Options) ([]*Report, error) {
 func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	named := v.Topic != ""
 	state, err := v.state(ctx)
-	if err == nil && state == nil {
+	switch {
+	case err != nil:
+	case v.since != nil:
+		err = v.since.begin(ctx, v, state)
+	case state == nil:
 		err = v.stateless(ctx, named)
 	}
 	if err != nil {

@@ -168,7 +168,7 @@ func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err err
 func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
 	for p, at := range t.from {
-		if at > 0 {
+		if t.deleted(p) {
 			begins[p], from[p], to[p] = endless, at, t.to[p]
 		}
 	}

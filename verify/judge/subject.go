@@ -17,6 +17,7 @@ type subject struct {
 	growth  growth
 	encoder *envelope.Encoder // with --feed or --account
 	fresh   bool              // new in the current segment, so that no marker is due yet
+	before  int               // with --follow, partitions in use before this round; 0: it is the first one
 }
 
 // subjects opens the topics.
@@ -29,6 +30,9 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		}
 	}
 	for _, name := range names {
+		if v.since != nil && fresh[name] {
+			continue // the round that ends with its first marker compares it
+		}
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
 		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
@@ -45,6 +49,15 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		all = append(all, s)
 		if markers != nil {
 			if err := s.putBeside(ctx, markers); err != nil {
+				return all, err
+			}
+		}
+		if v.since != nil {
+			if s.compacted {
+				return all, unusable("--follow: topic %s is compacted, which may remove records before they are "+
+					"compared: use --feed", name)
+			}
+			if err := v.since.resume(s); err != nil {
 				return all, err
 			}
 		}

@@ -13,18 +13,25 @@ type BrokenError struct{ Checks []string }
 
 func (e *BrokenError) Error() string { return "verification failed: " + strings.Join(e.Checks, ", ") }
 
+// Broken returns the checks that failed.
+func (r *Report) Broken() (checks []string) {
+	for _, c := range r.Checks {
+		if c.Status == Broken {
+			checks = append(checks, c.Name)
+		}
+	}
+	return checks
+}
+
 // Verdict returns nil if something was checked of each topic, and all of it holds.
 func Verdict(rs []*Report) error {
 	var failed, problems []string
 	for _, r := range rs {
-		for _, c := range r.Checks {
-			switch {
-			case c.Status != Broken:
-			case len(rs) > 1:
-				failed = append(failed, c.Name+" of "+r.Topic)
-			default:
-				failed = append(failed, c.Name)
+		for _, check := range r.Broken() {
+			if len(rs) > 1 {
+				check += " of " + r.Topic
 			}
+			failed = append(failed, check)
 		}
 		if r.Problem != "" {
 			problems = append(problems, r.Problem)

@@ -50,6 +50,7 @@ type topic struct {
 	name      string
 	records   records
 	from, to  map[int32]int64
+	resumed   bool // from is where a former round ended, not where the topic begins
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
@@ -66,6 +67,9 @@ func (t *topic) close() {
 		t.beside.close()
 	}
 }
+
+// deleted reports whether retention has deleted the start of a partition.
+func (t *topic) deleted(p int32) bool { return t.from[p] > 0 && !t.resumed }
 
 func (t *topic) empty() bool {
 	for p, end := range t.to {

@@ -14,6 +14,7 @@ type verification struct {
 	avro    *verify.Avro // nil: no record is in Avro
 	sharing *sharing     // nil: no other bridge may write to the topics
 	limits  limits       // of --account
+	since   *since       // of --follow: how far former rounds came; nil: this is the only round
 }
 
 func newVerification(o Options) *verification {

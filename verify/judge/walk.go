@@ -36,11 +36,18 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 	if p.dead, err = v.letters(ctx); err != nil { // after the state: it has what the cursors passed
 		return err
 	}
-	for l, err := range readAhead(ctx, v.Feed) {
+	var after source.Segment
+	if v.since != nil {
+		after = v.since.completed
+	}
+	for l, err := range readAhead(ctx, v.Feed, after) {
 		if err != nil {
 			return err
 		}
-		if p.extent.oldest == (source.Segment{}) {
+		if v.since != nil && !v.since.ended && l.manifest.Segment.Compare(v.since.next) > 0 {
+			return nil
+		}
+		if p.extent.oldest == (source.Segment{}) && after == (source.Segment{}) {
 			p.extent.oldest = l.manifest.Segment
 		}
 		for i, r := range l.shards { // a blob is in one shard
@@ -80,6 +87,9 @@ func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err 
 	}
 	if c.begun, err = p.v.begun(ctx, s, p.state); err != nil {
 		return nil, err
+	}
+	if p.v.since != nil {
+		c.upTo = envelope.Timestamp{} // all of the segments that this round reads
 	}
 	if p.state != nil {
 		c.bound = "the cursors in " + p.state.topic

@@ -1,0 +1,199 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/bridge"
+	"blobfeed/internal/config"
+	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
+	"blobfeed/internal/testing/feedsim"
+)
+
+// deliverMore delivers what the feed got since. A bridge that runs meanwhile would make the test longer, not stricter:
+// TestVerifyLive does that.
+func deliverMore(t *testing.T, feed *feedsim.Feed, segments int) {
+	t.Helper()
+	for range segments {
+		if err := errors.Join(feed.Append(t.Context(), 60, nil), feed.Next(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, err := config.Load(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := setup.Options(c, setup.Observe{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, shown := progress.New(c, io.Discard)
+	o.Log, o.Observer, o.Once = log, bridge.Observers{shown}, true
+	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// following is a running bridge verify --feed --follow.
+type following struct {
+	t            *testing.T
+	address      string
+	stop         context.CancelFunc
+	done         chan int
+	stdout, errs bytes.Buffer // once it is done
+}
+
+func startFollowing(t *testing.T) *following {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &following{t: t, address: l.Addr().String(), done: make(chan int, 1)}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("BRIDGE_HTTP_ADDR", f.address)
+	ctx, cancel := context.WithCancel(t.Context())
+	f.stop = cancel
+	var ended sync.WaitGroup
+	ended.Go(func() { f.done <- execute(ctx, []string{"verify", "--feed", "--follow"}, &f.stdout, &f.errs) })
+	t.Cleanup(func() { cancel(); ended.Wait() })
+	return f
+}
+
+func (f *following) get(path string) string {
+	resp, err := http.Get("http://" + f.address + path)
+	if err != nil {
+		return ""
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		f.t.Error(err)
+	}
+	return string(body)
+}
+
+// verified waits until it has verified more than through, and returns how far it is.
+func (f *following) verified(through time.Time) (now time.Time, records int64) {
+	f.t.Helper()
+	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
+		var s struct{ Topics []followedTopic }
+		_ = json.Unmarshal([]byte(f.get("/status")), &s)
+		if len(s.Topics) == 1 && s.Topics[0].VerifiedThrough.After(through) {
+			return s.Topics[0].VerifiedThrough, s.Topics[0].Records
+		}
+		select {
+		case code := <-f.done:
+			f.t.Fatalf("it ended with %d: %s%s", code, f.stdout.String(), f.errs.String())
+		default:
+		}
+	}
+	f.t.Fatal("nothing more was verified")
+	return now, records
+}
+
+// broken waits until it ends because of a check.
+func (f *following) broken(check, says string) {
+	f.t.Helper()
+	select {
+	case code := <-f.done:
+		text := f.stdout.String() + f.errs.String()
+		if code != exitBroken || !strings.Contains(text, "BROKEN       "+check) || !strings.Contains(text, says) {
+			f.t.Errorf("exit code %d, want %s broken and %q: %s", code, check, says, text)
+		}
+	case <-time.After(time.Minute):
+		f.t.Error("it does not end")
+	}
+}
+
+// A follower verifies the topic as it grows, and ends at the first broken promise.
+func TestVerifyFollow(t *testing.T) {
+	for name, c := range map[string]struct {
+		settings string
+		hurt     func(t *testing.T, cl *kgo.Client)
+		check    string
+		says     string
+	}{
+		"a foreign record": {"", func(t *testing.T, cl *kgo.Client) {
+			produce(t, cl, written, []*kgo.Record{{Key: []byte("foreign"), Value: []byte(`{}`), Partition: 1}})
+		}, "replay", "no event of this key is expected"},
+		"records are missing": {"", func(t *testing.T, _ *kgo.Client) {
+			t.Setenv("BRIDGE_EVENT_TYPES", "!BlobDeleted") // for the bridge, and not for the follower
+		}, "replay", "is missing, number"},
+		"an old record again, markers aside": {"RESOLVED_TO=topic", func(t *testing.T, cl *kgo.Client) {
+			r := readBy(t, []kgo.Opt{kgo.SeedBrokers(os.Getenv("BRIDGE_KAFKA_BROKERS"))}, written)[0]
+			again := *r
+			produce(t, cl, written, []*kgo.Record{&again})
+		}, "replay", "expected"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := feed.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			settings := append([]string{"POLL_INTERVAL=50ms"}, strings.Fields(c.settings)...)
+			cl := delivered(t, dir, settings...) // nothing is resolved yet
+			f := startFollowing(t)
+			deliverMore(t, feed, 3)
+			first, _ := f.verified(time.Time{})
+			deliverMore(t, feed, 2)
+			second, count := f.verified(first)
+			if second.Before(first.Add(time.Hour)) || count == 0 {
+				t.Errorf("verified through %v, then %v, %d records", first, second, count)
+			}
+			if text := f.get("/metrics"); !strings.Contains(text, `bridge_verify_verified_through_seconds{topic="changes"}`) ||
+				!strings.Contains(text, `bridge_verify_records_total{topic="changes"} `) {
+				t.Error(text)
+			}
+			c.hurt(t, cl)
+			deliverMore(t, feed, 1)
+			f.broken(c.check, c.says)
+		})
+	}
+}
+
+// After a seek, a follower compares everything again.
+func TestVerifyFollowsASeek(t *testing.T) {
+	dir := t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := feed.Open(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	delivered(t, dir, "POLL_INTERVAL=50ms")
+	deliverMore(t, feed, 3)
+	f := startFollowing(t)
+	first, before := f.verified(time.Time{})
+	if code, _, stderr := call(t, "seek", "--to", "earliest", "--yes"); code != exitOK {
+		t.Fatal(stderr)
+	}
+	deliverMore(t, feed, 2)
+	if _, after := f.verified(first); after < 2*before {
+		t.Errorf("%d records were verified, then %d", before, after)
+	}
+	f.stop()
+	if code := <-f.done; code != exitOK {
+		t.Errorf("exit code %d: %s", code, f.errs.String())
+	}
+}

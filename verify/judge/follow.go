@@ -1,0 +1,160 @@
+package judge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"blobfeed/bridge"
+	"blobfeed/envelope"
+	"blobfeed/internal/pause"
+	"blobfeed/resolved"
+	"blobfeed/source"
+)
+
+// Followed is told what Follow does, by the goroutine that called it.
+type Followed struct {
+	// Verified gets the reports of a round, and the time up to which the topics are verified.
+	Verified func(reports []*Report, through time.Time)
+	// Failed gets an error that will be retried.
+	Failed func(error)
+}
+
+// longestPause bounds the wait after failures.
+const longestPause = 5 * time.Minute
+
+// Follow verifies the topics against the feed as they grow, in rounds. The first round compares everything up to the
+// newest marker. Each later one compares what lies between two markers, so that nothing is kept of what is verified.
+// After a seek or a reset, Follow starts again.
+//
+// It returns a *BrokenError at the first broken promise, nil when everything up to BRIDGE_END_TIME is verified, and the
+// error of the context when that ends.
+func Follow(ctx context.Context, o Options, to Followed) error {
+	if err := o.followable(); err != nil {
+		return err
+	}
+	s := &since{}
+	for failures := 0; ; {
+		v := newVerification(o)
+		v.since = s
+		reports, err := v.run(ctx)
+		var unfit *bridge.SettingsError
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.As(err, &unfit):
+			return err
+		case errors.Is(err, errNothingNew):
+			failures = 0
+		case err != nil:
+			failures++
+			to.Failed(err)
+		default:
+			failures = 0
+			to.Verified(reports, time.Unix(0, s.marker.Wall))
+			var broken *BrokenError
+			if err := Verdict(reports); errors.As(err, &broken) {
+				return broken
+			}
+			if s.ended {
+				return nil
+			}
+			s.advance(reports)
+		}
+		if err := pause.For(ctx, min(o.PollInterval<<min(failures, 5), longestPause)); err != nil {
+			return err
+		}
+	}
+}
+
+// followable rejects settings with which a marker does not say what must be before it.
+func (o *Options) followable() error {
+	switch {
+	case !o.Transactional:
+		return unusable("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a marker: use --feed")
+	case o.Markers == envelope.MarkersOff:
+		return unusable("--follow: BRIDGE_RESOLVED_TO=off: there are no markers")
+	}
+	return nil
+}
+
+// errNothingNew says that a round has nothing to compare yet.
+var errNothingNew = errors.New("nothing is resolved that was not verified before")
+
+// since is how far the topics are verified.
+type since struct {
+	epoch     int64
+	completed source.Segment   // all events up to it are compared; zero: nothing is
+	topics    map[string]place // by topic, where the next round begins
+
+	next   source.Segment // what the current round compares ends with it
+	marker envelope.Timestamp
+	ended  bool // this is the last round: everything up to BRIDGE_END_TIME is delivered
+}
+
+// place is where reading continues: at the marker of the round before, since validators need it.
+type place struct {
+	from       map[int32]int64
+	partitions int // that keys were spread over
+}
+
+// begin decides what the round compares, by the state. A round ends with a segment whose marker is its own, and not one
+// that repeats a former time: only then that marker is behind all events of the segment, and before all others.
+func (s *since) begin(ctx context.Context, v *verification, state *progressState) error {
+	if state == nil {
+		return errNothingNew // the bridge has not started
+	}
+	f := state.Frontier
+	if f.Epoch != s.epoch {
+		*s = since{epoch: f.Epoch}
+	}
+	if f.Reset || f.Moving || f.Completed == s.completed && !f.Ended {
+		return errNothingNew
+	}
+	var err error
+	if s.marker, err = envelope.ParseTimestamp(f.Resolved); err != nil {
+		return errNothingNew // there is no marker yet
+	}
+	s.next = f.Completed
+	if s.ended = f.Ended; s.ended {
+		return nil // it is all there
+	}
+	m, err := v.Feed.Manifest(ctx, f.Completed)
+	switch {
+	case errors.Is(err, source.ErrNotFound): // retention was faster
+		return errNothingNew
+	case err != nil:
+		return err
+	case resolved.After(m, v.ResolvedSlack, envelope.Timestamp{}) != s.marker:
+		return errNothingNew
+	}
+	v.Until = s.marker
+	return nil
+}
+
+// resume makes a topic continue where the round before ended.
+func (s *since) resume(t *subject) error {
+	at, known := s.topics[t.name]
+	if !known {
+		return nil
+	}
+	t.before, t.resumed = at.partitions, true
+	for p, from := range at.from {
+		if t.from[p] > from {
+			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was faster; "+
+				"start again", p, t.name, t.from[p], from)
+		}
+		t.from[p] = from
+	}
+	return nil
+}
+
+// advance ends a round.
+func (s *since) advance(reports []*Report) {
+	topics := map[string]place{}
+	for _, r := range reports {
+		topics[r.Topic] = place{r.reached, r.spread}
+	}
+	s.topics, s.completed = topics, s.next
+}
