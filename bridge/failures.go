@@ -54,6 +54,7 @@ func (f *findings) remember(ctx context.Context, now time.Time, err error) bool 
 		return false
 	}
 	text, do := plain.SplitRemedy(err)
+	text, do = plain.Clip(text), plain.Clip(do) // without secrets
 	text = strings.ToValidUTF8(text[:min(len(text), maxErrorText)], "")
 	do = strings.ToValidUTF8(do[:min(len(do), maxErrorText)], "")
 	f.failure.Store(&offsets.Failure{Time: now.UTC(), Error: text, Remedy: do})

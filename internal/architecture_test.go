@@ -75,6 +75,7 @@ var imports = map[string][]string{
 	"internal/pause":                    nil,
 	"internal/plain":                    nil,
 	"internal/testing/mutation":         nil,
+	"internal/testing/ceiling":          nil,
 	"internal/outbound":                 {"internal/plain"},
 	"internal/kafka":                    {"internal/outbound", "internal/plain"},
 	"internal/testing/arrivals":         {"verify"},

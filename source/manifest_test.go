@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"blobfeed/internal/testing/ceiling"
 	"blobfeed/source"
 )
 
@@ -31,7 +32,11 @@ func FuzzManifestAgainstJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		seg := source.SegmentAt(time.Date(2022, 11, 28, 21, 0, 0, 0, time.UTC))
 		name := "idx/segments/" + seg.String() + "/meta.json"
-		m, err := source.New(&memory{blobs: map[string][]byte{name: b}}, source.Options{}).Manifest(t.Context(), seg)
+		var m source.Manifest
+		var err error
+		ceiling.Hold(t, 16<<20+64*uint64(len(b)), func() {
+			m, err = source.New(&memory{blobs: map[string][]byte{name: b}}, source.Options{}).Manifest(t.Context(), seg)
+		})
 		if err != nil {
 			if !strings.Contains(err.Error(), name) {
 				t.Fatalf("the error does not name the blob: %v", err)

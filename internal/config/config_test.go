@@ -100,7 +100,7 @@ func TestFileWithoutASecret(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := readSecret(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
+	if _, err := ReadSecret(dir); err == nil || !strings.Contains(err.Error(), "not a regular file") {
 		t.Errorf("a directory: %v", err)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"blobfeed/internal/plain"
 )
 
 // Load reads the settings and returns every problem at once, joined. Settings with problems are for showing only.
@@ -52,6 +54,11 @@ func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	c.readSecrets(given, p)
 	c.tune(p)
 	fill(table, c, given, func(name, problem string) { p.add(name, "%s", problem) })
+	for _, s := range table {
+		if s.secret() {
+			plain.Hide(s.of(c).String())
+		}
+	}
 	c.preset(p)
 	c.validate(p, feed, kafka)
 	return c, p
@@ -70,7 +77,7 @@ func (c *Config) From(name string) string {
 func (c *Config) Reread() (*Config, error) {
 	fresh := *c
 	for name, file := range c.files {
-		text, err := readSecret(file)
+		text, err := ReadSecret(file)
 		if err != nil {
 			return nil, err
 		}
@@ -83,7 +90,7 @@ func (c *Config) Reread() (*Config, error) {
 // Fresh returns the value of a setting, read again if a file holds it. It reads no other file.
 func (c *Config) Fresh(name string) (string, error) {
 	if file := c.files[name]; file != "" {
-		return readSecret(file)
+		return ReadSecret(file)
 	}
 	s, _ := find(table, name)
 	return s.of(c).String(), nil
@@ -110,8 +117,8 @@ func readRegular(file string, limit int64) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, limit+1))
 }
 
-// readSecret reads the secret in a file. An empty one is an error: it would open what it is to protect.
-func readSecret(file string) (string, error) {
+// ReadSecret reads the secret in a file. An empty one is an error: it would open what it is to protect.
+func ReadSecret(file string) (string, error) {
 	text, err := readRegular(file, maxSecret)
 	secret := strings.TrimSpace(string(text))
 	switch {
@@ -122,6 +129,7 @@ func readSecret(file string) (string, error) {
 	case secret == "":
 		return "", fmt.Errorf("%s is empty: write the value into it, or leave the setting out", file)
 	}
+	plain.Hide(secret)
 	return secret, nil
 }
 
@@ -159,7 +167,7 @@ func (c *Config) readSecrets(given texts, p *problems) {
 			p.add(s.name, "set together with %s_FILE: keep one of them", variable(s.name))
 			continue
 		}
-		text, err := readSecret(file)
+		text, err := ReadSecret(file)
 		if err != nil {
 			p.add(s.name+"_FILE", "%w", err)
 		}

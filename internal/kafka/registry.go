@@ -168,8 +168,7 @@ func (r *Registry) id(ctx context.Context, cl *sr.Client, subject, schema string
 	case http.StatusUnprocessableEntity:
 		refused.Do = "Set back what changed the schema"
 	default: // the registry, or what is in front of it, fails; or the credentials, which may be renewed
-		answer.Message, answer.Raw = plain.Line(answer.Error()), nil // err is logged
-		err = fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, err)
+		err = fmt.Errorf("%s answers %d: %w", answer.URL, answer.StatusCode, readable(err))
 		return 0, plain.WithRemedy(err, RegistryAdvice(err))
 	}
 	return 0, refused
@@ -192,9 +191,18 @@ func (r *Registry) Schema(ctx context.Context, id int) (string, error) {
 		if Missing(err) {
 			return "", nil
 		}
-		errs[0] = fmt.Errorf("reading schema %d: %w", id, err)
+		errs[0] = fmt.Errorf("reading schema %d: %w", id, readable(err))
 	}
 	return "", errs[0]
+}
+
+// readable makes the text of an answer safe to show.
+func readable(err error) error {
+	var answer *sr.ResponseError
+	if errors.As(err, &answer) {
+		answer.Message, answer.Raw = plain.Line(answer.Error()), nil
+	}
+	return err
 }
 
 // answered puts an id into the cache, and reports the request.

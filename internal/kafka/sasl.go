@@ -2,15 +2,15 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/sasl"
 	"github.com/twmb/franz-go/pkg/sasl/oauth"
 	"github.com/twmb/franz-go/pkg/sasl/plain"
 	"github.com/twmb/franz-go/pkg/sasl/scram"
+
+	text "blobfeed/internal/plain"
 )
 
 // Mechanisms are the ways to authenticate, by Kafka's names.
@@ -45,6 +45,7 @@ func (s *SASL) mechanism() (sasl.Mechanism, error) {
 			if err != nil {
 				return oauth.Auth{}, &TokenError{err}
 			}
+			text.Hide(token)
 			return oauth.Auth{Token: token, Extensions: s.Extensions}, nil
 		}), nil
 	}
@@ -61,18 +62,3 @@ type TokenError struct{ Err error }
 
 func (e *TokenError) Error() string { return "getting a token for Kafka: " + e.Err.Error() }
 func (e *TokenError) Unwrap() error { return e.Err }
-
-// TokenFile returns the content of a file that something else renews, such as a projected token of Kubernetes.
-func TokenFile(name string) Token {
-	return func(context.Context) (string, error) {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return "", err
-		}
-		token := strings.TrimSpace(string(text))
-		if token == "" {
-			return "", errors.New("the file " + name + " is empty")
-		}
-		return token, nil
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -43,24 +42,6 @@ func TestPasswords(t *testing.T) {
 	}
 	if _, err := (&Client{Compression: "none", SASL: &SASL{Mechanism: "GSSAPI"}}).Options(); err == nil {
 		t.Error("GSSAPI was accepted")
-	}
-}
-
-func TestTokenFile(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "token")
-	get := TokenFile(file)
-	if _, err := get(t.Context()); err == nil {
-		t.Error("no error without a file")
-	}
-	for _, token := range []string{"one", "two"} {
-		write(t, file, []byte(token+"\n"))
-		if got, err := get(t.Context()); got != token || err != nil {
-			t.Errorf("%q, %v", got, err)
-		}
-	}
-	write(t, file, []byte("\n"))
-	if _, err := get(t.Context()); err == nil {
-		t.Error("no error for an empty file")
 	}
 }
 

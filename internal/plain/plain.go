@@ -17,9 +17,10 @@ import (
 // MaxText is how much of an error is kept, logged or shown.
 const MaxText = 2 << 10
 
-// Clip returns s, or its first MaxText bytes and how many were left out.
+// Clip returns s without secrets, or its first MaxText bytes and how many were left out.
 func Clip(s string) string {
-	if len(s) <= MaxText {
+	rest := max(0, len(s)-MaxText-longestSecret) // is not shown anyway, and may be megabytes
+	if s = redacted(s[:len(s)-rest]); len(s)+rest <= MaxText {
 		return s
 	}
 	end := MaxText
@@ -27,7 +28,7 @@ func Clip(s string) string {
 		end--
 	}
 	// A copy: a part of s would keep all of it in memory.
-	return fmt.Sprintf("%s… (%d bytes more)", s[:end], len(s)-end)
+	return fmt.Sprintf("%s… (%d bytes more)", s[:end], len(s)+rest-end)
 }
 
 // Line returns s on one line, without control characters, clipped.

@@ -153,8 +153,8 @@ func identity(r slog.Record) string {
 	return passing.ReplaceAllString(b.String(), "_")
 }
 
-// clipped returns r with its long texts cut: an error may hold what a server, or one event, has to say. What repeats is
-// kept until its next line, so it is cut before.
+// clipped returns r with its long texts cut, and without secrets: an error may hold what a server, or one event, has to
+// say. What repeats is kept until its next line, so it is cut before.
 func clipped(r slog.Record) slog.Record {
 	var attrs []slog.Attr
 	cut := false
@@ -166,9 +166,9 @@ func clipped(r slog.Record) slog.Record {
 		case error:
 			text = v.Error()
 		}
-		if len(text) > plain.MaxText {
+		if shown := plain.Clip(text); shown != text {
 			cut = true
-			a.Value = slog.StringValue(plain.Clip(text))
+			a.Value = slog.StringValue(shown)
 		}
 		attrs = append(attrs, a)
 		return true

@@ -50,7 +50,7 @@ func Kafka(c *config.Config, id string, buffered int) (kafka.Client, error) {
 func kafkaToken(c *config.Config) (kafka.Token, error) {
 	switch {
 	case c.TokenFile() != "":
-		return kafka.TokenFile(c.TokenFile()), nil
+		return func(context.Context) (string, error) { return config.ReadSecret(c.TokenFile()) }, nil
 	case !c.EntraTokens():
 		credentials := &kafka.ClientCredentials{URL: c.KafkaSASLTokens, Scope: c.KafkaSASLScope}
 		credentials.Client = func() (id, secret string, err error) {

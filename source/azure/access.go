@@ -151,7 +151,13 @@ func (c *Config) explain(err error) error {
 }
 
 func answered(status *azcore.ResponseError) error {
-	return fmt.Errorf("the storage service answered %d %.100s", status.StatusCode, plain.Line(status.ErrorCode))
+	return errors.New("the storage service answered " + statusOf(status))
+}
+
+// statusOf returns the status and the code of an answer. Whoever answers may not be the service, and repeat what it was
+// sent.
+func statusOf(status *azcore.ResponseError) string {
+	return strings.TrimSuffix(fmt.Sprintf("%d %s", status.StatusCode, plain.Code(status.ErrorCode)), " ")
 }
 
 // quietError is err without the query of the URL, which may be a signature.

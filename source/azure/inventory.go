@@ -160,8 +160,7 @@ func (v *Inventory) failed(err error, marker string) error {
 	case status.StatusCode == http.StatusBadRequest && marker != "":
 		return inventory.ErrMarker
 	case overloaded(status.StatusCode):
-		return fmt.Errorf("%w: it answers %d %.100s", inventory.ErrBusy, status.StatusCode,
-			plain.Line(status.ErrorCode))
+		return fmt.Errorf("%w: it answers %s", inventory.ErrBusy, statusOf(status))
 	case status.StatusCode == http.StatusForbidden || status.StatusCode == http.StatusUnauthorized:
 		err := plain.WithRemedy(answered(status), v.store.widen())
 		if rerr := v.store.renew(); rerr != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
+	"blobfeed/internal/testing/ceiling"
 	"blobfeed/source"
 )
 
@@ -111,17 +112,19 @@ func FuzzListing(f *testing.F) {
 			delimiter = "/"
 		}
 		entries, failed := 0, false
-		for e, err := range store.List(t.Context(), "", delimiter) {
-			if failed {
-				t.Fatal("something follows an error")
-			}
-			if failed = err != nil; !failed {
-				entries++
-				if e.IsPrefix && (!delimited || e.Size != 0) {
-					t.Fatalf("prefix %+v", e)
+		ceiling.Hold(t, 16<<20+200*uint64(len(b)), func() {
+			for e, err := range store.List(t.Context(), "", delimiter) {
+				if failed {
+					t.Fatal("something follows an error")
+				}
+				if failed = err != nil; !failed {
+					entries++
+					if e.IsPrefix && (!delimited || e.Size != 0) {
+						t.Fatalf("prefix %+v", e)
+					}
 				}
 			}
-		}
+		})
 		if failed {
 			return
 		}

@@ -3,6 +3,8 @@ package ocf
 import (
 	"errors"
 	"testing"
+
+	"blobfeed/internal/testing/ceiling"
 )
 
 // FuzzChunk: what a block is does not depend on how much of the file is here. Cut anywhere, a header or block is either
@@ -19,42 +21,47 @@ func FuzzChunk(f *testing.F) {
 		uint16(100))
 	limits := Limits{Header: 1 << 14, Block: 1 << 14, Decompressed: 1 << 16}
 	f.Fuzz(func(t *testing.T, b []byte, cut uint16) {
-		part := b[:min(int(cut), len(b))]
-		whole, err := ParseHeader(b, limits)
-		head, perr := ParseHeader(part, limits)
+		ceiling.Hold(t, 64<<20, func() { torn(t, b, cut, limits) })
+	})
+}
+
+func torn(t *testing.T, b []byte, cut uint16, limits Limits) {
+	t.Helper()
+	part := b[:min(int(cut), len(b))]
+	whole, err := ParseHeader(b, limits)
+	head, perr := ParseHeader(part, limits)
+	same(t, err, perr)
+	if err != nil {
+		return
+	}
+	if perr == nil && (head.Size != whole.Size || head.Schema != whole.Schema || head.Sync != whole.Sync ||
+		head.Codec != whole.Codec) {
+		t.Fatal("the header of the part differs")
+	}
+	for off := whole.Size; off < int64(len(b)); {
+		blk, err := whole.ReadBlock(b[off:], off)
+		pblk, perr := whole.ReadBlock(part[min(off, int64(len(part))):], off)
 		same(t, err, perr)
+		if perr == nil && pblk != blk {
+			t.Fatalf("block at %d: %+v in the part, %+v in the whole", off, pblk, blk)
+		}
 		if err != nil {
 			return
 		}
-		if perr == nil && (head.Size != whole.Size || head.Schema != whole.Schema || head.Sync != whole.Sync ||
-			head.Codec != whole.Codec) {
-			t.Fatal("the header of the part differs")
+		if blk.Offset != off || blk.End < off+2+syncSize || blk.End > int64(len(b)) ||
+			string(b[blk.End-syncSize:blk.End]) != string(whole.Sync[:]) {
+			t.Fatalf("block at %d of %d: from %d to %d", off, len(b), blk.Offset, blk.End)
 		}
-		for off := whole.Size; off < int64(len(b)); {
-			blk, err := whole.ReadBlock(b[off:], off)
-			pblk, perr := whole.ReadBlock(part[min(off, int64(len(part))):], off)
-			same(t, err, perr)
-			if perr == nil && pblk != blk {
-				t.Fatalf("block at %d: %+v in the part, %+v in the whole", off, pblk, blk)
-			}
-			if err != nil {
-				return
-			}
-			if blk.Offset != off || blk.End < off+2+syncSize || blk.End > int64(len(b)) ||
-				string(b[blk.End-syncSize:blk.End]) != string(whole.Sync[:]) {
-				t.Fatalf("block at %d of %d: from %d to %d", off, len(b), blk.Offset, blk.End)
-			}
-			off = blk.End
-			evs, err := whole.Events(blk, nil)
-			var corrupt *CorruptError
-			switch {
-			case err == nil && len(evs) != blk.Count, len(evs) > blk.Count:
-				t.Fatalf("%d events of %d", len(evs), blk.Count)
-			case err != nil && (!errors.As(err, &corrupt) || corrupt.Offset != blk.Offset):
-				t.Fatalf("error of no kind, or elsewhere than %d: %v", blk.Offset, err)
-			}
+		off = blk.End
+		evs, err := whole.Events(blk, nil)
+		var corrupt *CorruptError
+		switch {
+		case err == nil && len(evs) != blk.Count, len(evs) > blk.Count:
+			t.Fatalf("%d events of %d", len(evs), blk.Count)
+		case err != nil && (!errors.As(err, &corrupt) || corrupt.Offset != blk.Offset):
+			t.Fatalf("error of no kind, or elsewhere than %d: %v", blk.Offset, err)
 		}
-	})
+	}
 }
 
 // same fails unless what the part says fits what the whole says.
