@@ -86,7 +86,7 @@ func (b *Bridge) Assigned(leases []int32) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if n := len(leases); n > 0 && int(slices.Max(leases)) >= b.instance.leases {
-		b.fatal(b.instance.opts.leasesChanged(b.instance.leases, int(slices.Max(leases))+1))
+		b.fatal(b.instance.opts.Stored().LeasesChanged(b.instance.leases, int(slices.Max(leases))+1))
 		return
 	}
 	for _, p := range leases {
@@ -252,7 +252,7 @@ func (inst *instance) awaitEnd(ctx context.Context) error {
 		return err
 	}
 	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
-	return inst.opts.Compatible(s)
+	return inst.opts.Stored().Fit(s)
 }
 
 // fatalError is the cause of a stop that nobody asked for.

@@ -36,7 +36,7 @@ func (e *epochView) adopt(s *offsets.State) error {
 		return nil
 	}
 	opts := e.t.opts
-	if err := opts.Compatible(s); err != nil {
+	if err := opts.Stored().Fit(s); err != nil {
 		return err
 	}
 	promised, err := history.ParseStored(f.Resolved)

@@ -74,7 +74,7 @@ func (inst *instance) deliveredAll(ctx context.Context, s *offsets.State) (bool,
 	if !inst.caughtUp(s) || f == nil || f.Moving || f.Owed {
 		return false, nil
 	}
-	if err := inst.opts.Compatible(s); err != nil {
+	if err := inst.opts.Stored().Fit(s); err != nil {
 		return false, err // before a worker looks, which may be later than the end
 	}
 	if f.Ended {

@@ -10,6 +10,7 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
+	"blobfeed/internal/frozen"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
@@ -122,6 +123,16 @@ func (o *Options) TopicPlan() topics.Plan {
 
 // scansFirst reports whether the first start lists the account.
 func (o *Options) scansFirst() bool { return o.InitialScan == ScanYes || o.InitialScan == ScanOnly }
+
+// SettingsError says that another attempt does not help, since settings do not fit.
+type SettingsError = plain.SettingsError
+
+// Stored returns what a stored state must fit.
+func (o *Options) Stored() *frozen.Settings {
+	return &frozen.Settings{
+		Bridge: o.Name, Feed: o.FeedID, Values: o.Frozen, Follows: o.Follows, Scan: string(o.InitialScan),
+	}
+}
 
 // Catalog says what the bridge does with topics.
 func (o *Options) Catalog() catalog.Options {

@@ -88,10 +88,10 @@ func (inst *instance) storedFrontier(
 		return s.Frontier, end, err
 	}
 	if f = s.Frontier; f != nil {
-		if inst.opts.Compatible(s) != nil {
+		if inst.opts.Stored().Fit(s) != nil {
 			return nil, 0, inst.incompatible(ctx, ends)
 		}
-		if err := inst.opts.FitsLeases(f, leases); err != nil {
+		if err := inst.opts.Stored().FitLeases(f, leases); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -108,7 +108,7 @@ func (inst *instance) incompatible(ctx context.Context, ends kadm.ListedOffsets)
 	}
 	s, err := offsets.ReadTo(ctx, inst.cfg.Topic, at, inst.opts.Client...)
 	if err == nil && s.Frontier != nil {
-		err = inst.opts.Compatible(s)
+		err = inst.opts.Stored().Fit(s)
 	}
 	if err == nil {
 		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", inst.cfg.Topic)

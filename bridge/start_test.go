@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/history"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
 )
@@ -186,5 +187,21 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	}
 	if data, markers := consume(t, c, promises()...); data != 1 || markers != segments*partitions {
 		t.Errorf("%d records, %d markers", data, markers)
+	}
+}
+
+// Records of any lease count: the start reads the cursors of all before it says that there are none.
+func TestRecordsOfAnotherLease(t *testing.T) {
+	t.Parallel()
+	c := broker(t)
+	o, _ := options(t, c, writeFeed(t, feedsim.Spec{Shards: 2, EventsPerSegment: 100}))
+	o.BundleBytes = 0
+	must(t, runOnce(t, o))
+	cl := fakebroker.Client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
+	forgotten := &kgo.Record{Topic: o.offsetsTopic(), Partition: 0, Key: []byte("cursor")}
+	must(t, cl.ProduceSync(t.Context(), forgotten).FirstErr())
+	o.Frozen = map[string]string{"BRIDGE_TOPIC": "other"}
+	if err := runOnce(t, o); err == nil || !strings.Contains(err.Error(), "but records were written with "+topic) {
+		t.Error(err)
 	}
 }

@@ -37,10 +37,11 @@ var imports = map[string][]string{
 		"internal/pause"},
 	"internal/catalog": {"internal/pause", "envelope", "internal/plain", "internal/topics", "offsets", "source",
 		"bridge/pipeline"},
+	"internal/frozen":   {"internal/plain", "offsets", "source"},
 	"internal/suspects": {"envelope", "internal/topics", "internal/crash", "offsets"},
 	"bridge": {"source", "source/inventory", "envelope", "partitioner", "offsets", "resolved", "bridge/pipeline",
 		"internal/crash", "internal/history", "internal/testing/mutation", "internal/pause", "internal/plain",
-		"internal/topics", "internal/catalog", "internal/suspects"},
+		"internal/topics", "internal/catalog", "internal/frozen", "internal/suspects"},
 
 	// These judge a topic or a bridge from outside, and the engine does not know them.
 	"verify":            {"source/ocf"},

@@ -141,7 +141,7 @@ func (i *instance) accepts(next *bridge.Options) error {
 	if s == nil || s.Frontier == nil {
 		return nil
 	}
-	return next.Compatible(s)
+	return next.Stored().Fit(s)
 }
 
 // announce logs that the bridge starts.

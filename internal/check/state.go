@@ -45,8 +45,8 @@ func (ck *checker) readState(ctx context.Context) {
 func (ck *checker) state(ctx context.Context) {
 	f, err := ck.frontier, ck.unread
 	if err == nil && f != nil {
-		if err = ck.bridge.Compatible(ck.stored); err == nil {
-			err = ck.bridge.FitsLeases(f, len(ck.stored.Cursors))
+		if err = ck.bridge.Stored().Fit(ck.stored); err == nil {
+			err = ck.bridge.Stored().FitLeases(f, len(ck.stored.Cursors))
 		}
 	}
 	switch {

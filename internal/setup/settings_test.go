@@ -164,11 +164,11 @@ func TestStoredSettingsStayGood(t *testing.T) {
 		t.Errorf("frozen: %v, want %v", o.Frozen, now)
 	}
 	state := &offsets.State{Frontier: &offsets.Frontier{Feed: o.FeedID, Settings: stored}}
-	if err := o.Compatible(state); err != nil {
+	if err := o.Stored().Fit(state); err != nil {
 		t.Error(err)
 	}
 	stored["BRIDGE_TOPIC"] = "{container}"
-	if o.Compatible(state) == nil {
+	if o.Stored().Fit(state) == nil {
 		t.Error("another topic is accepted")
 	}
 }

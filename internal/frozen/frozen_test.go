@@ -1,14 +1,10 @@
-package bridge
+package frozen
 
 import (
 	"maps"
 	"strings"
 	"testing"
 
-	"github.com/twmb/franz-go/pkg/kgo"
-
-	"blobfeed/internal/testing/fakebroker"
-	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 )
 
@@ -44,14 +40,14 @@ func TestChangedSettings(t *testing.T) {
 		},
 		"none": {nil, follows, ""},
 	} {
-		o := Options{Name: "b", FeedID: "feed", Frozen: maps.Clone(stored), Follows: c.follows}
-		maps.Copy(o.Frozen, c.now)
+		o := Settings{Bridge: "b", Feed: "feed", Values: maps.Clone(stored), Follows: c.follows}
+		maps.Copy(o.Values, c.now)
 		got := ""
 		state := &offsets.State{
 			Frontier: &offsets.Frontier{Feed: "feed", Settings: stored},
 			Cursors:  []*offsets.Cursor{nil, {Counts: offsets.Counts{Emitted: 1}}},
 		}
-		if err := o.Compatible(state); err != nil {
+		if err := o.Fit(state); err != nil {
 			got, _, _ = strings.Cut(err.Error(), " or restart")
 		}
 		if got != c.want {
@@ -86,29 +82,13 @@ func TestWaysOut(t *testing.T) {
 		"path in use":       {"file://" + t.TempDir(), "file:///n", "json", offsets.Counts{}, reset, "ln -s"},
 		"now an account":    {"file:///old", "y", "json", offsets.Counts{Emitted: 1}, "set it back, " + again, "ln -s"},
 	} {
-		o := Options{Name: "b", FeedID: tc.now, Frozen: map[string]string{"BRIDGE_FORMAT": tc.format}}
-		err := o.Compatible(&offsets.State{
+		o := Settings{Bridge: "b", Feed: tc.now, Values: map[string]string{"BRIDGE_FORMAT": tc.format}}
+		err := o.Fit(&offsets.State{
 			Frontier: &offsets.Frontier{Feed: tc.feed, Settings: map[string]string{"BRIDGE_FORMAT": "json"}},
 			Cursors:  []*offsets.Cursor{nil, {Counts: tc.counts}},
 		})
 		if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), tc.not) {
 			t.Errorf("%s: %v", name, err)
 		}
-	}
-}
-
-// Records of any lease count: the start reads the cursors of all before it says that there are none.
-func TestRecordsOfAnotherLease(t *testing.T) {
-	t.Parallel()
-	c := broker(t)
-	o, _ := options(t, c, writeFeed(t, feedsim.Spec{Shards: 2, EventsPerSegment: 100}))
-	o.BundleBytes = 0
-	must(t, runOnce(t, o))
-	cl := fakebroker.Client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
-	forgotten := &kgo.Record{Topic: o.offsetsTopic(), Partition: 0, Key: []byte("cursor")}
-	must(t, cl.ProduceSync(t.Context(), forgotten).FirstErr())
-	o.Frozen = map[string]string{"BRIDGE_TOPIC": "other"}
-	if err := runOnce(t, o); err == nil || !strings.Contains(err.Error(), "but records were written with "+topic) {
-		t.Error(err)
 	}
 }
