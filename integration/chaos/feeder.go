@@ -24,7 +24,7 @@ const (
 // run feeds until stop ends.
 func (f *feeder) run(ctx, stop context.Context) error {
 	left := f.rng.IntN(100) // appends of this segment
-	return Feed(ctx, stop, f.feed, feederTick, f.work, func() error {
+	return Feed(ctx, stop, f.finish, feederTick, f.work, func() error {
 		n := 1 + f.rng.IntN(60)
 		if f.rng.IntN(200) == 0 {
 			n = burst
@@ -45,17 +45,27 @@ func (f *feeder) run(ctx, stop context.Context) error {
 	})
 }
 
-// Feed takes a step at every tick until stop ends, and then finalizes the last segment of the feed, which has been
-// opened. Between two steps it does what comes on work, which may be nil.
+// finish finalizes the last segment, which has all that has changed, when it is over.
+func (f *feeder) finish(ctx context.Context) error {
+	if err := f.publish(ctx, nil, f.judge.Expect); err != nil {
+		return err
+	}
+	f.clock.Store(f.feed.Segment().Add(time.Hour + time.Minute).UnixNano())
+	return f.feed.Finalize(ctx)
+}
+
+// Feed takes a step at every tick until stop ends, and then calls finish. Between two steps it does what comes on work,
+// which may be nil.
 func Feed(
-	ctx, stop context.Context, feed *feedsim.Feed, every time.Duration, work <-chan func(), step func() error,
+	ctx, stop context.Context, finish func(context.Context) error, every time.Duration, work <-chan func(),
+	step func() error,
 ) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for {
 		select {
 		case <-stop.Done():
-			return feed.Finalize(ctx)
+			return finish(ctx)
 		case do := <-work:
 			do()
 		case <-tick.C:

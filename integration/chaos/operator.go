@@ -237,7 +237,6 @@ func (r *run) scan(f Fault) {
 
 // repair makes the topic the account again, whatever seeks and retention have left out.
 func (r *run) repair(ctx context.Context) error {
-	r.clock.Store(r.feed.Segment().Add(time.Hour + time.Minute).UnixNano()) // all of it is resolved
 	return Await(ctx, settleLimit, "a sweep that is complete", func(context.Context) (bool, error) {
 		i, err := r.launchVerb([]string{"scan", "--sweep", "--wait"})
 		if err == nil {

@@ -92,6 +92,7 @@ func (w *world) play() (whole bool) {
 	if w.storage != nil {
 		w.storage.freeze(true)
 		w.publish()
+		w.storage.turn(w.feed.Segment().Add(time.Hour)) // the service finalizes a segment when it is over
 	}
 	w.tracer.happens(protocol.Event{Kind: protocol.Finalized})
 	w.must(w.feed.Finalize(ctx))

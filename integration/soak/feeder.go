@@ -26,7 +26,7 @@ const (
 
 // run feeds until stop ends. A segment is begun at its hour, and the one before finalized a while later, as Azure does.
 func (f *feeder) run(ctx, stop context.Context) error {
-	return chaos.Feed(ctx, stop, f.feed, tick, nil, func() error {
+	return chaos.Feed(ctx, stop, f.feed.Finalize, tick, nil, func() error {
 		passed := time.Since(f.feed.Segment())
 		if passed >= f.interval {
 			if err := f.feed.Turn(ctx); err != nil {
