@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -35,7 +36,7 @@ func start(cmd *exec.Cmd, out *bytes.Buffer) (*instance, error) {
 		return nil, err
 	}
 	i := &instance{cmd: cmd, address: address, out: out, ended: make(chan error, 1)}
-	i.cmd.Env = append(i.cmd.Env, "BRIDGE_HTTP_ADDR="+address)
+	i.cmd.Env = append(i.cmd.Env, "BRIDGE_HTTP_ADDR="+address, "GODEBUG=gctrace=1")
 	if err := i.cmd.Start(); err != nil {
 		return nil, err
 	}
@@ -105,8 +106,23 @@ func (i *instance) stop() (time.Duration, error) {
 	return i.cmd.ProcessState.UserTime() + i.cmd.ProcessState.SystemTime(), nil
 }
 
+// A line of the Go runtime has the CPU of a collection: of pauses, of allocations that helped, of the collector, and of
+// the collector while there was nothing else to do, which is not counted.
+var collection = regexp.MustCompile(`(?m)^gc \d+ @.* clock, ([\d.]+)\+([\d.]+)/([\d.]+)/[\d.]+\+([\d.]+) ms cpu`)
+
+// collecting returns the CPU time that collecting garbage has taken, of an instance that has ended.
+func (i *instance) collecting() (sum time.Duration) {
+	for _, line := range collection.FindAllSubmatch(i.out.Bytes(), -1) {
+		for _, part := range line[1:] {
+			ms, _ := strconv.ParseFloat(string(part), 64)
+			sum += time.Duration(ms * float64(time.Millisecond))
+		}
+	}
+	return sum
+}
+
 // deliver delivers a feed once with the program, and deletes its topics. More settings win over those of the load.
-func (l load) deliver(ctx context.Context, s *stack.Stack, program, variant, feed string, more ...string) (c cost,
+func (l load) deliver(ctx context.Context, s *cluster, program, variant, feed string, more ...string) (c cost,
 	err error) {
 	name := fmt.Sprintf("bench-%d", time.Now().UnixNano())
 	set := append(l.settings(name), more...)
@@ -119,7 +135,7 @@ func (l load) deliver(ctx context.Context, s *stack.Stack, program, variant, fee
 	began := time.Now()
 	var instances []*instance
 	for range l.instances {
-		i, err := start(command(ctx, program, name, variant, feed, s.KafkaBrokers, set...))
+		i, err := start(command(ctx, program, name, variant, feed, s.brokers(l), set...))
 		if err != nil {
 			return c, err
 		}
@@ -134,17 +150,19 @@ func (l load) deliver(ctx context.Context, s *stack.Stack, program, variant, fee
 	if err != nil {
 		return c, err
 	}
-	var cpu time.Duration
+	var cpu, collecting time.Duration
 	for _, i := range instances {
 		c.peak = max(c.peak, largestResident(i.cmd.Process.Pid))
 		used, stopErr := i.stop()
 		cpu += used
+		collecting += i.collecting()
 		err = errors.Join(err, stopErr)
 	}
 	size, sizeErr := sizeAndDelete(ctx, s.KafkaBrokers, name)
 	events := float64(l.events())
 	c.perSecond = events / took.Seconds()
 	c.micros, c.broker = float64(cpu.Microseconds())/events, float64((after-before).Microseconds())/events
+	c.collecting = collecting.Seconds() / cpu.Seconds()
 	c.disk, c.requests, c.transactions = float64(size)/events, done.requests/events, done.transactions/events
 	return c, errors.Join(err, sizeErr)
 }

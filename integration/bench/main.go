@@ -55,6 +55,7 @@ func main() {
 		"as shards, or a row such as shards=64")
 	delay := flag.Duration("delay", -1, "with -variants, serve the feed over HTTP, each answer this late; negative: "+
 		"the feed is a directory")
+	away := flag.Bool("away", false, fmt.Sprintf("with -variants, brokers that are %s away", brokersAway))
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
 	if *profile != "" {
@@ -78,6 +79,7 @@ func main() {
 			l, _ := table(*events)
 			l.shards, l.containers, l.instances = *shards, *containers, *instances
 			l.segments, l.each, l.delay = *segments, *events / *segments, *delay
+			l.away = *away
 			return asUsersRunIt(ctx, list(*programs), list(*variants), l, *rounds, *brokers)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/integration/stack"
 	"blobfeed/internal/testing/feedsim"
 )
 
@@ -24,13 +23,14 @@ type cost struct {
 	broker       float64 // CPU of the brokers, an event, in microseconds
 	disk         float64 // bytes on the brokers' disks, an event
 	peak         float64 // resident bytes of the program, of one instance
+	collecting   float64 // share of the program's CPU that the collection of garbage takes
 	requests     float64 // to a blob endpoint, an event
 	transactions float64 // an event
 }
 
 func (c cost) String() string {
-	return fmt.Sprintf("%8.0f events/s  %5.2f µs CPU an event  %5.2f µs of the brokers  %5.0f bytes on disk  %4.0f MB",
-		c.perSecond, c.micros, c.broker, c.disk, c.peak/1e6)
+	return fmt.Sprintf("%8.0f events/s  %5.2f µs CPU an event  %5.2f µs of the brokers  %5.0f bytes on disk  %4.0f MB"+
+		"  %4.1f %% in collection", c.perSecond, c.micros, c.broker, c.disk, c.peak/1e6, 100*c.collecting)
 }
 
 // middle takes the median of each figure.
@@ -48,6 +48,7 @@ func middle(costs []cost) cost {
 		of(func(c cost) float64 { return c.broker }),
 		of(func(c cost) float64 { return c.disk }),
 		of(func(c cost) float64 { return c.peak }),
+		of(func(c cost) float64 { return c.collecting }),
 		of(func(c cost) float64 { return c.requests }),
 		of(func(c cost) float64 { return c.transactions }),
 	}
@@ -74,7 +75,7 @@ func asUsersRunIt(ctx context.Context, programs, variants []string, l load, roun
 	if err != nil {
 		return err
 	}
-	s, err := stack.Start(ctx, stack.Options{Brokers: max(1, brokers), Throughput: true}, nil)
+	s, err := startCluster(ctx, brokers)
 	if err != nil {
 		return err
 	}

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"blobfeed/integration/stack"
 )
 
 // row is a line of the table: the base, with one property changed.
@@ -46,10 +44,21 @@ func table(events int) (base load, rows []row) {
 	}, 1, 10, 100, 1_000, 2_000)
 	vary("instances", func(l *load, n int) { l.instances = n }, 2, 4)
 	vary("leases", func(l *load, n int) { l.leases = n }, 1, 4)
-	vary("delay", func(l *load, n int) { // in milliseconds, of a feed as most accounts have it
-		l.delay = time.Duration(n) * time.Millisecond
+	year := func(l *load) { // as most accounts have it
 		l.shards, l.segments, l.each = 3, min(max(1, events/1000), 720), 1000
+	}
+	vary("delay", func(l *load, n int) { // of the storage, in milliseconds
+		year(l)
+		l.delay = time.Duration(n) * time.Millisecond
 	}, 0, 10, 30, 60)
+	vary("away", func(l *load, n int) { // the brokers, in milliseconds
+		year(l)
+		l.away = n > 0
+	}, 0, int(brokersAway/time.Millisecond))
+	vary("at-least-once", func(l *load, n int) { // the same without transactions
+		year(l)
+		l.away, l.atLeastOnce = n > 0, true
+	}, 0, int(brokersAway/time.Millisecond))
 	return base, rows
 }
 
@@ -82,14 +91,14 @@ func tabulate(ctx context.Context, names []string, events, rounds, brokers int) 
 	if err != nil {
 		return err
 	}
-	s, err := stack.Start(ctx, stack.Options{Brokers: max(1, brokers), Throughput: true}, nil)
+	s, err := startCluster(ctx, brokers)
 	if err != nil {
 		return err
 	}
 	return errors.Join(measureRows(ctx, s, programs[0], base, rows, rounds), s.Close())
 }
 
-func measureRows(ctx context.Context, s *stack.Stack, program string, base load, rows []row, rounds int) error {
+func measureRows(ctx context.Context, s *cluster, program string, base load, rows []row, rounds int) error {
 	deliver := func(l load, e *endpoint) (cost, error) {
 		return l.deliver(ctx, s, program, "default", e.url(), e.credentials()...)
 	}
@@ -102,7 +111,8 @@ func measureRows(ctx context.Context, s *stack.Stack, program string, base load,
 		return err
 	}
 	fmt.Printf("| | events/s | of the base | CPU, µs an event | brokers' CPU, µs an event | peak memory, MB " +
-		"| requests per 1,000 events | events a transaction |\n|---|---|---|---|---|---|---|---|\n")
+		"| CPU in collection, %% | requests per 1,000 events | events a transaction |\n" +
+		"|---|---|---|---|---|---|---|---|---|\n")
 	var bases []cost
 	for _, r := range rows {
 		feed := baseFeed
@@ -136,6 +146,6 @@ func measureRows(ctx context.Context, s *stack.Stack, program string, base load,
 func line(name string, c cost, ratio float64) string {
 	cells := []string{name, fmt.Sprintf("%.0f", c.perSecond), fmt.Sprintf("%.2f", ratio),
 		fmt.Sprintf("%.1f", c.micros), fmt.Sprintf("%.1f", c.broker), fmt.Sprintf("%.0f", c.peak/1e6),
-		fmt.Sprintf("%.2f", 1000*c.requests), fmt.Sprintf("%.0f", 1/c.transactions)}
+		fmt.Sprintf("%.1f", 100*c.collecting), fmt.Sprintf("%.2f", 1000*c.requests), fmt.Sprintf("%.0f", 1/c.transactions)}
 	return "| " + strings.Join(cells, " | ") + " |"
 }

@@ -3,8 +3,11 @@ package chaos
 import (
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 // Mode is what a Link lets through.
@@ -36,6 +39,7 @@ func (m Mode) String() string {
 type Link struct {
 	target   string
 	listener net.Listener
+	distance atomic.Int64 // nanoseconds by which answers are late
 	running  sync.WaitGroup
 	closed   context.Context // ends dials
 	end      context.CancelFunc
@@ -79,6 +83,9 @@ func (l *Link) Set(m Mode) {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
+
+// Delay makes the answers on new connections late, as a broker's that is far away.
+func (l *Link) Delay(by time.Duration) { l.distance.Store(int64(by)) }
 
 // Close ends all connections.
 func (l *Link) Close() error {
@@ -143,12 +150,14 @@ func (l *Link) serve(p *pipe) {
 	l.mu.Unlock()
 	var pumps sync.WaitGroup
 	pumps.Go(func() { l.pump(p, broker, p.client, false) })
-	pumps.Go(func() { l.pump(p, p.client, broker, true) })
+	answers := newLate(p.client, time.Duration(l.distance.Load()))
+	defer answers.end()
+	pumps.Go(func() { l.pump(p, answers, broker, true) })
 	pumps.Wait()
 }
 
 // pump copies one way until the connection ends, which it then ends for the other side, too.
-func (l *Link) pump(p *pipe, to, from net.Conn, answers bool) {
+func (l *Link) pump(p *pipe, to io.Writer, from net.Conn, answers bool) {
 	var requests frames
 	buf := make([]byte, 32<<10)
 	for {
@@ -169,8 +178,8 @@ func (l *Link) pump(p *pipe, to, from net.Conn, answers bool) {
 			}
 		}
 		if err != nil {
-			if t, ok := to.(*net.TCPConn); ok && l.pass(p, answers) == forward {
-				_ = t.CloseWrite()
+			if l.pass(p, answers) == forward {
+				closeWrite(to)
 			}
 			return
 		}
