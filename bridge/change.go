@@ -129,7 +129,8 @@ func (co *coordinator) commit(c *change) error {
 // put writes the records of a part, and the marker behind them, with the gap and the seek that it announces.
 func (co *coordinator) put(tx *offsets.Tx, p part, c *change) error {
 	t, f, txn := co.t, &c.frontier, &co.t.out.txn
-	for _, b := range p.blocks {
+	for i, b := range p.blocks {
+		p.blocks[i] = nil // it is the client's
 		sent, err := co.t.out.produce(b)
 		if err != nil {
 			return err

@@ -30,6 +30,7 @@ type coordinator struct {
 	rules          rules
 	lookahead      *pipeline.Lookahead // nil: nothing is read ahead
 	bundle         *bundle             // read and encoded, not written yet; nil: none is
+	early          *early              // looks at what follows it; nil: nobody does
 	counting       bool                // the speed of a catch-up is measured from an earlier frontier of this tenure
 	lookedForDelay time.Time           // see overdue
 }
@@ -190,6 +191,7 @@ func (co *coordinator) advance(f offsets.Frontier, s *offsets.State) (moved bool
 	if in.bundle != nil { // whose counts go into the cursor; else that stays in a segment that is over
 		c.cursor = co.t.cursor
 		defer co.dropBundle()
+		co.lookEarly(c.frontier)
 	}
 	co.count(&c.frontier, len(c.parts), s)
 	return true, co.write(c)

@@ -291,19 +291,21 @@ func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *history
 	var looks errgroup.Group
 	var gone bool
 	ctx := co.t.work
-	looks.Go(crash.Try(ctx, "look", func() error {
-		// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
-		// missed a segment.
-		_, err := co.t.opts.Feed.Manifest(co.t.work, b.segments[0].small.Manifest.Segment)
-		if gone = errors.Is(err, source.ErrNotFound); err != nil {
-			err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
-		}
-		return looked(err)
-	}))
-	looks.Go(crash.Try(ctx, "look", func() (err error) {
-		lost, err = co.lostSince(f)
-		return err
-	}))
+	if !co.early.clears(f, b) {
+		looks.Go(crash.Try(ctx, "look", func() error {
+			// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
+			// missed a segment.
+			_, err := co.t.opts.Feed.Manifest(co.t.work, b.segments[0].small.Manifest.Segment)
+			if gone = errors.Is(err, source.ErrNotFound); err != nil {
+				err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+			}
+			return looked(err)
+		}))
+		looks.Go(crash.Try(ctx, "look", func() (err error) {
+			lost, err = co.lostSince(f)
+			return err
+		}))
+	}
 	if co.lookahead == nil || !co.lookahead.Knows(b.frontier.Completed) {
 		looks.Go(crash.Try(ctx, "look", func() error {
 			_, more, err := co.t.nextSegment(b.frontier.Completed)
@@ -444,7 +446,6 @@ type bundle struct {
 	segments []gathered
 	follows  *offsets.Frontier // which it follows
 	frontier offsets.Frontier  // behind the last segment
-	release  func()            // gives back the memory of what was read
 }
 
 // gathered is a segment of a bundle.
@@ -474,6 +475,7 @@ func (co *coordinator) ahead(after source.Segment) *pipeline.Lookahead {
 func (co *coordinator) stopReading() {
 	if co.lookahead != nil {
 		co.lookahead.Stop()
+		co.early = nil // which is about that listing
 		co.lookahead = nil
 	}
 }
@@ -511,24 +513,21 @@ func (co *coordinator) readBundle(f *offsets.Frontier) *bundle {
 	due, cancel := context.WithTimeout(t.work, co.t.out.interval(opts.CommitInterval))
 	defer cancel()
 	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
-	most := min(opts.TxnBytes, max(t.instance.pipe.BlockBytes(), int(opts.BundleBytes/2*3)))
-	b := &bundle{follows: co.t.epoch.frontier, frontier: *f, release: func() {}}
+	b := &bundle{follows: co.t.epoch.frontier, frontier: *f}
 	has := txn{began: time.Now()}
 	var size int64
 	pass := co.t.epoch.describe(source.Manifest{}, nil)
 	for {
 		s := ahead.Peek(due.Done())
 		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
-			has.full(opts.TxnRecords, most, minTxnInterval) {
+			has.full(opts.TxnRecords, opts.TxnBytes, minTxnInterval) {
 			break
 		}
 		pass.Manifest = s.Manifest
-		if t.instance.pipe.EncodeWhole(t.work, pass, s) != nil {
-			break // the leases meet it again, and report it
+		if t.instance.pipe.EncodeWhole(t.work, pass, s, len(b.segments) == 0) != nil {
+			break // it is in the next bundle, or the leases meet it again, and report it
 		}
 		ahead.Take()
-		before := b.release
-		b.release = func() { ahead.Release(s); before() }
 		size += max(s.Size, 1)
 		for _, block := range s.Blocks {
 			has.include(block)
@@ -549,10 +548,13 @@ func (co *coordinator) readBundle(f *offsets.Frontier) *bundle {
 
 // dropBundle gives up a bundle that is not written, if there is one.
 func (co *coordinator) dropBundle() {
-	if co.bundle != nil {
-		co.bundle.release()
-		co.bundle = nil
+	if co.bundle == nil {
+		return
 	}
+	for _, g := range co.bundle.segments {
+		co.t.instance.pipe.Drop(g.small)
+	}
+	co.bundle = nil
 }
 
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.

@@ -91,19 +91,23 @@ func (w *writer) end(c *offsets.Cursor, f *offsets.Frontier) error {
 
 // produce puts the records of a block into the open transaction. The caller calls Done when it has used the block.
 func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
-	tx, err := w.open()
-	if err != nil {
-		return nil, err
-	}
-	w.txn.include(b)
 	sent := w.t.instance.pipe.Send(b)
-	if len(b.Records) > 0 {
-		w.txn.sent = append(w.txn.sent, sent)
+	tx, err := w.open()
+	if err == nil {
+		w.txn.include(b)
+		if len(b.Records) > 0 {
+			w.txn.sent = append(w.txn.sent, sent)
+		}
+		err = tx.Add(w.t.held, b.Records, sent.Done)
 	}
-	if err := tx.Add(w.t.held, b.Records, sent.Done); err != nil {
+	if err == nil {
+		err = w.flush(b.Held)
+	}
+	if err != nil {
+		sent.Abandon() // I9
 		return nil, err
 	}
-	return sent, w.flush(b.Held)
+	return sent, nil
 }
 
 // flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own.

@@ -34,6 +34,9 @@ type Record struct {
 	position    []byte
 }
 
+// Forget drops what the encoder keeps in r of the last event, whose strings would hold all that was read with it.
+func (r *Record) Forget() { r.row, r.before, r.prev = row{}, row{}, ocf.Event{} }
+
 // Encoder writes the records of one topic.
 type Encoder struct {
 	o     Options

@@ -23,7 +23,7 @@ var imports = map[string][]string{
 	"source/ocf":           nil,
 	"source":               {"source/ocf", "internal/plain"},
 	"source/dir":           {"source", "internal/plain"},
-	"source/inventory":     {"internal/crash", "internal/pause"},
+	"source/inventory":     {"internal/crash", "internal/gate", "internal/pause"},
 	"source/azure":         {"source", "source/azure/listing", "source/inventory", "internal/outbound", "internal/plain"},
 	"source/azure/listing": {"source/inventory"},
 	"envelope":             {"source", "source/ocf", "internal/plain"},
@@ -33,8 +33,8 @@ var imports = map[string][]string{
 	"internal/testing/protocol": nil,
 	"resolved":                  {"source", "envelope", "offsets", "internal/plain"},
 	"internal/history":          {"source", "envelope", "offsets", "resolved", "internal/pause", "internal/plain"},
-	"bridge/pipeline": {"source", "source/inventory", "envelope", "partitioner", "internal/crash", "internal/plain",
-		"internal/pause"},
+	"bridge/pipeline": {"source", "source/inventory", "envelope", "partitioner", "internal/crash", "internal/gate",
+		"internal/plain", "internal/pause"},
 	"internal/catalog": {"internal/pause", "envelope", "internal/plain", "internal/topics", "offsets", "source",
 		"bridge/pipeline"},
 	"internal/frozen":   {"internal/plain", "offsets", "source"},
@@ -73,6 +73,7 @@ var imports = map[string][]string{
 
 	// Plumbing knows no subject of the bridge.
 	"internal/crash":                    {"internal/plain", "internal/testing/mutation"},
+	"internal/gate":                     nil,
 	"internal/pause":                    nil,
 	"internal/plain":                    nil,
 	"internal/testing/mutation":         nil,

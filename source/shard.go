@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"sync"
 
 	"blobfeed/source/ocf"
 )
@@ -142,6 +143,7 @@ func (r *ShardReader) Next(ctx context.Context, b *Batch) error {
 	err := r.next(ctx, b)
 	var d *DamageError
 	if errors.Is(err, io.EOF) && len(r.have(r.pos.Offset)) == 0 {
+		keepWindow(r.window)
 		r.window = nil // I9: the next poll may be hours away
 	}
 	r.doubted = errors.As(err, &d) || errors.Is(err, ErrNotFound) // I8: only a new listing says that the chunk is gone
@@ -273,10 +275,15 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 	}
 	window := r.window[:0]
 	// I9: no more than is needed, with room for the beginning of a block, which differs in size each time.
-	if need := len(kept) + int(n); cap(window) < need || cap(window) > 2*(len(kept)+int(max(size, r.grow))) {
-		window = make([]byte, 0, need+need/8)
+	need, former := len(kept)+int(n), window
+	other := cap(window) < need || cap(window) > 2*(len(kept)+int(max(size, r.grow)))
+	if other {
+		window = takeWindow(need + need/8)
 	}
 	window = append(window, kept...) // a move to the front, mostly
+	if other {
+		keepWindow(former)
+	}
 	window = window[:len(window):cap(window)]
 	got, err := r.feed.store.ReadAt(ctx, c.name, window[len(window):len(window)+int(n)], from)
 	r.window, r.at = window[:len(window)+got], off
@@ -289,4 +296,21 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 	}
 	r.grow = int64(len(r.window))
 	return true, nil
+}
+
+// windows are free. Of small segments each shard needs another one. The garbage collector takes what nobody uses (I9).
+var windows sync.Pool
+
+// takeWindow returns an empty window of a size at least.
+func takeWindow(size int) []byte {
+	if w, ok := windows.Get().(*[]byte); ok && cap(*w) >= size && cap(*w) <= 2*size {
+		return (*w)[:0]
+	}
+	return make([]byte, 0, size)
+}
+
+func keepWindow(w []byte) {
+	if cap(w) > 0 {
+		windows.Put(&w)
+	}
 }

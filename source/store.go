@@ -25,6 +25,21 @@ type Entry struct {
 	IsPrefix bool      // Name stands for all that begin with it
 }
 
+type busyKey struct{}
+
+// WithBusy returns a context for requests to a Store, which call busy if the service is overloaded. A request is
+// repeated all the same, so busy may be called several times, and the request may succeed.
+func WithBusy(ctx context.Context, busy func()) context.Context {
+	return context.WithValue(ctx, busyKey{}, busy)
+}
+
+// Busy is for a Store: the service has rejected a request of ctx because it is overloaded.
+func Busy(ctx context.Context) {
+	if busy, ok := ctx.Value(busyKey{}).(func()); ok {
+		busy()
+	}
+}
+
 var (
 	// ErrNotFound is the error of a Store for a blob that does not exist.
 	ErrNotFound = errors.New("not found")

@@ -19,6 +19,7 @@ import (
 // dropped, which does not depend on the others.
 type Budget struct {
 	limit   int64
+	ahead   *Budget      // three quarters as much, for what is read before its turn
 	passing atomic.Int64 // leases that read and write
 	readers atomic.Int64 // shards that read
 	// sweeping is taken while a sweep of one of the pipelines has keys in memory. They do not count for the limit:
@@ -48,10 +49,11 @@ type claim struct {
 
 // NewBudget returns a budget of bytes; 0 is no bound.
 func NewBudget(bytes int) *Budget {
+	limit := int64(bytes)
 	if bytes == 0 {
-		bytes = math.MaxInt64
+		limit = math.MaxInt64
 	}
-	return &Budget{limit: int64(bytes), sweeping: pause.NewTurn()}
+	return &Budget{limit: limit, ahead: &Budget{limit: limit / 4 * 3}, sweeping: pause.NewTurn()}
 }
 
 // Sweep waits until no other sweep has keys in memory, for all pipelines that share the budget. The caller calls leave
@@ -145,6 +147,24 @@ func (b *Budget) acquire(ctx context.Context, s *share, size int64) (held int64,
 	}
 	b.grant()
 	return 0, context.Cause(ctx)
+}
+
+// try takes memory, if a share may have it now.
+func (b *Budget) try(s *share, size int64) (held int64, ok bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s.held > 0 && len(b.waiting) > 0 {
+		return 0, false
+	}
+	return b.take(s, size, true)
+}
+
+// resize corrects what was acquired to what it is, which may be more than there is.
+func (b *Budget) resize(s *share, held, is int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.giveBack(s, held-is)
+	b.grant()
 }
 
 // release gives memory back.

@@ -10,7 +10,8 @@
 // # Memory
 //
 // All bounds are in memory.go (I9). A Run waits for memory before it sends a block. The receiver gives the memory back
-// with Reuse, or with Sent, the account of a block whose records are with the client.
+// with Reuse, or with Sent, the account of a block whose records are with the client. A Lookahead has three quarters
+// as much for what it reads, and a bundle takes the memory of blocks until its commit: it ends where that is used up.
 //
 // # Failures
 //

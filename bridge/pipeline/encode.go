@@ -59,7 +59,7 @@ func (b *Block) reset(n int) {
 		b.whole = make([]byte, 0, size)
 	}
 	if cap(b.Records) < n {
-		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, 10*n)
+		b.Records, b.headers = make([]kgo.Record, 0, n), make([]kgo.RecordHeader, 0, headersRoom*n)
 		b.whole = make([]byte, 0, recordSize*n)
 	}
 	b.buf = b.whole[:0]
@@ -67,6 +67,7 @@ func (b *Block) reset(n int) {
 
 // finish adds the dead letters behind the records.
 func (b *Block) finish(deadLetter string) {
+	b.env.Forget() // I9
 	b.Counts.Seen = b.Counts.Last
 	if n := len(b.events.Events); n > 0 {
 		if at, err := envelope.EventTime(&b.events.Events[n-1]); err == nil && at.After(b.Counts.Seen) {

@@ -4,13 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
-	"golang.org/x/sync/semaphore"
 
 	"blobfeed/internal/crash"
+	"blobfeed/internal/gate"
 	"blobfeed/source"
 )
 
@@ -20,10 +21,14 @@ import (
 type Lookahead struct {
 	p      *Pipeline
 	After  source.Segment // the next one is the segment after this
-	Stop   context.CancelFunc
+	cancel context.CancelFunc
 	out    chan *Small
-	first  *Small              // taken from out, to be looked at
-	memory *semaphore.Weighted // I9: of a bundle, and of the next, which is read while that one is committed
+	first  *Small     // taken from out, to be looked at
+	gate   *gate.Gate // for requests, which the service may have enough of
+	share  *share     // I9: of the memory for what is read ahead
+
+	listed  atomic.Pointer[source.Segment] // the last one before which all are listed
+	reading atomic.Int32                   // segments, for tests
 }
 
 // Small is a finalized segment that is read whole.
@@ -32,10 +37,12 @@ type Small struct {
 	Size     int64    // of its chunks
 	Blocks   []*Block // by shard, and in its order; there are none before EncodeWhole
 
-	ahead   []readBlock // what Blocks are made of
-	readers []*source.ShardReader
-	listed  chan struct{} // closed when Manifest, Size and readers are set, or err
-	read    chan struct{} // closed when the blocks are there, or err
+	ahead   []readBlock           // what Blocks are made of
+	readers []*source.ShardReader // nil once it is read
+	lacks   []string              // what may be missing, by shard
+	held    int64                 // of the memory
+	listed  chan struct{}         // closed when Manifest, Size and readers are set, or err
+	read    chan struct{}         // closed when the blocks are there, or err
 	err     error
 }
 
@@ -53,17 +60,35 @@ var errNotSmall = errors.New("the segment is open or large")
 func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahead {
 	ctx, cancel := context.WithCancel(ctx)
 	a := &Lookahead{
-		p: p, After: after, Stop: cancel, out: make(chan *Small, p.set.BundleReaders),
-		memory: semaphore.NewWeighted(2 * p.set.BundleBytes),
+		p: p, After: after, cancel: cancel, out: make(chan *Small, p.set.BundleReaders),
+		gate: gate.New(minRequests, maxRequests), share: p.memory.ahead.join(),
 	}
-	listing := make(chan *Small, p.set.BundleReaders)
+	listing, ready := make(chan *Small, p.set.BundleReaders), make(chan *Small, p.set.BundleReaders)
 	walking, enough := context.WithCancel(ctx)
 	crash.Go(ctx, "feed", func() { a.walk(walking, listing) })
+	crash.Go(ctx, "feed", func() { a.inOrder(walking, listing, ready) })
 	crash.Go(ctx, "feed", func() {
 		defer enough()
-		a.readAll(ctx, listing)
+		a.readAll(ctx, ready)
 	})
 	return a
+}
+
+// Stop gives up what is read ahead.
+func (a *Lookahead) Stop() {
+	a.cancel()
+	a.p.memory.ahead.leave(a.share)
+}
+
+// request makes requests of the storage, one at a time, when it has not too many.
+func (a *Lookahead) request(ctx context.Context, f func(context.Context) error) error {
+	turn, err := a.gate.Enter(ctx)
+	if err != nil {
+		return err
+	}
+	var busy atomic.Bool
+	defer func() { a.gate.Leave(turn, busy.Load()) }()
+	return f(source.WithBusy(ctx, func() { busy.Store(true) }))
 }
 
 // walk lists the segments, several at a time.
@@ -86,21 +111,40 @@ func (a *Lookahead) walk(ctx context.Context, listing chan<- *Small) {
 	}
 }
 
-// readAll reads the listed segments, in order.
-func (a *Lookahead) readAll(ctx context.Context, listing <-chan *Small) {
-	defer close(a.out)
+// inOrder passes on the segments that are listed, up to the first that is not small.
+func (a *Lookahead) inOrder(ctx context.Context, listing <-chan *Small, ready chan<- *Small) {
+	defer close(ready)
 	for s := range listing {
 		select {
 		case <-s.listed:
 		case <-ctx.Done():
 			return
 		}
-		// In order: the segment that waits for memory is the next to be delivered, so those that hold it are done
-		// before.
-		if s.err != nil || a.memory.Acquire(ctx, s.Size) != nil {
+		if s.err != nil {
 			return
 		}
+		a.listed.Store(&s.Manifest.Segment)
+		select {
+		case ready <- s:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// readAll reads the listed segments, in order.
+func (a *Lookahead) readAll(ctx context.Context, ready <-chan *Small) {
+	defer close(a.out)
+	for s := range ready {
+		// In order: the segment that waits for memory is the next to be delivered, so those that hold it are done
+		// before.
+		var err error
+		if s.held, err = a.p.memory.ahead.acquire(ctx, a.share, s.guess()); err != nil {
+			return
+		}
+		a.reading.Add(1)
 		crash.Go(ctx, "feed", func() {
+			defer a.reading.Add(-1)
 			defer close(s.read)
 			s.err = crash.Try(ctx, "feed", func() error { return a.readWhole(ctx, s) })()
 		})
@@ -113,9 +157,13 @@ func (a *Lookahead) readAll(ctx context.Context, listing <-chan *Small) {
 }
 
 // list finds out whether a segment is one for a bundle.
-func (a *Lookahead) list(ctx context.Context, s *Small) (err error) {
+func (a *Lookahead) list(ctx context.Context, s *Small) error {
 	feed := a.p.set.Feed
-	if s.Manifest, err = feed.Manifest(ctx, s.Manifest.Segment); err != nil { // I7: the status first
+	err := a.request(ctx, func(ctx context.Context) (err error) {
+		s.Manifest, err = feed.Manifest(ctx, s.Manifest.Segment) // I7: the status first
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	if !s.Manifest.Finalized {
@@ -125,7 +173,9 @@ func (a *Lookahead) list(ctx context.Context, s *Small) (err error) {
 	for _, n := range s.Manifest.Shards {
 		r := feed.Shard(s.Manifest, n, source.ShardPosition{})
 		s.readers = append(s.readers, r)
-		g.Go(crash.Try(ctx, "feed", func() error { return r.Poll(ctx, true) }))
+		g.Go(crash.Try(ctx, "feed", func() error {
+			return a.request(ctx, func(ctx context.Context) error { return r.Poll(ctx, true) })
+		}))
 	}
 	if err := g.Wait(); err != nil {
 		return err
@@ -143,39 +193,51 @@ func (a *Lookahead) list(ctx context.Context, s *Small) (err error) {
 func (a *Lookahead) readWhole(ctx context.Context, s *Small) error {
 	shards := make([][]readBlock, len(s.readers))
 	var g errgroup.Group
-	var memory atomic.Int64
+	var memory, held atomic.Int64
+	held.Store(segmentSize)
 	for i, r := range s.readers {
+		if r.Ahead() == 0 {
+			continue
+		}
 		g.Go(crash.Try(ctx, "feed", func() error {
-			for {
-				began := time.Now()
-				b := readBlock{shard: s.Manifest.Shards[i], events: source.Batch{Events: a.p.pool.takeEvents()}}
-				err := r.Next(ctx, &b.events)
-				if errors.Is(err, io.EOF) {
-					a.p.pool.keepEvents(b.events.Events)
-					return nil
+			return a.request(ctx, func(ctx context.Context) error {
+				for {
+					began := time.Now()
+					b := readBlock{shard: s.Manifest.Shards[i], events: source.Batch{Events: a.p.pool.takeEvents()}}
+					err := r.Next(ctx, &b.events)
+					if errors.Is(err, io.EOF) {
+						a.p.pool.keepEvents(b.events.Events)
+						return nil
+					}
+					if err != nil {
+						return err
+					}
+					// I9: what is held was guessed from the chunks' sizes, and a compressed one need not show it.
+					if memory.Add(int64(b.events.Memory)) > 4*s.Size+smallMemory {
+						return errNotSmall
+					}
+					held.Add(int64(readSize(&b.events)))
+					b.reading = Between(began, time.Now())
+					shards[i] = append(shards[i], b)
 				}
-				if err != nil {
-					return err
-				}
-				// I9: what is held is counted by the chunks' sizes, which a compressed one need not show.
-				if memory.Add(int64(b.events.Memory)) > 4*s.Size+smallMemory {
-					return errNotSmall
-				}
-				b.reading = Between(began, time.Now())
-				shards[i] = append(shards[i], b)
-			}
+			})
 		}))
 	}
 	err := g.Wait()
-	for _, blocks := range shards {
-		s.ahead = append(s.ahead, blocks...)
+	for i, r := range s.readers {
+		s.ahead, s.lacks = append(s.ahead, shards[i]...), append(s.lacks, r.Lacks())
 	}
+	s.readers = nil                                       // I9
+	a.p.memory.ahead.resize(a.share, s.held, held.Load()) // the windows of the readers are gone
+	s.held = held.Load()
 	return err
 }
 
 // Peek returns the next segment, read, or nil if there is none. Done ends the wait.
 func (a *Lookahead) Peek(done <-chan struct{}) *Small {
+	defer a.gate.Waits(false)
 	if a.first == nil {
+		a.gate.Waits(len(a.out) == 0)
 		select {
 		case s, ok := <-a.out:
 			if !ok {
@@ -188,8 +250,13 @@ func (a *Lookahead) Peek(done <-chan struct{}) *Small {
 	}
 	select {
 	case <-a.first.read:
-	case <-done:
-		return nil
+	default:
+		a.gate.Waits(true)
+		select {
+		case <-a.first.read:
+		case <-done:
+			return nil
+		}
 	}
 	if a.first.err != nil {
 		return nil
@@ -200,44 +267,65 @@ func (a *Lookahead) Peek(done <-chan struct{}) *Small {
 // Knows reports whether Peek has returned the segment that comes after seg.
 func (a *Lookahead) Knows(seg source.Segment) bool { return a.first != nil && a.After == seg }
 
-// Take removes the segment that Peek has returned. Its memory is free again after Release.
+// Ahead returns the segment that comes after seg, and the last one of those behind it whose chunks are listed by now.
+func (a *Lookahead) Ahead(seg source.Segment) (next, last source.Segment, ok bool) {
+	if !a.Knows(seg) {
+		return next, last, false
+	}
+	return a.first.Manifest.Segment, *a.listed.Load(), true
+}
+
+// Take removes the segment that Peek has returned, when it is encoded.
 func (a *Lookahead) Take() {
+	a.p.memory.ahead.release(a.share, a.first.held)
 	a.After = a.first.Manifest.Segment
 	a.first = nil
 }
 
-// Release gives back the memory of a segment that was taken.
-func (a *Lookahead) Release(s *Small) { a.memory.Release(s.Size) }
+// ErrFull says that the memory has no room for another segment.
+var ErrFull = errors.New("the memory of blocks is in use")
 
 // EncodeWhole makes the records of a segment, before the first of them is written: a segment is in a bundle whole, or
-// not at all. What can't be encoded stays as it was read.
-func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small) (err error) {
+// not at all. What can't be encoded stays as it was read. The first segment of a bundle waits for memory; for another
+// one there is ErrFull: what the bundle holds is free only behind its commit.
+func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small, first bool) (err error) {
+	held, err := p.memory.reserve(ctx, s.room(), first)
+	if err != nil {
+		return err
+	}
+	var size int64
 	for i := range s.ahead {
 		r := &s.ahead[i]
 		b := p.pool.get(r.shard)
 		b.events, b.Reading = r.events, r.reading
 		s.Blocks = append(s.Blocks, b)
-		if err = p.encode(ctx, d, b); err == nil && b.Counts.Dead > 0 {
+		err = p.encode(ctx, d, b)
+		b.dropEvents() // I9: a bundle holds what it writes, and not also what was read
+		b.Held = int64(b.footprint())
+		if size += b.Held; err == nil && (b.Counts.Dead > 0 || size > p.memory.limit) {
 			err = errNotSmall
 		}
 		if err != nil {
 			break
 		}
 	}
-	for _, b := range s.Blocks {
-		events := b.takeEvents()
-		if err == nil { // I9: until the commit, a bundle holds what it writes, and not also what was read
-			p.pool.keepEvents(events)
-		}
-	}
+	p.memory.resize(p.memory.share, held, size)
 	if err != nil {
-		p.Reuse(s.Blocks...)
-		s.Blocks = nil
+		p.Drop(s)
 		return err
 	}
+	for i := range s.ahead {
+		p.pool.keepEvents(s.ahead[i].events.Events)
+	}
 	s.ahead = nil
-	for i, r := range s.readers {
-		p.warnOfLack(d, s.Manifest.Shards[i], r)
+	for i, lacks := range s.lacks {
+		p.warnOfLack(d, s.Manifest.Shards[i], lacks)
 	}
 	return nil
+}
+
+// Drop gives up the blocks of a segment that were not written.
+func (p *Pipeline) Drop(s *Small) {
+	p.Reuse(slices.DeleteFunc(s.Blocks, func(b *Block) bool { return b == nil })...)
+	s.Blocks = nil
 }

@@ -22,11 +22,16 @@ const (
 	minPageBlobs = 200
 	// recordSize is about what a record takes; a wrong guess costs a copy.
 	recordSize = 1536
+	// headersRoom is how many headers of a record a block has room for.
+	headersRoom = 10
 	// smallMemory is what the events of a small segment may take, beside four times the size of its chunks. Real ones
 	// take two times that size.
 	smallMemory = 256 << 10
 	// minWindow is the smallest window of a reader: smaller reads cost more in requests than they save.
 	minWindow = 64 << 10
+	// minRequests and maxRequests are how many requests of a Lookahead there are at a time. With the most, storage
+	// 60 ms away gives 150 segments a second; as many connections are kept.
+	minRequests, maxRequests = 16, 64
 )
 
 // memory bounds the memory of the blocks that the leases of an instance hold together: read and encoded, and not
@@ -45,6 +50,31 @@ func (m *memory) acquire(ctx context.Context, b *Block) (err error) {
 	return err
 }
 
+// reserve takes the memory that a segment of a bundle may need. Only the first one waits for it.
+func (m *memory) reserve(ctx context.Context, size int64, first bool) (held int64, err error) {
+	size = min(size, m.limit)
+	if first {
+		return m.Budget.acquire(ctx, m.share, size)
+	}
+	held, ok := m.Budget.try(m.share, size)
+	if !ok {
+		return 0, ErrFull
+	}
+	return held, nil
+}
+
+// guess is what a segment takes while it is read: the windows of its readers, and its events, which of real ones take
+// two times the size of the chunks.
+func (s *Small) guess() int64 { return segmentSize + 3*s.Size + int64(len(s.readers))*minWindow/2 }
+
+// room is what the records of a segment take, as far as its events show: most have what a Block has room for.
+func (s *Small) room() (size int64) {
+	for i := range s.ahead {
+		size += int64(len(s.ahead[i].events.Events)) * int64(recordSize+kafkaSize+headersRoom*headerSize)
+	}
+	return size
+}
+
 // window returns how many bytes of a chunk a shard may keep: all that read share half of what blocks may take.
 func (m *memory) window() int64 { return max(minWindow, m.limit/2/max(1, m.readers.Load())) }
 
@@ -60,6 +90,9 @@ const (
 	eventSize  = int(unsafe.Sizeof(source.Event{}))
 	kafkaSize  = int(unsafe.Sizeof(kgo.Record{}))
 	headerSize = int(unsafe.Sizeof(kgo.RecordHeader{}))
+	blockSize  = int(unsafe.Sizeof(Block{}))
+	// A segment that is read ahead, without its events, takes some KiB: manifest, listings, and a few small objects.
+	segmentSize = 4 << 10
 	// A line of a listing, with the text that it is taken from.
 	blobSize = int(unsafe.Sizeof(inventory.Blob{})) + 1024
 )
@@ -67,7 +100,7 @@ const (
 // footprint is the memory that b takes until its records are acknowledged: not only its records, of which a filter may
 // leave none, but all that was read and made room for.
 func (b *Block) footprint() int {
-	size := max(b.events.Memory, cap(b.events.Events)*eventSize) + max(cap(b.whole), b.Counts.Bytes) +
+	size := blockSize + readSize(&b.events) + max(cap(b.whole), b.Counts.Bytes) +
 		cap(b.Records)*kafkaSize + cap(b.headers)*headerSize
 	for i := range b.dead {
 		size += len(b.dead[i].raw)
@@ -78,11 +111,19 @@ func (b *Block) footprint() int {
 	return size
 }
 
+// readSize is the memory that a block takes before it is encoded: with room for more events than it has.
+func readSize(read *source.Batch) int {
+	return read.Memory + (cap(read.Events)-len(read.Events))*eventSize
+}
+
+// dropEvents takes from b what was read, of which its records have copies.
+func (b *Block) dropEvents() { b.events.Events, b.events.Memory = nil, 0 }
+
 // takeEvents takes the array of events from b, whose records have copies of what they need. It returns no large one.
 func (b *Block) takeEvents() (free []source.Event) {
 	if cap(b.events.Events) <= maxKeptEvents {
 		free = b.events.Events[:0]
 	}
-	b.events.Events, b.events.Memory = nil, 0
+	b.dropEvents()
 	return free
 }

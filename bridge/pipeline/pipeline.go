@@ -21,10 +21,10 @@ type Settings struct {
 	SkipGaps   bool   // continue behind a chunk that retention has removed
 	Once       bool   // nothing is left for a later pass
 
-	MemoryBytes   int     // of all blocks that are read and not given back; 0: no bound
+	MemoryBytes   int     // of blocks that are not given back, and 3/4 of it for what is read ahead; 0: no bound
 	Memory        *Budget // of as many bytes, if several instances share them; nil: not shared
 	BundleBytes   int64   // size of the chunks of a bundle
-	BundleReaders int     // segments that a Lookahead lists ahead
+	BundleReaders int     // segments that a Lookahead lists ahead, and has in each other stage
 
 	Log *slog.Logger
 }

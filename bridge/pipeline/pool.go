@@ -43,7 +43,7 @@ func (p *pool) takeEvents() (free []source.Event) {
 
 // keepEvents takes an array whose events nobody needs any more.
 func (p *pool) keepEvents(events []source.Event) {
-	if cap(events) == 0 {
+	if cap(events) == 0 || cap(events) > maxKeptEvents {
 		return
 	}
 	clear(events[:cap(events)]) // they hold the bytes that they were read from

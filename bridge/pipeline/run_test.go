@@ -21,6 +21,7 @@ import (
 // lender is a Host with one topic. It retries nothing.
 type lender struct {
 	topic *Topic
+	store source.Store
 	err   error // of Topic
 	mu    sync.Mutex
 	tried int
@@ -51,9 +52,13 @@ func (l *lender) Lost(context.Context, source.Segment, string) error { return er
 
 // simulated returns a pipeline over a feed of one segment, and the pass for it.
 func simulated(t *testing.T, memory int, h *lender) (*Pipeline, *Pass) {
+	return over(t, memory, h, feedsim.Spec{Shards: 3, EventsPerSegment: 600, BlockEvents: 10})
+}
+
+// over is simulated, for any feed.
+func over(t *testing.T, memory int, h *lender, spec feedsim.Spec) (*Pipeline, *Pass) {
 	t.Helper()
 	root := t.TempDir()
-	spec := feedsim.Spec{Shards: 3, EventsPerSegment: 600, BlockEvents: 10}
 	if err := feedsim.Write(t.Context(), feedsim.Dir(root), spec, nil); err != nil {
 		t.Fatal(err)
 	}
@@ -61,6 +66,7 @@ func simulated(t *testing.T, memory int, h *lender) (*Pipeline, *Pass) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	h.store = store
 	feed := source.New(store, source.Options{})
 	topics, err := envelope.NewTopics("changes", "account")
 	if err != nil {
@@ -101,7 +107,7 @@ func (p *Pipeline) start(t *testing.T, d *Pass) *Run {
 
 // A run and a lookahead make the same records of a segment, shard by shard, and give back all their memory.
 func TestRunAndLookaheadAgree(t *testing.T) {
-	p, d := simulated(t, 100_000, &lender{})
+	p, d := simulated(t, 4<<20, &lender{})
 	ran := map[int][]string{}
 	run := p.start(t, d)
 	for b := range run.Blocks {
@@ -128,7 +134,7 @@ func TestRunAndLookaheadAgree(t *testing.T) {
 			t.Error("what is read ahead holds room for records, or nothing (I9)")
 		}
 	}
-	if err := p.EncodeWhole(t.Context(), d, s); err != nil {
+	if err := p.EncodeWhole(t.Context(), d, s, true); err != nil {
 		t.Fatal(err)
 	}
 	ahead.Take()

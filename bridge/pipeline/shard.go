@@ -31,8 +31,8 @@ type shard struct {
 const maxAttempts = 3
 
 // warnOfLack logs what of a shard may be missing.
-func (p *Pipeline) warnOfLack(d *Pass, number int, r *source.ShardReader) {
-	if lacks := r.Lacks(); lacks != "" {
+func (p *Pipeline) warnOfLack(d *Pass, number int, lacks string) {
+	if lacks != "" {
 		p.set.Log.Warn("chunks of the feed may be missing", "lease", d.Lease, "segment", d.Manifest.Segment, "shard",
 			source.ShardName(number), "reason", lacks)
 	}
@@ -48,7 +48,7 @@ func (s *shard) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.p.warnOfLack(s.pass, s.number, s.reader)
+	s.p.warnOfLack(s.pass, s.number, s.reader.Lacks())
 	s.pass.Backlog.List(s.number, s.reader.Listed())
 	s.pass.Backlog.Set(s.number, s.reader.Ahead()) // also of a shard whose first block is long in coming
 	for {

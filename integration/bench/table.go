@@ -146,6 +146,7 @@ func measureRows(ctx context.Context, s *cluster, program string, base load, row
 func line(name string, c cost, ratio float64) string {
 	cells := []string{name, fmt.Sprintf("%.0f", c.perSecond), fmt.Sprintf("%.2f", ratio),
 		fmt.Sprintf("%.1f", c.micros), fmt.Sprintf("%.1f", c.broker), fmt.Sprintf("%.0f", c.peak/1e6),
-		fmt.Sprintf("%.1f", 100*c.collecting), fmt.Sprintf("%.2f", 1000*c.requests), fmt.Sprintf("%.0f", 1/c.transactions)}
+		fmt.Sprintf("%.1f", 100*c.collecting), fmt.Sprintf("%.2f", 1000*c.requests),
+		fmt.Sprintf("%.0f", 1/c.transactions)}
 	return "| " + strings.Join(cells, " | ") + " |"
 }

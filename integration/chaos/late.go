@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// late writes to a connection some time after it was asked to, in order, and takes more meanwhile: a distance, and not a
-// narrow line.
+// late writes to a connection some time after it was asked to, in order, and takes more meanwhile: a distance, and not
+// a narrow line.
 type late struct {
 	to    net.Conn
 	by    time.Duration

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"blobfeed/source"
 )
 
 // direct is a transport without a network, so that time can be made: a handler that waits for the request's end gets no
@@ -74,11 +76,12 @@ func TestRetryAfter(t *testing.T) {
 			}, func(t *testing.T, s *Store, requests func() int) {
 				began := time.Now()
 				p := make([]byte, 10)
-				n, err := s.ReadAt(t.Context(), "x", p, 0)
+				busy := 0
+				n, err := s.ReadAt(source.WithBusy(t.Context(), func() { busy++ }), "x", p, 0)
 				if took := time.Since(began); err != nil || string(p[:n]) != content || requests() != 3 ||
-					took != 14*time.Second {
-					t.Errorf("%s: %s after %d: %q, %v, %d requests in %v", header[0], header[1], status, p[:n], err,
-						requests(), took)
+					took != 14*time.Second || busy != 2 {
+					t.Errorf("%s: %s after %d: %q, %v, %d requests in %v, %d times busy", header[0], header[1], status,
+						p[:n], err, requests(), took, busy)
 				}
 			})
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 
+	"blobfeed/source"
 	"blobfeed/source/azure/listing"
 	"blobfeed/source/inventory"
 )
@@ -43,6 +44,9 @@ func (receiver) Do(req *policy.Request) (*http.Response, error) {
 	a, ok := req.Raw().Context().Value(answerKey{}).(*answer)
 	if !ok {
 		resp, err := req.Next()
+		if err == nil && overloaded(resp.StatusCode) {
+			source.Busy(req.Raw().Context())
+		}
 		return resp, final(err)
 	}
 	if a.decode {

@@ -34,7 +34,7 @@ var (
 func newClient(limit int64) *http.Client {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	t.MaxIdleConnsPerHost = 32
+	t.MaxIdleConnsPerHost = 64 // of which a catch-up of small segments makes use
 	// Pings detect a dead connection before its requests time out.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	return &http.Client{Transport: outbound.Guard(t, limit)}

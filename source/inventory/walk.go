@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/internal/crash"
+	"blobfeed/internal/gate"
 	"blobfeed/internal/pause"
 )
 
@@ -38,7 +39,7 @@ type Options struct {
 // If ctx ends, Walk returns its cause.
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
-	w := &walk{store: store, Options: o, emit: emit, gate: newGate(o.Requests),
+	w := &walk{store: store, Options: o, emit: emit, gate: gate.New(o.Requests, o.Requests),
 		opened: p.Next, exhausted: p.Exhausted, marker: p.Page, known: p.Page}
 	w.changed.L = &w.mu
 	for _, r := range p.Open {
@@ -67,7 +68,7 @@ type walk struct {
 	Options
 	store Store
 	emit  func(context.Context, *Step) error
-	gate  *gate
+	gate  *gate.Gate
 
 	mu        sync.Mutex
 	changed   sync.Cond // any of the fields below
@@ -268,12 +269,12 @@ var errStuck = errors.New("the listing makes no progress: its next page is the s
 func (w *walk) request(ctx context.Context, f func(context.Context) (busy bool, err error)) error {
 	var answer error // an answer, and not a failure: repeating the request would not change it
 	once := func(ctx context.Context) error {
-		turn, err := w.gate.enter(ctx)
+		turn, err := w.gate.Enter(ctx)
 		if err != nil {
 			return err
 		}
 		busy, err := f(ctx)
-		w.gate.leave(turn, busy || errors.Is(err, ErrBusy))
+		w.gate.Leave(turn, busy || errors.Is(err, ErrBusy))
 		if answer = nil; errors.Is(err, ErrMarker) || errors.Is(err, ErrNoContainer) {
 			answer, err = err, nil
 		}
