@@ -122,7 +122,9 @@ func TestTooLarge(t *testing.T) {
 		t.Errorf("%d records and %d dead letters of %d events", data, len(whole), events)
 	}
 	for _, text := range whole {
-		var event struct{ ID string }
+		var event struct {
+			ID string `json:"event_id"`
+		}
 		if err := json.Unmarshal(text, &event); err != nil || event.ID == "" {
 			t.Errorf("%v: %s", err, text)
 		}

@@ -27,7 +27,7 @@ func (b *Block) addDead(topic string, d *deadLetter) {
 // partSize is how much of a dead letter fits into a record beside its headers.
 func (d *Pass) partSize() int64 { return max(int64(d.Limit)-4096, int64(d.Limit)/2) }
 
-// keepEvent keeps an event that cannot be encoded, or is too large, as JSON.
+// keepEvent keeps an event that cannot be encoded, or is too large, as JSON, in the columns that its record would have.
 func (b *Block) keepEvent(e *EventError, ev *source.Event, pos source.Position, size int64) error {
 	return b.keep(e, ev, deadLetter{position: pos.String(), content: "event", blob: e.Blob, offset: e.Offset,
 		reason: plain.Clip(e.Err.Error())}, size)
@@ -43,7 +43,7 @@ func (b *Block) keepRow(e *RowError, ev *source.Event, scan, container string, s
 
 // keep keeps an event, in parts where one record does not hold it.
 func (b *Block) keep(fault error, ev *source.Event, d deadLetter, size int64) error {
-	raw, err := json.Marshal(ev)
+	raw, err := json.Marshal(ev.Columns())
 	if err != nil {
 		return fault
 	}

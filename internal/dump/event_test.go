@@ -73,7 +73,7 @@ func TestColumnsAreThoseOfRecords(t *testing.T) {
 		if _, emit, err := enc.Append(nil, &r, e, p); err != nil || !emit || r.Value == nil {
 			return // a deletion, and an event that no record is made of
 		}
-		text, err := json.Marshal(columns(e))
+		text, err := json.Marshal(e.Columns())
 		if err != nil {
 			t.Fatal(err)
 		}

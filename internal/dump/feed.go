@@ -84,7 +84,7 @@ func (d Dumper) shard(ctx context.Context, feed *source.Feed, m source.Manifest,
 // event prints an event with its position, which --at takes.
 func (d Dumper) event(blob string, at source.Position, e *ocf.Event) error {
 	doc := map[string]any{"position": at.String(), "chunk": blob, "offset": at.Offset, "index": at.Index,
-		"event": columns(e)}
+		"event": e.Columns()}
 	return d.print(doc, "%-34s  %s  %-28s  %s", at.String(), e.EventTime, e.EventType, path(e))
 }
 
@@ -180,7 +180,7 @@ func (d Dumper) File(file string, at int64) error {
 			return fmt.Errorf("reading %s: %w", file, err)
 		}
 		for i := range evs {
-			doc := map[string]any{"chunk": file, "offset": b.Offset, "index": i, "event": columns(&evs[i])}
+			doc := map[string]any{"chunk": file, "offset": b.Offset, "index": i, "event": evs[i].Columns()}
 			if err := d.print(doc, "%8d  %3d  %s  %-28s  %s", b.Offset, i, evs[i].EventTime, evs[i].EventType,
 				path(&evs[i])); err != nil {
 				return err

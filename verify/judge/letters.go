@@ -96,7 +96,9 @@ func (l *letters) event(pos source.Position, ev *source.Event) bool {
 		for _, p := range x.parts {
 			text = append(text, p.event...)
 		}
-		var kept source.Event
+		var kept struct {
+			ID string `json:"event_id"`
+		}
 		if x.content == "event" && json.Unmarshal(text, &kept) == nil && kept.ID == ev.ID {
 			l.events++
 			return true

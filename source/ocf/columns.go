@@ -1,13 +1,11 @@
-package dump
+package ocf
 
-import "blobfeed/source/ocf"
-
-// columns returns an event in the names that its record has, without the columns that are empty. An event of which no
-// record can be made is shown, too, so this does not go through an encoder.
-func columns(e *ocf.Event) map[string]any {
+// Columns returns the event in the names that its record has, without the columns that are empty. It is for events of
+// which no record can be made, too: those of dead letters, and those that people look at.
+func (e *Event) Columns() map[string]any {
 	doc := map[string]any{"topic": e.Topic, "subject": e.Subject}
-	for _, f := range ocf.Fields {
-		if value := column(e, f); value != nil && f.Column != "" {
+	for _, f := range Fields {
+		if value := e.column(f); value != nil && f.Column != "" {
 			doc[f.Column] = value
 		}
 	}
@@ -15,21 +13,21 @@ func columns(e *ocf.Event) map[string]any {
 }
 
 // column returns the value of a field; nil: it is empty.
-func column(e *ocf.Event, f *ocf.Field) any {
+func (e *Event) column(f *Field) any {
 	switch f.Shape {
-	case ocf.Text:
+	case Text:
 		if text := f.Text(e); text != "" {
 			return text
 		}
-	case ocf.Number:
+	case Number:
 		if n, ok := f.Number(e); ok {
 			return n
 		}
-	case ocf.Map:
+	case Map:
 		if list := f.Map(e); len(list) > 0 {
 			return pairs(list)
 		}
-	case ocf.Properties:
+	case Properties:
 		changes := map[string]any{}
 		for _, c := range e.BlobPropertiesUpdated {
 			changes[c.Name] = map[string]string{"current": c.Current, "previous": c.Previous}
@@ -37,7 +35,7 @@ func column(e *ocf.Event, f *ocf.Field) any {
 		if len(changes) > 0 {
 			return changes
 		}
-	case ocf.Tags:
+	case Tags:
 		sets := map[string]any{}
 		for _, s := range e.BlobTagsUpdated {
 			sets[s.Name] = pairs(s.Tags)
@@ -49,7 +47,7 @@ func column(e *ocf.Event, f *ocf.Field) any {
 	return nil
 }
 
-func pairs(list []ocf.Pair) map[string]string {
+func pairs(list []Pair) map[string]string {
 	m := map[string]string{}
 	for _, p := range list {
 		m[p.Name] = p.Value
