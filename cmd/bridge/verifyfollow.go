@@ -81,7 +81,8 @@ func (f *follower) verified(reports []*judge.Report, through time.Time) {
 		}
 		t.VerifiedThrough = through.UTC()
 		f.through.WithLabelValues(r.Topic).Set(float64(through.Unix()))
-		f.log.Info("verified", "topic", r.Topic, "through", t.VerifiedThrough.Format(time.RFC3339Nano), "records", t.Records)
+		f.log.Info("verified", "topic", r.Topic, "through", t.VerifiedThrough.Format(time.RFC3339Nano),
+			"records", t.Records)
 	}
 }
 

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 
@@ -22,6 +23,7 @@ type Service struct {
 	Volumes      []string // name:path
 	Healthcheck  struct{ Test []string }
 	DependsOn    map[string]any `yaml:"depends_on"`
+	Profiles     []string       // that start it; none: it starts always
 }
 
 // words are a command, of which Compose takes a text apart.
@@ -47,6 +49,7 @@ func Read(name string) (*File, error) {
 	if err := yaml.Unmarshal([]byte(strings.ReplaceAll(string(text), "$$", "$")), f); err != nil {
 		return nil, fmt.Errorf("reading the Compose file %s: %w", name, err)
 	}
+	maps.DeleteFunc(f.Services, func(_ string, s Service) bool { return len(s.Profiles) > 0 })
 	return f, nil
 }
 

@@ -26,9 +26,11 @@ type opened struct {
 	listing, reading chan struct{} // closed at their ends
 }
 
-// readAhead returns the segments of the feed behind a given one, in order, and reads those behind them meanwhile: a small segment would
-// otherwise cost the round trips of its manifest, listings and chunks, one after the other.
-func readAhead(ctx context.Context, feed *source.Feed, after source.Segment) iter.Seq2[*opened, error] {
+// readAhead returns the segments of the feed behind a given one, in order, and reads those behind them meanwhile: a
+// small segment would otherwise cost the round trips of its manifest, listings and chunks, one after the other.
+func readAhead(
+	ctx context.Context, feed *source.Feed, after source.Segment,
+) iter.Seq2[*opened, error] {
 	return func(yield func(*opened, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()

@@ -142,8 +142,8 @@ func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, erro
 		}
 		q.Marker = page.Marker
 	}
-	return nil, fmt.Errorf("looking for %s: the listing has %d empty pages and goes on: check the endpoint, and proxies "+
-		"on the way to it", path, maxLookPages)
+	return nil, fmt.Errorf("looking for %s: the listing does not end after %d empty pages: check the endpoint, and "+
+		"proxies on the way to it", path, maxLookPages)
 }
 
 // explain finds the keys of which the feed has an event that is not delivered. The state is read behind the topics, so

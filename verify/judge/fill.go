@@ -39,8 +39,8 @@ func (r *Report) fill(s verify.Summary, t *run) {
 		}
 		r.Checks = append(r.Checks, c)
 		if k.name == "replay" && c.Status == Broken && state == nil {
-			r.note("without a state nothing says which part of the feed the topic has: for that of a replay whose state " +
-				"is deleted, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
+			r.note("without a state nothing says which part of the feed the topic has: for that of a replay whose " +
+				"state is deleted, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
 		}
 		if k.name == "replay" && c.Status == Broken {
 			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")

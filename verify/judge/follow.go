@@ -72,7 +72,8 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 func (o *Options) followable() error {
 	switch {
 	case !o.Transactional:
-		return unusable("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a marker: use --feed")
+		return unusable("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a marker: " +
+			"use --feed")
 	case o.Markers == envelope.MarkersOff:
 		return unusable("--follow: BRIDGE_RESOLVED_TO=off: there are no markers")
 	}
@@ -142,8 +143,8 @@ func (s *since) resume(t *subject) error {
 	t.before, t.resumed = at.partitions, true
 	for p, from := range at.from {
 		if t.from[p] > from {
-			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was faster; "+
-				"start again", p, t.name, t.from[p], from)
+			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was "+
+				"faster; start again", p, t.name, t.from[p], from)
 		}
 		t.from[p] = from
 	}
