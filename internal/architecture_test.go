@@ -47,7 +47,6 @@ var imports = map[string][]string{
 	"verify":            {"source/ocf"},
 	"internal/status":   {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/crash", "internal/status", "internal/plain", "internal/history"},
-	"internal/tracing":  {"bridge", "internal/plain"},
 	"internal/fleet":    {"internal/crash"},
 	"internal/progress": {"bridge", "internal/config", "internal/plain", "internal/status"},
 	"internal/find":     {"source/ocf", "source", "envelope", "offsets", "bridge", "internal/history"},

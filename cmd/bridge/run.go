@@ -9,7 +9,6 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
-	"blobfeed/internal/tracing"
 )
 
 func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -40,16 +39,6 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		return nil, &settingsError{err}
 	}
 	setup.PinKeys(&i.options, keys)
-	traces, err := tracing.Start(ctx, tracing.Info{
-		Name: c.Name, Instance: c.Instance, Version: versionText(), Topic: c.Topic,
-	}, log)
-	if err != nil {
-		return nil, &settingsError{err}
-	}
-	if traces != nil {
-		defer traces.Stop()
-		i.options.Observer = append(i.options.Observer, traces)
-	}
 	stopServing, err := serve(ctx, c, !once, guard(c, log).Wrap(ops.Handler(i.monitor, i.metrics)), log)
 	if err != nil {
 		return nil, &settingsError{err}

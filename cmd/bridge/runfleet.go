@@ -13,7 +13,6 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
-	"blobfeed/internal/tracing"
 )
 
 // runFleet runs all bridges of a settings file until they end.
@@ -27,14 +26,6 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	all := &bridges{once: once, common: f.Common, claims: catalog.NewClaims(), running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
 	all.page = ops.NewFleet(ops.Info{Instance: f.Common.Instance, Version: versionText()})
-	var err error
-	all.traces, err = tracing.Start(ctx, tracing.Info{Instance: f.Common.Instance, Version: versionText()}, all.log)
-	if err != nil {
-		return &settingsError{err}
-	}
-	if all.traces != nil {
-		defer all.traces.Stop()
-	}
 	var sizes bridge.Options // of the process
 	setup.LimitMemory(&sizes, len(f.Bridges))
 	all.memory = pipeline.NewBudget(sizes.BufferBytes)

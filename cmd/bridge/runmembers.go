@@ -14,7 +14,6 @@ import (
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
-	"blobfeed/internal/tracing"
 )
 
 // bridges are those of this process.
@@ -26,7 +25,6 @@ type bridges struct {
 	page    *ops.Fleet
 	memory  *pipeline.Budget
 	claims  *catalog.Claims
-	traces  *tracing.Tracer // nil: none
 	running map[string]*member
 	reloads int // so far, also those that were rejected
 }
@@ -40,11 +38,7 @@ type member struct {
 // create returns a bridge that does nothing yet. Count is the number of bridges of the process.
 func (all *bridges) create(c *config.Config, count int) (*instance, error) {
 	log, shown := all.shown.Of(c.Name)
-	i, err := newInstance(c, shape{once: all.once, bridges: count, memory: all.memory, claims: all.claims}, log, shown)
-	if err == nil && all.traces != nil {
-		i.options.Observer = append(i.options.Observer, all.traces.Of(c.Name, c.Topic))
-	}
-	return i, err
+	return newInstance(c, shape{once: all.once, bridges: count, memory: all.memory, claims: all.claims}, log, shown)
 }
 
 // start runs a bridge, and what reports on it, until it is stopped.

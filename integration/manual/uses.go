@@ -66,8 +66,6 @@ var Uses = []Use{
 	{Page: "docs/consumers.md", Begins: "export JDK_JAVA_OPTIONS",
 		Skip: "TestConsumers runs the jobs, with these options"},
 
-	{Page: "docs/operations.md", Begins: "OTEL_", Says: []string{"sending traces", `"msg":"stopped"`}},
-
 	{Page: "docs/cli.md", Begins: "bridge tail", Says: []string{`{"topic":"blob-changes"`}},
 	{Page: "docs/cli.md", Begins: "bridge check", Says: []string{"ok       reach"}},
 	{Page: "docs/cli.md", Begins: "bridge status", Says: []string{"717 read, 713 records"}},

@@ -170,8 +170,6 @@ func Usage(w io.Writer) error {
 		}
 		fmt.Fprintf(tw, "  %s\t%s\t%s\n", variable(s.name), s.def, s.desc)
 	}
-	fmt.Fprint(tw, "\nThe standard OTEL_* variables turn traces on: "+
-		"OTEL_EXPORTER_OTLP_ENDPOINT=http://localhost:4318\n")
 	return tw.Flush()
 }
 
@@ -194,8 +192,7 @@ Names are those of the variables in lower case, without ` + "`BRIDGE_`" + `; wor
 [many bridges](fleet.md). In variables, commas separate the items of a list. ` + "`<NAME>_FILE`" + ` is
 the path of a file that holds a secret.
 
-Other variables: ` + "`OTEL_*`" + ` for [traces](operations.md#traces), ` + "`GOMEMLIMIT=256MiB`" + ` for
-[memory](operations.md#memory-and-processors).
+Another variable: ` + "`GOMEMLIMIT=256MiB`" + ` for [memory](operations.md#memory-and-processors).
 
 *frozen*: cannot change while records exist; the bridge then does not start, and says what to do.
 

@@ -36,19 +36,20 @@ func FuzzRegistry(f *testing.F) {
 		_, _ = w.Write(body)
 	}))
 	f.Cleanup(s.Close)
-	open := func(lookUp bool) *Registry {
+	var registries []*Registry
+	for _, lookUp := range []bool{false, true} {
 		r := &Registry{URLs: []string{s.URL}, LookUpOnly: lookUp, Timeout: 10 * time.Second,
 			Credentials: func() (string, string, error) { return "me", "planted-secret", nil }}
 		if err := r.Open(); err != nil {
 			f.Fatal(err)
 		}
-		return r
+		registries = append(registries, r)
 	}
 	f.Fuzz(func(t *testing.T, b []byte, code uint16, gzip bool) {
 		body, status, packed = b, 200+int(code)%400, gzip
 		ceiling.Hold(t, 32<<20+100*uint64(len(b)), func() {
-			for _, lookUp := range []bool{false, true} {
-				r := open(lookUp)
+			for _, r := range registries {
+				clear(r.ids.of)
 				_, err := r.ID(t.Context(), "t-value", `"string"`)
 				short(t, err)
 				_, err = r.Schema(t.Context(), 1)

@@ -11,6 +11,7 @@ import (
 // observed holds what can't be worked out from a Snapshot.
 type observed struct {
 	transaction *prometheus.HistogramVec
+	steps       *prometheus.CounterVec
 	event       *prometheus.HistogramVec
 	requests    *prometheus.CounterVec
 	duration    *prometheus.HistogramVec
@@ -25,6 +26,7 @@ func newObserved() *observed {
 	o := &observed{
 		transaction: newHistogram("transaction_duration_seconds",
 			0.05, 0.1, 0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30, 60),
+		steps: newCounter("transaction_step_seconds_total"),
 		event: newHistogram("event_latency_seconds",
 			0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600),
 		requests:   newCounter("azure_requests_total"),
@@ -62,7 +64,7 @@ func newHistogram(name string, buckets ...float64) *prometheus.HistogramVec {
 
 func (o *observed) collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		o.transaction, o.event, o.requests, o.duration, o.received, o.schemas, o.schemaTook, o.schemaIDs,
+		o.transaction, o.steps, o.event, o.requests, o.duration, o.received, o.schemas, o.schemaTook, o.schemaIDs,
 	}
 }
 

@@ -125,6 +125,8 @@ var recorded = []metric{
 			"in it.", ""},
 	{"transaction_duration_seconds", histogram, nil,
 		"From the first record of a transaction to the acknowledgement of its commit.", ""},
+	{"transaction_step_seconds_total", counter, []string{"step"},
+		"Time of transactions; step is read, encode (both of all shards, side by side), publish or commit.", ""},
 	{"event_latency_seconds", histogram, []string{"stage"},
 		"Age of the last event of a transaction that drained an open segment. Stage publish: until the " +
 			"service published it; bridge: from then to the commit; total: both.", ""},

@@ -140,6 +140,15 @@ var (
 	_ bridge.ActivityObserver   = (*Monitor)(nil)
 )
 
+// Ended implements bridge.TransactionObserver.
+func (m *Monitor) Ended(t bridge.Transaction) {
+	for step, s := range map[string]bridge.Step{
+		"read": t.Reading, "encode": t.Encoding, "publish": t.Publishing, "commit": t.Committing,
+	} {
+		m.observed.steps.WithLabelValues(step).Add(max(0, s.Busy.Seconds()))
+	}
+}
+
 // Committed implements bridge.CommitObserver.
 func (m *Monitor) Committed(c bridge.Commit) {
 	m.mu.Lock()

@@ -152,6 +152,13 @@ func (p *Progress) History(h bridge.History) {
 	p.log.Info("history before the bridge's position", "headroom_seconds", int64(h.Headroom.Seconds()))
 }
 
+// Ended implements bridge.TransactionObserver.
+func (p *Progress) Ended(t bridge.Transaction) {
+	p.log.Debug("transaction ended", "lease", t.Lease, "segment", t.Segment, "events", t.Read, "records", t.Emitted,
+		"markers", t.Markers, "bytes", t.Bytes, "committed", t.Err == nil, "read", t.Reading.Busy.String(),
+		"encode", t.Encoding.Busy.String(), "publish", t.Publishing.Busy.String(), "commit", t.Committing.Busy.String())
+}
+
 // Failed implements bridge.FailureObserver.
 func (p *Progress) Failed(lease int32, err error) {
 	if lease < 0 { // the instance, or its group
