@@ -2,6 +2,7 @@ package verify
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 
 	"blobfeed/source/ocf"
@@ -57,7 +58,11 @@ func (a *Avro) read(value []byte) (text []byte, spans map[string]span) {
 		if len(text) > 1 {
 			text = append(text, ',')
 		}
-		text = fmt.Appendf(text, "%q:%s", m.Name, m.JSON) // Avro's names have nothing to escape
+		name, err := json.Marshal(m.Name) // a hostile schema may have any
+		if err != nil {
+			return nil, nil
+		}
+		text = fmt.Appendf(text, "%s:%s", name, m.JSON)
 	}
 	return append(text, '}'), spans
 }
