@@ -1,5 +1,14 @@
 package verify
 
+import (
+	"bytes"
+	"cmp"
+	"encoding/hex"
+	"fmt"
+	"hash/maphash"
+	"strings"
+)
+
 // Record is a record of a topic. A nil key makes it a marker.
 type Record struct {
 	Topic      string
@@ -61,3 +70,304 @@ func (r *Record) document() *document {
 	}
 	return r.doc
 }
+
+// Failures of records without the needed fields.
+const (
+	noID      = "the record identifies no event: it has no headers, and its value has neither event_id nor updated"
+	noUpdated = "the record has no time: it has no headers, and its value has no updated"
+)
+
+// eventID, updated and sequence return what the headers say, or the value of a record without headers.
+
+func (r *Record) eventID() []byte {
+	if v, ok := r.lookup("ce_id"); ok || !r.bare() {
+		return v
+	}
+	return r.document().id
+}
+
+func (r *Record) updated() []byte {
+	if v, ok := r.lookup("updated"); ok || !r.bare() {
+		return v
+	}
+	return r.document().updated
+}
+
+// Updated returns the time of an event, or of a row, as the record has it.
+func (r *Record) Updated() string { return string(r.updated()) }
+
+func (r *Record) sequence() (text []byte, present bool) {
+	if v, ok := r.lookup("sequence"); ok || !r.bare() {
+		return v, ok
+	}
+	return r.document().sequence, true
+}
+
+// Account returns the storage account that a record names in the header ce_source, or else in the row. It is "" if
+// neither names one.
+func (r *Record) Account() string {
+	source := r.Header("ce_source")
+	if i := bytes.LastIndex(source, []byte("/storageAccounts/")); i >= 0 {
+		name, _, _ := bytes.Cut(source[i+len("/storageAccounts/"):], []byte("/"))
+		return strings.ToLower(string(name))
+	}
+	return strings.ToLower(r.document().account)
+}
+
+// Says reports whether a record identifies its event, and whether it has its time, in headers or in the value.
+func (r *Record) Says() (event, time bool) {
+	_, _, event = r.identity()
+	_, time = parseClock(r.updated())
+	return event, time
+}
+
+// Sequenced reports whether a record has its event's sequencer, in a header or in the value.
+func (r *Record) Sequenced() bool {
+	text, _ := r.sequence()
+	return len(text) > 0
+}
+
+// identity returns what identifies an event, also as text: its id, or else its key and its time. A row is identified by
+// its scan and its key.
+func (r *Record) identity() (x id, text []byte, ok bool) {
+	if scan, ok := r.scan(); ok {
+		text = append(append(append(text, scan...), r.kind()), r.Key...)
+		return hashed(text), text, true
+	}
+	if text = r.eventID(); len(text) > 0 {
+		return idOf(text), text, true
+	}
+	if text = r.updated(); len(text) > 0 && r.bare() {
+		return idOf(append(append(append([]byte(nil), r.Key...), 0), text...)), text, true
+	}
+	return id{}, nil, false
+}
+
+// deletion is the kind of a deletion of a sweep.
+const deletion = 2
+
+// kind separates the row of a scan from a deletion of its sweep: an event between them can have written the key again.
+func (r *Record) kind() byte {
+	switch {
+	case r.Value == nil:
+		return deletion
+	case len(r.Value) == 0:
+		return 1 // a row of ENVELOPE=key_only, or a deletion of DELETES=empty
+	}
+	if d := r.document(); d.blob == nil && !d.unread {
+		return deletion
+	}
+	return 0
+}
+
+// scan returns the id of the scan that a record is a row of.
+func (r *Record) scan() (id []byte, ok bool) {
+	if r.Key == nil {
+		return nil, false
+	}
+	return r.lookup("scan")
+}
+
+// Scanned reports whether a record is a row of a scan, and so no event.
+func (r *Record) Scanned() bool {
+	_, ok := r.scan()
+	return ok
+}
+
+// early reports whether a row has another updated than the time of its page.
+func (r *Record) early(updated clock) bool {
+	return r.Millis != 0 && updated.wall/1e6 != uint64(r.Millis)
+}
+
+// BeforeFeed returns the updated of a row of an initial scan, "" of other records.
+func (r *Record) BeforeFeed() string {
+	if updated, ok := parseClock(r.updated()); ok && r.Scanned() && r.early(updated) {
+		return updated.String()
+	}
+	return ""
+}
+
+// id is an event's id in 16 bytes: the UUID if it is one in lower case, else two hashes. The probability of a collision
+// among a million ids is about 10^-26.
+type id [16]byte
+
+var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
+
+func idOf(text []byte) id {
+	if x, ok := parseUUID(text); ok {
+		return x
+	}
+	return hashed(text)
+}
+
+// hashed is a text in 16 bytes.
+func hashed(text []byte) (x id) {
+	for i, seed := range seeds {
+		h := maphash.Bytes(seed, text)
+		for j := range 8 {
+			x[8*i+j] = byte(h >> (8 * j))
+		}
+	}
+	return x
+}
+
+// parseUUID accepts only texts that uuid returns, so that different texts stay different.
+func parseUUID(text []byte) (x id, ok bool) {
+	if len(text) != 36 {
+		return x, false
+	}
+	n := 0
+	for i, c := range text {
+		if i == 8 || i == 13 || i == 18 || i == 23 {
+			if c != '-' {
+				return x, false
+			}
+			continue
+		}
+		switch {
+		case c >= '0' && c <= '9':
+			c -= '0'
+		case c >= 'a' && c <= 'f':
+			c -= 'a' - 10
+		default:
+			return x, false
+		}
+		x[n/2] = x[n/2]<<4 | c
+		n++
+	}
+	return x, true
+}
+
+// uuid returns the text of an id that was a UUID.
+func (x id) uuid() string {
+	h := hex.EncodeToString(x[:])
+	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
+}
+
+// seed is shared, so that two validators agree.
+var seed = maphash.MakeSeed()
+
+// position is the position of an event in the feed, from the header position, as comparable numbers.
+type position struct {
+	segment uint64 // YYYYMMDDHHMM
+	shard   uint64
+	chunk   uint64
+	offset  uint64
+	index   uint64
+}
+
+// parsePosition parses 2020/05/27/1500/00/00000/1488/3: segment, shard, chunk, offset of the block, index in it.
+func parsePosition(b []byte) (p position, ok bool) {
+	const segment = len("2020/05/27/1500")
+	if len(b) <= segment || b[4] != '/' || b[7] != '/' || b[10] != '/' || b[segment] != '/' {
+		return p, false
+	}
+	for i, c := range b[:segment] {
+		switch {
+		case i == 4 || i == 7 || i == 10:
+		case c < '0' || c > '9':
+			return p, false
+		default:
+			p.segment = p.segment*10 + uint64(c-'0')
+		}
+	}
+	rest := b[segment+1:]
+	for i, to := range [...]*uint64{&p.shard, &p.chunk, &p.offset, &p.index} {
+		n := 0
+		if *to, n = number(rest); n == 0 {
+			return p, false
+		}
+		rest = rest[n:]
+		if i == 3 {
+			break
+		}
+		if len(rest) == 0 || rest[0] != '/' {
+			return p, false
+		}
+		rest = rest[1:]
+	}
+	return p, len(rest) == 0
+}
+
+// inShard compares within a shard of a segment.
+func (p position) inShard(o position) int {
+	return cmp.Or(cmp.Compare(p.chunk, o.chunk), cmp.Compare(p.offset, o.offset), cmp.Compare(p.index, o.index))
+}
+
+// clock is a hybrid logical clock's time.
+type clock struct{ wall, logical uint64 }
+
+// parseClock parses "<nanoseconds>.<10 digits>".
+func parseClock(b []byte) (c clock, ok bool) {
+	n, m := 0, 0
+	if c.wall, n = number(b); n == 0 || n == len(b) || b[n] != '.' {
+		return c, false
+	}
+	c.logical, m = number(b[n+1:])
+	return c, m == 10 && n+1+m == len(b)
+}
+
+func (c clock) compare(o clock) int {
+	return cmp.Or(cmp.Compare(c.wall, o.wall), cmp.Compare(c.logical, o.logical))
+}
+
+// number reads decimal digits, up to 19 of them, and returns how many.
+func number(b []byte) (v uint64, n int) {
+	for n < len(b) && b[n] >= '0' && b[n] <= '9' {
+		if n == 19 {
+			return 0, 0
+		}
+		v = v*10 + uint64(b[n]-'0')
+		n++
+	}
+	return v, n
+}
+
+// sequence is a sequencer: up to 48 hex digits, of any case, padded on the left.
+type sequence [3]uint64
+
+func parseSequence(b []byte) (s sequence, ok bool) {
+	if len(b) == 0 || len(b) > 48 {
+		return s, false
+	}
+	for i, c := range b {
+		var v byte
+		switch {
+		case c >= '0' && c <= '9':
+			v = c - '0'
+		case c >= 'a' && c <= 'f':
+			v = c - 'a' + 10
+		case c >= 'A' && c <= 'F':
+			v = c - 'A' + 10
+		default:
+			return s, false
+		}
+		word := &s[2-(len(b)-1-i)/16]
+		*word = *word<<4 | uint64(v)
+	}
+	return s, true
+}
+
+func (s sequence) compare(o sequence) int {
+	return cmp.Or(cmp.Compare(s[0], o[0]), cmp.Compare(s[1], o[1]), cmp.Compare(s[2], o[2]))
+}
+
+func (c clock) String() string { return fmt.Sprintf("%d.%010d", c.wall, c.logical) }
+
+// form is how an event came.
+type form uint8
+
+const (
+	asValue form = 1 << iota
+	asTombstone
+)
+
+func formOf(r *Record) form {
+	if r.Value == nil {
+		return asTombstone
+	}
+	return asValue
+}
+
+// follows reports whether r is the tombstone that may come after a value.
+func (f form) follows(r *Record) bool { return f == asValue && formOf(r) == asTombstone }

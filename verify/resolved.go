@@ -1,6 +1,8 @@
 package verify
 
 import (
+	"bytes"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -252,4 +254,150 @@ func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
 		}
 	}
 	return slices.SortedFunc(maps.Keys(all), clock.compare)
+}
+
+// The feed and the state of the bridge say which markers a topic must have.
+
+// Expect adds the marker of a segment of the feed. Call it before any record is shown. Then an unexpected marker is a
+// failure, unless it is below all expected ones: the feed may have lost its start.
+func (v *Resolved) Expect(resolved string) {
+	at, ok := parseClock([]byte(resolved))
+	if !ok {
+		return
+	}
+	if len(v.expected) == 0 || at.compare(v.earliest) < 0 {
+		v.earliest = at
+	}
+	if v.expected == nil {
+		v.expected = map[clock]bool{}
+	}
+	if _, known := v.expected[at]; !known {
+		v.expected[at] = false
+	}
+}
+
+// Due makes an expected marker required, at any time, unless it is at or below the marker of a seek.
+func (v *Resolved) Due(resolved string) {
+	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
+		v.expected[at] = true
+	}
+}
+
+// Last sets the bounds of the last marker, by the state of the bridge. An empty text is no bound.
+func (v *Resolved) Last(least, most string) {
+	v.least, _ = parseClock([]byte(least))
+	v.most, _ = parseClock([]byte(most))
+}
+
+// Of sets the feed whose markers these are, if it is known.
+func (v *Resolved) Of(feed string) { v.feed = feed }
+
+// State sets what the state of the bridge says, read after the topic: that it was never moved, and that no history was
+// lost. Markers that say otherwise are a failure.
+func (v *Resolved) State(unmoved, whole bool) { v.unmoved, v.whole = unmoved, whole }
+
+// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
+func (v *Resolved) Timeless() { v.timeless = true }
+
+// Ends sets the ends of the partitions that markers in a topic of their own name.
+func (v *Resolved) Ends(ends map[int32]int64) { v.ends = ends }
+
+// MarkerTime returns the time of a marker from its value, or else from its header. It returns "" for other records.
+func (r *Record) MarkerTime() string {
+	if r.Key != nil {
+		return ""
+	}
+	for _, text := range [...][]byte{r.document().resolved, r.Header("resolved")} {
+		if _, ok := parseClock(text); ok {
+			return string(text)
+		}
+	}
+	return ""
+}
+
+// marker returns the time of a marker, or the zero time for other records, and what is wrong with it. Readers such as
+// Flink use the value, others the header, so both count. Only if a value in Avro can't be read, the header alone
+// counts.
+func marker(r *Record) (clock, error) {
+	header, hasHeader := r.lookup("resolved")
+	value := r.document().resolved
+	if r.Avro == nil && framed(r.Value) && len(value) == 0 {
+		value = header
+	}
+	at, ok := parseClock(value)
+	switch {
+	case !ok && hasHeader:
+		return clock{}, fmt.Errorf("the marker's header says %q, and its value no time: %.100q", header, r.Value)
+	case !ok:
+		return clock{}, fmt.Errorf("a record without a key is no marker: %.100q", r.Value)
+	case hasHeader && !bytes.Equal(header, value):
+		return clock{}, fmt.Errorf("the marker's header says %q, its value %q", header, value)
+	case r.Millis != 0 && uint64(r.Millis) != at.wall/1e6:
+		return at, fmt.Errorf("the marker says %s, and its record's timestamp %d", at, r.Millis)
+	}
+	return at, nil
+}
+
+// UpTo returns the partition and the offset in the topic of records that a marker in a topic of its own names.
+func (r *Record) UpTo() (partition int32, offset int64, ok bool) {
+	if r.Key != nil || r.In == "" || r.document().upTo == nil {
+		return 0, 0, false
+	}
+	at := r.document().upTo
+	return *at.Partition, *at.Offset, true
+}
+
+// Aside inserts markers from a topic of their own (RESOLVED_TO=topic) among the records: before the record at the
+// offset that a marker names. So they are judged as if they were in the topic of records. Aside keeps the markers.
+type Aside struct {
+	topic   string // of the records
+	markers map[int32][]aside
+	next    map[int32]int
+}
+
+type aside struct {
+	at     int64 // shown before the record of this offset
+	marker Record
+}
+
+// NewAside returns an Aside for the records of a topic.
+func NewAside(topic string) *Aside {
+	return &Aside{topic: topic, markers: map[int32][]aside{}, next: map[int32]int{}}
+}
+
+// Add adds a marker, in the order of its topic. A marker without an offset, or with a lower one, is shown after the one
+// before it.
+func (a *Aside) Add(r Record) {
+	r.In, r.Topic, r.doc = r.Topic, a.topic, nil
+	x := aside{marker: r}
+	if place := r.document().upTo; place != nil {
+		x.at = *place.Offset
+	}
+	lane := a.markers[r.Partition]
+	if n := len(lane); n > 0 {
+		x.at = max(x.at, lane[n-1].at)
+	}
+	a.markers[r.Partition] = append(lane, x)
+}
+
+// Rewind starts again with the first marker.
+func (a *Aside) Rewind() { clear(a.next) }
+
+// Show shows the markers of a partition that belong in front of the record at an offset, until there is enough of them.
+func (a *Aside) Show(partition int32, offset int64, note func(Record) (more bool)) (more bool) {
+	for lane := a.markers[partition]; a.next[partition] < len(lane) && lane[a.next[partition]].at <= offset; {
+		a.next[partition]++
+		if !note(lane[a.next[partition]-1].marker) {
+			return false
+		}
+	}
+	return true
+}
+
+// First returns the offset that the first marker of a partition names, -1 without a marker.
+func (a *Aside) First(partition int32) int64 {
+	if lane := a.markers[partition]; len(lane) > 0 {
+		return lane[0].at
+	}
+	return -1
 }

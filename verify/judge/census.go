@@ -1,16 +1,76 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"hash/maphash"
 	"maps"
+	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
+	"blobfeed/source"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
+
+// census compares the tables that topics make with the blobs that the account has. It reads the topics, then lists the
+// account, and looks again at the keys that differ: most of them were changed between the two.
+//
+// A pass takes the keys with some values of their hash. If they are too many for memory, each pass takes half of them,
+// and there are twice as many passes.
+type census struct {
+	v        *verification
+	subjects []*subject
+	only     *subject // of all keys; nil: a template gives each blob its topic
+	state    *progressState
+	values   verify.Values
+	seed     maphash.Seed
+
+	parts, part uint64            // this pass takes the keys of this part
+	rows        map[uint64]uint64 // of this pass: what the topics have, by key
+	lasts       map[lane]last     // the same by partition, of a topic that got partitions
+	differences map[uint64]*difference
+	lost        int64 // keys that differ, beyond those
+	blobs       int64
+	stray       map[string]int64 // blobs by a topic that the state does not know
+	began       time.Time        // by the clock of the service
+}
+
+// difference is a key of which the topic and the account differed at first.
+type difference struct {
+	subject *subject
+	key     string
+	path    string
+	listed  bool       // the account had it at first
+	row     verify.Row // the last record of the key
+	lasts   map[int32]keyLast
+	blob    *inventory.Blob // in the account; nil: there is none
+	pending bool            // the feed has an event of it that is not delivered
+}
+
+// keyLast is the last record of a key in a partition.
+type keyLast struct {
+	row verify.Row
+	at  envelope.Timestamp
+}
+
+// comparedRow is what is compared of a row.
+type comparedRow struct {
+	etag   string
+	length int64
+}
+
+// censusKey makes keys.
+type censusKey struct {
+	ev  source.Event
+	buf []byte
+	rec envelope.Record
+}
 
 // newCensus returns the census of the topics, or why the topics can't be compared.
 func (v *verification) newCensus(subjects []*subject, state *progressState) (*census, error) {
@@ -188,3 +248,210 @@ func (c *census) blob(e *censusKey, container string, b *inventory.Blob) error {
 	}
 	return nil
 }
+
+// same reports whether what a topic has is the blob. Appends and writes of pages have no events, so of such blobs only
+// the presence counts.
+func (c *census) same(has uint64, b *inventory.Blob) bool {
+	return b.BlobType != "BlockBlob" || has == c.sum(b.ETag, b.Length)
+}
+
+// sum is what is compared of a row: the columns that it has.
+func (c *census) sum(etag string, length int64) uint64 {
+	if c.without("etag") {
+		etag = ""
+	}
+	if c.without("content_length") {
+		length = 0
+	}
+	return maphash.Comparable(c.seed, comparedRow{etag, length})
+}
+
+func (c *census) without(column string) bool {
+	return c.values.None || !c.v.Record.Chooses(column)
+}
+
+func (c *census) hash(s *subject, key []byte) uint64 {
+	var h maphash.Hash
+	h.SetSeed(c.seed)
+	_, _ = h.WriteString(s.name) // a Hash never fails
+	_ = h.WriteByte(0)
+	_, _ = h.Write(key)
+	return h.Sum64()
+}
+
+// key returns the topic and the key of a blob. Without a topic, the blob does not count.
+func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subject, []byte, error) {
+	e.ev = source.Event{
+		Subject: envelope.SubjectOf(container, b.Name), BlobType: b.BlobType,
+		EventTime: "1970-01-01T00:00:00Z", // of the key nothing else matters
+	}
+	if !c.v.Filter.MatchRow(&e.ev) {
+		return nil, nil, nil
+	}
+	s := c.only
+	if s == nil {
+		topic, err := c.v.Topics.Of(&e.ev)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := slices.IndexFunc(c.subjects, func(s *subject) bool { return s.name == topic })
+		if i < 0 {
+			if c.v.Topic == "" && b.Modified.Before(c.began) && c.part == 0 {
+				c.stray[topic]++
+			}
+			return nil, nil, nil
+		}
+		s = c.subjects[i]
+	}
+	var err error
+	e.buf, err = s.encoder.AppendRow(e.buf[:0], &e.rec, &e.ev, &envelope.Scan{})
+	return s, e.rec.Key, err
+}
+
+// selects reports whether the settings select the blob of a path that a topic has.
+func (c *census) selects(path, blobType string) bool {
+	container, name, _ := strings.Cut(path, "/")
+	filter := c.v.Filter
+	if blobType == "" {
+		filter.BlobTypes = nil
+	}
+	return filter.MatchRow(&source.Event{Subject: envelope.SubjectOf(container, name), BlobType: blobType})
+}
+
+// After partitions were added, a key can have records in its partition of today and in former ones, and the order of
+// records in two partitions is unknown. The record with the highest updated is the newest: the last one of a partition
+// is compared with the last ones of others.
+
+// lane is a key in a partition.
+type lane struct {
+	key       uint64
+	partition int32
+}
+
+// last is the last record of a key in a partition.
+type last struct {
+	row     uint64
+	deleted bool
+	at      envelope.Timestamp
+}
+
+// timeOf returns the updated of a record, or its timestamp if it does not say that.
+func timeOf(r *verify.Record) envelope.Timestamp {
+	at, err := envelope.ParseTimestamp(r.Updated())
+	if err != nil {
+		at = envelope.Timestamp{Wall: r.Millis * int64(time.Millisecond)}
+	}
+	return at
+}
+
+// merge puts the newest record of each key of a topic into rows.
+func (c *census) merge(s *subject) {
+	newest := map[uint64]last{}
+	for l, x := range c.lasts {
+		if y, known := newest[l.key]; !known || x.at.Compare(y.at) > 0 {
+			newest[l.key] = x
+		}
+	}
+	stale := map[uint64]bool{}
+	for l, x := range c.lasts {
+		if y := newest[l.key]; !x.deleted && (x.row != y.row || y.deleted) {
+			stale[l.key] = true
+		}
+	}
+	for key, x := range newest {
+		if !x.deleted {
+			c.rows[key] = x.row
+		}
+	}
+	s.growth.stale += len(stale)
+	clear(c.lasts)
+}
+
+// take makes a record of a partition the last one there.
+func (x *difference) take(partition int32, row verify.Row, at envelope.Timestamp) {
+	if x.lasts == nil {
+		x.lasts = map[int32]keyLast{}
+	}
+	x.lasts[partition] = keyLast{row, at}
+	x.row = row
+	for _, l := range x.lasts {
+		if l.at.Compare(at) > 0 {
+			x.row, at = l.row, l.at
+		}
+	}
+}
+
+// censusShown is how many keys of a topic a report names.
+const censusShown = 100
+
+// changing reports whether a key was changed while the two were compared, so that nothing can be said of it.
+func (x *difference) changing(began time.Time) bool {
+	if x.blob == nil {
+		return x.listed
+	}
+	return !x.blob.Modified.Before(began.Truncate(time.Second))
+}
+
+// problem says how the topic and the account differ.
+func (x *difference) problem() string {
+	topic, account := "no blob", "no blob"
+	if !x.row.Deleted {
+		topic = describe(x.row.ETag, x.row.Length)
+	}
+	if x.blob != nil {
+		account = describe(x.blob.ETag, x.blob.Length)
+	}
+	return fmt.Sprintf("the topic has %s, the account %s", topic, account)
+}
+
+func describe(etag string, length int64) string {
+	return fmt.Sprintf("a blob of %s with etag %s", plain.Count(length, "byte"), cmp.Or(etag, "unknown"))
+}
+
+// report adds what was found in a topic.
+func (c *census) report(r *Report, s *subject) {
+	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
+	var pending, changing int
+	var bad []*difference
+	for _, x := range c.differences {
+		switch {
+		case x.subject != s:
+		case x.pending:
+			pending++
+		case x.changing(c.began):
+			changing++
+		default:
+			bad = append(bad, x)
+		}
+	}
+	slices.SortFunc(bad, func(a, b *difference) int { return strings.Compare(a.key, b.key) })
+	for _, x := range bad[:min(len(bad), censusShown)] {
+		check.Failures = append(check.Failures, failureReport{Key: x.key, Problem: x.problem()})
+	}
+	switch more := len(bad) - censusShown; {
+	case more > 0:
+		check.Failures = append(check.Failures, failureReport{Problem: "and " + plain.Count(more, "more key")})
+		fallthrough
+	case len(bad) > 0:
+		check.Status, check.Remedy = Broken, "repair the topic with bridge scan --sweep"
+	case check.Checked == 0:
+		check.Status, check.Reason = NotChecked, "the account has no blob that the settings select"
+	}
+	r.Checks = append(r.Checks, check)
+	if pending > 0 {
+		r.note("not judged: %s with events in the feed that are not delivered yet", plain.Count(pending, "key"))
+	}
+	if changing > 0 {
+		r.note("not judged: %s that changed during the comparison; compare again", plain.Count(changing, "key"))
+	}
+	if s.growth.stale > 0 {
+		r.note("%s with an older blob in a former partition: consumers of whole partitions need the highest updated",
+			plain.Count(s.growth.stale, "key"))
+	}
+	if c.lost > 0 && r.Problem == "" {
+		r.Problem = fmt.Sprintf("account: %s differed at the first comparison, which was not repeated",
+			plain.Count(c.lost, "key"))
+	}
+}
+
+const accountPromise = "the last record of each key is the blob, or a deletion where there is none"

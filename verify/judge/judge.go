@@ -2,11 +2,146 @@ package judge
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
+	"time"
 
+	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/config"
+	"blobfeed/internal/setup"
 	"blobfeed/verify"
 )
+
+// Options say what to judge, by the settings with which the topics were written.
+type Options struct {
+	bridge.Options                  // without Feed and FeedID, the feed is not read
+	Record         envelope.Options // of records, without topic and account
+	Account        string           // storage account, where the settings name one
+	// Schema returns a schema of the registry. Nil: no record is in Avro.
+	Schema func(ctx context.Context, id int) (string, error)
+
+	ReplayName func(topic string) string // of a replay into a topic
+
+	Topic    string // "": all that the bridge has written to
+	ReadFeed bool   // compare the topics with the feed
+	// ReadAccount compares the topics with the blobs of the account. Wait is how long the feed may take to explain a
+	// difference.
+	ReadAccount bool
+	Wait        time.Duration
+
+	Bounded bool               // use only validators that keep nothing for each event or key
+	Until   envelope.Timestamp // judge up to the first marker at or above it; zero: to the end
+
+	Seen *Seen // what is read so far; nil: nobody asks
+}
+
+// Seen counts while a verification works.
+type Seen struct{ Events, Records atomic.Int64 }
+
+// unusable returns an error that other settings or flags prevent.
+func unusable(format string, args ...any) error {
+	return &bridge.SettingsError{Problem: fmt.Sprintf(format, args...)}
+}
+
+// verification is one run.
+type verification struct {
+	Options
+	cluster cluster
+	avro    *verify.Avro // nil: no record is in Avro
+	sharing *sharing     // nil: no other bridge may write to the topics
+	limits  limits       // of --account
+	since   *since       // of --follow: how far former rounds came; nil: this is the only round
+}
+
+func newVerification(o Options) *verification {
+	v := &verification{Options: o, cluster: brokers(o.Client), limits: censusLimits}
+	if o.Schema != nil {
+		v.avro = verify.NewAvro(func(id int) (string, error) { return o.Schema(context.Background(), id) })
+	}
+	return v
+}
+
+// limits bound what a census keeps in memory.
+type limits struct {
+	keys        int           // of the topics, at a time, with about 40 bytes each
+	differences int           // that differ at first and are looked at again, with some hundred bytes each
+	poll        time.Duration // how often those are looked at
+}
+
+var censusLimits = limits{keys: 8 << 20, differences: 256 << 10, poll: 5 * time.Second}
+
+// Run judges the topics. The error says why it can't; what is wrong with a topic is in its report.
+func Run(ctx context.Context, o Options) ([]*Report, error) {
+	return newVerification(o).run(ctx)
+}
+
+func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
+	named := v.Topic != ""
+	state, err := v.state(ctx)
+	switch {
+	case err != nil:
+	case v.since != nil:
+		err = v.since.begin(ctx, v, state)
+	case state == nil:
+		err = v.stateless(ctx, named)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.sharing, err = newSharing(ctx, &v.Options, state.feed(), v.cluster.claims); err != nil {
+		return nil, err
+	}
+	subjects, err := v.subjects(ctx, state)
+	for _, s := range subjects {
+		defer s.close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	var table *census
+	if v.ReadAccount {
+		if table, err = v.newCensus(subjects, state); err != nil {
+			return nil, err
+		}
+	}
+	var pass *feedScan
+	if v.ReadFeed {
+		pass = &feedScan{v: v}
+		if err := v.walk(ctx, pass, subjects, state); err != nil {
+			return nil, err
+		}
+	}
+	for _, s := range subjects {
+		t := &run{subject: s, state: state, pass: pass}
+		if pass != nil {
+			t.feed = pass.of[s.name]
+		}
+		r, err := v.judge(ctx, t)
+		if err == nil && pass != nil {
+			err = v.inquire(ctx, t, r)
+		}
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, r)
+	}
+	if pass != nil {
+		reports = append(reports, pass.state.missing("replay", replayPromise, "the feed has", "event", pass.stray)...)
+	}
+	if table != nil {
+		more, err := table.take(ctx, reports)
+		if err != nil {
+			return nil, fmt.Errorf("comparing the account: %w", err)
+		}
+		reports = append(reports, more...)
+	}
+	if v.avro != nil && v.avro.Err() != nil {
+		return nil, v.avro.Err()
+	}
+	return reports, nil
+}
 
 // run is a topic while it is judged.
 type run struct {
@@ -79,4 +214,33 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 		return r, r.share(ctx, s.topic)
 	}
 	return r, nil
+}
+
+// Use fills in the settings that the topics were written with.
+func (o *Options) Use(c *config.Config) (err error) {
+	c.RegistryAutoRegister = false // a reader writes nothing
+	if o.ReadFeed || o.ReadAccount {
+		o.Options, err = setup.Options(c, setup.Observe{})
+	} else {
+		o.Options, err = setup.WithoutFeed(c)
+	}
+	if err != nil {
+		return err
+	}
+	o.Record, _ = setup.Record(c) // Options has reported what is wrong with it
+	o.Account = c.SourceAccount
+	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
+	if !c.Registry() {
+		return nil
+	}
+	if len(c.RegistryURL) == 0 {
+		return errors.New("BRIDGE_REGISTRY_URL: required for Avro: " +
+			"set it to the registry that the topic was written with")
+	}
+	registry, err := setup.Registry(c, setup.Observe{})
+	if err != nil {
+		return err
+	}
+	o.Schema = registry.Schema
+	return nil
 }

@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
+	"strings"
 
 	"blobfeed/internal/plain"
 	"blobfeed/verify"
@@ -122,4 +124,205 @@ func (o *otherReport) String() string {
 		return fmt.Sprintf("%s of feed %s (bridge %s)", plain.Count(o.Markers, "marker"), o.Feed, o.Bridge)
 	}
 	return fmt.Sprintf("%s of account %s (bridge %s)", plain.Count(o.Records, "record"), o.Account, o.Bridge)
+}
+
+// fill takes down what the checks have found.
+func (r *Report) fill(s verify.Summary, t *run) {
+	checks, feed, pass, state := t.checks, t.feed, t.pass, t.state
+	r.Records, r.Markers = s.Data, s.Markers
+	if s.Data == 0 {
+		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)
+	}
+	for _, scan := range checks.scan.Rows() {
+		r.Scans = append(r.Scans, scanReport{scan.ID, scan.Initial, scan.Rows})
+	}
+	eventless := checks.scan.Checked() == s.Data // there is nothing to check in events yet
+	ran := s.Checks                              // in the order of those in checks that have a validator
+	for _, k := range checks.all {
+		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.reason}
+		if k.validator != nil {
+			c.judge(ran[0], r.Topic)
+			ran = ran[1:]
+			if feed != nil && k.validator == verify.Validator(feed) && c.Status == Holds && feed.Required() == 0 {
+				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
+					"there is no state for it, and a partition without a marker"
+				if state != nil {
+					c.Reason = "no event must be in the topic: " +
+						"by the cursors nothing is delivered (since the last seek, if any)"
+				}
+			}
+			if c.Status == NotChecked && !k.optional && !eventless && r.Problem == "" {
+				r.Problem = c.Name + ": " + c.Reason
+			}
+		}
+		r.Checks = append(r.Checks, c)
+		if k.name == "replay" && c.Status == Broken && state == nil {
+			r.note("without a state nothing says which part of the feed the topic has: for that of a replay whose " +
+				"state is deleted, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
+		}
+		if k.name == "replay" && c.Status == Broken {
+			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
+		}
+		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
+			r.note("the bridge counted %s that the service published too late: that breaks \"resolved\"",
+				plain.Count(state.late(), "event"))
+		}
+	}
+	if unused := len(t.to) - t.growth.now; unused > 0 {
+		r.note("%s not in use yet: the bridge uses added partitions behind the next marker",
+			plain.Count(unused, "partition"))
+	}
+	if checks.unique != nil && checks.unique.Twice() > 0 {
+		r.Twice = checks.unique.Twice()
+		r.note("%s of events that the log of Azure holds twice: one id at two positions, each delivered once",
+			plain.Count(r.Twice, "further copy"))
+	}
+	if len(t.seeks) > 0 {
+		r.Seeks = t.seeks
+		again := "events"
+		if checks.unique != nil {
+			r.Again = checks.unique.Again()
+			again = plain.Count(r.Again, "event")
+		}
+		r.note("bridge seek moved the bridge (%s), and repeats %s on purpose", strings.Join(t.seeks, ", "), again)
+	}
+	if feed == nil {
+		return
+	}
+	if feed.skipped > 0 {
+		r.note("%s may be missing: bridge seek may have skipped them, or they are from before the start",
+			plain.Count(feed.skipped, "event"))
+	}
+	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
+	if d := pass.dead; d.topic != "" {
+		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
+	}
+	if state != nil && state.Frontier.Gaps > 0 {
+		r.note("history was lost %s: see bridge status", plain.Count(state.Frontier.Gaps, "time"))
+	}
+	if feed.scanned > 0 {
+		r.note("%s from before the initial scan need not be in the topic: its rows show what they did",
+			plain.Count(feed.scanned, "event"))
+	}
+	if feed.before > 0 {
+		r.note("%s may be missing: the start of the partition is deleted, up to that segment or a later one",
+			plain.Count(feed.before, "event"))
+	}
+	if n := len(pass.extent.holes); n > 0 {
+		r.note("the feed lacks chunks in %s, before other chunks of the shard, as retention deletes them: "+
+			"the rest of such a segment is compared", plain.Count(n, "place"))
+	}
+	if feed.older > 0 {
+		r.note("not compared: %s from before %s, where the feed starts now",
+			plain.Count(feed.older, "record"), pass.extent.oldest)
+	}
+}
+
+// BrokenError says that a topic does not keep promises.
+type BrokenError struct{ Checks []string }
+
+func (e *BrokenError) Error() string { return "verification failed: " + strings.Join(e.Checks, ", ") }
+
+// Broken returns the checks that failed.
+func (r *Report) Broken() (checks []string) {
+	for _, c := range r.Checks {
+		if c.Status == Broken {
+			checks = append(checks, c.Name)
+		}
+	}
+	return checks
+}
+
+// Verdict returns nil if something was checked of each topic, and all of it holds.
+func Verdict(rs []*Report) error {
+	var failed, problems []string
+	for _, r := range rs {
+		for _, check := range r.Broken() {
+			if len(rs) > 1 {
+				check += " of " + r.Topic
+			}
+			failed = append(failed, check)
+		}
+		if r.Problem != "" {
+			problems = append(problems, r.Problem)
+		}
+	}
+	switch {
+	case failed != nil:
+		return &BrokenError{failed}
+	case problems != nil:
+		return errors.New("could not be checked: " + strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+// Text returns the report for people.
+func (r *Report) Text() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "topic %s: %s and %s on %s\n", r.Topic,
+		plain.Count(r.Records, "record"), plain.Count(r.Markers, "marker"), plain.Count(r.Partitions, "partition"))
+	for _, s := range r.Scans {
+		kind := "scan"
+		if s.Initial {
+			kind = "initial scan"
+		}
+		fmt.Fprintf(&b, "%s %s wrote %s of the records\n", kind, s.ID, plain.Number(s.Rows))
+	}
+	if f := r.Feed; f != nil {
+		fmt.Fprintf(&b, "feed: %s, %s for the topic, %s of them must be in it", plain.Count(f.Read, "event"),
+			plain.Number(f.Given), plain.Number(f.Required))
+		if f.UpTo != "" {
+			fmt.Fprintf(&b, ", by %s", f.UpTo)
+		}
+		b.WriteByte('\n')
+		if d := f.DeadLetters; d != nil {
+			fmt.Fprintf(&b, "topic %s: %s with %s of the feed and %s of %s\n", d.Topic,
+				plain.Count(d.Letters, "dead letter"), plain.Count(d.Events, "event"),
+				plain.Count(d.Places, "damaged place"), plain.Count(d.Bytes, "byte"))
+		}
+	}
+	for i := range r.Others {
+		fmt.Fprintf(&b, "not judged: %s\n", &r.Others[i])
+	}
+	var without []string
+	for _, c := range r.Checks {
+		switch c.Status {
+		case NotChecked:
+			without = append(without, fmt.Sprintf("%s (%s)", c.Name, c.Reason))
+		default:
+			status := map[string]string{Holds: "holds", Broken: "BROKEN"}[c.Status]
+			fmt.Fprintf(&b, "%-11s  %-9s  %s (%s checked)", status, c.Name, c.Promise, plain.Number(c.Checked))
+			if c.Remedy != "" {
+				fmt.Fprintf(&b, ": %s", c.Remedy)
+			}
+			b.WriteByte('\n')
+		}
+		for _, f := range c.Failures {
+			fmt.Fprintf(&b, "    %s\n", f)
+		}
+	}
+	if len(without) > 0 {
+		fmt.Fprintf(&b, "not applicable: %s\n", strings.Join(without, ", "))
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintf(&b, "note: %s\n", n)
+	}
+	return b.String()
+}
+
+func (f failureReport) String() string {
+	var where []string
+	if f.Partition != nil {
+		if f.Topic != "" {
+			where = append(where, f.Topic)
+		}
+		where = append(where, fmt.Sprintf("partition %d, offset %d", *f.Partition, *f.Offset))
+	}
+	if f.Key != "" {
+		where = append(where, "key "+f.Key)
+	}
+	if where == nil {
+		return f.Problem
+	}
+	return strings.Join(where, ", ") + ": " + f.Problem
 }

@@ -1,9 +1,12 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
@@ -12,6 +15,7 @@ import (
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
+	"blobfeed/verify"
 )
 
 // progressState is the state of the bridge: what it has delivered.
@@ -182,4 +186,150 @@ func (s *progressState) late() (n int64) {
 		}
 	}
 	return n
+}
+
+// sought says which events seeks may have skipped: those may be in a topic or not.
+type sought struct {
+	all   []move             // nil: not all are known
+	start envelope.Timestamp // events before it were left out by the first start; zero: none
+	last  history.Target     // of the last seek
+}
+
+// move is a seek.
+type move struct {
+	from source.Segment // where delivery stood; zero: nowhere
+	to   history.Target
+}
+
+// skips reports whether an event may have been skipped. A seek back skips nothing: what was delivered before is still
+// required. If not all seeks are known, an event before the target of the last one may have been skipped.
+func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
+	if s.all == nil {
+		return s.last.After(seg, at)
+	}
+	if at.Compare(s.start) < 0 {
+		return true
+	}
+	for _, m := range s.all {
+		if seg.Compare(m.from) >= 0 && m.to.After(seg, at) {
+			return true
+		}
+	}
+	return false
+}
+
+// seeks returns the seeks that the state and the markers name.
+func (p *feedScan) seeks(ctx context.Context, subjects []*subject) (s sought, err error) {
+	if p.state == nil || p.state.Frontier.Epoch == 0 {
+		return s, nil
+	}
+	f := p.state.Frontier
+	var named []string // by the topic whose markers name most of them: another one may be newer than some
+	for _, t := range subjects {
+		if err := t.scan(ctx, all); err != nil {
+			return s, err
+		}
+		if len(t.seeks) > len(named) {
+			named = t.seeks
+		}
+	}
+	if f.Seek != nil && !f.Seek.Told {
+		named = append(named[:len(named):len(named)], cmp.Or(f.Seek.From.String(), "-")+" "+f.Seek.To)
+	}
+	text := f.Start // unless a marker names it
+	var moves []move
+	for _, seek := range named {
+		from, to, _ := strings.Cut(seek, " ")
+		m := move{}
+		if m.from, err = source.ParseSegment(strings.TrimPrefix(from, "-")); err != nil {
+			return s, err
+		}
+		if m.to, err = history.ParseTarget(to); err != nil {
+			return s, err
+		}
+		moves, text = append(moves, m), to
+	}
+	if f.Seek != nil {
+		text = f.Seek.To
+	}
+	if s.last, err = history.ParseTarget(cmp.Or(text, "earliest")); err != nil {
+		return s, err
+	}
+	start := f.Settings[offsets.FrozenStart]
+	if start != "" && start != "earliest" {
+		if s.start, err = history.ParseTime(start); err != nil {
+			return s, nil // latest: nobody knows any more when that was
+		}
+	}
+	if int64(len(moves)) >= f.Epoch { // a repair, a reset, or a seek behind a seek has no marker of its own
+		s.all = moves
+	}
+	return s, nil
+}
+
+// initialScan returns the initial scan, if the state still has it: later scans replace it.
+func (s *progressState) initialScan() *offsets.Scan {
+	if s == nil || s.Frontier.Scan == nil || !s.Frontier.Scan.Initial {
+		return nil
+	}
+	return s.Frontier.Scan
+}
+
+// scansOnly reports whether the bridge delivers no event.
+func (s *progressState) scansOnly() bool {
+	scan := s.initialScan()
+	return scan != nil && scan.Only
+}
+
+// knowScan passes the validator what the state says of the initial scan.
+func (s *run) knowScan() {
+	if scan := s.state.initialScan(); scan != nil {
+		s.checks.scan.Initial(scan.ID, scan.Listed)
+	}
+}
+
+// knowScans passes the validator the scans that there can be. A later scan replaces those before it in the state, and
+// then any may have been.
+func (v *verification) knowScans(ctx context.Context, s *run) error {
+	if s.state == nil || s.checks.scan.Checked() == 0 {
+		return nil
+	}
+	now, err := v.cluster.state(ctx, s.state.topic) // a scan may have begun since the state was read
+	if err != nil || now == nil || now.Frontier == nil {
+		return err
+	}
+	switch scan := now.Frontier.Scan; {
+	case scan == nil:
+		s.checks.scan.Known()
+	case scan.Initial:
+		s.checks.scan.Known(scan.ID)
+	}
+	return nil
+}
+
+// begun returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
+// scan.
+func (v *verification) begun(ctx context.Context, s *subject, state *progressState) (time.Time, error) {
+	text := ""
+	if scan := state.initialScan(); scan != nil && scan.Begin != (source.Segment{}) {
+		return scan.Begin.Time(), nil
+	} else if scan != nil {
+		text = scan.Updated
+	} else if err := s.read(ctx, s.from, s.to, func(r verify.Record) (more bool) {
+		text = max(text, r.BeforeFeed()) // rows are the first records of their partition
+		return false
+	}); err != nil {
+		return time.Time{}, err
+	}
+	if text == "" {
+		return time.Time{}, nil
+	}
+	updated, err := envelope.ParseTimestamp(text)
+	return time.Unix(0, updated.Wall+int64(v.ResolvedSlack)), err
+}
+
+// barred reports whether a marker would have been below the end of the initial scan's listing.
+func (s *run) barred(at envelope.Timestamp) bool {
+	listed, err := envelope.ParseTimestamp(s.checks.scan.Listed())
+	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.ResolvedSlack)
 }

@@ -3,15 +3,104 @@ package judge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/kafka"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/verify"
 )
+
+// subject is a topic that is to be judged.
+type subject struct {
+	*topic
+	growth  growth
+	encoder *envelope.Encoder // with --feed or --account
+	fresh   bool              // new in the current segment, so that no marker is due yet
+	before  int               // with --follow, partitions in use before this round; 0: it is the first one
+}
+
+// subjects opens the topics.
+func (v *verification) subjects(ctx context.Context, state *progressState) (all []*subject, err error) {
+	names, fresh := []string{v.Topic}, map[string]bool{}
+	if v.Topic == "" {
+		if names, fresh = state.topics(); len(names) == 0 {
+			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
+				v.Frozen[offsets.FrozenTopic], v.Name)
+		}
+	}
+	for _, name := range names {
+		if v.since != nil && fresh[name] {
+			continue // the round that ends with its first marker compares it
+		}
+		s := &subject{fresh: fresh[name]}
+		var markers *topic
+		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
+			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
+				return all, err
+			}
+		}
+		if s.topic, err = v.open(ctx, name); err != nil {
+			if markers != nil {
+				markers.close()
+			}
+			return all, err
+		}
+		all = append(all, s)
+		if markers != nil {
+			if err := s.putBeside(ctx, markers); err != nil {
+				return all, err
+			}
+		}
+		if v.since != nil {
+			if s.compacted {
+				return all, unusable("--follow: topic %s is compacted, which may remove records before they are "+
+					"compared: use --feed", name)
+			}
+			if err := v.since.resume(s); err != nil {
+				return all, err
+			}
+		}
+		if err := s.learn(ctx, state.partitions(name), v.Partition); err != nil {
+			return all, fmt.Errorf("reading the start of topic %s: %w", name, err)
+		}
+		if v.ReadFeed || v.ReadAccount {
+			if s.encoder, err = v.Encoder(ctx, name); err != nil {
+				return all, v.unread(err, name)
+			}
+		}
+	}
+	return all, nil
+}
+
+func (v *verification) open(ctx context.Context, name string) (*topic, error) {
+	t, err := v.cluster.open(ctx, name)
+	if err == nil {
+		t.avro = v.avro
+		if v.sharing != nil {
+			t.portion = v.sharing.portion(plain.RecordTopic(name))
+		}
+	}
+	return t, err
+}
+
+// unread explains a missing schema, which a reader does not register.
+func (v *verification) unread(err error, topic string) error {
+	var refused *kafka.SchemaError
+	if !errors.As(err, &refused) || !refused.Missing {
+		return err
+	}
+	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
+		"use the settings, the registry and the version of bridge that topic %s was written with",
+		refused.Subject, refused.Reason, topic)
+}
 
 const (
 	// endPatience bounds the wait for open transactions, which hide committed records. It is longer than most
@@ -94,3 +183,181 @@ func settled(ctx context.Context, ask func(context.Context) (waiting string, err
 		}
 	}
 }
+
+// putBeside reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
+// markers stand for.
+func (t *topic) putBeside(ctx context.Context, markers *topic) error {
+	t.beside, t.aside = markers, verify.NewAside(t.name)
+	add := func(r verify.Record) bool { t.aside.Add(r); return true }
+	if err := markers.scan(ctx, add); err != nil {
+		return err
+	}
+	return markers.catchUp(ctx, add)
+}
+
+// scan shows note the records of each partition, until note returns false or the partition ends. Markers that have a
+// topic of their own are shown at the offsets that they name.
+func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
+	t.seeks = nil
+	if t.portion != nil {
+		t.portion.reset()
+	}
+	if t.aside == nil {
+		return t.read(ctx, t.from, t.to, note)
+	}
+	t.aside.Rewind()
+	marker := func(r verify.Record) bool { t.heed(&r); return note(r) }
+	full := map[int32]bool{} // partitions for which note has returned false
+	err := t.read(ctx, t.from, t.to, func(r verify.Record) bool {
+		more := t.aside.Show(r.Partition, r.Offset, marker) && note(r)
+		full[r.Partition] = !more
+		return more
+	})
+	for p := range t.to {
+		if err == nil && !full[p] {
+			t.aside.Show(p, math.MaxInt64, marker)
+		}
+	}
+	return err
+}
+
+func (t *topic) read(ctx context.Context, from, to map[int32]int64, note func(verify.Record) (more bool)) error {
+	return t.records.read(ctx, from, to, func(r *kgo.Record) bool { return t.show(r, note) })
+}
+
+// logAppendTime is the timestamp type of records whose timestamp is the broker's clock, not the event's time.
+const logAppendTime = 1
+
+func (t *topic) show(r *kgo.Record, note func(verify.Record) (more bool)) bool {
+	v := verify.Record{
+		Topic: t.name, Partition: r.Partition, Offset: r.Offset, Key: r.Key, Value: r.Value, Avro: t.avro,
+	}
+	if r.Attrs.TimestampType() != logAppendTime {
+		v.Millis = r.Timestamp.UnixMilli()
+	}
+	v.Headers = make([]verify.Header, len(r.Headers))
+	for i, h := range r.Headers {
+		v.Headers[i] = verify.Header(h)
+	}
+	if t.portion != nil && !t.portion.takes(&v) {
+		return true
+	}
+	t.heed(&v)
+	return note(v)
+}
+
+// heed keeps the time of a marker, and the seek that it names.
+func (t *topic) heed(r *verify.Record) {
+	if at, ok := markerTime(r); ok {
+		t.markers[r.Partition] = at
+	}
+	if seek := r.Header("seek"); seek != nil && r.Key == nil && r.Partition == 0 {
+		t.seeks = append(t.seeks, string(seek))
+	}
+}
+
+// markerTime returns the time of a marker, in any envelope.
+func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
+	if r.Key != nil {
+		return envelope.Timestamp{}, false
+	}
+	at, err := envelope.ParseTimestamp(r.MarkerTime())
+	return at, err == nil
+}
+
+// catchUp reads further on partitions whose last marker is older than that of another partition. A marker goes to all
+// partitions in one transaction, but their ends were not looked up at one moment. The records between were committed
+// before that marker, so the feed has their events.
+func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
+	if t.aside != nil {
+		return nil // putBeside did it
+	}
+	var newest envelope.Timestamp
+	for _, at := range t.markers {
+		if at.Compare(newest) > 0 {
+			newest = at
+		}
+	}
+	behind := func() map[int32]int64 {
+		from := map[int32]int64{}
+		for p, end := range t.to {
+			if t.markers[p].Compare(newest) < 0 {
+				from[p] = end
+			}
+		}
+		return from
+	}
+	if len(behind()) == 0 {
+		return nil
+	}
+	// Once is enough: a marker that one partition has shown is committed on all.
+	ends, err := t.records.ends(ctx)
+	if err != nil {
+		return err
+	}
+	for p := range behind() {
+		if err := settled(ctx, func(ctx context.Context) (string, error) {
+			committed, err := t.records.committed(ctx)
+			if err == nil && committed[p] < ends[p] {
+				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d",
+					p, t.name, committed[p], ends[p]), nil
+			}
+			return "", err
+		}); err != nil {
+			return err
+		}
+		err := t.read(ctx, map[int32]int64{p: t.to[p]}, map[int32]int64{p: ends[p]}, func(r verify.Record) bool {
+			t.to[p] = r.Offset + 1
+			return note(r) && t.markers[p].Compare(newest) < 0
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// all wants every record.
+func all(verify.Record) (more bool) { return true }
+
+// resolved returns the time of the oldest last marker of a partition, or zero if a partition has no marker.
+func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
+	if err := t.scan(ctx, all); err != nil || len(t.markers) < len(t.to) {
+		return least, err
+	}
+	for _, at := range t.markers {
+		if least == (envelope.Timestamp{}) || at.Compare(least) < 0 {
+			least = at
+		}
+	}
+	return least, nil
+}
+
+// begins returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
+// may be deleted, too.
+func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
+	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
+	for p, at := range t.from {
+		if t.deleted(p) {
+			begins[p], from[p], to[p] = endless, at, t.to[p]
+		}
+	}
+	var unknown error
+	err := t.read(ctx, from, to, func(r verify.Record) (more bool) {
+		if r.Key == nil || r.Scanned() {
+			return true
+		}
+		pos, err := source.ParsePosition(string(r.Header("position")))
+		begins[r.Partition] = pos.Segment
+		if err != nil {
+			unknown = fmt.Errorf("partition %d of %s starts at offset %d, "+
+				"and its first record has no position in the feed: %w",
+				r.Partition, t.name, t.from[r.Partition], err)
+		}
+		return false
+	})
+	return begins, errors.Join(err, unknown)
+}
+
+// endless is after every segment.
+var endless = source.SegmentAt(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
