@@ -68,7 +68,7 @@ var imports = map[string][]string{
 
 	"internal/check": {"source", "source/azure", "source/inventory", "envelope", "offsets", "bridge",
 		"bridge/pipeline", "internal/kafka", "internal/outbound", "internal/plain", "internal/status",
-		"internal/topics", "internal/history", "internal/catalog"},
+		"internal/topics", "internal/history", "internal/catalog", "internal/pause"},
 
 	// Plumbing knows no subject of the bridge.
 	"internal/crash":                    {"internal/plain", "internal/testing/mutation"},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -112,6 +113,24 @@ func TestCheck(t *testing.T) {
 		if len(failed) != wants || wants == 1 && !strings.HasPrefix(failed[0], tc.want) {
 			t.Errorf("%s: %q", tc.name, failed)
 		}
+	}
+}
+
+// Brokers that have just started load their transactions first: that passes, and is no failure.
+func TestCheckWaitsForTransactions(t *testing.T) {
+	fake := fakebroker.New(t)
+	var asked atomic.Int32
+	fake.ControlKey(int16(kmsg.InitProducerID), func(req kmsg.Request) (kmsg.Response, error, bool) {
+		fake.KeepControl()
+		if asked.Add(1) > 5 { // more than the client retries
+			return nil, nil, false
+		}
+		resp := req.ResponseKind().(*kmsg.InitProducerIDResponse)
+		resp.ErrorCode = kerr.CoordinatorLoadInProgress.Code
+		return resp, nil, true
+	})
+	if failed := failures(look(t, fake.ListenAddrs(), func(*scene) {})); len(failed) > 0 {
+		t.Errorf("after %d requests: %q", asked.Load(), failed)
 	}
 }
 

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/pause"
 )
 
 // txnID returns the transactional id of a lease, or of this check.
@@ -29,9 +32,17 @@ func (ck *checker) transactions(ctx context.Context) {
 		what = "transactions"
 		req.TransactionalID, req.TransactionTimeoutMillis = &own, int32(ck.bridge.TxnTimeout.Milliseconds())
 	}
-	resp, err := ask[*kmsg.InitProducerIDResponse](ctx, ck.cl, req)
-	if err == nil {
-		err = kerr.ErrorForCode(resp.ErrorCode)
+	var err error
+	for began := time.Now(); ; {
+		var resp *kmsg.InitProducerIDResponse
+		if resp, err = ask[*kmsg.InitProducerIDResponse](ctx, ck.cl, req); err == nil {
+			err = kerr.ErrorForCode(resp.ErrorCode)
+		}
+		// Brokers that have just started load their transactions first. The client retries that for a second.
+		if !errors.Is(err, kerr.CoordinatorLoadInProgress) && !errors.Is(err, kerr.CoordinatorNotAvailable) ||
+			time.Since(began) > askTimeout || pause.For(ctx, time.Second) != nil {
+			break
+		}
 	}
 	switch {
 	case err == nil, errors.Is(err, kerr.ConcurrentTransactions):
