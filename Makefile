@@ -73,7 +73,7 @@ stack: ## keeps Kafka, registry and Azurite up until Ctrl-C
 	$(GO) build -o bin/stack ./integration/stack/cmd/stack
 	bin/stack up
 
-bench: ## the figures of docs/performance.md
+bench: ## the figures of docs/project/performance.md
 	$(GO) test -run '^$$' -bench . -benchtime 2s ./source/... ./envelope ./partitioner
 	$(GO) run ./integration/bench
 

@@ -14,7 +14,7 @@ import (
 )
 
 // Instances come and go while a feed grows: how long events wait is what users see of it. The bounds are wide; the
-// figures are for docs/performance.md.
+// figures are for docs/project/performance.md.
 func TestHandover(t *testing.T) {
 	t.Parallel()
 	const (

@@ -40,7 +40,7 @@ func trickyNames() []string {
 	)
 }
 
-// azuriteBlobs is how many blobs have plain names. The rate of docs/performance.md needs more than the comparison.
+// azuriteBlobs is how many blobs have plain names. The rate of docs/project/performance.md needs more than the comparison.
 func azuriteBlobs(t *testing.T) int {
 	const enough = 200
 	v := os.Getenv("SCAN_AZURITE")

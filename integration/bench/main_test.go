@@ -2,7 +2,7 @@ package main
 
 import "testing"
 
-// The first measurement of docs/performance.md can be repeated.
+// The first measurement of docs/project/performance.md can be repeated.
 func TestMeasures(t *testing.T) {
 	if err := run(t.Context(), 2000, 3, 1, 0); err != nil {
 		t.Error(err)

@@ -23,7 +23,7 @@ const ownPages = 64 << 20
 const idleBridge = 512 << 10
 
 // ownBudget is the memory that the process plans with where GOMEMLIMIT does not say how much. It keeps a catch-up below
-// 150 MB, with less CPU for an event than without a bound (docs/performance.md).
+// 150 MB, with less CPU for an event than without a bound (docs/project/performance.md).
 const ownBudget = 160 << 20
 
 // LimitMemory fits the process into its memory: the Go runtime collects garbage more often near the limit, and the
