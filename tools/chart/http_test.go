@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -102,4 +103,19 @@ func find(t *testing.T, objects []string, kind string, into any) {
 		}
 	}
 	t.Fatalf("there is no %s in\n%s", kind, strings.Join(objects, "\n---\n"))
+}
+
+// A second release verifies the topic as it grows.
+func TestFollower(t *testing.T) {
+	for _, args := range [][]any{{"run"}, {"verify", "--feed", "--follow"}} {
+		values := map[string]any{"args": args}
+		if args[0] == "run" {
+			values = map[string]any{} // the default
+		}
+		var d appsv1.Deployment
+		find(t, render(t, values), "Deployment", &d)
+		if have := d.Spec.Template.Spec.Containers[0].Args; fmt.Sprint(have) != fmt.Sprint(args) {
+			t.Errorf("the program gets %q, want %q", have, args)
+		}
+	}
 }
