@@ -55,6 +55,9 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return &usageError{fmt.Errorf("--from: %w (or latest)", err)}
 	}
+	if start.Time().After(time.Now()) {
+		return &usageError{fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", start)}
+	}
 	c, err := load(config.Load(false))
 	if err != nil {
 		return err
