@@ -88,9 +88,9 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 		f.Start, f.Completed = r.start.Resolve(in.now)
 		return &change{frontier: f}
 	}
-	f.Completed, f.Ends = in.end.completed, in.end.ends
+	f.Completed, f.Ends = in.end.Completed, in.end.Ends
 	updated := in.now.Add(-history.MaxInterval - resolved.Slack) // without a feed: its first event is later
-	switch open := in.end.open; {
+	switch open := in.end.Open; {
 	case open != (source.Segment{}):
 		f.Completed, updated = source.Before(open), open.Time().Add(-r.slack)
 	case !f.Ends.IsZero():
@@ -99,7 +99,7 @@ func (r *rules) begins(s *offsets.State, in beginning) *change {
 	f.Scan = &offsets.Scan{
 		ID: offsets.ScanID(in.now), Initial: true, Sweep: in.sweep, Only: r.scan == ScanOnly,
 		Requested: in.now.UTC(), Round: 1,
-		Phase: offsets.ScanLists, Begin: in.end.open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
+		Phase: offsets.ScanLists, Begin: in.end.Open, Updated: envelope.Timestamp{Wall: updated.UnixNano()}.String(),
 		Containers: in.containers,
 	}
 	return &change{frontier: f}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
@@ -33,14 +34,15 @@ func firstCoordinator(t *testing.T, open ...bool) (*memory, *coordinator) {
 	o, _ := options(t, broker(t), t.TempDir())
 	o.Feed, o.InitialScan, o.Once = source.New(m, source.Options{}), ScanYes, false
 	o.Now = func() time.Time { return hourOf(100) }
-	return m, &coordinator{t: &tenure{opts: &o, instance: &instance{opts: &o}, work: t.Context(),
+	return m, &coordinator{t: &tenure{opts: &o, instance: &instance{opts: &o, history: history.New(o.Feed, 0)},
+		work:     t.Context(),
 		findings: &findings{failed: make(chan struct{}, 1)}}, rules: newRules(&o, 1)}
 }
 
 // firstFrontier returns the frontier of a first start with a scan.
 func (k *coordinator) firstFrontier(t *testing.T) *offsets.Frontier {
 	t.Helper()
-	end, err := k.lookForEnd()
+	end, err := k.t.instance.history.End(t.Context())
 	must(t, err)
 	return &k.rules.begins(&offsets.State{}, beginning{end: end, now: k.t.opts.Now()}).frontier
 }
@@ -94,7 +96,7 @@ func TestFirstScanAfterAFailure(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := k.lookForEnd(); !errors.As(err, new(*lookError)) {
+	if _, err := k.t.instance.history.End(t.Context()); err == nil {
 		t.Errorf("an attempt without a route: %v", err)
 	}
 	f := k.firstFrontier(t)
@@ -111,9 +113,8 @@ func TestCountWithoutAnAnswer(t *testing.T) {
 			<-ctx.Done()
 			return ctx.Err()
 		}
-		k := &coordinator{t: &tenure{opts: &Options{Inventory: store}, work: t.Context()}}
-		scan, began := &offsets.Scan{}, time.Now()
-		count := k.countContainers(scan)
+		began := time.Now()
+		count := inventory.Count(t.Context(), store, func(string) bool { return true })
 		if took := time.Since(began); took > time.Minute || count != 0 {
 			t.Errorf("%d containers after %s", count, took)
 		}

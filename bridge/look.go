@@ -15,7 +15,6 @@ import (
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -46,16 +45,10 @@ func looked(err error) error {
 type beginning struct {
 	topics     map[string]int32
 	place      *history.Target // nil: no seek has chosen one
-	end        *feedEnd        // nil: there is no initial scan
+	end        *history.End    // nil: there is no initial scan
 	sweep      bool            // the topics hold keys that the account may no longer have
 	containers int
 	now        time.Time
-}
-
-// feedEnd is where the feed ends. If no segment is open, completed is the newest, which ends at Ends.
-type feedEnd struct {
-	open, completed source.Segment
-	ends            time.Time
 }
 
 // behind is what the feed holds behind a segment, and what the markers of the next step need.
@@ -83,17 +76,17 @@ func (co *coordinator) lookAtRivals() error {
 // lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
 // the feed's end is read first, the listing begins when the frontier is committed.
 func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err error) {
-	opts := co.t.opts
+	opts, inst := co.t.opts, co.t.instance
 	in.now = opts.Now()
 	had := map[string]int32{}
-	for _, topic := range co.t.instance.catalog.Constant() {
+	for _, topic := range inst.catalog.Constant() {
 		had[topic] = 0
 	}
-	if in.topics, err = co.t.instance.catalog.Admin.Recount(co.t.work, had); err != nil {
+	if in.topics, err = inst.catalog.Admin.Recount(co.t.work, had); err != nil {
 		return in, looked(err)
 	}
 	if s.Epoch == 0 { // else a reset: that records come again is what it is for
-		if err := co.t.instance.catalog.RejectRepeats(co.t.work); err != nil {
+		if err := inst.catalog.RejectRepeats(co.t.work); err != nil {
 			return in, looked(err)
 		}
 	}
@@ -103,74 +96,15 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 		return in, err
 	}
 	if opts.scansFirst() {
-		if in.sweep, err = co.lookForFormer(in.topics); err != nil {
+		if in.sweep, err = inst.catalog.LeavesKeys(co.t.work, in.topics, &opts.Filter); err != nil {
 			return in, looked(err)
 		}
-		if in.end, err = co.lookForEnd(); err != nil {
-			return in, err
+		if in.end, err = inst.history.End(co.t.work); err != nil {
+			return in, looked(err)
 		}
 		in.containers = co.countContainers(&offsets.Scan{})
 	}
 	return in, nil
-}
-
-// lookForFormer reports whether an initial scan needs a sweep: after a reset, the topics hold blobs that were deleted
-// since, and no row says so. It rejects topics that can't be swept.
-func (co *coordinator) lookForFormer(counts map[string]int32) (sweep bool, err error) {
-	inst, ctx := co.t.instance, co.t.work
-	if !inst.opts.Filter.Deletions() { // deleted blobs are to stay
-		return false, nil
-	}
-	names, err := inst.catalog.Existing(ctx)
-	if err != nil {
-		return false, err
-	}
-	topic, err := inst.catalog.FirstUsed(ctx, names)
-	if topic == "" || err != nil {
-		return false, err
-	}
-	err = inst.catalog.Sweepable(ctx, &offsets.Frontier{Topics: counts}, &inst.opts.Filter)
-	var never *catalog.UnsweepableError
-	if co.t.instance.catalog.Constant() == nil {
-		never = catalog.Unsweepable("a sweep needs to know the topics of the template")
-	}
-	if never != nil || errors.As(err, &never) {
-		return false, plain.SettingsErrorf("topic %s holds records, and after an initial scan their "+
-			"deleted blobs would stay, since a sweep can't find them: %v. Delete the topic, or set another "+
-			"BRIDGE_TOPIC",
-			topic, never)
-	}
-	return true, err
-}
-
-// openSegments bounds how far before its newest segment the feed may have an open one. All samples have one open
-// segment, the newest.
-const openSegments = 48 * time.Hour
-
-// lookForEnd finds the first open segment of the feed.
-func (co *coordinator) lookForEnd() (*feedEnd, error) {
-	feed, ctx := co.t.opts.Feed, co.t.work
-	var end feedEnd
-	var last []source.Segment // not by the watermark: the newest that is there may be years older
-	for seg, err := range feed.Segments(ctx, source.Segment{}) {
-		if err != nil {
-			return nil, looked(fmt.Errorf("looking for the end of the feed: %w", err))
-		}
-		from := source.SegmentAt(seg.Time().Add(-openSegments))
-		last = append(slices.DeleteFunc(last, func(s source.Segment) bool { return s.Compare(from) < 0 }), seg)
-	}
-	for _, seg := range last {
-		m, err := feed.Manifest(ctx, seg)
-		if err != nil {
-			return nil, looked(fmt.Errorf("looking for the end of the feed: %w", err))
-		}
-		if !m.Finalized {
-			end.open = seg
-			break
-		}
-		end.completed, end.ends = seg, m.Begin.Add(m.Interval)
-	}
-	return &end, nil
 }
 
 // lookAtCurrent reads the manifest of the current segment. Gone says that retention has removed it: then it is the one
@@ -376,27 +310,12 @@ func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread.
 func (co *coordinator) lostSince(f *offsets.Frontier) (*history.GapError, error) {
-	var err error
-	begins := f.Scan != nil && f.Scan.Begin != (source.Segment{}) && f.Completed == source.Before(f.Scan.Begin)
-	if begins && f.Seek == nil { // a seek that went there delivers what is left
-		err = co.lostWhileScanning(f)
-	} else {
-		err = co.t.instance.history.LostBehind(co.t.work, f, co.t.epoch.filter.From)
-	}
+	err := co.t.instance.history.LostBehind(co.t.work, f, co.t.epoch.filter.From)
 	var gap *history.GapError
 	if errors.As(err, &gap) {
 		return gap, nil
 	}
 	return nil, looked(err)
-}
-
-// lostWhileScanning is lostSince before the first segment behind an initial scan: retention may have reached it.
-func (co *coordinator) lostWhileScanning(f *offsets.Frontier) error {
-	oldest, ok, err := co.t.nextSegment(source.Segment{})
-	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
-		return err
-	}
-	return &history.GapError{At: f.Scan.Begin, Oldest: oldest}
 }
 
 // countRepair counts the containers of the scan that answers lost history, if one does.
@@ -407,30 +326,16 @@ func (co *coordinator) countRepair() int {
 	return co.countContainers(&offsets.Scan{})
 }
 
-// countContainers returns how many containers a scan lists. It is for operators, so a failure is no matter: the listing
-// itself reports it.
-func (co *coordinator) countContainers(scan *offsets.Scan) (count int) {
+// countContainers returns how many containers a scan lists.
+func (co *coordinator) countContainers(scan *offsets.Scan) int {
 	if co.t.opts.Inventory == nil {
 		return 0
 	}
 	if scan.Container != "" {
 		return 1
 	}
-	ctx, cancel := context.WithTimeout(co.t.work, countTimeout)
-	defer cancel()
-	for name, err := range inventory.Names(ctx, co.t.opts.Inventory) {
-		if err != nil {
-			return 0
-		}
-		if co.t.opts.Filter.Selects(name) {
-			count++
-		}
-	}
-	return count
+	return inventory.Count(co.t.work, co.t.opts.Inventory, co.t.opts.Filter.Selects)
 }
-
-// countTimeout bounds a request that nothing depends on.
-const countTimeout = 10 * time.Second
 
 // Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is
 // nothing for an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run

@@ -22,12 +22,12 @@ func (inst *instance) prepare(ctx context.Context) error {
 	if err := inst.reach(ctx); err != nil {
 		return err
 	}
-	o, admin := inst.opts, kadm.NewClient(inst.client)
-	_, err := topics.Count(ctx, admin, inst.cfg.Topic)
+	o := inst.opts
+	_, err := topics.Count(ctx, kadm.NewClient(inst.client), inst.cfg.Topic)
 	var gone *topics.MissingError
 	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
 		if _, err = o.Feed.LastConsumable(ctx); err == nil {
-			err = inst.catalog.RejectTaken(ctx, inst.catalog.Constant()...)
+			err = inst.catalog.RejectTaken(ctx)
 		}
 	}
 	if err != nil {
@@ -43,7 +43,7 @@ func (inst *instance) prepare(ctx context.Context) error {
 	var frontier *offsets.Frontier
 	var end int64
 	if !created { // a new topic has nothing to read, and no leaders yet
-		if frontier, end, err = inst.storedFrontier(ctx, admin, leases); err != nil {
+		if frontier, end, err = inst.storedFrontier(ctx, leases); err != nil {
 			return err
 		}
 	}
@@ -68,50 +68,31 @@ func (inst *instance) reach(ctx context.Context) error {
 
 // storedFrontier reads the frontier of an earlier start, nil if there is none, and where its partition ends. A
 // transaction may be open there, so the frontier may be an old one; then it is not judged here.
-func (inst *instance) storedFrontier(
-	ctx context.Context, admin *kadm.Client, leases int,
-) (f *offsets.Frontier, end int64, err error) {
+func (inst *instance) storedFrontier(ctx context.Context, leases int) (f *offsets.Frontier, end int64, err error) {
 	topic := inst.cfg.Topic
-	ends, err := topics.Offsets(ctx, admin.ListCommittedOffsets, topic)
-	if err != nil {
-		return nil, 0, fmt.Errorf("reading the end of %s: %w", topic, err)
-	}
-	at := make([]int64, leases) // only the frontier's partition is read: the others may hold a gigabyte
-	if o, ok := ends.Lookup(topic, 0); ok {
-		at[0] = o.Offset
-	}
-	s, err := offsets.ReadTo(ctx, topic, at, inst.opts.Client...)
+	ends, err := inst.catalog.Admin.Ends(ctx, topic)
 	if err != nil {
 		return nil, 0, err
 	}
-	if end, err = offsets.EndOf(ctx, inst.client, topic, 0); err != nil || !s.Passed(0, end) {
+	only := make([]int64, leases) // the frontier's partition is read: the others may hold a gigabyte
+	copy(only[:1], ends)
+	s, err := offsets.ReadTo(ctx, topic, only, inst.opts.Client...)
+	if err != nil {
+		return nil, 0, err
+	}
+	if end, err = offsets.EndOf(ctx, inst.client, topic, 0); err != nil || s.Frontier == nil || !s.Passed(0, end) {
 		return s.Frontier, end, err
 	}
-	if f = s.Frontier; f != nil {
-		if inst.opts.Stored().Fit(s) != nil {
-			return nil, 0, inst.incompatible(ctx, ends)
+	if inst.opts.Stored().Fit(s) != nil { // what the error says depends on all cursors
+		if s, err = offsets.ReadTo(ctx, topic, ends, inst.opts.Client...); err != nil {
+			return nil, 0, err
 		}
-		if err := inst.opts.Stored().FitLeases(f, leases); err != nil {
+		if s.Frontier == nil {
+			return nil, 0, fmt.Errorf("reading the state in %s: it has changed meanwhile", topic)
+		}
+		if err := inst.opts.Stored().Fit(s); err != nil {
 			return nil, 0, err
 		}
 	}
-	return f, end, nil
-}
-
-// incompatible returns the error for a state that other settings have written. It depends on all cursors.
-func (inst *instance) incompatible(ctx context.Context, ends kadm.ListedOffsets) error {
-	at := make([]int64, len(ends[inst.cfg.Topic]))
-	for p := range at {
-		if o, ok := ends.Lookup(inst.cfg.Topic, int32(p)); ok {
-			at[p] = o.Offset
-		}
-	}
-	s, err := offsets.ReadTo(ctx, inst.cfg.Topic, at, inst.opts.Client...)
-	if err == nil && s.Frontier != nil {
-		err = inst.opts.Stored().Fit(s)
-	}
-	if err == nil {
-		err = fmt.Errorf("reading the state in %s: it has changed meanwhile", inst.cfg.Topic)
-	}
-	return err
+	return s.Frontier, end, inst.opts.Stored().FitLeases(s.Frontier, leases)
 }

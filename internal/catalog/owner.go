@@ -83,9 +83,10 @@ const claimsAge = time.Minute
 // A bridge asks whose a topic is once: when it first claims one that holds records. A start costs the same beside one
 // bridge and beside a thousand, since nobody asks about an empty topic, or about one of the own state.
 
-// RejectTaken rejects topics that hold records and belong to another bridge.
-func (c *Catalog) RejectTaken(ctx context.Context, names ...string) error {
-	used, err := c.FirstUsed(ctx, names)
+// RejectTaken rejects the topic of all records if it holds some, and belongs to another bridge.
+func (c *Catalog) RejectTaken(ctx context.Context) error {
+	names := c.Constant()
+	used, err := c.firstUsed(ctx, names)
 	if used == "" || err != nil {
 		return err
 	}
@@ -96,8 +97,8 @@ func (c *Catalog) RejectTaken(ctx context.Context, names ...string) error {
 	return c.Sole(names, claims)
 }
 
-// FirstUsed returns the first topic that holds records, if there is one.
-func (c *Catalog) FirstUsed(ctx context.Context, names []string) (string, error) {
+// firstUsed returns the first topic that holds records, if there is one.
+func (c *Catalog) firstUsed(ctx context.Context, names []string) (string, error) {
 	for _, name := range names {
 		if used, err := c.used(ctx, name); used || err != nil {
 			return name, err
@@ -155,7 +156,7 @@ func (c *Catalog) StillSole(ctx context.Context) error {
 	if !c.first.Load() {
 		return nil
 	}
-	err := c.RejectTaken(ctx, c.Constant()...)
+	err := c.RejectTaken(ctx)
 	c.first.Store(err != nil)
 	return err
 }
@@ -163,11 +164,11 @@ func (c *Catalog) StillSole(ctx context.Context) error {
 // RejectRepeats rejects a first start on topics that hold records. If no other bridge has written them, they are of
 // this one, whose progress was lost: then all of them would come twice. A reset or a seek says that they may.
 func (c *Catalog) RejectRepeats(ctx context.Context) error {
-	names, err := c.Existing(ctx)
+	names, err := c.existing(ctx)
 	if err != nil {
 		return err
 	}
-	topic, err := c.FirstUsed(ctx, names)
+	topic, err := c.firstUsed(ctx, names)
 	if topic == "" || err != nil {
 		return err
 	}
@@ -183,15 +184,15 @@ func (c *Catalog) RejectRepeats(ctx context.Context) error {
 			return slices.Contains(RecordTopics(&c), name)
 		})
 	}
-	if topic, err = c.FirstUsed(ctx, slices.DeleteFunc(names, theirs)); topic == "" || err != nil {
+	if topic, err = c.firstUsed(ctx, slices.DeleteFunc(names, theirs)); topic == "" || err != nil {
 		return err
 	}
 	return c.Repeats(topic)
 }
 
-// Existing returns the topics that the bridge has written to, if it has ever run. Without a literal prefix, or if
+// existing returns the topics that the bridge has written to, if it has ever run. Without a literal prefix, or if
 // topics with other records are adopted, each topic of a template is looked at when its first event comes.
-func (c *Catalog) Existing(ctx context.Context) ([]string, error) {
+func (c *Catalog) existing(ctx context.Context) ([]string, error) {
 	if names := c.Constant(); names != nil || c.Adopt || !c.Names.Prefixed() {
 		return names, nil
 	}

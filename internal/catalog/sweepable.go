@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
@@ -43,4 +44,33 @@ func (c *Catalog) Sweepable(ctx context.Context, f *offsets.Frontier, filter *en
 		return &UnsweepableError{err}
 	}
 	return err
+}
+
+// LeavesKeys reports whether an initial scan needs a sweep: after a reset, the topics hold blobs that were deleted
+// since, and no row says so. It rejects topics that can't be swept.
+func (c *Catalog) LeavesKeys(
+	ctx context.Context, counts map[string]int32, filter *envelope.Filter,
+) (sweep bool, err error) {
+	if !filter.Deletions() { // deleted blobs are to stay
+		return false, nil
+	}
+	names, err := c.existing(ctx)
+	if err != nil {
+		return false, err
+	}
+	topic, err := c.firstUsed(ctx, names)
+	if topic == "" || err != nil {
+		return false, err
+	}
+	err = c.Sweepable(ctx, &offsets.Frontier{Topics: counts}, filter)
+	if c.Constant() == nil {
+		err = Unsweepable("a sweep needs to know the topics of the template")
+	}
+	var never *UnsweepableError
+	if errors.As(err, &never) {
+		return false, plain.SettingsErrorf("topic %s holds records, and after an initial scan their deleted blobs "+
+			"would stay, since a sweep can't find them: %v. Delete the topic, or set another BRIDGE_TOPIC",
+			topic, never)
+	}
+	return true, err
 }

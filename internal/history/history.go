@@ -104,6 +104,10 @@ func (e *GapError) Cause() string {
 // LostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
 // is that of the frontier.
 func (h *History) LostBehind(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
+	if scan := f.Scan; scan != nil && scan.Begin != (source.Segment{}) && f.Seek == nil &&
+		f.Completed == source.Before(scan.Begin) {
+		return h.lostBefore(ctx, f)
+	}
 	if f.Completed == (source.Segment{}) || f.Seek != nil || f.Completed == Before(start) ||
 		f.Version > 1 && f.Ends.IsZero() {
 		return nil // Completed is where delivery begins, not a segment that was delivered
@@ -121,6 +125,15 @@ func (h *History) LostBehind(ctx context.Context, f *offsets.Frontier, start env
 	}
 	gap.Behind = true
 	return err
+}
+
+// lostBefore is LostBehind before the first segment behind an initial scan: retention may have reached it.
+func (h *History) lostBefore(ctx context.Context, f *offsets.Frontier) error {
+	oldest, ok, err := h.Next(ctx, source.Segment{})
+	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
+		return err
+	}
+	return &GapError{At: f.Scan.Begin, Oldest: oldest}
 }
 
 // LostAt returns a GapError if history behind a frontier is lost, as a start would find it.
