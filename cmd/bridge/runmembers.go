@@ -19,6 +19,7 @@ import (
 // bridges are those of this process.
 type bridges struct {
 	once    bool
+	path    string // of the settings file
 	common  *config.Config
 	log     *slog.Logger
 	shown   *progress.Progress // of all

@@ -9,21 +9,39 @@ import (
 	"os/signal"
 	"slices"
 	"syscall"
+	"time"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/fleet"
 	"blobfeed/internal/setup"
 )
 
-// follow reads the settings file again at each SIGHUP, until stop ends.
+// watchEvery is how often to look whether the settings file has changed.
+const watchEvery = 5 * time.Second
+
+// follow reads the settings file again at each SIGHUP, and when it has changed, until stop ends.
 func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 	signals := make(chan os.Signal, 1) // one more that waits reads what is in the file then
 	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
+	t := time.NewTicker(watchEvery)
+	defer t.Stop()
+	file := fleet.NewFile(all.path)
+	reload := crash.Guard(crash.With(hard, func(p *crash.Panic) {
+		all.log.Error("reading the settings again failed; report this as a bug", "panic", p.Value, "stack", p.Stack)
+	}), "reload", func() {
+		file.Read() // before its content: what changes meanwhile is another change
+		all.reload(hard, members)
+	})
 	for {
 		select {
 		case <-signals:
-			all.reload(hard, members)
+			reload()
+		case <-t.C:
+			if file.Changed() {
+				reload()
+			}
 		case <-stop.Done():
 			return
 		}

@@ -1,9 +1,12 @@
 package ops
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -120,6 +123,29 @@ func (f *Fleet) Snapshot() *FleetStatus {
 	return s
 }
 
+// why returns the reasons of the first bridges that have some: a kubelet keeps no more, and the list has all.
+func (s *FleetStatus) why() string {
+	var reasons strings.Builder
+	shown, more := 0, 0
+	for _, b := range s.Bridges {
+		switch {
+		case len(b.reasons) == 0:
+		case shown == reasonsShown:
+			more++
+		default:
+			shown++
+			reasons.WriteString(lines(b.reasons, b.Name+": "))
+		}
+	}
+	if more > 0 {
+		fmt.Fprintf(&reasons, "%d more bridges have reasons: see /status\n", more)
+	}
+	return cmp.Or(reasons.String(), "draining: the process is stopping\n")
+}
+
+// reasonsShown is how many bridges /readyz gives reasons of.
+const reasonsShown = 100
+
 // brief returns what the list shows.
 func (m *Monitor) brief() BridgeStatus {
 	s := m.Snapshot()
@@ -144,14 +170,12 @@ func FleetHandler(f *Fleet) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		s, reasons := f.Snapshot(), ""
-		for _, b := range s.Bridges {
-			reasons += lines(b.reasons, b.Name+": ")
+		s := f.Snapshot()
+		if s.Ready {
+			ready(w, true, "")
+			return
 		}
-		if reasons == "" {
-			reasons = "draining: the process is stopping\n"
-		}
-		ready(w, s.Ready, reasons)
+		ready(w, false, s.why())
 	})
 	mux.HandleFunc("GET /status", func(w http.ResponseWriter, _ *http.Request) { document(w, f.Snapshot()) })
 	mux.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"blobfeed/internal/plain"
@@ -49,11 +50,13 @@ func ready(w http.ResponseWriter, yes bool, reasons string) {
 }
 
 // lines returns a line for each reason.
-func lines(reasons []Reason, prefix string) (body string) {
+func lines(reasons []Reason, prefix string) string {
+	var body strings.Builder
 	for _, r := range reasons {
-		body += prefix + r.Code + ": " + plain.Line(status.Problem{Cause: r.Detail, Remedy: r.Remedy}.String()) + "\n"
+		body.WriteString(prefix + r.Code + ": " +
+			plain.Line(status.Problem{Cause: r.Detail, Remedy: r.Remedy}.String()) + "\n")
 	}
-	return body
+	return body.String()
 }
 
 func document(w http.ResponseWriter, doc any) {

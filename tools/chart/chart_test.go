@@ -214,6 +214,9 @@ func TestMisspeltValues(t *testing.T) {
 		"securityContext: {readOnlyRootFilesystem: false}": false, "securityContext: {privileged: true}": false,
 		"strategy: {type: Parallel}": false, "keda: {authenticationRef: {nam: x}}": false,
 		"dashboard: {enable: true}": false,
+		"bridges: {a: {source_url: x, tls_enabled: true, prefixes: [a], topic_partitions: 6}, b: null}": true,
+		"bridges: {a: {source_key: x}}": false, "bridges: {a: {SOURCE_URL: x}}": false, "bridges: [a]": false,
+		"bridges: {a: {source_sas_file: /run/sas}}": true, "bridges: {a: {txn_bytes: 100000000}}": false,
 	} {
 		values, err := chartutil.ReadValues([]byte(text))
 		if err != nil {

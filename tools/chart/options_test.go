@@ -139,3 +139,41 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// Bridges become a file that is mounted as a whole directory, so that it changes under the process, and whose change
+// leaves the pods alone.
+func TestBridges(t *testing.T) {
+	values := func(url string) map[string]any {
+		return map[string]any{"bridges": map[string]any{"photos": map[string]any{"source_url": url}, "none": nil}}
+	}
+	objects := render(t, values("https://a.example"))
+	d := deployment(t, objects)
+	var file, common corev1.ConfigMap
+	for _, o := range objects {
+		switch {
+		case kindOf(t, o) != "ConfigMap":
+		case strings.Contains(o, "fleet.yaml: |"):
+			strict(t, o, &file)
+		default:
+			strict(t, o, &common)
+		}
+	}
+	if got := file.Data["fleet.yaml"]; got != "bridges:\n  none: null\n  photos:\n    source_url: https://a.example\n" {
+		t.Errorf("%q", got)
+	}
+	var mount corev1.VolumeMount
+	for _, m := range d.Spec.Template.Spec.Containers[0].VolumeMounts {
+		if m.Name == "bridges" {
+			mount = m
+		}
+	}
+	if mount.SubPath != "" || common.Data["BRIDGE_CONFIG"] != mount.MountPath+"/fleet.yaml" {
+		t.Errorf("%+v, %v", mount, common.Data)
+	}
+	if v := d.Spec.Template.Spec.Volumes; len(v) != 1 || v[0].ConfigMap == nil || v[0].ConfigMap.Name != file.Name {
+		t.Errorf("%+v", v)
+	}
+	if other := deployment(t, render(t, values("https://b.example"))); !reflect.DeepEqual(d, other) {
+		t.Error("a changed bridge restarts the pods")
+	}
+}
