@@ -32,6 +32,10 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	if err != nil {
 		return err
 	}
+	if err := w.flush(b.Held); err != nil {
+		sent.Abandon() // I9
+		return err
+	}
 	switch {
 	case b.Swept:
 	case b.Step != nil:
@@ -100,9 +104,6 @@ func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 		}
 		err = tx.Add(w.t.held, b.Records, sent.Done)
 	}
-	if err == nil {
-		err = w.flush(b.Held)
-	}
 	if err != nil {
 		sent.Abandon() // I9
 		return nil, err
@@ -110,7 +111,8 @@ func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 	return sent, nil
 }
 
-// flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own.
+// flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own. A bundle
+// has the memory for all of its blocks.
 func (w *writer) flush(held int64) error {
 	if w.t.opts.Transactional {
 		return nil
