@@ -53,10 +53,16 @@ func (b *blobs) overwrite(name string, at int64, data []byte) {
 	}
 }
 
-func (b *blobs) remove(name string) {
+func (b *blobs) remove(name string) { b.removeAll([]string{name}, func() {}) }
+
+// removeAll removes blobs, and says so, before anybody can see it.
+func (b *blobs) removeAll(names []string, say func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	delete(b.data, name)
+	say()
+	for _, name := range names {
+		delete(b.data, name)
+	}
 }
 
 // of returns the names of the blobs of a segment.

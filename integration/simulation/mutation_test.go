@@ -25,6 +25,9 @@ func TestMutant(t *testing.T) {
 // TestTracedMutant finds it by the model of the protocol, or by a promise that is broken, with a few small plans.
 func TestTracedMutant(t *testing.T) {
 	mutation := os.Getenv("MUTATION")
+	if mutation == "early" {
+		t.Skip("two segments would have to be removed while the first of them is delivered: see TestMutant")
+	}
 	for seed := range uint64(tracedMutants) {
 		if problem := problemOf(t, NewTracePlan(seed)); problem != "" {
 			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)

@@ -8,6 +8,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
+	"blobfeed/internal/testing/protocol"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -32,7 +34,7 @@ func (w *world) retire(n int) {
 	}
 	segments := w.blobs.segments()
 	for k, segment := range segments {
-		if k >= len(segments)-2 {
+		if k >= len(segments)-2 && !w.plan.Traced || k == len(segments)-1 {
 			return // the open one, and the one before it
 		}
 		seg, err := source.ParseSegment(segment)
@@ -44,6 +46,13 @@ func (w *world) retire(n int) {
 			return
 		}
 		names := w.blobs.of(segment)
+		if w.plan.Traced {
+			if n--; n < 0 {
+				return
+			}
+			w.outlive(seg, names, f)
+			continue
+		}
 		for _, name := range names {
 			if n == 0 {
 				return
@@ -59,6 +68,20 @@ func (w *world) retire(n int) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
+}
+
+// outlive removes a segment at once.
+func (w *world) outlive(seg source.Segment, names []string, f *offsets.Frontier) {
+	w.mu.Lock()
+	w.lossy, w.retired = true, seg
+	w.mu.Unlock()
+	for _, name := range names {
+		w.judge.removed(name, seg.String(), f != nil && f.At() != (source.Segment{}))
+	}
+	w.blobs.removeAll(names, func() {
+		w.tracer.happens(protocol.Event{Kind: protocol.Removed, Segment: number(seg)})
+	})
+	w.logf("retention removes %s", seg)
 }
 
 // written damages the block that an append to a chunk begins with, if damage is due. The lock of the blobs is held.

@@ -51,6 +51,15 @@ func NewTracePlan(seed uint64) *Plan {
 		}
 		p.add(s)
 	}
+	if !slices.ContainsFunc(p.Steps, func(s Step) bool { return s.Kind == Seek }) && d.chance(40) {
+		p.Retention = EatsUnread
+		for i := range p.Instances { // so that it comes between two requests
+			p.add(Step{At: 800 * time.Millisecond, Kind: Slow, Instance: i, For: d.between(time.Second, 6*time.Second)})
+		}
+		for range 1 + d.n(2) {
+			p.add(Step{At: d.between(500*time.Millisecond, 6*time.Second), Kind: Remove, N: 1 + d.n(2)})
+		}
+	}
 	p.sort()
 	return p
 }

@@ -39,6 +39,15 @@ func (a *turn) keep() bool {
 		if gap {
 			f.gaps |= 1 << (n - 1)
 		}
+		if gone && gap && f.current > 0 { // the gap ends where the next one begins
+			named := f
+			for k := n + 1; k < named.current; k++ {
+				named.gaps |= 1 << (k - 1)
+				named.completed = k
+			}
+			a.send(say("completes segment %d, with a gap up to %d", n, f.current),
+				txn{markers: 1 << n, rec: named.pack()})
+		}
 		if gone || x.bundles {
 			f.current = 0 // it looks again what comes next
 		}
@@ -73,7 +82,7 @@ func (a *turn) next() {
 	if n == 0 {
 		return
 	}
-	certain := f.sought || f.completed == 0 || s.removed < f.completed
+	certain := f.sought || f.completed == 0 || s.removed < f.completed || x.adjoins && n == f.completed+1
 	switch {
 	case certain || x.trustListing:
 		if x.bundles && !x.isOpen(s, n) {

@@ -29,6 +29,7 @@ type situation struct {
 	onGap     onGap
 	retention bool  // removes segments
 	keep      uint8 // but not the last ones
+	adjoins   bool  // each segment begins where the one before it ends
 	chunkGoes bool  // retention may remove just one chunk
 	damage    bool  // the event of shard 1 in segment 1 cannot be read
 	bundles   bool  // segments are small

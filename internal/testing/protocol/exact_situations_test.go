@@ -19,6 +19,12 @@ func exactSituations() []situation {
 		s.retention, s.onGap, s.faults, s.large = true, skip, 1, true
 	})
 	add("retention of three segments, ON_GAP=fail", func(s *situation) { s.retention, s.segments = true, 3 })
+	add("retention of three adjoining segments, ON_GAP=fail", func(s *situation) {
+		s.retention, s.segments, s.adjoins = true, 3, true
+	})
+	add("retention of three adjoining segments, ON_GAP=continue", func(s *situation) {
+		s.retention, s.segments, s.adjoins, s.onGap = true, 3, true, skip
+	})
 	add("retention of three segments, ON_GAP=continue", func(s *situation) {
 		s.retention, s.segments, s.onGap = true, 3, skip
 	})

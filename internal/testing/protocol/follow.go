@@ -80,10 +80,10 @@ type Document struct {
 // pack returns the model's record, without the gaps of a frontier.
 func (d Document) pack() record {
 	if d.IsFrontier {
-		return frontier{
+		return plain(frontier{
 			epoch: d.Epoch, completed: d.Completed, current: d.Current, moving: d.Moving, sought: d.Sought,
 			told: d.Told, reset: d.Reset, grown: true,
-		}.pack()
+		}.pack())
 	}
 	c := cursor{epoch: d.Epoch, segment: d.Segment, done: d.Done, gap: d.Gap}
 	for shard, read := range d.Read {
@@ -118,7 +118,8 @@ const other = 2
 func Follow(t Trace) error {
 	x := exact{allExactRules(), situation{
 		segments: Segments, perShard: 1, shards: [4]uint8{0, 3, 3, 3}, openLast: true, fresh: true, apart: true,
-		faults: 1, // as many as there are: each is given back
+		adjoins: true,
+		faults:  1, // as many as there are: each is given back
 	}}
 	if t.Skips {
 		x.onGap = skip
@@ -151,6 +152,9 @@ func (f *follower) follow(e Event) error {
 			f.states[at] = map[exactState]bool{s: true}
 		}
 	case Removed:
+		for _, of := range f.order {
+			f.reachable(of) // what was read before may be committed later
+		}
 		f.all(func(_ follows, s *exactState) { s.removed = e.Segment })
 	case Finalized:
 		f.all(func(_ follows, s *exactState) { s.final = true })
@@ -317,13 +321,17 @@ func (f *follower) stands(p int, rec record) bool {
 	return f.x.cursor(s, s.n, p).pack() == rec
 }
 
-// plain is a record without the gaps of a frontier.
+// plain is a record without the gaps of a frontier. What is complete before a segment that is named, or lost, is the
+// one before it.
 func plain(rec record) record {
 	if !rec.isFrontier() {
 		return rec
 	}
 	f := rec.frontier()
 	f.gaps = 0
+	if f.current > 0 {
+		f.completed = f.current - 1
+	}
 	return f.pack()
 }
 
