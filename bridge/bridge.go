@@ -243,18 +243,6 @@ func (b *Bridge) finishWhen(stop context.Context, f func(context.Context) error)
 	b.finish()
 }
 
-// awaitEnd returns when the feed is delivered to END_TIME. The coordinator ends it; all instances see it.
-func (inst *instance) awaitEnd(ctx context.Context) error {
-	s, err := inst.view.Await(ctx, func(s *offsets.State) bool {
-		return inst.caughtUp(s) && s.Frontier.Over()
-	})
-	if err != nil {
-		return err
-	}
-	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
-	return inst.opts.Stored().Fit(s)
-}
-
 // fatalError is the cause of a stop that nobody asked for.
 type fatalError struct{ error }
 

@@ -42,17 +42,17 @@ type part struct {
 func (c *change) report(f func(*Options)) { c.reports = append(c.reports, f) }
 
 // write commits a change: the one place where a frontier is written.
-func (co *coordinator) write(c *change) (err error) {
-	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !co.t.opts.Transactional {
-		err = co.writeInOrder(c)
+func (w *writer) write(c *change) (err error) {
+	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !w.t.opts.Transactional {
+		err = w.writeInOrder(c)
 	} else {
-		err = co.commit(c)
+		err = w.commitChange(c)
 	}
 	if err != nil {
 		return err
 	}
 	for _, report := range c.reports {
-		report(co.t.opts)
+		report(w.t.opts)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (co *coordinator) write(c *change) (err error) {
 // frontier is written before its markers. So a crash between them leaves markers that the next owner writes, never a
 // marker that no frontier knows, and markers never fall. The next segment is named after the markers, so a key moves to
 // another partition only across a marker (I5).
-func (co *coordinator) writeInOrder(c *change) error {
+func (w *writer) writeInOrder(c *change) error {
 	first := change{cursor: c.cursor, frontier: c.frontier}
 	first.frontier.Owed = true
 	var last part
@@ -73,43 +73,43 @@ func (co *coordinator) writeInOrder(c *change) error {
 		}
 		first.parts = append(first.parts, p)
 	}
-	if err := co.commit(&first); err != nil {
+	if err := w.commitChange(&first); err != nil {
 		return err
 	}
-	s, _, err := co.t.instance.view.Get() // which has read that frontier
+	s, _, err := w.t.instance.view.Get() // which has read that frontier
 	if err == nil {
-		err = co.t.endedBy(s)
+		err = w.t.endedBy(s)
 	}
 	if err != nil {
 		return err
 	}
-	return co.commit(&change{
+	return w.commitChange(&change{
 		parts: []part{last}, frontier: c.frontier, named: c.named, encoders: c.encoders,
 	})
 }
 
-// commit writes a change in one transaction. With transactions, its records, markers and documents are visible together
-// (I6). Without, the commit writes the documents when all before them is acknowledged.
-func (co *coordinator) commit(c *change) error {
-	t, f, txn := co.t, &c.frontier, &co.t.out.txn
+// commitChange writes a change in one transaction. With transactions, its records, markers and documents are visible
+// together (I6). Without, the commit writes the documents when all before them is acknowledged.
+func (w *writer) commitChange(c *change) error {
+	t, f, txn := w.t, &c.frontier, &w.txn
 	if !t.opts.Transactional && c.passes {
-		f.Base = co.t.epoch.frontier.Completed
+		f.Base = w.t.epoch.frontier.Completed
 	}
-	tx, err := co.t.out.begin()
+	tx, err := w.begin()
 	if err != nil {
 		return err
 	}
 	txn.segment = f.Completed
 	for _, p := range c.parts {
-		if err := co.put(tx, p, c); err != nil {
+		if err := w.put(tx, p, c); err != nil {
 			return err
 		}
 	}
 	if mutation.Split {
-		if err := co.t.out.end(nil, nil); err != nil {
+		if err := w.end(nil, nil); err != nil {
 			return err
 		}
-		if _, err := co.t.out.begin(); err != nil {
+		if _, err := w.begin(); err != nil {
 			return err
 		}
 	}
@@ -123,15 +123,15 @@ func (co *coordinator) commit(c *change) error {
 			c.cursor.Resolved = f.Resolved
 		}
 	}
-	return co.t.out.end(c.cursor, f)
+	return w.end(c.cursor, f)
 }
 
 // put writes the records of a part, and the marker behind them, with the gap and the seek that it announces.
-func (co *coordinator) put(tx *offsets.Tx, p part, c *change) error {
-	t, f, txn := co.t, &c.frontier, &co.t.out.txn
+func (w *writer) put(tx *offsets.Tx, p part, c *change) error {
+	t, f, txn := w.t, &c.frontier, &w.txn
 	for i, b := range p.blocks {
 		p.blocks[i] = nil // it is the client's
-		sent, err := co.t.out.produce(b)
+		sent, err := w.produce(b)
 		if err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (co *coordinator) put(tx *offsets.Tx, p part, c *change) error {
 	if !p.marked() {
 		return nil
 	}
-	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: co.t.epoch.epochHeader}
+	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: w.t.epoch.epochHeader}
 	if t.opts.Shared {
 		marker.Feed = t.opts.FeedID
 	}
@@ -153,7 +153,7 @@ func (co *coordinator) put(tx *offsets.Tx, p part, c *change) error {
 	}
 	if t.opts.Markers == envelope.MarkersTopic {
 		var err error
-		if marker.End, err = co.endOffsets(tx, p.topics); err != nil {
+		if marker.End, err = w.endOffsets(tx, p.topics); err != nil {
 			return err
 		}
 	}
@@ -172,10 +172,10 @@ func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
 // transactions are written some moments after the commit was acknowledged.
 //
 // The brokers abort a transaction that is open for too long. So the reading gives up before, and the tenure ends.
-func (co *coordinator) endOffsets(
+func (w *writer) endOffsets(
 	tx *offsets.Tx, counts map[string]int32,
 ) (func(topic string, partition int32) int64, error) {
-	t := co.t
+	t := w.t
 	if err := tx.Flush(t.held); err != nil {
 		return nil, err
 	}

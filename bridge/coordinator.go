@@ -1,12 +1,10 @@
 package bridge
 
 import (
-	"context"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
@@ -28,21 +26,21 @@ import (
 type coordinator struct {
 	t              *tenure
 	rules          rules
-	lookahead      *pipeline.Lookahead // nil: nothing is read ahead
-	bundle         *bundle             // read and encoded, not written yet; nil: none is
-	early          *early              // looks at what follows it; nil: nobody does
-	counting       bool                // the speed of a catch-up is measured from an earlier frontier of this tenure
-	lookedForDelay time.Time           // see overdue
+	bundler        bundler
+	counting       bool      // the speed of a catch-up is measured from an earlier frontier of this tenure
+	lookedForDelay time.Time // see overdue
 }
 
 func newCoordinator(t *tenure) *coordinator {
-	return &coordinator{t: t, rules: newRules(t.opts, t.instance.leases)}
+	co := &coordinator{t: t, rules: newRules(t.opts, t.instance.leases)}
+	co.bundler = bundler{t: t, rules: &co.rules}
+	return co
 }
 
 // close gives up what was read ahead.
 func (co *coordinator) close() {
-	co.dropBundle()
-	co.stopReading()
+	co.bundler.drop()
+	co.bundler.stop()
 }
 
 // stepFirst does what there is to do for the frontier, or else the task of lease 0.
@@ -62,10 +60,10 @@ func (co *coordinator) step(s *offsets.State) (moved bool, err error) {
 	if after, ok := s.Regressed(); ok { // without transactions only: a former owner has written behind newer records
 		co.t.opts.Log.Warn("a paused instance has written old records behind newer ones; delivering again from there",
 			"after_segment", after, "at", s.Frontier.At())
-		return true, co.write(&change{frontier: *s.Repair(after)})
+		return true, co.t.out.write(&change{frontier: *s.Repair(after)})
 	}
 	f := *s.Frontier // what its fields point to may be in use: it is replaced, not changed
-	if err := co.lookAtRivals(); err != nil {
+	if err := looked(co.t.instance.catalog.StillSole(co.t.work)); err != nil {
 		return false, err
 	}
 	f.Leases = co.t.instance.leases // a frontier of an older version does not say
@@ -103,7 +101,7 @@ func (co *coordinator) begin(s *offsets.State) (moved bool, _ error) {
 	if err != nil {
 		return false, err
 	}
-	return true, co.write(co.rules.begins(s, in))
+	return true, co.t.out.write(co.rules.begins(s, in))
 }
 
 // endMove is the second phase of a move (R2f): the fences of all other leases, and then, in one transaction, the
@@ -131,11 +129,11 @@ func (co *coordinator) endMove(f offsets.Frontier) (moved bool, err error) {
 	}
 	adopt(&f, s)
 	promised := co.t.epoch.promised
-	in, err := co.lookAtTopics(&f, co.rules.repeats(&f, promised))
-	if err != nil {
+	var in behind
+	if err := co.lookAtMarkers(&in, &f, co.rules.repeats(&f, promised)); err != nil {
 		return false, err
 	}
-	return true, co.write(co.rules.moves(f, promised, in))
+	return true, co.t.out.write(co.rules.moves(f, promised, in))
 }
 
 // pay writes the markers that a former owner has left owed.
@@ -150,7 +148,7 @@ func (co *coordinator) pay(f offsets.Frontier) (moved bool, err error) {
 	}
 	c.frontier.Owed = false // behind them
 	c.parts = []part{{marker: at, topics: f.Topics}}
-	return true, co.write(c)
+	return true, co.t.out.write(c)
 }
 
 // takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
@@ -159,7 +157,7 @@ func (co *coordinator) takeUp(f offsets.Frontier, scan *offsets.Scan) error {
 	if account && !scan.Cancelled {
 		scan.Containers = co.countContainers(scan)
 	}
-	return co.write(co.rules.takesUp(f, scan, account, co.t.opts.Now()))
+	return co.t.out.write(co.rules.takesUp(f, scan, account, co.t.opts.Now()))
 }
 
 // turn moves the scan of f to the next phase of its round. Stays says that nothing else may happen to the frontier
@@ -174,7 +172,7 @@ func (co *coordinator) turn(f offsets.Frontier, s *offsets.State) (moved, stays 
 			return false, true, err
 		}
 	}
-	return true, true, co.write(c)
+	return true, true, co.t.out.write(c)
 }
 
 // advance does what there is to do between two segments: deliver a bundle, or name the next one. Nothing is in flight.
@@ -190,17 +188,18 @@ func (co *coordinator) advance(f offsets.Frontier, s *offsets.State) (moved bool
 	c := co.rules.advances(f, co.t.epoch.promised, in, co.t.opts.Now())
 	if in.bundle != nil { // whose counts go into the cursor; else that stays in a segment that is over
 		c.cursor = co.t.cursor
-		defer co.dropBundle()
-		co.lookEarly(c.frontier)
+		defer co.bundler.drop()
+		co.bundler.lookEarly(c.frontier)
 	}
 	co.count(&c.frontier, len(c.parts), s)
-	return true, co.write(c)
+	return true, co.t.out.write(c)
 }
 
 // complete commits, in one transaction, the frontier behind the current segment, and a marker to every partition, when
 // all leases have delivered their shards.
 func (co *coordinator) complete(f offsets.Frontier, s *offsets.State) (moved bool, err error) {
-	m, gone, err := co.lookAtCurrent(s)
+	m, lost, err := co.t.current(co.t.task(s), s)
+	gone := lost != nil // then m is the one that the frontier remembers
 	if err != nil {
 		return false, err
 	}
@@ -210,7 +209,7 @@ func (co *coordinator) complete(f offsets.Frontier, s *offsets.State) (moved boo
 			return false, err
 		}
 		if c := co.rules.grows(f, m, since); c != nil {
-			return true, co.write(c)
+			return true, co.t.out.write(c)
 		}
 	}
 	// I6: no marker before every shard is delivered.
@@ -224,7 +223,7 @@ func (co *coordinator) complete(f offsets.Frontier, s *offsets.State) (moved boo
 	}
 	c := co.rules.completes(f, m, co.t.epoch.promised, in, co.t.opts.Now())
 	co.count(&c.frontier, 1, s)
-	return true, co.write(c)
+	return true, co.t.out.write(c)
 }
 
 // count puts into f how far a catch-up is.
@@ -259,16 +258,4 @@ func (co *coordinator) fenceOthers() (fenced bool, _ error) {
 	mutation.Crash("fences", "done")
 	s, _, err := inst.view.Get()
 	return err == nil && (exact || s.Entered()), err
-}
-
-// fence acquires lease p for nobody, and discards what the brokers left open. The lease may have no work where the move
-// leads. Then nobody else acquires it, and consumers would wait for the open records forever.
-func (inst *instance) fence(ctx context.Context, p int32) error {
-	lease, err := offsets.Fence(ctx, inst.cfg, inst.view, p)
-	if err != nil {
-		return err
-	}
-	defer lease.Close(ctx)
-	mutation.Crash("fences", "one")
-	return inst.discard(ctx, lease)
 }

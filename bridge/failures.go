@@ -8,13 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"blobfeed/bridge/pipeline"
-	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/suspects"
-	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 )
 
@@ -79,46 +76,6 @@ func (f *findings) recent(now time.Time) bool {
 	return last != nil && now.Sub(last.Time) <= maxDelay
 }
 
-// commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
-// It is no progress, so the observer is not called. No transaction is open: that is for its two callers, the loop and
-// writer.take, to know.
-func (t *tenure) commitFailure() error {
-	if t.lease == nil || !t.findings.putInto(t.cursor) {
-		return nil
-	}
-	return t.lease.Commit(t.held, t.cursor, nil)
-}
-
-// recovered commits that what failed before is over: the lease has done all that there is to do. No transaction is
-// open.
-func (t *tenure) recovered() error {
-	if t.lease == nil || !t.cursor.Failing {
-		return nil
-	}
-	t.cursor.Failing = false
-	return t.lease.Commit(t.held, t.cursor, nil)
-}
-
-// doubt returns gap if an earlier tenure found it, too. Else it ends the tenure, so that the next one looks behind its
-// own fence.
-func (t *tenure) doubt(gap *history.GapError) error {
-	place := gap.At.String() + " " + gap.Chunk
-	if t.findings.doubted != place && !mutation.Believe {
-		t.findings.doubted = place
-		t.trace(offsets.Doubts, gap)
-		return errDoubt
-	}
-	t.trace(offsets.Ends, gap)
-	return gap
-}
-
-// trace reports to tests what the tenure concludes.
-func (t *tenure) trace(kind offsets.EventKind, why error) {
-	if t.opts.Trace != nil {
-		t.opts.Trace(offsets.Event{Kind: kind, Lease: t.p, Why: why})
-	}
-}
-
 // reportLoss reports lost history that is recorded.
 func (o *Options) reportLoss(lease int32, gap *history.GapError) {
 	hint := "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
@@ -130,27 +87,6 @@ func (o *Options) reportLoss(lease int32, gap *history.GapError) {
 	recorded := *gap
 	recorded.Recorded = true
 	o.Observer.Failed(lease, &recorded)
-}
-
-// retry retries f for the goroutines of shards, pages and HEAD requests, which write nothing themselves. It remembers
-// the last failure, and the next commit writes it into the cursor. Errors that end the shard or the hold are returned
-// at once.
-func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error {
-	var ends error
-	err := t.instance.retry(ctx, t.p, func(ctx context.Context) error {
-		err := f(ctx)
-		var stay *pipeline.StayError
-		if errors.Is(err, catalog.ErrLimitChanged) || errors.As(err, &stay) {
-			ends = err
-			return nil
-		}
-		t.findings.remember(ctx, t.opts.Now(), err)
-		return err
-	})
-	if err == nil {
-		err = ends
-	}
-	return err
 }
 
 // onceAttempts is how often --once tries before it gives up; otherwise there is no limit.

@@ -6,14 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
-	"blobfeed/internal/topics"
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -70,19 +69,12 @@ func (inst *instance) explain(p int32, err error) error {
 // patience is how long brokers may take to acknowledge records before they are asked why; tests have a shorter one.
 var patience = 5 * time.Second
 
-// transactionLog is the topic in which brokers keep transactions.
-const transactionLog = "__transaction_state"
-
 // explainWait reports which topic takes no records, while brokers do not acknowledge those of a lease. Brokers that are
 // only slow are no failure.
 func (inst *instance) explainWait(ctx context.Context, lease int32) {
 	for wait := patience; ; {
 		s, _, _ := inst.view.Get()
-		names := append(inst.catalog.Written(s.Frontier), inst.opts.offsetsTopic())
-		if inst.opts.Transactional {
-			names = append(names, transactionLog)
-		}
-		if err := topics.Unwritable(ctx, kadm.NewClient(inst.client), true, names...); err != nil && ctx.Err() == nil {
+		if err := inst.catalog.Unwritable(ctx, s.Frontier); err != nil && ctx.Err() == nil {
 			inst.opts.Observer.Failed(lease, err)
 			wait = maxDelay
 		}
@@ -90,4 +82,33 @@ func (inst *instance) explainWait(ctx context.Context, lease int32) {
 			return
 		}
 	}
+}
+
+// discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
+// cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction
+// of ours. In partitions where the brokers did write the end they are doubled; nothing is lost.
+func (inst *instance) discard(ctx context.Context, lease *offsets.Lease) error {
+	known, ok := lease.State().Torn(lease.Partition)
+	if !ok {
+		return nil
+	}
+	inst.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
+		"lease", lease.Partition, "effect", "some records may be doubled")
+	ends, err := inst.catalog.Opened(ctx, known)
+	if err != nil {
+		return err
+	}
+	return lease.Discard(ctx, ends)
+}
+
+// fence acquires lease p for nobody, and discards what the brokers left open. The lease may have no work where the move
+// leads. Then nobody else acquires it, and consumers would wait for the open records forever.
+func (inst *instance) fence(ctx context.Context, p int32) error {
+	lease, err := offsets.Fence(ctx, inst.cfg, inst.view, p)
+	if err != nil {
+		return err
+	}
+	defer lease.Close(ctx)
+	mutation.Crash("fences", "one")
+	return inst.discard(ctx, lease)
 }

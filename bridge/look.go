@@ -3,17 +3,11 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
-	"blobfeed/internal/catalog"
-	"blobfeed/internal/crash"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
@@ -68,11 +62,6 @@ type behind struct {
 	containers int // to list, if lost history is answered by a scan
 }
 
-// lookAtRivals rejects topics that another bridge has claimed meanwhile.
-func (co *coordinator) lookAtRivals() error {
-	return looked(co.t.instance.catalog.StillSole(co.t.work))
-}
-
 // lookAtBeginning reads what the first frontier depends on. The order is what makes the rows of an initial scan right:
 // the feed's end is read first, the listing begins when the frontier is committed.
 func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err error) {
@@ -105,13 +94,6 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 		in.containers = co.countContainers(&offsets.Scan{})
 	}
 	return in, nil
-}
-
-// lookAtCurrent reads the manifest of the current segment. Gone says that retention has removed it: then it is the one
-// that the frontier remembers.
-func (co *coordinator) lookAtCurrent(s *offsets.State) (m source.Manifest, gone bool, err error) {
-	m, gap, err := co.t.current(co.t.task(s), s)
-	return m, gap != nil, err
 }
 
 // overdue is how long after its end a segment may be open before the coordinator looks whether later ones wait for it,
@@ -161,7 +143,7 @@ func (co *coordinator) lookBehind(
 	case !in.more || in.ends:
 	case gone:
 		names = in.gap // the gap ends at the next segment that is there; else lookBetween would find the loss again
-	case beyond || !co.bundles(f.Current):
+	case beyond || !co.bundler.starts(f.Current):
 		// I8: retention may have removed this segment, and others behind it, while it was delivered. The listed one is
 		// the next only if this segment was still there after the listing. Else none is named, and lookBetween sees.
 		if names, err = t.isThere(f.Current, listed); err != nil {
@@ -183,30 +165,30 @@ func (co *coordinator) lookBehind(
 
 // lookBetween reads what follows the completed segment of f, between two segments.
 func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
-	if co.readsAhead(f) { // then the listing is behind us
-		in.bundle = co.gather(f)
+	if co.bundler.readsAhead(f) { // then the listing is behind us
+		in.bundle = co.bundler.gather(f)
 	}
 	if in.bundle == nil {
 		if in.next, in.more, err = co.t.nextSegment(f.Completed); err != nil || !in.more {
 			return in, err
 		}
 		if in.ends = co.t.opts.end().Reached(in.next.Time()); !in.ends {
-			in.bundle = co.gather(f)
+			in.bundle = co.bundler.gather(f)
 		}
 	}
 	// I8: behind the listing, and behind the reading of a bundle. While the completed segment exists, none between the
 	// two was removed before the reading ahead listed what comes next.
 	if in.bundle != nil {
 		in.next, in.more = in.bundle.segments[0].small.Manifest.Segment, true
-		in.lost, in.last, err = co.lookAround(f, in.bundle)
+		in.lost, in.last, err = co.bundler.around(f, in.bundle)
 	} else {
-		in.lost, err = co.lostSince(f)
+		in.lost, err = co.t.lostSince(f)
 	}
 	switch {
 	case err != nil:
 		return in, err
 	case in.lost != nil: // a loss is recorded first: a bundle that follows it is for the next step
-		co.dropBundle()
+		co.bundler.drop()
 		in.bundle, in.containers = nil, co.countRepair()
 	case in.bundle != nil:
 		return in, co.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
@@ -217,42 +199,6 @@ func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
 	}
 	in.named, err = co.lookAtNext(in.next)
 	return in, err
-}
-
-// lookAround looks whether retention has removed what was read ahead, or what is before it, and whether the feed ends
-// with it. The requests are side by side: storage may be 60 ms away, and a bundle waits for each of them.
-func (co *coordinator) lookAround(f *offsets.Frontier, b *bundle) (lost *history.GapError, last bool, err error) {
-	var looks errgroup.Group
-	var gone bool
-	ctx := co.t.work
-	if !co.early.clears(f, b) {
-		looks.Go(crash.Try(ctx, "look", func() error {
-			// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
-			// missed a segment.
-			_, err := co.t.opts.Feed.Manifest(co.t.work, b.segments[0].small.Manifest.Segment)
-			if gone = errors.Is(err, source.ErrNotFound); err != nil {
-				err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
-			}
-			return looked(err)
-		}))
-		looks.Go(crash.Try(ctx, "look", func() (err error) {
-			lost, err = co.lostSince(f)
-			return err
-		}))
-	}
-	if co.lookahead == nil || !co.lookahead.Knows(b.frontier.Completed) {
-		looks.Go(crash.Try(ctx, "look", func() error {
-			_, more, err := co.t.nextSegment(b.frontier.Completed)
-			last = !more
-			return err
-		}))
-	}
-	err = looks.Wait()
-	if gone {
-		co.dropBundle() // the next look finds what is lost
-		co.stopReading()
-	}
-	return lost, last, err
 }
 
 // lookAtNext reads the manifest of the segment that is to be named; nil if retention has removed it meanwhile.
@@ -268,32 +214,21 @@ func (co *coordinator) lookAtNext(next source.Segment) (*source.Manifest, error)
 	return &m, nil
 }
 
-// lookAtTopics is lookAtMarkers for a step that looks at nothing else.
-func (co *coordinator) lookAtTopics(f *offsets.Frontier, marks bool) (in behind, err error) {
-	return in, co.lookAtMarkers(&in, f, marks)
-}
-
-// lookAtMarkers reads which partitions there are for a marker. I5: keys move to other partitions only across a marker,
-// so f takes new counts in a transaction that writes one to every partition, and in no other.
+// lookAtMarkers reads which partitions there are for a marker (I6: none misses it), and makes the encoders. I5: keys
+// move to other partitions only across a marker, so f takes new counts in a transaction that writes one to every
+// partition, and in no other.
 func (co *coordinator) lookAtMarkers(in *behind, f *offsets.Frontier, marks bool) (err error) {
-	if marks {
-		in.topics, in.encoders, err = co.countTopics(f)
+	if !marks {
+		return nil
 	}
-	return err
-}
-
-// countTopics reads the partitions of the topics of f (I6: none misses its marker), and makes their encoders.
-func (co *coordinator) countTopics(
-	f *offsets.Frontier,
-) (counts map[string]int32, _ map[string]*envelope.Encoder, err error) {
-	counts = maps.Clone(f.Topics)
-	if len(counts) > 0 {
-		if counts, err = co.t.instance.catalog.Admin.Recount(co.t.work, counts); err != nil {
-			return nil, nil, looked(err)
+	in.topics = maps.Clone(f.Topics)
+	if len(in.topics) > 0 {
+		if in.topics, err = co.t.instance.catalog.Admin.Recount(co.t.work, in.topics); err != nil {
+			return looked(err)
 		}
 	}
-	encoders, err := co.encodersOf(counts)
-	return counts, encoders, err
+	in.encoders, err = co.encodersOf(in.topics)
+	return err
 }
 
 func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope.Encoder, error) {
@@ -309,8 +244,8 @@ func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope
 
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread.
-func (co *coordinator) lostSince(f *offsets.Frontier) (*history.GapError, error) {
-	err := co.t.instance.history.LostBehind(co.t.work, f, co.t.epoch.filter.From)
+func (t *tenure) lostSince(f *offsets.Frontier) (*history.GapError, error) {
+	err := t.instance.history.LostBehind(t.work, f, t.epoch.filter.From)
 	var gap *history.GapError
 	if errors.As(err, &gap) {
 		return gap, nil
@@ -335,131 +270,6 @@ func (co *coordinator) countContainers(scan *offsets.Scan) int {
 		return 1
 	}
 	return inventory.Count(co.t.work, co.t.opts.Inventory, co.t.opts.Filter.Selects)
-}
-
-// Small finalized segments are delivered in bundles. The barrier takes two transactions of each segment, which is
-// nothing for an hour's events and nearly all of the time for twenty of them. So the owner of lease 0 delivers a run
-// of such segments by itself: their records, the markers after each, and the frontier behind the last, in one
-// transaction.
-//
-// Meanwhile the frontier names no current segment, so no other lease writes (I4). What the other leases wrote before
-// belongs to complete segments, as their committed cursors say. A crash leaves nothing behind: the next owner starts at
-// the frontier again. The cursors of the leases stay where they are, in segments that are over.
-
-// bundle is a run of small segments, read and encoded.
-type bundle struct {
-	segments []gathered
-	follows  *offsets.Frontier // which it follows
-	frontier offsets.Frontier  // behind the last segment
-}
-
-// gathered is a segment of a bundle.
-type gathered struct {
-	small    *pipeline.Small
-	resolved envelope.Timestamp // by the marker behind it; zero: none is written
-	topics   map[string]int32   // which get the marker
-}
-
-// marks reports whether a marker is behind the last segment.
-func (b *bundle) marks() bool {
-	return b.segments[len(b.segments)-1].resolved != (envelope.Timestamp{})
-}
-
-// ahead returns what is read ahead of the segment after one.
-func (co *coordinator) ahead(after source.Segment) *pipeline.Lookahead {
-	if co.lookahead != nil && co.lookahead.After != after {
-		co.stopReading()
-	}
-	if co.lookahead == nil {
-		co.lookahead = co.t.instance.pipe.Lookahead(co.t.work, after)
-	}
-	return co.lookahead
-}
-
-// stopReading drops what was read ahead.
-func (co *coordinator) stopReading() {
-	if co.lookahead != nil {
-		co.lookahead.Stop()
-		co.early = nil // which is about that listing
-		co.lookahead = nil
-	}
-}
-
-// bundles reports whether a bundle starts after the segment.
-func (co *coordinator) bundles(after source.Segment) bool {
-	if co.t.opts.BundleBytes == 0 {
-		return false
-	}
-	s := co.ahead(after).Peek(co.t.work.Done())
-	return s != nil && !co.t.opts.end().Within(s.Manifest)
-}
-
-// readsAhead reports whether the segments after f.Completed were listed to be read ahead.
-func (co *coordinator) readsAhead(f *offsets.Frontier) bool {
-	return co.bundle != nil || co.lookahead != nil && co.lookahead.After == f.Completed
-}
-
-// gather reads and encodes the small segments after f.Completed, as many as fit into a transaction; nil if the next one
-// is not for a bundle. A bundle stays until it is written, so that a look that fails behind it does not repeat it.
-func (co *coordinator) gather(f *offsets.Frontier) *bundle {
-	if co.bundle == nil || co.bundle.follows != co.t.epoch.frontier {
-		co.dropBundle()
-		if co.bundles(f.Completed) {
-			co.bundle = co.readBundle(f)
-		}
-	}
-	return co.bundle
-}
-
-// readBundle reads and encodes a bundle.
-func (co *coordinator) readBundle(f *offsets.Frontier) *bundle {
-	t, opts := co.t, co.t.opts
-	ahead := co.ahead(f.Completed)
-	due, cancel := context.WithTimeout(t.work, co.t.out.interval(opts.CommitInterval))
-	defer cancel()
-	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
-	b := &bundle{follows: co.t.epoch.frontier, frontier: *f}
-	has := txn{began: time.Now()}
-	var size int64
-	pass := co.t.epoch.describe(source.Manifest{}, nil)
-	for {
-		s := ahead.Peek(due.Done())
-		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
-			has.full(opts.TxnRecords, opts.TxnBytes, minTxnInterval) {
-			break
-		}
-		pass.Manifest = s.Manifest
-		if t.instance.pipe.EncodeWhole(t.work, pass, s, len(b.segments) == 0) != nil {
-			break // it is in the next bundle, or the leases meet it again, and report it
-		}
-		ahead.Take()
-		size += max(s.Size, 1)
-		for _, block := range s.Blocks {
-			has.include(block)
-			b.frontier.Adopt(catalog.Pins(block.New)) // I6: also a topic that is new gets the marker
-		}
-		g := gathered{small: s, topics: b.frontier.Topics}
-		if at := co.rules.promise(s.Manifest, pass.Promised, false); !co.rules.barred(&b.frontier, at) {
-			g.resolved, pass.Promised = at, at
-		}
-		co.rules.passes(&b.frontier, s.Manifest, g.resolved)
-		b.segments = append(b.segments, g)
-	}
-	if len(b.segments) == 0 {
-		return nil
-	}
-	return b
-}
-
-// dropBundle gives up a bundle that is not written, if there is one.
-func (co *coordinator) dropBundle() {
-	if co.bundle == nil {
-		return
-	}
-	for _, g := range co.bundle.segments {
-		co.t.instance.pipe.Drop(g.small)
-	}
-	co.bundle = nil
 }
 
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.

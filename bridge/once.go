@@ -139,3 +139,15 @@ func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, erro
 	}
 	return true, nil
 }
+
+// awaitEnd returns when the feed is delivered to END_TIME. The coordinator ends it; all instances see it.
+func (inst *instance) awaitEnd(ctx context.Context) error {
+	s, err := inst.view.Await(ctx, func(s *offsets.State) bool {
+		return inst.caughtUp(s) && s.Frontier.Over()
+	})
+	if err != nil {
+		return err
+	}
+	// If a transaction was open at the start, prepare could not compare the settings. The end may be that of others.
+	return inst.opts.Stored().Fit(s)
+}

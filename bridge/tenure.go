@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/envelope"
 	"blobfeed/internal/crash"
-	"blobfeed/internal/plain"
-	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -133,34 +129,3 @@ func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
 
 // task returns what the lease has to do in a state.
 func (t *tenure) task(s *offsets.State) task { return taskOf(s, t.p, t.opts.Transactional) }
-
-// discard ends what the brokers left open of the lease's last transaction, if there is such a thing (I1, I2): its
-// cursor does not count, so its records are delivered again, and must not become visible by the end of a transaction
-// of ours. In partitions where the brokers did write the end they are doubled; nothing is lost.
-func (inst *instance) discard(ctx context.Context, lease *offsets.Lease) error {
-	known, ok := lease.State().Torn(lease.Partition)
-	if !ok {
-		return nil
-	}
-	inst.opts.Log.Warn("the brokers did not complete a commit that they acknowledged; delivering its records again",
-		"lease", lease.Partition, "effect", "some records may be doubled")
-	ends := map[string]int32{}
-	for topic, partitions := range known {
-		ends[topic] = partitions
-		if inst.opts.Markers == envelope.MarkersTopic {
-			ends[plain.MarkerTopic(topic)] = partitions
-		}
-	}
-	if inst.opts.DeadLetter != "" {
-		ends[inst.opts.DeadLetter] = 1 // where dead letters go
-	}
-	for topic, partitions := range ends {
-		counts, err := topics.Count(ctx, kadm.NewClient(inst.client), topic)
-		var gone *topics.MissingError // deleted after a reset
-		if err != nil && !errors.As(err, &gone) {
-			return err
-		}
-		ends[topic] = min(partitions, counts[topic])
-	}
-	return lease.Discard(ctx, ends)
-}

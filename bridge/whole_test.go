@@ -273,7 +273,7 @@ func TestChangeBesideADelivery(t *testing.T) {
 	h := &tenure{opts: &o, held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor()}
 	h.out.t, h.epoch.t, h.epoch.frontier = h, h, &offsets.Frontier{}
 	k := &coordinator{t: h}
-	must(t, k.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
+	must(t, k.t.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
 	_, err = h.out.open() // a delivery
 	must(t, err)
 	defer func() {
@@ -281,6 +281,6 @@ func TestChangeBesideADelivery(t *testing.T) {
 			t.Errorf("the change beside it: %v", err)
 		}
 	}()
-	err = k.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(2))}})
+	err = k.t.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(2))}})
 	t.Errorf("it is committed: %v", err)
 }

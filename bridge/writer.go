@@ -3,10 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"blobfeed/bridge/pipeline"
@@ -227,7 +223,7 @@ func (w *writer) trace(err error) {
 		return
 	}
 	done := Transaction{
-		Commit: txn.summary(t.p), Cursor: cursorText(t.cursor), Blocks: txn.blocks, Err: err,
+		Commit: txn.summary(t.p), Cursor: t.cursor.Places(), Blocks: txn.blocks, Err: err,
 		Segments: txn.segments, Markers: txn.markers, Reading: txn.reading, Encoding: txn.encoding,
 	}
 	began, now := txn.began, time.Now()
@@ -236,17 +232,6 @@ func (w *writer) trace(err error) {
 		done.Publishing, done.Committing = pipeline.Between(began, acked), pipeline.Between(acked, now)
 	}
 	t.opts.Observer.Ended(done)
-}
-
-func cursorText(c *offsets.Cursor) string {
-	var s strings.Builder
-	for i, shard := range slices.Sorted(maps.Keys(c.Shards)) {
-		if i > 0 {
-			s.WriteByte(' ')
-		}
-		fmt.Fprintf(&s, "%s=%s", shard, c.Shards[shard])
-	}
-	return s.String()
 }
 
 // minTxnInterval keeps transactions from following each other so fast that the broker's wait for the markers of the

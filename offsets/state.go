@@ -1,7 +1,10 @@
 package offsets
 
 import (
+	"fmt"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/source"
@@ -98,6 +101,18 @@ func (c *Cursor) At(seg source.Segment, shard int) source.ShardPosition {
 		return source.ShardPosition{}
 	}
 	return c.Shards[source.ShardName(shard)]
+}
+
+// Places returns how far the shards are, for people: shard=chunk/offset.
+func (c *Cursor) Places() string {
+	var s strings.Builder
+	for i, shard := range slices.Sorted(maps.Keys(c.Shards)) {
+		if i > 0 {
+			s.WriteByte(' ')
+		}
+		fmt.Fprintf(&s, "%s=%s", shard, c.Shards[shard])
+	}
+	return s.String()
 }
 
 // Advance moves shard to pos, after clearing what belongs to an earlier segment.

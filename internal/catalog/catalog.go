@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
@@ -190,3 +191,39 @@ func (c *Catalog) Written(f *offsets.Frontier) []string {
 
 // stateLimit returns how large a document of the state may be. Each new topic asks.
 func (c *Catalog) stateLimit(ctx context.Context) (int32, error) { return c.limits.get(ctx, c.state()) }
+
+// transactionLog is the topic in which brokers keep transactions.
+const transactionLog = "__transaction_state"
+
+// Unwritable returns which topic takes no records now, nil if all do: brokers that are only slow are no failure.
+func (c *Catalog) Unwritable(ctx context.Context, f *offsets.Frontier) error {
+	names := append(c.Written(f), c.state())
+	if c.Plan.Atomic {
+		names = append(names, transactionLog)
+	}
+	return topics.Unwritable(ctx, kadm.NewClient(c.Admin.Client), true, names...)
+}
+
+// Opened returns the partitions to which a lease may have written in a transaction, for topics that it knew with so
+// many.
+func (c *Catalog) Opened(ctx context.Context, known map[string]int32) (map[string]int32, error) {
+	ends := map[string]int32{}
+	for topic, partitions := range known {
+		ends[topic] = partitions
+		if c.Plan.Beside {
+			ends[plain.MarkerTopic(topic)] = partitions
+		}
+	}
+	if c.DeadLetter != "" {
+		ends[c.DeadLetter] = 1 // where dead letters go
+	}
+	for topic, partitions := range ends {
+		counts, err := topics.Count(ctx, kadm.NewClient(c.Admin.Client), topic)
+		var gone *topics.MissingError // deleted after a reset
+		if err != nil && !errors.As(err, &gone) {
+			return nil, err
+		}
+		ends[topic] = min(partitions, counts[topic])
+	}
+	return ends, nil
+}

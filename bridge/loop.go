@@ -1,0 +1,215 @@
+package bridge
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"blobfeed/bridge/pipeline"
+	"blobfeed/internal/catalog"
+	"blobfeed/internal/history"
+	"blobfeed/internal/pause"
+	"blobfeed/internal/testing/mutation"
+	"blobfeed/offsets"
+)
+
+// todo is what a worker does after it has looked at a state.
+type todo int
+
+const (
+	todoAgain todo = iota // something was done, so the state may be another
+	todoWait              // until the state changes, or it is time to look at the feed again
+	todoStay              // the same, and something is failing still
+	todoEnd
+)
+
+// loop calls f with the state until f returns todoEnd or an error, or until the work of the tenure ends. It is the one
+// loop in which a worker waits for the state: it ends on a stop, a fence and another epoch. A look that failed is
+// repeated, for as long as it takes: a failure of the store is no reason to give up a lease.
+func (t *tenure) loop(f func(*offsets.State) (todo, error)) error {
+	for failures := 0; t.work.Err() == nil; {
+		s, changed, err := t.instance.view.Get()
+		if err != nil {
+			return err
+		}
+		do, err := f(s)
+		var look *lookError
+		if errors.As(err, &look) && t.work.Err() == nil {
+			failures++
+			if err := t.failed(look.error, failures, s); err != nil {
+				return err
+			}
+			continue
+		}
+		failures = 0
+		switch {
+		case errors.Is(err, errPast): // the state gives another task
+		case err != nil:
+			return err
+		case do == todoEnd:
+			return nil
+		case do == todoWait:
+			if err := t.recovered(); err != nil {
+				return err
+			}
+			idle := Waiting
+			if t.delivery != nil {
+				idle = Drained
+			}
+			t.opts.Observer.Active(t.p, idle)
+			t.wait(changed)
+			t.opts.Observer.Active(t.p, Working)
+		case do == todoStay:
+			t.wait(changed)
+		}
+	}
+	return context.Cause(t.work)
+}
+
+// failed reports a look that has failed so many times in a row, and waits before the next. It returns an error that no
+// other look can help.
+func (t *tenure) failed(err error, times int, s *offsets.State) error {
+	if permanent(err) {
+		return err
+	}
+	if t.opts.Once && times >= onceAttempts {
+		return &givenUpError{err}
+	}
+	t.opts.Observer.Failed(t.p, err)
+	t.findings.remember(t.work, t.opts.Now(), err)
+	if err := t.commitFailure(); err != nil {
+		return err
+	}
+	ctx, done := t.until(t.work, func(now *offsets.State) error { // another frontier may need another look
+		if now.Frontier != s.Frontier || (now.Requested() == nil) != (s.Requested() == nil) {
+			return errPast
+		}
+		return nil
+	})
+	defer done()
+	_ = pause.For(ctx, delay(times)) // the loop sees why it ended
+	return nil
+}
+
+// wait returns when the state changes, when it is time to look at the feed again, or when the work of the tenure ends.
+func (t *tenure) wait(changed <-chan struct{}) {
+	until := t.opts.PollInterval
+	if d := t.delivery; d != nil {
+		until = time.Until(d.due)
+	}
+	if round := t.rounds.next.Sub(t.opts.Now()); round > 0 { // of a scan: an ended feed has no events to wait for
+		until = min(until, round)
+	}
+	timer := time.NewTimer(until)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+		t.instance.pipe.DropBuffers() // there was no work meanwhile
+	case <-t.work.Done():
+	}
+}
+
+// awaitWork returns todoEnd when the lease has something to do. Lease 0 always has: the frontier. A producer for each
+// lease that never gets a shard would cost the brokers something and bring nothing.
+//
+// It decides nothing else: the view may be old, and another owner may have delivered the events that seem to be lost.
+func (t *tenure) awaitWork(s *offsets.State) (todo, error) {
+	t.findings.keepSweep(s)
+	if t.p == 0 {
+		return todoEnd, nil
+	}
+	if !t.instance.caughtUp(s) {
+		return todoWait, nil
+	}
+	switch do := t.task(s); do.kind {
+	case waits:
+		return todoWait, nil
+	case delivers:
+		m, _, err := t.current(do, s)
+		if err != nil || len(t.instance.shardsOf(t.p, m)) == 0 {
+			return todoWait, err
+		}
+	}
+	return todoEnd, nil
+}
+
+// step does the task of the lease in s, as far as it can be done now.
+func (t *tenure) step(s *offsets.State) (todo, error) {
+	do := t.task(s)
+	if do.kind != delivers {
+		t.delivery = nil
+	}
+	switch do.kind {
+	case enters: // what comes after it is of the new epoch
+		return todoAgain, t.lease.Commit(t.held, t.cursor, nil)
+	case holds:
+		return todoAgain, t.holdRound(s.Frontier.Scan)
+	case lists:
+		return todoAgain, t.listRound(do, s)
+	case delivers:
+		return t.deliver(do, s)
+	}
+	return todoWait, nil
+}
+
+// commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
+// It is no progress, so the observer is not called. No transaction is open: that is for its two callers, the loop and
+// writer.take, to know.
+func (t *tenure) commitFailure() error {
+	if t.lease == nil || !t.findings.putInto(t.cursor) {
+		return nil
+	}
+	return t.lease.Commit(t.held, t.cursor, nil)
+}
+
+// recovered commits that what failed before is over: the lease has done all that there is to do. No transaction is
+// open.
+func (t *tenure) recovered() error {
+	if t.lease == nil || !t.cursor.Failing {
+		return nil
+	}
+	t.cursor.Failing = false
+	return t.lease.Commit(t.held, t.cursor, nil)
+}
+
+// doubt returns gap if an earlier tenure found it, too. Else it ends the tenure, so that the next one looks behind its
+// own fence.
+func (t *tenure) doubt(gap *history.GapError) error {
+	place := gap.At.String() + " " + gap.Chunk
+	if t.findings.doubted != place && !mutation.Believe {
+		t.findings.doubted = place
+		t.trace(offsets.Doubts, gap)
+		return errDoubt
+	}
+	t.trace(offsets.Ends, gap)
+	return gap
+}
+
+// trace reports to tests what the tenure concludes.
+func (t *tenure) trace(kind offsets.EventKind, why error) {
+	if t.opts.Trace != nil {
+		t.opts.Trace(offsets.Event{Kind: kind, Lease: t.p, Why: why})
+	}
+}
+
+// retry retries f for the goroutines of shards, pages and HEAD requests, which write nothing themselves. It remembers
+// the last failure, and the next commit writes it into the cursor. Errors that end the shard or the hold are returned
+// at once.
+func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error {
+	var ends error
+	err := t.instance.retry(ctx, t.p, func(ctx context.Context) error {
+		err := f(ctx)
+		var stay *pipeline.StayError
+		if errors.Is(err, catalog.ErrLimitChanged) || errors.As(err, &stay) {
+			ends = err
+			return nil
+		}
+		t.findings.remember(ctx, t.opts.Now(), err)
+		return err
+	})
+	if err == nil {
+		err = ends
+	}
+	return err
+}
