@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
@@ -94,8 +95,14 @@ func (f *following) verified(through time.Time) (now time.Time, records int64) {
 	for limit := time.Now().Add(time.Minute); time.Now().Before(limit); time.Sleep(20 * time.Millisecond) {
 		var s struct{ Topics []followedTopic }
 		_ = json.Unmarshal([]byte(f.get("/status")), &s)
-		if len(s.Topics) == 1 && s.Topics[0].VerifiedThrough.After(through) {
-			return s.Topics[0].VerifiedThrough, s.Topics[0].Records
+		now, records = time.Time{}, 0
+		for i, topic := range s.Topics {
+			if records += topic.Records; i == 0 || topic.VerifiedThrough.Before(now) {
+				now = topic.VerifiedThrough
+			}
+		}
+		if now.After(through) {
+			return now, records
 		}
 		select {
 		case code := <-f.done:
@@ -195,5 +202,60 @@ func TestVerifyFollowsASeek(t *testing.T) {
 	f.stop()
 	if code := <-f.done; code != exitOK {
 		t.Errorf("exit code %d: %s", code, f.errs.String())
+	}
+}
+
+// What happens to topics while they are followed, and is right.
+func TestVerifyFollowsGrowth(t *testing.T) {
+	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "TOPIC={container}"} {
+		t.Run(settings, func(t *testing.T) {
+			dir := t.TempDir()
+			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := feed.Open(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			cl := delivered(t, dir, "POLL_INTERVAL=50ms", settings)
+			f := startFollowing(t)
+			deliverMore(t, feed, 2)
+			through, count := f.verified(time.Time{})
+			admin := kadm.NewClient(cl)
+			listed, err := admin.ListTopics(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var names []string
+			for _, name := range listed.Names() {
+				if !strings.HasSuffix(name, ".offsets") && !strings.HasSuffix(name, ".resolved") {
+					names = append(names, name)
+				}
+			}
+			for partitions := range 2 {
+				if _, err := admin.UpdatePartitions(t.Context(), 5+partitions, names...); err != nil {
+					t.Fatal(err)
+				}
+				deliverMore(t, feed, 2)
+				before := count
+				if through, count = f.verified(through); count <= before {
+					t.Errorf("%d records, then %d", before, count)
+				}
+			}
+		})
+	}
+}
+
+// A follower of a feed with an end ends there.
+func TestVerifyFollowsToTheEnd(t *testing.T) {
+	delivered(t, "../../testdata/real-2020", "END_TIME=2020-05-27T20:00:00Z", "POLL_INTERVAL=50ms")
+	f := startFollowing(t)
+	select {
+	case code := <-f.done:
+		if text := f.stdout.String(); code != exitOK || !strings.Contains(text, "up to BRIDGE_END_TIME") {
+			t.Errorf("exit code %d: %s%s", code, text, f.errs.String())
+		}
+	case <-time.After(time.Minute):
+		t.Error("it does not end")
 	}
 }

@@ -98,6 +98,7 @@ type since struct {
 type place struct {
 	from       map[int32]int64
 	partitions int // that keys were spread over
+	marker     envelope.Timestamp
 }
 
 // begin decides what the round compares, by the state. A round ends with a segment whose marker is its own, and not one
@@ -140,7 +141,7 @@ func (s *since) resume(t *subject) error {
 	if !known {
 		return nil
 	}
-	t.before, t.resumed = at.partitions, true
+	t.before, t.resumed, t.floor = at.partitions, true, at.marker
 	for p, from := range at.from {
 		if t.from[p] > from {
 			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was "+
@@ -155,7 +156,7 @@ func (s *since) resume(t *subject) error {
 func (s *since) advance(reports []*Report) {
 	topics := map[string]place{}
 	for _, r := range reports {
-		topics[r.Topic] = place{r.reached, r.spread}
+		topics[r.Topic] = place{r.reached, r.spread, s.marker}
 	}
 	s.topics, s.completed = topics, s.next
 }

@@ -53,18 +53,19 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 			}
 			return all, err
 		}
+		s.beside = markers // closed with it
 		all = append(all, s)
-		if markers != nil {
-			if err := s.putBeside(ctx, markers); err != nil {
+		if v.since != nil && s.compacted {
+			return all, unusable("--follow: topic %s is compacted, which may remove records before they are compared: "+
+				"use --feed", name)
+		}
+		if v.since != nil {
+			if err := v.since.resume(s); err != nil {
 				return all, err
 			}
 		}
-		if v.since != nil {
-			if s.compacted {
-				return all, unusable("--follow: topic %s is compacted, which may remove records before they are "+
-					"compared: use --feed", name)
-			}
-			if err := v.since.resume(s); err != nil {
+		if markers != nil {
+			if err := s.putBeside(ctx, markers); err != nil {
 				return all, err
 			}
 		}
@@ -139,7 +140,8 @@ type topic struct {
 	name      string
 	records   records
 	from, to  map[int32]int64
-	resumed   bool // from is where a former round ended, not where the topic begins
+	resumed   bool               // from is where a former round ended, not where the topic begins
+	floor     envelope.Timestamp // the marker of that round: those below it in a topic of their own are left out
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
@@ -188,7 +190,12 @@ func settled(ctx context.Context, ask func(context.Context) (waiting string, err
 // markers stand for.
 func (t *topic) putBeside(ctx context.Context, markers *topic) error {
 	t.beside, t.aside = markers, verify.NewAside(t.name)
-	add := func(r verify.Record) bool { t.aside.Add(r); return true }
+	add := func(r verify.Record) bool {
+		if at, ok := markerTime(&r); !ok || at.Compare(t.floor) >= 0 {
+			t.aside.Add(r)
+		}
+		return true
+	}
 	if err := markers.scan(ctx, add); err != nil {
 		return err
 	}
