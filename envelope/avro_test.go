@@ -29,15 +29,18 @@ func random(seed uint64) ocf.Event {
 		return p
 	}
 	ev := ocf.Event{
-		SchemaVersion: rng.Int64N(9), Topic: s(), Subject: subjectPrefix + "c" + strings.ReplaceAll(s(), "/",
-			"") + "/blobs/b" + s(),
-		EventType: []string{"BlobCreated", "BlobDeleted", "BlobTierChanged", "Brand\xffNew"}[rng.IntN(4)],
-		EventTime: time.Unix(rng.Int64N(9e9), rng.Int64N(1e9)/100*100).UTC().Format("2006-01-02T15:04:05.0000000Z"),
-		ID:        s(), API: s(), ClientRequestID: s(), RequestID: s(), ETag: s(), ContentType: s(), BlobType: s(),
-		BlobVersion:      s(),
-		ContainerVersion: s(), BlobTier: s(), URL: s(), Sequencer: fmt.Sprintf("%x", rng.Uint64()), Snapshot: s(),
-		PreviousInfo: pairs(), AsyncOperationInfo: pairs(), RestorePointMarker: pairs(), Extra: pairs(),
+		SchemaVersion: rng.Int64N(9), PreviousInfo: pairs(), AsyncOperationInfo: pairs(), RestorePointMarker: pairs(),
+		Extra: pairs(),
 	}
+	for _, f := range ocf.Fields {
+		if f.Shape == ocf.Text {
+			f.SetText(&ev, s())
+		}
+	}
+	ev.Subject = subjectPrefix + "c" + strings.ReplaceAll(s(), "/", "") + "/blobs/b" + s()
+	ev.EventType = []string{"BlobCreated", "BlobDeleted", "BlobTierChanged", "Brand\xffNew"}[rng.IntN(4)]
+	ev.EventTime = time.Unix(rng.Int64N(9e9), rng.Int64N(1e9)/100*100).UTC().Format("2006-01-02T15:04:05.0000000Z")
+	ev.Sequencer = fmt.Sprintf("%x", rng.Uint64())
 	if rng.IntN(2) == 0 {
 		ev.ContentLength, ev.HasContentLength = rng.Int64()>>rng.IntN(64)-rng.Int64N(2)*1000, true
 	}

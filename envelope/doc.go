@@ -15,37 +15,34 @@
 // With EventsState, Upsert and Delete are emitted; with EventsAll, all but Control. A column is null if the
 // feed has no such field, or if the field is null or an empty text.
 //
-// A row of a scan comes from a listing, not from an event. It is an Upsert, or the Delete of a key that a sweep did not
-// find. It has the header scan, and the columns that only events have are null.
+// A row of a scan comes from a listing, not from an event. It is an Upsert, or the Delete of a key that a sweep found
+// to have no blob. It has the header scan, and the columns that only events have are null.
 //
 // # Bytes
 //
 // Rows are written as CockroachDB writes JSON: keys are sorted, with ": " and ", " between, and nothing is
-// escaped for HTML. Control characters become \u00XX, in lower case. Bytes that are not UTF-8 become \ufffd.
-// Markers are compact, as CockroachDB's are.
+// escaped for HTML. Tab, line feed and carriage return become \t, \n and \r, other control characters and U+2028 and
+// U+2029 \uXXXX, in lower case. Bytes that are not UTF-8 become \ufffd. Markers are compact, as CockroachDB's are, unless
+// they have a schema.
 //
 // # Adding a column
 //
-//  1. Add a field to Event in source/ocf/event.go. In source/ocf/target.go add a slot above the end of its group
-//     (lastLong, lastText, lastPairs), its name in dataSlots, and its case in setLong, text or pairs: without one, text
-//     fills Snapshot, and the event changes no row.
-//  2. Add a case to TestEvolution in source/ocf/evolution_test.go, and the field to decode in oracle_test.go. No other
-//     test sees a wrong slot, name or case.
-//  3. Add the column to columns.go, in alphabetical order, which no test checks. Correct the number of columns in
-//     TestValues (envelope_test.go). Set the field in random (avro_test.go) and in one event of made (fixture_test.go):
-//     otherwise every test has null. Add it to columns in internal/dump/event.go, or dump leaves it out.
-//  4. If an event says what the value was before (a deletion, or blobPropertiesUpdated), add it to blobBefore in
-//     before.go, to TestBefore (encode_test.go), and to "The row before" in docs/events.md. If it can differ from what
-//     the previous event left, add it to AboutEvent or Unseen in verify/before.go.
-//  5. Run go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
-//  6. If it can hold personal data, add it to "Privacy" in docs/security.md. Add it to CHANGELOG.md: values move from
+//  1. Add a field to Event in source/ocf/event.go, with its name in the feed and its column as tags. The decoder, rows,
+//     schemas and bridge dump follow the tags, and so do their tests. (A value of another type than those in Event also
+//     needs a Shape in source/ocf/field.go, an op in plan.go, and a field in envelope/field.go.)
+//  2. Set the field in one event of made (fixture_test.go): otherwise every golden has null. Run
+//     go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
+//  3. If an event says what the value was before, add the tag deletion, previous or property, a case in TestBefore
+//     (encode_test.go), and a line under "The row before" in docs/events.md. If the value can differ from what the
+//     previous event left, add it to AboutEvent or Unseen in verify/before.go.
+//  4. If it can hold personal data, add it to "Privacy" in docs/security.md. Add it to CHANGELOG.md: values move from
 //     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump.
 //
 // # Adding an event type
 //
-//  1. Add it to Classify in subject.go, and to the kinds above. Test its kind in subject_test.go, and if snapshots can
+//  1. Add it to Classify in event.go, and to the kinds above. Test its kind in subject_test.go, and if snapshots can
 //     have it, add it to TestSnapshots. Until then it is Unknown.
-//  2. If it is an upsert, check op of the enriched envelope (before.go), with a case in TestBefore (encode_test.go).
+//  2. If it is an upsert, check op of the enriched envelope (columns.go), with a case in TestBefore (encode_test.go).
 //  3. Add it to eventTypes in internal/config/validate.go, with a misspelling in TestFilterProblems (config_test.go).
 //     Otherwise a name that differs by one or two letters from a known type is rejected.
 //  4. Add it to "Event types" in docs/events.md. For an example value, add type and api to docTypes in
@@ -55,5 +52,6 @@
 //     schemas of real files: do not edit them. The comment of package feedsim says how to add it to the mix.
 //  6. Run go test -short ./envelope ./internal/config ./internal/testing/feedsim.
 //
-// An Encoder is immutable and safe for concurrent use. Append does not allocate once the buffers have grown.
+// An Encoder is safe for concurrent use once PinKey was called, if at all. Append does not allocate once the buffers have
+// grown.
 package envelope

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"blobfeed/source"
@@ -224,4 +226,145 @@ func (e *Encoder) appendValue(b []byte, r *row) []byte {
 		return e.value.body(b, r)
 	}
 	return append(e.value.json(b, r), e.tail...)
+}
+
+const (
+	typePrefix  = "Microsoft.Storage."
+	updatedName = "updated"
+
+	contentTypeName = "content-type"
+)
+
+var specVersion = []byte("1.0")
+
+// cloudEventNames are the headers of every record, in their order.
+var cloudEventNames = [...]string{"ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time",
+	updatedName, "sequence", "position"}
+
+// contentTypes are CloudEvents' datacontenttype of values, by format. In binary mode that header has no prefix. A value
+// without bytes has no type.
+var contentTypes = [...]Header{
+	JSON: {contentTypeName, []byte("application/json")}, Avro: {contentTypeName, []byte("application/avro")},
+}
+
+// ScanHeader is the header of rows from a scan, whatever the mode: nothing else tells them from changes.
+const ScanHeader = "scan"
+
+// markerNames are the headers of markers. Consumers recognize markers by them, and read what a marker promises.
+var markerNames = [...]string{"resolved", "seek", "gap", "feed"}
+
+// reserved reports whether a header belongs to the bridge, which writes it now, or may write it in a later version.
+func reserved(name string) bool {
+	return strings.HasPrefix(name, "ce_") || name == contentTypeName || name == "epoch" || name == ScanHeader ||
+		slices.Contains(cloudEventNames[:], name) || slices.Contains(markerNames[:], name)
+}
+
+// constantHeaders returns the headers that are the same for all events, and those of events whose record has a value.
+func (o *Options) constantHeaders() (all, typed []Header) {
+	if o.Headers == HeadersNone {
+		return o.ExtraHeaders, o.ExtraHeaders
+	}
+	all = append(slices.Clip(o.ExtraHeaders), Header{cloudEventNames[0], specVersion})
+	return all, append(slices.Clip(all), contentTypes[o.Format])
+}
+
+// appendHeaders appends the values of the headers to b, and lists them in r.
+func (e *Encoder) appendHeaders(b []byte, r *Record, hasValue bool) []byte {
+	if r.row.scan != nil {
+		r.Headers = append(r.Headers[:0], e.o.ExtraHeaders...)
+		return e.appendScanHeaders(b, r)
+	}
+	if hasValue {
+		r.Headers = append(r.Headers[:0], e.typed...)
+	} else {
+		r.Headers = append(r.Headers[:0], e.constant...)
+	}
+	if e.o.Headers == HeadersNone {
+		return b
+	}
+	ev := r.row.ev
+	var ends [len(cloudEventNames)]int // the first is a constant
+	ends[0] = len(b)
+	b = append(b, ev.ID...)
+	ends[1] = len(b)
+	b = append(b, ev.Topic...)
+	ends[2] = len(b)
+	b = append(append(b, typePrefix...), ev.EventType...)
+	ends[3] = len(b)
+	b = append(b, ev.Subject...)
+	ends[4] = len(b)
+	b = append(b, ev.EventTime...)
+	ends[5] = len(b)
+	b = append(b, r.row.hlc...)
+	ends[6] = len(b)
+	b = append(b, ev.Sequencer...)
+	ends[7] = len(b)
+	b = append(b, r.row.position...)
+	ends[8] = len(b)
+
+	for i, name := range cloudEventNames[1:] {
+		r.Headers = append(r.Headers, Header{name, b[ends[i]:ends[i+1]:ends[i+1]]})
+	}
+	return b
+}
+
+// Scan is what the rows of a listing have in place of an event's time and place.
+type Scan struct {
+	ID      string    // of the scan: the header of its rows
+	Updated Timestamp // of the rows: up to where the feed is resolved, or when the page was listed
+	Served  time.Time // when the service answered, by its own clock
+}
+
+// AppendRow is Append for a blob that a listing shows, and makes an upsert of it, whatever the options say of events.
+// The caller fills ev with what the listing says; its EventTime is when the blob was last modified, which becomes
+// mvcc_timestamp. The record's timestamp is s.Served: by the blob's own time, a topic's retention could delete the
+// record at once.
+func (e *Encoder) AppendRow(buf []byte, r *Record, ev *ocf.Event, s *Scan) ([]byte, error) {
+	wall, err := parseTime(ev.EventTime)
+	if err != nil {
+		return buf, rowError(ev, fmt.Errorf("last modified: %w", err))
+	}
+	return e.appendScanned(buf, r, ev, s, Upsert, Timestamp{Wall: wall})
+}
+
+// AppendGone is Append for a key that a scan found to have no blob anymore, and makes a deletion of it. The key is all
+// that it reads from ev.
+func (e *Encoder) AppendGone(buf []byte, r *Record, ev *ocf.Event, s *Scan) ([]byte, error) {
+	return e.appendScanned(buf, r, ev, s, Delete, s.Updated)
+}
+
+func (e *Encoder) appendScanned(
+	buf []byte, r *Record, ev *ocf.Event, s *Scan, kind Kind, written Timestamp,
+) ([]byte, error) {
+	container, blob, err := named(ev)
+	switch {
+	case err != nil:
+		return buf, rowError(ev, err)
+	case blob == "":
+		return buf, rowError(ev, fmt.Errorf("subject %.200q names a container, not a blob", ev.Subject))
+	}
+	r.Kind, r.Updated, r.Millis = kind, s.Updated, s.Served.UnixMilli()
+	r.row = row{
+		ev: ev, container: container, blob: blob, kind: kind, updated: s.Updated, scan: s,
+		hlc: s.Updated.AppendText(r.hlc[:0]), mvcc: written.AppendText(r.mvcc[:0]),
+	}
+	return e.appendRecord(buf, r), nil
+}
+
+// appendScanHeaders appends those of a row: it is no event, so it has neither those of CloudEvents nor a place.
+func (e *Encoder) appendScanHeaders(b []byte, r *Record) []byte {
+	from := len(b)
+	b = append(b, r.row.scan.ID...)
+	id := len(b)
+	if e.o.Headers == HeadersCloudEvents {
+		b = append(b, r.row.hlc...)
+		r.Headers = append(r.Headers, Header{updatedName, b[id:len(b):len(b)]})
+	}
+	r.Headers = append(r.Headers, Header{ScanHeader, b[from:id:id]})
+	return b
+}
+
+// rowError names the row. Its name may be as long as a name can be, so it is clipped.
+func rowError(ev *ocf.Event, err error) error {
+	return fmt.Errorf("row of %.200q: %w", ev.Subject, err)
 }

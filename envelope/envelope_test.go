@@ -86,7 +86,7 @@ func TestValues(t *testing.T) {
 				(v.Key != nil) != o.KeyInValue {
 				t.Errorf("%+v: %s", o, r.Value)
 			}
-			if v.After != nil && (len(v.After) != 27 || v.After["event_id"] != ev.ID) {
+			if v.After != nil && (len(v.After) != len(enc.table.columns) || v.After["event_id"] != ev.ID) {
 				t.Errorf("%d columns: %s", len(v.After), r.Value)
 			}
 			if o.Headers == HeadersNone != (len(r.Headers) == 0) {

@@ -2,8 +2,12 @@ package envelope
 
 import (
 	"cmp"
+	"encoding/binary"
+	"fmt"
 	"slices"
 	"time"
+
+	"blobfeed/internal/plain"
 )
 
 // envelopeName ends the full name of the enriched envelope's record. Debezium's transformations accept no other name.
@@ -142,4 +146,132 @@ func after(r *row) *row {
 		return nil
 	}
 	return r
+}
+
+// Resolved returns a marker: no record with an updated time at or below ts follows it on its partition. It is the zero
+// Record if markers are off.
+func (e *Encoder) Resolved(ts Timestamp) Record {
+	text := ts.AppendText(nil)
+	switch {
+	case e.o.Markers == MarkersOff:
+		return Record{}
+	case e.o.Format == Avro:
+		value := e.resolvedIn().marker(e.markerHead[:len(e.markerHead):len(e.markerHead)], string(text))
+		return e.marker(ts, text, value)
+	case e.tail != nil: // Kafka Connect takes no value without a schema where it takes one with
+		return e.marker(ts, text, fmt.Appendf(nil, `{"payload": {"resolved":"%s"}, "schema": {%s}}`, text,
+			e.resolvedIn().connect(false)))
+	case e.o.Envelope == Wrapped || e.o.Envelope == Enriched || e.o.Markers == MarkersTopic:
+		return e.marker(ts, text, fmt.Appendf(nil, `{"resolved":"%s"}`, text))
+	}
+	return e.marker(ts, text, fmt.Appendf(nil, `{"__crdb__":{"resolved":"%s"}}`, text))
+}
+
+// ResolvedUpTo returns the marker of a partition for the topic of markers: the records of the data topic's partition
+// with an updated time at or below ts have offsets below end. A consumer of both topics needs that offset to know how
+// far to read the data topic.
+func (e *Encoder) ResolvedUpTo(ts Timestamp, partition int32, end int64) Record {
+	r := e.Resolved(ts)
+	if e.o.Format == Avro { // behind the time, and null in Resolved
+		b := append(r.Value[:len(r.Value)-2], present)
+		b = append(binary.AppendVarint(b, int64(partition)), present)
+		r.Value = binary.AppendVarint(b, end)
+		return r
+	}
+	text := r.Updated.AppendText(nil)
+	r.Value = fmt.Appendf(nil, `{"resolved":"%s","partition":%d,"offset":%d}`, text, partition, end)
+	if e.tail != nil {
+		r.Value = fmt.Appendf(nil, `{"payload": %s, "schema": {%s}}`, r.Value, e.resolvedIn().connect(false))
+	}
+	return r
+}
+
+func (e *Encoder) marker(ts Timestamp, text, value []byte) Record {
+	r := Record{Value: value, Millis: ts.Wall / int64(time.Millisecond), Updated: ts}
+	if e.o.Headers == HeadersCloudEvents {
+		r.Headers = []Header{{Key: "resolved", Value: text}}
+	}
+	return r
+}
+
+// resolvedIn is the record of markers. Markers among the data share the schema of the data: with two schemas in one
+// subject, a reader that asks for the latest one could get either.
+func (e *Encoder) resolvedIn() *record {
+	if e.o.Markers == MarkersInline && e.o.Format == Avro {
+		return e.value
+	}
+	columns := []column{{name: "resolved", field: never}}
+	if e.o.Markers == MarkersTopic {
+		columns = append(columns, e.table.upTo...)
+	}
+	f := newRecord(e.table.name+"_envelope", columns, same)
+	f.connectName = plain.MarkerTopic(e.o.Topic)
+	return f
+}
+
+// Subject is a schema, and the subject of the registry that it belongs to.
+type Subject struct {
+	Name   string // <topic>-key, <topic>-value, <topic>.resolved-value
+	Schema string // Avro's JSON, which depends on nothing but the options
+}
+
+// Schemas returns the schemas of the records that an encoder with these options writes.
+func Schemas(o Options) ([]Subject, error) {
+	e, err := compile(o, blobs(o.Topic, o.AvroTimestamps))
+	if err != nil {
+		return nil, err
+	}
+	return e.schemas(), nil
+}
+
+func (e *Encoder) schemas() (s []Subject) {
+	if e.o.KeyFormat == KeyAvro {
+		s = append(s, Subject{e.keySubject(), e.key.schema(names{})})
+	}
+	if e.o.Format == Avro {
+		if e.value != nil {
+			s = append(s, Subject{e.valueSubject(), e.value.schema(names{})})
+		}
+		if e.o.Markers == MarkersTopic {
+			s = append(s, Subject{e.markerSubject(), e.resolvedIn().schema(names{})})
+		}
+	}
+	return s
+}
+
+func (e *Encoder) keySubject() string   { return e.o.Topic + "-key" }
+func (e *Encoder) valueSubject() string { return e.o.Topic + "-value" }
+
+// markerSubject is the subject of the topic itself if markers are in it.
+func (e *Encoder) markerSubject() string {
+	if e.o.Markers == MarkersTopic {
+		return plain.MarkerTopic(e.o.Topic) + "-value"
+	}
+	return e.valueSubject()
+}
+
+// setIDs puts the id of its schema in front of each value.
+func (e *Encoder) setIDs(ids map[string]int) {
+	e.keyHead = confluent(ids[e.keySubject()])
+	if e.o.Format == Avro {
+		e.head = confluent(ids[e.valueSubject()])
+		e.markerHead = confluent(ids[e.markerSubject()])
+	}
+}
+
+// KeyID is the id of the schema of keys, or 0 if they have none. It is part of the key, so another id moves keys to
+// other partitions.
+func (e *Encoder) KeyID() int {
+	if e.o.KeyFormat != KeyAvro {
+		return 0
+	}
+	return int(binary.BigEndian.Uint32(e.keyHead[1:]))
+}
+
+// PinKey makes keys begin with the id of another schema of the same fields: that of the topic whose partitions they
+// keep.
+func (e *Encoder) PinKey(id int) {
+	if e.o.KeyFormat == KeyAvro {
+		e.keyHead = confluent(id)
+	}
 }

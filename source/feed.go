@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -208,4 +210,111 @@ func digits(s string) bool {
 		}
 	}
 	return s != ""
+}
+
+// Store is a container of blobs, or a directory laid out like one. Names have no leading slash.
+type Store interface {
+	// List yields what begins with prefix, in the order of the names' bytes. With delimiter "/", names that have one
+	// after the prefix are folded into one entry each, up to and with the delimiter.
+	List(ctx context.Context, prefix, delimiter string) iter.Seq2[Entry, error]
+	// ReadAt fills p with the bytes from offset on and returns how many. It returns fewer than len(p) without an error
+	// only at the end of the blob, and none behind it. Of a blob that does not exist it says ErrNotFound.
+	ReadAt(ctx context.Context, name string, p []byte, offset int64) (int, error)
+}
+
+// Entry is a line of a listing.
+type Entry struct {
+	Name     string
+	Size     int64
+	Modified time.Time // zero if the store does not say
+	IsPrefix bool      // Name stands for all that begin with it
+}
+
+type busyKey struct{}
+
+// WithBusy returns a context for requests to a Store, which call busy if the service is overloaded. A request is
+// repeated all the same, so busy may be called several times, and the request may succeed.
+func WithBusy(ctx context.Context, busy func()) context.Context {
+	return context.WithValue(ctx, busyKey{}, busy)
+}
+
+// Busy is for a Store: the service has rejected a request of ctx because it is overloaded.
+func Busy(ctx context.Context) {
+	if busy, ok := ctx.Value(busyKey{}).(func()); ok {
+		busy()
+	}
+}
+
+var (
+	// ErrNotFound is the error of a Store for a blob that does not exist.
+	ErrNotFound = errors.New("not found")
+	// ErrNoFeed is the error of a Store that is not the container of a feed: the feed was never enabled, or a directory
+	// holds something else.
+	ErrNoFeed = errors.New("there is no change feed")
+)
+
+// Manifest is what a segment's meta.json says.
+type Manifest struct {
+	Segment   Segment
+	Begin     time.Time
+	Interval  time.Duration
+	Finalized bool           // anything but "Finalized" is open
+	Shards    []int          // ascending
+	Paths     map[int]string // prefix of each shard's chunks, with a slash at its end
+}
+
+// maxName is the longest name that a blob may have.
+const maxName = 1024
+
+// maxShards bounds the readers of a segment (I9). The service numbers shards with two digits; real accounts have up to
+// three.
+const maxShards = 1000
+
+// Manifest reads the manifest of seg.
+func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
+	name := segmentsRoot + seg.String() + manifestName
+	var doc struct {
+		Begin    *time.Time `json:"begin"`
+		Interval int64      `json:"intervalSecs"`
+		Status   *string    `json:"status"`
+		Paths    *[]string  `json:"chunkFilePaths"`
+	}
+	if err := f.document(ctx, name, &doc); err != nil {
+		return Manifest{}, err
+	}
+	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil,
+		"chunkFilePaths": doc.Paths == nil} {
+		if missing {
+			return Manifest{}, fmt.Errorf("parsing %s: %s is missing", name, field)
+		}
+	}
+	if doc.Interval < 0 || doc.Interval > 366*24*3600 {
+		return Manifest{}, fmt.Errorf("parsing %s: intervalSecs is %d", name, doc.Interval)
+	}
+	m := Manifest{
+		Segment: seg, Begin: doc.Begin.UTC(), Interval: time.Duration(doc.Interval) * time.Second,
+		Finalized: *doc.Status == "Finalized", Paths: map[int]string{},
+	}
+	if n := len(*doc.Paths); n > maxShards {
+		return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %d entries; the limit is %d", name, n, maxShards)
+	}
+	for _, path := range *doc.Paths {
+		path = strings.TrimPrefix(path, container)
+		parts := strings.Split(path, "/")
+		if len(parts) < 3 || parts[0] != "log" || !digits(parts[1]) || parts[len(parts)-1] != "" ||
+			len(path) > maxName {
+			return Manifest{}, fmt.Errorf("parsing %s: chunkFilePaths has %.100q, want log/<shard>/…/", name, path)
+		}
+		shard, err := strconv.Atoi(parts[1])
+		if err != nil {
+			return Manifest{}, fmt.Errorf("parsing %s: shard %.20q is out of range", name, parts[1])
+		}
+		if _, twice := m.Paths[shard]; twice {
+			return Manifest{}, fmt.Errorf("parsing %s: shard %s is in chunkFilePaths twice", name, ShardName(shard))
+		}
+		m.Paths[shard] = path
+		m.Shards = append(m.Shards, shard)
+	}
+	slices.Sort(m.Shards)
+	return m, nil
 }

@@ -8,10 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 )
@@ -128,5 +131,38 @@ func (p *Plan) Text(out io.Writer) {
 	}
 	if len(p.Members) > 0 {
 		fmt.Fprintf(out, "- These instances run: %s.\n", strings.Join(p.Members, ", "))
+	}
+}
+
+// Reset removes the state.
+func Reset() Kind {
+	return Kind{
+		fill:  func(_ context.Context, s *offsets.State, p *Plan) error { planReset(s, p); return nil },
+		apply: func(ctx context.Context, s *offsets.Seized) error { return s.Reset(ctx) },
+	}
+}
+
+func planReset(s *offsets.State, p *Plan) {
+	if f := s.Frontier; f != nil {
+		p.add("feed", f.Feed, "")
+		p.add("continues at", place(f), "BRIDGE_START of the next start")
+		p.add("resolved", when(f.Resolved), "")
+		for _, name := range slices.Sorted(maps.Keys(f.Settings)) {
+			p.add("frozen "+name, f.Settings[name], "setting of the next start")
+		}
+		if topics := slices.Sorted(maps.Keys(f.Topics)); len(topics) > 0 {
+			p.note("The records in %s stay. If the next start writes to the same topics, their promises end: events "+
+				"are repeated, markers start again from the beginning, and with other settings keys may move to other "+
+				"partitions. If consumers rely on the promises, use new topics or delete these.",
+				strings.Join(topics, ", "))
+		}
+	} else {
+		p.note("There is no progress to remove. The next start begins at BRIDGE_START, also if topics hold records.")
+	}
+	for lease, cur := range s.Cursors {
+		if cur != nil {
+			now := cmp.Or(cur.Segment.String(), "-") + ", " + plain.Count(cur.Counts.Read, "event")
+			p.add(fmt.Sprintf("lease %d", lease), now, "")
+		}
 	}
 }

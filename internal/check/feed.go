@@ -5,11 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"blobfeed/internal/plain"
 	"blobfeed/source"
+	"blobfeed/source/azure"
+	"blobfeed/source/inventory"
 )
 
 // unreadable adds an error of the feed. It returns false if there is none.
@@ -119,4 +123,123 @@ func (fs *Findings) segment(ctx context.Context, b *Bridge, seg source.Segment) 
 		fmt.Sprintf("the manifest of the oldest segment and its %s can be read", plain.Count(len(m.Shards), "shard")),
 		"")
 	return true
+}
+
+// soon is the time before the end of credentials from which on a check warns.
+const soon = 7 * 24 * time.Hour
+
+// rights reports what the credentials for the feed may do more than they need, and a signature that ends soon.
+// A scan reads the whole account.
+func (fs *Findings) rights(ctx context.Context, c *azure.Config, scans bool, now time.Time) {
+	advice := credentials(c, scans, now)
+	for _, text := range advice {
+		fs.Add("rights", Warning, text, "")
+	}
+	if len(advice) > 0 || scans || c.Auth == "anonymous" || fs.Count(Failed) > 0 {
+		return
+	}
+	more, err := c.ReadsMore(ctx)
+	switch {
+	case err != nil:
+		fs.Add("rights", Warning, "asking for another container than the feed's: "+err.Error(), "")
+	case more:
+		fs.Add("rights", Warning, "the credentials may read other containers than "+azure.Container,
+			"give them the role on that container alone: "+azure.Grant)
+	default:
+		fs.Add("rights", OK, "the credentials may read no other container than "+azure.Container, "")
+	}
+}
+
+// version says which version of the protocol the account speaks. Not every account knows the same ones.
+func (fs *Findings) version(ctx context.Context, c *azure.Config) {
+	if fs.Count(Failed) > 0 {
+		return
+	}
+	if version, err := c.Version(ctx); !fs.unreadable("version", err) {
+		fs.Add("version", OK, "the account answers with version "+version+" of the Blob service", "")
+	}
+}
+
+// credentials says what is wrong with the credentials themselves, although they may work.
+func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
+	place := "the container " + azure.Container
+	if scans {
+		place = "the account"
+	}
+	sas := c.SAS
+	if c.Auth == "connection_string" {
+		sas = plain.ConnectionPart(c.ConnectionString, "SharedAccessSignature")
+	}
+	switch {
+	case c.Auth == "shared_key", c.Auth == "connection_string" && sas == "":
+		return []string{"an account key may do everything with the account; the role Storage Blob Data Reader on " +
+			place + ", or a signature of it with read and list, is enough"}
+	case c.Auth != "sas" && c.Auth != "connection_string":
+		return nil
+	}
+	q, err := url.ParseQuery(strings.TrimPrefix(strings.TrimSpace(sas), "?"))
+	if err != nil {
+		return []string{"the signature is not a query string"}
+	}
+	permits := q.Get("sp")
+	if more := strings.Trim(permits, "rl"); more != "" {
+		advice = append(advice, fmt.Sprintf("the signature permits %q; r (read) and l (list) are enough", permits))
+	}
+	if q.Has("srt") && !scans {
+		advice = append(advice, "the signature is of the account with all its containers; one of the container "+
+			azure.Container+" is enough")
+	}
+	for _, need := range "rl" {
+		if permits != "" && !strings.ContainsRune(permits, need) {
+			advice = append(advice,
+				fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
+		}
+	}
+	if end, err := time.Parse(time.RFC3339, q.Get("se")); err == nil && end.Sub(now) < soon {
+		advice = append(advice, fmt.Sprintf("the signature ends at %s; replace its file in time, it is read again",
+			end.Format(time.RFC3339)))
+	}
+	return advice
+}
+
+// maxContainers bounds the listing of containers: 5,000 are on a page.
+const maxContainers = 100_000
+
+// containers counts the containers of the account that the settings select, and the topics that they make. The events
+// of others that are created later, or were deleted, make topics, too.
+func (ck *checker) containers(ctx context.Context) {
+	o := ck.bridge
+	if o.Inventory == nil {
+		return
+	}
+	listed, count, topics, more := 0, 0, map[string]bool{}, ""
+	for name, err := range inventory.Names(ctx, o.Inventory) {
+		if err != nil {
+			text, _ := plain.SplitRemedy(err)
+			ck.Add("topics", OK, "the containers of the account are not counted, which run does not need: "+text, "")
+			return
+		}
+		if listed++; listed > maxContainers {
+			more = "more than "
+			break
+		}
+		if !o.Filter.Selects(name) {
+			continue
+		}
+		topic, err := o.Topics.Name("account", name) // whose name does not matter for the count
+		if err != nil {
+			ck.Add("topics", Warning, err.Error(), "leave the container out with BRIDGE_CONTAINERS=!"+name)
+			continue
+		}
+		count++
+		topics[topic] = true
+	}
+	detail := fmt.Sprintf("the settings select %s%s of the account: %s", more, plain.Count(count, "container"),
+		plain.Count(len(topics), "topic"))
+	plan := o.TopicPlan()
+	if near, do := plan.NearLimit(len(topics)); near {
+		ck.Add("topics", Warning, fmt.Sprintf("%s of at most %d (BRIDGE_TOPIC_LIMIT)", detail, o.TopicLimit), do)
+		return
+	}
+	ck.Add("topics", OK, detail, "")
 }

@@ -1,6 +1,21 @@
+// Package topics creates, reads and judges the topics that a bridge writes to.
+//
+// A Plan says what each topic is for. Everything follows from that: the settings that a new topic gets, the settings
+// that an existing one must have, and the advice if it has others. The engine applies it when it opens a topic, the
+// checks apply it before a start, so both give the same verdict in the same words.
 package topics
 
-import "time"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"blobfeed/internal/plain"
+)
 
 // Kind is what a topic is for.
 type Kind int
@@ -84,4 +99,138 @@ func (p *Plan) Settings(kind Kind) map[string]*string {
 		settings[name] = &value
 	}
 	return settings
+}
+
+// MissingError is a topic that does not exist.
+type MissingError struct {
+	Topic  string
+	Had    int32    // partitions, if records were written to it; 0: unknown
+	Create []string // the commands that create it, and others that are missing at a first start; none: unknown
+}
+
+func (e *MissingError) Error() string {
+	if n := len(e.Create) - 1; n > 0 {
+		return fmt.Sprintf("topic %s and %s do not exist: %s", e.Topic, plain.Count(n, "other"), e.Advice())
+	}
+	return "topic " + e.Topic + " does not exist: " + e.Advice()
+}
+
+// Advice says what to do about it.
+func (e *MissingError) Advice() string {
+	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+	command := strings.Join(e.Create, " && ")
+	switch {
+	case e.Had > 0:
+		return fmt.Sprintf("its records are gone: create it with %s, as it had (%s), "+
+			"to continue with new records, %s", plain.Count(e.Had, "partition"), command, restart)
+	case len(e.Create) == 1:
+		return "set BRIDGE_TOPIC_CREATE=explicit, or create it: " + command
+	case len(e.Create) > 1:
+		return "set BRIDGE_TOPIC_CREATE=explicit, or create them (bridge config --format strimzi prints them as " +
+			"resources): " + command
+	}
+	return "create it (BRIDGE_TOPIC_CREATE=explicit does that for a topic without records). If it was deleted, its " +
+		"records are gone: create it with as many partitions to continue with new records, " + restart
+}
+
+// withPartitions adds to the error of a missing topic what it had.
+func (p *Plan) withPartitions(err error, had map[string]int32) error {
+	var gone *MissingError
+	if errors.As(err, &gone) {
+		return p.Lost(&Topic{Kind: Records, Name: gone.Topic, Partitions: had[gone.Topic]})
+	}
+	return err
+}
+
+// Lost returns the error for a topic that had records.
+func (p *Plan) Lost(t *Topic) *MissingError {
+	return &MissingError{Topic: t.Name, Had: t.Partitions, Create: []string{p.CreateCommand(t)}}
+}
+
+// Missing returns the error for those of the topics that do not exist, if nobody but the user creates them.
+func (a *Admin) Missing(ctx context.Context, wanted ...Topic) error {
+	if a.By != ByNobody {
+		return nil
+	}
+	var all *MissingError
+	for i := range wanted {
+		_, err := Count(ctx, a.admin(), wanted[i].Name)
+		var gone *MissingError
+		switch {
+		case err == nil:
+			continue
+		case !errors.As(err, &gone):
+			return err
+		case all == nil:
+			all = gone
+		}
+		all.Create = append(all.Create, a.CreateCommand(&wanted[i]))
+	}
+	if all == nil {
+		return nil
+	}
+	return all
+}
+
+// CreateCommand returns the command that creates a topic as the bridge would.
+func (p *Plan) CreateCommand(t *Topic) string {
+	text := fmt.Sprintf("kafka-topics.sh %s --create --topic %s --partitions %d", p.Flags, t.Name, t.Partitions)
+	if p.Replication > 0 {
+		text += fmt.Sprintf(" --replication-factor %d", p.Replication)
+	}
+	settings := p.Settings(t.Kind)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		text += " --config " + name + "=" + *settings[name]
+	}
+	return text
+}
+
+// RejectedError is a topic that the template makes of a container, and that gets no records. The container is at fault,
+// not the event, but BRIDGE_ON_ERROR decides about both.
+type RejectedError struct{ Topic, Problem string }
+
+func (e *RejectedError) Error() string { return fmt.Sprintf("topic %s: %s", e.Topic, e.Problem) }
+
+const moreTopics = "raise BRIDGE_TOPIC_LIMIT, or leave containers out with BRIDGE_CONTAINERS"
+
+// NearLimit reports whether the topics of a template are close to their limit, and what to do about it.
+func (p *Plan) NearLimit(count int) (near bool, do string) {
+	return p.Limit > 0 && 5*count >= 4*p.Limit, moreTopics
+}
+
+// WithinLimit rejects a topic that would be one too many.
+func (p *Plan) WithinLimit(topic string, count int) error {
+	if p.Limit == 0 || count <= p.Limit {
+		return nil
+	}
+	return &RejectedError{topic, fmt.Sprintf("BRIDGE_TOPIC makes more topics than BRIDGE_TOPIC_LIMIT=%d: %s",
+		p.Limit, moreTopics)}
+}
+
+// FitsState rejects a topic with whose name the documents of the state would be too large. Half is for the rest of the
+// documents, and for topics that other instances open before this one sees them.
+func FitsState(topic, state string, count, size int, most int32) error {
+	if 2*size <= int(most) {
+		return nil
+	}
+	return &RejectedError{topic, fmt.Sprintf("the state of %d topics takes %d bytes, more than half of the %d "+
+		"of max.message.bytes of topic %s: raise that, or use another BRIDGE_NAME for some of the containers",
+		count, size, most, state)}
+}
+
+// MaxMessage returns the largest batch that all the topics take. The client makes no larger one, and rejects a record
+// that is larger by itself, uncompressed, so no transaction fails for it.
+func (a *Admin) MaxMessage(ctx context.Context, names ...string) (int32, error) {
+	if len(names) == 0 {
+		return defaultLimit, nil
+	}
+	all, err := Read(ctx, a.admin(), names...)
+	if err != nil {
+		return 0, err
+	}
+	limit := int32(maxRequest)
+	for _, settings := range all {
+		limit = min(limit, settings.MaxMessage())
+	}
+	return limit, nil
 }

@@ -120,19 +120,20 @@ func (o *oracle) decode(t testing.TB, b []byte) Event {
 		}
 		return to
 	}
-	e := Event{
-		SchemaVersion: m["schemaVersion"].(int64), Topic: text(m["topic"]), Subject: text(m["subject"]),
-		EventType: text(m["eventType"]),
-		EventTime: text(m["eventTime"]), ID: text(m["id"]), API: text(d["api"]),
-		ClientRequestID: text(d["clientRequestId"]),
-		RequestID:       text(d["requestId"]), ETag: text(d["etag"]), ContentType: text(d["contentType"]),
-		ContentLength:    d["contentLength"].(int64),
-		HasContentLength: true, BlobType: text(d["blobType"]), BlobVersion: text(d["blobVersion"]),
-		ContainerVersion: text(d["containerVersion"]),
-		BlobTier:         text(d["blobTier"]), URL: text(d["url"]), Sequencer: text(d["sequencer"]),
-		Snapshot:     text(d["snapshot"]),
-		PreviousInfo: pairs(d["previousInfo"]), AsyncOperationInfo: pairs(d["asyncOperationInfo"]),
-		RestorePointMarker: pairs(d["restorePointMarker"]),
+	var e Event
+	for _, f := range Fields {
+		from := m
+		if f.data {
+			from = d
+		}
+		switch v := from[f.Name]; f.Shape {
+		case Text:
+			f.SetText(&e, text(v))
+		case Number:
+			f.setNumber(&e, v.(int64), true)
+		case Map:
+			*in[[]Pair](&e, f.at) = pairs(v)
+		}
 	}
 	if u, ok := d["blobPropertiesUpdated"].(map[string]any); ok {
 		for k, v := range u["map"].(map[string]any) {

@@ -183,3 +183,177 @@ func (r *reader) count() (int64, error) {
 	}
 	return -n, nil
 }
+
+var errVarint = errors.New("varint is longer than 10 bytes or overflows")
+
+// long reads a zigzag varint. Overlong forms are fine: the service writes counts and sizes as 10 bytes always.
+// n is 0 if s ends inside it, and -1 if it is not a varint.
+func long[T string | []byte](s T) (v int64, n int) {
+	var u uint64
+	for i := 0; i < len(s); i++ {
+		b := s[i]
+		if i == 9 && b > 1 {
+			return 0, -1
+		}
+		u |= uint64(b&0x7f) << (7 * i)
+		if b < 0x80 {
+			return int64(u>>1) ^ -int64(u&1), i + 1
+		}
+	}
+	return 0, 0
+}
+
+// entries calls read for every entry of a map.
+func (r *reader) entries(read func() error) error {
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			return err
+		}
+		for ; n > 0; n-- {
+			if err := read(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// pairs reads a map of texts into to.
+func (r *reader) pairs(s *schema, to *[]Pair) error {
+	*to = (*to)[:0]
+	return r.entries(func() (err error) {
+		var p Pair
+		if p.Name, err = r.string(); err != nil {
+			return err
+		}
+		if s.items.kind == kString {
+			p.Value, err = r.string()
+		} else {
+			p.Value, err = r.text(s.items)
+		}
+		if err != nil {
+			return err
+		}
+		*to = append(*to, p)
+		return r.spend(pairCost)
+	})
+}
+
+// ignorePairs skips a map of strings.
+func (r *reader) ignorePairs() error {
+	for {
+		n, err := r.count()
+		if err != nil || n == 0 {
+			return err
+		}
+		if n > int64(len(r.data)) {
+			return errEnd
+		}
+		for n *= 2; n > 0; n-- {
+			if size := r.short(); size >= 0 && size < len(r.data)-r.at {
+				r.at += 1 + size
+				continue
+			}
+			if _, err = r.string(); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// properties reads a map of records that are a PropertyChange.
+func (r *reader) properties(s *schema, to *[]PropertyChange) error {
+	*to = (*to)[:0]
+	return r.entries(func() (err error) {
+		var c PropertyChange
+		if c.Name, err = r.string(); err != nil {
+			return err
+		}
+		for _, f := range s.items.fields {
+			at := &c.Previous
+			if f.name == "current" {
+				at = &c.Current
+			}
+			if *at, err = r.text(f.typ); err != nil {
+				return err
+			}
+		}
+		*to = append(*to, c)
+		return r.spend(changeCost)
+	})
+}
+
+// tags reads a map of maps of texts.
+func (r *reader) tags(s *schema, to *[]TagSet) error {
+	sets := (*to)[:0]
+	err := r.entries(func() (err error) {
+		if err = r.spend(setCost); err != nil {
+			return err
+		}
+		// A set that was here before keeps the capacity of its tags.
+		if len(sets) < cap(sets) {
+			sets = sets[:len(sets)+1]
+		} else {
+			sets = append(sets, TagSet{})
+		}
+		t := &sets[len(sets)-1]
+		if t.Name, err = r.string(); err != nil {
+			return err
+		}
+		return r.pairs(s.items, &t.Tags)
+	})
+	*to = sets
+	return err
+}
+
+// skip skips a value without allocating.
+func (r *reader) skip(s *schema, depth int) error {
+	if depth > maxDepth {
+		return errDeep
+	}
+	if err := r.spend(1); err != nil {
+		return err
+	}
+	var err error
+	switch s.kind {
+	case kBoolean:
+		_, err = r.take(1)
+	case kInt:
+		_, err = r.long()
+	case kFloat:
+		_, err = r.take(4)
+	case kDouble:
+		_, err = r.take(8)
+	case kString:
+		_, err = r.string()
+	case kFixed:
+		_, err = r.take(s.size)
+	case kEnum:
+		_, err = r.symbol(s)
+	case kUnion:
+		var b *schema
+		if b, err = r.choose(s); err == nil {
+			err = r.skip(b, depth+1)
+		}
+	case kRecord:
+		for _, f := range s.fields {
+			if err = r.skip(f.typ, depth+1); err != nil {
+				return err
+			}
+		}
+	case kArray, kMap:
+		return r.skipEntries(s, depth)
+	}
+	return err
+}
+
+func (r *reader) skipEntries(s *schema, depth int) error {
+	return r.entries(func() error {
+		if s.kind == kMap {
+			if _, err := r.string(); err != nil {
+				return err
+			}
+		}
+		return r.skip(s.items, depth+1)
+	})
+}
