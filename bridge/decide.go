@@ -312,8 +312,10 @@ func (r *rules) turns(f offsets.Frontier, s *offsets.State, pace *rounds, now ti
 func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listing, now time.Time) *change {
 	adopt(&f, s)
 	scan := f.Scan
-	scan.Done, scan.Ended, scan.Rows, scan.Deleted = true, now.UTC(), sum.Rows, sum.Swept
-	scan.LeftOut, scan.Skipped = sum.LeftOut, sum.Skipped
+	scan.Done = true
+	scan.ScanResult = offsets.ScanResult{
+		Ended: now.UTC(), Rows: sum.Rows, Deleted: sum.Swept, LeftOut: sum.LeftOut, Skipped: sum.Skipped, Stopped: sum.Stopped,
+	}
 	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there
 		scan.Listed = listed.String()
@@ -322,7 +324,7 @@ func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	c.report(func(o *Options) {
 		o.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted",
 			sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "skipped",
-			sum.Skipped, "sweep_left_out", sum.LeftOut, "took", scan.Ended.Sub(scan.Requested))
+			sum.Skipped, "sweep_left_out", sum.LeftOut, "stopped", sum.Stopped, "took", scan.Ended.Sub(scan.Requested))
 	})
 	if scan.Only {
 		f.Current, f.Shards, f.Ended = source.Segment{}, nil, true

@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,6 +19,8 @@ type listing struct {
 	task task
 	scan *offsets.Scan
 	done *offsets.Listing // the cursor's
+
+	mayDelete, left int64 // deletions in this round, and of all leases to the end of the scan
 
 	began, answered atomic.Int64 // nanoseconds since 1970: of the requests of this round, and of their first answer
 }
@@ -79,6 +80,7 @@ func (l *listing) run(s *offsets.State) (err error) {
 		err = l.list(ctx)
 		l.done.Done = l.done.Progress.Done() && !l.scan.Sweep
 	case !l.done.Done && s.RowsListed(l.scan): // else some of the suspects are still to be listed
+		l.mayDelete, l.left = s.MayDelete(l.scan, l.t.p)
 		l.done.Done, err = l.sweep(ctx)
 	}
 	if errors.Is(err, errPast) {
@@ -117,21 +119,15 @@ func (l *listing) rows() pipeline.Rows {
 	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.t.opts.AccountURL}
 }
 
-// prefix returns what the names to list in a container begin with: that of the scan, or of the filter, which may be
-// narrower. The rows are filtered in any case.
-func (l *listing) prefix(container string) string {
-	prefix, _ := l.t.epoch.filter.Prefix(container)
-	if strings.HasPrefix(prefix, l.scan.Prefix) {
-		return prefix
-	}
-	return l.scan.Prefix
-}
-
 // walk lists the containers of this lease that the filter does not leave out.
 func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
 	t, filter := l.t, &l.t.epoch.filter
 	return inventory.Walk(ctx, t.opts.Inventory, l.done.Progress, inventory.Options{
-		Container: l.scan.Container, Prefix: l.prefix, Requests: t.opts.ScanRequests,
+		Container: l.scan.Container, Requests: t.opts.ScanRequests,
+		Prefix: func(container string) string {
+			prefix, _ := filter.Prefix(container)
+			return l.scan.Narrowed(prefix)
+		},
 		PageSize: t.instance.pipe.PageBlobs(t.opts.ScanRequests),
 		Mine: func(container string) bool {
 			return offsets.LeaseOf(container, t.instance.leases) == t.p && filter.Selects(container)

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/suspects"
+	"blobfeed/offsets"
 )
 
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
@@ -59,6 +61,10 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 		if err := l.judge(ctx, &s.Current); err != nil {
 			return false, err
 		}
+		if l.done.Stopped {
+			f.stopSweep()
+			return true, nil
+		}
 		if ctx.Err() != nil { // the rest comes in the next round
 			return false, context.Cause(ctx)
 		}
@@ -73,6 +79,26 @@ func (l *listing) suspects() *suspects.Reader {
 		Client: opts.Client, Scan: l.scan, Filter: &opts.Filter, Encoder: inst.catalog.Encoder, Bytes: opts.SweepBytes,
 		Patience: readPatience, Turn: inst.pipe.Sweep,
 	}, l.done.Unjudged(l.t.epoch.frontier.Topics, l.t.p, inst.leases))
+}
+
+// planBytes is the memory of the keys that a plan compares: 15 million fit.
+const planBytes = 128 << 20
+
+// PlanSweep counts what the sweep of a scan would do, of topics with those partitions. It writes nothing.
+func PlanSweep(
+	ctx context.Context, o *Options, scan *offsets.Scan, partitions map[string]int32,
+) (*suspects.Plan, error) {
+	return planSweep(ctx, o, scan, partitions, planBytes)
+}
+
+func planSweep(
+	ctx context.Context, o *Options, scan *offsets.Scan, partitions map[string]int32, bytes int,
+) (*suspects.Plan, error) {
+	return suspects.Prepare(ctx, suspects.Options{
+		Client: o.Client, Scan: scan, Filter: &o.Filter, Encoder: o.Encoder, Bytes: bytes, Patience: readPatience,
+	}, suspects.Account{
+		Inventory: o.Inventory, Requests: o.ScanRequests, Topics: o.Topics, Partition: o.Partition, Partitions: partitions,
+	})
 }
 
 // readPatience is for suspects.Options.
@@ -95,7 +121,7 @@ func (l *listing) later(ctx context.Context, err error) error {
 
 // judge asks for the blobs of the first suspects, and writes the deletions. Those without an answer when the round ends
 // stay in b.
-func (l *listing) judge(ctx context.Context, b *suspects.Batch) error {
+func (l *listing) judge(ctx context.Context, b *suspects.Batch) (err error) {
 	t, n := l.t, min(len(b.Suspects), rowsAtOnce)
 	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
 	l.begin()
@@ -127,9 +153,21 @@ func (l *listing) judge(ctx context.Context, b *suspects.Batch) error {
 	}
 	b.Suspects = b.Suspects[left:]
 	gone = slices.DeleteFunc(gone, func(g pipeline.Gone) bool { return g.Name == "" })
+	if most := int(min(l.mayDelete, int64(len(gone)))); most < len(gone) {
+		if l.left == 0 {
+			l.done.Stopped = true
+			return nil
+		}
+		for _, g := range gone[most:] { // they are asked for again in the next round
+			b.Suspects = append(b.Suspects, suspects.Suspect{Container: g.Container, Name: g.Name})
+		}
+		gone = gone[:most]
+		defer func() { err = cmp.Or(err, errRoundOver) }()
+	}
 	if len(gone) == 0 {
 		return nil
 	}
+	l.mayDelete -= int64(len(gone))
 	block, err := t.instance.pipe.Delete(t.work, l.t.epoch.describeRows(), l.rows(), b.Topic, gone)
 	if err != nil {
 		return err

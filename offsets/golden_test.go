@@ -39,10 +39,12 @@ func documentsOf(t *testing.T) map[string]any {
 				From: segment(t, "2026/01/31/1100"),
 				Progress: inventory.Progress{
 					Next: "photos", Exhausted: true, Open: []inventory.Range{
-						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c"},
-					}, Served: at, Rows: 7, Pages: 2, Containers: 1,
+						{ID: 3, Container: "photos", From: "b", After: "b/ü", End: "c", Rows: 6,
+							Hint: &inventory.Hint{Marker: "2!92", From: "b", Prefix: "b/"}},
+					}, Page: "2!76", Served: at, Rows: 7, Pages: 2, Containers: 1,
 				},
 				Judged: &Lane{Topic: "blobs.photos", Partition: 4}, Skipped: 2, LeftOut: "other accounts",
+				Stopped: true,
 			},
 			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
 			Error: &Failure{Time: at, Error: "no route to host", Remedy: "add one"}, Failing: true,
@@ -66,12 +68,12 @@ func documentsOf(t *testing.T) map[string]any {
 				ID: "20260131T120000Z", Initial: true, Only: true, Sweep: true, Container: "photos", Prefix: "b",
 				Requested: at, Updated: "1769856300000000000.0000000000", Begin: segment(t, "2026/01/31/1200"),
 				Containers: 3, Bar: "1769860700000000000.0000000000", Request: "20260131T120000Z", Round: 2, Phase: ScanLists,
-				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, Ended: at, Rows: 7, Deleted: 1,
-				LeftOut: "other accounts", Skipped: 2,
+				Listed: "1769860800000000000.0000000000", Done: true, Cancelled: true, MaxDeletions: 9,
+				ScanResult: ScanResult{Ended: at, Rows: 7, Deleted: 1, LeftOut: "other accounts", Skipped: 2, Stopped: true},
 				Former: []FormerScan{{
 					ID: "20260130T120000Z", Initial: true, Sweep: true, Container: "photos", Prefix: "a", Requested: at,
-					Ended: at, Cancelled: true, Rows: 6, Deleted: 2,
-					LeftOut: "other accounts", Skipped: 1,
+					Cancelled:  true,
+					ScanResult: ScanResult{Ended: at, Rows: 6, Deleted: 2, LeftOut: "other accounts", Skipped: 1},
 				}},
 			},
 			Settings: map[string]string{
@@ -82,7 +84,7 @@ func documentsOf(t *testing.T) map[string]any {
 		keyDelivered: &Delivered{Version: Version, Owner: "host-7", Time: at},
 		keyRequest: &Request{
 			Version: Version, Epoch: 2, ID: "20260131T120000Z", Time: at, Cancel: true, Sweep: true,
-			Container: "photos", Prefix: "b",
+			Container: "photos", Prefix: "b", MaxDeletions: 9,
 		},
 	}
 }

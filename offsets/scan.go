@@ -3,7 +3,9 @@ package offsets
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -30,6 +32,8 @@ type Scan struct {
 	Container string    `json:"container,omitempty"` // the only one to list
 	Prefix    string    `json:"prefix,omitempty"`    // of the names to list
 	Requested time.Time `json:"requested"`
+	// MaxDeletions is how many deletions a sweep may write; 0: any number.
+	MaxDeletions int64 `json:"max_deletions,omitempty"`
 	// Updated is that of all rows of an initial scan: the time that may be promised where the feed begins, "" before it
 	// is known. Rows of a later scan have the time of their page.
 	Updated string `json:"updated,omitempty"`
@@ -47,20 +51,28 @@ type Scan struct {
 	Phase ScanPhase `json:"phase"`
 	// Listed is the service's time of the last answer, set when the scan is done. The topic shows the account of no
 	// moment before it.
-	Listed    string    `json:"listed,omitempty"`
-	Done      bool      `json:"done,omitempty"`
-	Cancelled bool      `json:"cancelled,omitempty"` // no more is to be listed; Done when every lease has stopped
-	Ended     time.Time `json:"ended,omitzero"`
-	Rows      int64     `json:"rows,omitempty"`    // when it is done
-	Deleted   int64     `json:"deleted,omitempty"` // the same
-	// Of a sweep that is done: why it was left out, and how many keys it could not compare with the account.
-	LeftOut string `json:"left_out,omitempty"`
-	Skipped int64  `json:"skipped,omitempty"`
+	Listed    string `json:"listed,omitempty"`
+	Done      bool   `json:"done,omitempty"`
+	Cancelled bool   `json:"cancelled,omitempty"` // no more is to be listed; Done when every lease has stopped
+	ScanResult
 
 	Former []FormerScan `json:"former,omitempty"` // the oldest first; for operators
 }
 
-// FormerScan is what is known of a scan when another one has followed it.
+// ScanResult is what a scan that is done has done.
+type ScanResult struct {
+	Ended   time.Time `json:"ended,omitzero"`
+	Rows    int64     `json:"rows,omitempty"`
+	Deleted int64     `json:"deleted,omitempty"`
+	// Of a sweep: why it was left out, how many keys it could not compare with the account, and whether it ended before a
+	// deletion that would have been more than it may write.
+	LeftOut string `json:"left_out,omitempty"`
+	Skipped int64  `json:"skipped,omitempty"`
+	Stopped bool   `json:"stopped,omitempty"`
+}
+
+// FormerScan is what is known of a scan when another one has followed it. It has no end if lost history began another
+// one before.
 type FormerScan struct {
 	ID        string    `json:"id"`
 	Initial   bool      `json:"initial,omitempty"`
@@ -68,12 +80,8 @@ type FormerScan struct {
 	Container string    `json:"container,omitempty"`
 	Prefix    string    `json:"prefix,omitempty"`
 	Requested time.Time `json:"requested"`
-	Ended     time.Time `json:"ended,omitzero"` // zero: lost history began another one before its end
 	Cancelled bool      `json:"cancelled,omitempty"`
-	Rows      int64     `json:"rows,omitempty"`
-	Deleted   int64     `json:"deleted,omitempty"`
-	LeftOut   string    `json:"left_out,omitempty"`
-	Skipped   int64     `json:"skipped,omitempty"`
+	ScanResult
 }
 
 // maxFormer bounds what the frontier holds of former scans.
@@ -117,6 +125,20 @@ func (s *Scan) Started() bool {
 		slices.ContainsFunc(s.Former, func(former FormerScan) bool { return former.Initial }))
 }
 
+// Narrowed returns what the names to list begin with, where those that a filter selects begin with prefix. The rows are
+// filtered in any case.
+func (s *Scan) Narrowed(prefix string) string {
+	if strings.HasPrefix(prefix, s.Prefix) {
+		return prefix
+	}
+	return s.Prefix
+}
+
+// Sweeps reports whether a sweep compares the blob of a container and a name.
+func (s *Scan) Sweeps(container, name string) bool {
+	return (s.Container == "" || s.Container == container) && strings.HasPrefix(name, s.Prefix)
+}
+
 // Follow puts into s what stays true of the scan before it.
 func (s *Scan) Follow(last *Scan) *Scan {
 	if last != nil {
@@ -124,8 +146,7 @@ func (s *Scan) Follow(last *Scan) *Scan {
 		s.Bar, _ = last.Barred()
 		s.Former = append(slices.Clone(last.Former), FormerScan{
 			ID: last.ID, Initial: last.Initial, Sweep: last.Sweep, Container: last.Container, Prefix: last.Prefix,
-			Requested: last.Requested, Ended: last.Ended, Cancelled: last.Cancelled,
-			Rows: last.Rows, Deleted: last.Deleted, LeftOut: last.LeftOut, Skipped: last.Skipped,
+			Requested: last.Requested, Cancelled: last.Cancelled, ScanResult: last.ScanResult,
 		})
 		s.Former = s.Former[max(0, len(s.Former)-maxFormer):]
 	}
@@ -167,6 +188,7 @@ type Listing struct {
 	// Skipped is how many keys of these partitions are no paths of blobs. LeftOut is why nothing is swept.
 	Skipped int64  `json:"skipped,omitempty"`
 	LeftOut string `json:"left_out,omitempty"`
+	Stopped bool   `json:"stopped,omitempty"` // before a deletion that would have been one too many
 }
 
 // Listing returns what the lease has done for a scan, nothing if it has done nothing.
@@ -225,6 +247,7 @@ func (s *State) ListedAll(scan *Scan) Listing {
 		sum.Swept += l.Swept
 		sum.Skipped += l.Skipped
 		sum.LeftOut = cmp.Or(sum.LeftOut, l.LeftOut)
+		sum.Stopped = sum.Stopped || l.Stopped
 		sum.Progress.Rows += l.Progress.Rows
 		sum.Progress.Pages += l.Progress.Pages
 		sum.Progress.Containers += l.Progress.Containers
@@ -233,6 +256,25 @@ func (s *State) ListedAll(scan *Scan) Listing {
 		}
 	}
 	return sum
+}
+
+// MayDelete returns how many deletions a lease may write in this round, and how many all leases may still write. Each
+// has an equal part of the rest. If there are fewer than leases, they take turns, by the number of the round. A lease
+// that sees what others have written in this round has a smaller part, so all parts together are never more than the
+// rest.
+func (s *State) MayDelete(scan *Scan, lease int32) (now, left int64) {
+	if scan.MaxDeletions == 0 {
+		return math.MaxInt64, math.MaxInt64
+	}
+	left = scan.MaxDeletions
+	for _, c := range s.Cursors {
+		left -= c.Listing(scan).Swept
+	}
+	left, leases := max(left, 0), int64(len(s.Cursors))
+	if left < leases && (int64(lease)+int64(scan.Round))%leases < left {
+		return 1, left
+	}
+	return left / leases, left
 }
 
 // Request asks the coordinator for a scan, or to cancel one. Any client may write it: it needs no lease.
@@ -246,6 +288,8 @@ type Request struct {
 	Sweep     bool      `json:"sweep,omitempty"`
 	Container string    `json:"container,omitempty"`
 	Prefix    string    `json:"prefix,omitempty"`
+	// MaxDeletions is that of the scan.
+	MaxDeletions int64 `json:"max_deletions,omitempty"`
 }
 
 // Requested returns the scan that the frontier has to have next, nil if it has it: a new one, which is requested, or
@@ -270,6 +314,8 @@ func (s *State) Requested() *Scan {
 			Requested: r.Time,
 			Phase:     ScanHolds,
 			Round:     1,
+
+			MaxDeletions: r.MaxDeletions,
 		}
 		return next.Follow(last)
 	}

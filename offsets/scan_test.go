@@ -2,7 +2,10 @@ package offsets
 
 import (
 	"fmt"
+	"math"
+	"math/rand/v2"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -85,6 +88,49 @@ func TestListedAll(t *testing.T) {
 	}
 }
 
+// Whatever the others have written by the time each lease looks, all parts of a round together are no more than what may
+// still be deleted, and each lease has a part in some round.
+func TestMayDelete(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 2000 {
+		scan := &Scan{ID: "a", MaxDeletions: 1 + rng.Int64N(40)}
+		s := &State{Cursors: make([]*Cursor, 1+rng.IntN(6))}
+		left := scan.MaxDeletions
+		turns := map[int]bool{}
+		for scan.Round = 1; scan.Round <= len(s.Cursors); scan.Round++ {
+			begun := *s
+			for i, c := range s.Cursors {
+				view := *s // some have committed
+				view.Cursors = slices.Clone(s.Cursors)
+				for other := range view.Cursors {
+					if rng.IntN(2) == 0 {
+						view.Cursors[other] = begun.Cursors[other]
+					}
+				}
+				now, _ := view.MayDelete(scan, int32(i))
+				n := rng.Int64N(now + 1)
+				if now > 0 {
+					turns[i] = true
+				}
+				if rng.IntN(2) == 0 {
+					n = now
+				}
+				if left -= n; left < 0 {
+					t.Fatalf("%d too many of %d", -left, scan.MaxDeletions)
+				}
+				s.Cursors = slices.Clone(s.Cursors)
+				s.Cursors[i] = &Cursor{Scan: &Listing{ID: "a", Swept: c.Listing(scan).Swept + n}}
+			}
+		}
+		if left > 0 && len(turns) < len(s.Cursors) {
+			t.Fatalf("%d of %d leases had a turn, and %d are left", len(turns), len(s.Cursors), left)
+		}
+	}
+	if now, left := (&State{Cursors: make([]*Cursor, 2)}).MayDelete(&Scan{}, 1); now != math.MaxInt64 || left != now {
+		t.Error("a scan without a limit has one")
+	}
+}
+
 // A request is taken up once, and not while a scan is active; a reset voids it. What is true of the scan before stays.
 func TestRequested(t *testing.T) {
 	at := time.Unix(1000, 0)
@@ -142,7 +188,7 @@ func TestRequested(t *testing.T) {
 func TestFormerScans(t *testing.T) {
 	var s *Scan
 	for i := range maxFormer + 3 {
-		s = (&Scan{ID: fmt.Sprint(i), Rows: int64(i), Done: true}).Follow(s)
+		s = (&Scan{ID: fmt.Sprint(i), ScanResult: ScanResult{Rows: int64(i)}, Done: true}).Follow(s)
 	}
 	if n := len(s.Former); n != maxFormer || s.Former[0].ID != "2" || s.Former[n-1].ID != "11" ||
 		s.Former[n-1].Rows != 11 {

@@ -118,6 +118,9 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 		}
 		return ended
 	}
+	says("scan --sweep --plan", "a sweep would write at most 0 deletions: it compares 39 keys with 39 blobs\n",
+		"it takes 1 list request for rows and 0 HEAD requests, about $0.00", "nothing was written\n")
+	says("scan --sweep --plan --output json", `"deletions":0`)
 	ended := wait("--sweep")
 	says("status", "scan      scan with sweep ", ": requested, no instance has begun it\n")
 	runToEnd(t)

@@ -26,8 +26,10 @@ type Scan struct {
 	Prefix    string `json:"prefix,omitempty"`
 	Sweep     bool   `json:"sweep,omitempty"`
 	Cancel    bool   `json:"cancelled,omitempty"`
-	Running   bool   `json:"running"` // an instance runs, and carries it out
-	Begun     bool   `json:"-"`       // what is cancelled; else its request is replaced
+	// MaxDeletions is how many deletions the sweep may write; 0: any number.
+	MaxDeletions int64 `json:"max_deletions,omitempty"`
+	Running      bool  `json:"running"` // an instance runs, and carries it out
+	Begun        bool  `json:"-"`       // what is cancelled; else its request is replaced
 
 	Shared     bool `json:"-"` // other accounts write to the topics, too
 	Tombstones bool `json:"-"` // deletions are records without a value
@@ -36,9 +38,37 @@ type Scan struct {
 	Account inventory.Store `json:"-"` // nil if the settings name none
 }
 
+// Check returns the state of the bridge, or why it can't carry out the scan.
+func (s *Scan) Check(ctx context.Context, r *status.Reader) (*offsets.State, error) {
+	state, err := r.State(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if s.ID, err = s.allowed(state, r.Now().UTC()); err != nil {
+		return nil, err
+	}
+	if err := s.exists(ctx); err != nil {
+		return nil, err
+	}
+	if !s.Sweep || s.Cancel {
+		return state, nil
+	}
+	cl, err := kgo.NewClient(r.Client...)
+	if err != nil {
+		return nil, fmt.Errorf("creating the Kafka client: %w", err)
+	}
+	defer cl.Close()
+	admin := &topics.Admin{Client: cl}
+	if err := admin.KeepsKeys(ctx, slices.Sorted(maps.Keys(state.Frontier.Topics))...); err != nil {
+		return nil, fmt.Errorf("a sweep compares all keys with the account: %w; leave out --sweep, or use a topic with "+
+			"cleanup.policy=compact", err)
+	}
+	return state, nil
+}
+
 // Request asks the bridge for a scan, or to cancel the one that is under way. It returns when the request is stored.
 func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
-	state, err := r.State(ctx)
+	state, err := s.Check(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -47,30 +77,15 @@ func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
 		return err
 	}
 	s.Running = len(group.Members) > 0
-	request := offsets.Request{
-		Epoch: state.Epoch, Time: r.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
-		Prefix: s.Prefix,
-	}
-	if s.ID, err = s.allowed(state, request.Time); err != nil {
-		return err
-	}
-	if err := s.exists(ctx); err != nil {
-		return err
-	}
-	request.ID = s.ID
 	cl, err := kgo.NewClient(r.Client...)
 	if err != nil {
 		return fmt.Errorf("creating the Kafka client: %w", err)
 	}
 	defer cl.Close()
-	if s.Sweep && !s.Cancel {
-		admin := &topics.Admin{Client: cl}
-		if err := admin.KeepsKeys(ctx, slices.Sorted(maps.Keys(state.Frontier.Topics))...); err != nil {
-			return fmt.Errorf("a sweep compares all keys with the account: %w; leave out --sweep, or use a topic with "+
-				"cleanup.policy=compact", err)
-		}
-	}
-	return offsets.Ask(ctx, cl, r.Topic, request)
+	return offsets.Ask(ctx, cl, r.Topic, offsets.Request{
+		ID: s.ID, Epoch: state.Epoch, Time: r.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
+		Prefix: s.Prefix, MaxDeletions: s.MaxDeletions,
+	})
 }
 
 // containerName is what Azure allows, besides the names that begin with a dollar sign.

@@ -11,9 +11,17 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// listPrice is what 10,000 list requests cost in US dollars in a hot, locally redundant account, by the public price
-// list of East US. Other regions and redundancies differ.
-const listPrice = 0.05
+// What 10,000 requests cost in US dollars in a hot, locally redundant account, by the public price list of East US. Other
+// regions and redundancies differ.
+const (
+	listPrice = 0.05
+	headPrice = 0.004
+)
+
+// Price returns what list requests and HEAD requests cost in US dollars.
+func Price(lists, heads int64) float64 {
+	return (float64(lists)*listPrice + float64(heads)*headPrice) / 10_000
+}
 
 // scans reports whether the settings ask for a scan.
 func scans(o *bridge.Options) bool {
@@ -47,7 +55,8 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 		fs.Add("scan", Failed, err.Error(), do)
 		return
 	}
-	fs.Add("scan", OK, fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f "+
-		"at the list price of a hot, locally redundant account", plain.Count(containers, "container"),
-		1_000_000/inventory.MaxPage, 1_000_000/inventory.MaxPage*listPrice/10_000), "")
+	const pages = 1_000_000 / inventory.MaxPage
+	fs.Add("scan", OK, fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f at the list "+
+		"price of a hot, locally redundant account; a sweep also makes a HEAD request for each key without a blob, about "+
+		"$%.2f for a million", plain.Count(containers, "container"), pages, Price(pages, 0), Price(0, 1_000_000)), "")
 }

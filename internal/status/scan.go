@@ -19,10 +19,10 @@ type Scan struct {
 	Sweep     bool   `json:"sweep,omitempty"`
 	Container string `json:"container,omitempty"`
 	Prefix    string `json:"prefix,omitempty"`
-	// State is requested, active, complete, incomplete, left out (the sweep) or cancelled; of a former one also
+	// State is requested, active, complete, incomplete, stopped, left out (the sweep) or cancelled; of a former one also
 	// replaced.
 	State     string     `json:"state"`
-	Why       string     `json:"why,omitempty"` // it is incomplete or left out
+	Why       string     `json:"why,omitempty"` // it is incomplete, stopped or left out
 	Requested time.Time  `json:"requested"`
 	Ended     *time.Time `json:"ended,omitempty"`
 	Rows      int64      `json:"rows"`
@@ -38,6 +38,8 @@ type Scan struct {
 	Partitions int    `json:"partitions,omitempty"` // to sweep
 	// Listed is, of an initial scan, the service's time of its last answer. No marker is below it.
 	Listed *time.Time `json:"listed,omitempty"`
+
+	openRows int64 // of containers that are being listed
 }
 
 // States of a scan, and phases of an active one. Cancelling ends when every lease has stopped.
@@ -46,6 +48,7 @@ const (
 	active     = "active"
 	complete   = "complete"
 	incomplete = "incomplete"
+	stopped    = "stopped"
 	leftOut    = "left out"
 	cancelled  = "cancelled"
 	replaced   = "replaced"
@@ -76,7 +79,7 @@ func scanOf(s *offsets.State) *Scan {
 		return scan
 	}
 	if f.Done {
-		scan.end(f.Ended, f.Cancelled, f.LeftOut, f.Skipped)
+		scan.end(f.ScanResult, f.Cancelled)
 		return scan
 	}
 	switch {
@@ -95,6 +98,7 @@ func scanOf(s *offsets.State) *Scan {
 		l := c.Listing(f)
 		for _, r := range l.Progress.Open {
 			open[r.Container] = true
+			scan.openRows += r.Rows
 			scan.At = cmp.Or(scan.At, r.Container)
 		}
 	}
@@ -105,17 +109,20 @@ func scanOf(s *offsets.State) *Scan {
 	return scan
 }
 
-// end sets how a scan ended. Why says why it has no sweep, and skipped how many keys the sweep did not compare.
-func (s *Scan) end(at time.Time, wasCancelled bool, why string, skipped int64) {
-	s.State, s.Ended = complete, Known(at)
+// end sets how a scan ended.
+func (s *Scan) end(r offsets.ScanResult, wasCancelled bool) {
+	s.State, s.Ended = complete, Known(r.Ended)
 	switch {
 	case wasCancelled:
 		s.State = cancelled
-	case why != "":
-		s.State, s.Why = leftOut, why
-	case skipped > 0:
+	case r.LeftOut != "":
+		s.State, s.Why = leftOut, r.LeftOut
+	case r.Stopped:
+		s.State, s.Why = stopped, "more blobs are gone than the sweep may delete: bridge scan --sweep --plan counts them, "+
+			"and bridge scan --sweep --max-deletions N permits them"
+	case r.Skipped > 0:
 		s.State, s.Why = incomplete, fmt.Sprintf("the sweep skipped %s that no blob can have, such as names that are "+
-			"not valid UTF-8", plain.Count(skipped, "key"))
+			"not valid UTF-8", plain.Count(r.Skipped, "key"))
 	}
 }
 
@@ -151,7 +158,7 @@ func formerScans(last *offsets.Scan) (scans []Scan) {
 		scan := Scan{ID: f.ID, Initial: f.Initial, Sweep: f.Sweep, Container: f.Container, Prefix: f.Prefix,
 			Requested: f.Requested, State: replaced, Rows: f.Rows, Deleted: f.Deleted}
 		if !f.Ended.IsZero() {
-			scan.end(f.Ended, f.Cancelled, f.LeftOut, f.Skipped)
+			scan.end(f.ScanResult, f.Cancelled)
 		}
 		scans = append(scans, scan)
 	}
@@ -172,8 +179,9 @@ func (s *Scan) sweep(state *offsets.State) {
 	}
 }
 
-// progress returns how far an active scan is, nil while it is cancelled. Nobody knows how many blobs there are, so the
-// estimate takes all containers for equally large.
+// progress returns how far an active scan is, nil while it is cancelled. Nobody knows how many blobs there are. The
+// estimate is that a container that is being listed has as many rows to come as it had so far, and that one that is not
+// begun is as large as the others are so far. So one huge container may take twice as long, and is never nearly done.
 func (s *Scan) progress(now time.Time) *Progress {
 	if s == nil || s.State != active {
 		return nil
@@ -191,16 +199,26 @@ func (s *Scan) progress(now time.Time) *Progress {
 			Items: s.Deleted,
 		}
 	default:
-		if took := now.Sub(s.Requested); took >= settled && s.Rows > 0 {
+		if s.Rows == 0 {
+			break
+		}
+		if took := now.Sub(s.Requested); took >= settled {
 			rate := float64(s.Rows) / took.Seconds()
 			p.Rate = &rate
-			if s.Done > 0 && s.Total > 0 {
-				left := took.Seconds() * float64(int64(s.Total)-s.Done) / float64(s.Done)
-				p.Left = &left
-			}
+		}
+		if s.Total == 0 || s.Containers == 0 {
+			break
+		}
+		each := float64(s.Rows) / float64(s.Containers)
+		rows := float64(s.openRows) + each*float64(max(0, int64(s.Total)-s.Containers)) // to come
+		share := float64(s.Rows) / (float64(s.Rows) + rows)
+		p.Share = &share
+		if p.Rate != nil {
+			left := rows / *p.Rate
+			p.Left = &left
 		}
 	}
-	if p.Total > 0 {
+	if p.Total > 0 && p.Share == nil {
 		share := float64(p.Done) / float64(p.Total)
 		p.Share = &share
 	}

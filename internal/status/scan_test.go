@@ -21,7 +21,8 @@ func TestScanProgress(t *testing.T) {
 	state := &offsets.State{
 		Frontier: &offsets.Frontier{Scan: scan}, Owners: make([]string, 2),
 		Cursors: []*offsets.Cursor{
-			cursor(9000, 4, inventory.Range{ID: 1, Container: "large"}, inventory.Range{ID: 2, Container: "large"}),
+			cursor(9000, 4, inventory.Range{ID: 1, Container: "large", Rows: 2000},
+				inventory.Range{ID: 2, Container: "large", Rows: 1000}),
 			cursor(1000, 2),
 		},
 	}
@@ -33,6 +34,11 @@ func TestScanProgress(t *testing.T) {
 	if text := s.Text(); !strings.Contains(text,
 		"initial scan s: listing, 10,000 rows in 10s, 1,000 rows/s, 5 of 10 containers done, at container large") {
 		t.Errorf("%s", text)
+	}
+	// One huge container is left: it is not nearly done because all others are.
+	state.Cursors[0] = cursor(900_000, 8, inventory.Range{ID: 1, Container: "large", Rows: 899_000})
+	if s = Of("test", state, Group{}, began.Add(901*time.Second)); *s.Progress.Share > 0.51 || *s.Progress.Left < 890 {
+		t.Errorf("%v", s.Progress)
 	}
 	scan.Done, scan.Ended, scan.Rows = true, began.Add(20*time.Second), 20000
 	if s = Of("test", state, Group{}, began.Add(time.Hour)); s.Progress != nil || s.Scan.State != "complete" ||
@@ -46,7 +52,7 @@ func TestScanProgress(t *testing.T) {
 func TestPhaseOfAScan(t *testing.T) {
 	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	topics := map[string]int32{"a": 3}
-	open := inventory.Progress{Containers: 1, Open: []inventory.Range{{ID: 1, Container: "c"}}}
+	open := inventory.Progress{Containers: 1, Open: []inventory.Range{{ID: 1, Container: "c", Rows: 1}}}
 	listed := inventory.Progress{Containers: 1, Exhausted: true}
 	judged := (&offsets.Listing{}).Unjudged(topics, 0, 2)[0]
 	for phase, c := range map[string]struct {
@@ -58,7 +64,7 @@ func TestPhaseOfAScan(t *testing.T) {
 		"listing": {
 			leases:  [2]*offsets.Listing{{Rows: 1, Progress: open}, {Progress: inventory.Progress{Exhausted: true}}},
 			line:    "scan with sweep s: listing, 1 row, 0 deletions in 1m0s, 0 of 1 container done, at container c\n",
-			verdict: "up to date, scanning the account: container 1 of 1, 1 row, 0 %, 0 rows/s",
+			verdict: "up to date, scanning the account: container 1 of 1, 1 row, 50 %, 0 rows/s, about 1m0s left",
 		},
 		"sweeping": {
 			leases: [2]*offsets.Listing{
@@ -99,11 +105,14 @@ func TestPhaseOfAScan(t *testing.T) {
 // The report has the scans before the last one, the newest first. One without an end was replaced.
 func TestFormerScans(t *testing.T) {
 	began := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	last := &offsets.Scan{ID: "last", Requested: began, Done: true, Ended: began.Add(time.Second)}
+	last := &offsets.Scan{ID: "last", Requested: began, Done: true,
+		ScanResult: offsets.ScanResult{Ended: began.Add(time.Second)}}
 	last.Former = []offsets.FormerScan{
-		{ID: "first", Initial: true, Requested: began, Ended: began.Add(10 * time.Second), Rows: 5000},
-		{ID: "second", Requested: began, Rows: 3},
-		{ID: "third", Sweep: true, Requested: began, Ended: began.Add(2 * time.Second), Cancelled: true},
+		{ID: "first", Initial: true, Requested: began,
+			ScanResult: offsets.ScanResult{Ended: began.Add(10 * time.Second), Rows: 5000}},
+		{ID: "second", Requested: began, ScanResult: offsets.ScanResult{Rows: 3}},
+		{ID: "third", Sweep: true, Requested: began, Cancelled: true,
+			ScanResult: offsets.ScanResult{Ended: began.Add(2 * time.Second)}},
 	}
 	s := Of("test", &offsets.State{Frontier: &offsets.Frontier{Scan: last}}, Group{}, began.Add(time.Hour))
 	want := "scan      scan last: complete, 0 rows in 1s\n" +
@@ -119,16 +128,22 @@ func TestFormerScans(t *testing.T) {
 func TestScanOutcome(t *testing.T) {
 	t.Parallel()
 	at := time.Unix(1000, 0)
+	ended := func(r offsets.ScanResult) offsets.Scan {
+		r.Ended = at
+		return offsets.Scan{Done: true, ScanResult: r}
+	}
 	for name, c := range map[string]struct {
 		scan       offsets.Scan
 		over       bool
 		text, fail string
 	}{
 		"active":     {offsets.Scan{Phase: offsets.ScanLists, Round: 1}, false, ": sweeping, ", ""},
-		"complete":   {offsets.Scan{Done: true, Ended: at}, true, ": complete, ", ""},
-		"cancelled":  {offsets.Scan{Done: true, Ended: at, Cancelled: true}, true, ": cancelled, ", "scan a: cancelled"},
-		"left out":   {offsets.Scan{Done: true, Ended: at, LeftOut: "why"}, true, "; why", "scan a: sweep left out: why"},
-		"incomplete": {offsets.Scan{Done: true, Ended: at, Skipped: 2}, true, ": incomplete, ", "the sweep skipped 2 keys"},
+		"complete":   {ended(offsets.ScanResult{}), true, ": complete, ", ""},
+		"cancelled":  {offsets.Scan{Done: true, Cancelled: true, ScanResult: offsets.ScanResult{Ended: at}}, true, ": cancelled, ", "scan a: cancelled"},
+		"left out":   {ended(offsets.ScanResult{LeftOut: "why"}), true, "; why", "scan a: sweep left out: why"},
+		"incomplete": {ended(offsets.ScanResult{Skipped: 2}), true, ": incomplete, ", "the sweep skipped 2 keys"},
+		"stopped": {ended(offsets.ScanResult{Stopped: true, Skipped: 2}), true, ": stopped, ",
+			"scan a: stopped: more blobs are gone than the sweep may delete: bridge scan --sweep --plan"},
 	} {
 		c.scan.ID, c.scan.Sweep, c.scan.Requested = "a", true, at
 		former := (&offsets.Scan{ID: "b", Requested: at, Done: true}).Follow(&c.scan)

@@ -5,7 +5,6 @@ package suspects
 import (
 	"context"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -115,8 +114,7 @@ func (o *Options) read(ctx context.Context, at offsets.Lane, out chan<- Batch) e
 		limit: o.Bytes, patience: o.Patience}
 	err = p.find(ctx, func(keys []Suspect) error {
 		keys = slices.DeleteFunc(keys, func(k Suspect) bool {
-			return o.Scan.Container != "" && k.Container != o.Scan.Container ||
-				!strings.HasPrefix(k.Name, o.Scan.Prefix) || !o.Filter.Path(k.Container, k.Name)
+			return !o.Scan.Sweeps(k.Container, k.Name) || !o.Filter.Path(k.Container, k.Name)
 		})
 		return send(Batch{Suspects: keys})
 	})
