@@ -239,7 +239,7 @@ func (r *rules) finish(f *offsets.Frontier, now time.Time, c *change) {
 	}
 	f.Scan = f.Scan.Cancel(now)
 	c.report(func(o *Options) {
-		o.Log.Warn("the feed is delivered to BRIDGE_END_TIME; the scan is cancelled", "scan", f.Scan.ID)
+		o.Log.Warn("the feed is delivered to its end time; the scan is cancelled", "scan", f.Scan.ID)
 	})
 }
 

@@ -8,7 +8,6 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/mutation"
-	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
@@ -26,40 +25,6 @@ type delivery struct {
 	due     time.Time     // for it
 	quiet   bool          // its time is over, and the last pass found nothing
 	stays   bool          // a shard of it could not be read to its end
-}
-
-// deliver delivers the lease's part of the current segment, as far as it can be done now.
-func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
-	if d := t.delivery; d != nil && d.m.Segment == do.segment && time.Until(d.due) > 0 {
-		return d.rest(), nil
-	}
-	m, gap, err := t.current(do, s) // I7: the status first
-	if err != nil {
-		return todoWait, err
-	}
-	shards := t.instance.shardsOf(t.p, m)
-	if len(shards) == 0 {
-		t.delivery = nil
-		return todoWait, nil
-	}
-	if d := t.delivery; d == nil || d.m.Segment != do.segment {
-		t.delivery = &delivery{t: t, m: m, readers: map[int]*source.ShardReader{}}
-		t.out.backlog.Reset()
-	} else if gap == nil && d.rests(m) {
-		return d.rest(), nil
-	}
-	d := t.delivery
-	d.m, d.shards = m, shards
-	if gap == nil {
-		err = d.pass(do)
-	}
-	if gap != nil || errors.As(err, &gap) {
-		return todoAgain, d.lose(gap)
-	}
-	if errors.Is(err, errPast) {
-		return todoAgain, errMoved
-	}
-	return todoAgain, err
 }
 
 // rests reports whether an open segment needs no other pass now. Events come in the time of their segment or soon

@@ -26,21 +26,33 @@
 //
 // Brokers can acknowledge a commit and never complete it. The next owner sees that, aborts what is open, and
 // delivers those records again (instance.discard). Without transactions, the order of writes does this work
-// (coordinator.writeInOrder).
+// (writer.writeInOrder).
+//
+// # What is decided where
+//
+//	task.go         what a lease has to do in a state: enter an epoch, hold or list for a scan, deliver
+//	loop.go         the one loop in which a lease waits for the state; it does the task
+//	delivery.go     a pass over the current segment: read to the end of a listing, and when to look again
+//	listing.go      a round of a scan: rows. sweep.go: deletions
+//	coordinator.go  lease 0: which step the frontier needs: begin, end a move, pay, take up a scan, turn its round,
+//	                go to the next segment, complete the current one
+//	look.go         what that step depends on. bundle.go: small segments, read and encoded
+//	decide.go       the change, by a pure function of the frontier and of what was read
+//	change.go       the order in which a change is written. writer.go: blocks, transactions and their account
+//	failures.go     which failures are remembered, and retried for how long
 //
 // # Who owns what
 //
-//	Bridge    an instance: member of the group, starts and stops the workers of its leases
-//	instance  what an instance and its workers have in common; immutable once the group is joined
-//	worker    works on a lease while the group leaves it here; its one goroutine owns all that follows
-//	tenure    one acquisition of the lease: producer, cursor, and the contexts that end with it
-//	task      what a lease has to do in a state: a value, compared where a wait or a pass may be over
-//	epochView what a tenure takes from the frontier; answers the pipeline (pipeline.Host)
-//	writer    the open transaction (offsets.Tx): while there is one, nothing else is written by the tenure
-//	delivery  the work on the current segment, pass after pass
-//	listing   the work on a scan, round after round: rows, and the deletions that a sweep finds
-//	coordinator  the frontier, if the lease is 0: first frontier, moves, bundles, scans, completion
-//	rules     decide, from values only, what the coordinator writes
+//	Bridge       member of the group; starts and stops the workers of its leases
+//	instance     what they have in common; immutable once the group is joined
+//	worker       works on a lease while the group leaves it here; its one goroutine owns all that follows
+//	tenure       one acquisition of the lease: producer, cursor, and the contexts that end with it
+//	epochView    what a tenure takes from the frontier; answers the pipeline (pipeline.Host)
+//	writer       the open transaction (offsets.Tx): while there is one, nothing else is written by the tenure
+//	coordinator  the frontier, if the lease is 0
+//
+// The topics of records, the feed's history and the settings of a stored state are known by packages of their own
+// (catalog, history, frozen), and so are the keys that a sweep has to ask about (suspects).
 //
 // The goroutines of shards belong to a pipeline.Run, and none is left when a pass returns.
 //
@@ -52,16 +64,16 @@
 // listing (I7).
 //
 // Small finalized segments are different. The owner of lease 0 delivers several of them in one transaction, a
-// bundle, while the frontier names no current segment (look.go).
+// bundle, while the frontier names no current segment (bundle.go).
 //
 // A scan lists the account and writes a row for each blob. While any lease lists, no lease delivers (listing.go).
 //
 // # Look, decide, write
 //
-// A step of the coordinator reads what it depends on, before any transaction is open (look.go). A pure function makes a
-// change of the state and what was read (decide.go). One place commits the change (change.go). A read that fails is
-// reported by the loop of the tenure, and everything begins with a new look at the state. So no failure can commit what
-// is half written.
+// A look reads, and no transaction is open. A decision is pure. A change holds values only, and one place commits it. A
+// read that fails is reported by the loop, and everything begins with a new look at the state. So no failure can commit
+// what is half written. While a transaction is open, one more begin is an error that ends the tenure, and a panic in
+// tests.
 //
 // # Waits
 //
@@ -73,7 +85,7 @@
 //
 // The lease that has the first record of a topic opens the topic. It creates the topic if it may, and pins
 // the number of partitions and the id of the key's schema. The frontier holds the pins. Until the segment is
-// complete, a new pin is in the cursor of the lease that found the topic. Type openTopics says why I5 and I6
+// complete, a new pin is in the cursor of the lease that found the topic. Type catalog.Topics says why I5 and I6
 // hold.
 //
 // # Stopping

@@ -78,12 +78,8 @@ func (f *findings) recent(now time.Time) bool {
 
 // reportLoss reports lost history that is recorded.
 func (o *Options) reportLoss(lease int32, gap *history.GapError) {
-	hint := "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
-	if o.Inventory == nil { // there is no account to list
-		hint = "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
-	}
 	o.Log.Warn("history is lost; continuing with what is left", "lease", lease, "lost", gap.At, "oldest", gap.Oldest,
-		"hint", hint)
+		"hint", gap.Repair(o.Inventory != nil))
 	recorded := *gap
 	recorded.Recorded = true
 	o.Observer.Failed(lease, &recorded)

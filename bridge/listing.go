@@ -28,32 +28,6 @@ type listing struct {
 // errRoundOver ends a listing whose time in this round is used up.
 var errRoundOver = errors.New("the time of the round is over")
 
-// holdRound stops delivering for a round of the frontier's scan.
-//
-// A page shows what was true when the service answered. Were an event of one of its blobs delivered between the answer
-// and the commit of the row, the older row would stand behind it, for good. So no lease delivers while any lease lists:
-//
-//	coordinator       this lease
-//	                  delivers event v1 of a blob
-//	holds, round 2
-//	                  commits Held=2: the open transaction is aborted, and nothing is produced from now on
-//	lists, round 2    (every lease has committed Held=2)
-//	                  requests a page, commits its rows, commits Over=2
-//	delivers          (every lease has committed Over=2)
-//	                  delivers event v1 again, and what follows
-func (t *tenure) holdRound(scan *offsets.Scan) error {
-	t.cursor.Scan = t.cursor.Listing(scan)
-	t.cursor.Scan.Held = scan.Round // I4: this tenure has produced nothing, and the ones before it are fenced
-	return t.lease.Commit(t.held, t.cursor, nil)
-}
-
-// listRound lists in a round of the frontier's scan.
-func (t *tenure) listRound(do task, s *offsets.State) error {
-	l := &listing{t: t, task: do, scan: s.Frontier.Scan, done: t.cursor.Listing(s.Frontier.Scan)}
-	t.cursor.Scan = l.done
-	return l.run(s)
-}
-
 // run lists until all is listed, or the time of the round is over, and commits that this lease has.
 func (l *listing) run(s *offsets.State) (err error) {
 	t := l.t

@@ -11,6 +11,7 @@ import (
 	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // todo is what a worker does after it has looked at a state.
@@ -49,7 +50,7 @@ func (t *tenure) loop(f func(*offsets.State) (todo, error)) error {
 		case do == todoEnd:
 			return nil
 		case do == todoWait:
-			if err := t.recovered(); err != nil {
+			if err := t.commitFailing(false); err != nil {
 				return err
 			}
 			idle := Waiting
@@ -77,7 +78,7 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 	}
 	t.opts.Observer.Failed(t.p, err)
 	t.findings.remember(t.work, t.opts.Now(), err)
-	if err := t.commitFailure(); err != nil {
+	if err := t.commitFailing(true); err != nil {
 		return err
 	}
 	ctx, done := t.until(t.work, func(now *offsets.State) error { // another frontier may need another look
@@ -153,23 +154,82 @@ func (t *tenure) step(s *offsets.State) (todo, error) {
 	return todoWait, nil
 }
 
-// commitFailure commits the cursor with the last failure, unless the cursor has it: a lasting failure is written once.
-// It is no progress, so the observer is not called. No transaction is open: that is for its two callers, the loop and
-// writer.take, to know.
-func (t *tenure) commitFailure() error {
-	if t.lease == nil || !t.findings.putInto(t.cursor) {
-		return nil
+// deliver delivers the lease's part of the current segment, as far as it can be done now.
+func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
+	if d := t.delivery; d != nil && d.m.Segment == do.segment && time.Until(d.due) > 0 {
+		return d.rest(), nil
 	}
+	m, gap, err := t.current(do, s) // I7: the status first
+	if err != nil {
+		return todoWait, err
+	}
+	shards := t.instance.shardsOf(t.p, m)
+	if len(shards) == 0 {
+		t.delivery = nil
+		return todoWait, nil
+	}
+	if d := t.delivery; d == nil || d.m.Segment != do.segment {
+		t.delivery = &delivery{t: t, m: m, readers: map[int]*source.ShardReader{}}
+		t.out.backlog.Reset()
+	} else if gap == nil && d.rests(m) {
+		return d.rest(), nil
+	}
+	d := t.delivery
+	d.m, d.shards = m, shards
+	if gap == nil {
+		err = d.pass(do)
+	}
+	if gap != nil || errors.As(err, &gap) {
+		return todoAgain, d.lose(gap)
+	}
+	if errors.Is(err, errPast) {
+		return todoAgain, errMoved
+	}
+	return todoAgain, err
+}
+
+// holdRound stops delivering for a round of the frontier's scan.
+//
+// A page shows what was true when the service answered. Were an event of one of its blobs delivered between the answer
+// and the commit of the row, the older row would stand behind it, for good. So no lease delivers while any lease lists:
+//
+//	coordinator       this lease
+//	                  delivers event v1 of a blob
+//	holds, round 2
+//	                  commits Held=2: the open transaction is aborted, and nothing is produced from now on
+//	lists, round 2    (every lease has committed Held=2)
+//	                  requests a page, commits its rows, commits Over=2
+//	delivers          (every lease has committed Over=2)
+//	                  delivers event v1 again, and what follows
+func (t *tenure) holdRound(scan *offsets.Scan) error {
+	t.cursor.Scan = t.cursor.Listing(scan)
+	t.cursor.Scan.Held = scan.Round // I4: this tenure has produced nothing, and the ones before it are fenced
 	return t.lease.Commit(t.held, t.cursor, nil)
 }
 
-// recovered commits that what failed before is over: the lease has done all that there is to do. No transaction is
-// open.
-func (t *tenure) recovered() error {
-	if t.lease == nil || !t.cursor.Failing {
+// listRound lists in a round of the frontier's scan.
+func (t *tenure) listRound(do task, s *offsets.State) error {
+	l := &listing{t: t, task: do, scan: s.Frontier.Scan, done: t.cursor.Listing(s.Frontier.Scan)}
+	t.cursor.Scan = l.done
+	return l.run(s)
+}
+
+// commitFailing commits the cursor with the last failure, or that what failed before is over: the lease has done all
+// that there is to do. A lasting failure is written once. It is no progress, so the observer is not called. No
+// transaction is open: that is for the callers to know, the loop and writer.take.
+func (t *tenure) commitFailing(failing bool) error {
+	switch {
+	case t.lease == nil:
 		return nil
+	case failing:
+		if !t.findings.putInto(t.cursor) {
+			return nil
+		}
+	case !t.cursor.Failing:
+		return nil
+	default:
+		t.cursor.Failing = false
 	}
-	t.cursor.Failing = false
 	return t.lease.Commit(t.held, t.cursor, nil)
 }
 

@@ -151,7 +151,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 			}
 		case <-t.findings.failed:
 			if w.tx == nil { // else the commit that is due takes it with it
-				if err := t.commitFailure(); err != nil {
+				if err := t.commitFailing(true); err != nil {
 					return err
 				}
 			}

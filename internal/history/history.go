@@ -88,6 +88,14 @@ func (e *GapError) Remedy() string {
 		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 }
 
+// Repair says what to do about a loss that is recorded. Account says whether there is one to list.
+func (e *GapError) Repair(account bool) string {
+	if !account {
+		return "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
+	}
+	return "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
+}
+
 // Cause implements plain.Remedied.
 func (e *GapError) Cause() string {
 	what := "segment " + e.At.String()
