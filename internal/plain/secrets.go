@@ -62,7 +62,9 @@ func forms(s string) (all []string) {
 		}
 	}
 	for _, p := range parts {
-		all = append(all, p, url.QueryEscape(p), url.PathEscape(p), base64.StdEncoding.EncodeToString([]byte(p)))
+		encoded := base64.StdEncoding.EncodeToString([]byte(p))
+		all = append(all, p, url.QueryEscape(p), url.PathEscape(p), encoded,
+			strings.TrimRight(p, "="), strings.TrimRight(encoded, "=")) // not everybody writes the padding
 	}
 	return all
 }

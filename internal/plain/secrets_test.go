@@ -15,17 +15,17 @@ func TestSecretsAreReplaced(t *testing.T) {
 	Authorized("Bearer eyJ-planted-token")
 	Authorized("SharedKey me:c2lnbmF0dXJl")
 	for text, want := range map[string]string{
-		"wrong " + password + "!":                       "wrong [secret]!",
-		"wrong pl4nted%2Fpass+word":                     "wrong [secret]",
-		"sent bWU6cGw0bnRlZC9wYXNzIHdvcmQ=":             "sent [secret]",
-		"at https://x/y?sv=1&sig=other-signature&x=1":   "at https://x/y?sv=1&sig=[secret]&x=1",
-		"bad signature cGxhbnRlZA==":                    "bad signature [secret]",
-		"key a2V5a2V5a2V5":                              "key [secret]",
-		"token eyJ-planted-token":                       "token [secret]",
-		"Authorization: Bearer of-somebody-else":        "Authorization: Bearer [secret]",
-		"authorization: basic b2Ygc29tZWJvZHkgZWxzZQ==": "authorization: basic [secret]",
-		"a bearer of news":                              "a bearer of news",
-		"in short, x":                                   "in short, x",
+		"wrong " + password + "!":                                        "wrong [secret]!",
+		"wrong pl4nted%2Fpass+word":                                      "wrong [secret]",
+		"sent bWU6cGw0bnRlZC9wYXNzIHdvcmQ=, bWU6cGw0bnRlZC9wYXNzIHdvcmQ": "sent [secret], [secret]",
+		"at https://x/y?sv=1&sig=other-signature&x=1":                    "at https://x/y?sv=1&sig=[secret]&x=1",
+		"bad signature cGxhbnRlZA==":                                     "bad signature [secret]",
+		"key a2V5a2V5a2V5":                                               "key [secret]",
+		"token eyJ-planted-token":                                        "token [secret]",
+		"Authorization: Bearer of-somebody-else":                         "Authorization: Bearer [secret]",
+		"authorization: basic b2Ygc29tZWJvZHkgZWxzZQ==":                  "authorization: basic [secret]",
+		"a bearer of news":                                               "a bearer of news",
+		"in short, x":                                                    "in short, x",
 	} {
 		if got := Line(text); got != want {
 			t.Errorf("Line: %q, want %q", got, want)
