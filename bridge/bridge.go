@@ -151,7 +151,7 @@ func (b *Bridge) Refused(err error) {
 	enough := b.opts.Once && b.refusals >= onceAttempts
 	b.mu.Unlock()
 	if enough {
-		b.fatal(&givenUpError{err})
+		b.fatal(&pause.GivenUpError{Err: err})
 	}
 }
 

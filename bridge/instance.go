@@ -47,7 +47,7 @@ func (inst *instance) shardsOf(lease int32, m source.Manifest) []int {
 // retry calls f until it succeeds, and reports every failure. It gives up when ctx ends, when another attempt cannot
 // help, and, with Once, after onceAttempts. Lease is -1 where it concerns the instance.
 func (inst *instance) retry(ctx context.Context, lease int32, f func(context.Context) error) error {
-	return attempt(ctx, inst.opts.Once, func(err error) { inst.opts.Observer.Failed(lease, err) }, f)
+	return inst.opts.retries(func(err error) { inst.opts.Observer.Failed(lease, err) }).Do(ctx, f)
 }
 
 // explain adds to a fence of lease p what is known of its reason.

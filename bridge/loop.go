@@ -73,8 +73,9 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 	if permanent(err) {
 		return err
 	}
-	if t.opts.Once && times >= onceAttempts {
-		return &givenUpError{err}
+	retries := t.opts.retries(nil)
+	if retries.Limit > 0 && times >= retries.Limit {
+		return &pause.GivenUpError{Err: err}
 	}
 	t.opts.Observer.Failed(t.p, err)
 	t.findings.remember(t.work, t.opts.Now(), err)
@@ -88,7 +89,7 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 		return nil
 	})
 	defer done()
-	_ = pause.For(ctx, delay(times)) // the loop sees why it ended
+	_ = pause.For(ctx, retries.Delay(times)) // the loop sees why it ended
 	return nil
 }
 

@@ -154,7 +154,8 @@ func TestOnceBehindAnOpenSegment(t *testing.T) {
 func TestOnceGivesUpOnlyInARow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, broken := 0, errors.New("broken")
-		err := attempt(t.Context(), true, func(error) {}, func(context.Context) error {
+		retries := (&Options{Once: true}).retries(func(error) {})
+		err := retries.Do(t.Context(), func(context.Context) error {
 			switch n++; n {
 			case onceAttempts:
 				time.Sleep(time.Hour)
@@ -167,7 +168,7 @@ func TestOnceGivesUpOnlyInARow(t *testing.T) {
 			t.Errorf("attempt %d, behind one of an hour: %v", n+1, err)
 		}
 		n = 0
-		err = attempt(t.Context(), true, func(error) {}, func(context.Context) error { n++; return broken })
+		err = retries.Do(t.Context(), func(context.Context) error { n++; return broken })
 		if !errors.Is(err, broken) || n != onceAttempts {
 			t.Errorf("after %d attempts: %v", n, err)
 		}
