@@ -22,8 +22,8 @@
 //
 // Rows are written as CockroachDB writes JSON: keys are sorted, with ": " and ", " between, and nothing is
 // escaped for HTML. Tab, line feed and carriage return become \t, \n and \r, other control characters and U+2028 and
-// U+2029 \uXXXX, in lower case. Bytes that are not UTF-8 become \ufffd. Markers are compact, as CockroachDB's are, unless
-// they have a schema.
+// U+2029 \uXXXX, in lower case. Bytes that are not UTF-8 become \ufffd. Markers are compact, as CockroachDB's are,
+// unless they have a schema.
 //
 // # Adding a column
 //
@@ -52,6 +52,6 @@
 //     schemas of real files: do not edit them. The comment of package feedsim says how to add it to the mix.
 //  6. Run go test -short ./envelope ./internal/config ./internal/testing/feedsim.
 //
-// An Encoder is safe for concurrent use once PinKey was called, if at all. Append does not allocate once the buffers have
-// grown.
+// An Encoder is safe for concurrent use once PinKey was called, if at all. Append does not allocate once the buffers
+// have grown.
 package envelope

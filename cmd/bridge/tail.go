@@ -56,7 +56,8 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return &usageError{fmt.Errorf("--from: %w (or latest)", err)}
 	}
 	if start.Time().After(time.Now()) {
-		return &usageError{fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", start)}
+		return &usageError{
+			fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", start)}
 	}
 	c, err := load(config.Load(false))
 	if err != nil {
