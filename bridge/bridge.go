@@ -28,7 +28,7 @@ import (
 type Bridge struct {
 	opts     *Options                     // immutable
 	instance *instance                    // complete before Run joins the group, immutable from then on
-	view     atomic.Pointer[offsets.View] // shared.view, for State
+	view     atomic.Pointer[offsets.View] // instance.view, for State
 
 	// Set by Run before it starts anything.
 	hard   context.Context // ends transactions where they are

@@ -21,8 +21,8 @@ import (
 //	write   commits the change (change.go)
 //
 // A transaction is open in the last part only. So a look that fails leaves nothing behind: the loop reports it, and the
-// coordinator looks again. And nothing is read while a change is half written, but the ends of partitions (change.go,
-// mark).
+// coordinator looks again. And nothing is read while a change is half written, but the ends of partitions
+// (writer.endOffsets).
 type coordinator struct {
 	t              *tenure
 	rules          rules

@@ -17,8 +17,8 @@ import (
 	"blobfeed/source"
 )
 
-// instance is what an instance and its workers have in common. The instance fills it before it joins the group, and so
-// before the first worker starts. Nobody changes it afterwards. What the fields point to guards itself.
+// instance is what the workers of an instance have in common. Bridge fills it before it joins the group, and so before
+// the first worker starts. Nobody changes it afterwards. What the fields point to guards itself.
 type instance struct {
 	opts    *Options
 	cfg     *offsets.Config

@@ -255,7 +255,7 @@ func (t *tenure) trace(kind offsets.EventKind, why error) {
 }
 
 // retry retries f for the goroutines of shards, pages and HEAD requests, which write nothing themselves. It remembers
-// the last failure, and the next commit writes it into the cursor. Errors that end the shard or the hold are returned
+// the last failure, and the next commit writes it into the cursor. Errors that end the shard or the tenure are returned
 // at once.
 func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error {
 	var ends error

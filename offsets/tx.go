@@ -38,7 +38,7 @@ var stopsAtMistakes = testing.Testing()
 // Begin opens a transaction. The brokers hear of it with its first record.
 //
 // I1, I6: two transactions at a time would be one to the brokers, and either commit would make both visible. A program
-// that tries gets ErrOpen from then on, so that the hold of the lease ends.
+// that tries gets ErrOpen from then on, so that the tenure of the lease ends.
 func (l *Lease) Begin() (*Tx, error) {
 	if l.spent != nil {
 		return nil, fmt.Errorf("the lease's last transaction has failed: %w", l.spent)

@@ -6,7 +6,7 @@ import "sync/atomic"
 // of them, which is long before their transaction is committed: memory bounds what is on its way to the brokers, and
 // not the size of a transaction (I9).
 //
-// Done and Abandon may run at the same time: a hold that ends gives its blocks up while the brokers answer. The first
+// Done and Abandon may run at the same time: a tenure that ends gives its blocks up while the brokers answer. The first
 // of them frees the block. The second does nothing, because the block may already be in use again.
 type Sent struct {
 	p     *Pipeline
