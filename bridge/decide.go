@@ -314,7 +314,8 @@ func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	scan := f.Scan
 	scan.Done = true
 	scan.ScanResult = offsets.ScanResult{
-		Ended: now.UTC(), Rows: sum.Rows, Deleted: sum.Swept, LeftOut: sum.LeftOut, Skipped: sum.Skipped, Stopped: sum.Stopped,
+		Ended: now.UTC(), Rows: sum.Rows, Deleted: sum.Swept, LeftOut: sum.LeftOut, Skipped: sum.Skipped,
+		Stopped: sum.Stopped,
 	}
 	listed := envelope.Timestamp{Wall: sum.Progress.Served.UnixNano()}
 	if !sum.Progress.Served.IsZero() { // else the container to list was not there

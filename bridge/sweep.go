@@ -97,7 +97,8 @@ func planSweep(
 	return suspects.Prepare(ctx, suspects.Options{
 		Client: o.Client, Scan: scan, Filter: &o.Filter, Encoder: o.Encoder, Bytes: bytes, Patience: readPatience,
 	}, suspects.Account{
-		Inventory: o.Inventory, Requests: o.ScanRequests, Topics: o.Topics, Partition: o.Partition, Partitions: partitions,
+		Inventory: o.Inventory, Requests: o.ScanRequests, Topics: o.Topics, Partition: o.Partition,
+		Partitions: partitions,
 	})
 }
 

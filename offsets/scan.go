@@ -64,8 +64,8 @@ type ScanResult struct {
 	Ended   time.Time `json:"ended,omitzero"`
 	Rows    int64     `json:"rows,omitempty"`
 	Deleted int64     `json:"deleted,omitempty"`
-	// Of a sweep: why it was left out, how many keys it could not compare with the account, and whether it ended before a
-	// deletion that would have been more than it may write.
+	// Of a sweep: why it was left out, how many keys it could not compare with the account, and whether it ended before
+	// a deletion that would have been more than it may write.
 	LeftOut string `json:"left_out,omitempty"`
 	Skipped int64  `json:"skipped,omitempty"`
 	Stopped bool   `json:"stopped,omitempty"`

@@ -60,8 +60,8 @@ func (s *Scan) Check(ctx context.Context, r *status.Reader) (*offsets.State, err
 	defer cl.Close()
 	admin := &topics.Admin{Client: cl}
 	if err := admin.KeepsKeys(ctx, slices.Sorted(maps.Keys(state.Frontier.Topics))...); err != nil {
-		return nil, fmt.Errorf("a sweep compares all keys with the account: %w; leave out --sweep, or use a topic with "+
-			"cleanup.policy=compact", err)
+		return nil, fmt.Errorf("a sweep compares all keys with the account: %w; leave out --sweep, or use a topic "+
+			"with cleanup.policy=compact", err)
 	}
 	return state, nil
 }

@@ -11,8 +11,8 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// What 10,000 requests cost in US dollars in a hot, locally redundant account, by the public price list of East US. Other
-// regions and redundancies differ.
+// What 10,000 requests cost in US dollars in a hot, locally redundant account, by the public price list of East US.
+// Other regions and redundancies differ.
 const (
 	listPrice = 0.05
 	headPrice = 0.004
@@ -56,7 +56,8 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 		return
 	}
 	const pages = 1_000_000 / inventory.MaxPage
-	fs.Add("scan", OK, fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f at the list "+
-		"price of a hot, locally redundant account; a sweep also makes a HEAD request for each key without a blob, about "+
-		"$%.2f for a million", plain.Count(containers, "container"), pages, Price(pages, 0), Price(0, 1_000_000)), "")
+	fs.Add("scan", OK, fmt.Sprintf("a scan lists %s; each million blobs takes %d list requests, about $%.3f at the "+
+		"list price of a hot, locally redundant account; a sweep also makes a HEAD request for each key without a "+
+		"blob, about $%.2f for a million",
+		plain.Count(containers, "container"), pages, Price(pages, 0), Price(0, 1_000_000)), "")
 }

@@ -19,8 +19,8 @@ type Scan struct {
 	Sweep     bool   `json:"sweep,omitempty"`
 	Container string `json:"container,omitempty"`
 	Prefix    string `json:"prefix,omitempty"`
-	// State is requested, active, complete, incomplete, stopped, left out (the sweep) or cancelled; of a former one also
-	// replaced.
+	// State is requested, active, complete, incomplete, stopped, left out (the sweep) or cancelled; of a former one
+	// also replaced.
 	State     string     `json:"state"`
 	Why       string     `json:"why,omitempty"` // it is incomplete, stopped or left out
 	Requested time.Time  `json:"requested"`
@@ -118,8 +118,8 @@ func (s *Scan) end(r offsets.ScanResult, wasCancelled bool) {
 	case r.LeftOut != "":
 		s.State, s.Why = leftOut, r.LeftOut
 	case r.Stopped:
-		s.State, s.Why = stopped, "more blobs are gone than the sweep may delete: bridge scan --sweep --plan counts them, "+
-			"and bridge scan --sweep --max-deletions N permits them"
+		s.State, s.Why = stopped, "more blobs are gone than the sweep may delete: bridge scan --sweep --plan counts "+
+			"them, and bridge scan --sweep --max-deletions N permits them"
 	case r.Skipped > 0:
 		s.State, s.Why = incomplete, fmt.Sprintf("the sweep skipped %s that no blob can have, such as names that are "+
 			"not valid UTF-8", plain.Count(r.Skipped, "key"))

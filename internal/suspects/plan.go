@@ -24,7 +24,7 @@ type Plan struct {
 	// Deletions are at most that many: the feed may deliver some of them by itself.
 	Deletions int64 `json:"deletions"`
 	Skipped   int64 `json:"skipped,omitempty"` // keys that are no paths of blobs
-	// Sample is how many keys there are for each that was compared: the counts above are estimates if it is more than 1.
+	// Sample is how many keys there are for each that was compared. If it is more than 1, the counts are estimates.
 	Sample int64 `json:"sample"`
 }
 
@@ -37,8 +37,8 @@ type Account struct {
 	Partitions map[string]int32 // of the topics, by the frontier
 }
 
-// Prepare counts what a sweep would do. It writes nothing. Of more keys than fit into its memory, it compares a sample, so
-// that it lists the account once.
+// Prepare counts what a sweep would do. It writes nothing. Of more keys than fit into its memory, it compares a sample,
+// so that it lists the account once.
 func Prepare(ctx context.Context, o Options, a Account) (*Plan, error) {
 	p, err := newPlanner(ctx, o, a)
 	if err != nil {
@@ -127,8 +127,8 @@ func (p *planner) selects(e *envelope.Encoder, key []byte, skipped *int64) bool 
 	return p.o.Scan.Sweeps(container, name) && p.o.Filter.Path(container, name)
 }
 
-// list removes the keys of blobs. A key that lives in another partition than its row, or that has no row, would be asked
-// for.
+// list removes the keys of blobs. A key that lives in another partition than its row, or that has no row, would be
+// asked for.
 func (p *planner) list(ctx context.Context, live *keySet, plan *Plan) error {
 	var one sync.Mutex
 	var buf []byte
@@ -162,7 +162,7 @@ func (p *planner) list(ctx context.Context, live *keySet, plan *Plan) error {
 			prefix, _ := p.o.Filter.Prefix(container)
 			return p.o.Scan.Narrowed(prefix)
 		}}
-	return inventory.Walk(ctx, p.a.Inventory, inventory.Progress{}, options, func(_ context.Context, s *inventory.Step) error {
+	step := func(_ context.Context, s *inventory.Step) error {
 		one.Lock()
 		defer one.Unlock()
 		if s.Listed == nil {
@@ -178,5 +178,6 @@ func (p *planner) list(ctx context.Context, live *keySet, plan *Plan) error {
 			}
 		}
 		return nil
-	})
+	}
+	return inventory.Walk(ctx, p.a.Inventory, inventory.Progress{}, options, step)
 }
