@@ -23,7 +23,8 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	if problem != nil {
 		return &settingsError{fmt.Errorf("settings:\n%w", problem)}
 	}
-	all := &bridges{once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(), running: map[string]*member{}}
+	all := &bridges{once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(),
+		running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
 	all.page = ops.NewFleet(ops.Info{Instance: f.Common.Instance, Version: versionText()})
 	var sizes bridge.Options // of the process

@@ -2,8 +2,8 @@ package fleet
 
 import "os"
 
-// File is a settings file that may change, or be replaced: Kubernetes swaps a symlink above a mounted ConfigMap. It looks
-// at inode, time and size, since not every file system tells of changes.
+// File is a settings file that may change, or be replaced: Kubernetes swaps a symlink above a mounted ConfigMap. It
+// looks at inode, time and size, since not every file system tells of changes.
 type File struct {
 	path       string
 	read, next os.FileInfo // as it was read, and as it was at the last look; nil: it was not there
@@ -22,8 +22,8 @@ func (f *File) Read() {
 	f.next = f.read
 }
 
-// Changed reports whether the file is another one than was read, and has been for two looks: one that is being written is
-// not whole.
+// Changed reports whether the file is another one than was read, and has been for two looks: one that is being written
+// is not whole.
 func (f *File) Changed() bool {
 	now, err := os.Stat(f.path)
 	if err != nil {
