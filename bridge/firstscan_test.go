@@ -40,11 +40,11 @@ func firstCoordinator(t *testing.T, open ...bool) (*memory, *coordinator) {
 }
 
 // firstFrontier returns the frontier of a first start with a scan.
-func (k *coordinator) firstFrontier(t *testing.T) *offsets.Frontier {
+func (co *coordinator) firstFrontier(t *testing.T) *offsets.Frontier {
 	t.Helper()
-	end, err := k.t.instance.history.End(t.Context())
+	end, err := co.t.instance.history.End(t.Context())
 	must(t, err)
-	return &k.rules.begins(&offsets.State{}, beginning{end: end, now: k.t.opts.Now()}).frontier
+	return &co.rules.begins(&offsets.State{}, beginning{end: end, now: co.t.opts.Now()}).frontier
 }
 
 // hourOf returns when a segment of the feed begins.

@@ -9,8 +9,6 @@ import (
 
 const partitions = 3
 
-const events = 3 * 40
-
 // Each fault is found by the validators that are there for it, and by no other.
 func TestFaults(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -215,19 +215,19 @@ func run(steps []step, r *reader, ev *Event) error {
 
 // reset clears ev and keeps the capacity of its slices. It also clears the entries behind their ends: a leftover string
 // would keep its block in memory, and a reused event could keep one block after another (I9).
-func (ev *Event) reset() {
-	previous, async, restore := emptied(ev.PreviousInfo), emptied(ev.AsyncOperationInfo), emptied(ev.RestorePointMarker)
-	properties, extra := emptied(ev.BlobPropertiesUpdated), emptied(ev.Extra)
-	tags := ev.BlobTagsUpdated
+func (e *Event) reset() {
+	previous, async, restore := emptied(e.PreviousInfo), emptied(e.AsyncOperationInfo), emptied(e.RestorePointMarker)
+	properties, extra := emptied(e.BlobPropertiesUpdated), emptied(e.Extra)
+	tags := e.BlobTagsUpdated
 	for i := range tags {
 		tags[i] = TagSet{Tags: emptied(tags[i].Tags)}
 	}
 	if tags = tags[:0]; cap(tags) > maxKept {
 		tags = nil
 	}
-	*ev = Event{}
-	ev.PreviousInfo, ev.AsyncOperationInfo, ev.RestorePointMarker = previous, async, restore
-	ev.BlobPropertiesUpdated, ev.BlobTagsUpdated, ev.Extra = properties, tags, extra
+	*e = Event{}
+	e.PreviousInfo, e.AsyncOperationInfo, e.RestorePointMarker = previous, async, restore
+	e.BlobPropertiesUpdated, e.BlobTagsUpdated, e.Extra = properties, tags, extra
 }
 
 // maxKept is the capacity up to which an event keeps a slice for the next one: real ones have ten entries at most.
