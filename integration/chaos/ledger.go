@@ -23,7 +23,8 @@ type ledger struct {
 	bySegment map[string][]int
 	touched   map[string]bool // segments of which retention has removed something
 	rounds    []round
-	at        map[int32]int // round by partition
+	at        map[int32]int   // round by partition
+	unplaced  map[int32][]int // by partition that was added: its events before its first seek, which says the round
 	failures  []verify.Failure
 	checked   int64
 }
@@ -55,7 +56,7 @@ var _ verify.Validator = (*ledger)(nil)
 func newLedger() *ledger {
 	return &ledger{
 		index: map[string]int{}, bySegment: map[string][]int{}, touched: map[string]bool{}, at: map[int32]int{},
-		rounds: []round{{gaps: map[gap]bool{}}},
+		rounds: []round{{gaps: map[gap]bool{}}}, unplaced: map[int32][]int{},
 	}
 }
 
@@ -89,27 +90,61 @@ func (l *ledger) Note(r verify.Record) {
 		return // a row is of no event
 	}
 	l.checked++
-	k := l.at[r.Partition]
 	n, known := l.index[string(r.Header("position"))]
 	if !known {
 		l.fail(&r, "event %q at %s was not expected", r.Header("ce_id"), r.Header("position"))
 		return
 	}
+	k, placed := l.at[r.Partition]
+	if !placed && r.Partition >= partitions {
+		l.unplaced[r.Partition] = append(l.unplaced[r.Partition], n)
+		return
+	}
+	l.came(&r, n, k)
+}
+
+// came says that an event came in a round.
+func (l *ledger) came(r *verify.Record, n, k int) {
 	e := &l.events[n]
 	if first := &l.rounds[k].first; *first == "" || e.segment < *first {
 		*first = e.segment
 	}
 	if target := l.rounds[k].target; e.segment < target {
-		l.fail(&r, "the event is of segment %s, and the last seek went to %s", e.segment, target)
+		l.fail(r, "the event is of segment %s, and the last seek went to %s", e.segment, target)
 	}
 	if !slices.Contains(e.rounds, k) {
 		e.rounds = append(e.rounds, k)
 	}
 }
 
+// place says in which round the first events of a partition came that was added.
+func (l *ledger) place(p int32, k int) {
+	l.at[p] = k
+	for _, n := range l.unplaced[p] {
+		l.came(&verify.Record{Partition: p}, n, k)
+	}
+	delete(l.unplaced, p)
+}
+
+// before returns the round before a seek.
+func (l *ledger) before(from, to string) int {
+	for k := 1; k < len(l.rounds); k++ {
+		if l.rounds[k].target == to && l.rounds[k-1].left == from {
+			return k - 1
+		}
+	}
+	return len(l.rounds) - 1 // no other partition has told of it yet
+}
+
 // marker takes over what a marker says of gaps and seeks. A gap is of the round before the seek, if it says both.
 func (l *ledger) marker(r *verify.Record) {
-	if from, to, ok := strings.Cut(string(r.Header("gap")), " "); ok {
+	if from, to, ok := strings.Cut(string(r.Header("seek")), " "); ok && r.Partition >= partitions {
+		if _, placed := l.at[r.Partition]; !placed {
+			l.place(r.Partition, l.before(from, to))
+		}
+	}
+	_, placed := l.at[r.Partition]
+	if from, to, ok := strings.Cut(string(r.Header("gap")), " "); ok && (placed || r.Partition < partitions) {
 		g := gap{from, to}
 		l.rounds[l.at[r.Partition]].gaps[g] = true
 		if !l.justified(g) {
@@ -169,6 +204,9 @@ func (l *ledger) fate(e *entry, k int) fate {
 
 // Failures implements verify.Validator.
 func (l *ledger) Failures() []verify.Failure {
+	for p := range l.unplaced { // no seek has come since
+		l.place(p, len(l.rounds)-1)
+	}
 	all := slices.Clone(l.failures)
 	missed := map[string]int{} // by what is to be said
 	for i := range l.events {

@@ -119,3 +119,38 @@ func TestLedgerOfCopies(t *testing.T) {
 		t.Errorf("without the third copy: %v", f)
 	}
 }
+
+// A partition that is added behind a seek has no marker of that seek.
+func TestLedgerOfAddedPartitions(t *testing.T) {
+	l := newLedger()
+	note := func(p int32, segment, seek string) {
+		r := verify.Record{Partition: p}
+		if seek != "" {
+			r.Headers = []verify.Header{{Key: "seek", Value: []byte(seek)}}
+		} else {
+			at := feedsim.Event{Segment: segment}
+			r.Key, r.Headers = []byte("k"), []verify.Header{{Key: "position", Value: []byte(at.Position())}}
+		}
+		l.Note(r)
+	}
+	for _, segment := range []string{"1", "2", "3", "4"} {
+		l.expect(feedsim.Event{ID: segment, Segment: segment})
+	}
+	note(0, "1", "")
+	note(0, "2", "")
+	note(0, "", "2 2")
+	note(0, "2", "")
+	note(partitions, "3", "") // it comes in the round of the first seek
+	note(partitions, "", "3 3")
+	note(0, "", "3 3")
+	note(0, "3", "")
+	note(partitions, "4", "")
+	note(partitions+1, "4", "")
+	if f := l.Failures(); len(f) > 0 {
+		t.Error(f)
+	}
+	note(partitions, "2", "")
+	if f := l.Failures(); len(f) != 1 || !strings.Contains(f[0].Problem, "the last seek went to 3") {
+		t.Error(f)
+	}
+}
