@@ -47,6 +47,7 @@ func TestPanic(t *testing.T) {
 				f.Start("bad", bad)
 				f.Start("good", good)
 				time.Sleep(2 * time.Hour)
+				synctest.Wait()
 				var p *crash.Panic
 				if !errors.As(bad.err, &p) || p.Value != "planted" || len(bad.pauses) != 1 || !bad.running.Load() {
 					t.Errorf("%v, pauses %v", bad.err, bad.pauses)
