@@ -71,7 +71,7 @@ func (v *Replay) eventOf(r *Record) event {
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := range r.Headers {
-		if v.mode == ReplayRepeats && r.Headers[i].Key == "epoch" {
+		if v.mode.repeats() && r.Headers[i].Key == "epoch" {
 			continue // of the state that it was written under
 		}
 		name, text := r.Headers[i].Key, r.Headers[i].Value
@@ -127,8 +127,9 @@ func (v *Replay) Note(r Record) {
 	want := &c.events[i]
 	again := want.rest&replayAgain != 0
 	switch {
-	case again && v.mode != ReplayRepeats:
+	case again && !v.mode.repeats():
 		v.add(&r, "event %s is repeated", e.name(&r))
+	case v.mode == ReplayLatestRepeats: // compaction may remove the first copy of an event, and keep later events
 	case !again && i < c.next && !v.moves:
 		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
 	}
@@ -153,7 +154,7 @@ func (v *Replay) Failures() []Failure {
 		}
 	}
 	f := &failures{}
-	if v.mode == ReplayRepeats && !v.moves {
+	if v.mode.repeats() && !v.moves {
 		v.stale(f)
 	}
 	if missing == 0 && len(f.first) == 0 {
@@ -315,22 +316,22 @@ func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
 	if show == nil {
 		show = func(*event, int) {}
 	}
-	if mode == ReplayLatest && c.row {
+	if mode.latest() && c.row {
 		return 0 // compaction keeps the row, and may remove all events before it
 	}
 	for i := len(c.events) - 1; i >= 0; i-- {
 		e := &c.events[i]
 		switch {
-		case mode == ReplayLatest && e.rest&replaySeen != 0:
+		case mode.latest() && e.rest&replaySeen != 0:
 			return n // what is before it may be gone
 		case e.rest&(replaySeen|replayRequired) != replayRequired:
 			continue
-		case mode == ReplayLatest && e.rest&replayTombstone != 0:
+		case mode.latest() && e.rest&replayTombstone != 0:
 			return n // it may be gone, too, and all before it
 		}
 		n++
 		show(e, i)
-		if mode == ReplayLatest {
+		if mode.latest() {
 			return n
 		}
 	}
@@ -342,10 +343,14 @@ type ReplayMode uint8
 
 // The modes.
 const (
-	ReplayExact   ReplayMode = iota // each event once
-	ReplayRepeats                   // events may be repeated, but each key ends on its newest (DELIVERY=at_least_once)
-	ReplayLatest                    // only the latest event of a key is required (a compacted topic)
+	ReplayExact         ReplayMode = iota // each event once
+	ReplayRepeats                         // events may be repeated, but each key ends on its newest (at_least_once)
+	ReplayLatest                          // only the latest event of a key is required (a compacted topic)
+	ReplayLatestRepeats                   // both: a compacted topic with repeated events
 )
+
+func (m ReplayMode) repeats() bool { return m == ReplayRepeats || m == ReplayLatestRepeats }
+func (m ReplayMode) latest() bool  { return m == ReplayLatest || m == ReplayLatestRepeats }
 
 // Differences says how a record differs from the expected one of its event: in members of the value, such as
 // after.etag, in headers, and in the timestamp. It names a few of them.
@@ -364,7 +369,7 @@ func (v *Replay) Differences(got, want *Record) (parts []string) {
 	headers := func(r *Record) map[string]any {
 		all := map[string]any{}
 		for _, h := range r.Headers {
-			if v.mode != ReplayRepeats || h.Key != "epoch" {
+			if !v.mode.repeats() || h.Key != "epoch" {
 				all[h.Key] = string(h.Value)
 			}
 		}

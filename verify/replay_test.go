@@ -167,6 +167,36 @@ func TestReplayOfTable(t *testing.T) {
 	}
 }
 
+// A table of a bridge that may repeat events: compaction may keep a copy, and not the one that came first.
+func TestReplayOfTableWithRepeats(t *testing.T) {
+	rs := []Record{data(1, 1, 0), data(2, 1, 0), data(3, 1, 0)}
+	again := func(r Record) Record {
+		r.Headers = append(slices.Clone(r.Headers), Header{Key: "epoch", Value: []byte("1")})
+		return r
+	}
+	other := again(rs[2])
+	other.Value = []byte("x")
+	for name, c := range map[string]struct {
+		have []Record
+		says string
+	}{
+		"repeated":                      {[]Record{rs[0], rs[1], rs[2], again(rs[1]), again(rs[2])}, ""},
+		"compacted to the copy":         {[]Record{again(rs[2])}, ""},
+		"compacted before the copies":   {[]Record{rs[1], again(rs[0]), again(rs[1]), again(rs[2])}, ""},
+		"an older copy is the last one": {[]Record{rs[2], again(rs[1])}, "the newest event is not the last one of 1 of 1"},
+		"the latest is gone":            {[]Record{rs[1], again(rs[1])}, "lacks 1 of 3 required events"},
+		"another value":                 {[]Record{rs[2], other}, "has another value"},
+	} {
+		v := replayed(ReplayLatestRepeats, rs)
+		for _, r := range c.have {
+			v.Note(r)
+		}
+		if got := text(v.Failures()); (got == "") != (c.says == "") || !strings.Contains(got, c.says) {
+			t.Errorf("%s: want %q\n%s", name, c.says, got)
+		}
+	}
+}
+
 // What is not required may be missing, may come, and is still compared.
 func TestReplayNotRequired(t *testing.T) {
 	v := NewReplay(ReplayExact)

@@ -175,6 +175,8 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
 	mode := verify.ReplayExact
 	switch {
+	case s.compacted && !p.v.Transactional:
+		mode = verify.ReplayLatestRepeats
 	case s.compacted:
 		mode = verify.ReplayLatest
 	case !p.v.Transactional:
