@@ -64,7 +64,8 @@ func (w *world) comparePlan(o Options, part *offsets.Scan, grown bool) {
 		t.Errorf("%s: the plan was %+v, and the sweep has %d deletions with %d HEAD requests of %d pages", id, *plan,
 			deleted, heads.Load(), pages.Load())
 	}
-	if n := plan.Deletions; estimate.Deletions < n/2 || estimate.Deletions > n*3/2 || n > 0 && estimate.Sample < 2 {
+	// A sample of a quarter, by random hashes: its standard deviation is 14 % of 150.
+	if n := plan.Deletions; estimate.Deletions < n/3 || estimate.Deletions > n*5/3 || n > 0 && estimate.Sample < 2 {
 		t.Errorf("%s: the estimate is %+v, the plan %+v", id, *estimate, *plan)
 	}
 }
