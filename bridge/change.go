@@ -92,8 +92,9 @@ func (w *writer) writeInOrder(c *change) error {
 // together (I6). Without, the commit writes the documents when all before them is acknowledged.
 func (w *writer) commitChange(c *change) error {
 	t, f, txn := w.t, &c.frontier, &w.txn
-	if !t.opts.Transactional && c.passes {
-		f.Base = w.t.epoch.frontier.Completed
+	f.Base = source.Segment{}
+	if before := t.epoch.frontier; before != nil && !t.opts.Transactional { // what comes again if this one is stale
+		f.Base = before.Completed
 	}
 	tx, err := w.begin()
 	if err != nil {
@@ -165,13 +166,14 @@ func (w *writer) put(tx *offsets.Tx, p part, c *change) error {
 
 func (p part) marked() bool { return p.marker != (envelope.Timestamp{}) }
 
-// endOffsets reads where the partitions of topics end: the one read while a transaction is open.
+// endOffsets reads where the partitions of topics end: the one read of a change while its transaction is open.
 //
 // I6: the barrier is behind us, so every record of the segment is written and below the end of its partition: by others
 // and committed, or, in a bundle, by this transaction, which is flushed. Not below the last stable offset: the ends of
 // transactions are written some moments after the commit was acknowledged.
 //
-// The brokers abort a transaction that is open for too long. So the reading gives up before, and the tenure ends.
+// The brokers abort a transaction that is open for too long, and a bundle reads behind each of its segments. So the
+// reading gives up when half of that time is over, and the tenure ends.
 func (w *writer) endOffsets(
 	tx *offsets.Tx, counts map[string]int32,
 ) (func(topic string, partition int32) int64, error) {
@@ -181,7 +183,7 @@ func (w *writer) endOffsets(
 	}
 	var ends kadm.ListedOffsets
 	if len(counts) > 0 { // else the request is for all
-		ctx, cancel := context.WithTimeoutCause(t.held, t.opts.TxnTimeout/2, errEndsUnknown)
+		ctx, cancel := context.WithDeadlineCause(t.held, w.txn.began.Add(t.opts.TxnTimeout/2), errEndsUnknown)
 		defer cancel()
 		names := slices.Sorted(maps.Keys(counts))
 		err := t.instance.retry(ctx, t.p, func(ctx context.Context) (err error) {

@@ -21,8 +21,8 @@ import (
 //	write   commits the change (change.go)
 //
 // A transaction is open in the last part only. So a look that fails leaves nothing behind: the loop reports it, and the
-// coordinator looks again. And nothing is read while a change is half written, but the ends of partitions
-// (writer.endOffsets).
+// coordinator looks again. And nothing that a change depends on is read while it is half written, but the ends of
+// partitions (writer.endOffsets). Reading ahead, and bundler.lookEarly, are for the steps that follow.
 type coordinator struct {
 	t              *tenure
 	rules          rules
@@ -67,7 +67,6 @@ func (co *coordinator) step(s *offsets.State) (moved bool, err error) {
 		return false, err
 	}
 	f.Leases = co.t.instance.leases // a frontier of an older version does not say
-	f.Base = source.Segment{}
 	switch {
 	case f.Moving || f.Seek != nil && !f.Seek.Told:
 		return co.endMove(f)

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -137,7 +138,7 @@ func (d *delivery) endPass(run *pipeline.Run) error {
 	if errors.Is(err, errPast) { // I11: what is open is not for the segment that is current now
 		return err
 	}
-	return errors.Join(err, d.t.out.commit())
+	return cmp.Or(d.t.out.commit(), err) // behind a failed commit, the next tenure meets the same again
 }
 
 // believed reports whether the listings of the shards of a finalized segment can be believed. A listing without chunks
@@ -159,7 +160,8 @@ func (d *delivery) believed() (bool, error) {
 
 // lose records that retention has removed events of the current segment that this lease has not delivered. Only the
 // lease's owner may say so, and only behind a fence that is later than the finding: another owner may have delivered
-// the events that are gone now (docs/project/protocol.md, Lost history).
+// the events that are gone now (docs/project/protocol.md, Lost history). A gap that is recorded needs no other fence:
+// had there been another owner, its fence would refuse the cursor.
 func (d *delivery) lose(gap *history.GapError) error {
 	if !d.t.opts.SkipGaps {
 		return d.t.doubt(gap)

@@ -9,7 +9,8 @@
 // partitions. Writer: the worker puts the records into the open transaction and moves the cursor over them.
 // Commit: records and cursor become visible together (I1), when the transaction is full, the commit interval is
 // over, or the pass ends. Coordinator (lease 0): when the cursors say that all shards of the segment are done, one
-// transaction holds the next frontier and a marker for every partition (I6).
+// transaction holds the next frontier and a marker for every partition (I6). Without transactions there are two
+// writes, in an order that keeps the promise (writer.writeInOrder).
 //
 // # Crashes
 //
@@ -72,8 +73,9 @@
 //
 // A look reads, and no transaction is open. A decision is pure. A change holds values only, and one place commits it. A
 // read that fails is reported by the loop, and everything begins with a new look at the state. So no failure can commit
-// what is half written. While a transaction is open, one more begin is an error that ends the tenure, and a panic in
-// tests.
+// what is half written. The ends of partitions are read while a change is written, since markers name them
+// (writer.endOffsets): if that fails, the tenure ends. While a transaction is open, one more begin is an error that
+// ends the tenure, and a panic in tests.
 //
 // # Waits
 //

@@ -21,7 +21,7 @@ import (
 type epochView struct {
 	t           *tenure
 	frontier    *offsets.Frontier  // adopted last
-	promised    envelope.Timestamp // frontier.Resolved, parsed; in a bundle, that of the segment before
+	promised    envelope.Timestamp // frontier.Resolved, parsed
 	filter      envelope.Filter    // with the frontier's start and our end
 	epochHeader []kgo.RecordHeader // of every record, or none
 	topics      *catalog.Topics    // guards itself; nil before the acquisition

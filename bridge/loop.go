@@ -204,7 +204,7 @@ func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
 //	                  delivers event v1 again, and what follows
 func (t *tenure) holdRound(scan *offsets.Scan) error {
 	t.cursor.Scan = t.cursor.Listing(scan)
-	t.cursor.Scan.Held = scan.Round // I4: this tenure has produced nothing, and the ones before it are fenced
+	t.cursor.Scan.Held = scan.Round // I4: nothing is open here, and the tenures before this one are fenced
 	return t.lease.Commit(t.held, t.cursor, nil)
 }
 

@@ -17,7 +17,7 @@ import (
 // they hold: the client bounds each further request.
 const reachTimeout = 15 * time.Second
 
-// prepare makes sure that the topics exist and fit the settings, and completes sh.
+// prepare makes sure that the topics exist and fit the settings, and completes inst.
 func (inst *instance) prepare(ctx context.Context) error {
 	if err := inst.reach(ctx); err != nil {
 		return err

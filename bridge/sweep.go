@@ -53,7 +53,7 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 				s.Current = b
 				continue
 			case <-ctx.Done():
-				return false, nil // of the round, or of the tenure, which the caller sees
+				return false, nil // of the round, or of the tenure, whose context refuses the commit then
 			case <-time.After(sweepPatience): // the others wait, and reading takes long
 				return false, nil
 			}

@@ -15,9 +15,9 @@ import (
 // moment: a retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that
 // ended it. So every wait uses one of three contexts:
 //
-//	held     ends with the lease (another owner, another epoch) or a hard stop
-//	work     ends with held, or at a stop
-//	segment  ends with work, or when another segment is the current one
+//	held    ends with the lease (another owner, another epoch) or a hard stop
+//	work    ends with held, or at a stop
+//	during  ends with work, or when the state gives the lease another task
 
 // errReacquire ends a tenure that another one follows at once: its fence is later than what was found.
 var errReacquire = errors.New("the lease has to be acquired again")
@@ -25,8 +25,8 @@ var errReacquire = errors.New("the lease has to be acquired again")
 var (
 	errMoved = fmt.Errorf("%w: the frontier was moved", errReacquire)
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
-	// errPast ends the work on a segment that is not the current one any more.
-	errPast = errors.New("the segment is over")
+	// errPast ends the work on a task that is not the lease's any more, or that lets the coordinator have its turn.
+	errPast = errors.New("the task is over")
 )
 
 // tenure is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the

@@ -1,8 +1,8 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"time"
 
 	"blobfeed/bridge/pipeline"
@@ -157,7 +157,7 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 			}
 		case <-t.work.Done():
 			// The other blocks are dropped, with their readers.
-			return errors.Join(context.Cause(t.work), w.commit())
+			return cmp.Or(w.commit(), context.Cause(t.work))
 		}
 	}
 }

@@ -19,8 +19,8 @@ import (
 // Tx is the open transaction of a lease: records, and the documents that cover them.
 //
 // While there is one, the lease writes nothing else. So nobody can commit what is half done: not a failure that is met
-// meanwhile, whoever meets it, and not a marker whose frontier is still to be decided. There is no abort. Whoever drops
-// a transaction, or meets an error, closes the lease, which aborts what is open.
+// meanwhile, whoever meets it, and not a marker whose frontier is still to be decided. Nobody but Discard aborts one.
+// Whoever drops a transaction, or meets an error, closes the lease, which aborts what is open.
 //
 // Without transactions a Tx has the same shape. Its records are safe before its documents are written (I1).
 type Tx struct {
@@ -92,6 +92,9 @@ func (t *Tx) Flush(ctx context.Context) error { return t.l.fail(t.l.flush(ctx)) 
 // acknowledged commit is not enough: see torn.go and, without transactions, stale.go. Reading back costs little,
 // because brokers take no record of the next transaction before they have ended this one.
 func (t *Tx) Commit(ctx context.Context, c *Cursor, f *Frontier) error {
+	if t.l.spent != nil { // I1: a record is missing that c covers
+		return fmt.Errorf("the transaction has failed before: %w", t.l.spent)
+	}
 	if err := t.l.fail(t.l.commit(ctx, t, c, f)); err != nil {
 		return err
 	}

@@ -2,6 +2,7 @@ package offsets
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
@@ -51,6 +52,26 @@ func TestOneTransactionAtATime(t *testing.T) {
 		if got := committed(t, ctx, cfg, 1); len(got) != 1 || got[0] != "whole" {
 			t.Errorf("consumers see %q", got)
 		}
+	}
+}
+
+// A transaction that has not taken all of its records commits no cursor over them (I1).
+func TestFailedTransactionIsNotCommitted(t *testing.T) {
+	for _, exact := range []bool{true, false} {
+		cfg, ctx := cluster(t)
+		cfg.Transactional = exact
+		l := acquire(t, ctx, cfg, viewOf(t, cfg), "one")
+		tx, err := l.Begin()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.fail(errors.New("no producer ID")); err == nil {
+			t.Fatal("the failure is lost")
+		}
+		if err := tx.Commit(ctx, l.Cursor(), nil); err == nil || !strings.Contains(err.Error(), "no producer ID") {
+			t.Errorf("the commit says %v", err)
+		}
+		l.Close(ctx)
 	}
 }
 
