@@ -282,11 +282,17 @@ func (f *Feed) Manifest(ctx context.Context, seg Segment) (Manifest, error) {
 	if err := f.document(ctx, name, &doc); err != nil {
 		return Manifest{}, err
 	}
-	for field, missing := range map[string]bool{"begin": doc.Begin == nil, "status": doc.Status == nil,
-		"chunkFilePaths": doc.Paths == nil} {
-		if missing {
-			return Manifest{}, fmt.Errorf("parsing %s: %s is missing", name, field)
+	var lacks []string
+	for _, field := range []struct {
+		name    string
+		missing bool
+	}{{"begin", doc.Begin == nil}, {"status", doc.Status == nil}, {"chunkFilePaths", doc.Paths == nil}} {
+		if field.missing {
+			lacks = append(lacks, field.name)
 		}
+	}
+	if lacks != nil {
+		return Manifest{}, fmt.Errorf("parsing %s: it lacks %s", name, strings.Join(lacks, ", "))
 	}
 	if doc.Interval < 0 || doc.Interval > 366*24*3600 {
 		return Manifest{}, fmt.Errorf("parsing %s: intervalSecs is %d", name, doc.Interval)

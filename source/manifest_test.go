@@ -138,4 +138,7 @@ func TestManifestIsReadOrInvalid(t *testing.T) {
 			t.Errorf("%s: %+v, %v", what, m, err)
 		}
 	}
+	if _, err := read("{}"); !strings.HasSuffix(err.Error(), "it lacks begin, status, chunkFilePaths") {
+		t.Error(err)
+	}
 }
