@@ -40,6 +40,7 @@ type world struct {
 
 	mu        sync.Mutex
 	slots     []*instance
+	starting  map[int]bool // slots
 	starts    int
 	closing   bool
 	barred    bool           // the operator lets no instance start
@@ -57,7 +58,7 @@ type world struct {
 
 func newWorld(p *Plan, log func(string)) (*world, error) {
 	w := &world{plan: p, log: log, whole: newWhole(), net: &kfake.VirtualNetwork{}, began: time.Now(),
-		slots: make([]*instance, p.Instances)}
+		slots: make([]*instance, p.Instances), starting: map[int]bool{}}
 	var ports []int
 	for i := range p.Brokers {
 		ports = append(ports, firstPort+i)
@@ -161,10 +162,12 @@ func (w *world) held(i *instance, lease int32, bytes int) {
 // run starts the instance of a slot.
 func (w *world) run(slot int) {
 	w.mu.Lock()
-	if w.closing || w.barred || w.gapped || w.slots[slot] != nil && !w.slots[slot].ended() {
+	runs := w.slots[slot] != nil && !w.slots[slot].ended()
+	if w.closing || w.barred || w.gapped || runs || w.starting[slot] {
 		w.mu.Unlock()
 		return
 	}
+	w.starting[slot] = true // two faults may end one instance, and each starts the next one
 	w.starts++
 	called := fmt.Sprintf("i%d", slot)
 	if !w.plan.Restarts {
@@ -174,6 +177,7 @@ func (w *world) run(slot int) {
 	i := w.start(slot, called, false)
 	w.mu.Lock()
 	w.slots[slot] = i
+	delete(w.starting, slot)
 	w.mu.Unlock()
 	go w.watch(i)
 }
