@@ -60,7 +60,7 @@ func exampleFeed(t *testing.T) (a history, topic string, settings []string) {
 
 // killed runs an example and the bridge beside each other, kills both several times, and lets them finish. Done reports
 // whether the example has read all that is in the topic.
-func killed(t *testing.T, settings []string, example func() *exec.Cmd, done func() bool) {
+func killed(t *testing.T, topic string, settings []string, example func() *exec.Cmd, done func() bool) {
 	t.Helper()
 	begin := func() (*exec.Cmd, *logBuffer) {
 		cmd, log := example(), new(logBuffer)
@@ -72,6 +72,7 @@ func killed(t *testing.T, settings []string, example func() *exec.Cmd, done func
 	}
 	for range 5 {
 		p := start(t, []string{"run"}, settings...)
+		eventually(t, time.Minute, "there are records to read", func() bool { return end(t, topic) > 0 })
 		cmd, log := begin()
 		eventually(t, time.Minute, "the example reads", func() bool { return strings.Contains(log.String(), "reading") })
 		time.Sleep(time.Duration(500+rand.IntN(1500)) * time.Millisecond) // the moment of the kill, which is random
@@ -124,7 +125,7 @@ func TestExamplePostgres(t *testing.T) {
 	query := func(sql string) string {
 		return output(t, exec.Command(filepath.Join(bin, "psql"), "-X", "-A", "-t", "-d", url, "-c", sql))
 	}
-	killed(t, settings, func() *exec.Cmd {
+	killed(t, topic, settings, func() *exec.Cmd {
 		cmd := exec.Command(program)
 		cmd.Env = append(os.Environ(), "DATABASE_URL="+url, "TOPIC="+topic,
 			"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))
@@ -159,7 +160,7 @@ if catalog.table_exists("azure.blobs"):
     if snapshot:
         print(snapshot.summary["resolved"])
         for path in sorted(table.scan().to_arrow()["path"].to_pylist()): print(path)`
-	killed(t, settings, func() *exec.Cmd {
+	killed(t, topic, settings, func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "../examples/iceberg/worker.py")
 		cmd.Env = env
 		return cmd
@@ -189,7 +190,7 @@ func TestExampleNode(t *testing.T) {
 	output(t, install)
 	a, topic, settings := exampleFeed(t)
 	file := filepath.Join(dir, "blobs.json")
-	killed(t, settings, func() *exec.Cmd {
+	killed(t, topic, settings, func() *exec.Cmd {
 		cmd := exec.Command("node", filepath.Join(dir, "blobs.js"))
 		cmd.Env = append(os.Environ(), "FILE="+file, "TOPIC="+topic,
 			"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))
@@ -241,7 +242,7 @@ func TestExampleClickHouse(t *testing.T) {
 	interpreter := pythonWith(t, "../examples/clickhouse")
 	a, topic, settings := exampleFeed(t)
 	dir, admin := t.TempDir(), kadm.NewClient(client(t, shared.KafkaBrokers))
-	killed(t, settings, func() *exec.Cmd {
+	killed(t, topic, settings, func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "../examples/clickhouse/load.py")
 		cmd.Env = append(os.Environ(), "DATABASE="+dir, "TOPIC="+topic, "GROUP="+topic,
 			"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","))
@@ -299,7 +300,7 @@ db = apsw.Connection(sys.argv[1]); db.set_busy_timeout(30000); db.enable_load_ex
 for row in db.execute(sys.argv[2]): print(row[0])`
 		return output(t, exec.Command(interpreter, "-c", script, file, sql))
 	}
-	killed(t, settings, func() *exec.Cmd {
+	killed(t, topic, settings, func() *exec.Cmd {
 		cmd := exec.Command(interpreter, "../examples/vectors/worker.py")
 		cmd.Env = env
 		return cmd
