@@ -87,7 +87,7 @@ func newScene(t *testing.T, mutation string) *scene {
 	name := fmt.Sprintf("mutation-%d", time.Now().UnixNano())
 	spec := feedsim.Spec{Shards: 2, Blobs: 50, BlockEvents: 5}
 	w, err := NewWorld(t.Context(), shared, mutable, t.ArtifactDir(), name, spec, "MUTATION="+mutation,
-		"BRIDGE_LOG_LEVEL=debug")
+		"BRIDGE_EVENTS=all", "BRIDGE_LOG_LEVEL=debug") // its feed has events of all types, and no account
 	if err != nil {
 		t.Fatal(err)
 	}
