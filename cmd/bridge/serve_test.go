@@ -158,12 +158,12 @@ func TestServeTLS(t *testing.T) {
 		return resp.StatusCode, resp.TLS.PeerCertificates[0].SerialNumber.String()
 	}
 	status, before := get("first")
-	if other, _ := get("second"); status != http.StatusOK || other != http.StatusUnauthorized {
+	if other, _ := get("token-2"); status != http.StatusOK || other != http.StatusUnauthorized {
 		t.Errorf("with the token %d, with another one %d", status, other)
 	}
 	issue()
-	write("second")
-	status, after := get("second")
+	write("token-2")
+	status, after := get("token-2")
 	if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized || before == after {
 		t.Errorf("after a rotation: with the token %d, with the old one %d, certificates %s and %s", status, other,
 			before, after)
@@ -175,11 +175,11 @@ func TestServeTLS(t *testing.T) {
 		if err := spoil(); err != nil {
 			t.Fatal(err)
 		}
-		status, _ = get("second")
+		status, _ = get("token-2")
 		if other, _ := get("first"); status != http.StatusOK || other != http.StatusUnauthorized {
 			t.Errorf("the file %s: with the last token %d, with the one before %d", why, status, other)
 		}
-		write("second")
+		write("token-2")
 	}
 
 	write("")
