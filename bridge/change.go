@@ -93,7 +93,7 @@ func (w *writer) writeInOrder(c *change) error {
 func (w *writer) commitChange(c *change) error {
 	t, f, txn := w.t, &c.frontier, &w.txn
 	f.Base = source.Segment{}
-	if before := t.epoch.frontier; before != nil && !t.opts.Transactional { // what comes again if this one is stale
+	if before := t.epoch.frontier; before != nil && !t.opts.Transactional { // repeated from there if it is stale
 		f.Base = before.Completed
 	}
 	tx, err := w.begin()

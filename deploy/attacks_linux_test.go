@@ -145,7 +145,7 @@ func TestHostileClients(t *testing.T) {
 	p.stop(t)
 }
 
-// Who may write files that the settings name can neither hang a start, nor fill its memory, nor open the server.
+// A writer of files that the settings name can neither hang a start, nor fill its memory, nor open the server.
 func TestHostileFiles(t *testing.T) {
 	dir := t.TempDir()
 	fifo, empty, names := filepath.Join(dir, "fifo"), filepath.Join(dir, "empty"), filepath.Join(dir, "names.yaml")

@@ -3,7 +3,7 @@ package fleet
 import "os"
 
 // File is a settings file that may change, or be replaced: Kubernetes swaps a symlink above a mounted ConfigMap. It
-// looks at inode, time and size, since not every file system tells of changes.
+// looks at inode, time and size, since not every file system reports changes.
 type File struct {
 	path       string
 	read, next os.FileInfo // as it was read, and as it was at the last look; nil: it was not there
