@@ -12,9 +12,9 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// listing is the work of a tenure in a round of the frontier's scan: it lists the lease's containers, and writes a row
-// for each blob. It belongs to the worker's goroutine.
-type listing struct {
+// scanRound is the work of a tenure in a round of the frontier's scan: it lists the lease's containers, and writes a
+// row for each blob. It belongs to the worker's goroutine.
+type scanRound struct {
 	t    *tenure
 	task task
 	scan *offsets.Scan
@@ -29,33 +29,33 @@ type listing struct {
 var errRoundOver = errors.New("the time of the round is over")
 
 // run lists until all is listed, or the time of the round is over, and commits that this lease has.
-func (l *listing) run(s *offsets.State) (err error) {
-	t := l.t
+func (r *scanRound) run(s *offsets.State) (err error) {
+	t := r.t
 	defer func() {
 		if err != nil { // what the sweep has judged is not committed
 			t.findings.stopSweep()
 		}
 	}()
-	ctx, done := t.during(l.task)
+	ctx, done := t.during(r.task)
 	defer done()
-	if !l.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limit := t.findings.rounds.limit(l.scan.ID, t.opts.ScanRound)
+	if !r.scan.Initial { // nothing is delivered before a first scan, so nothing waits
+		limit := t.findings.rounds.limit(r.scan.ID, t.opts.ScanRound)
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errRoundOver)
 		defer cancel()
 		ctx = limited
-		defer func() { t.findings.rounds.learn(l.began.Load(), l.answered.Load(), time.Now().UnixNano()) }()
+		defer func() { t.findings.rounds.learn(r.began.Load(), r.answered.Load(), time.Now().UnixNano()) }()
 	}
-	l.t.out.txn.reset(l.t.epoch.frontier.Completed)
-	l.done.From = l.t.epoch.frontier.Completed
+	r.t.out.txn.reset(r.t.epoch.frontier.Completed)
+	r.done.From = r.t.epoch.frontier.Completed
 	switch {
-	case l.scan.Cancelled:
+	case r.scan.Cancelled:
 		// I4: what this lease was about to write when the scan was cancelled is dropped, or committed by now.
-	case !l.done.Progress.Done():
-		err = l.list(ctx)
-		l.done.Done = l.done.Progress.Done() && !l.scan.Sweep
-	case !l.done.Done && s.RowsListed(l.scan): // else some of the suspects are still to be listed
-		l.mayDelete, l.left = s.MayDelete(l.scan, l.t.p)
-		l.done.Done, err = l.sweep(ctx)
+	case !r.done.Progress.Done():
+		err = r.list(ctx)
+		r.done.Done = r.done.Progress.Done() && !r.scan.Sweep
+	case !r.done.Done && s.RowsListed(r.scan): // else some of the suspects are still to be listed
+		r.mayDelete, r.left = s.MayDelete(r.scan, r.t.p)
+		r.done.Done, err = r.sweep(ctx)
 	}
 	if errors.Is(err, errPast) {
 		return errMoved // what is open is dropped with the tenure
@@ -63,44 +63,44 @@ func (l *listing) run(s *offsets.State) (err error) {
 	if err != nil && !errors.Is(err, errRoundOver) {
 		return err
 	}
-	if _, err := l.t.out.open(); err != nil {
+	if _, err := r.t.out.open(); err != nil {
 		return err
 	}
-	l.done.Held, l.done.Over = l.scan.Round, l.scan.Round
-	return l.t.out.commit()
+	r.done.Held, r.done.Over = r.scan.Round, r.scan.Round
+	return r.t.out.commit()
 }
 
 // list writes the rows that fit into the round.
-func (l *listing) list(ctx context.Context) error {
-	t := l.t
+func (r *scanRound) list(ctx context.Context) error {
+	t := r.t
 	// One lease at a time lists for an instance, with all the requests that it may have at a time: their pages are in
 	// memory (I9).
 	if err := t.instance.listing.Take(ctx); err != nil {
 		return err
 	}
 	defer t.instance.listing.Leave()
-	l.begin()
-	run := t.instance.pipe.List(ctx, l.t.epoch.describeRows(), l.rows(), l.walk)
+	r.begin()
+	run := t.instance.pipe.List(ctx, r.t.epoch.describeRows(), r.rows(), r.walk)
 	defer run.Close()
-	if err := l.t.out.take(run.Blocks); err != nil {
+	if err := r.t.out.take(run.Blocks); err != nil {
 		return err
 	}
 	return run.Err()
 }
 
-func (l *listing) rows() pipeline.Rows {
-	updated, _ := history.ParseStored(l.scan.Updated) // "" of a later scan: each row has its page's time
-	return pipeline.Rows{ID: l.scan.ID, Updated: updated, Account: l.t.opts.AccountURL}
+func (r *scanRound) rows() pipeline.Rows {
+	updated, _ := history.ParseStored(r.scan.Updated) // "" of a later scan: each row has its page's time
+	return pipeline.Rows{ID: r.scan.ID, Updated: updated, Account: r.t.opts.AccountURL}
 }
 
 // walk lists the containers of this lease that the filter does not leave out.
-func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
-	t, filter := l.t, &l.t.epoch.filter
-	return inventory.Walk(ctx, t.opts.Inventory, l.done.Progress, inventory.Options{
-		Container: l.scan.Container, Requests: t.opts.ScanRequests,
+func (r *scanRound) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
+	t, filter := r.t, &r.t.epoch.filter
+	return inventory.Walk(ctx, t.opts.Inventory, r.done.Progress, inventory.Options{
+		Container: r.scan.Container, Requests: t.opts.ScanRequests,
 		Prefix: func(container string) string {
 			prefix, _ := filter.Prefix(container)
-			return l.scan.Narrowed(prefix)
+			return r.scan.Narrowed(prefix)
 		},
 		PageSize: t.instance.pipe.PageBlobs(t.opts.ScanRequests),
 		Mine: func(container string) bool {
@@ -109,15 +109,15 @@ func (l *listing) walk(ctx context.Context, emit func(context.Context, *inventor
 		Retry: t.retry,
 	}, func(ctx context.Context, s *inventory.Step) error {
 		if s.Listed != nil || !s.Served.IsZero() { // else no request was made for it
-			l.answer()
+			r.answer()
 		}
 		return emit(ctx, s)
 	})
 }
 
 // begin notes that the requests of the round begin, and answer that one is answered.
-func (l *listing) begin()  { l.began.CompareAndSwap(0, time.Now().UnixNano()) }
-func (l *listing) answer() { l.answered.CompareAndSwap(0, time.Now().UnixNano()) }
+func (r *scanRound) begin()  { r.began.CompareAndSwap(0, time.Now().UnixNano()) }
+func (r *scanRound) answer() { r.answered.CompareAndSwap(0, time.Now().UnixNano()) }
 
 // roundLimit is how long a lease makes requests in a round of a scan. What has no answer when the round ends is
 // dropped, so a page that takes longer than a round would never be written. A round without an answer is followed by a

@@ -210,7 +210,7 @@ func (t *tenure) holdRound(scan *offsets.Scan) error {
 
 // listRound lists in a round of the frontier's scan.
 func (t *tenure) listRound(do task, s *offsets.State) error {
-	l := &listing{t: t, task: do, scan: s.Frontier.Scan, done: t.cursor.Listing(s.Frontier.Scan)}
+	l := &scanRound{t: t, task: do, scan: s.Frontier.Scan, done: t.cursor.Listing(s.Frontier.Scan)}
 	t.cursor.Scan = l.done
 	return l.run(s)
 }

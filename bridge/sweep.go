@@ -18,37 +18,37 @@ import (
 
 // sweep asks for the blobs of suspects while the round lasts, and writes a deletion for each that is gone. It reports
 // whether nothing is left.
-func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
-	f := l.t.findings
-	if f.sweep == nil || f.sweep.Scan != l.scan.ID {
+func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
+	f := r.t.findings
+	if f.sweep == nil || f.sweep.Scan != r.scan.ID {
 		f.stopSweep()
-		err := l.t.instance.catalog.Sweepable(ctx, l.t.epoch.frontier, &l.t.opts.Filter)
+		err := r.t.instance.catalog.Sweepable(ctx, r.t.epoch.frontier, &r.t.opts.Filter)
 		var never *catalog.UnsweepableError
 		if errors.As(err, &never) {
-			l.t.opts.Log.Error("the sweep is left out", "scan", l.scan.ID, "error", err)
-			l.t.opts.Observer.Failed(l.t.p, err)
-			l.done.LeftOut = err.Error()
+			r.t.opts.Log.Error("the sweep is left out", "scan", r.scan.ID, "error", err)
+			r.t.opts.Observer.Failed(r.t.p, err)
+			r.done.LeftOut = err.Error()
 			return true, nil
 		}
 		if err != nil {
-			return false, l.later(ctx, err)
+			return false, r.later(ctx, err)
 		}
-		f.sweep = l.suspects()
+		f.sweep = r.suspects()
 	}
 	for {
 		s := f.sweep
 		if len(s.Current.Suspects) == 0 {
 			if s.Current.Last {
 				lane := s.Current.Lane
-				l.done.Judged = &lane
-				l.done.Skipped += s.Current.Skipped
+				r.done.Judged = &lane
+				r.done.Skipped += s.Current.Skipped
 			}
 			select {
 			case b, ok := <-s.Batches:
 				if !ok {
 					err := s.Err()
 					f.stopSweep() // another one may begin
-					return err == nil, l.later(ctx, err)
+					return err == nil, r.later(ctx, err)
 				}
 				s.Current = b
 				continue
@@ -58,10 +58,10 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 				return false, nil
 			}
 		}
-		if err := l.judge(ctx, &s.Current); err != nil {
+		if err := r.judge(ctx, &s.Current); err != nil {
 			return false, err
 		}
-		if l.done.Stopped {
+		if r.done.Stopped {
 			f.stopSweep()
 			return true, nil
 		}
@@ -73,12 +73,12 @@ func (l *listing) sweep(ctx context.Context) (finished bool, err error) {
 
 // suspects starts to look for the keys of this lease's partitions. That outlives the tenure, because reading the topics
 // takes longer than a round.
-func (l *listing) suspects() *suspects.Reader {
-	inst, opts := l.t.instance, l.t.opts
-	return suspects.Read(l.t.findings.life, suspects.Options{
-		Client: opts.Client, Scan: l.scan, Filter: &opts.Filter, Encoder: inst.catalog.Encoder, Bytes: opts.SweepBytes,
+func (r *scanRound) suspects() *suspects.Reader {
+	inst, opts := r.t.instance, r.t.opts
+	return suspects.Read(r.t.findings.life, suspects.Options{
+		Client: opts.Client, Scan: r.scan, Filter: &opts.Filter, Encoder: inst.catalog.Encoder, Bytes: opts.SweepBytes,
 		Patience: readPatience, Turn: inst.pipe.Sweep,
-	}, l.done.Unjudged(l.t.epoch.frontier.Topics, l.t.p, inst.leases))
+	}, r.done.Unjudged(r.t.epoch.frontier.Topics, r.t.p, inst.leases))
 }
 
 // planBytes is the memory of the keys that a plan compares: 15 million fit.
@@ -113,19 +113,19 @@ const (
 )
 
 // later reports an error of Kafka. The next round tries again: events are to be delivered meanwhile.
-func (l *listing) later(ctx context.Context, err error) error {
-	if l.t.findings.remember(ctx, l.t.opts.Now(), err) {
-		l.t.opts.Observer.Failed(l.t.p, err)
+func (r *scanRound) later(ctx context.Context, err error) error {
+	if r.t.findings.remember(ctx, r.t.opts.Now(), err) {
+		r.t.opts.Observer.Failed(r.t.p, err)
 	}
 	return nil
 }
 
 // judge asks for the blobs of the first suspects, and writes the deletions. Those without an answer when the round ends
 // stay in b.
-func (l *listing) judge(ctx context.Context, b *suspects.Batch) (err error) {
-	t, n := l.t, min(len(b.Suspects), rowsAtOnce)
+func (r *scanRound) judge(ctx context.Context, b *suspects.Batch) (err error) {
+	t, n := r.t, min(len(b.Suspects), rowsAtOnce)
 	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
-	l.begin()
+	r.begin()
 	asking, actx := errgroup.WithContext(ctx)
 	asking.SetLimit(t.opts.ScanRequests)
 	for i, k := range b.Suspects[:n] {
@@ -136,7 +136,7 @@ func (l *listing) judge(ctx context.Context, b *suspects.Batch) (err error) {
 					gone[i] = pipeline.Gone{Container: k.Container, Name: k.Name, Served: served}
 				}
 				if asked[i] = err == nil; asked[i] {
-					l.answer()
+					r.answer()
 				}
 				return err
 			})
@@ -154,9 +154,9 @@ func (l *listing) judge(ctx context.Context, b *suspects.Batch) (err error) {
 	}
 	b.Suspects = b.Suspects[left:]
 	gone = slices.DeleteFunc(gone, func(g pipeline.Gone) bool { return g.Name == "" })
-	if most := int(min(l.mayDelete, int64(len(gone)))); most < len(gone) {
-		if l.left == 0 {
-			l.done.Stopped = true
+	if most := int(min(r.mayDelete, int64(len(gone)))); most < len(gone) {
+		if r.left == 0 {
+			r.done.Stopped = true
 			return nil
 		}
 		for _, g := range gone[most:] { // they are asked for again in the next round
@@ -168,14 +168,14 @@ func (l *listing) judge(ctx context.Context, b *suspects.Batch) (err error) {
 	if len(gone) == 0 {
 		return nil
 	}
-	l.mayDelete -= int64(len(gone))
-	block, err := t.instance.pipe.Delete(t.work, l.t.epoch.describeRows(), l.rows(), b.Topic, gone)
+	r.mayDelete -= int64(len(gone))
+	block, err := t.instance.pipe.Delete(t.work, r.t.epoch.describeRows(), r.rows(), b.Topic, gone)
 	if err != nil {
 		return err
 	}
-	l.done.Swept += int64(len(block.Records))
-	if err := l.t.out.addBlock(block); err != nil {
+	r.done.Swept += int64(len(block.Records))
+	if err := r.t.out.addBlock(block); err != nil {
 		return err
 	}
-	return l.t.out.commit() // I9: the next block waits in this goroutine for the memory that this one holds
+	return r.t.out.commit() // I9: the next block waits in this goroutine for the memory that this one holds
 }

@@ -150,7 +150,7 @@ func TestSweepOfAnotherScan(t *testing.T) {
 			return nil, ctx.Err()
 		},
 	}, []offsets.Lane{{}})
-	l := &listing{
+	l := &scanRound{
 		t: &tenure{opts: &o, findings: &findings{sweep: before},
 			instance: &instance{opts: &o, catalog: catalog.New(o.Catalog(), nil)}, epoch: epochView{frontier: &offsets.Frontier{}}},
 		scan: &offsets.Scan{ID: "after"}, done: &offsets.Listing{},
@@ -259,7 +259,7 @@ func TestSweepIsPatient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	waiting := &suspects.Reader{Scan: "a", Batches: make(chan suspects.Batch)}
-	l := &listing{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
+	l := &scanRound{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
 	finished, err := l.sweep(ctx)
 	if finished || err != nil || ctx.Err() != nil {
 		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())

@@ -33,10 +33,10 @@ func (p *Pipeline) List(ctx context.Context, d *Pass, rows Rows, list Lister) *R
 	out := make(chan *Block, prefetch)
 	r := &Run{Blocks: out, p: p}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
-	l := &listing{p: p, pass: d, rows: rows, out: out}
+	e := &stepEncoder{p: p, pass: d, rows: rows, out: out}
 	crash.Go(ctx, "listing", func() {
 		defer close(out)
-		list := crash.Try(ctx, "listing", func() error { return list(r.ctx, l.step) })
+		list := crash.Try(ctx, "listing", func() error { return list(r.ctx, e.step) })
 		if err := list(); err != nil { // I8: known before the channel is closed
 			r.cancel(err)
 		}
@@ -44,8 +44,8 @@ func (p *Pipeline) List(ctx context.Context, d *Pass, rows Rows, list Lister) *R
 	return r
 }
 
-// listing encodes the steps of a listing. Several goroutines use it.
-type listing struct {
+// stepEncoder encodes the steps of a listing. Several goroutines use it.
+type stepEncoder struct {
 	p    *Pipeline
 	pass *Pass
 	rows Rows
@@ -53,32 +53,32 @@ type listing struct {
 }
 
 // step sends the blocks of a step, in order. It waits for memory, and so holds up the listing.
-func (l *listing) step(ctx context.Context, s *inventory.Step) error {
+func (e *stepEncoder) step(ctx context.Context, s *inventory.Step) error {
 	if s.Listed == nil || len(s.Listed.Blobs) == 0 {
-		return l.send(ctx, s, nil)
+		return e.send(ctx, s, nil)
 	}
 	for left := s.Listed.Blobs; len(left) > 0; {
 		part := left[:min(rowsPerBlock, len(left))]
 		left = left[len(part):]
 		of := *s
 		of.Listed = &inventory.Listed{Blobs: part, Last: s.Listed.Last && len(left) == 0, More: len(left) > 0}
-		if err := l.send(ctx, &of, part); err != nil {
+		if err := e.send(ctx, &of, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (l *listing) send(ctx context.Context, s *inventory.Step, blobs []inventory.Blob) error {
-	b := l.p.pool.get(0)
+func (e *stepEncoder) send(ctx context.Context, s *inventory.Step, blobs []inventory.Blob) error {
+	b := e.p.pool.get(0)
 	b.Step = s
 	began := time.Now()
-	err := l.pass.Host.Retry(ctx, func(ctx context.Context) error {
+	err := e.pass.Host.Retry(ctx, func(ctx context.Context) error {
 		b.dead = b.dead[:0]
-		err := l.p.encodeRows(ctx, l.pass, &l.rows, b, blobs)
+		err := e.p.encodeRows(ctx, e.pass, &e.rows, b, blobs)
 		var large *TooLargeError
 		if errors.As(err, &large) {
-			return l.pass.Host.TooLarge(ctx, err)
+			return e.pass.Host.TooLarge(ctx, err)
 		}
 		return err
 	})
@@ -86,14 +86,14 @@ func (l *listing) send(ctx context.Context, s *inventory.Step, blobs []inventory
 		return err
 	}
 	b.Encoding = Between(began, time.Now())
-	if err := l.p.memory.acquire(ctx, b); err != nil {
+	if err := e.p.memory.acquire(ctx, b); err != nil {
 		return err
 	}
 	select {
-	case l.out <- b:
+	case e.out <- b:
 		return nil
 	case <-ctx.Done():
-		l.p.memory.release(b)
+		e.p.memory.release(b)
 		return context.Cause(ctx)
 	}
 }
