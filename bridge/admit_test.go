@@ -22,7 +22,7 @@ func TestTemplateOfOwnTopics(t *testing.T) {
 		{"test.offsets", "", "test.offsets"},
 	} {
 		o, _ := options(t, broker(t), realFeed)
-		o.Topics, o.DeadLetter = byTemplate(t, c.template), c.letters
+		o.Topics.Names, o.Topics.DeadLetter = byTemplate(t, c.template), c.letters
 		var settings *SettingsError
 		if err := runOnce(t, o); !errors.As(err, &settings) || !strings.Contains(err.Error(), "could go to "+c.meets) {
 			t.Errorf("%s: %v", c.template, err)
@@ -84,14 +84,14 @@ func TestStateLimit(t *testing.T) {
 			c := broker(t)
 			smallState(t, c)
 			o, r := over(t, c, containers(n))
-			o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
+			o.Topics.Names, o.Pace.BundleBytes = byTemplate(t, "{container}"), bundle
 			if err := firstFailure(t, o, r); !strings.Contains(err, limitSetting+" of topic test.offsets: raise that") {
 				t.Fatal(err)
 			}
 			if made := len(created(t, c)); made < 25 || made > 60 {
 				t.Errorf("%d topics are created", made)
 			}
-			o.DeadLetter = deadTopic
+			o.Topics.DeadLetter = deadTopic
 			must(t, runOnce(t, o))
 			made := created(t, c)
 			if data, _ := consumeAll(t, c, made, promises()...); data != len(made) || data+len(dead(t, c)) != n {
@@ -109,7 +109,7 @@ func TestStateLimitIsRaised(t *testing.T) {
 	c := broker(t)
 	smallState(t, c)
 	o, r := over(t, c, containers(n))
-	o.Topics = byTemplate(t, "{container}")
+	o.Topics.Names = byTemplate(t, "{container}")
 	stop := run(t, o)
 	defer stop()
 	<-r.failing
@@ -124,7 +124,7 @@ func TestTopicLimit(t *testing.T) {
 	c := broker(t)
 	var log bytes.Buffer
 	o, r := over(t, c, containers(20))
-	o.Topics, o.TopicLimit, o.Log = byTemplate(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
+	o.Topics.Names, o.Topics.Create.Limit, o.Log = byTemplate(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
 	if err := firstFailure(t, o, r); !strings.Contains(err, "BRIDGE_TOPIC_LIMIT=10") {
 		t.Fatal(err)
 	}
@@ -134,7 +134,7 @@ func TestTopicLimit(t *testing.T) {
 	if !strings.Contains(log.String(), "topics=8 limit=10") || strings.Contains(log.String(), "topics=7 ") {
 		t.Errorf("log: %s", &log)
 	}
-	o.DeadLetter = deadTopic
+	o.Topics.DeadLetter = deadTopic
 	must(t, runOnce(t, o))
 	if data, _ := consumeAll(t, c, created(t, c), promises()...); data != 10 || len(dead(t, c)) != 10 {
 		t.Errorf("%d records, %d dead letters", data, len(dead(t, c)))
@@ -173,10 +173,10 @@ func TestForeignTopic(t *testing.T) {
 		t.Run(tc.what, func(t *testing.T) {
 			c := broker(t)
 			o, r := over(t, c, containers(3))
-			o.Topics, o.AdoptTopics = byTemplate(t, tc.template), tc.adopt
+			o.Topics.Names, o.Topics.Adopt = byTemplate(t, tc.template), tc.adopt
 			there := strings.ReplaceAll(tc.template, "{container}", name)
 			createTopic(t, c, there, 1, nil)
-			cl, err := kgo.NewClient(append(o.Client, kgo.TransactionalID("stranger"),
+			cl, err := kgo.NewClient(append(o.Kafka.Client, kgo.TransactionalID("stranger"),
 				kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 			must(t, err)
 			defer cl.Close()
@@ -185,14 +185,14 @@ func TestForeignTopic(t *testing.T) {
 				must(t, runOnce(t, o))
 				return
 			}
-			if o.Topics.Prefixed() {
+			if o.Topics.Names.Prefixed() {
 				refused(t, o, "topic "+there+" holds records", "bridge reset --yes")
 				return
 			}
 			if err := firstFailure(t, o, r); !strings.Contains(err, "topic "+name+": it holds records") {
 				t.Fatal(err)
 			}
-			o.DeadLetter = deadTopic
+			o.Topics.DeadLetter = deadTopic
 			must(t, runOnce(t, o))
 			data, _ := consumeAll(t, c, []string{"container-0000", "container-0002"})
 			if letters := len(dead(t, c)); data != 2 || letters != 1 {

@@ -25,7 +25,7 @@ func TestAheadOfAllShards(t *testing.T) {
 		return nil
 	}
 	o, _ := over(t, broker(t), m)
-	o.OffsetsPartitions, o.BundleBytes = 1, 0
+	o.Kafka.Leases, o.Pace.BundleBytes = 1, 0
 	live(t, o)
 	s := awaitState(t, o, "the other shard is delivered", func(s *offsets.State) bool {
 		return s.Cursors[0] != nil && s.Cursors[0].Counts.Read == 1

@@ -33,7 +33,7 @@ func TestPartitionsAddedBehindRows(t *testing.T) {
 			w.listsLate()
 			c := broker(t)
 			o := w.options(c)
-			o.InitialScan, o.Markers, o.BundleBytes = ScanYes, markers, 0
+			o.Feed.InitialScan, o.Records.Markers, o.Pace.BundleBytes = ScanYes, markers, 0
 			live(t, o)
 			awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
 				return scanOf(s) != nil && scanOf(s).Done
@@ -88,8 +88,8 @@ func TestNoMarkerForAnEndBehindRows(t *testing.T) {
 	w.next()
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
-	o.End = envelope.Timestamp{Wall: w.clock.Load() - int64(30*time.Minute)} // before the open segment
+	o.Feed.InitialScan = ScanYes
+	o.Feed.End = envelope.Timestamp{Wall: w.clock.Load() - int64(30*time.Minute)} // before the open segment
 	must(t, runOnce(t, o))
 	awaitState(t, o, "it has ended", func(s *offsets.State) bool {
 		return s.Frontier != nil && s.Frontier.Ended && s.Frontier.Resolved == ""

@@ -18,7 +18,6 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
-	"blobfeed/internal/suspects"
 	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -46,18 +45,16 @@ func New(o Options) *Bridge {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	if o.SweepBytes == 0 {
-		o.SweepBytes = suspects.DefaultBytes
-	}
-	if o.Claims == nil {
-		o.Claims = catalog.NewClaims()
+	if o.Topics.Claims == nil {
+		o.Topics.Claims = catalog.NewClaims()
 	}
 	inst := &instance{
-		opts: &o, cfg: o.lease(), history: history.New(o.Feed, o.PollInterval),
+		opts: &o, cfg: o.lease(), history: history.New(o.Feed.Source, o.Pace.PollInterval),
 		pipe: pipeline.New(pipeline.Settings{
-			Feed: o.Feed, Events: o.Events, Topics: o.Topics, Partition: o.Partition, DeadLetter: o.DeadLetter,
-			SkipGaps: o.SkipGaps, Once: o.Once, MemoryBytes: o.BufferBytes, Memory: o.Memory,
-			BundleBytes: o.BundleBytes, BundleReaders: o.BundleReaders, Log: o.Log,
+			Feed: o.Feed.Source, SkipGaps: o.Feed.SkipGaps, Once: o.Once, Log: o.Log,
+			Events: o.Records.Events, Partition: o.Records.Partition, Topics: o.Topics.Names,
+			DeadLetter: o.Topics.DeadLetter, MemoryBytes: o.Pace.BufferBytes, Memory: o.Pace.Memory,
+			BundleBytes: o.Pace.BundleBytes, BundleReaders: o.Pace.BundleReaders,
 		}),
 		listing: pause.NewTurn(),
 		poke:    make(chan struct{}, 1),
@@ -139,7 +136,7 @@ func (b *Bridge) Refused(err error) {
 	if errors.Is(err, kerr.InvalidSessionTimeout) {
 		b.fatal(plain.SettingsErrorf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
 			"their group.min.session.timeout.ms (6 s by default) to their group.max.session.timeout.ms (30 min)",
-			b.opts.Session))
+			b.opts.Kafka.Session))
 		return
 	}
 	b.opts.Observer.Failed(-1, err)
@@ -178,7 +175,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 
 	inst := b.instance
 	defer inst.pipe.Close()
-	cl, err := kgo.NewClient(b.opts.Client...)
+	cl, err := kgo.NewClient(b.opts.Kafka.Client...)
 	if err != nil {
 		return plain.SettingsErrorf("creating the Kafka client: %v", err)
 	}
@@ -193,7 +190,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	viewing, endView := context.WithCancel(hard)
 	defer endView()
 	wg.Go(crash.Guard(hard, "view", func() {
-		if err := inst.view.Run(viewing, b.opts.Client...); err != nil {
+		if err := inst.view.Run(viewing, b.opts.Kafka.Client...); err != nil {
 			b.fatal(err)
 		}
 	}))
@@ -206,7 +203,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 			},
 		})
 	}))
-	leave, err := offsets.Join(inst.cfg, b.opts.Name, b.opts.Session, b)
+	leave, err := offsets.Join(inst.cfg, b.opts.Name, b.opts.Kafka.Session, b)
 	if err != nil {
 		return err
 	}
@@ -223,7 +220,7 @@ func (b *Bridge) Run(stop, hard context.Context) error {
 	}
 	<-stop.Done()
 	mutation.Crash("leave", "begun")
-	leaving, left := context.WithTimeout(context.Background(), b.opts.Shutdown+leaveTimeout)
+	leaving, left := context.WithTimeout(context.Background(), b.opts.Pace.Shutdown+leaveTimeout)
 	defer left()
 	leave(leaving) // revokes every lease, so the workers commit and end
 	b.Revoked(b.leasesHeld(), false)

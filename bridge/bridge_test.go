@@ -39,7 +39,7 @@ func TestOnce(t *testing.T) {
 			c := broker(t)
 			for run := range 2 {
 				o, r := options(t, c, realFeed)
-				o.Transactional = transactional
+				o.Kafka.Transactional = transactional
 				if err := runOnce(t, o); err != nil {
 					t.Fatal(err)
 				}
@@ -67,15 +67,15 @@ func TestRefused(t *testing.T) {
 		says   string
 	}{
 		"another feed": {
-			change: func(o *Options) { o.FeedID = "other" },
+			change: func(o *Options) { o.Feed.ID = "other" },
 			says:   "BRIDGE_SOURCE_URL",
 		},
 		"another setting": {
-			change: func(o *Options) { o.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} },
+			change: func(o *Options) { o.Records.Frozen = map[string]string{"BRIDGE_TOPIC": "x"} },
 			says:   "BRIDGE_TOPIC=x",
 		},
 		"compacted": {
-			change: func(o *Options) { o.Name, o.Topics = "fresh", byTemplate(t, "compacted") },
+			change: func(o *Options) { o.Name, o.Topics.Names = "fresh", byTemplate(t, "compacted") },
 			policy: "compact",
 			says:   "cleanup.policy=compact",
 		},
@@ -104,8 +104,9 @@ func TestMissingTopics(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
-	o.TopicsBy, o.ToolFlags, o.Markers = topics.ByNobody, "--bootstrap-server k:9092", envelope.MarkersTopic
-	o.DeadLetter = "test.dlq"
+	o.Topics.Create.By, o.Topics.Create.Flags = topics.ByNobody, "--bootstrap-server k:9092"
+	o.Records.Markers = envelope.MarkersTopic
+	o.Topics.DeadLetter = "test.dlq"
 	const create = "kafka-topics.sh --bootstrap-server k:9092 --create --topic "
 	commands := []string{
 		create + "test.offsets --partitions 4 --replication-factor 1 --config cleanup.policy=compact " +

@@ -49,7 +49,7 @@ func TestBufferBytes(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			l := &largest{recorder: r, left: test.commits, stop: cancel}
-			o.Observer, o.BufferBytes, o.BundleBytes, o.TxnRecords = Observers{l}, limit, 0, test.records
+			o.Observer, o.Pace.BufferBytes, o.Pace.BundleBytes, o.Pace.TxnRecords = Observers{l}, limit, 0, test.records
 			b := New(o)
 			if err := b.Run(ctx, t.Context()); err != nil {
 				t.Fatal(err)
@@ -75,8 +75,9 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 	for name, containers := range map[string][]string{"all": {"nothing"}, "most": {"$web"}} {
 		t.Run(name, func(t *testing.T) {
 			o, r := options(t, broker(t), feed)
-			o.Filter.Containers = containers
-			o.CommitInterval, o.BundleBytes, o.BufferBytes, o.TxnRecords = time.Hour, 0, 1<<20, events
+			o.Feed.Filter.Containers = containers
+			o.Pace.CommitInterval, o.Pace.TxnRecords = time.Hour, events
+			o.Pace.BundleBytes, o.Pace.BufferBytes = 0, 1<<20
 			b := New(o)
 			must(t, b.Run(t.Context(), t.Context()))
 			if _, made, _ := b.instance.pipe.Use(); r.Read != events || made > 80 {
@@ -88,7 +89,7 @@ func TestFilteredEventsAreBounded(t *testing.T) {
 
 // Buffers are kept while there is work, and given back when there was none for a poll interval.
 func TestIdleGivesBuffersBack(t *testing.T) {
-	opts := &Options{PollInterval: time.Millisecond, Now: time.Now}
+	opts := &Options{Now: time.Now, Pace: Pace{PollInterval: time.Millisecond}}
 	h := &tenure{opts: opts, instance: &instance{pipe: pipeline.New(pipeline.Settings{})}, work: t.Context()}
 	changed := make(chan struct{})
 	h.instance.pipe.Reuse(&pipeline.Block{})
@@ -96,7 +97,7 @@ func TestIdleGivesBuffersBack(t *testing.T) {
 	if _, _, free := h.instance.pipe.Use(); free != 0 {
 		t.Errorf("idle: %d buffers", free)
 	}
-	opts.PollInterval = time.Hour
+	opts.Pace.PollInterval = time.Hour
 	h.instance.pipe.Reuse(&pipeline.Block{})
 	close(changed)
 	h.wait(changed)
@@ -126,8 +127,9 @@ func TestTransactionLargerThanMemory(t *testing.T) {
 func largeTransaction(t *testing.T, transactional bool) {
 	const events, memory = 20_000, 1 << 20
 	o, r := options(t, broker(t), writeFeed(t, feedsim.Spec{Shards: 1, EventsPerSegment: events, BlockEvents: 20}))
-	o.Transactional = transactional
-	o.CommitInterval, o.BundleBytes, o.BufferBytes, o.TxnRecords, o.TxnBytes = time.Hour, 0, memory, 2*events, 1<<30
+	o.Kafka.Transactional = transactional
+	o.Pace.CommitInterval, o.Pace.TxnRecords, o.Pace.TxnBytes = time.Hour, 2*events, 1<<30
+	o.Pace.BundleBytes, o.Pace.BufferBytes = 0, memory
 	must(t, New(o).Run(t.Context(), t.Context()))
 	if r.largest.Read != events || r.largest.Bytes < 4*memory {
 		t.Errorf("the largest transaction has %d events of %d, and %d bytes", r.largest.Read, events, r.largest.Bytes)
@@ -144,7 +146,7 @@ func TestSlowCommitsHoldMore(t *testing.T) {
 		return nil, nil, false
 	})
 	o, r := options(t, c, writeFeed(t, feedsim.Spec{Shards: 1, EventsPerSegment: events, BlockEvents: 20}))
-	o.CommitInterval, o.BundleBytes, o.TxnRecords, o.TxnBytes = time.Millisecond, 0, events, 1<<30
+	o.Pace.CommitInterval, o.Pace.BundleBytes, o.Pace.TxnRecords, o.Pace.TxnBytes = time.Millisecond, 0, events, 1<<30
 	must(t, New(o).Run(t.Context(), t.Context()))
 	if r.largest.Read < events/20 { // else 300, and 2,000 on a busy machine
 		t.Errorf("the largest transaction has %d events of %d", r.largest.Read, events)
@@ -157,7 +159,7 @@ func TestSlowCommitsHoldMore(t *testing.T) {
 		t.Errorf("a transaction with its number of records stays open for %s", got)
 	}
 	w.ends[1] = time.Hour
-	if got := w.interval(time.Millisecond); got >= o.TxnTimeout {
-		t.Errorf("%s, and the brokers abort after %s", got, o.TxnTimeout)
+	if got := w.interval(time.Millisecond); got >= o.Kafka.TxnTimeout {
+		t.Errorf("%s, and the brokers abort after %s", got, o.Kafka.TxnTimeout)
 	}
 }

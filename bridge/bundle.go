@@ -76,7 +76,7 @@ func (b *bundler) stop() {
 
 // starts reports whether a bundle starts after the segment.
 func (b *bundler) starts(after source.Segment) bool {
-	if b.t.opts.BundleBytes == 0 {
+	if b.t.opts.Pace.BundleBytes == 0 {
 		return false
 	}
 	s := b.ahead(after).Peek(b.t.work.Done())
@@ -104,7 +104,7 @@ func (b *bundler) gather(f *offsets.Frontier) *bundle {
 func (b *bundler) read(f *offsets.Frontier) *bundle {
 	t, opts := b.t, b.t.opts
 	ahead := b.ahead(f.Completed)
-	due, cancel := context.WithTimeout(t.work, t.out.interval(opts.CommitInterval))
+	due, cancel := context.WithTimeout(t.work, t.out.interval(opts.Pace.CommitInterval))
 	defer cancel()
 	// I9: what is read ahead has a bound of its own, and its records have this one: they may be larger than events.
 	run := &bundle{follows: t.epoch.frontier, frontier: *f}
@@ -113,8 +113,8 @@ func (b *bundler) read(f *offsets.Frontier) *bundle {
 	pass := t.epoch.describe(source.Manifest{}, nil)
 	for {
 		s := ahead.Peek(due.Done())
-		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.BundleBytes ||
-			has.full(opts.TxnRecords, opts.TxnBytes, minTxnInterval) {
+		if s == nil || opts.end().Within(s.Manifest) || size > 0 && size+s.Size > opts.Pace.BundleBytes ||
+			has.full(opts.Pace.TxnRecords, opts.Pace.TxnBytes, minTxnInterval) {
 			break
 		}
 		pass.Manifest = s.Manifest
@@ -161,7 +161,7 @@ func (b *bundler) around(f *offsets.Frontier, run *bundle) (lost *history.GapErr
 		looks.Go(crash.Try(ctx, "look", func() error {
 			// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
 			// missed a segment.
-			_, err := b.t.opts.Feed.Manifest(b.t.work, run.segments[0].small.Manifest.Segment)
+			_, err := b.t.opts.Feed.Source.Manifest(b.t.work, run.segments[0].small.Manifest.Segment)
 			if gone = errors.Is(err, source.ErrNotFound); err != nil {
 				err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
 			}
@@ -207,7 +207,7 @@ func (b *bundler) lookEarly(f offsets.Frontier) {
 	}
 	e := &early{after: f.Completed, first: first, last: last, over: make(chan struct{})}
 	b.early = e
-	ctx, h, feed := b.t.work, b.t.instance.history, b.t.opts.Feed
+	ctx, h, feed := b.t.work, b.t.instance.history, b.t.opts.Feed.Source
 	start := b.t.epoch.filter.From // the commit changes the epoch
 	crash.Go(ctx, "look", func() {
 		defer close(e.over)

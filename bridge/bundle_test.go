@@ -60,7 +60,7 @@ func TestBundles(t *testing.T) {
 		c := broker(t)
 		n := transactions(c)
 		o, r := over(t, c, m)
-		o.BundleBytes, o.CommitInterval = bytes, time.Minute // what bounds a bundle is its size
+		o.Pace.BundleBytes, o.Pace.CommitInterval = bytes, time.Minute // what bounds a bundle is its size
 		must(t, runOnce(t, o))
 		all := &partitioned{}
 		data, markers := consume(t, c, append(promises(), complete, all)...)
@@ -92,10 +92,10 @@ func TestBundlesWithEmptyShards(t *testing.T) {
 	c := broker(t)
 	n := transactions(c)
 	o, _ := over(t, c, m)
-	o.Feed = source.New(m, source.Options{Copy: true})
+	o.Feed.Source = source.New(m, source.Options{Copy: true})
 	var log bytes.Buffer
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
-	o.BundleBytes, o.CommitInterval = 1<<20, time.Minute
+	o.Pace.BundleBytes, o.Pace.CommitInterval = 1<<20, time.Minute
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, c); data != 20*segments || markers != segments*partitions {
 		t.Errorf("%d records, %d markers", data, markers)
@@ -142,9 +142,9 @@ func TestBundleFails(t *testing.T) {
 	c := broker(t)
 	var failed atomic.Bool
 	o, _ := over(t, c, m)
-	o.BundleBytes = 200_000
+	o.Pace.BundleBytes = 200_000
 	var records atomic.Int64
-	o.Partition = func(key []byte, n int) int32 { // called for every record
+	o.Records.Partition = func(key []byte, n int) int32 { // called for every record
 		if records.Add(1) == 200 {
 			c.ControlKey(int16(kmsg.EndTxn), func(req kmsg.Request) (kmsg.Response, error, bool) {
 				failed.Store(true)
@@ -170,10 +170,10 @@ func TestBundleCrash(t *testing.T) {
 	c := broker(t)
 	for _, at := range []int64{15, 30, 130, 170} {
 		o, _ := over(t, c, m)
-		o.BundleBytes, o.Once = 200_000, false
+		o.Pace.BundleBytes, o.Once = 200_000, false
 		hard, kill := context.WithCancel(t.Context())
 		var records atomic.Int64
-		o.Partition = func(key []byte, n int) int32 {
+		o.Records.Partition = func(key []byte, n int) int32 {
 			if records.Add(1) == at {
 				kill()
 			}
@@ -201,7 +201,7 @@ func TestBundleEnds(t *testing.T) {
 	must(t, live.Finalize(t.Context()))
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.BundleBytes, o.DeadLetter = 100_000, "dead"
+	o.Pace.BundleBytes, o.Topics.DeadLetter = 100_000, "dead"
 	name, whole := "log/00/2026/01/01/0500/00000.avro", []byte(nil)
 	m.mu.Lock()
 	whole = m.blobs[name]
@@ -211,7 +211,7 @@ func TestBundleEnds(t *testing.T) {
 	m.mu.Unlock()
 	end, err := history.ParseTime("2026-01-01T18:00:00Z")
 	must(t, err)
-	o.End = end
+	o.Feed.End = end
 	must(t, runOnce(t, o))
 	last := &latest{}
 	data, _ := consume(t, c, append(promises(), last)...)
@@ -252,7 +252,7 @@ func TestBundleRefusedWithMarkersApart(t *testing.T) {
 		return answer(req, kerr.TopicAuthorizationFailed.Code), nil, true
 	})
 	o, _ := over(t, c, m)
-	o.Markers = envelope.MarkersTopic
+	o.Records.Markers = envelope.MarkersTopic
 	must(t, runOnce(t, o))
 	if data, _ := consume(t, c, complete); data != 5*20 || complete.Left() > 0 || asked.Load() < 3 {
 		t.Errorf("%d records, %d missing, %d requests", data, complete.Left(), asked.Load())

@@ -21,7 +21,7 @@ func TestStopWhileTheStoreHangs(t *testing.T) {
 			c := broker(t)
 			o, _ := over(t, c, m)
 			stuck := &hanging{memory: m, where: where, asked: make(chan struct{}, 100)}
-			o.Feed, o.Once, o.Shutdown = source.New(stuck, source.Options{}), false, time.Hour
+			o.Feed.Source, o.Once, o.Pace.Shutdown = source.New(stuck, source.Options{}), false, time.Hour
 			ctx, cancel := context.WithCancel(t.Context())
 			done := make(chan error, 1)
 			go func() { done <- New(o).Run(ctx, context.Background()) }()

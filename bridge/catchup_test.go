@@ -27,7 +27,7 @@ func TestCatchUpShowsInTheState(t *testing.T) {
 		return nil
 	}
 	o, _ := over(t, broker(t), m)
-	o.BundleBytes, o.OffsetsPartitions = 0, 1
+	o.Pace.BundleBytes, o.Kafka.Leases = 0, 1
 	live(t, o)
 	s := awaitState(t, o, "a failure shows", func(s *offsets.State) bool {
 		return s.Cursors[0] != nil && s.Cursors[0].Failing

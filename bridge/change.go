@@ -43,7 +43,7 @@ func (c *change) report(f func(*Options)) { c.reports = append(c.reports, f) }
 
 // write commits a change: the one place where a frontier is written.
 func (w *writer) write(c *change) (err error) {
-	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !w.t.opts.Transactional {
+	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !w.t.opts.Kafka.Transactional {
 		err = w.writeInOrder(c)
 	} else {
 		err = w.commitChange(c)
@@ -93,7 +93,7 @@ func (w *writer) writeInOrder(c *change) error {
 func (w *writer) commitChange(c *change) error {
 	t, f, txn := w.t, &c.frontier, &w.txn
 	f.Base = source.Segment{}
-	if before := t.epoch.frontier; before != nil && !t.opts.Transactional { // repeated from there if it is stale
+	if before := t.epoch.frontier; before != nil && !t.opts.Kafka.Transactional { // repeated from there if it is stale
 		f.Base = before.Completed
 	}
 	tx, err := w.begin()
@@ -120,7 +120,7 @@ func (w *writer) commitChange(c *change) error {
 	if c.cursor != nil {
 		txn.countInto(c.cursor)
 		c.cursor.Ahead, c.cursor.Listed, c.cursor.Failing = 0, 0, false
-		if !t.opts.Transactional {
+		if !t.opts.Kafka.Transactional {
 			c.cursor.Resolved = f.Resolved
 		}
 	}
@@ -146,13 +146,13 @@ func (w *writer) put(tx *offsets.Tx, p part, c *change) error {
 		return nil
 	}
 	marker := resolved.Marker{At: p.marker, Seek: p.seek, Gap: f.Gap, Extra: w.t.epoch.epochHeader}
-	if t.opts.Shared {
-		marker.Feed = t.opts.FeedID
+	if t.opts.Topics.Shared {
+		marker.Feed = t.opts.Feed.ID
 	}
 	if f.Scan != nil && f.Scan.Only {
 		marker.Scan = f.Scan.ID
 	}
-	if t.opts.Markers == envelope.MarkersTopic {
+	if t.opts.Records.Markers == envelope.MarkersTopic {
 		var err error
 		if marker.End, err = w.endOffsets(tx, p.topics); err != nil {
 			return err
@@ -183,7 +183,7 @@ func (w *writer) endOffsets(
 	}
 	var ends kadm.ListedOffsets
 	if len(counts) > 0 { // else the request is for all
-		ctx, cancel := context.WithDeadlineCause(t.held, w.txn.began.Add(t.opts.TxnTimeout/2), errEndsUnknown)
+		ctx, cancel := context.WithDeadlineCause(t.held, w.txn.began.Add(t.opts.Kafka.TxnTimeout/2), errEndsUnknown)
 		defer cancel()
 		names := slices.Sorted(maps.Keys(counts))
 		err := t.instance.retry(ctx, t.p, func(ctx context.Context) (err error) {

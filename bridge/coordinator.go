@@ -152,7 +152,7 @@ func (co *coordinator) pay(f offsets.Frontier) (moved bool, err error) {
 
 // takeUp begins a scan that was requested, or lets the leases end one that is to be cancelled.
 func (co *coordinator) takeUp(f offsets.Frontier, scan *offsets.Scan) error {
-	account := co.t.opts.Inventory != nil
+	account := co.t.opts.Feed.Inventory != nil
 	if account && !scan.Cancelled {
 		scan.Containers = co.countContainers(scan)
 	}
@@ -238,7 +238,7 @@ const fencers = 4
 // whether each owner that acquired its lease before now, and so perhaps before it could know of the move, has written a
 // cursor of the new epoch.
 func (co *coordinator) fenceOthers() (fenced bool, _ error) {
-	t, inst, exact := co.t, co.t.instance, co.t.opts.Transactional
+	t, inst, exact := co.t, co.t.instance, co.t.opts.Kafka.Transactional
 	mutation.Crash("fences", "begun")
 	fences, ctx := errgroup.WithContext(t.work)
 	fences.SetLimit(fencers)

@@ -32,8 +32,8 @@ func TestReplayAfterACrash(t *testing.T) {
 			c := broker(t)
 			for crash := range 3 {
 				o, r := over(t, c, m)
-				o.Transactional, o.TxnBytes, o.BundleBytes = transactional, 30_000, 0
-				o.CommitInterval = time.Millisecond
+				o.Kafka.Transactional, o.Pace.TxnBytes, o.Pace.BundleBytes = transactional, 30_000, 0
+				o.Pace.CommitInterval = time.Millisecond
 				hard, kill := context.WithCancel(ctx)
 				o.Observer = Observers{&crashing{recorder: r, left: 2 + crash, kill: kill}}
 				if err := New(o).Run(hard, hard); err != nil {
@@ -45,7 +45,7 @@ func TestReplayAfterACrash(t *testing.T) {
 				kill()
 			}
 			o, _ := over(t, c, m)
-			o.Transactional = transactional
+			o.Kafka.Transactional = transactional
 			must(t, runOnce(t, o))
 			first := &firsts{seen: map[string]bool{}, last: map[string]string{}}
 			notes := []verify.Validator{complete, first}
@@ -115,8 +115,8 @@ func TestRefusedBatchKeepsOrder(t *testing.T) {
 			return answer(req, kerr.PolicyViolation.Code), nil, true
 		})
 		o, _ := options(t, c, feed)
-		o.Transactional = false
-		o.Client = append(o.Client, kgo.ProducerLinger(0))
+		o.Kafka.Transactional = false
+		o.Kafka.Client = append(o.Kafka.Client, kgo.ProducerLinger(0))
 		must(t, runOnce(t, o))
 		firstDeliveries(t, c)
 	}
@@ -131,7 +131,7 @@ func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &small})
 	for produced := int32(3); produced < 20; produced++ {
 		o, _ := options(t, c, feed)
-		o.Transactional = false // one bundle, of many batches
+		o.Kafka.Transactional = false // one bundle, of many batches
 		ctx, crash := context.WithCancel(t.Context())
 		var asked atomic.Int32
 		c.ControlKey(int16(kmsg.Produce), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -146,7 +146,7 @@ func TestCrashInCatchUpWithoutTransactions(t *testing.T) {
 		crash()
 	}
 	o, _ := options(t, c, feed)
-	o.Transactional = false
+	o.Kafka.Transactional = false
 	must(t, runOnce(t, o))
 	firstDeliveries(t, c)
 	if tail(t, c).fell {

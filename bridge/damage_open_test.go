@@ -22,7 +22,7 @@ func TestDamageUntilFinalized(t *testing.T) {
 	m.segment("2026/01/01/0000", "Publishing", 60, shards)
 	m.replace("log/00"+openChunk, "Obj", "Xbj")
 	o, r := over(t, broker(t), m)
-	o.DeadLetter, o.BundleBytes = deadTopic, 0
+	o.Topics.DeadLetter, o.Pace.BundleBytes = deadTopic, 0
 	live(t, o)
 	r.awaitFailure(t, "header")
 	m.segment("2026/01/01/0000", "Finalized", 60, shards)
@@ -37,7 +37,7 @@ func TestDamageBesideAGrowingShard(t *testing.T) {
 		map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}, 1: {{"2", "2026-01-01T00:10:00Z", "b"}}})
 	must(t, m.Append(t.Context(), "log/00"+openChunk, noBlock))
 	o, r := over(t, broker(t), m)
-	o.OffsetsPartitions = 1
+	o.Kafka.Leases = 1
 	live(t, o)
 	r.await(t, func(c Commit) bool { return c.Emitted == 2 })
 	r.awaitFailure(t, "log/00"+openChunk)
@@ -64,7 +64,7 @@ func TestTroubleBesideDamage(t *testing.T) {
 	low, high := "1300", "1000000"
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &low})
 	o, r := over(t, c, m)
-	o.OffsetsPartitions, o.BundleBytes = 1, 0
+	o.Kafka.Leases, o.Pace.BundleBytes = 1, 0
 	live(t, o)
 	r.awaitFailure(t, "max.message.bytes")
 	r.awaitFailure(t, "log/00"+openChunk)
@@ -78,7 +78,7 @@ func TestSeekPastDamage(t *testing.T) {
 	feed, _, _ := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
 	c := broker(t)
 	o, r := options(t, c, feed)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	live(t, o)
 	awaitState(t, o, "the damage is in the cursor",
 		func(s *offsets.State) bool { return s.Cursors[0] != nil && s.Cursors[0].Error != nil })

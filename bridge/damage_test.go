@@ -55,7 +55,7 @@ func TestDeadLetter(t *testing.T) {
 			feed, chunk, at := damagedFeed(t, garbage)
 			c := broker(t)
 			o, r := options(t, c, feed)
-			o.DeadLetter = deadTopic
+			o.Topics.DeadLetter = deadTopic
 			if limit != "" {
 				createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
 			}
@@ -106,7 +106,7 @@ func TestTooLarge(t *testing.T) {
 	if err := runOnce(t, o); !errors.As(err, &tooLarge) || !strings.Contains(err.Error(), "max.message.bytes") {
 		t.Fatalf("err = %v", err)
 	}
-	o.DeadLetter = deadTopic
+	o.Topics.DeadLetter = deadTopic
 	if err := runOnce(t, o); err != nil {
 		t.Fatal(err)
 	}
@@ -164,12 +164,12 @@ func TestDeadLetterOnce(t *testing.T) {
 		map[int][]happened{0: {{"1", "no time", "a"}, {"2", "2026-01-01T00:10:00Z", "b"}}})
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.DeadLetter, o.BundleBytes, o.Topics = deadTopic, 0, byTemplate(t, "t-{container}")
+	o.Topics.DeadLetter, o.Pace.BundleBytes, o.Topics.Names = deadTopic, 0, byTemplate(t, "t-{container}")
 	var err error
-	o.Start, err = history.ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
+	o.Feed.Start, err = history.ParseStart("2025-01-01T00:00:00Z") // so that times are read before the topic is
 	must(t, err)
-	encoder, away := o.Encoder, true
-	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	encoder, away := o.Records.Encoder, true
+	o.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		if away {
 			away = false
 			return nil, errors.New("the registry is away")

@@ -29,9 +29,9 @@ type rules struct {
 
 func newRules(o *Options, leases int) rules {
 	return rules{
-		feed: o.FeedID, frozen: o.Frozen, leases: leases, scan: o.InitialScan, start: o.Start, end: o.End,
-		slack: o.ResolvedSlack, marks: o.marks(), exact: o.Transactional, skips: o.SkipGaps,
-		rescans: o.RescanGaps,
+		feed: o.Feed.ID, scan: o.Feed.InitialScan, start: o.Feed.Start, end: o.Feed.End, leases: leases,
+		frozen: o.Records.Frozen, slack: o.Records.ResolvedSlack, marks: o.marks(), exact: o.Kafka.Transactional,
+		skips: o.Feed.SkipGaps, rescans: o.Feed.RescanGaps,
 	}
 }
 

@@ -35,10 +35,10 @@ func (d *delivery) rests(m source.Manifest) bool {
 	opts := d.t.opts
 	changed := m.Finalized || len(m.Shards) != len(d.m.Shards)
 	d.waited += d.wait
-	if changed || !d.quiet || d.waited >= opts.QuietInterval {
+	if changed || !d.quiet || d.waited >= opts.Pace.QuietInterval {
 		return false
 	}
-	d.wait = opts.PollInterval
+	d.wait = opts.Pace.PollInterval
 	d.due = time.Now().Add(d.wait)
 	return true
 }
@@ -58,7 +58,7 @@ func (d *delivery) pass(do task) error {
 	defer done()
 	for _, shard := range d.shards {
 		if d.readers[shard] == nil { // also one that appears late in an open segment
-			d.readers[shard] = t.opts.Feed.Shard(d.m, shard, t.cursor.At(d.m.Segment, shard))
+			d.readers[shard] = t.opts.Feed.Source.Shard(d.m, shard, t.cursor.At(d.m.Segment, shard))
 		}
 	}
 	read := t.cursor.Counts.Read
@@ -84,7 +84,7 @@ func (d *delivery) rested(moved, stays bool) {
 	opts := d.t.opts
 	d.stays = stays
 	d.quiet = !moved && !stays && opts.Now().After(d.m.Begin.Add(d.m.Interval+resolved.Slack))
-	d.wait = history.NextLook(opts.PollInterval, d.late(moved))
+	d.wait = history.NextLook(opts.Pace.PollInterval, d.late(moved))
 	d.due = time.Now().Add(d.wait)
 }
 
@@ -163,7 +163,7 @@ func (d *delivery) believed() (bool, error) {
 // the events that are gone now (docs/project/protocol.md, Lost history). A gap that is recorded needs no other fence:
 // had there been another owner, its fence would refuse the cursor.
 func (d *delivery) lose(gap *history.GapError) error {
-	if !d.t.opts.SkipGaps {
+	if !d.t.opts.Feed.SkipGaps {
 		return d.t.doubt(gap)
 	}
 	// The loss is recorded like a delivery: the cursor is done, with a gap, and the barrier records the gap in the

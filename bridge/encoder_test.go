@@ -24,10 +24,10 @@ func TestTopicWithoutEncoder(t *testing.T) {
 	m.replace("log/00"+openChunk, "containers/c/", "containers/d/")
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.Topics, o.OffsetsPartitions = byTemplate(t, "{container}"), 1
+	o.Topics.Names, o.Kafka.Leases = byTemplate(t, "{container}"), 1
 	var registered atomic.Bool
-	encode := o.Encoder
-	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	encode := o.Records.Encoder
+	o.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		if topic == "d" && !registered.Load() {
 			return nil, errors.New("no schema for d")
 		}
@@ -51,7 +51,7 @@ func TestTopicWithoutEncoder(t *testing.T) {
 func TestDeletesBoth(t *testing.T) {
 	c := broker(t)
 	o, _ := options(t, c, realFeed)
-	o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Deletes: envelope.DeletesBoth})
+	o.Records.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Deletes: envelope.DeletesBoth})
 	must(t, runOnce(t, o))
 	deletions, nulls := 0, 0
 	var last verify.Record
@@ -86,7 +86,7 @@ func TestKeySchemaChanged(t *testing.T) {
 				must(t, live.Next(ctx))
 			}
 			o, _ := over(t, c, m)
-			o.Encoder = encoder(
+			o.Records.Encoder = encoder(
 				envelope.Options{
 					Events:    envelope.EventsAll,
 					KeyFormat: envelope.KeyAvro,

@@ -47,10 +47,10 @@ func (e *epochView) adopt(s *offsets.State) error {
 	if err != nil {
 		return err
 	}
-	e.promised, e.filter = promised, opts.Filter
-	e.filter.From, e.filter.To = start, opts.End
+	e.promised, e.filter = promised, opts.Feed.Filter
+	e.filter.From, e.filter.To = start, opts.Feed.End
 	e.epochHeader = nil
-	if opts.EpochHeader {
+	if opts.Records.EpochHeader {
 		e.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
 	}
 	e.frontier = f

@@ -44,16 +44,16 @@ func TestGiveWay(t *testing.T) {
 
 	cfg := *o.lease()
 	cfg.Instance, cfg.Now = "other", time.Now
-	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	view := offsets.NewView(cfg.Topic, int(o.Kafka.Leases))
 	viewing, endView := context.WithCancel(t.Context())
 	defer endView()
-	go func() { _ = view.Run(viewing, o.Client...) }()
+	go func() { _ = view.Run(viewing, o.Kafka.Client...) }()
 	other, err := offsets.Acquire(t.Context(), &cfg, view, 0)
 	must(t, err)
 	defer other.Close(t.Context())
 	must(t, live.Append(t.Context(), 20, nil)) // it tries to write them, and finds itself fenced
 	<-r.failing
-	for until := time.Now().Add(o.Session / 2); time.Now().Before(until); {
+	for until := time.Now().Add(o.Kafka.Session / 2); time.Now().Before(until); {
 		cursor := other.Cursor()
 		must(t, other.Commit(t.Context(), cursor, nil))
 	}
@@ -71,15 +71,15 @@ func TestFencedByNobody(t *testing.T) {
 	must(t, live.Append(t.Context(), 20, nil))
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.Once, o.Session = false, 2*time.Minute // it does not wait that long, since nobody else wants the lease
+	o.Once, o.Kafka.Session = false, 2*time.Minute // it does not wait that long, since nobody else wants the lease
 	defer run(t, o)()
 	r.await(t, func(c Commit) bool { return c.Read == 20 })
 	cfg := o.lease()
 	cfg.Now = time.Now
-	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	view := offsets.NewView(cfg.Topic, int(o.Kafka.Leases))
 	viewing, endView := context.WithCancel(t.Context())
 	defer endView()
-	go func() { _ = view.Run(viewing, o.Client...) }()
+	go func() { _ = view.Run(viewing, o.Kafka.Client...) }()
 	fence, err := offsets.Fence(t.Context(), cfg, view, 0)
 	must(t, err)
 	fence.Close(t.Context())

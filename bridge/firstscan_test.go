@@ -32,9 +32,9 @@ func firstCoordinator(t *testing.T, open ...bool) (*memory, *coordinator) {
 		}
 	}
 	o, _ := options(t, broker(t), t.TempDir())
-	o.Feed, o.InitialScan, o.Once = source.New(m, source.Options{}), ScanYes, false
+	o.Feed.Source, o.Feed.InitialScan, o.Once = source.New(m, source.Options{}), ScanYes, false
 	o.Now = func() time.Time { return hourOf(100) }
-	return m, &coordinator{t: &tenure{opts: &o, instance: &instance{opts: &o, history: history.New(o.Feed, 0)},
+	return m, &coordinator{t: &tenure{opts: &o, instance: &instance{opts: &o, history: history.New(o.Feed.Source, 0)},
 		work:     t.Context(),
 		findings: &findings{failed: make(chan struct{}, 1)}}, rules: newRules(&o, 1)}
 }

@@ -102,7 +102,7 @@ func TestRetentionIsMended(t *testing.T) {
 			} else {
 				createTopic(t, c, topic, partitions, tc.own)
 			}
-			o.RescanGaps = tc.scans
+			o.Feed.RescanGaps = tc.scans
 			must(t, runOnce(t, o))
 			if have := settingOf(t, c, topic, "retention.ms"); have != tc.want {
 				t.Errorf("retention.ms=%s", have)
@@ -125,16 +125,16 @@ func TestCopyIsLimited(t *testing.T) {
 		want   string // of the error; "": none
 	}{
 		"initial scan": {map[string]*string{"retention.ms": &week},
-			func(o *Options) { o.InitialScan = ScanYes }, "BRIDGE_TOPIC_LIMITED"},
-		"export": {nil, func(o *Options) { o.InitialScan = ScanOnly }, "retention.ms=-1,retention.bytes=-1"},
+			func(o *Options) { o.Feed.InitialScan = ScanYes }, "BRIDGE_TOPIC_LIMITED"},
+		"export": {nil, func(o *Options) { o.Feed.InitialScan = ScanOnly }, "retention.ms=-1,retention.bytes=-1"},
 		"by size": {map[string]*string{"retention.ms": new("-1"), "retention.bytes": &gigabyte},
-			func(o *Options) { o.InitialScan = ScanYes }, "retention.bytes=" + gigabyte},
+			func(o *Options) { o.Feed.InitialScan = ScanYes }, "retention.bytes=" + gigabyte},
 		"limited": {map[string]*string{"retention.ms": &week},
-			func(o *Options) { o.InitialScan, o.Limited = ScanYes, true }, ""},
+			func(o *Options) { o.Feed.InitialScan, o.Topics.Limited = ScanYes, true }, ""},
 		"rescan": {map[string]*string{"retention.ms": &week},
-			func(o *Options) { o.RescanGaps, o.Limited = true, true }, "BRIDGE_ON_GAP=continue"},
+			func(o *Options) { o.Feed.RescanGaps, o.Topics.Limited = true, true }, "BRIDGE_ON_GAP=continue"},
 		"compacted": {map[string]*string{"cleanup.policy": new("compact")},
-			func(o *Options) { o.InitialScan, o.Markers = ScanYes, envelope.MarkersOff }, ""},
+			func(o *Options) { o.Feed.InitialScan, o.Records.Markers = ScanYes, envelope.MarkersOff }, ""},
 		"no scan": {map[string]*string{"retention.ms": &week}, func(*Options) {}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -51,7 +51,7 @@ func (a *away) resume(t *testing.T) (gap *history.GapError, data, markers int, g
 	if err := runOnce(t, a.Options); !errors.As(err, &gap) {
 		t.Fatalf("err = %v", err)
 	}
-	a.SkipGaps = true
+	a.Options.Feed.SkipGaps = true
 	must(t, runOnce(t, a.Options))
 	data, markers = consume(t, a.broker, append(promises(), told(&gaps))...)
 	return gap, data, markers, gaps
@@ -108,7 +108,7 @@ func TestHistoryLostBeforeTheEnd(t *testing.T) {
 	for _, hour := range []string{"0000", "0100"} {
 		a.remove(t, "idx/segments/2026/01/01/"+hour, "log/00/2026/01/01/"+hour)
 	}
-	a.End = envelope.Timestamp{Wall: time.Date(2026, 1, 1, 1, 30, 0, 0, time.UTC).UnixNano()}
+	a.Options.Feed.End = envelope.Timestamp{Wall: time.Date(2026, 1, 1, 1, 30, 0, 0, time.UTC).UnixNano()}
 	gap, data, _, gaps := a.resume(t)
 	if gap.Oldest.String() != "2026/01/01/0200" || data != 50 || len(gaps) != partitions {
 		t.Errorf("%v; %d records, gaps %q", gap, data, gaps)
@@ -185,7 +185,7 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 			if c.lost == "" {
 				return
 			}
-			o.SkipGaps = true
+			o.Feed.SkipGaps = true
 			must(t, runOnce(t, o))
 			want := map[int]int{1: 10 + 20 + 30, 2: 10 + 30}[len(c.remove)]
 			var gaps []string
@@ -210,7 +210,7 @@ func TestGapIsWhatWasToBeRead(t *testing.T) {
 	}
 	k := broker(t)
 	o, r := over(t, k, m)
-	o.BundleBytes = 0 // reading ahead says nothing of trouble: it leaves that to the leases
+	o.Pace.BundleBytes = 0 // reading ahead says nothing of trouble: it leaves that to the leases
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, k, promises()...); data != 30 || markers != 2*partitions || len(r.failed) == 0 {
 		t.Errorf("%d records, %d markers, %q", data, markers, r.failed)

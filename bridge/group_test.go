@@ -16,7 +16,7 @@ func TestStopWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	o, r := options(t, c, realFeed)
-	o.Once, o.Shutdown = false, 100*time.Millisecond
+	o.Once, o.Pace.Shutdown = false, 100*time.Millisecond
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- New(o).Run(ctx, t.Context()) }()

@@ -14,6 +14,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -48,17 +49,30 @@ func options(t *testing.T, c *kfake.Cluster, feed string) (Options, *recorder) {
 		headroom: make(chan time.Duration, 1),
 	}
 	return Options{
-		Name: "test", Instance: "one", Feed: source.New(store, source.Options{}), FeedID: "feed",
-		Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Topics: byTemplate(t, topic), Events: envelope.EventsAll,
-		Encoder:       encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
-		Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
-		Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second,
-		TopicPartitions: partitions, TopicReplication: 1, OffsetsPartitions: 4, Partition: partitioner.Murmur2,
-		Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute,
-		CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
-		BundleBytes: 1 << 20, BundleReaders: 4,
-		PollInterval: 100 * time.Millisecond, Shutdown: 5 * time.Second, Once: true,
-		Observer: Observers{r}, Log: slog.New(slog.DiscardHandler),
+		Name:     "test",
+		Instance: "one",
+		Once:     true,
+		Observer: Observers{r},
+		Log:      slog.New(slog.DiscardHandler),
+		Feed:     Feed{Source: source.New(store, source.Options{}), ID: "feed"},
+		Records: Records{
+			Frozen: map[string]string{"BRIDGE_TOPIC": topic}, Events: envelope.EventsAll,
+			Encoder:   encoder(envelope.Options{Events: envelope.EventsAll, Updated: true, KeyInValue: true}),
+			Partition: partitioner.Murmur2, Markers: envelope.MarkersInline,
+			ResolvedSlack: 15 * time.Minute,
+		},
+		Topics: Topics{
+			Names: byTemplate(t, topic), Create: topics.Creation{Partitions: partitions, Replication: 1},
+		},
+		Kafka: Kafka{
+			Client:        []kgo.Opt{kgo.SeedBrokers(c.ListenAddrs()...), kgo.MetadataMinAge(50 * time.Millisecond)},
+			Transactional: true, TxnTimeout: 30 * time.Second, Session: 6 * time.Second, Leases: 4,
+		},
+		Pace: Pace{
+			CommitInterval: 100 * time.Millisecond, TxnRecords: 100, TxnBytes: 1 << 20,
+			BundleBytes: 1 << 20, BundleReaders: 4, PollInterval: 100 * time.Millisecond,
+			Shutdown: 5 * time.Second,
+		},
 	}, r
 }
 
@@ -159,7 +173,7 @@ func seize(t *testing.T, o Options) *offsets.Seized {
 	cfg.Instance, cfg.Now = "operator", time.Now
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	s, err := offsets.Seize(ctx, cfg, int(o.OffsetsPartitions))
+	s, err := offsets.Seize(ctx, cfg, int(o.Kafka.Leases))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,10 +185,10 @@ func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) 
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	v := offsets.NewView(o.offsetsTopic(), int(o.OffsetsPartitions))
+	v := offsets.NewView(o.offsetsTopic(), int(o.Kafka.Leases))
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- v.Run(viewing, o.Client...) }()
+	go func() { ended <- v.Run(viewing, o.Kafka.Client...) }()
 	defer func() { stop(); <-ended }()
 	s, err := v.Await(ctx, cond)
 	if err != nil {

@@ -63,7 +63,7 @@ func (inst *instance) explain(p int32, err error) error {
 		return fmt.Errorf("%w: instance %s has taken the lease", err, owner)
 	}
 	return fmt.Errorf("%w, and no other instance holds the lease: its transaction was open for longer than %s, or the "+
-		"frontier moves", err, inst.opts.TxnTimeout)
+		"frontier moves", err, inst.opts.Kafka.TxnTimeout)
 }
 
 // patience is how long brokers may take to acknowledge records before they are asked why; tests have a shorter one.

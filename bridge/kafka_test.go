@@ -90,7 +90,7 @@ func TestBrokersRefuse(t *testing.T) {
 				}
 				c.ControlKey(int16(f.key), hit)
 				o, _ := over(t, c, m)
-				o.BundleBytes = bundle
+				o.Pace.BundleBytes = bundle
 				must(t, runOnce(t, o))
 				data, markers := consume(t, c, append(promises(), complete)...)
 				if data != 5*20 || markers != 4*partitions || complete.Left() > 0 {

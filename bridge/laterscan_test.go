@@ -22,7 +22,7 @@ import (
 // ask writes a request.
 func ask(t *testing.T, o Options, r offsets.Request) {
 	t.Helper()
-	cl, err := kgo.NewClient(o.Client...)
+	cl, err := kgo.NewClient(o.Kafka.Client...)
 	must(t, err)
 	defer cl.Close()
 	must(t, offsets.Ask(t.Context(), cl, o.offsetsTopic(), r))
@@ -30,7 +30,7 @@ func ask(t *testing.T, o Options, r offsets.Request) {
 
 // listerOf returns the lease that lists a container.
 func listerOf(o Options, container string) int32 {
-	return offsets.LeaseOf(container, int(o.OffsetsPartitions))
+	return offsets.LeaseOf(container, int(o.Kafka.Leases))
 }
 
 // isDone returns a condition: the scan is done.
@@ -47,7 +47,7 @@ func TestMarkersAfterTwoScans(t *testing.T) {
 			w := newWorld(t, 2, 50)
 			c := broker(t)
 			o := w.options(c)
-			o.Transactional, o.InitialScan = transactional, ScanYes
+			o.Kafka.Transactional, o.Feed.InitialScan = transactional, ScanYes
 			w.listsLate()
 			live(t, o)
 			first := awaitState(t, o, "the initial scan is done", func(s *offsets.State) bool {
@@ -82,7 +82,7 @@ func TestCancelWaits(t *testing.T) {
 	w := newWorld(t, 3, 100)
 	c := broker(t)
 	o := w.options(c)
-	o.ScanRound = time.Minute
+	o.Pace.ScanRound = time.Minute
 	live(t, o)
 	awaitDrained(t, o, w)
 	answer, asked := make(chan struct{}), make(chan struct{}, 10)
@@ -124,8 +124,8 @@ func TestScanFindsTopics(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 6, 200)
 			o := w.options(broker(t))
-			o.Topics = byTemplate(t, "t-{container}")
-			o.ScanRound = round
+			o.Topics.Names = byTemplate(t, "t-{container}")
+			o.Pace.ScanRound = round
 			w.store.Size = func(limit int) int { return min(limit, 50) }
 			w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
 				return pause.For(ctx, 30*time.Millisecond)
@@ -172,7 +172,7 @@ func TestScanOfSelectedContainers(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 4, 10)
 	o := w.options(broker(t))
-	o.InitialScan, o.Filter.Containers = ScanYes, []string{"c1"}
+	o.Feed.InitialScan, o.Feed.Filter.Containers = ScanYes, []string{"c1"}
 	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
 		if op == "list" && q.Container != "c1" {
 			t.Errorf("it lists container %s", q.Container)
@@ -189,16 +189,16 @@ func TestScanOfSelectedContainers(t *testing.T) {
 func TestScanOfNothing(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*Options){
-		"no container":                func(o *Options) { o.Inventory = &account.Store{Account: account.New(nil)} },
-		"the filter leaves all out":   func(o *Options) { o.Filter.Containers = []string{"none"} },
-		"a container without a blob":  func(o *Options) { o.Inventory = &account.Store{Account: filled(1, 0)} },
-		"another container is listed": func(o *Options) { o.Filter.Containers = []string{"photos00"} },
+		"no container":                func(o *Options) { o.Feed.Inventory = &account.Store{Account: account.New(nil)} },
+		"the filter leaves all out":   func(o *Options) { o.Feed.Filter.Containers = []string{"none"} },
+		"a container without a blob":  func(o *Options) { o.Feed.Inventory = &account.Store{Account: filled(1, 0)} },
+		"another container is listed": func(o *Options) { o.Feed.Filter.Containers = []string{"photos00"} },
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := broker(t)
 			o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 6, Segments: 2, LeaveOpen: true}))
-			o.InitialScan, o.AccountURL, o.ScanRequests = ScanYes, "https://a/", 4
-			o.Inventory = &account.Store{Account: filled(2, 3)}
+			o.Feed.InitialScan, o.Feed.AccountURL, o.Pace.ScanRequests = ScanYes, "https://a/", 4
+			o.Feed.Inventory = &account.Store{Account: filled(2, 3)}
 			change(&o)
 			must(t, runOnce(t, o))
 			s := awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
@@ -221,7 +221,7 @@ func TestCancelEndsListing(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, 6, 10)
 			o := w.options(broker(t))
-			o.ScanRound = time.Hour
+			o.Pace.ScanRound = time.Hour
 			live(t, o)
 			awaitDrained(t, o, w)
 			asked := make(chan struct{}, 100)

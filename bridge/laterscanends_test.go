@@ -56,13 +56,13 @@ func TestLaterScansEnd(t *testing.T) {
 			w := newWorld(t, 16, 3)
 			c := broker(t)
 			o := w.options(c)
-			o.ScanRound, o.ScanRequests, o.OffsetsPartitions = round, 1, 2
+			o.Pace.ScanRound, o.Pace.ScanRequests, o.Kafka.Leases = round, 1, 2
 			if s.containers > 0 {
 				w.store.Size = func(limit int) int { return min(limit, 1) }
 			}
 			account := s
 			account.Store = w.store
-			o.Inventory = &account
+			o.Feed.Inventory = &account
 			w.change(20)
 			w.publish(false)
 			live(t, o)

@@ -39,7 +39,7 @@ func (r *scanRound) run(s *offsets.State) (err error) {
 	ctx, done := t.during(r.task)
 	defer done()
 	if !r.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limit := t.findings.rounds.limit(r.scan.ID, t.opts.ScanRound)
+		limit := t.findings.rounds.limit(r.scan.ID, t.opts.Pace.ScanRound)
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errRoundOver)
 		defer cancel()
 		ctx = limited
@@ -90,19 +90,19 @@ func (r *scanRound) list(ctx context.Context) error {
 
 func (r *scanRound) rows() pipeline.Rows {
 	updated, _ := history.ParseStored(r.scan.Updated) // "" of a later scan: each row has its page's time
-	return pipeline.Rows{ID: r.scan.ID, Updated: updated, Account: r.t.opts.AccountURL}
+	return pipeline.Rows{ID: r.scan.ID, Updated: updated, Account: r.t.opts.Feed.AccountURL}
 }
 
 // walk lists the containers of this lease that the filter does not leave out.
 func (r *scanRound) walk(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
 	t, filter := r.t, &r.t.epoch.filter
-	return inventory.Walk(ctx, t.opts.Inventory, r.done.Progress, inventory.Options{
-		Container: r.scan.Container, Requests: t.opts.ScanRequests,
+	return inventory.Walk(ctx, t.opts.Feed.Inventory, r.done.Progress, inventory.Options{
+		Container: r.scan.Container, Requests: t.opts.Pace.ScanRequests,
 		Prefix: func(container string) string {
 			prefix, _ := filter.Prefix(container)
 			return r.scan.Narrowed(prefix)
 		},
-		PageSize: t.instance.pipe.PageBlobs(t.opts.ScanRequests),
+		PageSize: t.instance.pipe.PageBlobs(t.opts.Pace.ScanRequests),
 		Mine: func(container string) bool {
 			return offsets.LeaseOf(container, t.instance.leases) == t.p && filter.Selects(container)
 		},

@@ -19,7 +19,7 @@ func TestOneLeaseListsAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 8, 10)
 	o := w.options(broker(t))
-	o.InitialScan, o.ScanRequests = ScanYes, 1
+	o.Feed.InitialScan, o.Pace.ScanRequests = ScanYes, 1
 	var asked atomic.Int32
 	w.store.Before = func(ctx context.Context, _ string, _ inventory.Query) error {
 		if n := asked.Add(1); n > 1 {
@@ -47,7 +47,7 @@ func TestListingThatCannotBeRight(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 10)
 	o := w.options(broker(t))
-	o.InitialScan, o.Inventory = ScanYes, falling{w.store}
+	o.Feed.InitialScan, o.Feed.Inventory = ScanYes, falling{w.store}
 	live(t, o)
 	w.recorder.awaitFailure(t, "not in ascending order")
 	awaitState(t, o, "the scan is under way", func(s *offsets.State) bool { return scanOf(s).Active() })
@@ -56,7 +56,7 @@ func TestListingThatCannotBeRight(t *testing.T) {
 // A request that fails is repeated, and costs neither the lease nor what is not committed yet.
 func TestFailedRequestKeepsTheLease(t *testing.T) {
 	t.Parallel()
-	w, _, o := afterScan(t, 3, 50, func(o *Options) { o.ScanRound = time.Minute })
+	w, _, o := afterScan(t, 3, 50, func(o *Options) { o.Pace.ScanRound = time.Minute })
 	fail := make(chan struct{})
 	var asked atomic.Int32
 	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
@@ -75,7 +75,7 @@ func TestFailedRequestKeepsTheLease(t *testing.T) {
 	})
 	close(fail)
 	s := awaitState(t, o, "the scan is done", isDone("all"))
-	for p := range o.OffsetsPartitions {
+	for p := range o.Kafka.Leases {
 		if s.Term(p) != before.Term(p) {
 			t.Errorf("lease %d was acquired again", p)
 		}
@@ -90,7 +90,7 @@ func TestSweepOnceGivesUp(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 20)
 	o := w.options(broker(t))
-	o.InitialScan, o.Once = ScanYes, true
+	o.Feed.InitialScan, o.Once = ScanYes, true
 	must(t, runOnce(t, o))
 	w.unfed(5)
 	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {

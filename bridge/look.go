@@ -84,8 +84,8 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 		in.place = &place
 		return in, err
 	}
-	if opts.scansFirst() {
-		if in.sweep, err = inst.catalog.LeavesKeys(co.t.work, in.topics, &opts.Filter); err != nil {
+	if opts.Feed.scansFirst() {
+		if in.sweep, err = inst.catalog.LeavesKeys(co.t.work, in.topics, &opts.Feed.Filter); err != nil {
 			return in, looked(err)
 		}
 		if in.end, err = inst.history.End(co.t.work); err != nil {
@@ -263,13 +263,13 @@ func (co *coordinator) countRepair() int {
 
 // countContainers returns how many containers a scan lists.
 func (co *coordinator) countContainers(scan *offsets.Scan) int {
-	if co.t.opts.Inventory == nil {
+	if co.t.opts.Feed.Inventory == nil {
 		return 0
 	}
 	if scan.Container != "" {
 		return 1
 	}
-	return inventory.Count(co.t.work, co.t.opts.Inventory, co.t.opts.Filter.Selects)
+	return inventory.Count(co.t.work, co.t.opts.Feed.Inventory, co.t.opts.Feed.Filter.Selects)
 }
 
 // manifest reads the manifest of seg. The error is a GapError if retention has removed it.

@@ -95,7 +95,7 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 
 // wait returns when the state changes, when it is time to look at the feed again, or when the work of the tenure ends.
 func (t *tenure) wait(changed <-chan struct{}) {
-	until := t.opts.PollInterval
+	until := t.opts.Pace.PollInterval
 	if d := t.delivery; d != nil {
 		until = time.Until(d.due)
 	}

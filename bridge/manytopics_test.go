@@ -33,7 +33,7 @@ func TestTopicsOfManyContainers(t *testing.T) {
 	})
 	var log bytes.Buffer
 	o, _ := over(t, c, containers(n))
-	o.Topics, o.Markers = byTemplate(t, "{container}"), envelope.MarkersTopic
+	o.Topics.Names, o.Records.Markers = byTemplate(t, "{container}"), envelope.MarkersTopic
 	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	must(t, runOnce(t, o))
 	if have := requests.Load(); have != 4 {
@@ -86,7 +86,7 @@ func TestLeasesShareOpenings(t *testing.T) {
 		return nil, nil, false
 	})
 	o, _ := over(t, c, m)
-	o.Topics, o.BundleBytes = byTemplate(t, "{container}"), 0 // else lease 0 delivers all
+	o.Topics.Names, o.Pace.BundleBytes = byTemplate(t, "{container}"), 0 // else lease 0 delivers all
 	must(t, runOnce(t, o))
 	if data, _ := consumeAll(t, c, created(t, c), promises()...); data != n*shards {
 		t.Errorf("%d records", data)

@@ -22,8 +22,8 @@ func TestMarkersTopic(t *testing.T) {
 func markersTopic(t *testing.T, bundle int64) {
 	c := broker(t)
 	o, _ := options(t, c, realFeed)
-	o.Markers, o.BundleBytes = envelope.MarkersTopic, bundle
-	o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
+	o.Records.Markers, o.Pace.BundleBytes = envelope.MarkersTopic, bundle
+	o.Records.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
 	for range 2 { // the second run has nothing to say
 		must(t, runOnce(t, o))
 	}
@@ -69,8 +69,8 @@ func TestMarkersTopicGrows(t *testing.T) {
 	m, live := simulated(t, feedsim.Spec{EventsPerSegment: 200})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.Markers = envelope.MarkersTopic
-	o.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
+	o.Records.Markers = envelope.MarkersTopic
+	o.Records.Encoder = encoder(envelope.Options{Events: envelope.EventsAll, Markers: envelope.MarkersTopic})
 	must(t, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
 	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
 	must(t, err, live.Append(t.Context(), 10, nil), live.Next(t.Context()), runOnce(t, o))
@@ -85,7 +85,7 @@ func TestCompactedMarkersTopic(t *testing.T) {
 	c := broker(t)
 	createTopic(t, c, plain.MarkerTopic(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
 	o, _ := options(t, c, realFeed)
-	o.Markers = envelope.MarkersTopic
+	o.Records.Markers = envelope.MarkersTopic
 	var settings *SettingsError
 	if err := runOnce(t, o); !errors.As(err, &settings) ||
 		!strings.Contains(err.Error(), "topic changes.resolved has cleanup.policy=compact") {

@@ -114,7 +114,7 @@ func (m *memory) ReadAt(ctx context.Context, name string, p []byte, offset int64
 func over(t *testing.T, c *kfake.Cluster, m *memory) (Options, *recorder) {
 	t.Helper()
 	o, r := options(t, c, realFeed)
-	o.Feed, o.PollInterval = source.New(m, source.Options{}), 20*time.Millisecond
+	o.Feed.Source, o.Pace.PollInterval = source.New(m, source.Options{}), 20*time.Millisecond
 	return o, r
 }
 

@@ -99,7 +99,7 @@ func (inst *instance) reportWaiting(ctx context.Context) {
 		return
 	}
 	later := 0
-	for _, err := range inst.opts.Feed.Segments(ctx, s.Frontier.Current) {
+	for _, err := range inst.opts.Feed.Source.Segments(ctx, s.Frontier.Current) {
 		if err != nil {
 			inst.opts.Log.Warn("it is unknown whether segments wait for the open one", "open", s.Frontier.Current,
 				"error", err)
@@ -123,7 +123,7 @@ func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, erro
 		return false, err // a finalized one is delivered when the frontier has passed it
 	}
 	for _, shard := range m.Shards {
-		r := inst.opts.Feed.Shard(m, shard, s.Cursor(int32(shard%inst.leases)).At(m.Segment, shard))
+		r := inst.opts.Feed.Source.Shard(m, shard, s.Cursor(int32(shard%inst.leases)).At(m.Segment, shard))
 		if err := r.Poll(ctx, false); err != nil {
 			return false, err
 		}

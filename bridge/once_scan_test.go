@@ -15,9 +15,9 @@ func TestOnceWaitsForARequest(t *testing.T) {
 	w := newWorld(t, 2, 30)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.Once = ScanYes, true
+	o.Feed.InitialScan, o.Once = ScanYes, true
 	must(t, New(o).Run(t.Context(), t.Context()))
-	cl, err := kgo.NewClient(o.Client...)
+	cl, err := kgo.NewClient(o.Kafka.Client...)
 	must(t, err)
 	defer cl.Close()
 	r := offsets.Request{ID: "later", Time: time.Now()}

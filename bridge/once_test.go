@@ -42,7 +42,7 @@ func TestOnceBesideOnce(t *testing.T) {
 			}
 			s := awaitState(t, o, "the state is read", func(s *offsets.State) bool { return s.Reached(ends) })
 			sh := New(o).instance
-			sh.leases = int(o.OffsetsPartitions)
+			sh.leases = int(o.Kafka.Leases)
 			if all, err := sh.drained(t.Context(), s); err != nil || !all {
 				t.Errorf("%s ended, and all is delivered: %t, %v", name, all, err)
 			}
@@ -68,7 +68,7 @@ func TestDeliveredAllByCommittedState(t *testing.T) {
 	delivered := func(what string, want bool, change func(*instance, *offsets.State)) {
 		t.Helper()
 		sh, s := New(o).instance, *all
-		sh.leases = int(o.OffsetsPartitions)
+		sh.leases = int(o.Kafka.Leases)
 		s.Cursors = append([]*offsets.Cursor{}, all.Cursors...)
 		change(sh, &s)
 		if got, err := sh.deliveredAll(t.Context(), &s); err != nil || got != want {

@@ -24,8 +24,8 @@ import (
 func named(t *testing.T, c *kfake.Cluster, name, template string) (Options, *recorder) {
 	t.Helper()
 	o, r := options(t, c, realFeed)
-	o.Name, o.FeedID, o.Topics = name, "feed of "+name, byTemplate(t, template)
-	o.Frozen = map[string]string{"BRIDGE_TOPIC": template, "BRIDGE_RESOLVED_TO": o.Markers.String()}
+	o.Name, o.Feed.ID, o.Topics.Names = name, "feed of "+name, byTemplate(t, template)
+	o.Records.Frozen = map[string]string{"BRIDGE_TOPIC": template, "BRIDGE_RESOLVED_TO": o.Records.Markers.String()}
 	return o, r
 }
 
@@ -50,10 +50,10 @@ func TestTopicHasAnOwner(t *testing.T) {
 	for _, transactional := range []bool{true, false} {
 		c := broker(t)
 		a, r := named(t, c, "a", topic)
-		a.Transactional = transactional
+		a.Kafka.Transactional = transactional
 		must(t, runOnce(t, a), runOnce(t, a)) // its own claim is no obstacle
 		b, _ := named(t, c, "b", topic)
-		b.Transactional = transactional
+		b.Kafka.Transactional = transactional
 		refused(t, b,
 			"topic "+topic+" belongs to bridge a, which reads feed feed of a and has its state in topic a.offsets",
 			"BRIDGE_TOPIC_SHARED=true")
@@ -81,21 +81,21 @@ func TestSharedTopic(t *testing.T) {
 	a, _ := named(t, c, "a", topic)
 	must(t, runOnce(t, a))
 	b, _ := named(t, c, "b", topic)
-	b.Shared = true
+	b.Topics.Shared = true
 	must(t, runOnce(t, b))
 	must(t, runOnce(t, a)) // it has claimed the topic before
-	claims, _, err := offsets.Claims(t.Context(), admin(t, c), "a", a.Client...)
+	claims, _, err := offsets.Claims(t.Context(), admin(t, c), "a", a.Kafka.Client...)
 	must(t, err)
 	of := a.Catalog()
 	if err := of.Sole([]string{topic}, claims); err == nil || !strings.Contains(err.Error(), "belongs to bridge b") {
 		t.Errorf("a check finds %v", err)
 	}
-	a.Shared = true
+	a.Topics.Shared = true
 	of = a.Catalog()
 	must(t, of.Sole([]string{topic}, claims))
 	must(t, runOnce(t, a))
 	twin, _ := named(t, c, "twin", topic)
-	twin.FeedID, twin.Shared = a.FeedID, true
+	twin.Feed.ID, twin.Topics.Shared = a.Feed.ID, true
 	refused(t, twin, "belongs to bridge a", "every event would come twice")
 	feeds := map[string]int{}
 	data, markers := consume(t, c, noted(func(r verify.Record) {
@@ -161,7 +161,7 @@ func TestResetWithdrawsClaim(t *testing.T) {
 	s.Close(t.Context())
 	must(t, runOnce(t, a)) // it may begin again, and claims the topic
 	b, _ := named(t, c, "b", topic)
-	createTopic(t, c, "b.offsets", b.OffsetsPartitions, map[string]*string{"cleanup.policy": new("compact")})
+	createTopic(t, c, "b.offsets", b.Kafka.Leases, map[string]*string{"cleanup.policy": new("compact")})
 	refused(t, b, "belongs to bridge a")
 	for _, o := range []Options{a, b} {
 		if o.Name == "b" {
@@ -183,7 +183,7 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 	c := broker(t)
 	feed := func(o Options, _ *recorder) Options {
 		sim, _ := over(t, c, m)
-		o.Feed = sim.Feed
+		o.Feed.Source = sim.Feed.Source
 		return o
 	}
 	a := feed(named(t, c, "a", "{container}"))
@@ -191,7 +191,7 @@ func TestTopicsOfTemplatesHaveOwners(t *testing.T) {
 	refused(t, feed(named(t, c, "b", "photos")), "topic photos belongs to bridge a")
 	refused(t, feed(named(t, c, "c", "{container}")), "belongs to bridge a") // at the first event of another feed
 	d := feed(named(t, c, "d", "{container}"))
-	d.FeedID = a.FeedID
+	d.Feed.ID = a.Feed.ID
 	refused(t, d, "belongs to bridge a", "every event would come twice") // at its first event
 	e := feed(named(t, c, "e", "blobs-{account}.{container}"))
 	must(t, runOnce(t, e))

@@ -96,7 +96,7 @@ func TestNewTopicIsPinned(t *testing.T) {
 	must(t, err)
 	c := broker(t)
 	o, _ := options(t, c, feed)
-	o.Topics = byTemplate(t, "{container}")
+	o.Topics.Names = byTemplate(t, "{container}")
 	must(t, live.Open(ctx), live.Append(ctx, 100, nil), runOnce(t, o))
 	_, err = admin(t, c).CreatePartitions(ctx, 3, simTopics...)
 	must(t, err, live.Append(ctx, 100, nil), runOnce(t, o))
@@ -116,7 +116,7 @@ func TestScanOfAGrownTopic(t *testing.T) {
 	w := newWorld(t, 0, 0)
 	c := broker(t)
 	o := w.options(c)
-	o.Topics, o.Client = byTemplate(t, "t-{container}"), append(o.Client, kgo.MetadataMinAge(10*time.Millisecond))
+	o.Topics.Names, o.Kafka.Client = byTemplate(t, "t-{container}"), append(o.Kafka.Client, kgo.MetadataMinAge(10*time.Millisecond))
 	name := ""
 	for n := 0; name == "" || listerOf(o, name) != 3; n++ { // the feed has three shards
 		name = fmt.Sprintf("c%d", n)
@@ -150,7 +150,7 @@ func TestScanOfAGrownTopic(t *testing.T) {
 func TestLeasesAdded(t *testing.T) {
 	t.Parallel()
 	grow := func(t *testing.T, c *kfake.Cluster, o Options) {
-		cl, err := kgo.NewClient(o.Client...)
+		cl, err := kgo.NewClient(o.Kafka.Client...)
 		must(t, err)
 		defer cl.Close()
 		rs, err := kadm.NewClient(cl).UpdatePartitions(t.Context(), 8, o.offsetsTopic())
@@ -182,7 +182,7 @@ func TestLeasesAdded(t *testing.T) {
 		must(t, live.Append(t.Context(), 30, nil))
 		c := broker(t)
 		o, r := over(t, c, m)
-		o.Once, o.Client = false, append(o.Client, kgo.MetadataMaxAge(100*time.Millisecond))
+		o.Once, o.Kafka.Client = false, append(o.Kafka.Client, kgo.MetadataMaxAge(100*time.Millisecond))
 		ended := make(chan error, 1)
 		go func() { ended <- New(o).Run(t.Context(), t.Context()) }()
 		r.await(t, func(c Commit) bool { return c.Emitted == 30 })

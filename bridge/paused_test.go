@@ -31,7 +31,7 @@ func TestPausedOwnerWrites(t *testing.T) {
 			hour(m, "2026/01/01/0200", "Publishing", "5", "6")
 			c := broker(t)
 			o, _ := over(t, c, m)
-			o.Transactional, o.BundleBytes, o.EpochHeader = false, 0, true
+			o.Kafka.Transactional, o.Pace.BundleBytes, o.Records.EpochHeader = false, 0, true
 			must(t, runOnce(t, o))
 			before := awaitState(t, o, "the first instance has written",
 				func(s *offsets.State) bool { return s.Frontier != nil && s.Cursors[1] != nil })
@@ -95,7 +95,7 @@ func TestStaleFrontierIsLast(t *testing.T) {
 	m.segment("2026/01/01/0300", "Publishing", 60, map[int][]happened{1: {{"4", "2026-01-01T03:10:00Z", "a"}}})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.Transactional, o.BundleBytes = false, 0
+	o.Kafka.Transactional, o.Pace.BundleBytes = false, 0
 	must(t, runOnce(t, o))
 	newest := tail(t, c)
 	s := awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
@@ -208,7 +208,7 @@ func write(t *testing.T, o Options, lease int32, key string, doc any) {
 
 func produceRecord(t *testing.T, o Options, r *kgo.Record) {
 	t.Helper()
-	cl, err := kgo.NewClient(append(o.Client, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+	cl, err := kgo.NewClient(append(o.Kafka.Client, kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	must(t, err)
 	defer cl.Close()
 	must(t, cl.ProduceSync(t.Context(), r).FirstErr())

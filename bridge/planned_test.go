@@ -74,7 +74,7 @@ func (w *world) comparePlan(o Options, part *offsets.Scan, grown bool) {
 // a higher limit, another one writes the rest.
 func TestSweepStops(t *testing.T) {
 	t.Parallel()
-	w, c, o := afterScan(t, 2, 100, func(o *Options) { o.OffsetsPartitions = 2 })
+	w, c, o := afterScan(t, 2, 100, func(o *Options) { o.Kafka.Leases = 2 })
 	w.unfed(30)
 	deleted := int64(0)
 	for _, step := range []struct {
@@ -89,7 +89,7 @@ func TestSweepStops(t *testing.T) {
 		}
 		deleted += scanOf(s).Deleted
 	}
-	enc, err := o.Encoder(t.Context(), topic)
+	enc, err := o.Records.Encoder(t.Context(), topic)
 	must(t, err)
 	found := 0
 	consume(t, c, noted(func(r verify.Record) {

@@ -26,14 +26,14 @@ func (inst *instance) prepare(ctx context.Context) error {
 	_, err := topics.Count(ctx, kadm.NewClient(inst.client), inst.cfg.Topic)
 	var gone *topics.MissingError
 	if errors.As(err, &gone) { // nothing is created if the feed can't be read, or the topic is another bridge's
-		if _, err = o.Feed.LastConsumable(ctx); err == nil {
+		if _, err = o.Feed.Source.LastConsumable(ctx); err == nil {
 			err = inst.catalog.RejectTaken(ctx)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	leases, created, err := inst.catalog.Admin.OpenState(ctx, inst.cfg.Topic, o.OffsetsPartitions)
+	leases, created, err := inst.catalog.Admin.OpenState(ctx, inst.cfg.Topic, o.Kafka.Leases)
 	if errors.As(err, &gone) { // if the user creates topics, all that are missing are named at once
 		err = cmp.Or(inst.catalog.Missing(ctx), err)
 	}
@@ -51,7 +51,7 @@ func (inst *instance) prepare(ctx context.Context) error {
 		return err
 	}
 	inst.leases, inst.start, inst.view = leases, end, offsets.NewView(inst.cfg.Topic, leases)
-	inst.view.Frugal = o.Frugal
+	inst.view.Frugal = o.Pace.Frugal
 	inst.view.Trouble = func(err error) { o.Observer.Failed(-1, err) }
 	return nil
 }
@@ -76,7 +76,7 @@ func (inst *instance) storedFrontier(ctx context.Context, leases int) (f *offset
 	}
 	only := make([]int64, leases) // the frontier's partition is read: the others may hold a gigabyte
 	copy(only[:1], ends)
-	s, err := offsets.ReadTo(ctx, topic, only, inst.opts.Client...)
+	s, err := offsets.ReadTo(ctx, topic, only, inst.opts.Kafka.Client...)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -84,7 +84,7 @@ func (inst *instance) storedFrontier(ctx context.Context, leases int) (f *offset
 		return s.Frontier, end, err
 	}
 	if inst.opts.Stored().Fit(s) != nil { // what the error says depends on all cursors
-		if s, err = offsets.ReadTo(ctx, topic, ends, inst.opts.Client...); err != nil {
+		if s, err = offsets.ReadTo(ctx, topic, ends, inst.opts.Kafka.Client...); err != nil {
 			return nil, 0, err
 		}
 		if s.Frontier == nil {

@@ -77,9 +77,9 @@ func TestQuiet(t *testing.T) {
 			}
 			counts := &counting{Store: store, manifests: make(chan struct{})}
 			o, r := options(t, broker(t), feed)
-			o.Feed = source.New(counts, source.Options{})
-			o.Once, o.PollInterval, o.QuietInterval = false, 5*time.Millisecond, time.Hour
-			o.OffsetsPartitions = 1
+			o.Feed.Source = source.New(counts, source.Options{})
+			o.Once, o.Pace.PollInterval, o.Pace.QuietInterval = false, 5*time.Millisecond, time.Hour
+			o.Kafka.Leases = 1
 			o.Now = func() time.Time { return c.now }
 			stop, cancel := context.WithCancel(ctx)
 			ended := make(chan error, 1)
@@ -103,7 +103,7 @@ func TestQuiet(t *testing.T) {
 	t.Run("its end", func(t *testing.T) {
 		c := broker(t)
 		o, r := options(t, c, feed)
-		o.Once, o.QuietInterval = false, time.Hour
+		o.Once, o.Pace.QuietInterval = false, time.Hour
 		o.Now = func() time.Time { return begin.Add(2 * time.Hour) }
 		stop, cancel := context.WithCancel(ctx)
 		ended := make(chan error, 1)
@@ -153,7 +153,7 @@ func TestTroubleWhileDrainedIsOver(t *testing.T) {
 	o, r := over(t, broker(t), m)
 	d := &drains{r, make(chan struct{}, 1000)}
 	o.Observer, o.Once = Observers{d}, false
-	o.PollInterval, o.QuietInterval = 5*time.Millisecond, time.Hour
+	o.Pace.PollInterval, o.Pace.QuietInterval = 5*time.Millisecond, time.Hour
 	o.Now = func() time.Time { return time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) }
 	stop := run(t, o)
 	defer stop()

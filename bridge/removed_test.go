@@ -72,9 +72,9 @@ func TestRemovedMeanwhile(t *testing.T) {
 			}
 			b := broker(t)
 			o, r := over(t, b, m)
-			o.BundleBytes, o.SkipGaps = 0, true
+			o.Pace.BundleBytes, o.Feed.SkipGaps = 0, true
 			if c.end > 0 {
-				o.End, o.RescanGaps = envelope.Timestamp{Wall: feedBegins.Add(c.end).UnixNano()}, true
+				o.Feed.End, o.Feed.RescanGaps = envelope.Timestamp{Wall: feedBegins.Add(c.end).UnixNano()}, true
 			}
 			live(t, o)
 			r.await(t, func(n Commit) bool { return n.Emitted == c.sent })
@@ -137,13 +137,13 @@ func TestGapKeepsFoundTopics(t *testing.T) {
 	m.segment("2026/01/01/0000", "Publishing", 60, map[int][]happened{0: {{"1", "2026-01-01T00:10:00Z", "a"}}})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.Topics = byTemplate(t, "t-{container}")
+	o.Topics.Names = byTemplate(t, "t-{container}")
 	must(t, runOnce(t, o))
 	m.segment("2026/01/01/0100", "Finalized", 60, map[int][]happened{0: nil})
 	m.segment("2026/01/01/0200", "Publishing", 60, map[int][]happened{0: nil})
 	m.remove("idx/segments/2026/01/01/0000")
 	m.remove("log/00/2026/01/01/0000")
-	o.SkipGaps, o.BundleBytes = true, 0
+	o.Feed.SkipGaps, o.Pace.BundleBytes = true, 0
 	must(t, runOnce(t, o))
 	var gaps []string
 	data, markers := consumeAll(t, c, []string{"t-c"}, told(&gaps))
@@ -185,7 +185,7 @@ func TestGapWaitsForOtherLeases(t *testing.T) {
 	}
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.BundleBytes, o.SkipGaps = 0, true
+	o.Pace.BundleBytes, o.Feed.SkipGaps = 0, true
 	live(t, o) // not --once, which reads the chunk as well
 	r.await(t, func(c Commit) bool { return c.Emitted == 5 })
 	seen := &order{}
@@ -214,7 +214,7 @@ func TestChunkRemovedBeforeReading(t *testing.T) {
 			}
 			c := broker(t)
 			o, _ := over(t, c, m)
-			o.BundleBytes, o.SkipGaps = 0, skip
+			o.Pace.BundleBytes, o.Feed.SkipGaps = 0, skip
 			err := runOnce(t, o)
 			var gap *history.GapError
 			if !skip {

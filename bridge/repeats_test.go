@@ -73,19 +73,19 @@ func TestProgressIsLostInASharedTopic(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	a, _ := named(t, c, "a", topic)
-	a.Shared = true
+	a.Topics.Shared = true
 	must(t, runOnce(t, a))
 	_, err := admin(t, c).DeleteTopics(t.Context(), plain.StateTopic("a"))
 	must(t, err)
 	refused(t, a, "holds records")
 	b, _ := named(t, c, "b", topic)
-	b.Shared = true
-	createTopic(t, c, "b.offsets", b.OffsetsPartitions, map[string]*string{"cleanup.policy": new("compact")})
+	b.Topics.Shared = true
+	createTopic(t, c, "b.offsets", b.Kafka.Leases, map[string]*string{"cleanup.policy": new("compact")})
 	s := seize(t, b) // the operator says that the records are not b's
 	must(t, s.Reset(t.Context()))
 	s.Close(t.Context())
 	must(t, runOnce(t, b))
 	d, _ := named(t, c, "d", topic)
-	d.Shared = true
+	d.Topics.Shared = true
 	must(t, runOnce(t, d)) // b claims the topic
 }

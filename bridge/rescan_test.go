@@ -31,7 +31,7 @@ func TestTableIsTheAccount(t *testing.T) {
 	}
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	live(t, o)
 	scanned := awaitState(t, o, "the scan is done", func(s *offsets.State) bool {
 		return scanOf(s) != nil && scanOf(s).Done
@@ -69,7 +69,7 @@ func TestRescanRepairsGap(t *testing.T) {
 	w := newWorld(t, 4, 300)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.SkipGaps, o.RescanGaps, o.BundleBytes = ScanYes, true, true, 0
+	o.Feed.InitialScan, o.Feed.SkipGaps, o.Feed.RescanGaps, o.Pace.BundleBytes = ScanYes, true, true, 0
 	w.store.Size = func(limit int) int { return min(limit, 40) }
 	stop := run(t, o)
 	w.change(100)
@@ -131,7 +131,7 @@ func awaitDrained(t *testing.T, o Options, w *world) {
 			if _, err := fmt.Sscanf(rest, "%02d/"+w.segment()+"/%05d.avro", &shard, &chunk); err != nil {
 				t.Error(name, err)
 			}
-			at := s.Cursor(int32(shard%int(o.OffsetsPartitions))).At(s.Frontier.Current, shard)
+			at := s.Cursor(int32(shard%int(o.Kafka.Leases))).At(s.Frontier.Current, shard)
 			if at.Chunk != chunk || at.Offset != int64(len(b)) {
 				return false
 			}
@@ -150,7 +150,7 @@ func TestRequestedScan(t *testing.T) {
 	w.publish(false)
 	live(t, o)
 	awaitDrained(t, o, w)
-	cl, err := kgo.NewClient(o.Client...)
+	cl, err := kgo.NewClient(o.Kafka.Client...)
 	must(t, err)
 	defer cl.Close()
 	ask := func(r offsets.Request) {

@@ -66,8 +66,8 @@ func TestInitialScan(t *testing.T) {
 	c := broker(t)
 	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 3, Shards: 3, LeaveOpen: true})
 	o, _ := options(t, c, dir)
-	o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanYes, "https://a/", 4, time.Second
-	o.Inventory = &account.Store{Account: filled(7, 1200)}
+	o.Feed.InitialScan, o.Feed.AccountURL, o.Pace.ScanRequests, o.Pace.ScanRound = ScanYes, "https://a/", 4, time.Second
+	o.Feed.Inventory = &account.Store{Account: filled(7, 1200)}
 	o.Observer = append(o.Observer, onCommit(func(c Commit) {
 		if c.Rows > 0 && c.Segment.String() != "2026/01/01/0159" {
 			t.Errorf("rows of segment %q", c.Segment)
@@ -99,8 +99,8 @@ func TestScanAfterCrashes(t *testing.T) {
 			ctx := t.Context()
 			for crash := range 12 {
 				o := w.options(c)
-				o.Transactional, o.InitialScan = transactional, ScanYes
-				o.CommitInterval, o.TxnRecords = time.Millisecond, 20
+				o.Kafka.Transactional, o.Feed.InitialScan = transactional, ScanYes
+				o.Pace.CommitInterval, o.Pace.TxnRecords = time.Millisecond, 20
 				hard, kill := context.WithCancel(ctx)
 				if crash%2 == 0 {
 					o.Observer = Observers{&crashing{recorder: w.recorder, left: 1 + crash/2, kill: kill}}
@@ -120,7 +120,7 @@ func TestScanAfterCrashes(t *testing.T) {
 				w.store.Before = nil
 			}
 			o := w.options(c)
-			o.Transactional, o.InitialScan = transactional, ScanYes
+			o.Kafka.Transactional, o.Feed.InitialScan = transactional, ScanYes
 			w.change(50)
 			w.publish(false)
 			w.next()
@@ -141,14 +141,14 @@ func TestScanPagesAreBounded(t *testing.T) {
 	for memory, want := range map[int]int32{0: inventory.MaxPage, 32 << 20: 1500} {
 		c := broker(t)
 		o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 6, Segments: 2, LeaveOpen: true}))
-		o.InitialScan, o.AccountURL, o.ScanRequests, o.BufferBytes = ScanYes, "https://a/", 32, memory
+		o.Feed.InitialScan, o.Feed.AccountURL, o.Pace.ScanRequests, o.Pace.BufferBytes = ScanYes, "https://a/", 32, memory
 		var most atomic.Int32
 		store := &account.Store{Account: filled(1, 3000)}
 		store.Before = func(_ context.Context, _ string, q inventory.Query) error {
 			most.Store(max(most.Load(), int32(q.Max)))
 			return nil
 		}
-		o.Inventory = store
+		o.Feed.Inventory = store
 		must(t, runOnce(t, o))
 		if got := most.Load(); got > want {
 			t.Errorf("with %d bytes of memory a page has %d blobs", memory, got)

@@ -14,7 +14,7 @@ func TestInitialScanAfterAReset(t *testing.T) {
 	w := newWorld(t, 2, 30)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanOnly
+	o.Feed.InitialScan = ScanOnly
 	must(t, runOnce(t, o))
 	w.compare(c)
 	for b := range 10 {
@@ -24,12 +24,12 @@ func TestInitialScanAfterAReset(t *testing.T) {
 	must(t, s.Reset(t.Context()))
 	s.Close(t.Context())
 	shared := o
-	shared.Shared = true
+	shared.Topics.Shared = true
 	var settings *SettingsError
 	if err := runOnce(t, shared); !errors.As(err, &settings) || !strings.Contains(err.Error(), "deleted blobs") {
 		t.Errorf("%v", err)
 	}
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	must(t, runOnce(t, o))
 	w.compare(c)
 }

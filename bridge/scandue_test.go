@@ -14,9 +14,9 @@ func TestInitialScanIsDue(t *testing.T) {
 	c := broker(t)
 	o := w.options(c)
 	must(t, runOnce(t, o))
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	refused(t, o, "BRIDGE_INITIAL_SCAN=yes is for the first start", "bridge scan")
-	o.InitialScan = NoScan
+	o.Feed.InitialScan = NoScan
 	must(t, runOnce(t, o))
 }
 
@@ -25,9 +25,9 @@ func TestScanBehindAnExport(t *testing.T) {
 	w := newWorld(t, 2, 20)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanOnly
+	o.Feed.InitialScan = ScanOnly
 	must(t, runOnce(t, o), runOnce(t, o))
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	refused(t, o, "has exported the account with only", "bridge seek --to ")
 	f := awaitState(t, o, "the export is done", func(s *offsets.State) bool { return s.Frontier != nil }).Frontier
 	to, err := history.ParseTarget(f.Scan.Begin.String())

@@ -39,7 +39,7 @@ func TestHistoryLostWhileScanning(t *testing.T) {
 			}
 			c := broker(t)
 			o := w.options(c)
-			o.InitialScan, o.SkipGaps, o.RescanGaps = ScanYes, rescan, rescan
+			o.Feed.InitialScan, o.Feed.SkipGaps, o.Feed.RescanGaps = ScanYes, rescan, rescan
 			err := runOnce(t, o)
 			if !rescan {
 				var gap *history.GapError
@@ -70,7 +70,7 @@ func TestScanOfAnOldFeed(t *testing.T) {
 	w.memory.replace("meta/segments.json", "2026-01-01", "2029-01-01")
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	must(t, runOnce(t, o))
 	seen := newScanned()
 	w.compare(c, seen)
@@ -84,7 +84,7 @@ func TestHeadroomBehindAScan(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 5)
 	o := w.options(broker(t))
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	w.store.Before = func(context.Context, string, inventory.Query) error { return errors.New("not yet") }
 	live(t, o)
 	if left := <-w.recorder.headroom; left != 0 {
@@ -101,7 +101,7 @@ func TestSeekToTheBeginOfAScan(t *testing.T) {
 	w.publish(false)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	must(t, runOnce(t, o))
 	begin := w.segment()
 	w.next()

@@ -19,8 +19,8 @@ import (
 func scansOnly(t *testing.T, c *kfake.Cluster, a *account.Account) Options {
 	t.Helper()
 	o, _ := options(t, c, writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 3}))
-	o.InitialScan, o.AccountURL, o.ScanRequests, o.ScanRound = ScanOnly, "https://a/", 4, time.Second
-	o.Inventory, o.Once = &account.Store{Account: a}, false
+	o.Feed.InitialScan, o.Feed.AccountURL, o.Pace.ScanRequests, o.Pace.ScanRound = ScanOnly, "https://a/", 4, time.Second
+	o.Feed.Inventory, o.Once = &account.Store{Account: a}, false
 	return o
 }
 
@@ -40,7 +40,7 @@ func TestScanOnly(t *testing.T) {
 			t.Parallel()
 			broker := broker(t)
 			o := scansOnly(t, broker, filled(3, 100))
-			o.Transactional, o.Markers = c.transactional, c.markers
+			o.Kafka.Transactional, o.Records.Markers = c.transactional, c.markers
 			must(t, New(o).Run(t.Context(), t.Context()))
 			seen := newScanned()
 			consume(t, broker, seen)
@@ -66,15 +66,15 @@ func TestEndWithoutItsMarker(t *testing.T) {
 	for name, set := range map[string]func(*Options){
 		"of a scan": func(*Options) {},
 		"of the feed": func(o *Options) {
-			o.InitialScan, o.Filter.Containers = NoScan, []string{"none"}
-			o.End = envelope.Timestamp{Wall: hourOf(0).Add(30 * time.Minute).UnixNano()}
+			o.Feed.InitialScan, o.Feed.Filter.Containers = NoScan, []string{"none"}
+			o.Feed.End = envelope.Timestamp{Wall: hourOf(0).Add(30 * time.Minute).UnixNano()}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := broker(t)
 			o := scansOnly(t, c, filled(1, 0))
-			o.Transactional, o.BundleBytes = false, 0
+			o.Kafka.Transactional, o.Pace.BundleBytes = false, 0
 			set(&o)
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: topic, Err: kerr.TopicAuthorizationFailed,
 				Count: 1})

@@ -24,7 +24,7 @@ func TestSeekUnderLiveInstance(t *testing.T) {
 	c := broker(t)
 	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 2, Shards: 3})
 	o, _ := options(t, c, dir)
-	o.BundleBytes = 0 // the leases deliver everything
+	o.Pace.BundleBytes = 0 // the leases deliver everything
 	live(t, o)
 	last := source.SegmentAt(time.Date(2026, 1, 1, 1, 0, 0, 0, time.UTC))
 	done := func(epoch int64) func(*offsets.State) bool {
@@ -68,7 +68,7 @@ func TestSeekWhileIdle(t *testing.T) {
 	m, f := simulated(t, feedsim.Spec{Shards: 3})
 	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
 	o, r := over(t, broker(t), m)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	live(t, o)
 	r.await(t, func(c Commit) bool { return c.Emitted == 90 })
 	s := seize(t, o)
@@ -87,15 +87,15 @@ func TestSeekOverAHeldLease(t *testing.T) {
 	must(t, f.Append(t.Context(), 60, nil), f.Next(t.Context()), f.Append(t.Context(), 30, nil))
 	c := broker(t)
 	o, r := over(t, c, m)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	live(t, o)
 	r.await(t, func(c Commit) bool { return c.Emitted == 90 })
 	cfg := *o.lease()
 	cfg.Instance, cfg.Now = "operator", time.Now
-	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	view := offsets.NewView(cfg.Topic, int(o.Kafka.Leases))
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- view.Run(viewing, o.Client...) }()
+	go func() { ended <- view.Run(viewing, o.Kafka.Client...) }()
 	lease, err := offsets.Acquire(t.Context(), &cfg, view, 0) // the last of the fences; those before it are forgotten
 	must(t, err)
 	now, _, err := view.Get()
@@ -125,7 +125,7 @@ func TestCursorTellsTrouble(t *testing.T) {
 	c := broker(t)
 	dir, chunk, at := damagedFeed(t, []byte(strings.Repeat("garbage", 20)))
 	o, r := options(t, c, dir)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	live(t, o)
 	s := awaitState(t, o, "the cursor tells of the damage", func(s *offsets.State) bool {
 		return s.Cursors[0] != nil && s.Cursors[0].Error != nil && s.Cursors[0].Counts.Read == 40
@@ -177,7 +177,7 @@ func TestStaleFrontier(t *testing.T) {
 	c := broker(t)
 	dir := writeFeed(t, feedsim.Spec{EventsPerSegment: 60, Segments: 1, Shards: 2})
 	o, _ := options(t, c, dir)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	createTopic(t, c, topic, partitions, nil)
 	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
 	seg := source.SegmentAt(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -186,7 +186,7 @@ func TestStaleFrontier(t *testing.T) {
 	view := offsets.NewView(o.offsetsTopic(), 4)
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- view.Run(viewing, o.Client...) }()
+	go func() { ended <- view.Run(viewing, o.Kafka.Client...) }()
 	defer func() { stop(); <-ended }()
 	commit := func(lease int32, cur *offsets.Cursor, f *offsets.Frontier) {
 		t.Helper()
@@ -200,7 +200,7 @@ func TestStaleFrontier(t *testing.T) {
 		}
 	}
 	commit(0, nil,
-		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Frozen, Topics: map[string]int32{topic: partitions}})
+		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Records.Frozen, Topics: map[string]int32{topic: partitions}})
 	commit(1, &offsets.Cursor{Epoch: 1}, nil)
 	o.Instance = "two"
 	live(t, o)

@@ -37,10 +37,10 @@ func TestStartAndEnd(t *testing.T) {
 	c := broker(t)
 	o, r := options(t, c, realFeed)
 	var err error
-	if o.Start, err = history.ParseStart(start); err != nil {
+	if o.Feed.Start, err = history.ParseStart(start); err != nil {
 		t.Fatal(err)
 	}
-	if o.End, err = history.ParseTime(end); err != nil {
+	if o.Feed.End, err = history.ParseTime(end); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // the end time ends it
@@ -56,7 +56,7 @@ func TestStartAndEnd(t *testing.T) {
 	if seen.first < start || seen.last > end || data == 0 || data != r.Emitted || markers == 0 {
 		t.Errorf("%d records from %s to %s, %d markers", data, seen.first, seen.last, markers)
 	}
-	if want := o.End.String(); !strings.Contains(last, want) {
+	if want := o.Feed.End.String(); !strings.Contains(last, want) {
 		t.Errorf("the last marker is %s, want %s", last, want)
 	}
 	if r.Filtered == 0 {
@@ -80,7 +80,7 @@ func TestEndIsInclusive(t *testing.T) {
 	for _, end := range []string{at, wall.String(), before} {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
-		if o.End, err = history.ParseEnd(end); err != nil {
+		if o.Feed.End, err = history.ParseEnd(end); err != nil {
 			t.Fatal(err)
 		}
 		o.Once = false
@@ -88,7 +88,7 @@ func TestEndIsInclusive(t *testing.T) {
 		seen := &times{}
 		last := ""
 		consume(t, c, append(promises(), seen, &lastMarker{&last})...)
-		if delivered[end] = seen.last; !strings.Contains(last, o.End.String()) {
+		if delivered[end] = seen.last; !strings.Contains(last, o.Feed.End.String()) {
 			t.Errorf("the end %s has the marker %s", end, last)
 		}
 	}
@@ -103,7 +103,7 @@ func TestEndEqualsLastMarker(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	all, _ := options(t, c, realFeed)
-	all.Name, all.Topics, all.Frozen = "all", byTemplate(t, "all"), nil
+	all.Name, all.Topics.Names, all.Records.Frozen = "all", byTemplate(t, "all"), nil
 	must(t, runOnce(t, all))
 	last := ""
 	consumeAll(t, c, []string{"all"}, &lastMarker{&last})
@@ -112,7 +112,7 @@ func TestEndEqualsLastMarker(t *testing.T) {
 
 	o, r := options(t, c, realFeed)
 	var err error
-	if o.End, err = history.ParseTime(last); err != nil {
+	if o.Feed.End, err = history.ParseTime(last); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // the end time ends it
@@ -137,7 +137,7 @@ func (l *lastMarker) Failures() []verify.Failure { return nil }
 func TestFilteredEventsAreDone(t *testing.T) {
 	c := broker(t)
 	o, r := options(t, c, realFeed)
-	o.Filter = envelope.Filter{Containers: []string{"nosuch"}}
+	o.Feed.Filter = envelope.Filter{Containers: []string{"nosuch"}}
 	for range 2 {
 		if err := runOnce(t, o); err != nil {
 			t.Fatal(err)
@@ -188,7 +188,7 @@ func TestFilterByContainer(t *testing.T) {
 	for run := range 3 {
 		must(t, live.Append(ctx, 100, count))
 		o, r := over(t, c, m)
-		o.Filter = envelope.Filter{Containers: []string{"backups"}}
+		o.Feed.Filter = envelope.Filter{Containers: []string{"backups"}}
 		before := want
 		must(t, runOnce(t, o))
 		if r.Read != 100 || r.Emitted+r.Filtered != 100 || want != before {
@@ -207,18 +207,18 @@ func TestOtherEndBehindTransaction(t *testing.T) {
 	o, _ := options(t, c, realFeed)
 	end := "2020-05-29T16:59:59Z"
 	var err error
-	o.End, err = history.ParseEnd(end)
+	o.Feed.End, err = history.ParseEnd(end)
 	must(t, err)
-	o.Frozen = map[string]string{"BRIDGE_END_TIME": end}
+	o.Records.Frozen = map[string]string{"BRIDGE_END_TIME": end}
 	must(t, runOnce(t, o))
 
 	cl, err := kgo.NewClient(
-		append(o.Client, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
+		append(o.Kafka.Client, kgo.TransactionalID("other"), kgo.RecordPartitioner(kgo.ManualPartitioner()))...)
 	must(t, err)
 	defer cl.Close()
 	must(t, cl.BeginTransaction())
 	must(t, cl.ProduceSync(t.Context(), &kgo.Record{Topic: o.offsetsTopic(), Key: []byte("unfinished")}).FirstErr())
-	o.Frozen = map[string]string{"BRIDGE_END_TIME": "2020-05-29T18:00:00Z"}
+	o.Records.Frozen = map[string]string{"BRIDGE_END_TIME": "2020-05-29T18:00:00Z"}
 	h := &held{
 		Handler: slog.DiscardHandler, at: "leases assigned", reached: make(chan struct{}), release: make(chan struct{}),
 	}

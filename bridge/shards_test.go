@@ -45,7 +45,7 @@ func TestExhaustedShardStaysInTheCursor(t *testing.T) {
 	c := broker(t)
 	for i := range 4 {
 		o, r := over(t, c, m)
-		o.OffsetsPartitions = 1 // both shards belong to one lease
+		o.Kafka.Leases = 1 // both shards belong to one lease
 		b := New(o)
 		must(t, b.Run(t.Context(), t.Context()))
 		if want := []int{2, 1, 1, 1}[i]; r.Read != want {
@@ -97,7 +97,7 @@ func TestOneBlobInOrder(t *testing.T) {
 	}
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.TxnRecords, o.TxnBytes, o.BundleBytes = 10, 5000, 0
+	o.Pace.TxnRecords, o.Pace.TxnBytes, o.Pace.BundleBytes = 10, 5000, 0
 	must(t, runOnce(t, o))
 	seen := &order{}
 	consume(t, c, append(promises(), seen)...)
@@ -119,7 +119,7 @@ func TestShardCountsChange(t *testing.T) {
 	}
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.TxnRecords, o.TxnBytes, o.BundleBytes = 20, 20_000, 0
+	o.Pace.TxnRecords, o.Pace.TxnBytes, o.Pace.BundleBytes = 20, 20_000, 0
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, c, append(promises(), complete)...); data != 600 || markers != 6*partitions ||
 		complete.Left() > 0 {

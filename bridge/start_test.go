@@ -89,7 +89,7 @@ func TestStartInsideASegment(t *testing.T) {
 		c := broker(t)
 		o, _ := over(t, c, m)
 		var err error
-		if o.Start, err = history.ParseStart(start); err != nil {
+		if o.Feed.Start, err = history.ParseStart(start); err != nil {
 			t.Fatal(err)
 		}
 		must(t, runOnce(t, o))
@@ -113,7 +113,7 @@ func TestEndTime(t *testing.T) {
 	c := broker(t)
 	o, r := over(t, c, m)
 	var err error
-	if o.End, err = history.ParseTime("2026-01-01T10:05:00Z"); err != nil {
+	if o.Feed.End, err = history.ParseTime("2026-01-01T10:05:00Z"); err != nil {
 		t.Fatal(err)
 	}
 	o.Once = false // it ends by itself, also the second time
@@ -122,7 +122,7 @@ func TestEndTime(t *testing.T) {
 	}
 	seen := &order{}
 	consume(t, c, append(promises(), seen)...)
-	if got := seen.sortedIDs(); got != "a b" || !strings.Contains(seen.last, o.End.String()) || r.Filtered != 2 {
+	if got := seen.sortedIDs(); got != "a b" || !strings.Contains(seen.last, o.Feed.End.String()) || r.Filtered != 2 {
 		t.Errorf("%s, %d filtered, the last marker %s", got, r.Filtered, seen.last)
 	}
 	ofTheLast := func(name string) bool { return strings.HasPrefix(name, "log/00/2026/01/01/1045") }
@@ -138,16 +138,16 @@ func TestStateOfAnotherAccount(t *testing.T) {
 	must(t, live.Append(ctx, 10, nil))
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.FeedID = "acct.blob.core.windows.net"
+	o.Feed.ID = "acct.blob.core.windows.net"
 	must(t, runOnce(t, o))
 	must(t, live.Append(ctx, 5, nil))
 	for _, other := range []string{"other.blob.core.windows.net", "acct.blob.core.windows.net/x", ""} {
 		wrong, r := over(t, c, m)
-		wrong.FeedID = other
+		wrong.Feed.ID = other
 		err := runOnce(t, wrong)
 		var settings *SettingsError
 		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_SOURCE_URL") ||
-			!strings.Contains(err.Error(), o.FeedID) ||
+			!strings.Contains(err.Error(), o.Feed.ID) ||
 			r.Read > 0 {
 			t.Errorf("%q: %v, %+v", other, err, r.Commit)
 		}
@@ -173,7 +173,7 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 	m.segment(name(segments), "Publishing", 60, map[int][]happened{0: nil, 1: nil, 2: {one}})
 	c := broker(t)
 	o, _ := over(t, c, m)
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	must(t, runOnce(t, o))
 	for i := range segments {
 		m.remove("idx/segments/" + name(i))
@@ -181,7 +181,7 @@ func TestStartReplaysOldFrontiers(t *testing.T) {
 			m.remove(shard + name(i))
 		}
 	}
-	o.Client = append(o.Client, kgo.FetchMaxPartitionBytes(1)) // a record at a time
+	o.Kafka.Client = append(o.Kafka.Client, kgo.FetchMaxPartitionBytes(1)) // a record at a time
 	for range 3 {
 		must(t, runOnce(t, o))
 	}
@@ -195,12 +195,12 @@ func TestRecordsOfAnotherLease(t *testing.T) {
 	t.Parallel()
 	c := broker(t)
 	o, _ := options(t, c, writeFeed(t, feedsim.Spec{Shards: 2, EventsPerSegment: 100}))
-	o.BundleBytes = 0
+	o.Pace.BundleBytes = 0
 	must(t, runOnce(t, o))
 	cl := fakebroker.Client(t, c, kgo.RecordPartitioner(kgo.ManualPartitioner()))
 	forgotten := &kgo.Record{Topic: o.offsetsTopic(), Partition: 0, Key: []byte("cursor")}
 	must(t, cl.ProduceSync(t.Context(), forgotten).FirstErr())
-	o.Frozen = map[string]string{"BRIDGE_TOPIC": "other"}
+	o.Records.Frozen = map[string]string{"BRIDGE_TOPIC": "other"}
 	if err := runOnce(t, o); err == nil || !strings.Contains(err.Error(), "but records were written with "+topic) {
 		t.Error(err)
 	}

@@ -22,7 +22,7 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 	f := r.t.findings
 	if f.sweep == nil || f.sweep.Scan != r.scan.ID {
 		f.stopSweep()
-		err := r.t.instance.catalog.Sweepable(ctx, r.t.epoch.frontier, &r.t.opts.Filter)
+		err := r.t.instance.catalog.Sweepable(ctx, r.t.epoch.frontier, &r.t.opts.Feed.Filter)
 		var never *catalog.UnsweepableError
 		if errors.As(err, &never) {
 			r.t.opts.Log.Error("the sweep is left out", "scan", r.scan.ID, "error", err)
@@ -76,8 +76,8 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 func (r *scanRound) suspects() *suspects.Reader {
 	inst, opts := r.t.instance, r.t.opts
 	return suspects.Read(r.t.findings.life, suspects.Options{
-		Client: opts.Client, Scan: r.scan, Filter: &opts.Filter, Encoder: inst.catalog.Encoder, Bytes: opts.SweepBytes,
-		Patience: readPatience, Turn: inst.pipe.Sweep,
+		Client: opts.Kafka.Client, Scan: r.scan, Filter: &opts.Feed.Filter, Encoder: inst.catalog.Encoder,
+		Bytes: opts.Pace.SweepBytes, Patience: readPatience, Turn: inst.pipe.Sweep,
 	}, r.done.Unjudged(r.t.epoch.frontier.Topics, r.t.p, inst.leases))
 }
 
@@ -95,10 +95,11 @@ func planSweep(
 	ctx context.Context, o *Options, scan *offsets.Scan, partitions map[string]int32, bytes int,
 ) (*suspects.Plan, error) {
 	return suspects.Prepare(ctx, suspects.Options{
-		Client: o.Client, Scan: scan, Filter: &o.Filter, Encoder: o.Encoder, Bytes: bytes, Patience: readPatience,
+		Client: o.Kafka.Client, Scan: scan, Filter: &o.Feed.Filter, Encoder: o.Records.Encoder,
+		Bytes: bytes, Patience: readPatience,
 	}, suspects.Account{
-		Inventory: o.Inventory, Requests: o.ScanRequests, Topics: o.Topics, Partition: o.Partition,
-		Partitions: partitions,
+		Inventory: o.Feed.Inventory, Requests: o.Pace.ScanRequests, Topics: o.Topics.Names,
+		Partition: o.Records.Partition, Partitions: partitions,
 	})
 }
 
@@ -127,11 +128,11 @@ func (r *scanRound) judge(ctx context.Context, b *suspects.Batch) (err error) {
 	gone, asked := make([]pipeline.Gone, n), make([]bool, n)
 	r.begin()
 	asking, actx := errgroup.WithContext(ctx)
-	asking.SetLimit(t.opts.ScanRequests)
+	asking.SetLimit(t.opts.Pace.ScanRequests)
 	for i, k := range b.Suspects[:n] {
 		asking.Go(crash.Try(actx, "sweep", func() error {
 			return t.retry(actx, func(ctx context.Context) error {
-				there, served, err := t.opts.Inventory.Exists(ctx, k.Container, k.Name)
+				there, served, err := t.opts.Feed.Inventory.Exists(ctx, k.Container, k.Name)
 				if err == nil && !there {
 					gone[i] = pipeline.Gone{Container: k.Container, Name: k.Name, Served: served}
 				}

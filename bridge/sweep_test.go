@@ -75,7 +75,7 @@ func TestSweepWithoutLeader(t *testing.T) {
 func TestSweepInRounds(t *testing.T) {
 	t.Parallel()
 	w, c, o := afterScan(t, 2, 300, func(o *Options) {
-		o.ScanRound = 60 * time.Millisecond
+		o.Pace.ScanRound = 60 * time.Millisecond
 	})
 	w.unfed(250)
 	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
@@ -116,7 +116,7 @@ func TestSweepOfBusyAccount(t *testing.T) {
 	w := newWorld(t, 6, 200)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan, o.ScanRound = ScanYes, 100*time.Millisecond
+	o.Feed.InitialScan, o.Pace.ScanRound = ScanYes, 100*time.Millisecond
 	w.store.Size = func(limit int) int { return min(limit, 50) }
 	live(t, o)
 	awaitDrained(t, o, w)
@@ -167,13 +167,13 @@ func TestSweepOfBusyAccount(t *testing.T) {
 func TestSweepIsSoonDone(t *testing.T) {
 	t.Parallel()
 	w, _, o := afterScan(t, 2, 100, func(o *Options) {
-		o.ScanRound = 30 * time.Second
+		o.Pace.ScanRound = 30 * time.Second
 	})
 	w.unfed(5)
 	began := time.Now()
 	ask(t, o, offsets.Request{ID: "sweep", Time: began, Sweep: true})
 	awaitState(t, o, "the sweep is done", isDone("sweep"))
-	if took := time.Since(began); took >= o.ScanRound {
+	if took := time.Since(began); took >= o.Pace.ScanRound {
 		t.Errorf("it took %s", took)
 	}
 }
@@ -186,7 +186,7 @@ func TestSweepOfAnEndedFeed(t *testing.T) {
 	w.publish(false)
 	must(t, w.feed.Finalize(t.Context()))
 	o := w.options(broker(t))
-	o.InitialScan, o.PollInterval = ScanYes, time.Hour
+	o.Feed.InitialScan, o.Pace.PollInterval = ScanYes, time.Hour
 	live(t, o)
 	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
 		return scanOf(s) != nil && scanOf(s).Done
@@ -200,7 +200,7 @@ func TestSweepOfAnEndedFeed(t *testing.T) {
 func TestSweepInLittleMemory(t *testing.T) {
 	t.Parallel()
 	w, c, o := afterScan(t, 1, 2*rowsAtOnce+10, func(o *Options) {
-		o.TopicPartitions, o.BufferBytes = 1, 64<<10 // less than a block of deletions
+		o.Topics.Create.Partitions, o.Pace.BufferBytes = 1, 64<<10 // less than a block of deletions
 	})
 	w.unfed(2 * rowsAtOnce)
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
@@ -238,7 +238,7 @@ func TestSweepAfterAFailure(t *testing.T) {
 func TestSweepWaitsForAllRows(t *testing.T) {
 	t.Parallel()
 	w, _, o := afterScan(t, 4, 100, func(o *Options) {
-		o.ScanRound = 100 * time.Millisecond
+		o.Pace.ScanRound = 100 * time.Millisecond
 	})
 	w.unfed(5)
 	var heads atomic.Int32

@@ -32,7 +32,7 @@ func TestSweepOfAPart(t *testing.T) {
 		t.Errorf("%d rows of %d containers", scan.Rows, scan.Containers)
 	}
 	want, got := []string{`["c1/dir/ü3"]`}, []string(nil)
-	enc, err := o.Encoder(t.Context(), topic)
+	enc, err := o.Records.Encoder(t.Context(), topic)
 	must(t, err)
 	consume(t, c, noted(func(r verify.Record) {
 		if string(r.Header("scan")) == "sweep" && enc.Deletes(r.Value) {
@@ -48,12 +48,12 @@ func TestSweepOfAPart(t *testing.T) {
 func TestSweepRejected(t *testing.T) {
 	t.Parallel()
 	for why, prepare := range map[string]func(t *testing.T, c *kfake.Cluster, o *Options){
-		"other accounts write to these topics": func(_ *testing.T, _ *kfake.Cluster, o *Options) { o.Shared = true },
+		"other accounts write to these topics": func(_ *testing.T, _ *kfake.Cluster, o *Options) { o.Topics.Shared = true },
 		"do not say which keys are deleted": func(_ *testing.T, _ *kfake.Cluster, o *Options) {
-			o.Encoder = encoder(envelope.Options{Envelope: envelope.KeyOnly, Events: envelope.EventsState})
+			o.Records.Encoder = encoder(envelope.Options{Envelope: envelope.KeyOnly, Events: envelope.EventsState})
 		},
 		"leaves out BlobDeleted": func(_ *testing.T, _ *kfake.Cluster, o *Options) {
-			o.Filter.ExcludeEventTypes = []string{"BlobDeleted"}
+			o.Feed.Filter.ExcludeEventTypes = []string{"BlobDeleted"}
 		},
 		"does not keep every key": func(t *testing.T, c *kfake.Cluster, _ *Options) {
 			hour := "3600000"
@@ -86,7 +86,7 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	w := newWorld(t, 2, 40)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	live(t, o)
 	awaitState(t, o, "the first scan is done", func(s *offsets.State) bool {
 		return scanOf(s) != nil && scanOf(s).Done
@@ -107,7 +107,7 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	}
 	w.publish(false)
 	awaitDrained(t, o, w)
-	enc, err := o.Encoder(t.Context(), topic)
+	enc, err := o.Records.Encoder(t.Context(), topic)
 	must(t, err)
 	was, deleted, event := map[string]int32{}, map[string]int32{}, map[string]int32{}
 	consume(t, c, noted(func(r verify.Record) {
@@ -140,7 +140,7 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 // before it.
 func TestSweepOfAnotherScan(t *testing.T) {
 	o, _ := options(t, broker(t), t.TempDir())
-	o.Shared = true // it is rejected, so none is begun
+	o.Topics.Shared = true // it is rejected, so none is begun
 	ended := make(chan struct{})
 	before := suspects.Read(t.Context(), suspects.Options{
 		Scan: &offsets.Scan{ID: "before"},
@@ -195,7 +195,7 @@ func TestScanAsksForPrefixes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 3, 40)
 	o := w.options(broker(t))
-	o.InitialScan, o.Filter = ScanYes, envelope.Filter{Prefixes: []string{"c1/dir/ü3", "c1/dir/ü2"}}
+	o.Feed.InitialScan, o.Feed.Filter = ScanYes, envelope.Filter{Prefixes: []string{"c1/dir/ü3", "c1/dir/ü2"}}
 	var mu sync.Mutex
 	asked := map[string]bool{}
 	w.store.Before = func(_ context.Context, op string, q inventory.Query) error {
@@ -223,8 +223,8 @@ func TestSweepAsksForWhatItMayDelete(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 2, 40)
 	o := w.options(broker(t))
-	o.Encoder = encoder(envelope.Options{Envelope: envelope.Bare, Events: envelope.EventsState})
-	o.InitialScan, o.Once = ScanYes, true
+	o.Records.Encoder = encoder(envelope.Options{Envelope: envelope.Bare, Events: envelope.EventsState})
+	o.Feed.InitialScan, o.Once = ScanYes, true
 	deleted := func(container, from, to int) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -245,7 +245,7 @@ func TestSweepAsksForWhatItMayDelete(t *testing.T) {
 		}
 		return nil
 	}
-	o.Filter.ExcludePrefixes = []string{w.names[1] + "/dir/ü1"} // ü1 and ü10 to ü19
+	o.Feed.Filter.ExcludePrefixes = []string{w.names[1] + "/dir/ü1"} // ü1 and ü10 to ü19
 	live(t, o)
 	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
 	s := awaitState(t, o, "the sweep is done", isDone("sweep"))

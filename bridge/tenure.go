@@ -128,4 +128,4 @@ func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
 }
 
 // task returns what the lease has to do in a state.
-func (t *tenure) task(s *offsets.State) task { return taskOf(s, t.p, t.opts.Transactional) }
+func (t *tenure) task(s *offsets.State) task { return taskOf(s, t.p, t.opts.Kafka.Transactional) }

@@ -52,7 +52,7 @@ func topicPerContainer(t *testing.T, bundle int64) {
 		want[name]++
 	}
 	o, _ := options(t, c, feed)
-	o.Topics, o.BundleBytes = byTemplate(t, "{container}"), bundle
+	o.Topics.Names, o.Pace.BundleBytes = byTemplate(t, "{container}"), bundle
 	must(t, live.Open(ctx))
 	for segment = range 3 {
 		must(t, live.Append(ctx, []int{1, 100, 100}[segment], expect), live.Next(ctx))
@@ -119,7 +119,7 @@ func TestDeletedTopic(t *testing.T) {
 func TestBrokerCreates(t *testing.T) {
 	c := fakebroker.New(t, kfake.AllowAutoTopicCreation(), kfake.DefaultNumPartitions(5))
 	o, _ := options(t, c, realFeed)
-	o.TopicsBy = topics.ByBrokers
+	o.Topics.Create.By = topics.ByBrokers
 	must(t, runOnce(t, o))
 	if data, markers := consume(t, c, verify.NewPartition(5, partitioner.Murmur2)); data != realEvents ||
 		markers != 5*realSegments {
@@ -139,9 +139,9 @@ func TestOneTopicInTrouble(t *testing.T) {
 		[]byte("/containers/d/"))
 	m.segment(name, "Finalized", 60, shards)
 	o, r := over(t, c, m)
-	o.Topics = byTemplate(t, "{container}")
+	o.Topics.Names = byTemplate(t, "{container}")
 	var up atomic.Bool
-	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	o.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		if !up.Load() && topic == "d" {
 			return nil, errors.New("the registry is down")
 		}
@@ -171,7 +171,7 @@ func TestNewTopicTakesLess(t *testing.T) {
 	c := broker(t)
 	createTopic(t, c, "photos", partitions, map[string]*string{"max.message.bytes": &small})
 	o, r := options(t, c, feed)
-	o.Topics, o.TxnRecords = byTemplate(t, "{container}"), 10000
+	o.Topics.Names, o.Pace.TxnRecords = byTemplate(t, "{container}"), 10000
 	must(t, runOnce(t, o))
 	if data, _ := consumeAll(t, c, simTopics, promises()...); data != 1000 {
 		t.Errorf("%d records", data)

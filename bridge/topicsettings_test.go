@@ -24,8 +24,8 @@ func TestCleanupPolicy(t *testing.T) {
 	for table, policy := range map[bool]string{true: "compact", false: "delete"} {
 		c := broker(t)
 		o, _ := options(t, c, realFeed)
-		o.Markers, o.Table = envelope.MarkersTopic, table
-		o.Encoder = encoder(
+		o.Records.Markers, o.Topics.Create.Table = envelope.MarkersTopic, table
+		o.Records.Encoder = encoder(
 			envelope.Options{
 				Events:   envelope.EventsAll,
 				Envelope: envelope.Row,
@@ -65,9 +65,9 @@ func TestRetentionWarning(t *testing.T) {
 		createTopic(t, k, topic, partitions, map[string]*string{"retention.ms": c.retention})
 		o, _ := options(t, k, realFeed)
 		var log bytes.Buffer
-		o.Transactional, o.Log = c.transactional, slog.New(slog.NewTextHandler(&log, nil))
+		o.Kafka.Transactional, o.Log = c.transactional, slog.New(slog.NewTextHandler(&log, nil))
 		var err error
-		o.Start, err = history.ParseStart(c.start)
+		o.Feed.Start, err = history.ParseStart(c.start)
 		must(t, err, runOnce(t, o))
 		if warned := strings.Contains(log.String(), "retention.ms"); warned != c.warns {
 			t.Errorf("%+v: %s", c, log.String())

@@ -21,10 +21,10 @@ func tear(t *testing.T, c *kfake.Cluster, o Options, lease int32) {
 	t.Helper()
 	cfg := o.lease()
 	cfg.Instance, cfg.Now = "gone", time.Now
-	view := offsets.NewView(cfg.Topic, int(o.OffsetsPartitions))
+	view := offsets.NewView(cfg.Topic, int(o.Kafka.Leases))
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- view.Run(viewing, o.Client...) }()
+	go func() { ended <- view.Run(viewing, o.Kafka.Client...) }()
 	defer func() { stop(); <-ended }()
 	l, err := offsets.Acquire(t.Context(), cfg, view, lease)
 	must(t, err)
@@ -54,7 +54,7 @@ func TestMoveOverATornTransaction(t *testing.T) {
 		"reset, and another topic": {reset, func(t *testing.T, c *kfake.Cluster, o *Options) {
 			_, err := admin(t, c).DeleteTopic(t.Context(), topic)
 			must(t, err)
-			o.Topics = byTemplate(t, "other")
+			o.Topics.Names = byTemplate(t, "other")
 		}, 20},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,8 +44,8 @@ func TestTraces(t *testing.T) {
 					return answer(req, kerr.TopicAuthorizationFailed.Code), nil, true
 				})
 				o, r := over(t, c, m)
-				o.BundleBytes, o.Transactional = bundle, transactional
-				o.Client = append(o.Client, kgo.MaxVersions(kversion.V3_0_0())) // newer requests do not name topics
+				o.Pace.BundleBytes, o.Kafka.Transactional = bundle, transactional
+				o.Kafka.Client = append(o.Kafka.Client, kgo.MaxVersions(kversion.V3_0_0())) // newer requests do not name topics
 				var told traces
 				o.Observer = append(o.Observer, &told)
 				must(t, runOnce(t, o))

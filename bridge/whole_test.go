@@ -28,7 +28,7 @@ type transaction struct{ records, markers, cursors, frontiers int }
 func committedTransactions(t *testing.T, c *kfake.Cluster, o Options) map[string]*transaction {
 	t.Helper()
 	names := []string{topic, o.offsetsTopic()}
-	cl, err := kgo.NewClient(append(o.Client, kgo.ConsumeTopics(names...), kgo.KeepControlRecords(),
+	cl, err := kgo.NewClient(append(o.Kafka.Client, kgo.ConsumeTopics(names...), kgo.KeepControlRecords(),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.FetchMaxWait(50*time.Millisecond),
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))...)
 	must(t, err)
@@ -89,7 +89,7 @@ func TestTransactionsAreWhole(t *testing.T) {
 			}
 			c := broker(t)
 			o, _ := over(t, c, m)
-			o.BundleBytes = bytes
+			o.Pace.BundleBytes = bytes
 			stop := run(t, o)
 			awaitState(t, o, "all is delivered", func(s *offsets.State) bool {
 				read := int64(0)
@@ -126,7 +126,7 @@ func TestBundleBehindAScanOnce(t *testing.T) {
 	w.publish(false) // its segment is open when the scan begins
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	var failing, read atomic.Bool
 	var once sync.Once
 	w.store.Before = func(_ context.Context, op string, _ inventory.Query) error {
@@ -209,7 +209,7 @@ func TestNewPartitionsOnlyWithMarkers(t *testing.T) {
 			w.publish(false)
 			c := broker(t)
 			o := w.options(c)
-			o.BundleBytes = 0
+			o.Pace.BundleBytes = 0
 			var busy atomic.Bool
 			w.memory.onList = func(string) error {
 				if busy.Load() {
@@ -265,7 +265,7 @@ func TestChangeBesideADelivery(t *testing.T) {
 	view := offsets.NewView(cfg.Topic, 4)
 	viewing, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- view.Run(viewing, o.Client...) }()
+	go func() { ended <- view.Run(viewing, o.Kafka.Client...) }()
 	defer func() { stop(); <-ended }()
 	lease, err := offsets.Acquire(t.Context(), cfg, view, 0)
 	must(t, err)

@@ -49,7 +49,7 @@ func (w *worker) stop(now bool) {
 		w.endHard()
 		return
 	}
-	t := time.AfterFunc(w.instance.opts.Shutdown, w.endHard)
+	t := time.AfterFunc(w.instance.opts.Pace.Shutdown, w.endHard)
 	context.AfterFunc(w.hard, func() { t.Stop() })
 }
 
@@ -135,7 +135,7 @@ func (w *worker) giveWay(t *tenure) error {
 		return nil
 	})
 	defer cancel()
-	if err := pause.For(ctx, t.opts.Session); err != nil && !errors.Is(err, errMoved) {
+	if err := pause.For(ctx, t.opts.Kafka.Session); err != nil && !errors.Is(err, errMoved) {
 		return err
 	}
 	return nil

@@ -60,7 +60,7 @@ func afterScan(t *testing.T, containers, blobs int, set func(*Options)) (*world,
 	w := newWorld(t, containers, blobs)
 	c := broker(t)
 	o := w.options(c)
-	o.InitialScan = ScanYes
+	o.Feed.InitialScan = ScanYes
 	set(&o)
 	live(t, o)
 	awaitDrained(t, o, w)
@@ -119,9 +119,9 @@ func (w *world) segment() string { return w.feed.Segment().Format("2006/01/02/15
 func (w *world) options(c *kfake.Cluster) Options {
 	o, r := over(w.t, c, w.memory)
 	w.recorder = r
-	o.Inventory, o.AccountURL, o.ScanRequests, o.ScanRound = w.store, "https://a/", 3, 200*time.Millisecond
-	o.Events = envelope.EventsState
-	o.Encoder = encoder(envelope.Options{Events: envelope.EventsState, Updated: true})
+	o.Feed.Inventory, o.Feed.AccountURL, o.Pace.ScanRequests, o.Pace.ScanRound = w.store, "https://a/", 3, 200*time.Millisecond
+	o.Records.Events = envelope.EventsState
+	o.Records.Encoder = encoder(envelope.Options{Events: envelope.EventsState, Updated: true})
 	return o
 }
 

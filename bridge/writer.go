@@ -110,7 +110,7 @@ func (w *writer) produce(b *pipeline.Block) (*pipeline.Sent, error) {
 // flush sends what the client has, if that takes too much memory (I9). With transactions, it sends on its own. A bundle
 // has the memory for all of its blocks.
 func (w *writer) flush(held int64) error {
-	if w.t.opts.Transactional {
+	if w.t.opts.Kafka.Transactional {
 		return nil
 	}
 	if w.txn.unsent += held; w.txn.unsent < w.t.instance.pipe.Unsent() {
@@ -134,12 +134,12 @@ func (w *writer) take(blocks <-chan *pipeline.Block) error {
 				return nil
 			}
 			if w.tx == nil {
-				due.Reset(w.interval(opts.CommitInterval))
+				due.Reset(w.interval(opts.Pace.CommitInterval))
 			}
 			if err := w.addBlock(b); err != nil {
 				return err
 			}
-			if txn.full(opts.TxnRecords, opts.TxnBytes, w.leastOpen()) {
+			if txn.full(opts.Pace.TxnRecords, opts.Pace.TxnBytes, w.leastOpen()) {
 				due.Stop()
 				if err := w.commit(); err != nil {
 					return err
@@ -172,7 +172,7 @@ func (w *writer) commit() error {
 	t.findings.putInto(t.cursor)
 	t.cursor.Failing = t.findings.recent(t.opts.Now())
 	t.cursor.Ahead, t.cursor.Listed = w.backlog.Total()
-	if !t.opts.Transactional {
+	if !t.opts.Kafka.Transactional {
 		t.cursor.Resolved = w.t.epoch.frontier.Resolved
 	}
 	return w.end(t.cursor, nil)
@@ -183,7 +183,7 @@ func (w *writer) commit() error {
 // at most half of the time goes into ending transactions. The minimum of two ends ignores a single slow one, as after
 // an outage of a broker.
 func (w *writer) interval(least time.Duration) time.Duration {
-	return max(least, min(w.ends[0], w.ends[1], w.t.opts.TxnTimeout/4))
+	return max(least, min(w.ends[0], w.ends[1], w.t.opts.Kafka.TxnTimeout/4))
 }
 
 // leastOpen returns how long a transaction stays open at least, even if it has its number of records. Ends then take at
@@ -194,7 +194,7 @@ func (w *writer) leastOpen() time.Duration { return max(minTxnInterval, 3*w.inte
 func (w *writer) committed(work bool) {
 	txn, t := &w.txn, w.t
 	if txn.counts.Dead > 0 {
-		t.opts.Log.Warn("sent to the dead-letter topic", "lease", t.p, "topic", t.opts.DeadLetter,
+		t.opts.Log.Warn("sent to the dead-letter topic", "lease", t.p, "topic", t.opts.Topics.DeadLetter,
 			"letters", txn.counts.Dead, "first_position", txn.firstDead.position, "first_reason", txn.firstDead.reason)
 	}
 	if txn.counts.Late > 0 {

@@ -29,7 +29,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	all.page = ops.NewFleet(ops.Info{Instance: f.Common.Instance, Version: versionText()})
 	var sizes bridge.Options // of the process
 	setup.LimitMemory(&sizes, len(f.Bridges))
-	all.memory = pipeline.NewBudget(sizes.BufferBytes)
+	all.memory = pipeline.NewBudget(sizes.Pace.BufferBytes)
 	var made []*instance
 	for _, c := range f.Bridges {
 		i, err := all.create(c, len(f.Bridges))

@@ -238,10 +238,10 @@ func TestFleetShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o := one.options; o.Memory != all.memory || o.Claims != all.claims || !o.Frugal {
-		t.Errorf("one of a fleet: %v, %v, %t", o.Memory, o.Claims, o.Frugal)
+	if o := one.options; o.Pace.Memory != all.memory || o.Topics.Claims != all.claims || !o.Pace.Frugal {
+		t.Errorf("one of a fleet: %v, %v, %t", o.Pace.Memory, o.Topics.Claims, o.Pace.Frugal)
 	}
-	if o := alone.options; o.Memory != nil || o.Claims != nil || o.Frugal {
-		t.Errorf("one alone: %v, %v, %t", o.Memory, o.Claims, o.Frugal)
+	if o := alone.options; o.Pace.Memory != nil || o.Topics.Claims != nil || o.Pace.Frugal {
+		t.Errorf("one alone: %v, %v, %t", o.Pace.Memory, o.Topics.Claims, o.Pace.Frugal)
 	}
 }

@@ -61,17 +61,17 @@ func newInstance(
 	if i.client, err = setup.Kafka(c, "", 1); err != nil {
 		return nil, err
 	}
-	i.monitor = ops.NewMonitor(c.Name, o.FeedID, ops.Info{
-		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.DeadLetter,
+	i.monitor = ops.NewMonitor(c.Name, o.Feed.ID, ops.Info{
+		Instance: c.Instance, Version: versionText(), Topic: c.Topic, DeadLetter: o.Topics.DeadLetter,
 		Delivery: c.Delivery, Memory: setup.LimitMemory(&o, how.bridges), Example: example(c),
 	}, c.Tuning.WatchdogTimeout, nil)
-	i.monitor.Lists(o.Feed)
+	i.monitor.Lists(o.Feed.Source)
 	if i.metrics = ops.NewMetrics(i.monitor); how.memory != nil {
 		i.metrics = ops.NewLabelled(i.monitor)
 		i.monitor.Catch(i.panicked)
 	}
-	o.Once, o.Memory, o.Claims, o.Frugal = how.once, how.memory, how.claims, how.memory != nil
-	o.Client = append(o.Client, i.metrics.Hook())
+	o.Once, o.Pace.Memory, o.Topics.Claims, o.Pace.Frugal = how.once, how.memory, how.claims, how.memory != nil
+	o.Kafka.Client = append(o.Kafka.Client, i.metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{advisedLog{shown, &i.client}, advisedMonitor{i.monitor, &i.client}}
 	i.options = o
 	shown.Look(func() (status.Verdict, string) {
@@ -147,7 +147,7 @@ func (i *instance) accepts(next *bridge.Options) error {
 // announce logs that the bridge starts.
 func (i *instance) announce() {
 	c := i.config
-	starting := i.log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", i.options.FeedID,
+	starting := i.log.With("version", versionText(), "name", c.Name, "instance", c.Instance, "feed", i.options.Feed.ID,
 		"topic", c.Topic, "delivery", c.Delivery)
 	if dangers := c.Insecure(); len(dangers) > 0 {
 		starting.Warn("starting", "insecure", dangers)

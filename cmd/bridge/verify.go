@@ -69,9 +69,9 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
-	if *until != "" && o.Markers == envelope.MarkersOff {
+	if *until != "" && o.Records.Markers == envelope.MarkersOff {
 		return &usageError{fmt.Errorf("--until-resolved: the topic has no markers (%s_RESOLVED_TO=%s)",
-			config.Prefix, o.Markers)}
+			config.Prefix, o.Records.Markers)}
 	}
 	ctx, cancel := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer cancel()

@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/partitioner"
 )
 
@@ -65,22 +66,33 @@ func whole(ctx context.Context, brokers []string, root, topic string, bundle int
 	if err != nil {
 		return 0, 0, err
 	}
-	topics, err := envelope.NewTopics(topic, "")
+	names, err := envelope.NewTopics(topic, "")
 	if err != nil {
 		return 0, 0, err
 	}
 	encoder := func(context.Context, string) (*envelope.Encoder, error) { return enc, nil }
 	w := &watch{}
 	o := bridge.Options{
-		Name: topic, Feed: feed, FeedID: root, Topics: topics, Events: envelope.EventsAll, Encoder: encoder,
-		Client: opts, Transactional: !*atLeastOnce,
-		TxnTimeout: 40 * time.Second, Session: 10 * time.Second, TopicPartitions: partitions, TopicReplication: -1,
-		OffsetsPartitions: 8,
-		Partition:         partitioner.Murmur2, Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute,
-		CommitInterval: time.Second,
-		TxnRecords:     txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle, BundleReaders: 16,
-		PollInterval: time.Second, Shutdown: 10 * time.Second,
-		Once: true, Observer: bridge.Observers{w}, Log: slog.New(slog.DiscardHandler),
+		Name:     topic,
+		Once:     true,
+		Observer: bridge.Observers{w},
+		Log:      slog.New(slog.DiscardHandler),
+		Feed:     bridge.Feed{Source: feed, ID: root},
+		Records: bridge.Records{
+			Events: envelope.EventsAll, Encoder: encoder, Partition: partitioner.Murmur2,
+			Markers: envelope.MarkersInline, ResolvedSlack: 15 * time.Minute,
+		},
+		Topics: bridge.Topics{
+			Names: names, Create: topics.Creation{Partitions: partitions, Replication: -1},
+		},
+		Kafka: bridge.Kafka{
+			Client: opts, Transactional: !*atLeastOnce, TxnTimeout: 40 * time.Second,
+			Session: 10 * time.Second, Leases: 8,
+		},
+		Pace: bridge.Pace{
+			CommitInterval: time.Second, TxnRecords: txnRecords, TxnBytes: 64 << 20, BundleBytes: bundle,
+			BundleReaders: 16, PollInterval: time.Second, Shutdown: 10 * time.Second,
+		},
 	}
 	var all errgroup.Group
 	for i := range *instances {

@@ -16,6 +16,7 @@ import (
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/protocol"
+	kafkatopics "blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
 	"blobfeed/source"
@@ -100,36 +101,50 @@ func (w *world) options(i *instance) (bridge.Options, error) {
 		events = envelope.EventsState
 	}
 	o := bridge.Options{
-		Name: name, Instance: i.name, Feed: source.New(i.window, source.Options{ReadSize: p.ReadSize}),
-		FeedID: "simaccount",
-		Frozen: map[string]string{"BRIDGE_TOPIC": template}, Topics: topics, Events: events,
-		Encoder: func(_ context.Context, topic string) (*envelope.Encoder, error) {
-			e := envelope.Options{Events: events, Updated: true, KeyInValue: true, Topic: topic,
-				Markers: p.Markers}
-			return envelope.NewEncoder(e)
+		Name:     name,
+		Instance: i.name,
+		Observer: bridge.Observers{i},
+		Log:      slog.New(slog.DiscardHandler),
+		Now:      w.now,
+		Trace:    func(e offsets.Event) { w.heard(i.name, e) },
+		Feed: bridge.Feed{
+			Source: source.New(i.window, source.Options{ReadSize: p.ReadSize}), ID: "simaccount",
+			Filter: envelope.Filter{Containers: p.Containers}, SkipGaps: p.SkipGaps,
 		},
-		Filter: envelope.Filter{Containers: p.Containers}, Client: client,
-		Transactional: p.ExactlyOnce, TxnTimeout: w.timeout(i.name), Session: p.Session,
-		TopicPartitions: int32(p.Partitions), TopicReplication: 1, OffsetsPartitions: int32(p.Leases),
-		Partition: partitioner.Murmur2, Markers: p.Markers, ResolvedSlack: 15 * time.Minute,
-		CommitInterval: commitInterval, TxnRecords: p.TxnRecords, TxnBytes: 1 << 20,
-		BundleBytes: p.Bundle, BundleReaders: 3, BufferBytes: p.Buffer,
-		PollInterval: pollInterval, QuietInterval: 10 * time.Second, Shutdown: shutdown,
-		SkipGaps: p.SkipGaps, Observer: bridge.Observers{i}, Log: slog.New(slog.DiscardHandler), Now: w.now,
-		Trace: func(e offsets.Event) { w.heard(i.name, e) },
+		Records: bridge.Records{
+			Frozen: map[string]string{"BRIDGE_TOPIC": template}, Events: events,
+			Encoder: func(_ context.Context, topic string) (*envelope.Encoder, error) {
+				e := envelope.Options{Events: events, Updated: true, KeyInValue: true, Topic: topic,
+					Markers: p.Markers}
+				return envelope.NewEncoder(e)
+			},
+			Partition: partitioner.Murmur2, Markers: p.Markers, ResolvedSlack: 15 * time.Minute,
+		},
+		Topics: bridge.Topics{
+			Names: topics, Create: kafkatopics.Creation{Partitions: int32(p.Partitions), Replication: 1},
+		},
+		Kafka: bridge.Kafka{
+			Client: client, Transactional: p.ExactlyOnce, TxnTimeout: w.timeout(i.name), Session: p.Session,
+			Leases: int32(p.Leases),
+		},
+		Pace: bridge.Pace{
+			CommitInterval: commitInterval, TxnRecords: p.TxnRecords, TxnBytes: 1 << 20,
+			BundleBytes: p.Bundle, BundleReaders: 3, BufferBytes: p.Buffer, PollInterval: pollInterval,
+			QuietInterval: 10 * time.Second, Shutdown: shutdown,
+		},
 	}
 	if !p.End.IsZero() {
-		o.End = envelope.Timestamp{Wall: p.End.UnixNano()}
+		o.Feed.End = envelope.Timestamp{Wall: p.End.UnixNano()}
 	}
 	if p.Scans {
-		o.Inventory, o.AccountURL = w.storage.listed(i), "https://simaccount/"
-		o.ScanRequests, o.ScanRound, o.RescanGaps = 1+int(p.Seed%4), time.Second, true
+		o.Feed.Inventory, o.Feed.AccountURL = w.storage.listed(i), "https://simaccount/"
+		o.Pace.ScanRequests, o.Pace.ScanRound, o.Feed.RescanGaps = 1+int(p.Seed%4), time.Second, true
 		if p.InitialScan {
-			o.InitialScan = bridge.ScanYes
+			o.Feed.InitialScan = bridge.ScanYes
 		}
 	}
 	if p.DeadLetters {
-		o.DeadLetter = deadLetters
+		o.Topics.DeadLetter = deadLetters
 	}
 	return o, nil
 }

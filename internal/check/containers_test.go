@@ -9,6 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/envelope"
+	"blobfeed/internal/topics"
 	"blobfeed/source/inventory"
 )
 
@@ -49,12 +50,14 @@ func TestContainersAreCounted(t *testing.T) {
 		{"not permitted", listed{err: errors.New("403")}, 10, OK, "are not counted, which run does not need: 403"},
 		{"a directory", nil, 10, "", ""},
 	} {
-		topics, err := envelope.NewTopics("blobs.{container}", "")
+		names, err := envelope.NewTopics("blobs.{container}", "")
 		if err != nil {
 			t.Fatal(err)
 		}
-		ck := &checker{Findings: new(Findings), bridge: &bridge.Options{Inventory: tc.store, Topics: topics,
-			TopicLimit: tc.limit, Filter: envelope.Filter{ExcludeContainers: []string{"logs"}}}}
+		ck := &checker{Findings: new(Findings), bridge: &bridge.Options{
+			Feed:   bridge.Feed{Inventory: tc.store, Filter: envelope.Filter{ExcludeContainers: []string{"logs"}}},
+			Topics: bridge.Topics{Names: names, Create: topics.Creation{Limit: tc.limit}},
+		}}
 		ck.containers(t.Context())
 		if tc.status == "" {
 			if len(*ck.Findings) > 0 {

@@ -37,7 +37,7 @@ func (fs *Findings) unreadable(what string, err error) bool {
 
 // feed tries what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk.
 func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
-	feed := b.Options.Feed
+	feed := b.Options.Feed.Source
 	last, err := feed.LastConsumable(ctx)
 	if fs.unreadable("reach", err) {
 		return
@@ -46,7 +46,7 @@ func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
 	if b.Azure == nil {
 		answers = " can be read"
 	}
-	fs.Add("reach", OK, b.Options.FeedID+answers, "")
+	fs.Add("reach", OK, b.Options.Feed.ID+answers, "")
 	if last.IsZero() {
 		fs.unpublished(ctx, feed)
 		return
@@ -100,7 +100,7 @@ func (fs *Findings) unpublished(ctx context.Context, feed *source.Feed) {
 
 // segment reads the beginning of each shard of a segment.
 func (fs *Findings) segment(ctx context.Context, b *Bridge, seg source.Segment) (readable bool) {
-	feed := b.Options.Feed
+	feed := b.Options.Feed.Source
 	m, err := feed.Manifest(ctx, seg)
 	if fs.unreadable("read", err) {
 		return false
@@ -209,11 +209,11 @@ const maxContainers = 100_000
 // of others that are created later, or were deleted, make topics, too.
 func (ck *checker) containers(ctx context.Context) {
 	o := ck.bridge
-	if o.Inventory == nil {
+	if o.Feed.Inventory == nil {
 		return
 	}
 	listed, count, topics, more := 0, 0, map[string]bool{}, ""
-	for name, err := range inventory.Names(ctx, o.Inventory) {
+	for name, err := range inventory.Names(ctx, o.Feed.Inventory) {
 		if err != nil {
 			text, _ := plain.SplitRemedy(err)
 			ck.Add("topics", OK, "the containers of the account are not counted, which run does not need: "+text, "")
@@ -223,10 +223,10 @@ func (ck *checker) containers(ctx context.Context) {
 			more = "more than "
 			break
 		}
-		if !o.Filter.Selects(name) {
+		if !o.Feed.Filter.Selects(name) {
 			continue
 		}
-		topic, err := o.Topics.Name("account", name) // whose name does not matter for the count
+		topic, err := o.Topics.Names.Name("account", name) // whose name does not matter for the count
 		if err != nil {
 			ck.Add("topics", Warning, err.Error(), "leave the container out with BRIDGE_CONTAINERS=!"+name)
 			continue
@@ -238,7 +238,8 @@ func (ck *checker) containers(ctx context.Context) {
 		plain.Count(len(topics), "topic"))
 	plan := o.TopicPlan()
 	if near, do := plan.NearLimit(len(topics)); near {
-		ck.Add("topics", Warning, fmt.Sprintf("%s of at most %d (BRIDGE_TOPIC_LIMIT)", detail, o.TopicLimit), do)
+		ck.Add("topics", Warning,
+			fmt.Sprintf("%s of at most %d (BRIDGE_TOPIC_LIMIT)", detail, o.Topics.Create.Limit), do)
 		return
 	}
 	ck.Add("topics", OK, detail, "")

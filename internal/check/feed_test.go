@@ -71,7 +71,7 @@ func TestStatesOfAFeed(t *testing.T) {
 		if store = files; tc.service {
 			store, b.Azure = container{files}, &azure.Config{}
 		}
-		b.Options = &bridge.Options{Feed: source.New(store, source.Options{Copy: !tc.service}), FeedID: "feed"}
+		b.Options = &bridge.Options{Feed: bridge.Feed{Source: source.New(store, source.Options{Copy: !tc.service}), ID: "feed"}}
 		var found Findings
 		found.feed(t.Context(), b, time.Now())
 		last := found[len(found)-1]

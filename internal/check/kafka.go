@@ -193,7 +193,7 @@ func (ck *checker) certificate() {
 
 // session compares how long members may be silent with what the brokers permit.
 func (ck *checker) session() {
-	have := ck.bridge.Session
+	have := ck.bridge.Kafka.Session
 	least, lower := topics.Millis(ck.broker["group.min.session.timeout.ms"])
 	most, upper := topics.Millis(ck.broker["group.max.session.timeout.ms"])
 	reject := func(bound string, limit time.Duration) {
@@ -215,7 +215,7 @@ func (ck *checker) txnID(of any) string { return fmt.Sprint(ck.bridge.Name, "-",
 
 // leaseIDs returns the transactional ids of the leases.
 func (ck *checker) leaseIDs() (ids []string) {
-	for lease := range ck.bridge.OffsetsPartitions {
+	for lease := range ck.bridge.Kafka.Leases {
 		ids = append(ids, ck.txnID(lease))
 	}
 	return ids
@@ -224,10 +224,10 @@ func (ck *checker) leaseIDs() (ids []string) {
 // transactions takes a transactional id that no lease has: taking a lease's own would fence its owner.
 func (ck *checker) transactions(ctx context.Context) {
 	req := kmsg.NewPtrInitProducerIDRequest()
-	what, own, exactly := "idempotent writes", ck.txnID("check"), ck.bridge.Transactional
+	what, own, exactly := "idempotent writes", ck.txnID("check"), ck.bridge.Kafka.Transactional
 	if exactly {
 		what = "transactions"
-		req.TransactionalID, req.TransactionTimeoutMillis = &own, int32(ck.bridge.TxnTimeout.Milliseconds())
+		req.TransactionalID, req.TransactionTimeoutMillis = &own, int32(ck.bridge.Kafka.TxnTimeout.Milliseconds())
 	}
 	var err error
 	for began := time.Now(); ; {
@@ -257,7 +257,8 @@ func (ck *checker) transactions(ctx context.Context) {
 		ck.Add("acl", Failed, "IDEMPOTENT_WRITE on the cluster, which brokers before Kafka 3.0 need, or WRITE on a "+
 			"topic is missing", ck.grant("IdempotentWrite", "--cluster"))
 	case errors.Is(err, kerr.InvalidTransactionTimeout):
-		ck.Add("transactions", Failed, fmt.Sprintf("the brokers permit no transactions of %s", ck.bridge.TxnTimeout),
+		ck.Add("transactions", Failed,
+			fmt.Sprintf("the brokers permit no transactions of %s", ck.bridge.Kafka.TxnTimeout),
 			"lower BRIDGE_TXN_TIMEOUT to the brokers' transaction.max.timeout.ms, or raise that")
 	case exactly:
 		ck.Add("transactions", Failed, fmt.Sprintf("%s are not available: %v", what, err),

@@ -33,8 +33,11 @@ func look(t *testing.T, brokers []string, change func(*scene)) (found Findings) 
 	t.Helper()
 	s := &scene{
 		client: kafka.Client{Brokers: brokers, ID: "test", Compression: "none", Buffered: 1},
-		options: bridge.Options{Name: "b", TopicReplication: -1, Session: 10 * time.Second,
-			Transactional: true, TxnTimeout: time.Minute},
+		options: bridge.Options{
+			Name:   "b",
+			Topics: bridge.Topics{Create: topics.Creation{Replication: -1}},
+			Kafka:  bridge.Kafka{Session: 10 * time.Second, Transactional: true, TxnTimeout: time.Minute},
+		},
 		topics: []topic{
 			{Topic: topics.Topic{Name: "t", Partitions: 6}, create: true},
 			{Topic: topics.Topic{Name: "b.offsets", Kind: topics.State, Partitions: 16}, create: true},
@@ -71,23 +74,23 @@ func TestCheck(t *testing.T) {
 		want   string // of the one failure; "": none
 	}{
 		{"sound", nil, func(*scene) {}, ""},
-		{"at least once", nil, func(s *scene) { s.options.Transactional = false }, ""},
+		{"at least once", nil, func(s *scene) { s.options.Kafka.Transactional = false }, ""},
 		{"missing topic", nil, func(s *scene) { s.topics[0].Name, s.topics[0].create = "missing", false },
 			"topic: missing does not exist"},
 		{"missing offsets topic", nil, func(s *scene) {
-			s.topics[1].create, s.options.ToolFlags = false, "--bootstrap-server k:9092"
+			s.topics[1].create, s.options.Topics.Create.Flags = false, "--bootstrap-server k:9092"
 		}, "topic: b.offsets does not exist; set BRIDGE_TOPIC_CREATE=explicit, or create it: kafka-topics.sh " +
 			"--bootstrap-server k:9092 --create --topic b.offsets --partitions 16 --config cleanup.policy=compact"},
 		{"a topic that is gone", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
 		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
-		{"too short a session", nil, func(s *scene) { s.options.Session = 5 * time.Second },
+		{"too short a session", nil, func(s *scene) { s.options.Kafka.Session = 5 * time.Second },
 			"group: the brokers permit no sessions of 5s: their group.min.session.timeout.ms is 6s; " +
 				"set BRIDGE_SESSION_TIMEOUT=6s"},
-		{"too long a session", nil, func(s *scene) { s.options.Session = time.Hour },
+		{"too long a session", nil, func(s *scene) { s.options.Kafka.Session = time.Hour },
 			"group: the brokers permit no sessions of 1h0m0s: their group.max.session.timeout.ms is 5m0s; " +
 				"set BRIDGE_SESSION_TIMEOUT=5m0s"},
-		{"no such replication", nil, func(s *scene) { s.options.TopicReplication = 9 },
+		{"no such replication", nil, func(s *scene) { s.options.Topics.Create.Replication = 9 },
 			"topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
 		{"one broker of two is named wrong", nil, func(s *scene) {
 			s.client.Brokers = append(slices.Clone(s.client.Brokers), "127.0.0.1:1")
@@ -95,7 +98,7 @@ func TestCheck(t *testing.T) {
 		{"transactions take too long", kerr.InvalidTransactionTimeout, func(*scene) {},
 			"transactions: the brokers permit no transactions of 1m0s"},
 		{"no transactions", kerr.UnsupportedVersion, func(*scene) {}, "transactions: transactions are not available"},
-		{"no idempotence", kerr.ClusterAuthorizationFailed, func(s *scene) { s.options.Transactional = false },
+		{"no idempotence", kerr.ClusterAuthorizationFailed, func(s *scene) { s.options.Kafka.Transactional = false },
 			"acl: IDEMPOTENT_WRITE"},
 	} {
 		if tc.fault != nil { // once
@@ -175,7 +178,7 @@ func TestCheckTransactionalIDs(t *testing.T) {
 		}
 		return resp, nil, true
 	})
-	leases := func(s *scene) { s.options.OffsetsPartitions = 3 }
+	leases := func(s *scene) { s.options.Kafka.Leases = 3 }
 	if failed := failures(look(t, fake.ListenAddrs(), leases)); len(failed) > 0 {
 		t.Errorf("with all: %q", failed)
 	}
@@ -287,7 +290,7 @@ func TestCheckTransactionVersion(t *testing.T) {
 	fake := fakebroker.New(t, kfake.SeedTopics(3, "t"))
 	for version, want := range map[int16]Status{0: Warning, 1: Warning, 2: OK} {
 		have := OK
-		o := &bridge.Options{Name: "b", Transactional: true, TxnTimeout: time.Minute}
+		o := &bridge.Options{Name: "b", Kafka: bridge.Kafka{Transactional: true, TxnTimeout: time.Minute}}
 		ck := &checker{Findings: new(Findings), txnVersion: version, bridge: o}
 		ck.cl = fakebroker.Client(t, fake)
 		ck.transactions(t.Context())

@@ -22,7 +22,7 @@ func (b *Bridge) registry(ctx context.Context, fs *Findings) error {
 		return nil
 	}
 	var subjects []envelope.Subject
-	if name, ok := b.Options.Topics.Constant(); ok {
+	if name, ok := b.Options.Topics.Names.Constant(); ok {
 		record := b.Record
 		record.Topic = name
 		var err error

@@ -12,6 +12,7 @@ import (
 	"blobfeed/internal/history"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/topics"
 	"blobfeed/source"
 	"blobfeed/source/dir"
 )
@@ -35,11 +36,13 @@ func TestRetentionGoesByTheFeed(t *testing.T) {
 	}
 	for start, want := range map[string]int{"earliest": 2, "latest": 0} {
 		o := bridge.Options{
-			Name: "b", Feed: source.New(store, source.Options{}), FeedID: "feed", Topics: all, TxnTimeout: time.Minute,
-			Session: 10 * time.Second, Transactional: true, Markers: envelope.MarkersTopic,
-			TopicPartitions: 3, TopicReplication: 1, OffsetsPartitions: 4,
+			Name:    "b",
+			Feed:    bridge.Feed{Source: source.New(store, source.Options{}), ID: "feed"},
+			Records: bridge.Records{Markers: envelope.MarkersTopic},
+			Topics:  bridge.Topics{Names: all, Create: topics.Creation{Partitions: 3, Replication: 1}},
+			Kafka:   bridge.Kafka{TxnTimeout: time.Minute, Session: 10 * time.Second, Transactional: true, Leases: 4},
 		}
-		if o.Start, err = history.ParseStart(start); err != nil {
+		if o.Feed.Start, err = history.ParseStart(start); err != nil {
 			t.Fatal(err)
 		}
 		client := kafka.Client{Brokers: fake.ListenAddrs(), ID: "test", Compression: "none", Buffered: 1}
@@ -77,9 +80,12 @@ func TestCopyIsLimited(t *testing.T) {
 	}
 	for _, limited := range []bool{false, true} {
 		o := bridge.Options{
-			Name: "b", Feed: source.New(store, source.Options{}), FeedID: "feed", Topics: all, TxnTimeout: time.Minute,
-			Session: 10 * time.Second, Transactional: true, TopicPartitions: 3, TopicReplication: 1, OffsetsPartitions: 4,
-			InitialScan: bridge.ScanYes, Limited: limited,
+			Name: "b",
+			Feed: bridge.Feed{Source: source.New(store, source.Options{}), ID: "feed", InitialScan: bridge.ScanYes},
+			Topics: bridge.Topics{
+				Names: all, Create: topics.Creation{Partitions: 3, Replication: 1}, Limited: limited,
+			},
+			Kafka: bridge.Kafka{TxnTimeout: time.Minute, Session: 10 * time.Second, Transactional: true, Leases: 4},
 		}
 		client := kafka.Client{Brokers: fake.ListenAddrs(), ID: "test", Compression: "none", Buffered: 1}
 		found, err := Run(t.Context(), &Bridge{Options: &o, Kafka: &client}, time.Now())

@@ -25,23 +25,23 @@ func Price(lists, heads int64) float64 {
 
 // scans reports whether the settings ask for a scan.
 func scans(o *bridge.Options) bool {
-	return o.InitialScan == bridge.ScanYes || o.InitialScan == bridge.ScanOnly || o.RescanGaps
+	return o.Feed.InitialScan == bridge.ScanYes || o.Feed.InitialScan == bridge.ScanOnly || o.Feed.RescanGaps
 }
 
 // scan tries what a scan needs of the account, and says what it will cost, if the settings ask for one.
 func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
-	if o.Inventory == nil || !scans(o) {
+	if o.Feed.Inventory == nil || !scans(o) {
 		return
 	}
 	const do = "let the identity list the account: the role Storage Blob Data Reader on the account, not on one " +
 		"container; a SAS needs the account's scope and the permission l"
 	containers, first := 0, ""
-	for name, err := range inventory.Names(ctx, o.Inventory) {
+	for name, err := range inventory.Names(ctx, o.Feed.Inventory) {
 		if err != nil {
 			fs.Add("scan", Failed, err.Error(), do)
 			return
 		}
-		if o.Filter.Selects(name) {
+		if o.Feed.Filter.Selects(name) {
 			containers++
 			first = cmp.Or(first, name)
 		}
@@ -50,7 +50,7 @@ func (fs *Findings) scan(ctx context.Context, o *bridge.Options) {
 		fs.Add("scan", Warning, "the account has no container that BRIDGE_CONTAINERS selects: a scan writes no row", "")
 		return
 	}
-	_, err := o.Inventory.List(ctx, inventory.Query{Container: first, Max: 1})
+	_, err := o.Feed.Inventory.List(ctx, inventory.Query{Container: first, Max: 1})
 	if err != nil && !errors.Is(err, inventory.ErrNoContainer) {
 		fs.Add("scan", Failed, err.Error(), do)
 		return

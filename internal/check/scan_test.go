@@ -21,27 +21,27 @@ func TestScan(t *testing.T) {
 	a.Put("photos", inventory.Blob{Name: "a"})
 	refused := errors.New("the list right is missing")
 	for name, tc := range map[string]struct {
-		options bridge.Options
-		fails   string // the operation
-		status  Status
-		want    string // "" for no finding
+		feed   bridge.Feed
+		fails  string // the operation
+		status Status
+		want   string // "" for no finding
 	}{
-		"no scan":     {options: bridge.Options{InitialScan: bridge.NoScan}},
-		"a directory": {options: bridge.Options{InitialScan: bridge.ScanYes}, status: "none"},
-		"three containers": {options: bridge.Options{InitialScan: bridge.ScanYes}, status: OK,
+		"no scan":     {feed: bridge.Feed{InitialScan: bridge.NoScan}},
+		"a directory": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, status: "none"},
+		"three containers": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, status: OK,
 			want: "lists 3 containers; each million blobs takes 200 list requests, about $0.001"},
-		"a filter": {options: bridge.Options{RescanGaps: true, Filter: envelope.Filter{Containers: []string{"logs"}}},
+		"a filter": {feed: bridge.Feed{RescanGaps: true, Filter: envelope.Filter{Containers: []string{"logs"}}},
 			status: OK, want: "lists 1 container;"},
-		"nothing selected": {options: bridge.Options{InitialScan: bridge.ScanOnly,
+		"nothing selected": {feed: bridge.Feed{InitialScan: bridge.ScanOnly,
 			Filter: envelope.Filter{Containers: []string{"gone"}}}, status: Warning, want: "writes no row"},
-		"containers cannot be listed": {options: bridge.Options{InitialScan: bridge.ScanYes}, fails: "containers",
+		"containers cannot be listed": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, fails: "containers",
 			status: Failed, want: refused.Error()},
-		"blobs cannot be listed": {options: bridge.Options{InitialScan: bridge.ScanYes}, fails: "list", status: Failed,
+		"blobs cannot be listed": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, fails: "list", status: Failed,
 			want: refused.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.status != "none" {
-				tc.options.Inventory = &account.Store{Account: a,
+				tc.feed.Inventory = &account.Store{Account: a,
 					Before: func(_ context.Context, op string, _ inventory.Query) error {
 						if op == tc.fails {
 							return refused
@@ -50,7 +50,7 @@ func TestScan(t *testing.T) {
 					}}
 			}
 			var fs Findings
-			fs.scan(t.Context(), &tc.options)
+			fs.scan(t.Context(), &bridge.Options{Feed: tc.feed})
 			if tc.want == "" {
 				if len(fs) != 0 {
 					t.Errorf("%+v", fs)

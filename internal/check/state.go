@@ -51,8 +51,8 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		begins := "run starts at " + ck.bridge.Frozen[offsets.FrozenStart]
-		if ck.bridge.InitialScan == bridge.ScanYes || ck.bridge.InitialScan == bridge.ScanOnly {
+		begins := "run starts at " + ck.bridge.Records.Frozen[offsets.FrozenStart]
+		if ck.bridge.Feed.InitialScan == bridge.ScanYes || ck.bridge.Feed.InitialScan == bridge.ScanOnly {
 			begins = "run begins with a scan of the account"
 		}
 		ck.Add("state", OK, "there is no progress yet: "+begins, "")
@@ -68,8 +68,8 @@ func (ck *checker) state(ctx context.Context) {
 // history looks whether the feed still has what is to be read next.
 func (ck *checker) history(ctx context.Context) {
 	var gap *history.GapError
-	switch err := history.New(ck.bridge.Feed, ck.bridge.PollInterval).LostAt(ctx, ck.frontier); {
-	case errors.As(err, &gap) && ck.bridge.SkipGaps:
+	switch err := history.New(ck.bridge.Feed.Source, ck.bridge.Pace.PollInterval).LostAt(ctx, ck.frontier); {
+	case errors.As(err, &gap) && ck.bridge.Feed.SkipGaps:
 		ck.Add("history", Warning, fmt.Sprintf("it is lost up to segment %s, where run continues (BRIDGE_ON_GAP)",
 			gap.Oldest), "")
 	case errors.As(err, &gap):
@@ -96,7 +96,7 @@ func (ck *checker) owner(ctx context.Context) {
 	if ck.frontier != nil {
 		names = slices.Sorted(maps.Keys(ck.frontier.Topics))
 	}
-	if topic, ok := ck.bridge.Topics.Constant(); ok && len(names) == 0 {
+	if topic, ok := ck.bridge.Topics.Names.Constant(); ok && len(names) == 0 {
 		names = []string{topic}
 	}
 	of := ck.bridge.Catalog()
@@ -107,7 +107,7 @@ func (ck *checker) owner(ctx context.Context) {
 	ck.repeats(ctx, claims)
 	detail := "no other bridge writes to " + strings.Join(names, ", ")
 	switch {
-	case ck.bridge.Shared:
+	case ck.bridge.Topics.Shared:
 		detail = "bridges of other accounts may write to the same topics (BRIDGE_TOPIC_SHARED)"
 	case len(names) != 1:
 		detail = "no other bridge writes to the topics of this one"
@@ -118,7 +118,7 @@ func (ck *checker) owner(ctx context.Context) {
 // repeats looks for records that no bridge claims although this one has no progress, which a first start rejects. After
 // a reset or a seek it does not.
 func (ck *checker) repeats(ctx context.Context, claims []offsets.Claim) {
-	topic, constant := ck.bridge.Topics.Constant()
+	topic, constant := ck.bridge.Topics.Names.Constant()
 	if !constant || ck.unread != nil || ck.stored != nil && ck.stored.Epoch > 0 || ck.frontier != nil {
 		return
 	}

@@ -45,15 +45,15 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 	if f != nil {
 		maps.Copy(written, f.Topics)
 	}
-	state := topics.Topic{Kind: topics.State, Name: plain.StateTopic(o.Name), Partitions: o.OffsetsPartitions}
+	state := topics.Topic{Kind: topics.State, Name: plain.StateTopic(o.Name), Partitions: o.Kafka.Leases}
 	if f != nil {
 		state.Largest = f.Size(nil)
 	} else {
-		first := offsets.Frontier{Feed: o.FeedID, Settings: o.Frozen}
+		first := offsets.Frontier{Feed: o.Feed.ID, Settings: o.Records.Frozen}
 		state.Largest = first.Size(nil)
 	}
-	if name, one := o.Topics.Constant(); !one {
-		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Frozen[offsets.FrozenTopic]+" names many topics; "+
+	if name, one := o.Topics.Names.Constant(); !one {
+		ck.Add("topic", Warning, "BRIDGE_TOPIC="+o.Records.Frozen[offsets.FrozenTopic]+" names many topics; "+
 			"those that have no records yet are not checked",
 			"permit Write and DescribeConfigs, and Create if run creates them, on what they begin with "+
 				"(--resource-pattern-type prefixed)")
@@ -74,8 +74,8 @@ func (ck *checker) plan(ctx context.Context) (all []topic) {
 		}
 	}
 	add(state, false)
-	if o.DeadLetter != "" {
-		add(topics.Topic{Kind: topics.DeadLetters, Name: o.DeadLetter, Partitions: 1, Largest: largest}, false)
+	if o.Topics.DeadLetter != "" {
+		add(topics.Topic{Kind: topics.DeadLetters, Name: o.Topics.DeadLetter, Partitions: 1, Largest: largest}, false)
 	}
 	return all
 }
@@ -87,7 +87,7 @@ func (ck *checker) oldest(ctx context.Context) (at time.Time) {
 		return f.At().Time()
 	case f == nil && ck.unread == nil:
 		// An error is a finding of the feed.
-		at, _, _ = history.New(ck.bridge.Feed, 0).Oldest(ctx, ck.bridge.Start, ck.now)
+		at, _, _ = history.New(ck.bridge.Feed.Source, 0).Oldest(ctx, ck.bridge.Feed.Start, ck.now)
 	}
 	return at
 }
@@ -104,18 +104,18 @@ func (ck *checker) template(f *offsets.Frontier) (grows int) {
 		status, do = Warning, more
 	}
 	ck.Add("topics", status, fmt.Sprintf("%s in use, of at most %s (BRIDGE_TOPIC_LIMIT)",
-		plain.Count(len(f.Topics), "topic"), plain.Number(o.TopicLimit)), do)
-	if o.AdoptTopics && !o.Topics.Prefixed() {
+		plain.Count(len(f.Topics), "topic"), plain.Number(o.Topics.Create.Limit)), do)
+	if o.Topics.Adopt && !o.Topics.Names.Prefixed() {
 		ck.Add("topics", Warning, "a client that may create containers can have records written "+
 			"to any topic that these credentials may write to",
 			"begin BRIDGE_TOPIC with a literal text, or unset BRIDGE_TOPIC_ADOPT")
 	}
-	pin := offsets.Pin{Partitions: o.TopicPartitions}
+	pin := offsets.Pin{Partitions: o.Topics.Create.Partitions}
 	if ck.of.Record.KeyFormat == envelope.KeyAvro {
 		pin.KeySchema = 1_000_000
 	}
 	pins := map[string]offsets.Pin{}
-	for i := len(f.Topics); i < o.TopicLimit; i++ {
+	for i := len(f.Topics); i < o.Topics.Create.Limit; i++ {
 		pins[fmt.Sprintf("%0*d", ck.of.LongestTopic, i)] = pin
 	}
 	return f.Size(pins)
@@ -222,7 +222,7 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 	req := kmsg.NewPtrCreateTopicsRequest()
 	req.ValidateOnly = true
 	rt := kmsg.NewCreateTopicsRequestTopic()
-	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, ck.bridge.TopicReplication
+	rt.Topic, rt.NumPartitions, rt.ReplicationFactor = t.Name, t.Partitions, ck.bridge.Topics.Create.Replication
 	if t.asked {
 		rt.ReplicationFactor = -1
 	}
@@ -302,8 +302,8 @@ func (b *Bridge) largest() (size int) {
 	}
 	for i := range b.sample {
 		ev := &b.sample[i]
-		match, err := b.Options.Filter.Match(ev)
-		if err != nil || !match || !b.Options.Events.Emits(envelope.Classify(ev)) {
+		match, err := b.Options.Feed.Filter.Match(ev)
+		if err != nil || !match || !b.Options.Records.Events.Emits(envelope.Classify(ev)) {
 			continue
 		}
 		var r envelope.Record

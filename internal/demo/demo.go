@@ -89,12 +89,12 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 		return err
 	}
 	log, shown := progress.New(conf, io.Discard)
-	monitor := ops.NewMonitor(conf.Name, o.FeedID, ops.Info{
+	monitor := ops.NewMonitor(conf.Name, o.Feed.ID, ops.Info{
 		Instance: conf.Instance, Version: version, Topic: topic, Delivery: conf.Delivery,
 	}, conf.Tuning.WatchdogTimeout, nil)
-	monitor.Lists(o.Feed)
+	monitor.Lists(o.Feed.Source)
 	metrics := ops.NewMetrics(monitor)
-	o.Client = append(o.Client, metrics.Hook())
+	o.Kafka.Client = append(o.Kafka.Client, metrics.Hook())
 	o.Log, o.Observer = log, bridge.Observers{shown, monitor}
 
 	ended := make(chan error, 3)

@@ -80,14 +80,14 @@ func (f *Finder) Find(ctx context.Context, q Query, show func(*Found) error) err
 	if from == (envelope.Timestamp{}) && after != (source.Segment{}) {
 		begin = time.Time{} // a segment: all that is in it
 	}
-	for seg, err := range f.Bridge.Feed.Segments(ctx, after) {
+	for seg, err := range f.Bridge.Feed.Source.Segments(ctx, after) {
 		if err != nil {
 			return err
 		}
 		if q.To != (envelope.Timestamp{}) && seg.Time().Add(-outside).UnixNano() > q.To.Wall {
 			return nil
 		}
-		m, err := f.Bridge.Feed.Manifest(ctx, seg)
+		m, err := f.Bridge.Feed.Source.Manifest(ctx, seg)
 		if err != nil {
 			return err
 		}
@@ -106,7 +106,7 @@ const outside = 15 * time.Minute
 func (f *Finder) shard(
 	ctx context.Context, m source.Manifest, shard int, q Query, begin time.Time, show func(*Found) error,
 ) error {
-	r := f.Bridge.Feed.Shard(m, shard, source.ShardPosition{})
+	r := f.Bridge.Feed.Source.Shard(m, shard, source.ShardPosition{})
 	if err := r.Poll(ctx, m.Finalized); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func (f *Finder) judge(
 		return nil
 	}
 	var err error
-	if found.topic, err = f.Bridge.Topics.Of(ev); err != nil {
+	if found.topic, err = f.Bridge.Topics.Names.Of(ev); err != nil {
 		found.Why = err.Error() // a dead letter, or nothing
 	} else if err := f.search(ctx, found, found.topic); err != nil {
 		return err
@@ -169,7 +169,7 @@ func (f *Finder) judge(
 		found.Fate = Delivered
 		return nil
 	}
-	if letters := f.Bridge.DeadLetter; letters != "" {
+	if letters := f.Bridge.Topics.DeadLetter; letters != "" {
 		found.from = time.Time{} // a dead letter has the time when it was written
 		if err := f.search(ctx, found, letters); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (f *Finder) passed(seg source.Segment, shard int, next source.ShardPosition
 
 // leftOut says which setting leaves an event out, "" if none does.
 func (f *Finder) leftOut(ev *ocf.Event) string {
-	all := f.Bridge.Filter
+	all := f.Bridge.Feed.Filter
 	for _, only := range []struct {
 		setting string
 		filter  envelope.Filter
@@ -215,14 +215,14 @@ func (f *Finder) leftOut(ev *ocf.Event) string {
 		{"BRIDGE_SUFFIXES", envelope.Filter{Suffixes: all.Suffixes, ExcludeSuffixes: all.ExcludeSuffixes}},
 		{"BRIDGE_EVENT_TYPES", envelope.Filter{EventTypes: all.EventTypes, ExcludeEventTypes: all.ExcludeEventTypes}},
 		{"BRIDGE_BLOB_TYPES", envelope.Filter{BlobTypes: all.BlobTypes}},
-		{"BRIDGE_END_TIME", envelope.Filter{To: f.Bridge.End}},
+		{"BRIDGE_END_TIME", envelope.Filter{To: f.Bridge.Feed.End}},
 		{"BRIDGE_START", envelope.Filter{From: f.start()}},
 	} {
 		if match, err := only.filter.Match(ev); err == nil && !match {
 			return only.setting + " leaves it out"
 		}
 	}
-	if !f.Bridge.Events.Emits(envelope.Classify(ev)) {
+	if !f.Bridge.Records.Events.Emits(envelope.Classify(ev)) {
 		return "it does not change the blob itself, and BRIDGE_EVENTS is not all"
 	}
 	return ""
@@ -238,17 +238,18 @@ func (f *Finder) start() (from envelope.Timestamp) {
 
 // search looks for the record of an event in a topic, and for the marker behind it.
 func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
-	spans, err := spansOf(ctx, f.Bridge.Client, topic, found.from)
+	spans, err := spansOf(ctx, f.Bridge.Kafka.Client, topic, found.from)
 	if err != nil {
 		return fmt.Errorf("looking in topic %s: %w", topic, err)
 	}
-	return read(ctx, f.Bridge.Client, topic, spans, func(r *kgo.Record) (over bool) {
+	return read(ctx, f.Bridge.Kafka.Client, topic, spans, func(r *kgo.Record) (over bool) {
 		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
 		switch {
 		case found.Record == nil && header(r, "position") == found.Position:
 			found.Record, found.Key, found.Value = place, string(r.Key), r.Value
 			spans.only(r.Partition)
-			return topic != found.topic || f.Bridge.Markers != envelope.MarkersInline // there is no marker to look for
+			// Without inline markers there is none to look for.
+			return topic != found.topic || f.Bridge.Records.Markers != envelope.MarkersInline
 		case found.Record != nil && found.Record.Partition == r.Partition && header(r, "resolved") != "":
 			at, err := envelope.ParseTimestamp(header(r, "resolved"))
 			if err == nil && at.Wall >= found.until.Wall {

@@ -36,10 +36,10 @@ func LimitMemory(o *bridge.Options, bridges int) int64 {
 	// Measured: with less for blocks, which are free again when the brokers have their records, these wait for each
 	// other's answers, and with more the garbage collector takes more CPU. The rest is its headroom, the read buffers,
 	// which have half of this, the client's batches, and the constant part of the program.
-	o.BufferBytes = int(max(budget/8, 1<<20))
-	o.BundleBytes = min(o.BundleBytes, budget/24)
+	o.Pace.BufferBytes = int(max(budget/8, 1<<20))
+	o.Pace.BundleBytes = min(o.Pace.BundleBytes, budget/24)
 	// One sweep at a time has this much, in one piece that the garbage collector does not look into.
-	o.SweepBytes = int(budget / 3)
+	o.Pace.SweepBytes = int(budget / 3)
 	return limit
 }
 

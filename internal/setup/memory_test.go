@@ -94,9 +94,9 @@ func TestLimitMemoryAgain(t *testing.T) {
 	var first, second bridge.Options
 	LimitMemory(&first, 3)
 	set := debug.SetMemoryLimit(-1)
-	if LimitMemory(&second, 3); first.BufferBytes != second.BufferBytes || set == math.MaxInt64 ||
+	if LimitMemory(&second, 3); first.Pace.BufferBytes != second.Pace.BufferBytes || set == math.MaxInt64 ||
 		debug.SetMemoryLimit(-1) != set {
-		t.Errorf("%d, then %d bytes; limits %d, then %d", first.BufferBytes, second.BufferBytes, set,
+		t.Errorf("%d, then %d bytes; limits %d, then %d", first.Pace.BufferBytes, second.Pace.BufferBytes, set,
 			debug.SetMemoryLimit(-1))
 	}
 }

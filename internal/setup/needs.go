@@ -58,10 +58,10 @@ func NeedsOf(c *config.Config) (*Needs, error) {
 	n := &Needs{Name: c.Name, User: string(c.KafkaSASLUsername), plan: plan, config: c}
 	create := plan.By != topics.ByNobody
 	add := func(kind topics.Kind, name string, partitions int32, operations ...string) {
-		n.Topics = append(n.Topics, NeededTopic{kind, name, partitions, o.TopicReplication, plan.Settings(kind)})
+		n.Topics = append(n.Topics, NeededTopic{kind, name, partitions, plan.Replication, plan.Settings(kind)})
 		n.permitTopic(create, false, name, operations...)
 	}
-	if name, one := o.Topics.Constant(); one {
+	if name, one := o.Topics.Names.Constant(); one {
 		add(topics.Records, name, c.TopicPartitions)
 		if plan.Beside {
 			add(topics.Markers, plain.MarkerTopic(name), c.TopicPartitions)
@@ -75,9 +75,9 @@ func NeedsOf(c *config.Config) (*Needs, error) {
 		}
 		n.permitTopic(create, true, envelope.KafkaName(prefix))
 	}
-	add(topics.State, plain.StateTopic(c.Name), o.OffsetsPartitions, "Read")
-	if o.DeadLetter != "" {
-		add(topics.DeadLetters, o.DeadLetter, 1)
+	add(topics.State, plain.StateTopic(c.Name), o.Kafka.Leases, "Read")
+	if o.Topics.DeadLetter != "" {
+		add(topics.DeadLetters, o.Topics.DeadLetter, 1)
 	}
 	n.permitRest(&o)
 	return n, nil
@@ -95,11 +95,11 @@ func (n *Needs) permitTopic(create, prefixed bool, name string, operations ...st
 // literal, since a prefix of them may be that of another bridge.
 func (n *Needs) permitRest(o *bridge.Options) {
 	n.Permits = append(n.Permits, Permit{[]string{"Read"}, "group", []string{n.Name}, false})
-	if !o.Transactional {
+	if !o.Kafka.Transactional {
 		return
 	}
 	var ids []string
-	for lease := range o.OffsetsPartitions {
+	for lease := range o.Kafka.Leases {
 		ids = append(ids, fmt.Sprintf("%s-%d", n.Name, lease))
 	}
 	n.Permits = append(n.Permits, Permit{[]string{"Write"}, "transactional-id", append(ids, n.Name+"-check"), false})

@@ -59,29 +59,40 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		}
 	}
 	o := bridge.Options{
-		Start: start, End: end,
-		Filter: envelope.Filter{
-			Containers: c.Containers.Included(), ExcludeContainers: c.Containers.Excluded(),
-			Prefixes: c.Prefixes.Included(), ExcludePrefixes: c.Prefixes.Excluded(),
-			Suffixes: c.Suffixes.Included(), ExcludeSuffixes: c.Suffixes.Excluded(),
-			EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
-		},
 		Name: c.Name, Instance: c.Instance,
-		Feed: from.Feed, FeedID: from.ID, Inventory: from.Inventory, AccountURL: from.URL,
-		Topics: names, Shared: c.TopicShared, Events: record.Events, Encoder: encoder,
-		Frozen: frozen(c, &record), Follows: follows(c),
-		Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
-		Session: c.SessionTimeout, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
-		TopicLimit: c.TopicLimit, AdoptTopics: c.TopicAdopt, Limited: c.TopicLimited,
-		TopicsBy: creators[c.TopicCreate], TopicPartitions: c.TopicPartitions, OffsetsPartitions: c.OffsetsLeases,
-		TopicReplication: c.TopicReplication, ToolFlags: client.ToolFlags(),
-		Partition: partition, Markers: record.Markers, ResolvedSlack: c.ResolvedSlack,
-		CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
-		BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
-		InitialScan: bridge.InitialScan(c.InitialScan), ScanRequests: c.ScanRequests, ScanRound: c.Tuning.ScanRound,
-		SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan",
-		PollInterval: c.PollInterval, QuietInterval: c.QuietInterval(),
-		Shutdown: c.Tuning.ShutdownTimeout,
+		Feed: bridge.Feed{
+			Source: from.Feed, ID: from.ID, Start: start, End: end,
+			Filter: envelope.Filter{
+				Containers: c.Containers.Included(), ExcludeContainers: c.Containers.Excluded(),
+				Prefixes: c.Prefixes.Included(), ExcludePrefixes: c.Prefixes.Excluded(),
+				Suffixes: c.Suffixes.Included(), ExcludeSuffixes: c.Suffixes.Excluded(),
+				EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded(), BlobTypes: c.BlobTypes,
+			},
+			InitialScan: bridge.InitialScan(c.InitialScan), Inventory: from.Inventory, AccountURL: from.URL,
+			SkipGaps: c.OnGap != "fail", RescanGaps: c.OnGap == "rescan",
+		},
+		Records: bridge.Records{
+			Events: record.Events, Encoder: encoder, Partition: partition, Markers: record.Markers,
+			ResolvedSlack: c.ResolvedSlack, EpochHeader: c.Delivery == "at_least_once" && c.Headers != "none",
+			Frozen: frozen(c, &record), Follows: follows(c),
+		},
+		Topics: bridge.Topics{
+			Names: names, Shared: c.TopicShared, Adopt: c.TopicAdopt, Limited: c.TopicLimited,
+			Create: topics.Creation{
+				By: creators[c.TopicCreate], Partitions: c.TopicPartitions, Replication: c.TopicReplication,
+				Limit: c.TopicLimit, Flags: client.ToolFlags(),
+			},
+		},
+		Kafka: bridge.Kafka{
+			Client: kafkaOptions, Transactional: c.Delivery == "exactly_once", TxnTimeout: c.TxnTimeout,
+			Session: c.SessionTimeout, Leases: c.OffsetsLeases,
+		},
+		Pace: bridge.Pace{
+			CommitInterval: c.CommitInterval, TxnRecords: c.Tuning.TxnRecords, TxnBytes: int(c.TxnBytes),
+			BundleBytes: int64(c.Tuning.BundleBytes), BundleReaders: c.Tuning.BundleReaders,
+			ScanRequests: c.ScanRequests, ScanRound: c.Tuning.ScanRound, PollInterval: c.PollInterval,
+			QuietInterval: c.QuietInterval(), Shutdown: c.Tuning.ShutdownTimeout,
+		},
 	}
 	if scans := c.InitialScan != "no" || c.OnGap == "rescan"; scans && from.Feed != nil && from.Inventory == nil {
 		name := "INITIAL_SCAN"
@@ -91,12 +102,12 @@ func options(c *config.Config, from *Source, observe Observe) (bridge.Options, e
 		return bridge.Options{}, c.Problem(name, "%w", from.NoScan)
 	}
 	if c.OnError == "dead_letter" {
-		o.DeadLetter = plain.DeadLetterTopic(c.Name)
+		o.Topics.DeadLetter = plain.DeadLetterTopic(c.Name)
 	}
 	// Compaction keeps the last value of a key: that is a table if values are rows, and deletions are null.
-	o.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&
+	o.Topics.Create.Table = record.Envelope == envelope.Row && record.Deletes == envelope.DeletesTombstone &&
 		record.Markers != envelope.MarkersInline && record.Events == envelope.EventsState
-	if o.Table && o.Shared {
+	if o.Topics.Create.Table && o.Topics.Shared {
 		return bridge.Options{}, c.Problem(
 			"TOPIC_SHARED",
 			"compaction would keep one blob if two accounts have blobs with "+

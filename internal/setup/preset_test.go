@@ -58,8 +58,8 @@ func TestPresets(t *testing.T) {
 		if got, want := form(record), form(expected); got != want {
 			t.Errorf("%s:\n%s, want\n%s", settings, got, want)
 		}
-		if o, err := Options(c, Observe{}); err != nil || o.Table != want.table {
-			t.Errorf("%s: table %t, %v", settings, o.Table, err)
+		if o, err := Options(c, Observe{}); err != nil || o.Topics.Create.Table != want.table {
+			t.Errorf("%s: table %t, %v", settings, o.Topics.Create.Table, err)
 		}
 		at := slices.IndexFunc(c.Effective(), func(e config.Effective) bool { return e.Name == "BRIDGE_DELETES" })
 		if from := c.Effective()[at].From; (from != "environment") == strings.Contains(settings, "DELETES") ||

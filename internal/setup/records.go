@@ -228,8 +228,8 @@ func PinKeys(o *bridge.Options, id int) {
 	if id == 0 {
 		return
 	}
-	encoder := o.Encoder
-	o.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	encoder := o.Records.Encoder
+	o.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		e, err := encoder(ctx, topic)
 		if err == nil {
 			e.PinKey(id)

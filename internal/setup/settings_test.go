@@ -160,10 +160,10 @@ func TestStoredSettingsStayGood(t *testing.T) {
 	}
 	now := maps.Clone(stored)
 	now["BRIDGE_COLUMNS"], now["BRIDGE_MAPS"] = "", "native" // later ones
-	if !maps.Equal(o.Frozen, now) {
-		t.Errorf("frozen: %v, want %v", o.Frozen, now)
+	if !maps.Equal(o.Records.Frozen, now) {
+		t.Errorf("frozen: %v, want %v", o.Records.Frozen, now)
 	}
-	state := &offsets.State{Frontier: &offsets.Frontier{Feed: o.FeedID, Settings: stored}}
+	state := &offsets.State{Frontier: &offsets.Frontier{Feed: o.Feed.ID, Settings: stored}}
 	if err := o.Stored().Fit(state); err != nil {
 		t.Error(err)
 	}

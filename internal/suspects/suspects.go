@@ -3,6 +3,7 @@
 package suspects
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -15,8 +16,8 @@ import (
 	"blobfeed/offsets"
 )
 
-// DefaultBytes is for Options.Bytes.
-const DefaultBytes = 16 << 20
+// defaultBytes is for Options.Bytes.
+const defaultBytes = 16 << 20
 
 // Options say how to look.
 type Options struct {
@@ -111,7 +112,7 @@ func (o *Options) read(ctx context.Context, at offsets.Lane, out chan<- Batch) e
 		}
 	}
 	p := &partition{client: o.Client, topic: at.Topic, number: at.Partition, encoder: encoder, scan: o.Scan.ID,
-		limit: o.Bytes, patience: o.Patience}
+		limit: cmp.Or(o.Bytes, defaultBytes), patience: o.Patience}
 	err = p.find(ctx, func(keys []Suspect) error {
 		keys = slices.DeleteFunc(keys, func(k Suspect) bool {
 			return !o.Scan.Sweeps(k.Container, k.Name) || !o.Filter.Path(k.Container, k.Name)

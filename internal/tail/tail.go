@@ -56,17 +56,18 @@ func Run(ctx context.Context, c *config.Config, o Options) error {
 		return &bridge.SettingsError{Problem: err.Error()}
 	}
 	setup.LimitMemory(&b, 1)
-	t := &tail{Options: o, bridge: &b, topics: map[string]*pipeline.Topic{}, filter: b.Filter}
+	t := &tail{Options: o, bridge: &b, topics: map[string]*pipeline.Topic{}, filter: b.Feed.Filter}
 	t.pipe = pipeline.New(pipeline.Settings{
-		Feed: b.Feed, Events: b.Events, Topics: b.Topics, Partition: b.Partition, DeadLetter: b.DeadLetter,
-		SkipGaps: b.SkipGaps, Once: o.Once, MemoryBytes: b.BufferBytes, Log: o.Log,
+		Feed: b.Feed.Source, SkipGaps: b.Feed.SkipGaps, Once: o.Once, Log: o.Log, MemoryBytes: b.Pace.BufferBytes,
+		Events: b.Records.Events, Partition: b.Records.Partition, Topics: b.Topics.Names,
+		DeadLetter: b.Topics.DeadLetter,
 	})
 	after, from := o.From.Begin()
 	begin := o.From.String()
 	if at := o.From.Time(); !at.IsZero() {
 		begin = at.Format(time.RFC3339) // people do not read the nanoseconds of an "updated"
 	}
-	o.Log.Info("reading the feed; new records appear as Azure publishes them", "feed", b.FeedID, "from", begin)
+	o.Log.Info("reading the feed; new records appear as Azure publishes them", "feed", b.Feed.ID, "from", begin)
 	t.filter.From = from
 	err = t.segments(ctx, after)
 	if errors.Is(err, errLimit) || ctx.Err() != nil {
@@ -115,7 +116,7 @@ func (t *tail) segments(ctx context.Context, after source.Segment) error {
 		if t.Once {
 			return nil
 		}
-		if err := pause.For(ctx, t.bridge.PollInterval); err != nil {
+		if err := pause.For(ctx, t.bridge.Pace.PollInterval); err != nil {
 			return err
 		}
 	}
@@ -124,7 +125,7 @@ func (t *tail) segments(ctx context.Context, after source.Segment) error {
 // next returns the segment after a given one, or the zero segment.
 func (t *tail) next(ctx context.Context, after source.Segment) (next source.Segment, err error) {
 	err = t.Retry(ctx, func(ctx context.Context) error {
-		for seg, err := range t.bridge.Feed.Segments(ctx, after) {
+		for seg, err := range t.bridge.Feed.Source.Segments(ctx, after) {
 			next = seg
 			return err
 		}
@@ -141,7 +142,7 @@ func (t *tail) segment(ctx context.Context, seg source.Segment) error {
 		// I7: first the status, then the listings of the shards.
 		var m source.Manifest
 		err := t.Retry(ctx, func(ctx context.Context) (err error) {
-			m, err = t.bridge.Feed.Manifest(ctx, seg)
+			m, err = t.bridge.Feed.Source.Manifest(ctx, seg)
 			return err
 		})
 		if err != nil {
@@ -150,7 +151,7 @@ func (t *tail) segment(ctx context.Context, seg source.Segment) error {
 		complete := m.Finalized
 		for _, shard := range m.Shards {
 			if readers[shard] == nil {
-				readers[shard] = t.bridge.Feed.Shard(m, shard, source.ShardPosition{})
+				readers[shard] = t.bridge.Feed.Source.Shard(m, shard, source.ShardPosition{})
 			}
 			stays, err := t.shard(ctx, m, shard, readers)
 			if err != nil {
@@ -161,7 +162,7 @@ func (t *tail) segment(ctx context.Context, seg source.Segment) error {
 		if complete || t.Once {
 			return nil
 		}
-		if err := pause.For(ctx, t.bridge.PollInterval); err != nil {
+		if err := pause.For(ctx, t.bridge.Pace.PollInterval); err != nil {
 			return err
 		}
 	}
@@ -210,7 +211,7 @@ func (t *tail) Topic(ctx context.Context, name string) (*pipeline.Topic, error) 
 	if topic := t.topics[name]; topic != nil {
 		return topic, nil
 	}
-	e, err := t.bridge.Encoder(ctx, name)
+	e, err := t.bridge.Records.Encoder(ctx, name)
 	if err != nil {
 		return nil, &pipeline.EncoderError{Err: err}
 	}
@@ -242,7 +243,7 @@ func (t *tail) Retry(ctx context.Context, f func(context.Context) error) error {
 			return err
 		}
 		t.failed(err)
-		if err := pause.For(ctx, min(100*time.Millisecond<<n, t.bridge.PollInterval)); err != nil {
+		if err := pause.For(ctx, min(100*time.Millisecond<<n, t.bridge.Pace.PollInterval)); err != nil {
 			return err
 		}
 	}
@@ -253,7 +254,7 @@ func (t *tail) TooLarge(_ context.Context, err error) error { return err }
 
 // Lost returns the loss of a chunk.
 func (t *tail) Lost(ctx context.Context, seg source.Segment, chunk string) error {
-	for oldest, err := range t.bridge.Feed.Segments(ctx, source.Segment{}) {
+	for oldest, err := range t.bridge.Feed.Source.Segments(ctx, source.Segment{}) {
 		if err != nil {
 			return err
 		}

@@ -61,7 +61,7 @@ func TestJudge(t *testing.T) {
 		settings := Settings{cleanupPolicy: "delete", retention: "-1", minInSync: "2"}
 		maps.Copy(settings, tc.settings)
 		tc.topic.Name = "t"
-		plan := Plan{Flags: flags, Inline: true}
+		plan := Plan{Creation: Creation{Flags: flags}, Inline: true}
 		problems := plan.Judge(&tc.topic, settings, tc.replicas, now)
 		verdict, do := ok, ""
 		for _, p := range problems {
@@ -98,7 +98,7 @@ func TestJudgeTableWithoutCompaction(t *testing.T) {
 		{Settings{cleanupPolicy: "delete", retention: "604800000"}, false, 0},
 	} {
 		tc.settings[minInSync] = "2"
-		plan := Plan{Table: tc.table, Beside: true}
+		plan := Plan{Creation: Creation{Table: tc.table}, Beside: true}
 		problems := plan.Judge(&Topic{Kind: Records, Name: "t"}, tc.settings, 3, now)
 		if len(problems) != tc.problems || tc.problems > 0 && (problems[0].Severity != Risk ||
 			!strings.HasSuffix(problems[0].Do, "--add-config cleanup.policy=compact")) {

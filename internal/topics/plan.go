@@ -40,14 +40,19 @@ type Topic struct {
 
 // Plan says what the topics of a bridge hold, and which of them the bridge may create.
 type Plan struct {
+	Creation
+	Atomic bool // records and progress are written in transactions
+	Copy   Copy // records are a copy of the account, of which retention must delete none
+	Inline bool // markers, which have no key, go to the topics of records
+	Beside bool // markers go to topics of their own
+}
+
+// Creation says who creates topics, and how.
+type Creation struct {
 	By          Creator
 	Partitions  int32  // of a topic that the bridge or the user creates
 	Replication int16  // -1: the brokers' default
-	Atomic      bool   // records and progress are written in transactions
 	Table       bool   // records make a table: compaction keeps the last of each key
-	Copy        Copy   // records are a copy of the account, of which retention must delete none
-	Inline      bool   // markers, which have no key, go to the topics of records
-	Beside      bool   // markers go to topics of their own
 	Limit       int    // of topics that a template makes; 0: none
 	Flags       string // with which commands of Kafka's tools reach the brokers
 }

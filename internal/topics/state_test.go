@@ -18,7 +18,7 @@ func TestOpenStateThatIsDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, by := range []Creator{ByBridge, ByNobody} {
-		a := &Admin{Plan: Plan{By: by, Flags: "--bootstrap-server k:9092"}, Client: fakebroker.Client(t, c), Now: time.Now,
+		a := &Admin{Plan: Plan{Creation: Creation{By: by, Flags: "--bootstrap-server k:9092"}}, Client: fakebroker.Client(t, c), Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)}
 		_, _, err := a.OpenState(t.Context(), "b.offsets", 4)
 		var problem *Problem

@@ -77,7 +77,7 @@ func (v *verification) newCensus(subjects []*subject, state *progressState) (*ce
 	c := &census{v: v, subjects: subjects, state: state, seed: maphash.MakeSeed(),
 		differences: map[uint64]*difference{}, stray: map[string]int64{}}
 	c.values = verify.Values{None: v.Record.Envelope == envelope.KeyOnly, Bare: v.Record.Envelope == envelope.Bare}
-	if _, one := v.Topics.Constant(); one {
+	if _, one := v.Topics.Names.Constant(); one {
 		c.only = subjects[0]
 	}
 	return c, c.comparable()
@@ -86,16 +86,16 @@ func (v *verification) newCensus(subjects []*subject, state *progressState) (*ce
 // comparable rejects settings and topics that do not make the table of an account.
 func (c *census) comparable() error {
 	v := c.v
-	filter := v.Filter
+	filter := v.Feed.Filter
 	for _, not := range []struct {
 		is  bool
 		why string
 	}{
-		{v.Inventory == nil, "BRIDGE_SOURCE_URL names a directory, which has no blobs: name the storage account"},
-		{v.Events == envelope.EventsAll, "with BRIDGE_EVENTS=all the last record of a key may not be its blob"},
+		{v.Feed.Inventory == nil, "BRIDGE_SOURCE_URL names a directory, which has no blobs: name the storage account"},
+		{v.Records.Events == envelope.EventsAll, "with BRIDGE_EVENTS=all the last record of a key may not be its blob"},
 		{len(filter.EventTypes)+len(filter.ExcludeEventTypes) > 0, "filters of event types leave out changes of blobs"},
-		{v.Shared, "with BRIDGE_TOPIC_SHARED=true a key does not name its account"},
-		{v.End != envelope.Timestamp{}, "with BRIDGE_END_TIME the topic is a table of that time"},
+		{v.Topics.Shared, "with BRIDGE_TOPIC_SHARED=true a key does not name its account"},
+		{v.Feed.End != envelope.Timestamp{}, "with BRIDGE_END_TIME the topic is a table of that time"},
 		{c.values.None && (v.Record.Deletes == envelope.DeletesEnvelope || v.Record.Deletes == envelope.DeletesEmpty),
 			"with envelope=key_only a deletion looks like a row: BRIDGE_DELETES=tombstone or both is needed"},
 		{c.state == nil, v.Name + ".offsets has no state, which says what is delivered"},
@@ -202,12 +202,12 @@ func (c *census) halve() {
 func (c *census) list(ctx context.Context) error {
 	var one sync.Mutex
 	var e censusKey
-	o := inventory.Options{Mine: c.v.Filter.Selects, Requests: c.v.ScanRequests,
+	o := inventory.Options{Mine: c.v.Feed.Filter.Selects, Requests: c.v.Pace.ScanRequests,
 		Prefix: func(container string) string {
-			prefix, _ := c.v.Filter.Prefix(container)
+			prefix, _ := c.v.Feed.Filter.Prefix(container)
 			return prefix
 		}}
-	return inventory.Walk(ctx, c.v.Inventory, inventory.Progress{}, o,
+	return inventory.Walk(ctx, c.v.Feed.Inventory, inventory.Progress{}, o,
 		func(_ context.Context, s *inventory.Step) error {
 			one.Lock()
 			defer one.Unlock()
@@ -285,12 +285,12 @@ func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subjec
 		Subject: envelope.SubjectOf(container, b.Name), BlobType: b.BlobType,
 		EventTime: "1970-01-01T00:00:00Z", // of the key nothing else matters
 	}
-	if !c.v.Filter.MatchRow(&e.ev) {
+	if !c.v.Feed.Filter.MatchRow(&e.ev) {
 		return nil, nil, nil
 	}
 	s := c.only
 	if s == nil {
-		topic, err := c.v.Topics.Of(&e.ev)
+		topic, err := c.v.Topics.Names.Of(&e.ev)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -311,7 +311,7 @@ func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subjec
 // selects reports whether the settings select the blob of a path that a topic has.
 func (c *census) selects(path, blobType string) bool {
 	container, name, _ := strings.Cut(path, "/")
-	filter := c.v.Filter
+	filter := c.v.Feed.Filter
 	if blobType == "" {
 		filter.BlobTypes = nil
 	}

@@ -36,8 +36,8 @@ func BenchmarkCensus(b *testing.B) {
 		x.add(&kgo.Record{Key: r.Key, Value: r.Value, Headers: []kgo.RecordHeader{{Key: "scan"}}})
 	}
 	v := &verification{limits: censusLimits}
-	v.Inventory = &simulated.Store{Account: a}
-	if v.Topics, err = envelope.NewTopics(written, ""); err != nil {
+	v.Feed.Inventory = &simulated.Store{Account: a}
+	if v.Topics.Names, err = envelope.NewTopics(written, ""); err != nil {
 		b.Fatal(err)
 	}
 	t, err := (&copied{topics: map[string]*tape{written: x}}).open(b.Context(), written)

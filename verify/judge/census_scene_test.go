@@ -51,7 +51,7 @@ func (w *world) publish(t *testing.T) {
 func (w *world) verify(t *testing.T, c *copied, set func(v *verification)) (rs []*Report, text string) {
 	t.Helper()
 	v := bySettings(t, "")
-	v.ReadFeed, v.ReadAccount, v.Inventory = false, true, w.store
+	v.ReadFeed, v.ReadAccount, v.Feed.Inventory = false, true, w.store
 	if c != nil {
 		v.cluster = c
 	}

@@ -185,7 +185,7 @@ func TestCensusWaits(t *testing.T) {
 func TestCensusParts(t *testing.T) {
 	w := newWorld(t, "")
 	v := bySettings(t, "")
-	v.ReadAccount, v.Inventory, v.cluster, v.limits.keys = true, w.store, copyAll(t, w.cl), 16
+	v.ReadAccount, v.Feed.Inventory, v.cluster, v.limits.keys = true, w.store, copyAll(t, w.cl), 16
 	state, err := v.state(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestCensusUnusable(t *testing.T) {
 		t.Run(settings, func(t *testing.T) {
 			w := newWorld(t, settings)
 			v := bySettings(t, "")
-			v.ReadFeed, v.ReadAccount, v.Inventory = false, true, w.store
+			v.ReadFeed, v.ReadAccount, v.Feed.Inventory = false, true, w.store
 			var unusable *bridge.SettingsError
 			if _, err := v.run(t.Context()); !errors.As(err, &unusable) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", settings, err)
@@ -259,7 +259,7 @@ func TestCensusUnusable(t *testing.T) {
 		})
 	}
 	for want, change := range map[string]func(v *verification, c *copied){
-		"names a directory":     func(v *verification, _ *copied) { v.Inventory = nil },
+		"names a directory":     func(v *verification, _ *copied) { v.Feed.Inventory = nil },
 		"has stored anything":   func(_ *verification, c *copied) { c.states = nil },
 		"retention has deleted": func(_ *verification, c *copied) { c.topics[written].from[1] = 3 },
 		"without a scan": func(_ *verification,
@@ -270,12 +270,12 @@ func TestCensusUnusable(t *testing.T) {
 			c *copied) {
 			c.states[stateTopic].Frontier.Scan.Done = false
 		},
-		"does not name its account": func(v *verification, _ *copied) { v.Shared = true; v.Account = "simaccount" },
+		"does not name its account": func(v *verification, _ *copied) { v.Topics.Shared = true; v.Account = "simaccount" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			w := newWorld(t, "")
 			v, c := bySettings(t, ""), copyAll(t, w.cl)
-			v.ReadFeed, v.ReadAccount, v.Inventory, v.cluster = false, true, w.store, c
+			v.ReadFeed, v.ReadAccount, v.Feed.Inventory, v.cluster = false, true, w.store, c
 			change(v, c)
 			var unusable *bridge.SettingsError
 			if _, err := v.run(t.Context()); !errors.As(err, &unusable) || !strings.Contains(err.Error(), want) {
@@ -289,11 +289,11 @@ const stateTopic = "blobfeed.offsets"
 
 // A service that returns the same empty page again and again ends the comparison with an error.
 func TestCensusOfAStuckListing(t *testing.T) {
-	c := &census{v: &verification{Options: Options{Options: bridge.Options{Inventory: &stuckStore{}}}}}
+	c := &census{v: &verification{Options: Options{Options: bridge.Options{Feed: bridge.Feed{Inventory: &stuckStore{}}}}}}
 	if _, err := c.blobOf(t.Context(), "c/b"); err == nil || !strings.Contains(err.Error(), "is the same one") {
 		t.Error(err)
 	}
-	c.v.Inventory = &stuckStore{turns: true}
+	c.v.Feed.Inventory = &stuckStore{turns: true}
 	if _, err := c.blobOf(t.Context(), "c/b"); err == nil || !strings.Contains(err.Error(), "1000 empty pages") {
 		t.Error(err)
 	}

@@ -122,7 +122,7 @@ type checks struct {
 func (v *verification) checks(t *run) *checks {
 	c := &checks{v: v, t: t, first: true, sequencer: sequenced(v.Record)}
 	c.event, c.time = says(v.Record)
-	if !v.Transactional {
+	if !v.Kafka.Transactional {
 		c.seen = verify.NewSeen()
 	}
 	for _, line := range table {
@@ -154,7 +154,7 @@ func bounded(why string) reason {
 }
 
 func repeats(c *checks) string {
-	return when(!c.v.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
+	return when(!c.v.Kafka.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
 }
 
 func unnamed(c *checks) string {
@@ -164,7 +164,7 @@ func unnamed(c *checks) string {
 // indistinct says why repeated events can't be distinguished from first ones.
 func indistinct(c *checks) string {
 	switch {
-	case c.v.Transactional:
+	case c.v.Kafka.Transactional:
 		return ""
 	case c.v.Bounded:
 		return "--bounded: " + repeats(c)
@@ -191,7 +191,7 @@ func notAvro(c *checks) string {
 }
 
 func noMarkers(c *checks) string {
-	return when(c.v.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers")
+	return when(c.v.Records.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers")
 }
 
 func noBefore(c *checks) string {
@@ -216,7 +216,7 @@ func when(is bool, reason string) string {
 // What ends a promise.
 
 func partitionerOf(c *checks) string {
-	return fmt.Sprintf(" %s gives for %s", c.v.Frozen[offsets.FrozenPartitioner], c.t.growth)
+	return fmt.Sprintf(" %s gives for %s", c.v.Records.Frozen[offsets.FrozenPartitioner], c.t.growth)
 }
 
 func timeless(c *checks) string {
@@ -246,8 +246,8 @@ func feedRecords(c *checks) verify.Validator { return c.t.feed }
 func schemas(c *checks) verify.Validator { return verify.NewSchema(c.avroKeys(), c.avroValues()) }
 
 func partition(c *checks) verify.Validator {
-	p := c.t.growth.partition(c.v.Partition)
-	if !c.v.Transactional {
+	p := c.t.growth.partition(c.v.Records.Partition)
+	if !c.v.Kafka.Transactional {
 		p.Repeats()
 	}
 	return p

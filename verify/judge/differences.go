@@ -126,7 +126,7 @@ func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, erro
 	container, name, _ := strings.Cut(path, "/")
 	q := inventory.Query{Container: container, Prefix: name, Max: 1}
 	for range maxLookPages {
-		page, err := c.v.Inventory.List(ctx, q)
+		page, err := c.v.Feed.Inventory.List(ctx, q)
 		switch {
 		case errors.Is(err, inventory.ErrNoContainer):
 			return nil, nil
@@ -162,11 +162,11 @@ func (c *census) explain(ctx context.Context) error {
 	if len(byPath) == 0 {
 		return nil
 	}
-	for seg, err := range c.v.Feed.Segments(ctx, state.Frontier.Completed) {
+	for seg, err := range c.v.Feed.Source.Segments(ctx, state.Frontier.Completed) {
 		if err != nil {
 			return err
 		}
-		m, err := c.v.Feed.Manifest(ctx, seg)
+		m, err := c.v.Feed.Source.Manifest(ctx, seg)
 		if err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (c *census) explain(ctx context.Context) error {
 // undelivered marks the keys that have an event in a shard behind its cursor.
 func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, byPath map[string][]*difference) error {
 	var b source.Batch
-	r := c.v.Feed.Shard(m, shard, source.ShardPosition{})
+	r := c.v.Feed.Source.Shard(m, shard, source.ShardPosition{})
 	if err := r.Poll(ctx, m.Finalized); err != nil {
 		return err
 	}

@@ -85,10 +85,10 @@ func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 
 // at returns the comparison for the topic of an event, or nil if that topic is not judged.
 func (p *feedScan) at(ev *source.Event, covered bool) (*comparison, error) {
-	if p.only != nil || !p.v.Events.Emits(envelope.Classify(ev)) {
+	if p.only != nil || !p.v.Records.Events.Emits(envelope.Classify(ev)) {
 		return p.only, nil // the encoder leaves out events that are not emitted
 	}
-	topic, err := p.v.Topics.Of(ev)
+	topic, err := p.v.Topics.Names.Of(ev)
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +102,7 @@ func (p *feedScan) at(ev *source.Event, covered bool) (*comparison, error) {
 // finish adds a finished segment.
 func (p *feedScan) finish(m source.Manifest) {
 	f := finished{segment: m.Segment, end: m.Begin.Add(m.Interval - segmentSlack)}
-	f.says = resolved.After(m, p.v.ResolvedSlack, envelope.Timestamp{})
+	f.says = resolved.After(m, p.v.Records.ResolvedSlack, envelope.Timestamp{})
 	p.over = append(p.over, f)
 	for _, c := range p.of {
 		c.ends = append(c.ends, c.records)
@@ -124,8 +124,8 @@ func (s *progressState) missing(check, promise, has, thing string, stray map[str
 
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
 func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subject, state *progressState) (err error) {
-	p.state, p.filter, p.of, p.stray = state, v.Filter, map[string]*comparison{}, map[string]int64{}
-	p.filter.To = v.End
+	p.state, p.filter, p.of, p.stray = state, v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
+	p.filter.To = v.Feed.End
 	if p.filter.From, err = v.start(state); err != nil {
 		return err
 	}
@@ -138,7 +138,7 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 			return err
 		}
 		p.of[s.name] = c
-		if _, one := v.Topics.Constant(); one { // under any name: the topic may be a copy
+		if _, one := v.Topics.Names.Constant(); one { // under any name: the topic may be a copy
 			p.only = c
 		}
 	}
@@ -149,7 +149,7 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 	if v.since != nil {
 		after = v.since.completed
 	}
-	for l, err := range readAhead(ctx, v.Feed, after) {
+	for l, err := range readAhead(ctx, v.Feed.Source, after) {
 		if err != nil {
 			return err
 		}
@@ -175,16 +175,16 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
 	mode := verify.ReplayExact
 	switch {
-	case s.compacted && !p.v.Transactional:
+	case s.compacted && !p.v.Kafka.Transactional:
 		mode = verify.ReplayLatestRepeats
 	case s.compacted:
 		mode = verify.ReplayLatest
-	case !p.v.Transactional:
+	case !p.v.Kafka.Transactional:
 		mode = verify.ReplayRepeats
 	}
 	c = &comparison{
 		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought,
-		partition: p.v.Partition, stateful: p.state != nil, upTo: p.v.Until,
+		partition: p.v.Records.Partition, stateful: p.state != nil, upTo: p.v.Until,
 	}
 	c.counts = s.growth.counts()
 	if p.v.Record.Envelope == envelope.Enriched {
@@ -223,13 +223,13 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 		return envelope.Timestamp{}, nil
 	case s != nil && s.Frontier.Start != "":
 		return envelope.ParseTimestamp(s.Frontier.Start)
-	case s != nil, v.Frozen[offsets.FrozenStart] == "earliest":
+	case s != nil, v.Records.Frozen[offsets.FrozenStart] == "earliest":
 		return envelope.Timestamp{}, nil
-	case v.Frozen[offsets.FrozenStart] == "latest":
+	case v.Records.Frozen[offsets.FrozenStart] == "latest":
 		return envelope.Timestamp{}, fmt.Errorf("comparing the feed: BRIDGE_START=latest, and %s.offsets has no state "+
 			"with the time of the start: set BRIDGE_START to that time", v.Name)
 	}
-	return history.ParseTime(v.Frozen[offsets.FrozenStart])
+	return history.ParseTime(v.Records.Frozen[offsets.FrozenStart])
 }
 
 // shard compares the events of a shard, from the first one on.
@@ -246,7 +246,7 @@ func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *s
 			if d.Kind == source.Gone {
 				err = p.extent.skip(ctx, r, at, d)
 			} else {
-				err = p.dead.pass(ctx, p.v.Feed, r, at, d)
+				err = p.dead.pass(ctx, p.v.Feed.Source, r, at, d)
 			}
 			b.Next = r.Position()
 		}

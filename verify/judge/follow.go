@@ -62,7 +62,7 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 			}
 			s.advance(reports)
 		}
-		if err := pause.For(ctx, min(o.PollInterval<<min(failures, 5), longestPause)); err != nil {
+		if err := pause.For(ctx, min(o.Pace.PollInterval<<min(failures, 5), longestPause)); err != nil {
 			return err
 		}
 	}
@@ -71,10 +71,10 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 // followable rejects settings with which a marker does not say what must be before it.
 func (o *Options) followable() error {
 	switch {
-	case !o.Transactional:
+	case !o.Kafka.Transactional:
 		return unusable("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a marker: " +
 			"use --feed")
-	case o.Markers == envelope.MarkersOff:
+	case o.Records.Markers == envelope.MarkersOff:
 		return unusable("--follow: BRIDGE_RESOLVED_TO=off: there are no markers")
 	}
 	return nil
@@ -122,13 +122,13 @@ func (s *since) begin(ctx context.Context, v *verification, state *progressState
 	if s.ended = f.Ended; s.ended {
 		return nil // it is all there
 	}
-	m, err := v.Feed.Manifest(ctx, f.Completed)
+	m, err := v.Feed.Source.Manifest(ctx, f.Completed)
 	switch {
 	case errors.Is(err, source.ErrNotFound): // retention was faster
 		return errNothingNew
 	case err != nil:
 		return err
-	case resolved.After(m, v.ResolvedSlack, envelope.Timestamp{}) != s.marker:
+	case resolved.After(m, v.Records.ResolvedSlack, envelope.Timestamp{}) != s.marker:
 		return errNothingNew
 	}
 	v.Until = s.marker

@@ -56,7 +56,7 @@ type verification struct {
 }
 
 func newVerification(o Options) *verification {
-	v := &verification{Options: o, cluster: brokers(o.Client), limits: censusLimits}
+	v := &verification{Options: o, cluster: brokers(o.Kafka.Client), limits: censusLimits}
 	if o.Schema != nil {
 		v.avro = verify.NewAvro(func(id int) (string, error) { return o.Schema(context.Background(), id) })
 	}

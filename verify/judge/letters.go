@@ -47,7 +47,7 @@ var partSeed = maphash.MakeSeed()
 func (v *verification) letters(ctx context.Context) (*letters, error) {
 	l := &letters{at: map[string][]letter{}}
 	t, err := v.cluster.open(ctx, plain.DeadLetterTopic(v.Name))
-	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.DeadLetter == "" {
+	if errors.Is(err, errNoTopic) || errors.Is(err, kerr.TopicAuthorizationFailed) && v.Topics.DeadLetter == "" {
 		return l, nil
 	}
 	if err != nil {

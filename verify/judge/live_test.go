@@ -54,8 +54,8 @@ func scan(t *testing.T, how bridge.InitialScan, a *simulated.Account) {
 		t.Fatal(err)
 	}
 	o.Once = true
-	o.InitialScan, o.AccountURL, o.Inventory = how, "https://a/", &simulated.Store{Account: a}
-	o.ScanRequests, o.ScanRound = 4, time.Second
+	o.Feed.InitialScan, o.Feed.AccountURL, o.Feed.Inventory = how, "https://a/", &simulated.Store{Account: a}
+	o.Pace.ScanRequests, o.Pace.ScanRound = 4, time.Second
 	work(t, c, o)
 }
 
@@ -87,7 +87,7 @@ func deliverAs(t *testing.T, id string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.FeedID, o.Once = cmp.Or(id, o.FeedID), true
+	o.Feed.ID, o.Once = cmp.Or(id, o.Feed.ID), true
 	work(t, c, o)
 }
 

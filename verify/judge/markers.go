@@ -14,12 +14,12 @@ func (s *run) expect() {
 		return
 	}
 	for _, f := range p.over {
-		if p.v.End == (envelope.Timestamp{}) || f.says.Compare(p.v.End) <= 0 {
+		if p.v.Feed.End == (envelope.Timestamp{}) || f.says.Compare(p.v.Feed.End) <= 0 {
 			c.resolved.Expect(f.says.String())
 		}
 	}
-	if p.v.End != (envelope.Timestamp{}) {
-		c.resolved.Expect(p.v.End.String())
+	if p.v.Feed.End != (envelope.Timestamp{}) {
+		c.resolved.Expect(p.v.Feed.End.String())
 	}
 	if s.state.scansOnly() {
 		c.resolved.Expect(s.state.Frontier.Scan.Listed)
@@ -37,7 +37,7 @@ func (s *run) due() {
 		from = max(from, to.UnixNano())
 	}
 	var last, most envelope.Timestamp // that was due, and that is promised: a marker is never below the one before
-	all, ends := true, p.v.End != (envelope.Timestamp{})
+	all, ends := true, p.v.Feed.End != (envelope.Timestamp{})
 	for i, f := range p.over {
 		if all = s.delivered(i); !all {
 			break
@@ -45,27 +45,28 @@ func (s *run) due() {
 		if f.says.Compare(most) > 0 {
 			most = f.says
 		}
-		if _, one := p.v.Topics.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
+		if _, one := p.v.Topics.Names.Constant(); !one &&
+			(c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
 			continue // the topic did not exist yet
 		}
 		switch {
 		case s.barred(most), f.segment.Time().UnixNano() < from, until != (envelope.Timestamp{}) &&
 			most.Compare(until) > 0:
 			continue
-		case ends && (f.end.UnixNano() > p.v.End.Wall || i+1 == len(p.over) ||
-			p.over[i+1].segment.Time().UnixNano() > p.v.End.Wall+int64(segmentSlack)):
+		case ends && (f.end.UnixNano() > p.v.Feed.End.Wall || i+1 == len(p.over) ||
+			p.over[i+1].segment.Time().UnixNano() > p.v.Feed.End.Wall+int64(segmentSlack)):
 			continue // its marker has the end of all, if the bridge knew by then that it is the last
 		}
 		last = most
-		if p.v.Transactional { // else only the last of a run of small segments is written
+		if p.v.Kafka.Transactional { // else only the last of a run of small segments is written
 			v.Due(last.String())
 		}
 	}
 	switch n := len(p.over); {
 	case !ends:
 	case p.state != nil && p.state.Frontier.Ended,
-		p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.End) > 0:
-		last = p.v.End
+		p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.Feed.End) > 0:
+		last = p.v.Feed.End
 	}
 	if last != (envelope.Timestamp{}) {
 		v.Due(last.String())
@@ -78,7 +79,7 @@ func (s *run) delivered(i int) bool {
 	switch {
 	case p.state != nil:
 		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
-	case !p.v.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
+	case !p.v.Kafka.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
 	return c.noted >= c.ends[i]

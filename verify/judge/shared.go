@@ -30,10 +30,10 @@ type claims func(ctx context.Context, own string) (claims []offsets.Claim, hidde
 // newSharing returns nil if the settings let no other bridge write to the topics. Feed is what the state of the judged
 // bridge names, or "".
 func newSharing(ctx context.Context, o *Options, feed string, claims claims) (*sharing, error) {
-	if !o.Shared {
+	if !o.Topics.Shared {
 		return nil, nil
 	}
-	s := &sharing{claims: claims, name: o.Name, markers: o.Markers.String(), feed: cmp.Or(feed, o.FeedID)}
+	s := &sharing{claims: claims, name: o.Name, markers: o.Records.Markers.String(), feed: cmp.Or(feed, o.Feed.ID)}
 	if s.account = strings.ToLower(o.Account); s.account == "" {
 		s.account = accountOf(s.feed)
 	}

@@ -50,7 +50,7 @@ func shareTopic(t *testing.T, first string, settings ...string) *sharedTopic {
 	for _, a := range []*account{s.alpha, s.bravo} {
 		a.use(t)
 		a.base = bySettings(t, written)
-		a.base.FeedID = a.id
+		a.base.Feed.ID = a.id
 	}
 	cl := fakebroker.Client(t, cluster)
 	s.copied = copyAll(t, cl)
@@ -88,7 +88,7 @@ func (s *sharedTopic) judge(t *testing.T, a *account, c *copied, feed bool) (rs 
 	v := *a.base
 	v.cluster, v.ReadFeed = c, feed
 	if !feed {
-		v.FeedID = "" // BRIDGE_SOURCE_URL is not asked for
+		v.Feed.ID = "" // BRIDGE_SOURCE_URL is not asked for
 	}
 	rs, err := v.run(t.Context())
 	if err != nil {

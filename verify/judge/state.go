@@ -28,7 +28,7 @@ type progressState struct {
 // returns nil if there is none.
 func (v *verification) state(ctx context.Context) (*progressState, error) {
 	names := []string{v.Name}
-	if name, one := v.Topics.Constant(); v.Topic == "" && one {
+	if name, one := v.Topics.Names.Constant(); v.Topic == "" && one {
 		v.Topic = name
 	}
 	if v.Topic != "" {
@@ -47,8 +47,8 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 		}
 		if name != v.Name { // a replay has a name and dead letters of its own
 			v.Name = name
-			if v.DeadLetter != "" {
-				v.DeadLetter = plain.DeadLetterTopic(name)
+			if v.Topics.DeadLetter != "" {
+				v.Topics.DeadLetter = plain.DeadLetterTopic(name)
 			}
 		}
 		v.pinKeys(s)
@@ -62,7 +62,7 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 	if v.Topic == "" {
 		return nil // of a template: subjects says that there is none
 	}
-	if !v.Shared {
+	if !v.Topics.Shared {
 		claims, _, err := v.cluster.claims(ctx, v.Name)
 		if err != nil {
 			return err
@@ -83,8 +83,8 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 
 // pinKeys makes encoders use the schema ids that Avro keys were written with: a replay uses those of another topic.
 func (v *verification) pinKeys(s *offsets.State) {
-	encoder := v.Encoder
-	v.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
+	encoder := v.Records.Encoder
+	v.Records.Encoder = func(ctx context.Context, topic string) (*envelope.Encoder, error) {
 		e, err := encoder(ctx, topic)
 		if id := status.KeySchema(s, topic); e != nil && id != 0 {
 			e.PinKey(id)
@@ -99,9 +99,9 @@ func (v *verification) interval(f *offsets.Frontier) (err error) {
 	if !recorded {
 		return nil
 	}
-	v.End = envelope.Timestamp{}
+	v.Feed.End = envelope.Timestamp{}
 	if end != "" {
-		v.End, err = history.ParseEnd(end)
+		v.Feed.End, err = history.ParseEnd(end)
 	}
 	return err
 }
@@ -136,9 +136,9 @@ func (s *progressState) topics() (names []string, fresh map[string]bool) {
 
 // compatible rejects settings, and a feed, with which the topic was not written.
 func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
-	if v.ReadFeed && f.Feed != v.FeedID {
+	if v.ReadFeed && f.Feed != v.Feed.ID {
 		return unusable("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
-			v.FeedID, v.named(), f.Feed)
+			v.Feed.ID, v.named(), f.Feed)
 	}
 	for name, have := range f.Settings {
 		switch name {
@@ -149,7 +149,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 				continue
 			}
 		}
-		if want, ok := v.Frozen[name]; ok && want != have {
+		if want, ok := v.Records.Frozen[name]; ok && want != have {
 			return unusable("%s=%s, but %s was written with %s",
 				name, want, v.named(), have)
 		}
@@ -160,7 +160,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 // named returns how messages name the topic, or the topics of a template.
 func (v *verification) named() string {
 	if v.Topic == "" {
-		return v.Frozen[offsets.FrozenTopic]
+		return v.Records.Frozen[offsets.FrozenTopic]
 	}
 	return v.Topic
 }
@@ -325,11 +325,11 @@ func (v *verification) begun(ctx context.Context, s *subject, state *progressSta
 		return time.Time{}, nil
 	}
 	updated, err := envelope.ParseTimestamp(text)
-	return time.Unix(0, updated.Wall+int64(v.ResolvedSlack)), err
+	return time.Unix(0, updated.Wall+int64(v.Records.ResolvedSlack)), err
 }
 
 // barred reports whether a marker would have been below the end of the initial scan's listing.
 func (s *run) barred(at envelope.Timestamp) bool {
 	listed, err := envelope.ParseTimestamp(s.checks.scan.Listed())
-	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.ResolvedSlack)
+	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.Records.ResolvedSlack)
 }

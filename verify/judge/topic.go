@@ -33,7 +33,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 	if v.Topic == "" {
 		if names, fresh = state.topics(); len(names) == 0 {
 			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
-				v.Frozen[offsets.FrozenTopic], v.Name)
+				v.Records.Frozen[offsets.FrozenTopic], v.Name)
 		}
 	}
 	for _, name := range names {
@@ -42,7 +42,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		}
 		s := &subject{fresh: fresh[name]}
 		var markers *topic
-		if v.Markers == envelope.MarkersTopic { // before the records that they stand for
+		if v.Records.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
 				return all, err
 			}
@@ -69,11 +69,11 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 				return all, err
 			}
 		}
-		if err := s.learn(ctx, state.partitions(name), v.Partition); err != nil {
+		if err := s.learn(ctx, state.partitions(name), v.Records.Partition); err != nil {
 			return all, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
 		if v.ReadFeed || v.ReadAccount {
-			if s.encoder, err = v.Encoder(ctx, name); err != nil {
+			if s.encoder, err = v.Records.Encoder(ctx, name); err != nil {
 				return all, v.unread(err, name)
 			}
 		}
