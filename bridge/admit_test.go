@@ -11,6 +11,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/plain"
 )
 
 // A template by which a container's events could go to the state or to the dead letters is refused at the start: the
@@ -23,7 +25,7 @@ func TestTemplateOfOwnTopics(t *testing.T) {
 	} {
 		o, _ := options(t, broker(t), realFeed)
 		o.Topics.Names, o.Topics.DeadLetter = byTemplate(t, c.template), c.letters
-		var settings *SettingsError
+		var settings *plain.SettingsError
 		if err := runOnce(t, o); !errors.As(err, &settings) || !strings.Contains(err.Error(), "could go to "+c.meets) {
 			t.Errorf("%s: %v", c.template, err)
 		}

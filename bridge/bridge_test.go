@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 )
 
@@ -91,7 +92,7 @@ func TestRefused(t *testing.T) {
 			}
 			c.change(&o)
 			err := runOnce(t, o)
-			var settings *SettingsError
+			var settings *plain.SettingsError
 			if !errors.As(err, &settings) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("err = %v", err)
 			}

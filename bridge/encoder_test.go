@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/partitioner"
 	"blobfeed/verify"
@@ -94,7 +95,7 @@ func TestKeySchemaChanged(t *testing.T) {
 				},
 			)
 			err := runOnce(t, o)
-			var settings *SettingsError
+			var settings *plain.SettingsError
 			const says = "schema 8 for the keys of topic changes, which were written with schema 7"
 			refused := errors.As(err, &settings) && strings.Contains(err.Error(), says)
 			if i < 2 && err != nil || i == 2 && !refused {

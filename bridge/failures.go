@@ -104,7 +104,7 @@ func (o *Options) retries(failed func(error)) *pause.Retries {
 func permanent(err error) bool {
 	var given *pause.GivenUpError
 	var gap *history.GapError
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	var version *offsets.VersionError
 	return errors.As(err, &gap) || errors.As(err, &given) || errors.As(err, &settings) || errors.As(err, &version)
 }

@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 )
 
@@ -145,7 +146,7 @@ func TestCopyIsLimited(t *testing.T) {
 			createTopic(t, c, topic, partitions, tc.own)
 			o.Now = time.Now
 			err := catalog.New(o.Catalog(), fakebroker.Client(t, c)).Prepare(t.Context(), nil)
-			var settings *SettingsError
+			var settings *plain.SettingsError
 			if tc.want == "" && err != nil ||
 				tc.want != "" && (!errors.As(err, &settings) || !strings.Contains(err.Error(), tc.want)) {
 				t.Errorf("%v", err)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/plain"
 )
 
 // A broker that does not answer any more does not hold up a stop.
@@ -50,7 +52,7 @@ func TestGroupRefuses(t *testing.T) {
 			})
 			o, _ := options(t, c, realFeed)
 			err := runOnce(t, o)
-			var settings *SettingsError
+			var settings *plain.SettingsError
 			if isSettings := errors.As(err, &settings); isSettings != (refusal == kerr.InvalidSessionTimeout) ||
 				isSettings && !strings.Contains(err.Error(), "BRIDGE_SESSION_TIMEOUT") ||
 				!isSettings && !errors.Is(err, refusal) {

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/topics"
@@ -197,3 +198,5 @@ func awaitState(t *testing.T, o Options, what string, cond func(*offsets.State) 
 	}
 	return s
 }
+
+func (o *Options) offsetsTopic() string { return plain.StateTopic(o.Name) }

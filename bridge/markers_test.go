@@ -86,7 +86,7 @@ func TestCompactedMarkersTopic(t *testing.T) {
 	createTopic(t, c, plain.MarkerTopic(topic), partitions, map[string]*string{"cleanup.policy": ptr("compact")})
 	o, _ := options(t, c, realFeed)
 	o.Records.Markers = envelope.MarkersTopic
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	if err := runOnce(t, o); !errors.As(err, &settings) ||
 		!strings.Contains(err.Error(), "topic changes.resolved has cleanup.policy=compact") {
 		t.Errorf("err = %v", err)

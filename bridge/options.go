@@ -141,9 +141,6 @@ func (o *Options) TopicPlan() topics.Plan {
 // scansFirst reports whether the first start lists the account.
 func (f *Feed) scansFirst() bool { return f.InitialScan == ScanYes || f.InitialScan == ScanOnly }
 
-// SettingsError says that another attempt does not help, since settings do not fit.
-type SettingsError = plain.SettingsError
-
 // Stored returns what a stored state must fit.
 func (o *Options) Stored() *frozen.Settings {
 	r := &o.Records
@@ -170,8 +167,6 @@ func (o *Options) marks() bool { return o.Records.Markers != envelope.MarkersOff
 
 func (o *Options) end() resolved.End { return resolved.End(o.Feed.End) }
 
-func (o *Options) offsetsTopic() string { return plain.StateTopic(o.Name) }
-
 func (o *Options) lease() *offsets.Config {
 	var session *offsets.Session
 	if !o.Kafka.Transactional {
@@ -179,7 +174,7 @@ func (o *Options) lease() *offsets.Config {
 	}
 	return &offsets.Config{
 		Session: session, Frugal: o.Pace.Frugal,
-		Topic: o.offsetsTopic(), Name: o.Name, Instance: o.Instance, Transactional: o.Kafka.Transactional,
+		Topic: plain.StateTopic(o.Name), Name: o.Name, Instance: o.Instance, Transactional: o.Kafka.Transactional,
 		TxnTimeout: o.Kafka.TxnTimeout, Client: o.Kafka.Client, Now: o.Now, Trace: o.Trace,
 		Waiting: func(what string) {
 			o.Log.Warn("still waiting: a transaction is open in the offsets topic, and the brokers have not ended it",

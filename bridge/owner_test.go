@@ -33,7 +33,7 @@ func named(t *testing.T, c *kfake.Cluster, name, template string) (Options, *rec
 func refused(t *testing.T, o Options, words ...string) {
 	t.Helper()
 	err := runOnce(t, o)
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	if !errors.As(err, &settings) {
 		t.Fatalf("%s: not refused: %v", o.Name, err)
 	}
@@ -141,7 +141,7 @@ func TestTwoFirstStarts(t *testing.T) {
 	b, r := named(t, c, "b", topic)
 	must(t, runOnce(t, b))
 	close(h.release)
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	if err := <-ended; !errors.As(err, &settings) || !strings.Contains(err.Error(), "belongs to bridge b") {
 		t.Errorf("not refused: %v", err)
 	}

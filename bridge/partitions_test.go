@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/offsets"
 	"blobfeed/partitioner"
@@ -158,7 +159,7 @@ func TestLeasesAdded(t *testing.T) {
 	}
 	refused := func(t *testing.T, err error) {
 		t.Helper()
-		var settings *SettingsError
+		var settings *plain.SettingsError
 		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "test.offsets has 8 partitions") ||
 			!strings.Contains(err.Error(), "bridge reset") {
 			t.Errorf("err = %v", err)

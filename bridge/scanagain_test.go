@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"blobfeed/internal/plain"
 )
 
 // After a reset, an initial scan writes to a topic that holds records. Blobs that were deleted since have no row, so a
@@ -25,7 +27,7 @@ func TestInitialScanAfterAReset(t *testing.T) {
 	s.Close(t.Context())
 	shared := o
 	shared.Topics.Shared = true
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	if err := runOnce(t, shared); !errors.As(err, &settings) || !strings.Contains(err.Error(), "deleted blobs") {
 		t.Errorf("%v", err)
 	}

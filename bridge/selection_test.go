@@ -11,6 +11,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify"
 )
@@ -228,7 +229,7 @@ func TestOtherEndBehindTransaction(t *testing.T) {
 	<-h.reached
 	must(t, cl.EndTransaction(t.Context(), kgo.TryAbort))
 	close(h.release)
-	var settings *SettingsError
+	var settings *plain.SettingsError
 	if err := <-ended; !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_END_TIME") {
 		t.Errorf("it ended with %v", err)
 	}

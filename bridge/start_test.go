@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/internal/history"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/source"
@@ -145,7 +146,7 @@ func TestStateOfAnotherAccount(t *testing.T) {
 		wrong, r := over(t, c, m)
 		wrong.Feed.ID = other
 		err := runOnce(t, wrong)
-		var settings *SettingsError
+		var settings *plain.SettingsError
 		if !errors.As(err, &settings) || !strings.Contains(err.Error(), "BRIDGE_SOURCE_URL") ||
 			!strings.Contains(err.Error(), o.Feed.ID) ||
 			r.Read > 0 {

@@ -60,7 +60,7 @@ var imports = map[string][]string{
 		"partitioner", "offsets", "bridge", "internal/config", "internal/kafka", "internal/status", "internal/plain",
 		"internal/topics", "internal/history"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
-		"internal/pause", "internal/setup", "internal/history"},
+		"internal/pause", "internal/plain", "internal/setup", "internal/history"},
 	"internal/demo": {"bridge", "internal/config", "internal/testing/feedsim", "internal/ops", "internal/plain",
 		"internal/progress", "internal/setup", "verify/judge"},
 	"verify/judge": {"source", "source/inventory", "envelope", "offsets", "resolved", "bridge", "verify",

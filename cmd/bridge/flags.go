@@ -9,8 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 )
@@ -21,7 +21,7 @@ type usageError struct{ err error }
 func (e *usageError) Error() string { return e.err.Error() }
 func (e *usageError) Unwrap() error { return e.err }
 
-// settingsError is a mistake in the settings. [bridge.SettingsError] is one that shows later.
+// settingsError is a mistake in the settings. [plain.SettingsError] is one that shows later.
 type settingsError struct{ err error }
 
 func (e *settingsError) Error() string { return e.err.Error() }
@@ -29,7 +29,7 @@ func (e *settingsError) Unwrap() error { return e.err }
 
 // typed returns err as a usage error if it is about settings that somebody typed as flags.
 func typed(err error) error {
-	var settings *bridge.SettingsError
+	var settings *plain.SettingsError
 	if errors.As(err, &settings) {
 		return &usageError{err}
 	}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"slices"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
@@ -88,7 +87,7 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 	err := verbs()[i].run(ctx, args[1:], stdout, stderr)
 	var usage *usageError
 	var settings *settingsError
-	var later *bridge.SettingsError
+	var later *plain.SettingsError
 	var broken *judge.BrokenError
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):

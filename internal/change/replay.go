@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"strings"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
@@ -107,7 +106,7 @@ func state(ctx context.Context, c *config.Config) (state *offsets.State, err err
 
 // settings returns an error that other settings or flags prevent.
 func settings(format string, args ...any) error {
-	return &bridge.SettingsError{Problem: fmt.Sprintf(format, args...)}
+	return &plain.SettingsError{Problem: fmt.Sprintf(format, args...)}
 }
 
 // Report says what a replay with these settings has delivered, or fails if it is not complete. Records is the number of

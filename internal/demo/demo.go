@@ -65,7 +65,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n", page.Addr())
 	record, problems := setup.Record(conf)
 	if err := errors.Join(append(problems, record.Validate())...); err != nil {
-		return &bridge.SettingsError{Problem: err.Error()}
+		return &plain.SettingsError{Problem: err.Error()}
 	}
 
 	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{

@@ -13,7 +13,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/kafka"
 	"blobfeed/internal/plain"
@@ -129,15 +128,15 @@ var ErrSilent = errors.New("the brokers did not answer in time")
 func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	client, err := Kafka(c, c.Name+"-cli", 1000)
 	if err != nil {
-		return nil, nil, &bridge.SettingsError{Problem: err.Error()}
+		return nil, nil, &plain.SettingsError{Problem: err.Error()}
 	}
 	opts, err := client.Options()
 	if err != nil {
-		return nil, nil, &bridge.SettingsError{Problem: err.Error()}
+		return nil, nil, &plain.SettingsError{Problem: err.Error()}
 	}
 	cl, err := kgo.NewClient(opts...)
 	if err != nil {
-		return nil, nil, &bridge.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
+		return nil, nil, &plain.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
 	return &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
 		Now: time.Now}, cl.Close, nil

@@ -198,7 +198,7 @@ func Output(c *config.Config, account string, observe Observe) (
 type refusedError struct{ error }
 
 func (e *refusedError) Unwrap() []error {
-	return []error{e.error, &bridge.SettingsError{Problem: e.Error()}}
+	return []error{e.error, &plain.SettingsError{Problem: e.Error()}}
 }
 
 // Registry returns the client of the schema registry, or nil if the settings need none.

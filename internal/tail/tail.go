@@ -24,6 +24,7 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/history"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/source"
 )
@@ -53,7 +54,7 @@ func Legible(c *config.Config) *config.Config {
 func Run(ctx context.Context, c *config.Config, o Options) error {
 	b, err := setup.Options(c, setup.Observe{})
 	if err != nil {
-		return &bridge.SettingsError{Problem: err.Error()}
+		return &plain.SettingsError{Problem: err.Error()}
 	}
 	setup.LimitMemory(&b, 1)
 	t := &tail{Options: o, bridge: &b, topics: map[string]*pipeline.Topic{}, filter: b.Feed.Filter}

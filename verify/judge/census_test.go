@@ -11,6 +11,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/plain"
 	"blobfeed/source/inventory"
 )
 
@@ -252,7 +253,7 @@ func TestCensusUnusable(t *testing.T) {
 			w := newWorld(t, settings)
 			v := bySettings(t, "")
 			v.ReadFeed, v.ReadAccount, v.Feed.Inventory = false, true, w.store
-			var unusable *bridge.SettingsError
+			var unusable *plain.SettingsError
 			if _, err := v.run(t.Context()); !errors.As(err, &unusable) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", settings, err)
 			}
@@ -277,7 +278,7 @@ func TestCensusUnusable(t *testing.T) {
 			v, c := bySettings(t, ""), copyAll(t, w.cl)
 			v.ReadFeed, v.ReadAccount, v.Feed.Inventory, v.cluster = false, true, w.store, c
 			change(v, c)
-			var unusable *bridge.SettingsError
+			var unusable *plain.SettingsError
 			if _, err := v.run(t.Context()); !errors.As(err, &unusable) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s: %v", want, err)
 			}

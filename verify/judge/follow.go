@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/plain"
 	"blobfeed/resolved"
 	"blobfeed/source"
 )
@@ -39,7 +39,7 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 		v := newVerification(o)
 		v.since = s
 		reports, err := v.run(ctx)
-		var unfit *bridge.SettingsError
+		var unfit *plain.SettingsError
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

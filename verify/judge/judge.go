@@ -10,6 +10,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
+	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/verify"
 )
@@ -42,7 +43,7 @@ type Seen struct{ Events, Records atomic.Int64 }
 
 // unusable returns an error that other settings or flags prevent.
 func unusable(format string, args ...any) error {
-	return &bridge.SettingsError{Problem: fmt.Sprintf(format, args...)}
+	return &plain.SettingsError{Problem: fmt.Sprintf(format, args...)}
 }
 
 // verification is one run.
