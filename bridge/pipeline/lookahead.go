@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/internal/crash"
-	"blobfeed/internal/gate"
+	"blobfeed/internal/pause"
 	"blobfeed/source"
 )
 
@@ -23,9 +23,9 @@ type Lookahead struct {
 	After  source.Segment // the next one is the segment after this
 	cancel context.CancelFunc
 	out    chan *Small
-	first  *Small     // taken from out, to be looked at
-	gate   *gate.Gate // for requests, which the service may have enough of
-	share  *share     // I9: of the memory for what is read ahead
+	first  *Small      // taken from out, to be looked at
+	gate   *pause.Gate // for requests, which the service may have enough of
+	share  *share      // I9: of the memory for what is read ahead
 
 	listed  atomic.Pointer[source.Segment] // the last one before which all are listed
 	reading atomic.Int32                   // segments, for tests
@@ -61,7 +61,7 @@ func (p *Pipeline) Lookahead(ctx context.Context, after source.Segment) *Lookahe
 	ctx, cancel := context.WithCancel(ctx)
 	a := &Lookahead{
 		p: p, After: after, cancel: cancel, out: make(chan *Small, p.set.BundleReaders),
-		gate: gate.New(minRequests, maxRequests), share: p.memory.ahead.join(),
+		gate: pause.NewGate(minRequests, maxRequests), share: p.memory.ahead.join(),
 	}
 	listing, ready := make(chan *Small, p.set.BundleReaders), make(chan *Small, p.set.BundleReaders)
 	walking, enough := context.WithCancel(ctx)

@@ -9,7 +9,7 @@ import (
 	"blobfeed/bridge/pipeline"
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
-	"blobfeed/internal/fleet"
+	"blobfeed/internal/crash"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/progress"
 	"blobfeed/internal/setup"
@@ -45,7 +45,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	defer stopServing()
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)
 	err = supervise(ctx, func(stop, hard context.Context) error {
-		members := fleet.New(hard, once)
+		members := crash.NewFleet(hard, once)
 		for _, i := range made {
 			all.start(hard, members, i)
 		}

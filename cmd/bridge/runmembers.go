@@ -10,7 +10,6 @@ import (
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
-	"blobfeed/internal/fleet"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
@@ -43,7 +42,7 @@ func (all *bridges) create(c *config.Config, count int) (*instance, error) {
 }
 
 // start runs a bridge, and what reports on it, until it is stopped.
-func (all *bridges) start(ctx context.Context, members *fleet.Fleet, i *instance) {
+func (all *bridges) start(ctx context.Context, members *crash.Fleet, i *instance) {
 	ctx, cancel := context.WithCancel(ctx)
 	name := i.config.Name
 	all.running[name] = &member{i, cancel}
@@ -54,7 +53,7 @@ func (all *bridges) start(ctx context.Context, members *fleet.Fleet, i *instance
 	members.Start(name, i)
 }
 
-// Failed implements fleet.Bridge.
+// Failed implements crash.Bridge.
 func (i *instance) Failed(err error, again time.Duration) {
 	var p *crash.Panic
 	if errors.As(err, &p) {

@@ -13,7 +13,6 @@ import (
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
-	"blobfeed/internal/fleet"
 	"blobfeed/internal/setup"
 )
 
@@ -21,13 +20,13 @@ import (
 const watchEvery = 5 * time.Second
 
 // follow reads the settings file again at each SIGHUP, and when it has changed, until stop ends.
-func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
+func (all *bridges) follow(stop, hard context.Context, members *crash.Fleet) {
 	signals := make(chan os.Signal, 1) // one more that waits reads what is in the file then
 	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
 	t := time.NewTicker(watchEvery)
 	defer t.Stop()
-	file := fleet.NewFile(all.path)
+	file := watchFile(all.path)
 	reload := crash.Guard(crash.With(hard, func(p *crash.Panic) {
 		all.log.Error("reading the settings again failed; report this as a bug", "panic", p.Value, "stack", p.Stack)
 	}), "reload", func() {
@@ -50,7 +49,7 @@ func (all *bridges) follow(stop, hard context.Context, members *fleet.Fleet) {
 
 // reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
 // are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
-func (all *bridges) reload(hard context.Context, members *fleet.Fleet) {
+func (all *bridges) reload(hard context.Context, members *crash.Fleet) {
 	all.reloads++
 	// Each reload is an operator's act: with its number, the log does not fold the problems of two of them.
 	log := all.log.With("reload", all.reloads)

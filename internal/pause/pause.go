@@ -1,4 +1,5 @@
-// Package pause waits, and ends each wait with its context.
+// Package pause waits for a time, for the next attempt, for a turn, or for a place at a gate that limits requests. Each
+// wait ends with its context.
 package pause
 
 import (

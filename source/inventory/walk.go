@@ -11,7 +11,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"blobfeed/internal/crash"
-	"blobfeed/internal/gate"
 	"blobfeed/internal/pause"
 )
 
@@ -39,7 +38,7 @@ type Options struct {
 // If ctx ends, Walk returns its cause.
 func Walk(ctx context.Context, store Store, p Progress, o Options, emit func(context.Context, *Step) error) error {
 	o.Requests, o.PageSize = cmp.Or(o.Requests, 8), cmp.Or(o.PageSize, MaxPage)
-	w := &walk{store: store, Options: o, emit: emit, gate: gate.New(o.Requests, o.Requests),
+	w := &walk{store: store, Options: o, emit: emit, gate: pause.NewGate(o.Requests, o.Requests),
 		opened: p.Next, exhausted: p.Exhausted, marker: p.Page, known: p.Page}
 	w.changed.L = &w.mu
 	for _, r := range p.Open {
@@ -68,7 +67,7 @@ type walk struct {
 	Options
 	store Store
 	emit  func(context.Context, *Step) error
-	gate  *gate.Gate
+	gate  *pause.Gate
 
 	mu        sync.Mutex
 	changed   sync.Cond // any of the fields below

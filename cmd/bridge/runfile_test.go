@@ -1,4 +1,4 @@
-package fleet
+package main
 
 import (
 	"os"
@@ -28,7 +28,7 @@ func TestFileChanges(t *testing.T) {
 	put("..2/fleet.yaml", "a") // the same content is another file
 	link("..1", "..data")
 	link("..data/fleet.yaml", "fleet.yaml")
-	f := NewFile(filepath.Join(dir, "fleet.yaml"))
+	f := watchFile(filepath.Join(dir, "fleet.yaml"))
 	changed := func(want ...bool) {
 		t.Helper()
 		for i, w := range want {

@@ -1,4 +1,4 @@
-package fleet
+package crash
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"blobfeed/internal/crash"
+	"blobfeed/internal/pause"
 )
 
 // Bridge is one of a fleet.
@@ -21,7 +21,11 @@ type Bridge interface {
 	Failed(err error, again time.Duration)
 }
 
-// Fleet runs bridges by name. Its methods may be called from several goroutines, but for one name from one at a time.
+// Fleet runs many bridges in one process, each failing alone. One that ends with an error starts again after a pause,
+// which doubles from a second to a minute; the others do not notice. One that ends without an error has done its work,
+// and stays ended. A panic in a goroutine of a bridge is an error of this bridge. Bridges can be added, replaced and
+// removed by name while the others work. The methods may be called from several goroutines, but for one name from one
+// at a time.
 type Fleet struct {
 	hard context.Context
 	once bool
@@ -38,9 +42,9 @@ type member struct {
 	err    error         // the last one; read it after ended
 }
 
-// New returns a fleet without bridges. When hard ends, every bridge ends at once. With once, a bridge that has failed
-// does not start again.
-func New(hard context.Context, once bool) *Fleet {
+// NewFleet returns a fleet without bridges. When hard ends, every bridge ends at once. With once, a bridge that has
+// failed does not start again.
+func NewFleet(hard context.Context, once bool) *Fleet {
 	return &Fleet{hard: hard, once: once, members: map[string]*member{}, changed: make(chan struct{}, 1)}
 }
 
@@ -141,13 +145,9 @@ func (f *Fleet) keep(stop context.Context, b Bridge) error {
 		if time.Since(began) > healthy {
 			n = 0
 		}
-		pause := min(firstPause<<min(n, 10), maxPause)
-		b.Failed(err, pause)
-		t := time.NewTimer(pause)
-		select {
-		case <-t.C:
-		case <-stop.Done():
-			t.Stop()
+		again := min(firstPause<<min(n, 10), maxPause)
+		b.Failed(err, again)
+		if pause.For(stop, again) != nil {
 			return err
 		}
 	}
@@ -159,8 +159,8 @@ func (f *Fleet) run(stop context.Context, b Bridge) error {
 	defer abort()
 	stop, cancel := context.WithCancel(stop)
 	defer cancel()
-	caught := make(chan *crash.Panic, 1) // the first: others may follow from it
-	handle := func(p *crash.Panic) {
+	caught := make(chan *Panic, 1) // the first: others may follow from it
+	handle := func(p *Panic) {
 		select {
 		case caught <- p:
 		default:
@@ -168,11 +168,11 @@ func (f *Fleet) run(stop context.Context, b Bridge) error {
 		abort()
 		cancel()
 	}
-	hard, stop = crash.With(hard, handle), crash.With(stop, handle)
+	hard, stop = With(hard, handle), With(stop, handle)
 	ended, err := make(chan struct{}), error(nil)
 	go func() {
 		defer close(ended)
-		err = crash.Try(hard, "bridge", func() error { return b.Run(stop, hard) })()
+		err = Try(hard, "bridge", func() error { return b.Run(stop, hard) })()
 	}()
 	select {
 	case <-ended:

@@ -1,5 +1,4 @@
-// Package gate limits the requests at a time that a service gets.
-package gate
+package pause
 
 import (
 	"context"
@@ -22,8 +21,8 @@ type Gate struct {
 // raiseAfter is how many good answers for each request at a time raise the limit by one.
 const raiseAfter = 8
 
-// New returns a gate for a number of requests, which may become most.
-func New(limit, most int) *Gate {
+// NewGate returns a gate for a number of requests, which may become most.
+func NewGate(limit, most int) *Gate {
 	g := &Gate{tokens: make(chan struct{}, most), limit: limit}
 	for range limit {
 		g.tokens <- struct{}{}

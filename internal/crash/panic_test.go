@@ -1,4 +1,4 @@
-package fleet
+package crash
 
 import (
 	"context"
@@ -6,8 +6,6 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"blobfeed/internal/crash"
 )
 
 // panicking is a bridge one of whose goroutines panics in the first run.
@@ -25,7 +23,7 @@ func (b *panicking) Run(stop, hard context.Context) error {
 	if b.waits == nil {
 		panic("planted")
 	}
-	crash.Go(hard, "view", func() { panic("planted") })
+	Go(hard, "view", func() { panic("planted") })
 	b.waits(hard)
 	return nil // as after a stop
 }
@@ -42,13 +40,13 @@ func TestPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := New(t.Context(), false)
+				f := NewFleet(t.Context(), false)
 				bad, good := &panicking{waits: waits}, &fake{}
 				f.Start("bad", bad)
 				f.Start("good", good)
 				time.Sleep(2 * time.Hour)
 				synctest.Wait()
-				var p *crash.Panic
+				var p *Panic
 				if !errors.As(bad.err, &p) || p.Value != "planted" || len(bad.pauses) != 1 || !bad.running.Load() {
 					t.Errorf("%v, pauses %v", bad.err, bad.pauses)
 				}

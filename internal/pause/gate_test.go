@@ -1,4 +1,4 @@
-package gate
+package pause
 
 import "testing"
 
@@ -17,7 +17,7 @@ func enter(t *testing.T, g *Gate) (turns []int) {
 
 // Requests that were under way together meet one overload: the first busy answer halves the limit, the others do not.
 func TestOneOverloadHalvesOnce(t *testing.T) {
-	g := New(8, 8)
+	g := NewGate(8, 8)
 	for _, want := range []int{4, 2, 1, 1} {
 		for _, turn := range enter(t, g) {
 			g.Leave(turn, true)
@@ -31,7 +31,7 @@ func TestOneOverloadHalvesOnce(t *testing.T) {
 // While somebody waits, the limit doubles with each round of good answers, until the service is overloaded. Then it
 // rises slowly.
 func TestLimitFollowsTheDistance(t *testing.T) {
-	g := New(2, 16)
+	g := NewGate(2, 16)
 	round := func(busy bool) {
 		for _, turn := range enter(t, g) {
 			g.Leave(turn, busy)
