@@ -67,8 +67,8 @@ func (t *tenure) loop(f func(*offsets.State) (todo, error)) error {
 	return context.Cause(t.work)
 }
 
-// failed reports a look that has failed so many times in a row, and waits before the next. It returns an error that no
-// other look can help.
+// failed reports a failed look, the last of several in a row, and waits before the next one. It returns an error that
+// another look cannot mend.
 func (t *tenure) failed(err error, times int, s *offsets.State) error {
 	if permanent(err) {
 		return err

@@ -58,7 +58,7 @@ type View struct {
 	changed chan struct{} // closed and replaced with every change
 }
 
-// NewView returns the view of a topic with so many partitions. It knows nothing until Run reads.
+// NewView returns the view of a topic with a number of partitions. It knows nothing until Run reads.
 func NewView(topic string, partitions int) *View {
 	return &View{
 		topic: topic,

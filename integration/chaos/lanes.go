@@ -15,7 +15,7 @@ type lanes struct {
 	checked int64
 }
 
-// spot is that a key has records in a partition, behind so many markers of it.
+// spot is that a key has records in a partition, behind a number of markers of it.
 type spot struct {
 	key       int
 	partition int32

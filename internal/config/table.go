@@ -89,12 +89,6 @@ func SecretNames() (names []string) {
 	return names
 }
 
-// OneOf returns the values that the setting of that name takes; nil: any.
-func OneOf(name string) []string {
-	s, _ := find(table, name)
-	return s.oneOf
-}
-
 // base returns the name of a setting: X, also for the X_FILE of one that a file may hold.
 func base(name string) string {
 	if s, ok := find(table, strings.TrimSuffix(name, "_FILE")); ok && s.fromFile() {

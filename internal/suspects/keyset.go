@@ -6,7 +6,7 @@ import (
 )
 
 // keySet is a set of keys by their hashes, which take 8 bytes each (I9): of 10 million keys, 85 MiB. With random
-// hashes of 64 bits, two of so many keys have the same in one of 400,000 sets. A key may hide the other one then.
+// hashes of 64 bits, one of 400,000 such sets has two keys with the same hash. Then one key may hide the other.
 //
 // A set that is full drops half of what it holds, and is of half the keys from then on.
 type keySet struct {
@@ -32,7 +32,7 @@ func (c class) halves() (class, class) {
 // minKeys is how many keys a set has room for at least.
 const minKeys = 64
 
-// newKeySet returns a set with room for so many keys, or for as many as fit into that many bytes.
+// newKeySet returns a set with room for a number of keys, or for as many as fit into a number of bytes.
 func newKeySet(keys int64, bytes int) *keySet {
 	slots := max(min(keys+keys/8, int64(bytes)/8), minKeys*9/8)
 	return &keySet{seed: maphash.MakeSeed(), slots: make([]uint64, slots)}
