@@ -285,41 +285,30 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	if err != nil {
 		return false, err
 	}
-	from := map[int32]kgo.Offset{}
+	r := Reading{Client: opts, Topic: topic, To: map[int32]int64{}, Patience: usedPatience}
 	for p, end := range ends {
 		if starts[topic][int32(p)].Offset > 0 {
 			return true, nil
 		}
-		if end > 0 {
-			from[int32(p)] = kgo.NewOffset().AtStart()
-		}
+		r.To[int32(p)] = end
 	}
-	if len(from) == 0 {
-		return false, nil
-	}
-	cl, err := kgo.NewClient(append(slices.Clone(opts),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords())...) // they show where a partition ends that holds nothing else
-	if err != nil {
-		return false, fmt.Errorf("creating the reader of topic %s: %w", topic, err)
-	}
-	defer cl.Close()
+	ctx, found := context.WithCancel(ctx)
+	defer found()
 	used := false
-	for len(from) > 0 && !used {
-		fs := cl.PollFetches(ctx)
-		if err := fs.Err(); errors.Is(err, kgo.ErrMaxDecompress) {
-			return true, nil // a batch with records
-		} else if err != nil {
-			return false, fmt.Errorf("reading topic %s, to see whether it holds records of others (that takes Read "+
-				"on it, unless BRIDGE_TOPIC begins with a literal text or BRIDGE_TOPIC_ADOPT=true): %w", topic, err)
-		}
-		fs.EachRecord(func(r *kgo.Record) {
-			used = used || !r.Attrs.IsControl()
-			if r.Offset+1 >= ends[r.Partition] {
-				delete(from, r.Partition)
-			}
-		})
+	err = r.Each(ctx, func(*kgo.Record) bool {
+		used = true
+		found()
+		return false
+	})
+	if used || errors.Is(err, kgo.ErrMaxDecompress) { // that is a batch with records
+		return true, nil
 	}
-	return used, nil
+	if err != nil {
+		err = fmt.Errorf("looking for records of others (that takes Read on the topic, unless BRIDGE_TOPIC begins "+
+			"with a literal text or BRIDGE_TOPIC_ADOPT=true): %w", err)
+	}
+	return false, err
 }
+
+// usedPatience is for the Reading of Used.
+const usedPatience = 30 * time.Second
