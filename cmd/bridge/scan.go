@@ -109,7 +109,7 @@ func scanVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		return err
 	}
 	return awaitScan(ctx, r, s.ID, stderr, func(scan *status.Scan, _ bool) error {
-		_, err := fmt.Fprintln(stdout, plain.Line(scan.Text(r.Now())))
+		_, err := fmt.Fprintln(stdout, plain.Line(scan.Text(time.Now())))
 		return err
 	})
 }

@@ -13,7 +13,6 @@ import (
 type cache[T any] struct {
 	make  func(ctx context.Context, name string) (T, error)
 	holds time.Duration // how long a value is kept; 0 is without end
-	now   func() time.Time
 
 	mu sync.Mutex
 	of map[string]*cached[T]
@@ -25,10 +24,8 @@ type cached[T any] struct {
 	made  time.Time // guarded by turn; zero: not yet
 }
 
-func newCache[T any](
-	f func(context.Context, string) (T, error), holds time.Duration, now func() time.Time,
-) *cache[T] {
-	return &cache[T]{make: f, holds: holds, now: now, of: map[string]*cached[T]{}}
+func newCache[T any](f func(context.Context, string) (T, error), holds time.Duration) *cache[T] {
+	return &cache[T]{make: f, holds: holds, of: map[string]*cached[T]{}}
 }
 
 func (c *cache[T]) get(ctx context.Context, name string) (T, error) {
@@ -44,12 +41,12 @@ func (c *cache[T]) get(ctx context.Context, name string) (T, error) {
 		return none, err
 	}
 	defer v.turn.Leave()
-	if v.made.IsZero() || c.holds > 0 && c.now().Sub(v.made) > c.holds {
+	if v.made.IsZero() || c.holds > 0 && time.Since(v.made) > c.holds {
 		value, err := c.make(ctx, name)
 		if err != nil {
 			return none, err
 		}
-		v.value, v.made = value, c.now()
+		v.value, v.made = value, time.Now()
 	}
 	return v.value, nil
 }

@@ -4,17 +4,20 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
 // A value is made once for all that ask, again when it has held its time, and again after an error.
-func TestCache(t *testing.T) {
-	made, now := 0, time.Unix(0, 0)
+func TestCache(t *testing.T) { synctest.Test(t, testCache) }
+
+func testCache(t *testing.T) {
+	made := 0
 	var fails error
 	c := newCache(func(_ context.Context, name string) (int, error) {
 		made++
 		return made, fails
-	}, time.Second, func() time.Time { return now })
+	}, time.Second)
 	get := func(name string, want int, wantErr error) {
 		t.Helper()
 		if got, err := c.get(t.Context(), name); got != want || !errors.Is(err, wantErr) {
@@ -23,14 +26,15 @@ func TestCache(t *testing.T) {
 	}
 	get("a", 1, nil)
 	get("b", 2, nil)
-	now = now.Add(time.Second)
+	time.Sleep(time.Second)
 	get("a", 1, nil)
-	now = now.Add(1)
+	time.Sleep(1)
 	get("a", 3, nil)
 	fails = errors.New("down")
 	get("c", 0, fails)
 	fails = nil
 	get("c", 5, nil)
-	c.holds, now = 0, now.Add(time.Hour)
+	time.Sleep(time.Hour)
+	c.holds = 0
 	get("a", 3, nil)
 }

@@ -90,13 +90,13 @@ const (
 // New returns a catalog that knows nothing yet.
 func New(o Options, cl *kgo.Client) *Catalog {
 	c := &Catalog{
-		Options: o, creating: pause.NewTurn(), turn: pause.NewTurn(), encoders: newCache(o.Encoder, 0, o.Now),
+		Options: o, creating: pause.NewTurn(), turn: pause.NewTurn(), encoders: newCache(o.Encoder, 0),
 		Admin: &topics.Admin{Plan: o.Plan, Client: cl, Now: o.Now, Log: o.Log, Oldest: o.Oldest},
 	}
-	c.openings = newCache(c.open, openingHolds, o.Now)
+	c.openings = newCache(c.open, openingHolds)
 	c.limits = newCache(func(ctx context.Context, topic string) (int32, error) {
 		return c.Admin.MaxMessage(ctx, topic)
-	}, limitHolds, o.Now)
+	}, limitHolds)
 	return c
 }
 

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
@@ -78,7 +79,7 @@ func (p *Plan) Apply(ctx context.Context, force bool) error {
 	exact := p.delivery == "exactly_once"
 	s, err := offsets.Seize(ctx, &offsets.Config{
 		Topic: p.reader.Topic, Name: p.config.Name, Instance: p.config.Instance + "-cli", Transactional: exact,
-		TxnTimeout: p.config.TxnTimeout, Client: p.reader.Client, Now: p.reader.Now,
+		TxnTimeout: p.config.TxnTimeout, Client: p.reader.Client, Now: time.Now,
 	}, p.leases)
 	if err == nil {
 		defer s.Close(ctx)

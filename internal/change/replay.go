@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
@@ -116,7 +117,7 @@ func (r *Replay) Report(ctx context.Context, c *config.Config, records int64) (t
 		if !s.Frontier.Over() {
 			return errors.New("stopped before the end: repeat the command to continue")
 		}
-		all := status.Of(c.Name, s, status.Group{}, in.Now()).Totals.Emitted
+		all := status.Of(c.Name, s, status.Group{}, time.Now()).Totals.Emitted
 		flag := ""
 		if r.Name != "" {
 			flag = " --name " + r.Name

@@ -44,7 +44,7 @@ func (s *Scan) Check(ctx context.Context, r *status.Reader) (*offsets.State, err
 	if err != nil {
 		return nil, err
 	}
-	if s.ID, err = s.allowed(state, r.Now().UTC()); err != nil {
+	if s.ID, err = s.allowed(state, time.Now().UTC()); err != nil {
 		return nil, err
 	}
 	if err := s.exists(ctx); err != nil {
@@ -83,7 +83,7 @@ func (s *Scan) Request(ctx context.Context, r *status.Reader) error {
 	}
 	defer cl.Close()
 	return offsets.Ask(ctx, cl, r.Topic, offsets.Request{
-		ID: s.ID, Epoch: state.Epoch, Time: r.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
+		ID: s.ID, Epoch: state.Epoch, Time: time.Now().UTC(), Cancel: s.Cancel, Sweep: s.Sweep, Container: s.Container,
 		Prefix: s.Prefix, MaxDeletions: s.MaxDeletions,
 	})
 }

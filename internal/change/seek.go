@@ -41,7 +41,7 @@ var errScanning = errors.New("the initial scan is not complete, and the feed con
 // typing error in the year would stop delivery for years.
 func (p *Plan) place(ctx context.Context, to history.Target, feed Feed) string {
 	at := when(to.String())
-	if to.Time().After(p.reader.Now()) {
+	if to.Time().After(time.Now()) {
 		p.refused = at + " is in the future: until then, nothing would be delivered"
 		return at
 	}

@@ -57,22 +57,24 @@ func TestClientCredentials(t *testing.T) {
 		fmt.Fprintf(w, `{"access_token":"token-%d","expires_in":100}`, asked.Add(1))
 	}))
 	defer server.Close()
-	now := time.Unix(0, 0)
 	c := &ClientCredentials{
 		URL:    server.URL,
 		Scope:  "kafka",
 		Client: func() (string, string, error) { return "bridge", "s:cret", nil },
-		Now:    func() time.Time { return now },
 	}
-	for seconds, want := range []string{0: "token-1", 79: "token-1", 80: "token-2"} {
-		if want == "" {
-			continue
-		}
-		now = time.Unix(int64(seconds), 0)
+	expect := func(want string) {
+		t.Helper()
 		if got, err := c.Token(t.Context()); got != want || err != nil {
-			t.Errorf("after %d s: %q, %v", seconds, got, err)
+			t.Errorf("%q, %v, want %q", got, err, want)
 		}
 	}
+	expect("token-1")
+	if life := time.Until(c.renew); life < 70*time.Second || life > 80*time.Second {
+		t.Errorf("it is renewed after %s, want 80 s", life)
+	}
+	expect("token-1")
+	c.renew = time.Now()
+	expect("token-2")
 }
 
 // The code of an OAuth server's refusal is passed on; what else it may say is not, nor any secret.

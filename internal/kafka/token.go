@@ -22,7 +22,6 @@ type ClientCredentials struct {
 	URL    string
 	Client func() (id, secret string, err error) // called for every token: a file may have been replaced
 	Scope  string
-	Now    func() time.Time // nil: time.Now
 
 	mu    sync.Mutex // held during a request, so that one request serves all connections
 	token string
@@ -36,11 +35,7 @@ const tokenTimeout = 10 * time.Second
 func (c *ClientCredentials) Token(ctx context.Context) (string, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	now := time.Now
-	if c.Now != nil {
-		now = c.Now
-	}
-	start := now()
+	start := time.Now()
 	if c.token != "" && start.Before(c.renew) {
 		return c.token, nil
 	}

@@ -29,7 +29,6 @@ type Limiter struct {
 
 type kinds struct {
 	every time.Duration
-	now   func() time.Time
 
 	mu   sync.Mutex
 	seen map[string]*kind
@@ -43,8 +42,8 @@ type kind struct {
 }
 
 // Limit returns a Limiter in front of next. Every 0 passes everything on.
-func Limit(next slog.Handler, every time.Duration, now func() time.Time) *Limiter {
-	return &Limiter{next: next, shared: &kinds{every: every, now: now, seen: map[string]*kind{}}}
+func Limit(next slog.Handler, every time.Duration) *Limiter {
+	return &Limiter{next: next, shared: &kinds{every: every, seen: map[string]*kind{}}}
 }
 
 // Enabled implements slog.Handler.
@@ -60,7 +59,7 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 	}
 	id := l.prefix + identity(r)
 	l.shared.mu.Lock()
-	k, now := l.shared.seen[id], l.shared.now()
+	k, now := l.shared.seen[id], time.Now()
 	switch {
 	case k == nil && len(l.shared.seen) >= maxKinds:
 		l.shared.mu.Unlock()
@@ -85,7 +84,7 @@ func (l *Limiter) Handle(ctx context.Context, r slog.Record) error {
 func (l *Limiter) Flush(ctx context.Context, all bool) {
 	l.shared.mu.Lock()
 	var due []*kind
-	now := l.shared.now()
+	now := time.Now()
 	for id, k := range l.shared.seen {
 		if !all && now.Sub(k.at) < l.shared.every {
 			continue

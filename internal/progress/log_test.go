@@ -15,27 +15,33 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
-func TestLimit(t *testing.T) {
+func TestLimit(t *testing.T) { synctest.Test(t, testLimit) }
+
+func testLimit(t *testing.T) {
 	var out bytes.Buffer
-	now := time.Unix(0, 0)
+	began := time.Now()
 	l := Limit(slog.NewTextHandler(&out, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey || a.Key == "last" { // that of the log package, not of now
+		if a.Key == slog.TimeKey || a.Key == "last" {
 			return slog.Attr{}
 		}
 		return a
-	}}), time.Minute, func() time.Time { return now })
+	}}), time.Minute)
 	log := slog.New(l)
 	wrote := func(want ...string) {
 		t.Helper()
 		if got := strings.TrimSpace(out.String()); got != strings.Join(want, "\n") {
-			t.Errorf("after %s:\n%s\nwant:\n%s", now.Sub(time.Unix(0, 0)), got, strings.Join(want, "\n"))
+			t.Errorf("after %s:\n%s\nwant:\n%s", time.Since(began), got, strings.Join(want, "\n"))
 		}
 		out.Reset()
 	}
-	fail := func(lease int, text string) { log.Warn("trying again", "lease", lease, "error", errors.New(text)) }
+	fail := func(lease int, text string) {
+		time.Sleep(1) // what is flushed is in the order of its times
+		log.Warn("trying again", "lease", lease, "error", errors.New(text))
+	}
 
 	fail(1, "read tcp 10.0.0.1:41000->10.0.0.2:443: reset, request 0a0b0c0d-0000-1111-2222-333344445555 at "+
 		"2026-01-31T12:00:00Z")
@@ -66,7 +72,7 @@ func TestLimit(t *testing.T) {
 	wrote(`level=WARN msg="came late" lease=0 events=0 segment=2026/01/00`)
 
 	fail(1, "block at log/01/00000.avro:17")
-	now = now.Add(time.Minute)
+	time.Sleep(time.Minute)
 	fail(1, "block at log/01/00000.avro:17")
 	wrote(`level=WARN msg="trying again" lease=1 error="block at log/01/00000.avro:17" repeated=1`)
 	l.Flush(t.Context(), false)
@@ -80,7 +86,7 @@ func TestLimit(t *testing.T) {
 	wrote()
 	l.Flush(t.Context(), true)
 	wrote(`level=WARN msg="trying again" lease=1 error="block at log/01/00000.avro:17" repeated=1`)
-	now = now.Add(time.Hour)
+	time.Sleep(time.Hour)
 	if l.Flush(t.Context(), false); len(l.shared.seen) > 0 {
 		t.Errorf("%d kinds are remembered", len(l.shared.seen))
 	}
@@ -89,7 +95,7 @@ func TestLimit(t *testing.T) {
 // Whatever is logged, memory is bounded, and nothing is lost by that.
 func TestLimitIsBounded(t *testing.T) {
 	var out bytes.Buffer
-	l := Limit(slog.NewTextHandler(&out, nil), time.Minute, time.Now)
+	l := Limit(slog.NewTextHandler(&out, nil), time.Minute)
 	const lines = maxKinds + 100
 	for i := range lines {
 		slog.New(l).Warn("trying again", "error", fmt.Sprint("path ", i))
@@ -100,22 +106,26 @@ func TestLimitIsBounded(t *testing.T) {
 }
 
 // The times of a log do not run backwards: what is written later has the time of then, and that of its last record.
-func TestFlushedRecordHasTheTimeOfNow(t *testing.T) {
+func TestFlushedRecordHasTheTimeOfNow(t *testing.T) { synctest.Test(t, testFlushedRecord) }
+
+func testFlushedRecord(t *testing.T) {
 	var out bytes.Buffer
-	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
-	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute, func() time.Time { return now })
+	var last time.Time
+	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute)
 	for range 3 {
-		r := slog.NewRecord(now, slog.LevelWarn, "retrying", 0)
+		last = time.Now()
+		r := slog.NewRecord(last, slog.LevelWarn, "retrying", 0)
 		if err := l.Handle(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
-		now = now.Add(time.Second)
+		time.Sleep(time.Second)
 	}
-	now = now.Add(time.Hour)
+	time.Sleep(time.Hour)
 	out.Reset()
 	l.Flush(t.Context(), false)
-	if got := out.String(); !strings.Contains(got, `"time":"2026-01-31T13:00:03Z"`) ||
-		!strings.Contains(got, `"last":"2026-01-31T12:00:02Z"`) {
+	shown := func(t time.Time) string { return t.Format(`":"` + time.RFC3339Nano + `"`) }
+	if got := out.String(); !strings.Contains(got, `"time`+shown(time.Now())) ||
+		!strings.Contains(got, `"last`+shown(last)) {
 		t.Error(got)
 	}
 }
@@ -123,7 +133,7 @@ func TestFlushedRecordHasTheTimeOfNow(t *testing.T) {
 // One event's error can be as long as its block: the log gets its begin, and what repeats is kept as short.
 func TestLongTexts(t *testing.T) {
 	var out bytes.Buffer
-	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute, time.Now)
+	l := Limit(slog.NewJSONHandler(&out, nil), time.Minute)
 	log, long := slog.New(l), strings.Repeat("x", 52<<20)
 	for range 3 {
 		log.Warn("trying again", "lease", 1, "error", errors.New(long), "blob", long)

@@ -81,7 +81,7 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progre
 	if f, ok := out.(*os.File); c.LogFormat == "text" || c.LogFormat == "auto" && ok && Terminal(f) {
 		h = slog.NewTextHandler(stderr, opts)
 	}
-	p.limit = Limit(h, c.Tuning.LogRepeat, time.Now)
+	p.limit = Limit(h, c.Tuning.LogRepeat)
 	p.log = slog.New(p.limit)
 	return p.log, p
 }

@@ -138,8 +138,8 @@ func State(c *config.Config) (r *status.Reader, done func(), err error) {
 	if err != nil {
 		return nil, nil, &plain.SettingsError{Problem: fmt.Sprintf("creating the Kafka client: %v", err)}
 	}
-	return &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts,
-		Now: time.Now}, cl.Close, nil
+	r = &status.Reader{Name: c.Name, Topic: plain.StateTopic(c.Name), Admin: kadm.NewClient(cl), Client: opts}
+	return r, cl.Close, nil
 }
 
 // InState calls f with the state of the bridge that the settings name, and the reader that read it.

@@ -32,7 +32,6 @@ type Reader struct {
 	Topic  string // of its state
 	Admin  *kadm.Client
 	Client []kgo.Opt
-	Now    func() time.Time
 }
 
 // Status returns the report of this moment.
@@ -45,7 +44,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := Of(r.Name, state, group, r.Now())
+	s := Of(r.Name, state, group, time.Now())
 	if s.Verdict.Code == Nobody {
 		return s, nil
 	}
