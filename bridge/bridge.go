@@ -134,9 +134,8 @@ func (b *Bridge) Revoked(leases []int32, lost bool) {
 func (b *Bridge) Refused(err error) {
 	defer crash.Of(b.hard).Catch("group")
 	if errors.Is(err, kerr.InvalidSessionTimeout) {
-		b.fatal(plain.SettingsErrorf("the brokers do not take BRIDGE_SESSION_TIMEOUT=%s: want one from "+
-			"their group.min.session.timeout.ms (6 s by default) to their group.max.session.timeout.ms (30 min)",
-			b.opts.Kafka.Session))
+		b.fatal(plain.SettingsErrorf("the brokers do not take a session timeout of %s: want one from "+
+			"group.min.session.timeout.ms (6 s by default) to group.max.session.timeout.ms", b.opts.Kafka.Session))
 		return
 	}
 	b.opts.Observer.Failed(-1, err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kfake"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
 	"blobfeed/internal/testing/feedsim"
@@ -102,7 +103,7 @@ func TestTooLarge(t *testing.T) {
 	c := broker(t)
 	createTopic(t, c, topic, partitions, map[string]*string{"max.message.bytes": &limit})
 	o, _ := options(t, c, feed)
-	var tooLarge *TooLargeError
+	var tooLarge *pipeline.TooLargeError
 	if err := runOnce(t, o); !errors.As(err, &tooLarge) || !strings.Contains(err.Error(), "max.message.bytes") {
 		t.Fatalf("err = %v", err)
 	}

@@ -77,8 +77,7 @@ func (f *findings) recent(now time.Time) bool {
 
 // reportLoss reports lost history that is recorded.
 func (o *Options) reportLoss(lease int32, gap *history.GapError) {
-	o.Log.Warn("history is lost; continuing with what is left", "lease", lease, "lost", gap.At, "oldest", gap.Oldest,
-		"hint", gap.Repair(o.Feed.Inventory != nil))
+	o.Log.Warn("history is lost; continuing with what is left", "lease", lease, "lost", gap.At, "oldest", gap.Oldest)
 	recorded := *gap
 	recorded.Recorded = true
 	o.Observer.Failed(lease, &recorded)

@@ -54,7 +54,7 @@ func TestGroupRefuses(t *testing.T) {
 			err := runOnce(t, o)
 			var settings *plain.SettingsError
 			if isSettings := errors.As(err, &settings); isSettings != (refusal == kerr.InvalidSessionTimeout) ||
-				isSettings && !strings.Contains(err.Error(), "BRIDGE_SESSION_TIMEOUT") ||
+				isSettings && !strings.Contains(err.Error(), "session timeout") ||
 				!isSettings && !errors.Is(err, refusal) {
 				t.Errorf("err = %v", err)
 			}

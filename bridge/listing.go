@@ -127,7 +127,7 @@ type roundLimit struct {
 	last time.Duration
 }
 
-// maxRound bounds a round. Requests that take longer fail (BRIDGE_NETWORK_TIMEOUT).
+// maxRound bounds a round. Requests that take longer fail, by the network timeout.
 const maxRound = 2 * time.Minute
 
 // limit returns how long a round may be, at least what is set.

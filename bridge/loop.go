@@ -78,7 +78,7 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 		return &pause.GivenUpError{Err: err}
 	}
 	t.opts.Observer.Failed(t.p, err)
-	t.findings.remember(t.work, t.opts.Now(), err)
+	t.findings.remember(t.work, t.opts.Now(), t.opts.Observer.advised(err))
 	if err := t.commitFailing(true); err != nil {
 		return err
 	}
@@ -266,7 +266,7 @@ func (t *tenure) retry(ctx context.Context, f func(context.Context) error) error
 			ends = err
 			return nil
 		}
-		t.findings.remember(ctx, t.opts.Now(), err)
+		t.findings.remember(ctx, t.opts.Now(), t.opts.Observer.advised(err))
 		return err
 	})
 	if err == nil {

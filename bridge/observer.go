@@ -24,6 +24,10 @@ type HistoryObserver interface{ History(History) }
 // FailureObserver observes errors that are retried. Lease is -1 if the error concerns the instance.
 type FailureObserver interface{ Failed(lease int32, err error) }
 
+// Adviser knows what a user can do about errors, by settings and verbs that the engine does not know. It returns err,
+// with a remedy if it has one.
+type Adviser interface{ Advise(err error) error }
+
 // LeaseObserver observes leases that come or go. The first call says that this instance is a member of the group.
 type LeaseObserver interface{ Leased(LeaseChange, []int32) }
 
@@ -102,15 +106,21 @@ func (os Observers) Committed(c Commit)     { each(os, func(o CommitObserver) { 
 func (os Observers) Completed(c Completion) { each(os, func(o CompletionObserver) { o.Completed(c) }) }
 func (os Observers) History(h History)      { each(os, func(o HistoryObserver) { o.History(h) }) }
 func (os Observers) Failed(lease int32, err error) {
-	each(os, func(o FailureObserver) { o.Failed(lease, err) })
+	each(os, func(o FailureObserver) { o.Failed(lease, os.advised(err)) })
 }
 func (os Observers) Leased(c LeaseChange, ls []int32) {
 	each(os, func(o LeaseObserver) { o.Leased(c, ls) })
 }
-func (os Observers) Active(lease int32, a Activity) {
-	each(os, func(o ActivityObserver) { o.Active(lease, a) })
+func (os Observers) Active(p int32, a Activity) {
+	each(os, func(o ActivityObserver) { o.Active(p, a) })
 }
 func (os Observers) Ended(t Transaction) { each(os, func(o TransactionObserver) { o.Ended(t) }) }
+
+// advised returns an error with what the observers know of its remedy.
+func (os Observers) advised(err error) error {
+	each(os, func(o Adviser) { err = o.Advise(err) })
+	return err
+}
 
 // traced reports whether anybody wants to know of the steps of transactions.
 func (os Observers) traced() (yes bool) {
@@ -135,8 +145,5 @@ type Transaction struct {
 	Reading, Encoding, Publishing, Committing Step
 }
 
-// The errors of the pipeline that an Observer can get.
-type (
-	EventError    = pipeline.EventError
-	TooLargeError = pipeline.TooLargeError
-)
+// EventError is an error of the pipeline that an Observer can get.
+type EventError = pipeline.EventError

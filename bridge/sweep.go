@@ -115,7 +115,7 @@ const (
 
 // later reports an error of Kafka. The next round tries again: events are to be delivered meanwhile.
 func (r *scanRound) later(ctx context.Context, err error) error {
-	if r.t.findings.remember(ctx, r.t.opts.Now(), err) {
+	if r.t.findings.remember(ctx, r.t.opts.Now(), r.t.opts.Observer.advised(err)) {
 		r.t.opts.Observer.Failed(r.t.p, err)
 	}
 	return nil

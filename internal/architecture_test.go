@@ -32,7 +32,7 @@ var imports = map[string][]string{
 		"internal/plain", "internal/topics"},
 	"internal/testing/protocol": nil,
 	"resolved":                  {"source", "envelope", "offsets", "internal/plain"},
-	"internal/history":          {"source", "envelope", "offsets", "resolved", "internal/pause", "internal/plain"},
+	"internal/history":          {"source", "envelope", "offsets", "resolved", "internal/pause"},
 	"bridge/pipeline": {"source", "source/inventory", "envelope", "partitioner", "internal/crash",
 		"internal/plain", "internal/pause"},
 	"internal/catalog": {"internal/pause", "envelope", "internal/plain", "internal/topics", "offsets", "source",
@@ -56,7 +56,7 @@ var imports = map[string][]string{
 
 	// Setup makes the parts of a bridge from settings. These work with them, each for one verb.
 	"internal/setup": {"source/ocf", "source", "source/dir", "source/azure", "source/inventory", "envelope",
-		"partitioner", "offsets", "bridge", "internal/config", "internal/kafka", "internal/status", "internal/plain",
+		"partitioner", "offsets", "bridge", "bridge/pipeline", "internal/config", "internal/kafka", "internal/status", "internal/plain",
 		"internal/topics", "internal/history"},
 	"internal/tail": {"source", "envelope", "partitioner", "bridge", "bridge/pipeline", "internal/config",
 		"internal/pause", "internal/plain", "internal/setup", "internal/history"},

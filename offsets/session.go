@@ -28,7 +28,7 @@ type Session struct {
 }
 
 // ErrLapsed says that the group did not confirm this instance for a session, so that another one may hold its leases.
-var ErrLapsed = errors.New("the group did not confirm this instance for BRIDGE_SESSION_TIMEOUT")
+var ErrLapsed = errors.New("the group did not confirm this instance for as long as a session lasts")
 
 // NewSession returns a session that nobody has confirmed yet.
 func NewSession(timeout time.Duration) *Session { return &Session{timeout: timeout} }

@@ -115,7 +115,7 @@ func (v *View) Run(ctx context.Context, opts ...kgo.Opt) error {
 			}
 			if errors.Is(err, kerr.UnknownTopicID) || errors.Is(err, kerr.UnknownTopicOrPartition) {
 				err = fmt.Errorf("%w (the topic was deleted while the bridge ran, and with it all progress: restore "+
-					"it, or the next start restarts from scratch at BRIDGE_START)", err)
+					"it, or the next start restarts from scratch)", err)
 			}
 			fetchErr = errors.Join(fetchErr, err)
 		})

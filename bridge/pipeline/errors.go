@@ -1,9 +1,6 @@
 package pipeline
 
-import (
-	"errors"
-	"fmt"
-)
+import "fmt"
 
 // EventError is an event that cannot become a record: where it is, and why.
 type EventError struct {
@@ -14,13 +11,7 @@ type EventError struct {
 }
 
 func (e *EventError) Error() string {
-	s := fmt.Sprintf("encoding event %d of the block at %s:%d: %v", e.Index, e.Blob, e.Offset, e.Err)
-	var large *TooLargeError
-	if !errors.As(e.Err, &large) { // which has a remedy of its own
-		s += fmt.Sprintf(" (bridge dump --at %d %s shows it; BRIDGE_ON_ERROR=dead_letter puts it into the dead-letter "+
-			"topic and continues; runbook: BridgeEventRefused in docs/operations.md)", e.Offset, e.Blob)
-	}
-	return s
+	return fmt.Sprintf("encoding event %d of the block at %s:%d: %v", e.Index, e.Blob, e.Offset, e.Err)
 }
 
 func (e *EventError) Unwrap() error { return e.Err }
@@ -45,7 +36,7 @@ type TooLargeError struct {
 
 func (e *TooLargeError) Error() string {
 	return fmt.Sprintf("its record for topic %s has %d bytes, and the smallest max.message.bytes of the topics in use "+
-		"is %d: raise it, or set BRIDGE_ON_ERROR=dead_letter", e.Topic, e.Size, e.Limit)
+		"is %d", e.Topic, e.Size, e.Limit)
 }
 
 // BlockTooLargeError is an event of a block whose other records take all the memory that a block may have.

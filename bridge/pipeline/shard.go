@@ -83,7 +83,7 @@ func (s *shard) next(ctx context.Context, b *Block) (end bool, err error) {
 		case !errors.As(err, &d):
 			return err
 		case !s.confirmed(d):
-			return s.advise(d)
+			return d
 		}
 		if err = s.leaveOut(ctx, b, d); errors.As(err, &d) {
 			return s.stay(err)
@@ -118,7 +118,7 @@ func (s *shard) leaveOut(ctx context.Context, b *Block, d *source.DamageError) e
 		return s.pass.Host.Lost(ctx, s.pass.Manifest.Segment, d.Blob)
 	}
 	if d.Kind != source.Gone && s.p.set.DeadLetter == "" {
-		return s.advise(d)
+		return d
 	}
 	loss, ok, err := s.reader.Loss(ctx, d)
 	if err != nil {
@@ -137,18 +137,6 @@ func (s *shard) leaveOut(ctx context.Context, b *Block, d *source.DamageError) e
 	s.reader.Skip(loss)
 	b.events.Next = s.reader.Position()
 	return nil
-}
-
-// advise returns d with a remedy for an operator of the bridge, in place of the one for any reader of the feed.
-func (s *shard) advise(d *source.DamageError) error {
-	if d.Kind != source.BadBytes || s.p.set.DeadLetter != "" {
-		return d
-	}
-	a := *d
-	a.Hint = fmt.Sprintf("bridge dump --at %d %s shows whether the service's copy has it, too; "+
-		"BRIDGE_ON_ERROR=dead_letter puts these bytes into the dead-letter topic and continues behind them; "+
-		"runbook: BridgeDamage in docs/operations.md", d.Offset, d.Blob)
-	return &a
 }
 
 // encode makes records of b. An event that cannot be encoded is not skipped: the shard stays at it, and reports it,

@@ -29,5 +29,5 @@ func (u *unknown) warn(log *slog.Logger, eventType string, seg source.Segment) {
 	}
 	u.warned[eventType] = true
 	log.Warn("leaving out events of an unknown type; they may change blobs", "type", eventType, "segment", seg,
-		"hint", "BRIDGE_EVENTS=all delivers them; look for a newer bridge")
+		"hint", "a bridge that delivers all events delivers them; look for a newer bridge")
 }

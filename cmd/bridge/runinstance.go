@@ -72,7 +72,7 @@ func newInstance(
 	}
 	o.Once, o.Pace.Memory, o.Topics.Claims, o.Pace.Frugal = how.once, how.memory, how.claims, how.memory != nil
 	o.Kafka.Client = append(o.Kafka.Client, i.metrics.Hook())
-	o.Log, o.Observer = log, bridge.Observers{advisedLog{shown, &i.client}, advisedMonitor{i.monitor, &i.client}}
+	o.Log, o.Observer = log, bridge.Observers{shown, i.monitor, adviser{i}}
 	i.options = o
 	shown.Look(func() (status.Verdict, string) {
 		s := i.monitor.Snapshot()

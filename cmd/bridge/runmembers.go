@@ -11,8 +11,8 @@ import (
 	"blobfeed/internal/config"
 	"blobfeed/internal/crash"
 	"blobfeed/internal/ops"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/progress"
+	"blobfeed/internal/setup"
 )
 
 // bridges are those of this process.
@@ -59,7 +59,7 @@ func (i *instance) Failed(err error, again time.Duration) {
 	if errors.As(err, &p) {
 		i.logStack(p)
 	}
-	err = plain.WithRemedy(err, i.client.Advice(err))
+	err = setup.Advised(i.config, &i.client, err)
 	i.monitor.Down(err, again)
 	if again == 0 {
 		i.log.Error("the bridge has failed", "error", err)

@@ -73,7 +73,7 @@ func (ck *checker) history(ctx context.Context) {
 		ck.Add("history", Warning, fmt.Sprintf("it is lost up to segment %s, where run continues (BRIDGE_ON_GAP)",
 			gap.Oldest), "")
 	case errors.As(err, &gap):
-		ck.Add("history", Failed, err.Error(), "")
+		ck.Add("history", Failed, err.Error(), status.LostHistory)
 	case !ck.unreadable("history", err):
 		ck.Add("history", OK, "the feed has what is to be read next", "")
 	}

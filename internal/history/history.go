@@ -9,7 +9,6 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/pause"
-	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -71,33 +70,6 @@ type GapError struct {
 }
 
 func (e *GapError) Error() string {
-	if e.Recorded {
-		return e.Cause() + ", where the bridge continues; the gap is recorded"
-	}
-	return e.Cause() + ": " + e.Remedy()
-}
-
-var _ plain.Remedied = (*GapError)(nil)
-
-// Remedy implements plain.Remedied.
-func (e *GapError) Remedy() string {
-	if e.Recorded {
-		return ""
-	}
-	return "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from scratch " +
-		"with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
-}
-
-// Repair says what to do about a loss that is recorded. Account says whether there is one to list.
-func (e *GapError) Repair(account bool) string {
-	if !account {
-		return "if there is a copy of what is missing, add it to the feed, and go back to it with bridge seek"
-	}
-	return "bridge scan --sweep repairs the topics; BRIDGE_ON_GAP=rescan does so by itself"
-}
-
-// Cause implements plain.Remedied.
-func (e *GapError) Cause() string {
 	what := "segment " + e.At.String()
 	if e.Behind {
 		what = "what followed " + what
@@ -105,8 +77,12 @@ func (e *GapError) Cause() string {
 	if e.Chunk != "" {
 		what += ", chunk " + e.Chunk
 	}
-	return fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
+	text := fmt.Sprintf("history is lost: the next to read is %s, which the account's retention has removed; the feed "+
 		"begins at segment %s now", what, e.Oldest)
+	if e.Recorded {
+		text += ", where the bridge continues; the gap is recorded"
+	}
+	return text
 }
 
 // LostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start

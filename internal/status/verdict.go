@@ -110,6 +110,10 @@ func (s *Status) lastSeen() string {
 // MoveBack is the remedy of a position that the feed does not have.
 const MoveBack = "move the bridge back with bridge seek"
 
+// LostHistory is the remedy of history that retention has deleted.
+const LostHistory = "set BRIDGE_ON_GAP=continue to continue with what is left (the gap is recorded), or restart from " +
+	"scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
+
 // found is how long an instance may take to find the first segment after a seek.
 const found = time.Minute
 
