@@ -2,9 +2,14 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"blobfeed/bridge"
@@ -154,4 +159,92 @@ func (i *instance) announce() {
 	} else {
 		starting.Info("starting")
 	}
+}
+
+// supervise calls run until it returns or a signal comes. The first signal lets it commit and hand over, the second
+// stops it at once. Drain is called first, so that probes see that the instance stops.
+func supervise(
+	ctx context.Context, run func(stop, hard context.Context) error, p *progress.Progress, drain func(),
+) error {
+	hard, abort := context.WithCancel(ctx)
+	defer abort()
+	stop, cancel := context.WithCancel(hard)
+	defer cancel()
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	go obey(hard, signals, func() { drain(); cancel() }, abort)
+	go p.Show(hard)
+	go giveBack(hard, p.Events)
+	ended := make(chan error, 1)
+	go func() { ended <- run(stop, hard) }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-hard.Done():
+		// Do not wait: brokers that are away would block.
+		err = errors.New("stopped by a second signal: open transactions are aborted, and the next start repeats them")
+	}
+	p.Finish()
+	return err
+}
+
+// echo is the time within which a second signal of the same kind counts as the first: timeout(1), and programs that
+// forward the signals of a terminal, send a signal twice.
+const echo = 100 * time.Millisecond
+
+// obey calls first at the first signal and second at the second, until ctx ends.
+func obey(ctx context.Context, signals <-chan os.Signal, first, second func()) {
+	var heard os.Signal
+	var at time.Time
+	for {
+		select {
+		case s := <-signals:
+			switch {
+			case heard == nil:
+				heard, at = s, time.Now()
+				first()
+			case s != heard || time.Since(at) > echo:
+				second()
+				return
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// idleAfter is the time without deliveries after which memory is given back. The engine frees its buffers after a poll,
+// but the runtime alone would collect them only within two minutes, and return the pages later.
+const idleAfter = 30 * time.Second
+
+// giveBack returns memory to the system, once each time that deliveries stop, until ctx ends.
+func giveBack(ctx context.Context, delivered func() int64) {
+	t := time.NewTicker(idleAfter)
+	defer t.Stop()
+	var i idle
+	for {
+		select {
+		case <-t.C:
+			if i.now(delivered()) {
+				debug.FreeOSMemory()
+			}
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// idle detects that a count has stopped.
+type idle struct {
+	last  int64
+	known bool // the stop is reported
+}
+
+// now reports whether the count is unchanged since the last call, once for each stop.
+func (i *idle) now(count int64) bool {
+	still := count == i.last
+	first := still && !i.known
+	i.last, i.known = count, still
+	return first
 }
