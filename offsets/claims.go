@@ -92,7 +92,8 @@ func lasting(err error) bool {
 // brokers must not stop a bridge with records that nobody can read.
 func passing(err error) bool {
 	var broken net.Error
-	return errors.Is(err, context.Canceled) || errors.Is(err, errSilent) || errors.As(err, &broken) ||
+	var silent *topics.SilentError
+	return errors.Is(err, context.Canceled) || errors.As(err, &silent) || errors.As(err, &broken) ||
 		errors.Is(err, kgo.ErrClientClosed) || kerr.IsRetriable(err)
 }
 

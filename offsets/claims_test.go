@@ -95,6 +95,25 @@ func TestClaims(t *testing.T) {
 	}
 }
 
+// Compaction can remove the last record of a state. The answer of the leader proves its end, without a wait for a
+// record that never comes.
+func TestClaimWithoutALastRecord(t *testing.T) {
+	s := newStates(t)
+	topic := plain.StateTopic("a")
+	if _, err := s.adm.CreateTopic(t.Context(), 1, 1, nil, topic); err != nil {
+		t.Fatal(err)
+	}
+	s.write("a", 0, keyFrontier, &Frontier{Version: Version, Epoch: 1, Reset: true}, 1)
+	fakebroker.EndsAt(s.Cluster, topic, 5, 5)
+	if topics, hidden, err := s.claims("own"); err != nil || len(hidden) > 0 || len(topics) > 0 {
+		t.Errorf("%v, %v, %v", topics, hidden, err)
+	}
+	state, err := ReadTo(t.Context(), topic, []int64{5}, kgo.SeedBrokers(s.ListenAddrs()...))
+	if err != nil || state.Epoch != 1 {
+		t.Errorf("%+v, %v", state, err)
+	}
+}
+
 // What can't be read for good is told apart from what may be read at another attempt.
 func TestClaimsThatCantBeRead(t *testing.T) {
 	for _, code := range []error{kerr.TopicAuthorizationFailed, kerr.KafkaStorageError} {

@@ -2,10 +2,7 @@ package offsets
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -34,11 +31,6 @@ func ReadTo(ctx context.Context, topic string, ends []int64, opts ...kgo.Opt) (*
 	return readFrom(ctx, topic, begin, ends, opts...)
 }
 
-// silence is how long a reader waits for the next records. How long all of them take depends on how many there are.
-const silence = 15 * time.Second
-
-var errSilent = errors.New("the brokers did not answer in time")
-
 // documentError is a document that this version can't read.
 type documentError struct{ error }
 
@@ -48,54 +40,20 @@ func (e *documentError) Unwrap() error { return e.error }
 // read.
 func readFrom(ctx context.Context, topic string, begin map[int32]int64, ends []int64, opts ...kgo.Opt) (*State, error) {
 	v := NewView(topic, len(ends))
-	from := map[int32]kgo.Offset{}
-	for p, at := range begin {
-		from[p] = kgo.NewOffset().At(at)
+	reading := topics.Reading{Client: opts, Topic: topic, From: begin, To: map[int32]int64{}, Control: true}
+	for p := range begin {
+		reading.To[p] = ends[p]
 	}
-	if len(from) == 0 {
-		s, _, err := v.Get()
-		return s, err
-	}
-	cl, err := kgo.NewClient(append(slices.Clone(opts),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: from}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
-		kgo.KeepControlRecords())...) // the last record is often the end of a transaction
-	if err != nil {
-		return nil, fmt.Errorf("creating the reader of %s: %w", topic, err)
-	}
-	defer cl.Close()
-	for len(from) > 0 {
-		polling, cancel := context.WithTimeout(ctx, silence)
-		fs := cl.PollFetches(polling)
-		cancel()
-		if err := fs.Err0(); err != nil {
-			if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-				err = errSilent
-			}
-			s, _, _ := v.Get()
-			return s, fmt.Errorf("reading %s: %w", topic, err)
+	var unreadable error
+	err := reading.Each(ctx, func(r *kgo.Record) (more bool) {
+		if unreadable == nil {
+			unreadable = v.apply(r)
 		}
-		var failed error
-		fs.EachRecord(func(r *kgo.Record) {
-			if failed == nil {
-				if err := v.apply(r); err != nil {
-					failed = &documentError{err}
-				}
-			}
-			if r.Offset+1 >= ends[r.Partition] {
-				delete(from, r.Partition)
-			}
-		})
-		fs.EachError(func(_ string, p int32, err error) {
-			if failed == nil {
-				failed = fmt.Errorf("reading partition %d of %s: %w", p, topic, err)
-			}
-		})
-		if failed != nil {
-			s, _, _ := v.Get()
-			return s, failed
-		}
+		return unreadable == nil
+	})
+	s, _, _ := v.Get()
+	if unreadable != nil {
+		err = &documentError{unreadable}
 	}
-	s, _, err := v.Get()
 	return s, err
 }

@@ -17,6 +17,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/ocf"
@@ -238,28 +239,32 @@ func (f *Finder) start() (from envelope.Timestamp) {
 
 // search looks for the record of an event in a topic, and for the marker behind it.
 func (f *Finder) search(ctx context.Context, found *Found, topic string) error {
-	spans, err := spansOf(ctx, f.Bridge.Kafka.Client, topic, found.from)
+	reading, err := f.readingOf(ctx, topic, found.from)
 	if err != nil {
 		return fmt.Errorf("looking in topic %s: %w", topic, err)
 	}
-	return read(ctx, f.Bridge.Kafka.Client, topic, spans, func(r *kgo.Record) (over bool) {
+	over := false
+	err = reading.Each(ctx, func(r *kgo.Record) (more bool) {
 		place := &Place{Topic: topic, Partition: r.Partition, Offset: r.Offset}
 		switch {
 		case found.Record == nil && header(r, "position") == found.Position:
 			found.Record, found.Key, found.Value = place, string(r.Key), r.Value
-			spans.only(r.Partition)
 			// Without inline markers there is none to look for.
-			return topic != found.topic || f.Bridge.Records.Markers != envelope.MarkersInline
+			over = topic != found.topic || f.Bridge.Records.Markers != envelope.MarkersInline
 		case found.Record != nil && found.Record.Partition == r.Partition && header(r, "resolved") != "":
 			at, err := envelope.ParseTimestamp(header(r, "resolved"))
-			if err == nil && at.Wall >= found.until.Wall {
+			if !over && err == nil && at.Wall >= found.until.Wall {
 				place.Resolved = header(r, "resolved")
 				found.CoveredBy = place
-				return true
+				over = true
 			}
 		}
-		return false
+		return !over && (found.Record == nil || found.Record.Partition == r.Partition)
 	})
+	if over {
+		return nil
+	}
+	return err
 }
 
 func header(r *kgo.Record, name string) string {
@@ -271,25 +276,12 @@ func header(r *kgo.Record, name string) string {
 	return ""
 }
 
-// span is a part of a partition.
-type span struct{ from, to int64 }
-
-// spans are what is still to be read, by partition.
-type spans map[int32]span
-
-// only leaves one partition.
-func (s spans) only(partition int32) {
-	for p := range s {
-		if p != partition {
-			delete(s, p)
-		}
-	}
-}
-
-// spansOf returns the partitions of a topic from the first record at or after a time to what is committed now. There
-// are none if the topic does not exist. A record has the time of its event, so it is not before the first of that time.
-func spansOf(ctx context.Context, client []kgo.Opt, topic string, from time.Time) (spans, error) {
-	cl, err := kgo.NewClient(client...)
+// readingOf reads a topic from the first record at or after a time to what is committed now: nothing if the topic does
+// not exist. A record has the time of its event, so it is not before the first of that time.
+func (f *Finder) readingOf(ctx context.Context, topic string, from time.Time) (*topics.Reading, error) {
+	reading := &topics.Reading{Client: f.Bridge.Kafka.Client, Topic: topic,
+		From: map[int32]int64{}, To: map[int32]int64{}}
+	cl, err := kgo.NewClient(f.Bridge.Kafka.Client...)
 	if err != nil {
 		return nil, err
 	}
@@ -300,7 +292,7 @@ func spansOf(ctx context.Context, client []kgo.Opt, topic string, from time.Time
 		err = ends.Error()
 	}
 	if errors.Is(err, kerr.UnknownTopicOrPartition) {
-		return spans{}, nil
+		return reading, nil
 	}
 	if err != nil {
 		return nil, err
@@ -318,55 +310,10 @@ func spansOf(ctx context.Context, client []kgo.Opt, topic string, from time.Time
 	if err != nil {
 		return nil, err
 	}
-	all := spans{}
 	starts.Each(func(o kadm.ListedOffset) {
-		if end, ok := ends.Lookup(topic, o.Partition); ok && o.Offset >= 0 && o.Offset < end.Offset {
-			all[o.Partition] = span{o.Offset, end.Offset}
+		if end, ok := ends.Lookup(topic, o.Partition); ok && o.Offset >= 0 {
+			reading.From[o.Partition], reading.To[o.Partition] = o.Offset, end.Offset
 		}
 	})
-	return all, nil
-}
-
-// read shows the committed records of the spans until show says that it is over.
-func read(
-	ctx context.Context, client []kgo.Opt, topic string, all spans, show func(*kgo.Record) (over bool),
-) error {
-	if len(all) == 0 {
-		return nil
-	}
-	at := map[int32]kgo.Offset{}
-	for p, s := range all {
-		at[p] = kgo.NewOffset().At(s.from)
-	}
-	cl, err := kgo.NewClient(append(client[:len(client):len(client)],
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{topic: at}),
-		kgo.FetchIsolationLevel(kgo.ReadCommitted()), kgo.KeepControlRecords(), // else an end of markers never comes
-		kgo.FetchMaxWait(500*time.Millisecond))...)
-	if err != nil {
-		return err
-	}
-	defer cl.Close()
-	for len(all) > 0 {
-		fetched := cl.PollFetches(ctx)
-		if err := fetched.Err(); err != nil {
-			return err
-		}
-		over := false
-		fetched.EachRecord(func(r *kgo.Record) {
-			s, open := all[r.Partition]
-			if over || !open || r.Offset >= s.to {
-				return
-			}
-			if !r.Attrs.IsControl() {
-				over = show(r)
-			}
-			if r.Offset >= s.to-1 {
-				delete(all, r.Partition)
-			}
-		})
-		if over {
-			return nil
-		}
-	}
-	return nil
+	return reading, nil
 }

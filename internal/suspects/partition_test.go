@@ -176,6 +176,9 @@ func TestManySuspects(t *testing.T) {
 // errors, and never the end.
 func TestSuspectsBehindAnEnd(t *testing.T) {
 	t.Parallel()
+	endsAt := func(leader int64) func(*kfake.Cluster) {
+		return func(c *kfake.Cluster) { fakebroker.EndsAt(c, topic, 5, leader) }
+	}
 	fetchFails := func(err *kerr.Error) func(*kfake.Cluster) {
 		return func(c *kfake.Cluster) {
 			c.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Err: err, Count: -1})
@@ -185,8 +188,8 @@ func TestSuspectsBehindAnEnd(t *testing.T) {
 		prepare func(c *kfake.Cluster)
 		why     string // "": it is the end
 	}{
-		"compaction has removed the rest": {endsAt(5, 5), ""},
-		"the leader has lost the rest":    {endsAt(5, 1), "no records for 1s: partition 0 is at offset 1 of 5"},
+		"compaction has removed the rest": {endsAt(5), ""},
+		"the leader has lost the rest":    {endsAt(1), "no records for 1s: partition 0 is at offset 1 of 5"},
 		"there is no leader":              {fetchFails(kerr.NotLeaderForPartition), "NOT_LEADER"},
 		"the broker ends connections": {func(c *kfake.Cluster) {
 			c.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) {
@@ -215,39 +218,6 @@ func TestSuspectsBehindAnEnd(t *testing.T) {
 			} else if err == nil || !strings.Contains(err.Error(), c.why) {
 				t.Errorf("%d keys, %v; want %q", len(keys), err, c.why)
 			}
-		})
-	}
-}
-
-// endsAt makes a cluster report an end behind its records, and answer fetches from there on with the offset that its
-// leader has.
-func endsAt(end, leader int64) func(*kfake.Cluster) {
-	return func(c *kfake.Cluster) {
-		c.ControlKey(int16(kmsg.ListOffsets), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-			c.KeepControl()
-			req := kreq.(*kmsg.ListOffsetsRequest)
-			if len(req.Topics) != 1 || len(req.Topics[0].Partitions) != 1 || req.Topics[0].Partitions[0].Timestamp != -1 {
-				return nil, nil, false
-			}
-			resp := req.ResponseKind().(*kmsg.ListOffsetsResponse)
-			p := kmsg.NewListOffsetsResponseTopicPartition()
-			p.Offset = end
-			resp.Topics = []kmsg.ListOffsetsResponseTopic{{Topic: topic,
-				Partitions: []kmsg.ListOffsetsResponseTopicPartition{p}}}
-			return resp, nil, true
-		})
-		c.ControlKey(int16(kmsg.Fetch), func(kreq kmsg.Request) (kmsg.Response, error, bool) {
-			c.KeepControl()
-			req := kreq.(*kmsg.FetchRequest)
-			if len(req.Topics) != 1 || req.Topics[0].Partitions[0].FetchOffset == 0 {
-				return nil, nil, false
-			}
-			resp := req.ResponseKind().(*kmsg.FetchResponse)
-			p := kmsg.NewFetchResponseTopicPartition()
-			p.HighWatermark, p.LastStableOffset = leader, leader
-			resp.Topics = []kmsg.FetchResponseTopic{{Topic: req.Topics[0].Topic, TopicID: req.Topics[0].TopicID,
-				Partitions: []kmsg.FetchResponseTopicPartition{p}}}
-			return resp, nil, true
 		})
 	}
 }

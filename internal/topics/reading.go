@@ -22,8 +22,12 @@ type Reading struct {
 	Client   []kgo.Opt
 	Topic    string
 	From, To map[int32]int64 // by partition; To is excluded. A partition without To is not read
-	Patience time.Duration   // how long the brokers may bring nothing and prove no end
+	Patience time.Duration   // how long the brokers may bring nothing and prove no end; 0 is Patience
+	Control  bool            // also show the ends of transactions
 }
+
+// Patience is how long readers wait for brokers.
+const Patience = 30 * time.Second
 
 // probeAfter is how long a poll waits for records before the leaders are asked whether there are any.
 const probeAfter = time.Second
@@ -65,6 +69,9 @@ func (r *Reading) each(ctx context.Context, show func(*kgo.Record) (more bool)) 
 	}
 	if len(next) == 0 {
 		return nil
+	}
+	if r.Patience == 0 {
+		r.Patience = Patience
 	}
 	cl, err := kgo.NewClient(append(slices.Clone(r.Client),
 		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.Topic: begin}),
@@ -141,7 +148,7 @@ func (r *Reading) show(cl *kgo.Client, fs kgo.Fetches, next map[int32]int64, sho
 		}
 		next[p] = rec.Offset + 1
 		more := rec.Offset < r.To[p]
-		if more && !rec.Attrs.IsControl() {
+		if more && (r.Control || !rec.Attrs.IsControl()) {
 			more = show(rec)
 		}
 		if !more || next[p] >= r.To[p] {
@@ -285,7 +292,7 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	if err != nil {
 		return false, err
 	}
-	r := Reading{Client: opts, Topic: topic, To: map[int32]int64{}, Patience: usedPatience}
+	r := Reading{Client: opts, Topic: topic, To: map[int32]int64{}}
 	for p, end := range ends {
 		if starts[topic][int32(p)].Offset > 0 {
 			return true, nil
@@ -309,6 +316,3 @@ func (a *Admin) Used(ctx context.Context, topic string, opts []kgo.Opt) (bool, e
 	}
 	return false, err
 }
-
-// usedPatience is for the Reading of Used.
-const usedPatience = 30 * time.Second

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -17,8 +16,8 @@ import (
 	"blobfeed/offsets"
 )
 
-// brokerPatience bounds an answer of the brokers, and the wait for the next records of a topic.
-const brokerPatience = 30 * time.Second
+// brokerPatience bounds an answer of the brokers.
+const brokerPatience = topics.Patience
 
 // brokers are those of Kafka, by the options of a client.
 type brokers []kgo.Opt
@@ -151,7 +150,7 @@ func (k *kafkaTopic) ask(
 }
 
 func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
-	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to, Patience: brokerPatience}
+	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to}
 	err := reading.Each(ctx, show)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", err)
