@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +25,7 @@ type trio struct {
 	settings  []string
 	instances [3]*program
 	kills     int
+	peak      int64 // the largest resident size of an instance
 }
 
 // until kills instances, and starts them again, until the status is what cond wants.
@@ -48,6 +50,7 @@ func (r *trio) until(t *testing.T, what string, cond func(*status.Status) bool) 
 		}
 		if n%2 == 0 { // else nothing would get on where a group takes a second to agree
 			victim := r.rng.IntN(len(r.instances))
+			r.measure()
 			r.instances[victim].signal(syscall.SIGKILL)
 			<-r.instances[victim].done
 			r.instances[victim], r.kills = nil, r.kills+1
@@ -55,40 +58,92 @@ func (r *trio) until(t *testing.T, what string, cond func(*status.Status) bool) 
 	}
 }
 
-// Three instances scan an account that changes, and are killed again and again. The topic gets partitions meanwhile.
-// Afterwards containers are dropped, for which the feed has no events, and some are made again; a sweep repairs the
-// topic, with kills, too. Then the topic is the account, twice. SCAN_BLOBS=1000000 takes some minutes for each.
-func TestScanOfEverything(t *testing.T) {
-	blobs := 20_000
-	if os.Getenv("SCAN_BLOBS") != "" {
-		blobs = scanBlobs(t)
-	}
-	for _, delivery := range []string{"exactly_once", "at_least_once"} {
-		t.Run(delivery, func(t *testing.T) { scanEverything(t, blobs, delivery) })
+func (r *trio) measure() {
+	for _, p := range r.instances {
+		if p == nil {
+			continue
+		}
+		if size, ok := p.high(); ok {
+			r.peak = max(r.peak, size)
+		}
 	}
 }
 
-func scanEverything(t *testing.T, blobs int, delivery string) {
+// grow adds partitions to all topics of records that there are.
+func (r *trio) grow(t *testing.T) {
+	t.Helper()
+	admin := kadm.NewClient(client(t, shared.KafkaBrokers))
+	if _, err := admin.CreatePartitions(t.Context(), 3, r.topics(t)...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// topics returns those of records.
+func (r *trio) topics(t *testing.T) []string {
+	t.Helper()
+	all, err := kadm.NewClient(client(t, shared.KafkaBrokers)).ListTopics(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(all.Names(), func(name string) bool {
+		return !strings.HasPrefix(name, r.name+".copy") || strings.HasSuffix(name, ".resolved")
+	})
+}
+
+// copies are the forms in which TestScanOfEverything writes its topic, or a topic for each container.
+var copies = []struct{ name, topic, settings string }{
+	{"json", ".copy", ""},
+	{"table", ".copy", "PRESET=table"},
+	{"avro", ".copy", "FORMAT=avro"},
+	{"container", ".copy.{container}", ""},
+}
+
+// Three instances scan an account that changes, and are killed again and again, from the first moment on. The topics
+// get partitions meanwhile. Afterwards containers are dropped, for which the feed has no events, and some are made
+// again; a sweep repairs the topics, with kills, too. Then they are the account, for verify and for a consumer that
+// takes the highest updated of each key. SCAN_BLOBS=1000000 takes some minutes for each.
+func TestScanOfEverything(t *testing.T) {
+	blobs := 5_000
+	if os.Getenv("SCAN_BLOBS") != "" {
+		blobs = scanBlobs(t)
+	}
+	for _, form := range copies {
+		for _, delivery := range []string{"exactly_once", "at_least_once"} {
+			t.Run(form.name+"/"+delivery, func(t *testing.T) {
+				scanEverything(t, blobs, delivery, form.topic, strings.Fields(form.settings)...)
+			})
+		}
+	}
+}
+
+func scanEverything(t *testing.T, blobs int, delivery, topic string, form ...string) {
 	s, settings := newScanned(t, blobs)
-	name, topic := names(t, shared.KafkaBrokers, -1)
-	r := &trio{scanned: s, name: name, settings: append(settings, "NAME="+name, "TOPIC="+topic,
-		"KAFKA_BROKERS="+strings.Join(shared.KafkaBrokers, ","), "INITIAL_SCAN=yes", "DELIVERY="+delivery,
+	name, _ := names(t, shared.KafkaBrokers, -1)
+	settings = slices.Concat(settings, form, []string{"NAME=" + name, "TOPIC=" + name + topic,
+		"KAFKA_BROKERS=" + strings.Join(shared.KafkaBrokers, ","), "INITIAL_SCAN=yes", "DELIVERY=" + delivery,
 		"SESSION_TIMEOUT=1s", "COMMIT_INTERVAL=100ms", "POLL_INTERVAL=200ms", "OFFSETS_LEASES=4",
-		"DEBUG=txn_records=5000,scan_round=2s", "GOMEMLIMIT=256MiB")}
+		"DEBUG=txn_records=5000,scan_round=2s", "GOMEMLIMIT=256MiB"})
+	if slices.Contains(form, "FORMAT=avro") {
+		settings = append(settings, "REGISTRY_URL="+shared.SchemaRegistryURL)
+	}
+	r := &trio{scanned: s, name: name, settings: settings}
 	s.change(1000)
 	s.publish(t, true)
 	s.next(t)
 	stop := s.keep(t)
 	began := time.Now()
 	r.until(t, "the scan has rows", func(now *status.Status) bool { return now.Scan != nil && now.Scan.Rows > 0 })
-	admin := kadm.NewClient(client(t, shared.KafkaBrokers))
-	if _, err := admin.CreatePartitions(t.Context(), 3, topic); err != nil {
-		t.Fatal(err)
-	}
+	r.grow(t)
+	first := ""
 	r.until(t, "the scan is complete", func(now *status.Status) bool {
-		return now.Scan != nil && now.Scan.State == "complete"
+		if now.Scan == nil || now.Scan.State != "complete" {
+			return false
+		}
+		first = now.Scan.ID
+		return true
 	})
-	t.Logf("the rows took %s, with %d kills; %s", time.Since(began).Round(time.Second), r.kills, &s.asked)
+	rows := time.Since(began).Round(time.Second)
+	t.Logf("the rows took %s, with %d kills; %s", rows, r.kills, &s.asked)
 	stop()
 	for range 2 {
 		r.hourPasses(t)
@@ -112,19 +167,27 @@ func scanEverything(t *testing.T, blobs int, delivery string) {
 	for range 2 {
 		r.hourPasses(t)
 	}
-	for range 2 {
-		p := start(t, []string{"verify", "--feed", "--account", "--wait", "10s"}, r.settings...)
-		if code := p.wait(t, 10*time.Minute); code != 0 {
-			t.Errorf("verify: exit code %d:\n%s", code, p.log)
-		}
-	}
-	t.Logf("all took %s, with %d kills; %s", time.Since(began).Round(time.Second), r.kills, &s.asked)
+	r.measure()
 	for _, p := range r.instances {
 		if p != nil {
 			p.signal(syscall.SIGTERM)
 			p.wait(t, time.Minute)
 		}
 	}
+	t.Logf("%d blobs: all took %s, with %d kills, %.0f MB at most; %s", blobs, time.Since(began).Round(time.Second),
+		r.kills, float64(r.peak)/1e6, &s.asked)
+	if r.peak > 300e6 {
+		t.Errorf("the largest resident size of an instance is %d bytes, want at most 300 MB", r.peak)
+	}
+	p := start(t, []string{"verify", "--feed", "--account", "--wait", "10s"}, r.settings...)
+	if code := p.wait(t, 10*time.Minute); code != 0 {
+		t.Errorf("verify: exit code %d:\n%s", code, p.log)
+	}
+	c := newCopied(t, first, delivery == "exactly_once")
+	for _, topic := range r.topics(t) {
+		c.read(t, topic)
+	}
+	s.compare(t, c.table())
 }
 
 // hourPasses changes the account, ends a segment, and waits until it is complete.
