@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
 
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/suspects"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/offsets"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -76,6 +78,19 @@ func TestSweepRejected(t *testing.T) {
 				t.Errorf("%+v", s.Frontier.Scan)
 			}
 		})
+	}
+}
+
+// A key that no blob can have is skipped, and counted: the sweep is not complete.
+func TestSweepSkipsKeys(t *testing.T) {
+	t.Parallel()
+	_, c, o := afterScan(t, 2, 40, func(*Options) {})
+	must(t, fakebroker.Client(t, c).ProduceSync(t.Context(),
+		&kgo.Record{Topic: topic, Key: []byte(`["no path"]`), Value: []byte(`{"after": {}}`)}).FirstErr())
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	s := awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if r := scanOf(s).ScanResult; r.Skipped != 1 || r.Deleted != 0 || r.LeftOut != "" {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -131,6 +131,8 @@ func TestStateUsage(t *testing.T) {
 		"scan --sweep --plan --wait":             {exitUsage, "leave out --wait"},
 		"scan --sweep --max-deletions -1":        {exitUsage, "want a number from 0 on"},
 		"scan --cancel --wait":                   {exitUsage, "--cancel stands alone"},
+		"scan --container Photos":                {exitUsage, "lowercase letters"},
+		"scan --container $logs":                 {exitUsage, "the service writes this container itself"},
 		"status --watch never":                   {exitUsage, "watch"},
 		"status --output xml":                    {exitUsage, "xml"},
 		"seek --help":                            {exitOK, "After a move back"},

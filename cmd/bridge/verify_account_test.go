@@ -148,5 +148,16 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 		t.Errorf("a sweep that may not delete: exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BRIDGE_EVENT_TYPES", "")
+	code, _, stderr = call(t, "scan", "--container", "fotos")
+	if code != exitFailed || !strings.Contains(stderr, "the account has no container fotos") {
+		t.Errorf("a container that does not exist: exit code %d: %s", code, stderr)
+	}
 	says("verify --feed --account", "topic changes: 78 records", "holds        account")
+	a.Delete("photos", "7") // the feed has no event of these
+	a.Delete("photos", "8")
+	ended = wait("--sweep", "--max-deletions", "1")
+	runToEnd(t)
+	if r := <-ended; r.code != exitFailed || !strings.Contains(r.stderr, "stopped: more blobs are gone") {
+		t.Errorf("it waited for a sweep that stops: %+v", r)
+	}
 }
