@@ -40,6 +40,13 @@ func (r *trio) until(t *testing.T, what string, cond func(*status.Status) bool) 
 			}
 		}
 		time.Sleep(time.Duration(500+r.rng.IntN(1500)) * time.Millisecond) // the pace of the kills
+		if n%2 == 0 {                                                      // else nothing would get on where a group takes a second to agree
+			victim := r.rng.IntN(len(r.instances))
+			r.measure()
+			r.instances[victim].signal(syscall.SIGKILL)
+			<-r.instances[victim].done
+			r.instances[victim], r.kills = nil, r.kills+1
+		}
 		p := start(t, []string{"status", "--output", "json"}, r.settings...)
 		var s status.Status
 		if p.wait(t, time.Minute) == 0 && json.Unmarshal([]byte(p.log.String()), &s) == nil && cond(&s) {
@@ -47,13 +54,6 @@ func (r *trio) until(t *testing.T, what string, cond func(*status.Status) bool) 
 		}
 		if time.Now().After(limit) {
 			t.Fatalf("still not: %s\n%+v", what, s.Scan)
-		}
-		if n%2 == 0 { // else nothing would get on where a group takes a second to agree
-			victim := r.rng.IntN(len(r.instances))
-			r.measure()
-			r.instances[victim].signal(syscall.SIGKILL)
-			<-r.instances[victim].done
-			r.instances[victim], r.kills = nil, r.kills+1
 		}
 	}
 }
