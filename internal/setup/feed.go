@@ -34,7 +34,7 @@ func OpenSource(c *config.Config, observe Observe) (*Source, error) {
 	store, id, account, err := openStore(c, observe)
 	var setting *azure.SettingError
 	if errors.As(err, &setting) {
-		return nil, c.Problem(setting.Setting, "%s", setting.Problem)
+		return nil, c.Problem(sourceSettings[setting.Field], "%s", setting.Problem)
 	}
 	if err != nil {
 		return nil, c.Problem("SOURCE_URL", "%w", err)
@@ -91,6 +91,17 @@ func openStore(c *config.Config, observe Observe) (store source.Store, id, accou
 	return s, s.ID(), s.Account(), nil
 }
 
+// sourceSettings are the settings of the fields of azure.Config.
+var sourceSettings = map[string]string{
+	"Endpoint": "SOURCE_URL", "Auth": "SOURCE_AUTH", "Account": "SOURCE_ACCOUNT", "Key": "SOURCE_KEY",
+	"SAS": "SOURCE_SAS", "ConnectionString": "SOURCE_CONNECTION_STRING", "ClientSecret": "SOURCE_CLIENT_SECRET",
+}
+
+// named returns the variables of fields.
+func named(settings map[string]string) func(field string) string {
+	return func(field string) string { return config.Prefix + "_" + settings[field] }
+}
+
 // Azure returns the connection to the storage account that the settings name.
 func Azure(c *config.Config) azure.Config {
 	identity := c.Identity()
@@ -99,6 +110,6 @@ func Azure(c *config.Config) azure.Config {
 		Key: string(c.SourceKey), SAS: string(c.SourceSAS),
 		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
 		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
-		Authority: identity.Authority, Timeout: c.StorageTimeout(),
+		Authority: identity.Authority, Timeout: c.StorageTimeout(), Named: named(sourceSettings),
 	}
 }

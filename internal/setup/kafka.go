@@ -110,7 +110,8 @@ func (e *entra) credential() (azcore.TokenCredential, error) {
 	identity := fresh.KafkaIdentity()
 	cred, err := (&azure.Config{Auth: fresh.KafkaSASLTokens, Tenant: identity.Tenant, ClientID: identity.ClientID,
 		ClientSecret: string(fresh.KafkaSASLPassword), TokenFile: identity.TokenFile, Authority: identity.Authority,
-		ForKafka: true}).TokenCredential()
+		Named: named(map[string]string{"Auth": "KAFKA_SASL_TOKENS", "ClientSecret": "KAFKA_SASL_PASSWORD"}),
+	}).TokenCredential()
 	if err != nil {
 		return nil, err
 	}

@@ -20,10 +20,10 @@ import (
 const Grant = "az role assignment create --role 'Storage Blob Data Reader' --assignee <identity> " +
 	"--scope '<resource id of the account>/blobServices/default/containers/" + Container + "'"
 
-// SettingError is an invalid setting, by its name without the prefix.
-type SettingError struct{ Setting, Problem string }
+// SettingError is an invalid field of a Config.
+type SettingError struct{ Field, Problem string }
 
-func (e *SettingError) Error() string { return e.Setting + ": " + e.Problem }
+func (e *SettingError) Error() string { return e.Field + ": " + e.Problem }
 
 // How a request proves who sends it.
 const (
@@ -56,22 +56,19 @@ func (c *Config) rejection(status int, code string) string {
 	rejected := status == http.StatusUnauthorized || status == http.StatusForbidden ||
 		code == "PublicAccessNotPermitted" || proof == byNothing && code == "ResourceNotFound"
 	if status == http.StatusBadRequest || status == http.StatusNotFound && !rejected {
-		return "check the account and the path in BRIDGE_SOURCE_URL"
+		return "check the account and the path in " + c.named("Endpoint")
 	}
 	if !rejected {
 		return ""
 	}
-	where := map[string]string{"sas": "BRIDGE_SOURCE_SAS", "shared_key": "BRIDGE_SOURCE_KEY"}[c.Auth]
-	if where == "" {
-		where = "BRIDGE_SOURCE_CONNECTION_STRING"
-	}
+	where := c.named(cmp.Or(map[string]string{"sas": "SAS", "shared_key": "Key"}[c.Auth], "ConnectionString"))
 	const network = "if they are right, allow this machine in the network rules of the storage account"
 	switch {
 	case proof == byNothing:
-		return "anonymous requests cannot read the feed: set BRIDGE_SOURCE_AUTH to the way to authenticate"
+		return "anonymous requests cannot read the feed: set " + c.named("Auth") + " to the way to authenticate"
 	case code == "KeyBasedAuthenticationNotPermitted":
-		return "the account rejects keys and signatures made with them: set BRIDGE_SOURCE_AUTH to " +
-			"workload_identity, managed_identity, client_secret or default"
+		return "the account rejects keys and signatures made with them: set " + c.named("Auth") +
+			" to workload_identity, managed_identity, client_secret or default"
 	case code == "AccountIsDisabled":
 		return "enable the storage account"
 	case proof == byKey && code == "AuthenticationFailed":
@@ -113,16 +110,17 @@ func (c *Config) noFeed(err error) error {
 }
 
 // unreachable says what to do about a request without an answer.
-func unreachable(err error) string {
+func (c *Config) unreachable(err error) string {
 	if errors.Is(err, http.ErrSchemeMismatch) {
-		return "the server speaks HTTP without TLS: check the port in BRIDGE_SOURCE_URL, or begin it with http://"
+		return "the server speaks HTTP without TLS: check the port in " + c.named("Endpoint") +
+			", or begin it with http://"
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return fmt.Sprintf("check the account's name in BRIDGE_SOURCE_URL, and the DNS of this machine: "+
-			"the name %.100q is unknown", dns.Name)
+		return fmt.Sprintf("check the account's name in %s, and the DNS of this machine: the name %.100q is unknown",
+			c.named("Endpoint"), dns.Name)
 	}
-	return "check BRIDGE_SOURCE_URL, the network and proxies on the way"
+	return "check " + c.named("Endpoint") + ", the network and proxies on the way"
 }
 
 // explain maps errors of the service to those of source.Store, shortens the SDK's page-long errors, and says what to
@@ -137,7 +135,7 @@ func (c *Config) explain(err error) error {
 	var status *azcore.ResponseError
 	if rejectsVersion(err) {
 		errors.As(err, &status)
-		return plain.WithRemedy(&versionError{answered(status)}, otherVersion)
+		return plain.WithRemedy(&versionError{answered(status)}, c.otherVersion())
 	}
 	if errors.As(err, &status) {
 		return plain.WithRemedy(answered(status), c.rejection(status.StatusCode, status.ErrorCode))
@@ -145,7 +143,7 @@ func (c *Config) explain(err error) error {
 	if where := (*url.Error)(nil); errors.As(err, &where) && !errors.As(err, new(*tokenError)) {
 		bare := url.Error{Op: where.Op, URL: redact(where.URL), Err: where.Err}
 		text := strings.Replace(err.Error(), where.Error(), bare.Error(), 1)
-		return plain.WithRemedy(&quietError{text: text, err: err}, unreachable(err))
+		return plain.WithRemedy(&quietError{text: text, err: err}, c.unreachable(err))
 	}
 	return err
 }

@@ -23,14 +23,14 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 		code   string
 		do     string
 	}{
-		{"shared_key", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_KEY to a key of this account"},
+		{"shared_key", 403, "AuthenticationFailed", "set Key to a key of this account"},
 		{"shared_key", 403, "AuthorizationFailure",
-			"check the account and its key in BRIDGE_SOURCE_KEY; if they are right"},
+			"check the account and its key in Key; if they are right"},
 		{"shared_key", 403, "KeyBasedAuthenticationNotPermitted", "the account rejects keys"},
-		{"connection_string", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_CONNECTION_STRING to a key"},
-		{"sas", 403, "AuthenticationFailed", "set BRIDGE_SOURCE_SAS to a signature that has not expired"},
-		{"sas", 403, "AuthorizationPermissionMismatch", "set BRIDGE_SOURCE_SAS to a signature that has not expired"},
-		{"sas", 403, "AuthorizationFailure", "check BRIDGE_SOURCE_SAS"},
+		{"connection_string", 403, "AuthenticationFailed", "set ConnectionString to a key"},
+		{"sas", 403, "AuthenticationFailed", "set SAS to a signature that has not expired"},
+		{"sas", 403, "AuthorizationPermissionMismatch", "set SAS to a signature that has not expired"},
+		{"sas", 403, "AuthorizationFailure", "check SAS"},
 		{"anonymous", 401, "NoAuthenticationInformation", "anonymous requests cannot read the feed"},
 		{"anonymous", 409, "PublicAccessNotPermitted", "anonymous requests cannot read the feed"},
 		{"anonymous", 404, "ResourceNotFound", "anonymous requests cannot read the feed"},
@@ -38,8 +38,8 @@ func TestRejectionSaysWhatToDo(t *testing.T) {
 		{"default", 403, "AuthorizationFailure", "allow this machine in the network rules"},
 		{"default", 401, "InvalidAuthenticationInfo", "the token is of another tenant or cloud"},
 		{"default", 503, "ServerBusy", ""},
-		{"default", 404, "ResourceNotFound", "check the account and the path in BRIDGE_SOURCE_URL"},
-		{"default", 400, "InvalidUri", "check the account and the path in BRIDGE_SOURCE_URL"},
+		{"default", 404, "ResourceNotFound", "check the account and the path in Endpoint"},
+		{"default", 400, "InvalidUri", "check the account and the path in Endpoint"},
 	} {
 		c := Config{Auth: tc.auth}
 		err := c.explain(&azcore.ResponseError{StatusCode: tc.status, ErrorCode: tc.code})
@@ -77,10 +77,10 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 		{"default", chain, "EnvironmentCredential: missing environment variable AZURE_TENANT_ID; " +
 			"WorkloadIdentityCredential: no client ID specified; " +
 			"ManagedIdentityCredential authentication failed: 403 Forbidden; " +
-			"AzureCLICredential: Azure CLI not found on path", "set BRIDGE_SOURCE_AUTH to the way that you mean"},
+			"AzureCLICredential: Azure CLI not found on path", "set Auth to the way that you mean"},
 		{"client_secret", refused,
 			"AADSTS7000215: Invalid client secret provided. Ensure the secret being sent is the value",
-			"set BRIDGE_SOURCE_CLIENT_SECRET to the value"},
+			"set ClientSecret to the value"},
 	} {
 		c := &explainedCredential{noToken(tc.sdk), &Config{Auth: tc.auth}}
 		_, err := c.GetToken(t.Context(), policy.TokenRequestOptions{})
@@ -88,29 +88,29 @@ func TestTokenErrorsAreOneLine(t *testing.T) {
 		if text != "getting a token of Entra ID: "+tc.text || !strings.HasPrefix(do, tc.do) {
 			t.Errorf("%s\n%s\n%s", tc.auth, text, do)
 		}
-		c.config.ForKafka = true
+		c.config.Named = strings.ToUpper
 		_, err = c.GetToken(t.Context(), policy.TokenRequestOptions{})
-		if strings.Contains(err.Error(), "BRIDGE_SOURCE") {
-			t.Errorf("for Kafka: %v", err)
+		if _, do := plain.SplitRemedy(err); !strings.Contains(do, "AUTH") && !strings.Contains(do, "CLIENTSECRET") {
+			t.Errorf("with names of our own: %v", err)
 		}
 	}
 }
 
-// A wrong setting is named: the one to change, not SOURCE_URL.
+// The wrong field is named: the one to change, not the endpoint.
 func TestWrongSettingIsNamed(t *testing.T) {
 	for _, tc := range []struct {
 		config        Config
 		setting, says string
 	}{
-		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "shared_key", Key: "not*base64"}, "SOURCE_KEY", "base64"},
-		{Config{Endpoint: "https://files.example.com", Auth: "shared_key", Key: "a2V5"}, "SOURCE_ACCOUNT", "set it"},
-		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "default"}, "SOURCE_AUTH", "BRIDGE_SOURCE_AUTH=shared_key"},
-		{Config{Auth: "connection_string", ConnectionString: "abc"}, "SOURCE_CONNECTION_STRING", "copy it whole"},
-		{Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "workload_identity"}, "SOURCE_AUTH",
+		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "shared_key", Key: "not*base64"}, "Key", "base64"},
+		{Config{Endpoint: "https://files.example.com", Auth: "shared_key", Key: "a2V5"}, "Account", "set it"},
+		{Config{Endpoint: "http://127.0.0.1:1/acct", Auth: "default"}, "Auth", "Auth=shared_key"},
+		{Config{Auth: "connection_string", ConnectionString: "abc"}, "ConnectionString", "copy it whole"},
+		{Config{Endpoint: "https://acct.blob.core.windows.net", Auth: "workload_identity"}, "Auth",
 			"set AZURE_CLIENT_ID"},
 	} {
 		var setting *SettingError
-		if _, err := New(tc.config); !errors.As(err, &setting) || setting.Setting != tc.setting ||
+		if _, err := New(tc.config); !errors.As(err, &setting) || setting.Field != tc.setting ||
 			!strings.Contains(setting.Problem, tc.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", tc.setting, err)
 		}
@@ -144,7 +144,7 @@ func TestUnknownAccount(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.ReadAt(t.Context(), "x", make([]byte, 1), 0)
-	if err == nil || !strings.Contains(err.Error(), "check the account's name in BRIDGE_SOURCE_URL") {
+	if err == nil || !strings.Contains(err.Error(), "check the account's name in Endpoint") {
 		t.Errorf("%v", err)
 	}
 }

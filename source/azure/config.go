@@ -32,7 +32,6 @@ type Config struct {
 	Key, SAS, ConnectionString     string // for the ways of these names
 	Tenant, ClientID, ClientSecret string // for those of Entra ID; "": as the environment says
 	TokenFile                      string // for workload_identity; "": as the environment says
-	ForKafka                       bool   // errors name the settings for Kafka's tokens
 	// https://login.microsoftonline.com or that of another cloud; "": as the environment says
 	Authority string
 
@@ -46,12 +45,23 @@ type Config struct {
 	// may be nil.
 	Renew func() (Config, error)
 
+	// Named returns what users call a field of this struct, for errors. It may be nil.
+	Named func(field string) string
+
 	answered *string // if not nil, gets the version that the account answers with
 }
 
 // Auths are the ways to authenticate.
 var Auths = []string{"default", "workload_identity", "managed_identity", "client_secret", "shared_key", "sas",
 	"connection_string", "anonymous"}
+
+// named returns what users call a field.
+func (c *Config) named(field string) string {
+	if c.Named == nil {
+		return field
+	}
+	return c.Named(field)
+}
 
 // New returns the store. It makes no request.
 func New(c Config) (*Store, error) {
@@ -103,16 +113,16 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 	options.Retry.TryTimeout = cmp.Or(c.Timeout, time.Minute)
 	if c.Auth == "connection_string" {
 		if c.ConnectionString == "" {
-			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "it is empty: set it"}
+			return nil, "", &SettingError{"ConnectionString", "it is empty: set it"}
 		}
 		cl, err := service.NewClientFromConnectionString(c.ConnectionString, options)
 		if err != nil {
 			// The cause may show it.
-			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "it cannot be parsed: copy it whole, " +
+			return nil, "", &SettingError{"ConnectionString", "it cannot be parsed: copy it whole, " +
 				"from the access keys of the storage account (AccountName=…;AccountKey=…;…)"}
 		}
 		if _, _, err := endpoint(redact(cl.URL())); err != nil {
-			return nil, "", &SettingError{"SOURCE_CONNECTION_STRING", "BlobEndpoint: " + err.Error()}
+			return nil, "", &SettingError{"ConnectionString", "BlobEndpoint: " + err.Error()}
 		}
 		return cl, cmp.Or(c.Account, plain.ConnectionPart(c.ConnectionString, "AccountName")), private(cl.URL())
 	}
@@ -127,27 +137,28 @@ func (c *Config) service(t policy.Transporter) (cl *service.Client, account stri
 		cl, err = service.NewClientWithNoCredential(where, options)
 	case "sas":
 		if c.SAS == "" {
-			return nil, "", &SettingError{"SOURCE_SAS", "it is empty: set it"}
+			return nil, "", &SettingError{"SAS", "it is empty: set it"}
 		}
 		cl, err = service.NewClientWithNoCredential(where+"?"+strings.TrimPrefix(strings.TrimSpace(c.SAS), "?"),
 			options)
 	case "shared_key":
 		if account == "" {
-			return nil, "", &SettingError{"SOURCE_ACCOUNT", "the URL does not name the account: set it"}
+			return nil, "", &SettingError{"Account", "the URL does not name the account: set it"}
 		}
 		cred, kerr := service.NewSharedKeyCredential(account, c.Key)
 		if kerr != nil || c.Key == "" {
-			return nil, "", &SettingError{"SOURCE_KEY", "it is empty or not base64: copy a key of the account whole"}
+			return nil, "", &SettingError{"Key", "it is empty or not base64: copy a key of the account whole"}
 		}
 		cl, err = service.NewClientWithSharedKeyCredential(where, cred, options)
 	default:
 		if strings.HasPrefix(where, "http://") {
-			return nil, "", &SettingError{"SOURCE_AUTH", "tokens of Entra ID are sent over https only: use https in " +
-				"BRIDGE_SOURCE_URL; or, for Azurite, set BRIDGE_SOURCE_AUTH=shared_key and BRIDGE_SOURCE_KEY"}
+			return nil, "", &SettingError{"Auth", fmt.Sprintf("tokens of Entra ID are sent over https only: use https "+
+				"in %s; or, for Azurite, set %s=shared_key and %s",
+				c.named("Endpoint"), c.named("Auth"), c.named("Key"))}
 		}
 		cred, cerr := c.TokenCredential()
 		if cerr != nil {
-			return nil, "", &SettingError{"SOURCE_AUTH", cerr.Error()}
+			return nil, "", &SettingError{"Auth", cerr.Error()}
 		}
 		cl, err = service.NewClient(where, cred, options)
 	}
@@ -178,7 +189,7 @@ func endpoint(text string) (where, account string, err error) {
 		return "", "", errors.New("want https://<account>.blob.core.windows.net" + meant(text))
 	}
 	if u.RawQuery != "" || u.User != nil {
-		return "", "", errors.New("the URL has a query or a user: give a shared access signature as SOURCE_SAS")
+		return "", "", errors.New("the URL has a query or a user: give a shared access signature apart from it")
 	}
 	// The feed can't be read through the Data Lake endpoint of the same account.
 	u.Host = strings.Replace(u.Host, ".dfs.", ".blob.", 1)

@@ -132,10 +132,7 @@ var refusals = []struct{ number, do string }{
 
 // tokenRemedy says what to do about a token that could not be had.
 func (c *Config) tokenRemedy(text string) string {
-	way, secret := "BRIDGE_SOURCE_AUTH", "BRIDGE_SOURCE_CLIENT_SECRET"
-	if c.ForKafka {
-		way, secret = "BRIDGE_KAFKA_SASL_TOKENS", "BRIDGE_KAFKA_SASL_PASSWORD"
-	}
+	way, secret := c.named("Auth"), c.named("ClientSecret")
 	for _, r := range refusals {
 		if strings.Contains(text, r.number+":") {
 			return strings.ReplaceAll(r.do, "SECRET", secret)

@@ -151,7 +151,7 @@ func TestOnlyTheAccountIsNamed(t *testing.T) {
 		_, err = New(Config{Auth: "connection_string",
 			ConnectionString: "AccountName=acct;AccountKey=a2V5;BlobEndpoint=" + endpoint})
 		var setting *SettingError
-		if !errors.As(err, &setting) || setting.Setting != "SOURCE_CONNECTION_STRING" || !strings.Contains(
+		if !errors.As(err, &setting) || setting.Field != "ConnectionString" || !strings.Contains(
 			err.Error(), own) {
 			t.Errorf("connection string with %s: %v", endpoint, err)
 		}

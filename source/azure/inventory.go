@@ -28,10 +28,6 @@ type Inventory struct {
 
 var _ inventory.Store = (*Inventory)(nil)
 
-// errSecondary is for an endpoint that may lag behind by minutes: the feed would have told of changes before it.
-var errSecondary = errors.New("the secondary endpoint can't be listed, since it lags behind the feed: " +
-	"set BRIDGE_SOURCE_URL to the primary endpoint")
-
 // errNoDate is for an answer that does not say when it was true: a scan ends when the feed has passed that time.
 var errNoDate = errors.New("the answer has no date: check proxies on the way to the storage service")
 
@@ -64,7 +60,9 @@ func (v *Inventory) connect(c *Config) error {
 	}
 	host, _, _ := strings.Cut(u.Hostname(), ".")
 	if strings.HasSuffix(host, "-secondary") || strings.HasSuffix(strings.TrimRight(u.Path, "/"), "-secondary") {
-		return errSecondary
+		// By minutes: the feed would have told of changes before it.
+		return plain.WithRemedy(errors.New("the secondary endpoint can't be listed, since it lags behind the feed"),
+			"set "+c.named("Endpoint")+" to the primary endpoint")
 	}
 	v.client.Store(cl)
 	return nil

@@ -95,7 +95,7 @@ func TestTroubleIsNeverTheEndOfTheFeed(t *testing.T) {
 				if err == nil || errors.Is(err, source.ErrNotFound) || errors.Is(err, source.ErrNoFeed) {
 					t.Errorf("always: %v, %v", ids, err)
 				}
-				if name == "403" && !strings.Contains(err.Error(), "set BRIDGE_SOURCE_AUTH") {
+				if name == "403" && !strings.Contains(err.Error(), "set Auth") {
 					t.Errorf("it does not say what to do: %v", err)
 				}
 				trouble(1, match, f)

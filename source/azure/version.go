@@ -70,9 +70,11 @@ func (e *versionError) Error() string {
 
 func (e *versionError) Unwrap() error { return e.err }
 
-const otherVersion = "ask whoever runs this cloud for the Blob service of version " + serviceVersion +
-	" or later; until then, copy the container " + Container + " to a directory with azcopy, and set " +
-	"BRIDGE_SOURCE_URL=file://<directory>"
+func (c *Config) otherVersion() string {
+	return "ask whoever runs this cloud for the Blob service of version " + serviceVersion + " or later; until then, " +
+		"copy the container " + Container + " to a directory with azcopy, and set " + c.named("Endpoint") +
+		"=file://<directory>"
+}
 
 // rejectsVersion reports whether an answer rejects serviceVersion.
 func rejectsVersion(err error) bool {

@@ -176,7 +176,7 @@ func TestUnknownServiceVersion(t *testing.T) {
 			t.Errorf("%q does not say %q", text, part)
 		}
 	}
-	if !strings.Contains(do, "BRIDGE_SOURCE_URL=file://") || requests() != 1 {
+	if !strings.Contains(do, "Endpoint=file://") || requests() != 1 {
 		t.Errorf("%q after %d requests", do, requests())
 	}
 }
