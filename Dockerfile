@@ -1,9 +1,9 @@
-# From source:   docker build --build-arg GO_IMAGE=golang:1.26@sha256:<digest> --build-arg VERSION=1.2.3 --build-arg REVISION=$(git rev-parse HEAD) -t bridge .
+# From source:   docker build --build-arg VERSION=1.2.3 --build-arg REVISION=$(git rev-parse HEAD) -t bridge .
 # Of a release:  GoReleaser builds the target "release" around its binaries. It needs no other image.
 # docker run --read-only --cap-drop ALL --security-opt no-new-privileges bridge
 
 # CONTRIBUTING.md says where the digest comes from.
-ARG GO_IMAGE=golang:1.26
+ARG GO_IMAGE=golang:1.26.8@sha256:0f063af2d465d8dcae54cce04278ada488b96f77b42449c8d071e47d016cc65a
 
 # All but the program, which has Mozilla's certificate authorities in itself.
 FROM scratch AS base

@@ -45,8 +45,9 @@ func read(t *testing.T, name string) string {
 func TestDockerfile(t *testing.T) {
 	mod := read(t, "../go.mod")
 	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(mod)[1]
-	if !strings.Contains(read(t, "../Dockerfile"), "\nARG GO_IMAGE=golang:"+goVersion+"\n") {
-		t.Errorf("a release can't pin the digest of an image of Go %s", goVersion)
+	if !regexp.MustCompile(`\nARG GO_IMAGE=golang:` + regexp.QuoteMeta(goVersion) + `\.\d+@sha256:[0-9a-f]{64}\n`).
+		MatchString(read(t, "../Dockerfile")) {
+		t.Errorf("the program is not built in an image of Go %s that is named by digest", goVersion)
 	}
 	all := stages(t, "../Dockerfile")
 	if len(all) != 4 {
@@ -84,6 +85,20 @@ func TestDockerfile(t *testing.T) {
 	if lines := strings.Join(build.lines, "\n"); !strings.Contains(lines, "CGO_ENABLED=0") ||
 		!strings.Contains(lines, "-trimpath") || !strings.Contains(lines, "main.version=$VERSION") {
 		t.Errorf("the program is built by\n%s", lines)
+	}
+}
+
+// Images of others are named by digest. Of one no digest could be confirmed.
+func TestImagesHaveDigests(t *testing.T) {
+	images := regexp.MustCompile(`\n +image: (\S+)`).FindAllStringSubmatch(read(t, "../docker-compose.yaml"), -1)
+	if len(images) != 4 {
+		t.Errorf("%d images", len(images))
+	}
+	for _, image := range images {
+		if !regexp.MustCompile(`:[\d.]+@sha256:[0-9a-f]{64}$`).MatchString(image[1]) &&
+			!strings.HasPrefix(image[1], "apicurio/") {
+			t.Errorf("%s has no digest", image[1])
+		}
 	}
 }
 

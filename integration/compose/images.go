@@ -31,7 +31,8 @@ func findImages(ctx context.Context, f *File) (i images, err error) {
 		return i, err
 	}
 	for name, s := range f.Services {
-		repository, version, _ := strings.Cut(s.Image, ":")
+		tagged, _, _ := strings.Cut(s.Image, "@")
+		repository, version, _ := strings.Cut(tagged, ":")
 		var want string
 		switch repository {
 		case "apache/kafka":
