@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -49,6 +51,31 @@ func TestAll(t *testing.T) {
 	code, _, stderr = call(t, "status", "--all", "--watch", "1s")
 	if code != exitUsage || !strings.Contains(stderr, "remove --watch") {
 		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// check --all warns of a signature that bridges of several accounts have, as from the environment.
+func TestCheckAllOfASharedSignature(t *testing.T) {
+	t.Setenv("BRIDGE_SOURCE_SAS", "sv=2026&sp=rl&sig=planted-signature")
+	t.Setenv("BRIDGE_SOURCE_AUTH", "sas")
+	storage := httptest.NewServer(http.NotFoundHandler())
+	defer storage.Close()
+	file := fleetFile(t, strings.ReplaceAll(`
+kafka_brokers: ["`+fakebroker.New(t).ListenAddrs()[0]+`"]
+http_addr: "off"
+topic: "{account}"
+bridges:
+  own: {source: {url: "STORAGE/own", sas: "sv=2026&sp=rl&sig=another-signature"}}
+  photos: {source_url: "STORAGE/photos"}
+  music: {source_url: "STORAGE/music"}
+  again: {source_url: "STORAGE/music", topic: again}
+`, "STORAGE", storage.URL))
+	_, out, stderr := call(t, "check", "--all", "--config", file)
+	_, own, _ := strings.Cut(out, "bridge own\n")
+	own, _, _ = strings.Cut(own, "bridge photos\n")
+	const says = "bridges of several accounts have the same signature (environment)"
+	if strings.Count(out, says) != 3 || strings.Contains(own, says) || strings.Contains(out+stderr, "planted") {
+		t.Errorf("%s%s", out, stderr)
 	}
 }
 
