@@ -4,6 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
@@ -44,6 +48,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		return nil, &settingsError{err}
 	}
 	defer stopServing()
+	warnOfTraces(log)
 	i.announce()
 	sampling, stopSampling := context.WithCancel(ctx)
 	defer stopSampling()
@@ -53,4 +58,12 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 		shown.Stopped(once)
 	}
 	return shown, err
+}
+
+// warnOfTraces reports variables of OpenTelemetry: their author expects traces.
+func warnOfTraces(log *slog.Logger) {
+	if slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "OTEL_") }) {
+		log.Warn("OTEL_* variables have no effect: the bridge sends no traces",
+			"hint", "see transaction_step_seconds_total in /metrics, or set BRIDGE_LOG_LEVEL=debug")
+	}
 }

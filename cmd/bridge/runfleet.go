@@ -43,6 +43,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 		return &settingsError{err}
 	}
 	defer stopServing()
+	warnOfTraces(all.log)
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)
 	err = supervise(ctx, func(stop, hard context.Context) error {
 		members := crash.NewFleet(hard, once)
