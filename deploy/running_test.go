@@ -65,6 +65,16 @@ func (s *started) stop(t *testing.T) {
 	}
 }
 
+// within checks that the program runs, and has taken no more memory than a limit.
+func (s *started) within(t *testing.T, limit int64) {
+	t.Helper()
+	peak, running := peakOf(s.Cmd)
+	t.Logf("a peak of %d MiB", peak>>20)
+	if !running || peak > limit {
+		t.Errorf("it runs: %t, a peak of %d MiB:\n%.3000s", running, peak>>20, s.log)
+	}
+}
+
 var served = regexp.MustCompile(`"serving HTTP","address":"([^"]*)"`)
 
 // address waits for the address of the program's HTTP server.

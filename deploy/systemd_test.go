@@ -57,3 +57,16 @@ func TestUnitSettingsAreValid(t *testing.T) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// What systemd finds open of what a unit can close: 0 is all closed, 10 nothing.
+func TestUnitExposure(t *testing.T) {
+	analyze, err := exec.LookPath("systemd-analyze")
+	if err != nil {
+		t.Skip("systemd-analyze is not installed")
+	}
+	out, err := exec.Command(analyze, "security", "--offline=true", "--threshold=12",
+		"systemd/blobfeed-bridge.service").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "Overall exposure level") {
+		t.Errorf("the exposure is above 1.2: %v\n%s", err, out)
+	}
+}

@@ -1,0 +1,92 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"blobfeed/internal/testing/fakebroker"
+)
+
+// The program follows its settings file as Kubernetes replaces a mounted ConfigMap: by another target of the symlink
+// above it. A FIFO in its place neither hangs the reload nor stops a bridge.
+func TestFleetFollowsItsFile(t *testing.T) {
+	t.Parallel()
+	dir, feed, brokers := t.TempDir(), small(t), fakebroker.New(t).ListenAddrs()[0]
+	path := func(version int) string { return filepath.Join(dir, fmt.Sprint("..", version), "fleet.yaml") }
+	swap := func(version int) {
+		t.Helper()
+		next, data := filepath.Join(dir, "..next"), filepath.Join(dir, "..data")
+		if err := os.Symlink(filepath.Dir(path(version)), next); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(next, data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for version, names := range [][]string{{"one", "two"}, nil, {"one", "three"}} {
+		err := os.Mkdir(filepath.Dir(path(version)), 0o700)
+		text := fmt.Sprintf("kafka_brokers: ['%s']\nhttp_addr: '127.0.0.1:0'\nsource_url: '%s'\noffsets_leases: 1\n"+
+			"bridges:\n", brokers, feed)
+		for _, name := range names {
+			text += fmt.Sprintf("  %s: {topic: %[1]s}\n", name)
+		}
+		switch {
+		case err != nil:
+		case names == nil:
+			err = syscall.Mkfifo(path(version), 0o600)
+		default:
+			err = os.WriteFile(path(version), []byte(text), 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	swap(0)
+	mounted := filepath.Join(dir, "fleet.yaml")
+	if err := os.Symlink("..data/fleet.yaml", mounted); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, program, nil, "run", "--config", mounted)
+	base := p.address(t)
+	ready := func(names ...string) func() bool {
+		return func() bool {
+			var s struct {
+				Bridges []struct {
+					Name  string
+					Ready bool
+				}
+			}
+			if err := json.Unmarshal([]byte(get(base+"/status")), &s); err != nil || len(s.Bridges) != len(names) {
+				return false
+			}
+			for _, b := range s.Bridges {
+				if !b.Ready || !slices.Contains(names, b.Name) {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	p.until(t, "both bridges", ready("one", "two"))
+	swap(1)
+	if err := p.Process.Signal(syscall.SIGHUP); err != nil { // it would take another 10 s by itself
+		t.Fatal(err)
+	}
+	p.until(t, "the FIFO", func() bool { return strings.Contains(p.log.String(), "not a regular file") })
+	if !ready("one", "two")() {
+		t.Errorf("a FIFO stops a bridge:\n%.3000s", p.log)
+	}
+	swap(2) // and no signal
+	p.until(t, "the other bridge", ready("one", "three"))
+	if n := strings.Count(p.log.String(), `"msg":"starting","bridge":"one"`); n != 1 {
+		t.Errorf("the bridge that stays has started %d times:\n%.3000s", n, p.log)
+	}
+	p.within(t, attackLimit)
+	p.stop(t)
+}
