@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"blobfeed/internal/testing/fakebroker"
 )
@@ -88,5 +89,32 @@ func TestFleetFollowsItsFile(t *testing.T) {
 		t.Errorf("the bridge that stays has started %d times:\n%.3000s", n, p.log)
 	}
 	p.within(t, attackLimit)
+	p.stop(t)
+}
+
+// A process with many bridges that fail answers probes briefly, and the others whole.
+func TestManyFailingBridges(t *testing.T) {
+	const bridges = 1000
+	file := filepath.Join(t.TempDir(), "fleet.yaml")
+	text := "kafka_brokers: ['127.0.0.1:1']\nhttp_addr: '127.0.0.1:0'\nsource_url: '" + small(t) + "'\nbridges:\n"
+	for i := range bridges {
+		text += fmt.Sprintf("  bridge-%04d: {topic: bridge-%[1]d}\n", i)
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, program, nil, "run", "--config", file)
+	base := p.address(t)
+	p.until(t, "the reasons", func() bool {
+		return strings.Contains(get(base+"/readyz"), fmt.Sprintf("\n%d more bridges have reasons", bridges-100))
+	})
+	p.until(t, "all metrics", func() bool {
+		began, text := time.Now(), get(base+"/metrics")
+		n := strings.Count(text, "\nblobfeed_ready{")
+		t.Logf("%d bridges, %d bytes, %s", n, len(text), time.Since(began))
+		return n == bridges
+	})
+	p.until(t, "the whole status", func() bool { return strings.Count(get(base+"/status"), `"lag":{`) == bridges })
+	p.within(t, attackLimit+bridges<<19)
 	p.stop(t)
 }
