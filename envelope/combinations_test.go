@@ -244,9 +244,6 @@ func TestOptionTexts(t *testing.T) {
 	if fmt.Sprintf("%+v", o) != fmt.Sprintf("%+v", want) {
 		t.Errorf("%+v", o)
 	}
-	if err := o.Envelope.UnmarshalText([]byte("deprecated_row")); err != nil || o.Envelope != Row {
-		t.Errorf("deprecated_row is %s, %v", o.Envelope, err)
-	}
 	if s := Format(7).String(); s != "unknown(7)" {
 		t.Error(s)
 	}

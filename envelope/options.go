@@ -204,14 +204,8 @@ func (m Maps) String() string           { return name(mapsNames, m) }
 // UnmarshalText parses what String returns; so do its namesakes.
 func (f *Format) UnmarshalText(b []byte) error { return parse(formatNames, b, f) }
 
-// UnmarshalText also knows deprecated_row, CockroachDB's former name of row.
-func (e *Envelope) UnmarshalText(b []byte) error {
-	if string(b) == "deprecated_row" {
-		*e = Row
-		return nil
-	}
-	return parse(envelopeNames, b, e)
-}
+// UnmarshalText parses the name of an envelope.
+func (e *Envelope) UnmarshalText(b []byte) error { return parse(envelopeNames, b, e) }
 
 // UnmarshalText parses the name of a mode.
 func (m *EventsMode) UnmarshalText(b []byte) error { return parse(eventsNames, b, m) }

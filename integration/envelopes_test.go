@@ -37,7 +37,7 @@ func TestEnvelopes(t *testing.T) {
 		{[]string{"ENVELOPE=row"}, `{"__crdb__": {"updated"`, null, `{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=row", "OPTIONS=none", "KEY_FORMAT=string", "RESOLVED_TO=topic"}, `{"account"`, null,
 			`{"resolved":"`, "compact", ".resolved", false},
-		{[]string{"ENVELOPE=deprecated_row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty,
+		{[]string{"ENVELOPE=row", "DELETES=empty"}, `{"__crdb__": {"updated"`, empty,
 			`{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=key_only"}, empty, empty, `{"__crdb__":{"resolved":"`, "delete", "", false},
 		{[]string{"ENVELOPE=enriched"}, `{"after": {"account"`, `{"after": null, "before": {"path"`, `{"resolved":"`,
