@@ -69,6 +69,10 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	if err != nil {
 		return err
 	}
+	if _, state := plain.BridgeOfState(o.Topic); state || o.Topic == plain.DeadLetterTopic(c.Name) {
+		return &usageError{fmt.Errorf("--topic %s: want a topic of records, such as %s; bridge dump --state prints a "+
+			"state, and dead letters are verified with their topic", o.Topic, c.Topic)}
+	}
 	if *until != "" && o.Records.Markers == envelope.MarkersOff {
 		return &usageError{fmt.Errorf("--until-resolved: the topic has no markers (%s_RESOLVED_TO=%s)",
 			config.Prefix, o.Records.Markers)}

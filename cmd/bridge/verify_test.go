@@ -188,6 +188,9 @@ func TestVerifyUnchecked(t *testing.T) {
 
 		"verify --account --until-resolved 2020-05-28T00:00:00Z": {"", exitUsage, "excludes --until-resolved"},
 
+		"verify --topic blobfeed.offsets":    {"", exitUsage, "want a topic of records, such as changes"},
+		"verify --topic blobfeed.dlq --feed": {"", exitUsage, "dead letters are verified with their topic"},
+
 		"verify --topic nosuch": {"", exitFailed, "opening topic nosuch: it does not exist: check "},
 
 		"verify --topic no-markers": {"", exitFailed, "resolved: there is nothing to check"},
