@@ -37,7 +37,7 @@ func TestExitCodes(t *testing.T) {
 		"dump nosuch.avro":            {exitFailed, "nosuch.avro"},
 		"dump":                        {exitSettings, "BRIDGE_SOURCE_URL"},
 		"dump --segment x":            {exitUsage, "YYYY/MM/DD/HHMM"},
-		"tail --from 2200-01-01":      {exitUsage, "is in the future"},
+		"tail --from 2200-01-01":      {exitUsage, "--from: 2200-01-01 is in the future"},
 		"tail --from 2200/01/01/0000": {exitUsage, "is in the future"},
 		"dump --at 12":                {exitUsage, "want an offset and a chunk"},
 		"dump 2020/05/27/1500":        {exitUsage, "use --segment 2020/05/27/1500"},
@@ -131,7 +131,7 @@ func TestDumpPosition(t *testing.T) {
 		"dump --at 2020/05/27/1500/00/00000/2434/9": "the block at offset 2434 has 2",
 		"dump --at 2020/05/27/1500/00/00000/2435/1": "offset 2435",
 		"dump log/00/2020/05/27/1500/00009.avro":    "00009.avro",
-		"dump --at 2021/05/27/1500/00/00000/2434/9": "not found",
+		"dump --at 2021/05/27/1500/00/00000/2434/9": "no segment 2021/05/27/1500",
 		"dump --segment 2021/05/27/1500":            "no segment 2021/05/27/1500: bridge dump lists",
 	} {
 		if code, stdout, stderr := call(t, strings.Fields(args)...); code != exitFailed ||

@@ -95,6 +95,8 @@ func TestDumpOfAWrongPlace(t *testing.T) {
 	for args, want := range map[string]string{
 		"--at 2020/05/29/1600/00/00000/2435/8": "no block begins at offset 2435; blocks near it begin at 2434",
 		"--at 2435 " + chunk:                   "no block begins at offset 2435; blocks near it begin at 2434",
+		"--at 2020/05/29/1500/00/00000/2434/8": "the feed has no segment 2020/05/29/1500: bridge dump lists",
+		"--at 2020/05/29/1600/00/00007/2434/8": "the feed has no chunk log/00/2020/05/29/1600/00007.avro: bridge dump",
 		"--segment 2020/05/29/1500":            "the feed has no segment 2020/05/29/1500: bridge dump lists those that it has\n",
 	} {
 		code, _, stderr := call(t, append([]string{"dump"}, strings.Fields(args)...)...)

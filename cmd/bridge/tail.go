@@ -57,7 +57,7 @@ func tailVerb(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	if start.Time().After(time.Now()) {
 		return &usageError{
-			fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", start)}
+			fmt.Errorf("--from: %s is in the future: until then, there would be nothing to print", *from)}
 	}
 	c, err := load(config.Load(false))
 	if err != nil {

@@ -40,10 +40,7 @@ func (d Dumper) Segments(ctx context.Context, feed *source.Feed) error {
 
 // Segment prints the events of a segment.
 func (d Dumper) Segment(ctx context.Context, feed *source.Feed, seg source.Segment) error {
-	m, err := feed.Manifest(ctx, seg)
-	if errors.Is(err, source.ErrNotFound) {
-		return plain.WithRemedy(fmt.Errorf("the feed has no segment %s", seg), "bridge dump lists those that it has")
-	}
+	m, err := manifest(ctx, feed, seg)
 	if err != nil {
 		return err
 	}
@@ -54,6 +51,15 @@ func (d Dumper) Segment(ctx context.Context, feed *source.Feed, seg source.Segme
 		}
 	}
 	return nil
+}
+
+// manifest returns the manifest of a segment that somebody named.
+func manifest(ctx context.Context, feed *source.Feed, seg source.Segment) (source.Manifest, error) {
+	m, err := feed.Manifest(ctx, seg)
+	if errors.Is(err, source.ErrNotFound) {
+		err = plain.WithRemedy(fmt.Errorf("the feed has no segment %s", seg), "bridge dump lists those that it has")
+	}
+	return m, err
 }
 
 // shard prints the events of a shard from a position on, up to the first block for which more returns false.
@@ -94,7 +100,7 @@ func path(e *ocf.Event) string {
 
 // Chunk prints the events of one chunk of the feed, from an offset on.
 func (d Dumper) Chunk(ctx context.Context, feed *source.Feed, p source.Position) error {
-	m, err := feed.Manifest(ctx, p.Segment)
+	m, err := manifest(ctx, feed, p.Segment)
 	if err != nil {
 		return err
 	}
@@ -132,7 +138,7 @@ func noBlock(ctx context.Context, feed *source.Feed, m source.Manifest, p source
 
 // Event prints the event at a position.
 func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position) error {
-	m, err := feed.Manifest(ctx, p.Segment)
+	m, err := manifest(ctx, feed, p.Segment)
 	if err != nil {
 		return err
 	}
@@ -141,7 +147,13 @@ func (d Dumper) Event(ctx context.Context, feed *source.Feed, p source.Position)
 		return err
 	}
 	var b source.Batch
-	if err := r.Next(ctx, &b); err != nil {
+	err = r.Next(ctx, &b)
+	var damage *source.DamageError
+	if errors.As(err, &damage) && damage.Kind == source.Gone {
+		return plain.WithRemedy(fmt.Errorf("reading position %s: the feed has no chunk %s", p, damage.Blob),
+			"bridge dump --segment "+p.Segment.String()+" shows what it has")
+	}
+	if err != nil {
 		return fmt.Errorf("reading position %s: %w", p, noBlock(ctx, feed, m, p, err))
 	}
 	if b.Offset != p.Offset || p.Index >= len(b.Events) {

@@ -27,8 +27,11 @@ var _ source.Store = (*Store)(nil)
 func New(dir string) (*Store, error) {
 	root, err := os.OpenRoot(dir) // names can't lead outside
 	if err != nil {
-		return nil, plain.WithRemedy(fmt.Errorf("opening the feed's directory: %w", err),
-			"correct the path; in a container, mount the directory")
+		remedy := "correct the path; in a container, mount the directory"
+		if errors.Is(err, fs.ErrPermission) {
+			remedy = "let the user that runs the bridge read the directory, and all that is in it"
+		}
+		return nil, plain.WithRemedy(fmt.Errorf("opening the feed's directory: %w", err), remedy)
 	}
 	return &Store{root}, nil
 }
