@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"blobfeed/bridge"
+	"blobfeed/internal/history"
 	"blobfeed/internal/ops"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
@@ -35,7 +36,7 @@ var (
 	longError = "reading log/00/2026/01/31/1200/00000.avro at 4194304: GET https://myaccount.blob.core.windows.net/" +
 		"$blobchangefeed/log/00/2026/01/31/1200/00000.avro?sig=" + strings.Repeat("x", 1500) +
 		" <b>This request is not authorized to perform this operation.</b>"
-	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "sweeping", "live"}
+	sceneStates = []string{"start", "catching-up", "failing", "kafka-down", "bundles", "sweeping", "live"}
 )
 
 const sceneLeases = 16
@@ -92,6 +93,27 @@ func sceneOf(name string) *scene {
 		return s
 	}
 	s := newScene(sceneTime.Add(-26 * time.Hour))
+	if name == "bundles" { // after a year of hours, some of which retention has deleted, two of them undelivered
+		s.now = sceneTime.Add(-2 * time.Hour)
+		s.Lists(sceneFeed(400))
+		s.Segments(context.Background())
+		s.Lists(sceneFeed(399))
+		at := sceneHour.AddDate(0, 0, -399)
+		s.join(source.SegmentAt(at.AddDate(0, 4, 0)))
+		s.Failed(-1, &history.GapError{At: source.SegmentAt(at.Add(-2 * time.Hour)), Oldest: source.SegmentAt(at),
+			Recorded: true})
+		s.History(bridge.History{Newest: sceneHour.Add(-time.Hour)})
+		s.now = sceneTime.Add(-time.Hour - 5*time.Second)
+		s.run(sceneTime, func(minutes float64) { s.commit(600_000, time.Duration(8000-10*minutes)*time.Hour, false) })
+		f := s.state.Frontier
+		f.Current, f.Time = source.Segment{}, sceneTime
+		f.CatchUp = &offsets.CatchUp{Done: 2900, Left: 6600, From: 2320, Since: sceneTime.Add(-58 * time.Second)}
+		for _, c := range s.state.Cursors[:3] {
+			f.CatchUp.Read += c.Counts.Read
+		}
+		f.CatchUp.Read -= 58 * 61_000
+		return s
+	}
 	s.now = sceneTime.Add(-time.Hour - 5*time.Second)
 	s.join(source.SegmentAt(sceneHour.Add(-time.Hour)))
 	live := func(minutes float64) {

@@ -32,6 +32,7 @@ type view struct {
 var wanted = map[string]struct{ verdict, headline, detail string }{
 	"start":       {"starting", "Starting", "the brokers have not answered yet"},
 	"catching-up": {"catching_up", "Catching up", "segment 4 of 7, 44 %, 210,000 events/s, about 1m"},
+	"bundles":     {"catching_up", "Catching up", "segment 2,901 of 9,500, 30 %, 61,000 events/s, about 11m0s left"},
 	"live":        {"up_to_date", "Up to date", "last event 93 s ago · resolved up to 2026-01-31 11:45:00 UTC"},
 	"sweeping":    {"up_to_date", "Up to date", "sweeping the topics: partition 1 of 6, 0 %"},
 	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
@@ -107,12 +108,12 @@ func TestPageStates(t *testing.T) {
 		}
 		progress := false
 		for _, n := range v.Names {
-			progress = progress || n.What == "progress" && n.Now == "44"
+			progress = progress || n.What == "progress" && (n.Now == "44" || n.Now == "30")
 			if n.Name == "" {
 				t.Errorf("%s: %s has no name for a screen reader", at, n.What)
 			}
 		}
-		if progress != (v.State == "catching-up") {
+		if progress != (v.Verdict == "catching_up") {
 			t.Errorf("%s: a progress bar: %v", at, progress)
 		}
 		// A page that is just opened has the last hour: the server keeps it.
@@ -160,7 +161,7 @@ func TestPageStates(t *testing.T) {
 		t.Errorf("pause by keyboard: %q, %q; the button is %.0f high", seen.Paused, seen.Resumed, seen.Target)
 	}
 	for i, want := range []string{
-		"Skip to content", "pause", "whole", "recent", "Details of each lease", "example-h", "status (JSON)", "metrics",
+		"Skip to content", "pause", "whole", "day", "Details of each lease", "example-h", "status (JSON)", "metrics",
 	} {
 		if i >= len(seen.Focus) || seen.Focus[i].What != want || seen.Focus[i].Outline == "none" {
 			t.Errorf("tab %d: %+v, want %s with an outline", i+1, seen.Focus, want)

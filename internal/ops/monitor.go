@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	"blobfeed/bridge"
 	"blobfeed/internal/crash"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
@@ -59,6 +61,7 @@ type Monitor struct {
 	storage  contact
 	samples  samples
 	written  map[partition]written
+	lost     []Lost // the last ones
 
 	ribbon ribbon // has a lock of its own
 }
@@ -205,6 +208,9 @@ func (m *Monitor) History(h bridge.History) {
 func (m *Monitor) Failed(p int32, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if gap, is := errors.AsType[*history.GapError](err); is && gap.Recorded {
+		m.loses(gap)
+	}
 	text, do := plain.SplitRemedy(err)
 	met := offsets.Failure{Time: m.now(), Error: plain.Clip(text), Remedy: plain.Clip(do)}
 	f := status.Failure{Lease: p, Failure: met, Class: class(err), Count: 1}

@@ -140,7 +140,7 @@ function render(s) {
   }
 
   list('position', [
-    ['current segment', p.current || (p.ended ? 'ended' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
+    ['current segment', p.current || (p.ended ? 'ended' : code === 'catching_up' ? 'several in a bundle' : s.started ? 'waits for the next' : '–')], ['completed', p.completed || '–'],
     ['newest segment', p.newest ? p.newest + (p.backlog_seconds ? ` (${span(p.backlog_seconds)} ahead)` : '') : 'unknown'],
     ['last event', p.event_time ? ago(p.event_time) : '–', time(p.event_time)],
     ['older history held', span(p.headroom_seconds)], ...(p.gaps ? [['gaps', number(p.gaps)]] : []),

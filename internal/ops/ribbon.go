@@ -3,9 +3,11 @@ package ops
 import (
 	"context"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/source"
 )
@@ -15,11 +17,19 @@ type Feed interface {
 	Segments(ctx context.Context, after source.Segment) iter.Seq2[source.Segment, error]
 }
 
-// Segments is what the feed holds. It is part of the interface.
+// Segments is what the feed holds. It is part of the interface. Times are Unix seconds.
 type Segments struct {
 	Listed time.Time `json:"listed"`          // null before the first listing
-	Begins []int64   `json:"begins"`          // Unix seconds, the oldest first
+	Begins []int64   `json:"begins"`          // the oldest first; those before Oldest are gone
+	Oldest int64     `json:"oldest"`          // that the account still holds
+	Lost   []Lost    `json:"lost"`            // since the start of the instance
 	Error  string    `json:"error,omitempty"` // why the end may be missing
+}
+
+// Lost is history that retention deleted undelivered.
+type Lost struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"` // what follows, which is there
 }
 
 const (
@@ -31,6 +41,8 @@ const (
 	listTime = 10 * time.Second
 	// mostSegments bounds the memory: it is what eleven years of hours make.
 	mostSegments = 100_000
+	// mostGone is how many deleted segments are shown, and mostLost how many losses.
+	mostGone, mostLost = 48, 100
 )
 
 // ribbon lists the feed for those who look, and only then.
@@ -38,6 +50,7 @@ type ribbon struct {
 	mu    sync.Mutex
 	feed  Feed
 	known Segments
+	gone  []int64   // begins of former listings that retention has deleted since
 	began time.Time // the listing from the oldest on
 	last  source.Segment
 }
@@ -51,14 +64,18 @@ func (m *Monitor) Lists(feed Feed) {
 
 // Segments returns what the feed holds, as of a moment ago.
 func (m *Monitor) Segments(ctx context.Context) Segments {
+	m.mu.Lock()
+	lost := slices.Clone(m.lost)
+	m.mu.Unlock()
 	r := &m.ribbon
 	r.mu.Lock() // one who asks lists, and the others wait for the same
 	defer r.mu.Unlock()
 	now := m.now()
 	if r.feed == nil || !r.known.Listed.IsZero() && now.Sub(r.known.Listed) < listAge {
-		return r.copied()
+		return r.shown(lost)
 	}
 	if now.Sub(r.began) >= oldAge {
+		r.gone = append(r.gone, r.known.Begins...)
 		r.began, r.last, r.known.Begins = now, source.Segment{}, nil
 	}
 	r.known.Listed, r.known.Error = now.UTC(), ""
@@ -75,11 +92,37 @@ func (m *Monitor) Segments(ctx context.Context) Segments {
 		}
 		r.known.Begins, r.last = append(r.known.Begins, seg.Time().Unix()), seg
 	}
-	return r.copied()
+	return r.shown(lost)
 }
 
-func (r *ribbon) copied() Segments {
+// shown returns the segments with those that are gone: the last ones that were there, and the begin of each loss.
+func (r *ribbon) shown(lost []Lost) Segments {
 	s := r.known
-	s.Begins = append([]int64{}, s.Begins...)
+	if len(s.Begins) > 0 {
+		s.Oldest = s.Begins[0]
+		r.gone = slices.DeleteFunc(r.gone, func(begin int64) bool { return begin >= s.Oldest })
+		r.gone = r.gone[max(0, len(r.gone)-mostGone):]
+	}
+	s.Begins, s.Lost = slices.Concat([]int64{}, r.gone, s.Begins), append([]Lost{}, lost...)
+	for _, l := range lost {
+		if i, _ := slices.BinarySearch(s.Begins, l.From); i == len(s.Begins) || s.Begins[i] >= l.To {
+			s.Begins = slices.Insert(s.Begins, i, l.From)
+		}
+	}
 	return s
+}
+
+// loses takes note of history that is lost. The monitor is locked.
+func (m *Monitor) loses(gap *history.GapError) {
+	from, to := gap.At.Time().Unix(), gap.Oldest.Time().Unix()
+	if gap.Behind { // At was delivered
+		from += int64(history.MaxInterval / time.Second)
+	}
+	lost := Lost{from, max(to, from+1)} // of a segment that is there, chunks are lost
+	if slices.Contains(m.lost, lost) {  // by another lease
+		return
+	}
+	if m.lost = append(m.lost, lost); len(m.lost) > mostLost {
+		m.lost = m.lost[1:]
+	}
 }

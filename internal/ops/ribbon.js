@@ -1,19 +1,25 @@
 
 // The feed as a ribbon: each segment a tile, from the oldest that the account still holds to the newest.
-let feed = null, zoom = null; // zoom: [from, to) in Unix seconds; null: the whole feed
-const day = 86400, month = 30 * day;
+let feed = null, zoom = null, picked = null; // zoom: [from, to) in Unix seconds, null: the whole feed; picked: a tile
+const hourLong = 3600, day = 24 * hourLong, month = 30 * day, year = 365 * day;
 const segmentTime = s => s ? Date.UTC(+s.slice(0, 4), s.slice(5, 7) - 1, +s.slice(8, 10), +s.slice(11, 13), +s.slice(13, 15)) / 1000 : null;
 const stamp = (t, unit) => new Date(t * 1000).toISOString().slice(0, unit === month ? 7 : unit === day ? 10 : 16).replace('T', ' ');
-const fates = {
-  delivered: 'delivered', current: 'being delivered', overdue: 'open for too long', waiting: 'waiting', omitted: 'before the start',
+const monthOf = (t, ahead) => Date.UTC(new Date(t * 1000).getUTCFullYear(), new Date(t * 1000).getUTCMonth() + ahead, 1) / 1000;
+const fates = { // in the order in which a tile of many has them
+  deleted: 'deleted by retention', omitted: 'before the start', delivered: 'delivered', gap: 'lost: deleted undelivered', current: 'being delivered',
+  bundled: 'being delivered in a bundle', overdue: 'open for too long', waiting: 'waiting',
 };
+const rare = ['gap', 'current', 'bundled', 'overdue']; // one of them in a month must be seen
 
-// fate says what became of a segment.
-function fate(begin, p) {
-  if (p.current && begin === segmentTime(p.current)) return p.open_since ? 'overdue' : 'current';
-  const completed = segmentTime(p.completed), start = p.start ? Date.parse(p.start) / 1000 : null;
-  if (completed != null && begin <= completed) return start != null && begin + 4500 < start ? 'omitted' : 'delivered';
-  return 'waiting';
+// fateBy returns what says what became of a segment.
+function fateBy(s, all) {
+  const p = s.position, current = segmentTime(p.current), completed = segmentTime(p.completed) ?? -Infinity;
+  const start = p.start ? Date.parse(p.start) / 1000 - 4500 : -Infinity;
+  const bundle = !p.current && s.progress && s.progress.phase === 'catching up' ? all.find(b => b > completed) : null;
+  return begin => feed.lost.some(l => begin >= l.from && begin < l.to) ? 'gap'
+    : begin === current ? p.open_since ? 'overdue' : 'current'
+    : begin <= completed ? begin < feed.oldest ? 'deleted' : begin < start ? 'omitted' : 'delivered'
+    : begin < feed.oldest ? 'gap' : begin === bundle ? 'bundled' : 'waiting';
 }
 function rect(cls, x, width, title) {
   const r = document.createElementNS(svgNames, 'rect');
@@ -30,43 +36,44 @@ function rect(cls, x, width, title) {
 }
 function drawRibbon(s) {
   if (!feed) return;
-  const p = s.position, all = feed.begins, begins = zoom ? all.filter(b => b >= zoom[0] && b < zoom[1]) : all;
+  const p = s.position, all = feed.begins, begins = zoom ? all.filter(b => b >= zoom[0] && b < zoom[1]) : all, fate = fateBy(s, all);
   $('ribbon-section').hidden = !all.length;
   if (!all.length) return;
-  const from = begins.length ? begins[0] : zoom[0], to = (begins.length ? begins[begins.length - 1] : zoom[1]) + 3600;
+  const from = begins.length ? begins[0] : zoom[0], to = (begins.length ? begins[begins.length - 1] : zoom[1]) + hourLong;
   const unit = begins.length <= 200 ? 0 : (to - from) / day <= 400 ? day : month;
-  const tiles = new Map(); // in the order of the segments; where the feed has none, there is no tile
+  const tiles = new Map(), counts = {}; // in the order of the segments; where the feed has none, there is no tile
   for (const b of begins) {
-    const at = unit === month ? Date.UTC(new Date(b * 1000).getUTCFullYear(), new Date(b * 1000).getUTCMonth(), 1) / 1000 : unit ? b - b % unit : b;
+    const at = unit === month ? monthOf(b, 0) : unit ? b - b % unit : b, f = fate(b);
     if (!tiles.has(at)) tiles.set(at, {});
-    const f = fate(b, p);
     tiles.get(at)[f] = (tiles.get(at)[f] || 0) + 1;
+    counts[f] = (counts[f] || 0) + 1;
   }
-  const width = 1000 / Math.max(1, tiles.size), gap = Math.min(2, width / 5), parts = [];
+  const width = 1000 / Math.max(1, tiles.size), gap = width < 4 ? 0 : Math.min(2, width / 5), parts = [], what = Object.keys(fates).filter(f => counts[f]);
+  const says = ([at, of]) => stamp(at, unit) + (unit ? ', ' + number(Object.values(of).reduce((a, b) => a + b)) + ' segments' : '') + ': ' +
+    Object.entries(of).map(([f, n]) => (unit ? number(n) + ' ' : '') + fates[f]).join(', ');
   let x = 0;
-  for (const [at, counts] of tiles) {
-    const n = Object.values(counts).reduce((a, b) => a + b), title = stamp(at, unit) + (unit ? ', ' + number(n) + ' segments' : '') + ': ' +
-      Object.entries(counts).map(([f, c]) => (unit ? number(c) + ' ' : '') + fates[f]).join(', ');
-    const one = counts.overdue ? 'overdue' : 'current', own = unit && counts[one] ? Math.min(3, width / 2) : 0; // else one segment of a month could not be seen
-    let from = x;
-    for (const f of ['omitted', 'delivered', 'current', 'overdue', 'waiting']) {
-      if (!counts[f]) continue;
-      const part = own && f === one ? own : (width - gap - own) * counts[f] / (n - (own && counts[one]));
-      const r = rect('tile seg-' + f, from.toFixed(2), part.toFixed(2), title);
-      if (unit) r.addEventListener('click', () => { zoom = [at, unit === month ? Date.UTC(new Date(at * 1000).getUTCFullYear(), new Date(at * 1000).getUTCMonth() + 1, 1) / 1000 : at + day]; drawRibbon(s); });
+  for (const [at, of] of tiles) {
+    const n = Object.values(of).reduce((a, b) => a + b), marks = rare.filter(f => of[f]).length;
+    const least = f => unit && rare.includes(f) ? Math.min(3, (width - gap) * 0.7 / marks) : 0;
+    const rest = width - gap - Object.keys(of).reduce((sum, f) => sum + least(f), 0);
+    let left = x;
+    for (const f of Object.keys(fates).filter(f => of[f])) {
+      const part = least(f) + rest * of[f] / n, r = rect('tile seg-' + f, left.toFixed(2), part.toFixed(2), says([at, of]));
+      r.addEventListener('click', () => {
+        if (unit) zoom = [at, unit === month ? monthOf(at, 1) : at + day];
+        picked = unit ? null : at;
+        drawRibbon(shown);
+      });
       parts.push(r);
-      from += part;
+      left += part;
     }
     x += width;
   }
   $('ribbon').replaceChildren(...parts);
   $('ribbon').setAttribute('class', unit ? 'zooms' : '');
-  const counts = {};
-  for (const b of begins) counts[fate(b, p)] = (counts[fate(b, p)] || 0) + 1;
-  const what = Object.keys(fates).filter(f => counts[f]);
-  $('ribbon').setAttribute('aria-label', `${number(begins.length)} segments from ${stamp(from, 0)} to ${stamp(to - 3600, 0)}: ` + what.map(f => number(counts[f]) + ' ' + fates[f]).join(', '));
-  show('ribbon-from', begins.length ? stamp(begins[0], 0) : ''); show('ribbon-to', begins.length ? stamp(begins[begins.length - 1], 0) : '');
-  show('ribbon-unit', unit === month ? 'each tile a month: click to zoom' : unit ? 'each tile a day: click to zoom' : 'each tile a segment');
+  $('ribbon').setAttribute('aria-label', `${number(begins.length)} segments from ${stamp(from, 0)} to ${stamp(to - hourLong, 0)}: ` + what.map(f => number(counts[f]) + ' ' + fates[f]).join(', '));
+  show('ribbon-from', begins.length ? stamp(begins[0], 0) : ''); show('ribbon-to', begins.length ? stamp(begins[begins.length - 1], 0) : 'no segments then');
+  show('ribbon-unit', unit ? `each tile a ${unit === month ? 'month' : 'day'}: click to zoom` : 'each tile a segment: click for more');
   $('ribbon-key').replaceChildren(...what.map(f => {
     const e = element('span');
     e.append(element('span', null, 'key seg-' + f), number(counts[f]) + ' ' + fates[f]);
@@ -75,15 +82,20 @@ function drawRibbon(s) {
   const shards = (s.leases || []).flatMap(l => p.current && l.segment === p.current ? Object.entries(l.shards || {}) : []);
   show('ribbon-now', [p.current && shards.length ? `segment ${p.current} is read in ${shards.length === 1 ? 'one shard' : shards.length + ' shards'}: ` + shards.sort().map(([k, v]) => k + ' at ' + v).join(', ') : '',
     p.open_since ? `Azure has not finalized it since ${time(p.open_since)}: later segments wait` : ''].filter(Boolean).join(' · '));
+  const one = !unit && tiles.get(picked);
+  show('ribbon-picked', one ? says([picked, one]) + (picked < feed.oldest ? '' : ` · bridge dump --segment ${stamp(picked, 0).replace(/[- ]/g, '/').replace(':', '')} prints its events`) : '');
   $('whole').setAttribute('aria-pressed', !zoom);
+  $('year').hidden = all[all.length - 1] - all[0] < year;
+}
+// around zooms to a time that has the position in its middle, and does not go beyond the feed.
+function around(wide) {
+  const p = shown.position, last = feed.begins[feed.begins.length - 1] + hourLong, at = segmentTime(p.current || p.completed) ?? feed.begins[0];
+  const to = Math.min(last, Math.max(at, feed.begins[0]) + wide / 2);
+  zoom = [to - wide, to];
+  drawRibbon(shown);
 }
 $('whole').addEventListener('click', () => { zoom = null; if (shown) drawRibbon(shown); });
-$('recent').addEventListener('click', () => {
-  if (!feed || !feed.begins.length) return;
-  const last = feed.begins[feed.begins.length - 1] + 3600;
-  zoom = [last - day, last];
-  if (shown) drawRibbon(shown);
-});
+for (const [id, wide] of [['year', year], ['day', day]]) $(id).addEventListener('click', () => { if (feed && feed.begins.length) around(wide); });
 let shown = null, looked = 0;
 async function look(s) {
   shown = s;

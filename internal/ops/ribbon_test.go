@@ -6,9 +6,11 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"blobfeed/internal/history"
 	"blobfeed/source"
 )
 
@@ -39,13 +41,13 @@ func TestSegmentsOfTheFeed(t *testing.T) {
 	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
 	m := NewMonitor("b", "feed", Info{}, time.Minute, func() time.Time { return now })
 	h := Handler(m, http.NotFoundHandler())
-	ask := func(want int, problem string) {
+	ask := func(want int, problem string) (s Segments) {
 		t.Helper()
 		_, body, _ := get(t, h, "/segments")
-		var s Segments
 		if err := json.Unmarshal([]byte(body), &s); err != nil || len(s.Begins) != want || s.Error != problem {
 			t.Errorf("%v: %s, want %d, %q", err, body, want, problem)
 		}
+		return s
 	}
 	ask(0, "") // no feed is known
 	oldest := now.AddDate(0, 0, -1)
@@ -59,8 +61,44 @@ func TestSegmentsOfTheFeed(t *testing.T) {
 	ask(3, "")
 	feed.segments = feed.segments[1:]
 	now = now.Add(oldAge)
-	ask(2, "")
+	if s := ask(3, ""); s.Oldest != at(1).Time().Unix() {
+		t.Errorf("the oldest is %v, want %s", s.Oldest, at(1))
+	}
 	if len(feed.after) != 3 || feed.after[1] != at(1) || feed.after[2] != (source.Segment{}) {
 		t.Errorf("listed after %v", feed.after)
+	}
+}
+
+// What retention has deleted is shown for a while, and what it deleted undelivered for as long as the instance runs, also
+// if nobody has seen the segments before. Two leases report the same loss.
+func TestSegmentsThatAreGone(t *testing.T) {
+	now := time.Date(2026, 1, 31, 12, 0, 0, 0, time.UTC)
+	m := NewMonitor("b", "feed", Info{}, time.Minute, func() time.Time { return now })
+	midnight := now.Truncate(24 * time.Hour)
+	at := func(hours int) source.Segment {
+		return source.SegmentAt(midnight.Add(time.Duration(hours) * time.Hour))
+	}
+	feed := &listing{}
+	for hour := range 100 {
+		feed.segments = append(feed.segments, at(hour))
+	}
+	m.Lists(feed)
+	if s := m.Segments(t.Context()); len(s.Begins) != 100 || len(s.Lost) != 0 {
+		t.Fatalf("%+v", s)
+	}
+	now, feed.segments = now.Add(oldAge), feed.segments[90:]
+	for lease := range int32(2) {
+		m.Failed(lease, &history.GapError{At: at(80), Oldest: at(90), Recorded: true})
+	}
+	m.Failed(-1, &history.GapError{At: at(-9), Behind: true, Oldest: at(-7), Recorded: true})
+	m.Failed(0, &history.GapError{At: at(90), Oldest: at(91)}) // the bridge stops: nothing is passed
+	s := m.Segments(t.Context())
+	want := []Lost{{at(80).Time().Unix(), at(90).Time().Unix()}, {at(-8).Time().Unix(), at(-7).Time().Unix()}}
+	if !slices.Equal(s.Lost, want) {
+		t.Errorf("lost: %v, want %v", s.Lost, want)
+	}
+	if want := 1 + mostGone + 10; len(s.Begins) != want || s.Begins[0] != at(-8).Time().Unix() ||
+		s.Begins[1] != at(90-mostGone).Time().Unix() || s.Oldest != at(90).Time().Unix() {
+		t.Errorf("%d segments from %d on, the oldest is %d; want %d", len(s.Begins), s.Begins[0], s.Oldest, want)
 	}
 }
