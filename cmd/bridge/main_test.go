@@ -158,6 +158,10 @@ func TestDemo(t *testing.T) {
 	if s := new(ops.Status); json.NewDecoder(answer.Body).Decode(s) != nil || s.Name != "demo" {
 		t.Errorf("the status page is of %q", s.Name)
 	}
+	await(t, "a sample for the charts", func() bool {
+		_, body := get(t, address.FindStringSubmatch(out.String())[1]+"/history")
+		return strings.Contains(body, `"verdict":["`)
+	})
 	code, stdout := <-ended, out.String()
 	for _, want := range []string{
 		"kcat -C -b 127.0.0.1:", `value  {"after": {"account": "demo"`, `resolved    {"resolved":"`, "events read",

@@ -61,6 +61,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	}
 	defer page.Close()
 	fmt.Fprintf(stdout, "The status page is at http://%s\n\n"+
+		"An hour of the sample feed takes ten seconds. It began three days ago, so the page shows a lag of days. "+
 		"Times are those of the events. Offsets have gaps where transactions end. "+
 		"Ctrl-C stops the demo, and bridge verify then judges the topic.\n\n", page.Addr())
 	record, problems := setup.Record(conf)
@@ -103,6 +104,7 @@ func Run(ctx context.Context, port int, format, envelope, version string, stdout
 	b, began := bridge.New(o), time.Now()
 	monitor.Watch(b)
 	go func() { ended <- ops.Serve(working, page, new(ops.Guard).Wrap(ops.Handler(monitor, metrics))) }()
+	go monitor.Keep(working)
 	go func() { ended <- grow(working, account) }()
 	go func() { ended <- show(working, address, stdout) }()
 	err = b.Run(working, context.Background())
