@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strconv"
 	"strings"
 
@@ -40,6 +41,10 @@ func dumpVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	}
 	if _, err := source.ParseSegment(chunk); err == nil && chunk != "" {
 		return &usageError{fmt.Errorf("for the events of a segment, use --segment %s", chunk)}
+	}
+	if _, err := os.Stat(chunk); err != nil && chunk != "" && !strings.HasSuffix(chunk, ".avro") {
+		return &usageError{
+			fmt.Errorf("%s is not a chunk (NNNNN.avro); for the events of a blob, use bridge find", chunk)}
 	}
 	d := dump.Dumper{Out: stdout, JSON: asJSON}
 	place, err := source.ParsePosition(*at)

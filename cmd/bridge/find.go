@@ -52,7 +52,10 @@ func findVerb(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if (q.Path == "") == (q.ID == "") {
 		return &usageError{errors.New("find needs either a path, such as photos/2026/cat.jpg, or --id")}
 	}
-	q.Path = blobPath(q.Path)
+	if q.Path = blobPath(q.Path); q.ID == "" && !strings.Contains(q.Path, "/") {
+		return &usageError{
+			fmt.Errorf("find %s: want a container and a path in it, such as photos/2026/cat.jpg", q.Path)}
+	}
 	if q.From, err = history.ParseTarget(*from); err != nil {
 		return &usageError{fmt.Errorf("--from: %w", err)}
 	}

@@ -79,6 +79,9 @@ func dispatch(ctx context.Context, args []string, stdout, stderr, errs io.Writer
 		}
 		args = []string{args[1], "--help"}
 	}
+	if slices.Contains([]string{"-v", "--version"}, args[0]) {
+		args[0] = "version"
+	}
 	i := slices.IndexFunc(verbs(), func(v verb) bool { return v.name == args[0] })
 	if i < 0 {
 		unknown(errs, stderr, args[0])

@@ -107,6 +107,7 @@ func TestSeekTellsOfMarkers(t *testing.T) {
 	for to, tells := range map[string]bool{"2020/05/27/1500": true, "earliest": true, "2021-01-01T00:00:00Z": false} {
 		code, stdout, stderr := call(t, "seek", "--to", to)
 		if code != exitOK || strings.Contains(stdout, "Markers have promised") != tells ||
+			strings.Contains(stdout, "2020/01/16/2100, the earliest segment") != (to == "earliest") ||
 			strings.Contains(stdout, "Delivered events are repeated") {
 			t.Errorf("to %s: exit code %d: %s%s", to, code, stdout, stderr)
 		}

@@ -54,6 +54,8 @@ func (p *Plan) place(ctx context.Context, to history.Target, feed Feed) string {
 		switch {
 		case err != nil:
 			p.note("Reading the feed failed, so whether it has %s is not checked: %v", at, err)
+		case at == "earliest":
+			at = first.String() + ", the earliest segment"
 		case from == (envelope.Timestamp{}) && first.String() != at:
 			at = fmt.Sprintf("%s, the first segment from %s on", first, at)
 		}
