@@ -17,34 +17,29 @@ type given struct {
 var uses = map[string][]given{
 	// Rows by key: for compacted topics, and sinks that upsert. Rows have plain columns only.
 	"table": {
-		{
-			"FORMAT",
-			"json",
-			"json",
-		}, {"EVENTS", "state", "state"}, {"ENVELOPE", "row", "row"}, {"DELETES", "tombstone", "tombstone"},
-		{
-			"RESOLVED_TO",
-			"topic",
-			"topic off",
-		}, {"KEY_FORMAT", "string", ""}, {"OPTIONS", "none", ""}, {"MAPS", "json", ""},
+		{"FORMAT", "json", "json"},
+		{"EVENTS", "state", "state"},
+		{"ENVELOPE", "row", "row"},
+		{"DELETES", "tombstone", "tombstone"},
+		{"RESOLVED_TO", "topic", "topic off"},
+		{"KEY_FORMAT", "string", ""},
+		{"OPTIONS", "none", ""},
+		{"MAPS", "json", ""},
 	},
 	// For readers of Debezium's messages. With JSON, Connect's sinks need the schema in each value. Keys have none:
 	// text gets one of StringConverter.
 	"debezium": {
-		{
-			"ENVELOPE",
-			"enriched",
-			"enriched",
-		}, {"DELETES", "both", ""}, {"RESOLVED_TO", "topic", ""}, {"MAPS", "json", ""},
+		{"ENVELOPE", "enriched", "enriched"},
+		{"DELETES", "both", ""},
+		{"RESOLVED_TO", "topic", ""},
+		{"MAPS", "json", ""},
 	},
 	"debezium json": {{"KEY_FORMAT", "string", ""}, {"ENRICHED_PROPERTIES", "source,schema", ""}},
 	// Every event that the feed has, also those that change no blob.
 	"log": {
-		{
-			"EVENTS",
-			"all",
-			"all",
-		}, {"ENVELOPE", "wrapped", "wrapped bare row key_only"}, {"DELETES", "envelope", "envelope both"},
+		{"EVENTS", "all", "all"},
+		{"ENVELOPE", "wrapped", "wrapped bare row key_only"},
+		{"DELETES", "envelope", "envelope both"},
 		{"RESOLVED_TO", "inline", ""},
 	},
 }
