@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"blobfeed/internal/pause"
@@ -122,4 +123,69 @@ func (h *History) newest(at source.Segment) source.Segment {
 		}
 	}
 	return at
+}
+
+// Azure appends to each shard of an open segment once a minute, if there is something to append (measured in real
+// chunks). The times of appends have whole seconds, so a look a second later could come just before the next append.
+const (
+	appendInterval = time.Minute
+	behindAppend   = 2 * time.Second
+)
+
+// NextLook returns how long to wait before the next look at a shard. The last look was late by this much after an
+// append, or found none if late is negative.
+//
+// Looks come every interval. Where they are in the minute is chance, so without more they would be late by half an
+// interval on average. If some looks of each minute are at the same place as those of the minute before, and one was
+// late, a longer wait moves all later ones: the next append is found as soon as it is there, with fewer requests than
+// before, not more. A clock that differs from the service's moves them elsewhere, which is no worse than chance.
+func NextLook(interval, late time.Duration) time.Duration {
+	if appendInterval%interval != 0 || late <= behindAppend || late > interval+time.Second {
+		return interval
+	}
+	return 2*interval - late + behindAppend
+}
+
+// CountAhead puts into f, of which some segments were just completed, how far the bridge is on its way to the newest
+// of names, which may be nil: not known. Live, one segment is left, or two while the service finalizes the former: a
+// catch-up begins with more than one, and ends behind the last. Counting says that this tenure has counted before, and
+// the result that it has now: the speed is measured from its first time.
+func CountAhead(
+	f *offsets.Frontier, completed int, names []source.Segment, cursors []*offsets.Cursor, now time.Time, counting bool,
+) bool {
+	was := f.CatchUp
+	if was != nil && f.Seek != nil && !counting { // the seek starts another catch-up
+		was = nil
+	}
+	left, before := 0, 0
+	if was != nil {
+		before = was.Left - completed
+		left = max(before, 0)
+	}
+	if names != nil {
+		i, found := slices.BinarySearchFunc(names, f.Completed, source.Segment.Compare)
+		if found {
+			i++
+		}
+		left = len(names) - i
+	}
+	if left == 0 || left == 1 && before < 1 {
+		f.CatchUp = nil
+		return false
+	}
+	is := offsets.CatchUp{Left: left}
+	if was != nil {
+		is = *was
+		is.Done, is.Left = was.Done+completed, left
+	}
+	if was == nil || !counting {
+		is.Since, is.From, is.Read = now.UTC().Truncate(time.Millisecond), is.Done, 0
+		for _, c := range cursors {
+			if c != nil {
+				is.Read += c.Counts.Read
+			}
+		}
+	}
+	f.CatchUp = &is
+	return true
 }

@@ -2,6 +2,7 @@ package azure
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -10,7 +11,9 @@ import (
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/to"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 
 	"blobfeed/internal/plain"
 	"blobfeed/source"
@@ -167,3 +170,24 @@ type quietError struct {
 func (e *quietError) Error() string { return e.text }
 
 func (e *quietError) Unwrap() error { return e.err }
+
+// elsewhere is a container that has nothing to do with the feed. It need not exist.
+const elsewhere = "$logs"
+
+// ReadsMore reports whether the credentials may read other containers than the feed's. It asks for one line of a
+// listing.
+func (c *Config) ReadsMore(ctx context.Context) (bool, error) {
+	cl, _, err := c.client(elsewhere)
+	if err != nil {
+		return false, err
+	}
+	_, err = cl.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{MaxResults: to.Ptr[int32](1)}).NextPage(ctx)
+	var status *azcore.ResponseError
+	switch {
+	case err == nil, bloberror.HasCode(err, bloberror.ContainerNotFound): // the service looks at rights first
+		return true, nil
+	case errors.As(err, &status):
+		return false, nil
+	}
+	return false, c.explain(err)
+}

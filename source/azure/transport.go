@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
 	"blobfeed/internal/outbound"
 )
 
@@ -38,4 +40,23 @@ func newClient(limit int64) *http.Client {
 	// Pings detect a dead connection before its requests time out.
 	t.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
 	return &http.Client{Transport: outbound.Guard(t, limit)}
+}
+
+// observer reports every request.
+type observer func(op string, status int, took time.Duration, received int64)
+
+// Do implements policy.Policy.
+func (o observer) Do(req *policy.Request) (*http.Response, error) {
+	op := "read"
+	if req.Raw().URL.Query().Get("comp") == "list" {
+		op = "list"
+	}
+	began := time.Now()
+	resp, err := req.Next()
+	status, received := 0, int64(0)
+	if resp != nil {
+		status, received = resp.StatusCode, resp.ContentLength // a body that breaks off has fewer
+	}
+	o(op, status, time.Since(began), received)
+	return resp, err
 }
