@@ -8,10 +8,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
+	"runtime/debug"
 	"slices"
+
+	// The image holds nothing but this program, so the program brings the public certificate authorities (Mozilla's).
+	// Where the system has its own, or SSL_CERT_FILE names some, those count and these do not.
+	_ "golang.org/x/crypto/x509roots/fallback"
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
 	"blobfeed/offsets"
 	"blobfeed/verify/judge"
 )
@@ -135,4 +142,46 @@ func help(w io.Writer) {
 	}
 	fmt.Fprint(w, "\nSettings are environment variables, or a file (--config): see bridge run --help.\n"+
 		"Exit codes: 0 ok, 1 failed, 2 usage, 3 fenced, 4 verification failed, 78 invalid settings.\n")
+}
+
+// version is set by the linker for releases.
+var version string
+
+func versionText() string {
+	if version != "" {
+		return version
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return "devel-" + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	return "devel"
+}
+
+func versionVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
+	if err := parse(flags("version", "", stdout, nil), args); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintf(stdout, "bridge %s %s %s/%s\n",
+		versionText(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return err
+}
+
+// adviser adds to the errors of a bridge what a user can do about them, for the log, the state and the page.
+type adviser struct{ of *instance }
+
+// Advise implements bridge.Adviser.
+func (a adviser) Advise(err error) error { return setup.Advised(a.of.config, &a.of.client, err) }
+
+// advise does so for the error that a verb ends with. Of the settings it needs only how the brokers are reached.
+func advise(err error) error {
+	c, _ := config.LoadKafka() // problems are those of the verb
+	client, unusable := setup.Kafka(c, "", 1)
+	if unusable != nil {
+		return err
+	}
+	return setup.Advised(c, &client, err)
 }
