@@ -127,11 +127,11 @@ func (s *Store) isFeed() error {
 	case has("idx", "log", "meta"):
 		return nil
 	case has(container):
-		return plain.WithRemedy(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Join(path, container))
+		return plain.WithRemedy(err, "use file://"+filepath.Join(path, container))
 	case len(entries) == 0:
 		return plain.WithRemedy(fmt.Errorf("%w: it is empty", err), "copy the container "+container+" into it")
 	case slices.Contains([]string{"idx", "log", "meta"}, filepath.Base(path)):
-		return plain.WithRemedy(err, "set BRIDGE_SOURCE_URL=file://"+filepath.Dir(path))
+		return plain.WithRemedy(err, "use file://"+filepath.Dir(path))
 	}
 	return plain.WithRemedy(fmt.Errorf("%w: it has none of idx/, log/ and meta/", err),
 		"name the directory that has them, a copy of the container "+container)

@@ -94,8 +94,8 @@ func TestDirectoryWithoutFeed(t *testing.T) {
 	for _, tc := range []struct{ file, below, do string }{
 		{"", "", "copy the container $blobchangefeed into it"},
 		{"photo.jpg", "", "name the directory that has them"},
-		{"$blobchangefeed/meta/segments.json", "", "set BRIDGE_SOURCE_URL=file://ROOT/$blobchangefeed"},
-		{"meta/segments.json", "meta", "set BRIDGE_SOURCE_URL=file://ROOT"},
+		{"$blobchangefeed/meta/segments.json", "", "use file://ROOT/$blobchangefeed"},
+		{"meta/segments.json", "meta", "use file://ROOT"},
 		{"idx/segments/x", "", ""},
 		{"log/00/x", "", ""},
 	} {
