@@ -14,8 +14,9 @@
 //
 // # Crashes
 //
-// A worker treats every error of Kafka like a crash: it drops its producer and acquires the lease again. So
-// there is one way to recover: fence, then read the cursor (I3).
+// A worker treats every failed write like a crash: it drops its producer and acquires the lease again. So there
+// is one way to recover from a write: fence, then read the cursor (I3). A read that fails, of the storage service
+// or of Kafka, is repeated.
 //
 //	before a commit       an open transaction; the next owner's fence or the broker's timeout aborts it
 //	during a commit       all of it took effect or nothing; the cursor behind the fence shows which
@@ -50,7 +51,13 @@
 //	tenure       one acquisition of the lease: producer, cursor, and the contexts that end with it
 //	epochView    what a tenure takes from the frontier; answers the pipeline (pipeline.Host)
 //	writer       the open transaction (offsets.Tx): while there is one, nothing else is written by the tenure
+//	delivery     what a tenure has read of the current segment
+//	scanRound    a round of a scan: rows, or deletions
+//	findings     what a worker remembers from one tenure to the next
 //	coordinator  the frontier, if the lease is 0
+//	bundler      its bundles: small segments that were read ahead
+//	rules        what decide.go knows of the options
+//	change       what a decision writes, and reports when it is committed
 //
 // The topics of records, the feed's history and the settings of a stored state are known by packages of their own
 // (catalog, history, frozen), and so are the keys that a sweep has to ask about (suspects).

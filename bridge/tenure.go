@@ -13,7 +13,7 @@ import (
 
 // A tenure of a lease, and the work on a segment, end when the state says so, whatever the worker waits for at that
 // moment: a retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that
-// ended it. So every wait uses one of three contexts:
+// ended it. So every wait uses one of three contexts, or one that is derived from them with a deadline:
 //
 //	held    ends with the lease (another owner, another epoch) or a hard stop
 //	work    ends with held, or at a stop
@@ -44,7 +44,7 @@ type tenure struct {
 	out        writer
 	delivery   *delivery // of the current segment; nil: none has begun
 
-	findings *findings // of the worker; guards itself
+	findings *findings // of the worker; its fields say who may use them
 
 	rounds rounds // of lease 0, while a scan is under way
 }

@@ -24,7 +24,7 @@ import (
 // of different epochs, without an end between them. The first does not count then (I2). Its records are delivered
 // again, after Lease.Discard has aborted those that are still open.
 //
-// A producer writes nothing before its last transaction was read back (see Lease.Commit), so there is at most one.
+// A producer writes nothing before its last transaction was read back (see Tx.Commit), so there is at most one.
 
 // unended is what stands last in a partition: documents of a transaction whose end was not read yet.
 type unended struct {

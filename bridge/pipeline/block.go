@@ -11,8 +11,8 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// Block is one block of a chunk, read and encoded. Blocks are reused: one is free again when the transaction that holds
-// its records is committed, since the client keeps the records until then.
+// Block is one block of a chunk, read and encoded. Blocks are reused: one is free again when the brokers have
+// acknowledged its records, since the client keeps them until then (sent.go).
 type Block struct {
 	Shard             int
 	Step              *inventory.Step // of a listing, in place of a shard
