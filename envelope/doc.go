@@ -33,8 +33,7 @@
 //  2. Set the field in one event of made (fixture_test.go): otherwise every golden has null. Run
 //     go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
 //  3. If an event says what the value was before, add the tag deletion, previous or property, a case in TestBefore
-//     (encode_test.go), and a line under "The row before" in docs/events.md. If the value can differ from what the
-//     previous event left, add it to AboutEvent or Unseen in verify/before.go.
+//     (encode_test.go), and a line under "The row before" in docs/events.md.
 //  4. If it can hold personal data, add it to "Privacy" in docs/security.md. Add it to CHANGELOG.md: values move from
 //     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump.
 //

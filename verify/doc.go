@@ -13,12 +13,10 @@
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
 //	           reaches every partition
 //	Scan       the rows of an initial scan precede the feed, with one time, and no marker is below that of the listing
-//	Before     the field before of an event is the row that the previous event of the key left
-//	Table      each record is its key's row, or a tombstone; there are no markers
 //	All        several of them, with a summary
 //
 // Show records in the order in which a read_committed consumer gets them: per partition by offset, partitions in any
-// order. A record with a nil key is a marker; only Resolved judges it, and Table rejects it. Each topic is judged by
+// order. A record with a nil key is a marker; only Resolved judges it. Each topic is judged by
 // itself, but Unique and Replay hold over all topics.
 //
 // # What is read
@@ -41,8 +39,8 @@
 // its partition, also at or below the last marker. They come once more, in the feed's order. Unique counts
 // them.
 //
-// A record with a key and the header scan is a row of a scan, not an event. Only Scan, Unique, Partition, Resolved and
-// Table judge it. Between the row and the events of a blob, the order of offsets counts, not their times: a listing may
+// A record with a key and the header scan is a row of a scan, not an event. Only Scan, Unique, Partition and
+// Resolved judge it. Between the row and the events of a blob, the order of offsets counts, not their times: a listing may
 // show a state to which the next events only lead.
 //
 // # What is kept
@@ -50,9 +48,9 @@
 // A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory
 // measures what it remembers:
 //
-//	Order, Schema, Table, Time, Scan nothing that grows with the topic; also Partition with a function
+//	Order, Schema, Time, Scan        nothing that grows with the topic; also Partition with a function
 //	Resolved                         16 bytes per marker and partition
-//	Sequence, Before                 some hundred bytes per key
+//	Sequence                         some hundred bytes per key
 //	Replay                           32 to 45 bytes per event
 //	Unique                           40 to 85 bytes per event, depending on the growth of their maps
 //

@@ -15,13 +15,11 @@ import (
 type document struct {
 	parsed                          bool
 	id, updated, sequence, resolved []byte
-	after, before                   json.RawMessage // nil where there is none, or a null
-	unread                          bool            // there is a value that is none of these
-	row                             bool            // the value itself is the row
+	unread                          bool            // there is a value that is no document
 	blob                            json.RawMessage // the row, wherever it is; nil where there is none
 	members                         map[string]span // of a value in Avro
 	upTo                            *upTo           // of a marker in a topic of its own
-	path, account                   string          // of the row
+	account                         string          // of the row
 }
 
 // columns are those of the row that identify the event.
@@ -44,7 +42,6 @@ type members struct {
 	columns
 	Payload  json.RawMessage `json:"payload"`
 	After    json.RawMessage `json:"after"`
-	Before   json.RawMessage `json:"before"`
 	Updated  string          `json:"updated"`
 	Resolved string          `json:"resolved"`
 	Record   json.RawMessage `json:"record"`
@@ -76,28 +73,17 @@ func parseDocument(value []byte) document {
 		d.upTo = &m.upTo
 	}
 	row := m.columns
-	if d.row = row.Path != ""; !d.row {
-		d.after, d.before = object(m.After), object(m.Before)
-		if d.after != nil && json.Unmarshal(d.after, &row) != nil {
+	if d.blob = value; row.Path == "" {
+		d.blob = object(m.After)
+		if d.blob != nil && json.Unmarshal(d.blob, &row) != nil {
 			return document{parsed: true, unread: true}
 		}
-		d.blob = d.after
-	} else {
-		d.blob = value
 	}
-	first := func(texts ...string) []byte {
-		for _, t := range texts {
-			if t != "" {
-				return []byte(t)
-			}
-		}
-		return nil
-	}
-	d.path, d.account = row.Path, cmp.Or(row.Account, m.Source.Account)
-	d.id = first(row.EventID, m.Source.EventID)
-	d.sequence = first(row.Sequencer, m.Source.Sequencer)
-	d.updated = first(m.Updated, m.Sentinel.Updated, m.Source.Time)
-	d.resolved = first(m.Resolved, m.Sentinel.Resolved)
+	d.account = cmp.Or(row.Account, m.Source.Account)
+	d.id = []byte(cmp.Or(row.EventID, m.Source.EventID))
+	d.sequence = []byte(cmp.Or(row.Sequencer, m.Source.Sequencer))
+	d.updated = []byte(cmp.Or(m.Updated, m.Sentinel.Updated, m.Source.Time))
+	d.resolved = []byte(cmp.Or(m.Resolved, m.Sentinel.Resolved))
 	return d
 }
 

@@ -119,7 +119,7 @@ func TestScan(t *testing.T) {
 			scan := NewScan()
 			scan.Initial("s1", fmt.Sprintf("%d.0000000000", scanServed*1e6))
 			scan.Known("s1", "s2")
-			g := All(append(validators(), scan, NewTime(), NewBefore(), replayed(ReplayExact, topic()))...)
+			g := All(append(validators(), scan, NewTime(), replayed(ReplayExact, topic()))...)
 			for _, r := range c.fault(initial()) {
 				g.Note(r)
 			}
@@ -188,20 +188,6 @@ func TestScanByState(t *testing.T) {
 	if all := text(v.Failures()); !strings.Contains(all, "is below 1590003600") ||
 		!strings.Contains(all, "comes after") {
 		t.Error(all)
-	}
-}
-
-// A row is not compared with an event: it may be newer than the next one, and says nothing of the one before.
-func TestBeforeOfScan(t *testing.T) {
-	row := listedRow("s1", 1, scanUpdated, scanServed)
-	row.Value = []byte(`{"after": {"blob_tier": "Cool", "path": "photos/1.jpg"}}`)
-	ev := data(1, 1, 0)
-	ev.Value = []byte(`{"after": {"blob_tier": "Hot"}, "before": {"blob_tier": "Cold"}}`)
-	v := NewBefore()
-	v.Note(row)
-	v.Note(ev)
-	if f := v.Failures(); len(f) > 0 || v.Checked() > 0 {
-		t.Error(text(f))
 	}
 }
 

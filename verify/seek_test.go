@@ -99,26 +99,3 @@ func TestSeek(t *testing.T) {
 		})
 	}
 }
-
-// What an event after a seek says was before is not what the last event before the seek left.
-func TestSeekBefore(t *testing.T) {
-	for seek, want := range map[string]int{"": 1, "seek": 0} {
-		v := NewBefore()
-		first, second := data(1, 1, 0), data(2, 1, 0)
-		first.Value, second.Value = []byte(
-			`{"after": {"tier": "Hot"}}`,
-		), []byte(
-			`{"after": {"tier": "Cool"}, "before": {"tier": "Cold"}}`,
-		)
-		m := mark(first.Partition, 0)
-		if seek != "" {
-			m.Headers = append(m.Headers, Header{seek, []byte("- earliest")})
-		}
-		for _, r := range []Record{first, m, second} {
-			v.Note(r)
-		}
-		if fs := v.Failures(); len(fs) != want {
-			t.Errorf("header %q: %v", seek, fs)
-		}
-	}
-}

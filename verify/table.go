@@ -5,36 +5,6 @@ import (
 	"encoding/json"
 )
 
-// Table checks the form of a table topic: each record has a key, and is that key's row or a tombstone. There are no
-// markers, which compacted topics reject, and no empty values, which readers take for a row of nulls. Replay with
-// ReplayLatest checks the content. A value that is not JSON counts as a row. Table keeps nothing.
-type Table struct{ failures }
-
-// NewTable returns a Table.
-func NewTable() *Table { return &Table{} }
-
-// Note implements Validator.
-func (v *Table) Note(r Record) {
-	if r.In != "" {
-		return // a marker in a topic of its own
-	}
-	v.checked++
-	switch {
-	case r.Key == nil:
-		v.add(&r, "the record has no key: a table has no markers")
-	case r.Value == nil:
-	case len(r.Value) == 0:
-		v.add(&r, "the value is empty instead of null: readers take it for an update")
-	case r.Value[0] != '{':
-	case !r.document().row:
-		v.add(&r, "the value is not a row: %.100s", r.Value)
-	default:
-		if path := r.document().path; path != keyPath(r.Key) {
-			v.add(&r, "the row is of another path: %q", path)
-		}
-	}
-}
-
 // Path returns the path of the blob that a record's key names.
 func (r *Record) Path() string { return keyPath(r.Key) }
 

@@ -105,8 +105,6 @@ var (
 	_ Validator = (*Schema)(nil)
 	_ Validator = (*Resolved)(nil)
 	_ Validator = (*Scan)(nil)
-	_ Validator = (*Before)(nil)
-	_ Validator = (*Table)(nil)
 	_ Validator = (*Time)(nil)
 	_ Validator = (*Replay)(nil)
 )
@@ -179,7 +177,7 @@ func (g *Group) Summary() Summary {
 }
 
 // OK reports whether there was data, and every check has judged something and not failed. So leave out a validator that
-// does not apply, such as Before if no record has a before.
+// does not apply, such as Schema if nothing is in Avro.
 func (s Summary) OK() bool {
 	for _, c := range s.Checks {
 		if !c.OK() {

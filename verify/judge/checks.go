@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -72,18 +71,6 @@ var table = []check{
 		fresh:    scans,
 		first:    true,
 		optional: always,
-	}, {
-		name:     "before",
-		promise:  "before is what the previous event of the blob left",
-		unless:   []reason{noBefore, indistinct, bounded("it needs the columns of each key")},
-		fresh:    beforeRow,
-		first:    true,
-		optional: always,
-	}, {
-		name:    "table",
-		promise: "each record is its key's row, or a tombstone",
-		unless:  []reason{notCompacted, noRows},
-		fresh:   rows,
 	}, {
 		name:    "replay",
 		promise: replayPromise,
@@ -194,14 +181,6 @@ func noMarkers(c *checks) string {
 	return when(c.v.Records.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers")
 }
 
-func noBefore(c *checks) string {
-	return when(!c.v.Record.Diff, "the settings write only the key of it")
-}
-
-func notCompacted(c *checks) string { return when(!c.t.compacted, "the topic is not compacted") }
-
-func noRows(c *checks) string { return when(!writesRows(c.v.Record), "the values are not rows") }
-
 func noFeed(c *checks) string { return when(c.t.feed == nil, "without --feed") }
 
 func always(*checks) bool { return true }
@@ -239,8 +218,6 @@ func sequence(*checks) verify.Validator { return verify.NewSequence() }
 
 func eventTime(*checks) verify.Validator { return verify.NewTime() }
 
-func rows(*checks) verify.Validator { return verify.NewTable() }
-
 func feedRecords(c *checks) verify.Validator { return c.t.feed }
 
 func schemas(c *checks) verify.Validator { return verify.NewSchema(c.avroKeys(), c.avroValues()) }
@@ -251,10 +228,6 @@ func partition(c *checks) verify.Validator {
 		p.Repeats()
 	}
 	return p
-}
-
-func beforeRow(*checks) verify.Validator {
-	return verify.NewBefore(append(append([]string{}, verify.AboutEvent...), verify.Unseen...)...)
 }
 
 func scans(c *checks) verify.Validator {
@@ -336,13 +309,6 @@ func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
 	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
 	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
 	return recordOf(&rec, avro), emit && err == nil
-}
-
-// writesRows reports whether the values under these settings are rows.
-func writesRows(o envelope.Options) bool {
-	r, ok := sample(o, "BlobCreated")
-	var row struct{ Path *string }
-	return ok && json.Unmarshal(r.Value, &row) == nil && row.Path != nil
 }
 
 // says reports whether every record under these settings, also of a deletion, identifies its event and has its time.
