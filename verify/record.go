@@ -114,17 +114,12 @@ func (r *Record) Account() string {
 	return strings.ToLower(r.document().account)
 }
 
-// Says reports whether a record identifies its event, and whether it has its time, in headers or in the value.
-func (r *Record) Says() (event, time bool) {
+// Says reports whether a record identifies its event, has its time and its sequencer, in headers or in the value.
+func (r *Record) Says() (event, time, sequencer bool) {
 	_, _, event = r.identity()
 	_, time = parseClock(r.updated())
-	return event, time
-}
-
-// Sequenced reports whether a record has its event's sequencer, in a header or in the value.
-func (r *Record) Sequenced() bool {
 	text, _ := r.sequence()
-	return len(text) > 0
+	return event, time, len(text) > 0
 }
 
 // identity returns what identifies an event, also as text: its id, or else its key and its time. A row is identified by

@@ -1,8 +1,8 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
-	"slices"
 
 	"blobfeed/envelope"
 	"blobfeed/offsets"
@@ -13,91 +13,23 @@ import (
 // check is a promise, and the validator that checks it.
 type check struct {
 	name, promise string
-	detail        func(*checks) string // ends the promise; nil: nothing does
-	unless        []reason             // against the check; it applies if none holds
-	fresh         func(*checks) verify.Validator
-	first         bool               // with at-least-once delivery it holds for the first record of each event only
-	optional      func(*checks) bool // there may be nothing to check; nil: there must be
-}
-
-// reason says why a check does not apply, or "".
-type reason func(*checks) string
-
-// table has all checks. A setting or a flag that leaves one out is among the reasons of its line.
-var table = []check{
-	{
-		name:    "unique",
-		promise: "no event comes twice",
-		unless:  []reason{repeats, bounded("order and partition together prove the same"), unnamed},
-		fresh:   unique,
-	}, {
-		name:    "order",
-		promise: "on each partition, a shard's events are in order, each once, and no segment is after a later one",
-		unless:  []reason{indistinct, noHeaders},
-		fresh:   order,
-		first:   true,
-	}, {
-		name:    "sequence",
-		promise: "each blob's sequencers never decrease",
-		unless:  []reason{indistinct, hasHeaders, bounded("it needs some hundred bytes per key"), unnamed, unsequenced},
-		fresh:   sequence,
-		first:   true,
-	}, {
-		name:    "partition",
-		promise: "each key is on the partition that",
-		detail:  partitionerOf,
-		fresh:   partition,
-	}, {
-		name:    "schema",
-		promise: "keys and values in Avro have a schema of the registry",
-		unless:  []reason{notAvro},
-		fresh:   schemas,
-	}, {
-		name:     "time",
-		promise:  "each record has the time of its event",
-		fresh:    eventTime,
-		optional: always, // brokers may set the timestamps, and values may have no time
-	}, {
-		name:     "resolved",
-		promise:  "after a marker R no updated <= R; markers never decrease, and reach every partition",
-		detail:   timeless,
-		unless:   []reason{noMarkers, indistinct},
-		fresh:    resolvedTimes,
-		first:    true,
-		optional: func(c *checks) bool { return c.t.fresh },
-	}, {
-		name:     "scan",
-		promise:  "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
-		fresh:    scans,
-		first:    true,
-		optional: always,
-	}, {
-		name:    "replay",
-		promise: replayPromise,
-		unless:  []reason{noFeed},
-		fresh:   feedRecords,
-	},
+	unless        string // why it does not apply; "": it does
+	validator     validator
+	first         bool // with at-least-once delivery it holds for the first record of each event only
+	optional      bool // there may be nothing to check
 }
 
 const replayPromise = "the topic has every event of the feed, with the same bytes, each blob's in order"
 
-// claim is a check of a topic.
-type claim struct {
-	check
-	validator verify.Validator // nil: it is not checked
-	reason    string           // why it is not checked
-	optional  bool
+// validator is one that counts what it has judged.
+type validator interface {
+	verify.Validator
+	Checked() int64
 }
 
 // checks are those of a topic.
 type checks struct {
-	v         *verification
-	t         *run
-	event     bool // each record identifies its event, has its time, its sequencer
-	time      bool
-	sequencer bool
-
-	all      []claim
+	all      []check
 	unique   *verify.Unique
 	resolved *verify.Resolved // nil: it is not checked
 	scan     *verify.Scan
@@ -105,85 +37,109 @@ type checks struct {
 	first    bool         // the current record is the first of its event
 }
 
-// checks returns the validators that apply to the topic, and why the others do not apply.
+// checks returns all checks. A setting or a flag that leaves one out is among the reasons of its line.
 func (v *verification) checks(t *run) *checks {
-	c := &checks{v: v, t: t, first: true, sequencer: sequenced(v.Record)}
-	c.event, c.time = says(v.Record)
+	c := &checks{unique: verify.NewUnique(), scan: verify.NewScan(), first: true}
+	has := contentOf(v.Record)
+	headers := v.Record.Headers != envelope.HeadersNone
+	keys, values := v.Record.KeyFormat == envelope.KeyAvro, v.Record.Format == envelope.Avro
+	bounded := func(why string) string { return when(v.Bounded, "--bounded: "+why) }
+	repeats := when(!v.Kafka.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
+	unnamed := when(!has.event, "with these settings a record does not identify its event")
+	place := t.growth.partition(v.Records.Partition)
+	indistinct := "" // why repeated events can't be told from first ones
+	if t.growth.grew() {
+		c.unique.Moves()
+	}
 	if !v.Kafka.Transactional {
 		c.seen = verify.NewSeen()
+		place.Repeats()
+		indistinct = cmp.Or(bounded(repeats), when(!has.event, repeats+", and "+unnamed))
 	}
-	for _, line := range table {
-		k := claim{check: line}
-		if line.detail != nil {
-			k.promise += line.detail(c)
+	noMarkers := cmp.Or(indistinct,
+		when(v.Records.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers"))
+	if noMarkers == "" {
+		c.resolved = t.resolvedTimes()
+	}
+	timeless := ""
+	if !has.time {
+		timeless = " (with these settings records have no time, so records after a marker can't be judged)"
+		if c.resolved != nil {
+			c.resolved.Timeless()
 		}
-		k.optional = line.optional != nil && line.optional(c)
-		if i := slices.IndexFunc(line.unless, func(r reason) bool { return r(c) != "" }); i >= 0 {
-			k.reason = line.unless[i](c)
-		} else {
-			k.validator = line.fresh(c)
-		}
-		if line.first && c.seen != nil {
+	}
+	c.all = []check{{
+		name:      "unique",
+		promise:   "no event comes twice",
+		unless:    cmp.Or(repeats, bounded("order and partition together prove the same"), unnamed),
+		validator: c.unique,
+	}, {
+		name:      "order",
+		promise:   "on each partition, a shard's events are in order, each once, and no segment is after a later one",
+		unless:    cmp.Or(indistinct, when(!headers, "the position is in a header, and BRIDGE_HEADERS=none")),
+		validator: verify.NewOrder(),
+		first:     true,
+	}, {
+		name:    "sequence",
+		promise: "each blob's sequencers never decrease",
+		unless: cmp.Or(indistinct,
+			when(headers, "order proves more: the feed's order, whatever the sequencers are"),
+			bounded("it needs some hundred bytes per key"), unnamed,
+			when(!has.sequencer, "with these settings a record has no sequencer")),
+		validator: verify.NewSequence(),
+		first:     true,
+	}, {
+		name: "partition",
+		promise: fmt.Sprintf("each key is on the partition that %s gives for %s",
+			v.Records.Frozen[offsets.FrozenPartitioner], t.growth),
+		validator: place,
+	}, {
+		name:      "schema",
+		promise:   "keys and values in Avro have a schema of the registry",
+		unless:    when(v.avro == nil || !keys && !values, "nothing is in Avro"),
+		validator: verify.NewSchema(keys, values),
+	}, {
+		name:      "time",
+		promise:   "each record has the time of its event",
+		validator: verify.NewTime(),
+		optional:  true, // brokers may set the timestamps, and values may have no time
+	}, {
+		name:      "resolved",
+		promise:   "after a marker R no updated <= R; markers never decrease, and reach every partition" + timeless,
+		unless:    noMarkers,
+		validator: c.resolved,
+		first:     true,
+		optional:  t.fresh,
+	}, {
+		name:      "scan",
+		promise:   "an initial scan's rows precede the feed, and have one time; no marker is below their listing",
+		validator: c.scan,
+		first:     true,
+		optional:  true,
+	}, {
+		name:      "replay",
+		promise:   replayPromise,
+		unless:    when(t.feed == nil, "without --feed"),
+		validator: t.feed,
+	}}
+	for i := range c.all {
+		if k := &c.all[i]; k.first && c.seen != nil {
 			k.promise += " (first record of each event)"
-			if k.validator != nil {
-				k.validator = firstOnly{k.validator, c}
-			}
+			k.validator = firstOnly{k.validator, c}
 		}
-		c.all = append(c.all, k)
 	}
 	return c
 }
 
-// The reasons.
-
-func bounded(why string) reason {
-	return func(c *checks) string { return when(c.v.Bounded, "--bounded: "+why) }
-}
-
-func repeats(c *checks) string {
-	return when(!c.v.Kafka.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
-}
-
-func unnamed(c *checks) string {
-	return when(!c.event, "with these settings a record does not identify its event")
-}
-
-// indistinct says why repeated events can't be distinguished from first ones.
-func indistinct(c *checks) string {
-	switch {
-	case c.v.Kafka.Transactional:
-		return ""
-	case c.v.Bounded:
-		return "--bounded: " + repeats(c)
-	case !c.event:
-		return repeats(c) + ", and " + unnamed(c)
+// validators returns those of the checks that apply.
+func (c *checks) validators() (all []verify.Validator) {
+	for _, k := range c.all {
+		if k.unless == "" {
+			all = append(all, k.validator)
+		}
 	}
-	return ""
+	return all
 }
-
-func noHeaders(c *checks) string {
-	return when(c.v.Record.Headers == envelope.HeadersNone, "the position is in a header, and BRIDGE_HEADERS=none")
-}
-
-func hasHeaders(c *checks) string {
-	return when(noHeaders(c) == "", "order proves more: the feed's order, whatever the sequencers are")
-}
-
-func unsequenced(c *checks) string {
-	return when(!c.sequencer, "with these settings a record has no sequencer")
-}
-
-func notAvro(c *checks) string {
-	return when(c.v.avro == nil || !c.avroKeys() && !c.avroValues(), "nothing is in Avro")
-}
-
-func noMarkers(c *checks) string {
-	return when(c.v.Records.Markers == envelope.MarkersOff, "BRIDGE_RESOLVED_TO=off: there are no markers")
-}
-
-func noFeed(c *checks) string { return when(c.t.feed == nil, "without --feed") }
-
-func always(*checks) bool { return true }
 
 func when(is bool, reason string) string {
 	if is {
@@ -192,106 +148,54 @@ func when(is bool, reason string) string {
 	return ""
 }
 
-// What ends a promise.
-
-func partitionerOf(c *checks) string {
-	return fmt.Sprintf(" %s gives for %s", c.v.Records.Frozen[offsets.FrozenPartitioner], c.t.growth)
-}
-
-func timeless(c *checks) string {
-	return when(!c.time, " (with these settings records have no time, so records after a marker can't be judged)")
-}
-
-// The validators.
-
-func unique(c *checks) verify.Validator {
-	c.unique = verify.NewUnique()
-	if c.t.growth.grew() {
-		c.unique.Moves()
-	}
-	return c.unique
-}
-
-func order(*checks) verify.Validator { return verify.NewOrder() }
-
-func sequence(*checks) verify.Validator { return verify.NewSequence() }
-
-func eventTime(*checks) verify.Validator { return verify.NewTime() }
-
-func feedRecords(c *checks) verify.Validator { return c.t.feed }
-
-func schemas(c *checks) verify.Validator { return verify.NewSchema(c.avroKeys(), c.avroValues()) }
-
-func partition(c *checks) verify.Validator {
-	p := c.t.growth.partition(c.v.Records.Partition)
-	if !c.v.Kafka.Transactional {
-		p.Repeats()
-	}
-	return p
-}
-
-func scans(c *checks) verify.Validator {
-	c.scan = verify.NewScan()
-	return c.scan
-}
-
-func resolvedTimes(c *checks) verify.Validator {
-	t := c.t
-	c.resolved = verify.NewResolved(len(t.to))
-	c.resolved.Of(t.state.feed())
-	if !c.time {
-		c.resolved.Timeless()
-	}
+// resolvedTimes returns the validator of the markers of a topic.
+func (t *run) resolvedTimes() *verify.Resolved {
+	v := verify.NewResolved(len(t.to))
+	v.Of(t.state.feed())
 	markers := t.topic
 	if t.beside != nil {
 		markers = t.beside
-		c.resolved.Ends(t.to)
+		v.Ends(t.to)
 	}
 	for p, from := range markers.from {
 		unused := int(p) >= t.growth.now
 		if markers.deleted(p) || unused || t.growth.added(p) {
-			c.resolved.Late(p, unused || markers.deleted(p) && from == markers.to[p])
+			v.Late(p, unused || markers.deleted(p) && from == markers.to[p])
 		}
 	}
-	return c.resolved
-}
-
-func (c *checks) avroKeys() bool { return c.v.Record.KeyFormat == envelope.KeyAvro }
-
-func (c *checks) avroValues() bool { return c.v.Record.Format == envelope.Avro }
-
-func (c *checks) validators() (all []verify.Validator) {
-	for _, k := range c.all {
-		if k.validator != nil {
-			all = append(all, k.validator)
-		}
-	}
-	return all
+	return v
 }
 
 // firstOnly shows a validator only the first record of each event.
 type firstOnly struct {
-	verify.Validator
+	validator
 	checks *checks
 }
 
 // Note implements verify.Validator.
 func (f firstOnly) Note(r verify.Record) {
 	if f.checks.first {
-		f.Validator.Note(r)
+		f.validator.Note(r)
 	}
 }
 
-// Checked returns how many records the validator has judged.
-func (f firstOnly) Checked() int64 {
-	if counts, ok := f.Validator.(interface{ Checked() int64 }); ok {
-		return counts.Checked()
+// content says what every record has under some settings, also that of a deletion.
+type content struct{ event, time, account, sequencer bool }
+
+func contentOf(o envelope.Options) content {
+	has := content{event: true, time: true, account: true, sequencer: true}
+	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
+		for _, r := range sample(o, eventType) {
+			event, time, sequencer := r.Says()
+			has.event, has.time, has.account = has.event && event, has.time && time, has.account && r.Account() != ""
+			has.sequencer = has.sequencer && (sequencer || eventType == "BlobDeleted")
+		}
 	}
-	return 0
+	return has
 }
 
-// sample returns the record of an event of a type, as the options make it.
-func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
+// sample returns the records of an event of a type, as the options make them.
+func sample(o envelope.Options, eventType string) []verify.Record {
 	schemas := map[int]string{}
 	o.Topic, o.Register = "sample", func(s envelope.Subject) (int, error) {
 		schemas[len(schemas)] = s.Schema
@@ -299,47 +203,17 @@ func sample(o envelope.Options, eventType string) (r verify.Record, ok bool) {
 	}
 	encoder, err := envelope.NewEncoder(o)
 	if err != nil {
-		return r, false
+		return nil
 	}
 	ev := source.Event{EventType: eventType, EventTime: "2026-01-01T00:00:00.0000000Z",
 		Topic:   "/subscriptions/s/resourceGroups/r/providers/Microsoft.Storage/storageAccounts/a",
 		Subject: "/blobServices/default/containers/c/blobs/b", Sequencer: "1",
 		ID: "00000000-0000-0000-0000-000000000000"}
 	var rec envelope.Record
-	_, emit, err := encoder.Append(nil, &rec, &ev, source.Position{})
-	avro := verify.NewAvro(func(id int) (string, error) { return schemas[id], nil })
-	return recordOf(&rec, avro), emit && err == nil
-}
-
-// says reports whether every record under these settings, also of a deletion, identifies its event and has its time.
-func says(o envelope.Options) (event, time bool) {
-	event, time = true, true
-	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		r, ok := sample(o, eventType)
-		e, t := r.Says()
-		event, time = event && (e || !ok), time && (t || !ok)
-		if eventType == "BlobDeleted" && o.Deletes == envelope.DeletesBoth {
-			e, t = (&verify.Record{Key: r.Key, Headers: r.Headers}).Says() // the tombstone behind it
-			event, time = event && (e || !ok), time && (t || !ok)
-		}
+	if _, emit, err := encoder.Append(nil, &rec, &ev, source.Position{}); err != nil || !emit {
+		return nil
 	}
-	return event, time
-}
-
-// sequenced reports whether rows under these settings have their event's sequencer.
-func sequenced(o envelope.Options) bool {
-	r, ok := sample(o, "BlobCreated")
-	return !ok || r.Sequenced()
-}
-
-// namesAccount reports whether every record under these settings, also of a deletion, names its account.
-func namesAccount(o envelope.Options) bool {
-	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
-		if r, ok := sample(o, eventType); ok && r.Account() == "" {
-			return false
-		}
-	}
-	return true
+	return recordsOf(&rec, verify.NewAvro(func(id int) (string, error) { return schemas[id], nil }))
 }
 
 // recordOf returns a record as the encoder made it.

@@ -173,7 +173,11 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 		if s.checks.seen != nil {
 			s.checks.first = s.checks.seen.First(&rec)
 		}
-		group.Note(rec)
+		if group.Note(rec); rec.Key == nil {
+			r.Markers++
+		} else {
+			r.Records++
+		}
 		if at, ok := markerTime(&rec); ok && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0 {
 			r.reached[rec.Partition] = rec.Offset
 			if _, upTo, ok := rec.UpTo(); ok {
@@ -210,7 +214,7 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 	if err := v.knowScans(ctx, s); err != nil {
 		return nil, err
 	}
-	r.fill(group.Summary(), s)
+	r.fill(s)
 	if s.portion != nil {
 		return r, r.share(ctx, s.topic)
 	}

@@ -45,7 +45,8 @@ func (s *run) due() {
 		if f.says.Compare(most) > 0 {
 			most = f.says
 		}
-		if _, one := p.v.Topics.Names.Constant(); !one && (c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
+		if _, one := p.v.Topics.Names.Constant(); !one &&
+			(c.first == (source.Segment{}) || f.segment.Compare(c.first) < 0) {
 			continue // the topic did not exist yet
 		}
 		switch {

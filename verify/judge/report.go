@@ -88,17 +88,17 @@ func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-func (c *checkReport) judge(k verify.Check, topic string) {
-	c.Checked = k.Checked
+func (c *checkReport) judge(checked int64, failures []verify.Failure, topic string) {
+	c.Checked = checked
 	switch {
-	case len(k.Failures) > 0:
+	case len(failures) > 0:
 		c.Status = Broken
-	case k.Checked > 0:
+	case checked > 0:
 		c.Status = Holds
 	default:
 		c.Reason = "there is nothing to check"
 	}
-	for _, f := range k.Failures {
+	for _, f := range failures {
 		x := failureReport{Key: f.Key, Problem: f.Problem, expected: f.Expected}
 		if f.Topic != "" {
 			x.Partition, x.Offset = &f.Partition, &f.Offset
@@ -127,23 +127,20 @@ func (o *otherReport) String() string {
 }
 
 // fill takes down what the checks have found.
-func (r *Report) fill(s verify.Summary, t *run) {
+func (r *Report) fill(t *run) {
 	checks, feed, pass, state := t.checks, t.feed, t.pass, t.state
-	r.Records, r.Markers = s.Data, s.Markers
-	if s.Data == 0 {
+	if r.Records == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)
 	}
 	for _, scan := range checks.scan.Rows() {
 		r.Scans = append(r.Scans, scanReport{scan.ID, scan.Initial, scan.Rows})
 	}
-	eventless := checks.scan.Checked() == s.Data // there is nothing to check in events yet
-	ran := s.Checks                              // in the order of those in checks that have a validator
+	eventless := checks.scan.Checked() == r.Records // there is nothing to check in events yet
 	for _, k := range checks.all {
-		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.reason}
-		if k.validator != nil {
-			c.judge(ran[0], r.Topic)
-			ran = ran[1:]
-			if feed != nil && k.validator == verify.Validator(feed) && c.Status == Holds && feed.Required() == 0 {
+		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
+		if k.unless == "" {
+			c.judge(k.validator.Checked(), k.validator.Failures(), r.Topic)
+			if k.name == "replay" && c.Status == Holds && feed.Required() == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
 				if state != nil {
@@ -172,15 +169,14 @@ func (r *Report) fill(s verify.Summary, t *run) {
 		r.note("%s not in use yet: the bridge uses added partitions behind the next marker",
 			plain.Count(unused, "partition"))
 	}
-	if checks.unique != nil && checks.unique.Twice() > 0 {
-		r.Twice = checks.unique.Twice()
+	if r.Twice = checks.unique.Twice(); r.Twice > 0 {
 		r.note("%s of events that the log of Azure holds twice: one id at two positions, each delivered once",
 			plain.Count(r.Twice, "further copy"))
 	}
 	if len(t.seeks) > 0 {
 		r.Seeks = t.seeks
 		again := "events"
-		if checks.unique != nil {
+		if checks.unique.Checked() > 0 {
 			r.Again = checks.unique.Again()
 			again = plain.Count(r.Again, "event")
 		}

@@ -45,7 +45,7 @@ func newSharing(ctx context.Context, o *Options, feed string, claims claims) (*s
 	case s.account == "":
 		return nil, unusable(why, "feed "+s.feed+" does not name the account whose records are judged",
 			"set BRIDGE_SOURCE_ACCOUNT")
-	case !namesAccount(o.Record):
+	case !contentOf(o.Record).account:
 		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
 			"write shared topics with BRIDGE_HEADERS=cloudevents")
 	}
@@ -219,8 +219,7 @@ func (c *checkReport) strange(by writer, w *wrote, topic string) {
 	}
 	at := w.first
 	at.Problem = problem
-	k := verify.Check{Failures: []verify.Failure{at}, Checked: c.Checked}
-	c.judge(k, topic)
+	c.judge(c.Checked, []verify.Failure{at}, topic)
 }
 
 // doubt replaces the result of a check that can't be sure.
