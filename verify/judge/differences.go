@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -162,16 +161,12 @@ func (c *census) explain(ctx context.Context) error {
 	if len(byPath) == 0 {
 		return nil
 	}
-	for seg, err := range c.v.Feed.Source.Segments(ctx, state.Frontier.Completed) {
+	for o, err := range readAhead(ctx, c.v.Feed.Source, state.Frontier.Completed) {
 		if err != nil {
 			return err
 		}
-		m, err := c.v.Feed.Source.Manifest(ctx, seg)
-		if err != nil {
-			return err
-		}
-		for _, shard := range m.Shards {
-			if err := c.undelivered(ctx, m, shard, byPath); err != nil {
+		for i, r := range o.shards {
+			if err := c.undelivered(ctx, o.manifest.Segment, o.manifest.Shards[i], r, byPath); err != nil {
 				return err
 			}
 		}
@@ -180,34 +175,23 @@ func (c *census) explain(ctx context.Context) error {
 }
 
 // undelivered marks the keys that have an event in a shard behind its cursor.
-func (c *census) undelivered(ctx context.Context, m source.Manifest, shard int, byPath map[string][]*difference) error {
-	var b source.Batch
-	r := c.v.Feed.Source.Shard(m, shard, source.ShardPosition{})
-	if err := r.Poll(ctx, m.Finalized); err != nil {
-		return err
+func (c *census) undelivered(
+	ctx context.Context, seg source.Segment, shard int, r *source.ShardReader, byPath map[string][]*difference,
+) error {
+	skip := func(d *source.DamageError) error { // the other checks report damage
+		loss, ok, err := r.Loss(ctx, d)
+		if err != nil || !ok {
+			return errors.Join(d, err)
+		}
+		r.Skip(loss)
+		return nil
 	}
-	for {
-		err := r.Next(ctx, &b)
-		var d *source.DamageError
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case errors.As(err, &d): // the other checks tell of damage; b has the events before it
-			loss, ok, lerr := r.Loss(ctx, d)
-			if lerr != nil || !ok {
-				return errors.Join(err, lerr)
-			}
-			r.Skip(loss)
-		case err != nil:
-			return err
-		}
-		if c.state.covers(m.Segment, shard, r.Position()) {
-			continue
-		}
+	return blocks(ctx, r, skip, func(b *source.Batch) error {
 		for i := range b.Events {
 			for _, x := range byPath[envelope.PathOf(b.Events[i].Subject)] {
-				x.pending = true
+				x.pending = x.pending || !c.state.covers(seg, shard, b.Next)
 			}
 		}
-	}
+		return nil
+	})
 }

@@ -234,6 +234,21 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 
 // shard compares the events of a shard, from the first one on.
 func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader) error {
+	at := source.Position{Segment: m.Segment, Shard: shard}
+	pass := func(d *source.DamageError) error {
+		if d.Kind == source.Gone {
+			return p.extent.skip(ctx, r, at, d)
+		}
+		return p.dead.pass(ctx, p.v.Feed.Source, r, at, d)
+	}
+	return blocks(ctx, r, pass, func(b *source.Batch) error { return p.block(m, shard, b) })
+}
+
+// blocks shows the blocks of a shard. Where a chunk is damaged, pass moves the reader behind the damage, and the block
+// has the events before it.
+func blocks(
+	ctx context.Context, r *source.ShardReader, pass func(*source.DamageError) error, show func(*source.Batch) error,
+) error {
 	var b source.Batch
 	for {
 		err := r.Next(ctx, &b)
@@ -241,19 +256,14 @@ func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *s
 			return nil
 		}
 		var d *source.DamageError
-		if errors.As(err, &d) { // b has the events before it
-			at := source.Position{Segment: m.Segment, Shard: shard}
-			if d.Kind == source.Gone {
-				err = p.extent.skip(ctx, r, at, d)
-			} else {
-				err = p.dead.pass(ctx, p.v.Feed.Source, r, at, d)
-			}
+		if errors.As(err, &d) {
+			err = pass(d)
 			b.Next = r.Position()
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = show(&b)
 		}
-		if err := p.block(m, shard, &b); err != nil {
+		if err != nil {
 			return err
 		}
 	}
