@@ -114,9 +114,8 @@ func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, 
 	return claims, c.hidden, nil
 }
 
-func (x *tape) ends(context.Context) (map[int32]int64, error)      { return x.to, nil }
-func (x *tape) committed(context.Context) (map[int32]int64, error) { return x.to, nil }
-func (x *tape) close()                                             {}
+func (x *tape) ends(context.Context) (map[int32]int64, error) { return x.to, nil }
+func (x *tape) close()                                        {}
 
 func (x *tape) read(_ context.Context, from, to map[int32]int64, show func(*kgo.Record) bool) error {
 	for p, end := range to {

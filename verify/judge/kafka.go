@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -16,8 +17,12 @@ import (
 	"blobfeed/offsets"
 )
 
-// brokerPatience bounds an answer of the brokers.
-const brokerPatience = topics.Patience
+const (
+	brokerPatience = topics.Patience // for an answer of the brokers
+	// recordPatience is for the next records, which an open transaction may hide. It is longer than most
+	// BRIDGE_TXN_TIMEOUTs.
+	recordPatience = time.Minute
+)
 
 // brokers are those of Kafka, by the options of a client.
 type brokers []kgo.Opt
@@ -69,9 +74,8 @@ type kafkaTopic struct {
 	admin   *kadm.Client
 }
 
-// openTopic looks up the start and the end of the topic. The end is after everything that is committed by now. A
-// transaction that is visible on one partition may not be visible on the next, so openTopic waits until no transaction
-// is open below the current end.
+// openTopic looks up the start and the end of the topic. The end is after everything that is written by now, committed
+// or not: a transaction that is visible on one partition may not be visible on the next yet.
 func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
 	cl, err := kgo.NewClient(options...)
 	if err != nil {
@@ -98,8 +102,7 @@ func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
 	if err != nil {
 		return because(asking, err)
 	}
-	high, err := k.ends(asking)
-	if err != nil {
+	if t.to, err = k.ends(asking); err != nil {
 		return err
 	}
 	if t.from, err = k.ask(asking, k.admin.ListStartOffsets); err != nil {
@@ -110,15 +113,7 @@ func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
 		return because(asking, err)
 	}
 	t.compacted = settings[k.name].Compacted()
-	return settled(ctx, func(ctx context.Context) (string, error) {
-		t.to, err = k.committed(ctx)
-		for p, end := range high {
-			if err == nil && t.to[p] < end {
-				return fmt.Sprintf("an open transaction keeps partition %d at offset %d of %d", p, t.to[p], end), nil
-			}
-		}
-		return "", err
-	})
+	return nil
 }
 
 // because returns the cause of a deadline instead of err.
@@ -131,10 +126,6 @@ func because(ctx context.Context, err error) error {
 
 func (k *kafkaTopic) ends(ctx context.Context) (map[int32]int64, error) {
 	return k.ask(ctx, k.admin.ListEndOffsets)
-}
-
-func (k *kafkaTopic) committed(ctx context.Context) (map[int32]int64, error) {
-	return k.ask(ctx, k.admin.ListCommittedOffsets)
 }
 
 func (k *kafkaTopic) ask(
@@ -150,10 +141,14 @@ func (k *kafkaTopic) ask(
 }
 
 func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
-	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to}
+	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to, Patience: recordPatience}
 	err := reading.Each(ctx, show)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", err)
+	}
+	var silent *topics.SilentError
+	if errors.As(err, &silent) && silent.Why == nil {
+		return fmt.Errorf("%w: an open transaction may hide them; verify again when BRIDGE_TXN_TIMEOUT is over", err)
 	}
 	return err
 }

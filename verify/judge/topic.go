@@ -11,7 +11,6 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/kafka"
-	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -103,13 +102,6 @@ func (v *verification) unread(err error, topic string) error {
 		refused.Subject, refused.Reason, topic)
 }
 
-const (
-	// endPatience bounds the wait for open transactions, which hide committed records. It is longer than most
-	// BRIDGE_TXN_TIMEOUTs.
-	endPatience = time.Minute
-	endPoll     = 100 * time.Millisecond
-)
-
 // cluster has the topics. Tests implement it with records that they have changed after the bridge wrote them.
 type cluster interface {
 	// open returns a topic up to its end, or errNoTopic.
@@ -126,11 +118,10 @@ var errNoTopic = errors.New("it does not exist: check BRIDGE_TOPIC, --topic and 
 
 // records are those of a topic.
 type records interface {
-	// ends returns the offsets after the last records, committed or not, and committed those after the last records
-	// that a read_committed consumer gets.
+	// ends returns the offsets after the last records, committed or not.
 	ends(ctx context.Context) (map[int32]int64, error)
-	committed(ctx context.Context) (map[int32]int64, error)
-	// read shows the records between offsets, by partition, until show returns false for one of the partition.
+	// read shows the committed records between offsets, by partition, until show returns false for one of the
+	// partition. It waits for transactions that are open before the ends.
 	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
 	close()
 }
@@ -169,21 +160,6 @@ func (t *topic) empty() bool {
 		}
 	}
 	return true
-}
-
-// settled polls until ask returns "", which is what it waits for.
-func settled(ctx context.Context, ask func(context.Context) (waiting string, err error)) error {
-	ctx, cancel := context.WithTimeout(ctx, endPatience)
-	defer cancel()
-	for {
-		waiting, err := ask(ctx)
-		if err != nil || waiting == "" {
-			return err
-		}
-		if pause.For(ctx, endPoll) != nil {
-			return errors.New(waiting)
-		}
-	}
 }
 
 // putBeside reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
@@ -303,16 +279,6 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 		return err
 	}
 	for p := range behind() {
-		if err := settled(ctx, func(ctx context.Context) (string, error) {
-			committed, err := t.records.committed(ctx)
-			if err == nil && committed[p] < ends[p] {
-				return fmt.Sprintf("an open transaction keeps partition %d of %s at offset %d of %d",
-					p, t.name, committed[p], ends[p]), nil
-			}
-			return "", err
-		}); err != nil {
-			return err
-		}
 		err := t.read(ctx, map[int32]int64{p: t.to[p]}, map[int32]int64{p: ends[p]}, func(r verify.Record) bool {
 			t.to[p] = r.Offset + 1
 			return note(r) && t.markers[p].Compare(newest) < 0
