@@ -19,7 +19,7 @@ func TestVerifySharedTopicOfDirectories(t *testing.T) {
 		says      string
 	}{
 		{"", "verify", exitSettings, "does not name the account whose records are judged: set BRIDGE_SOURCE_ACCOUNT"},
-		{"SOURCE_ACCOUNT=bravo", "verify", exitOK, "records of account alpha (bridge perhaps alpha)"},
+		{"SOURCE_ACCOUNT=bravo", "verify", exitOK, "records of account alpha"},
 		{"", "verify --feed", exitOK, "holds        replay"},
 		{"SOURCE_ACCOUNT=alpha", "verify --feed", exitSettings,
 			"of account bravo, not alpha: set BRIDGE_SOURCE_ACCOUNT=bravo"},

@@ -19,7 +19,6 @@ import (
 type copied struct {
 	topics map[string]*tape
 	states map[string]*offsets.State
-	hidden []error // states that can't be read
 }
 
 // tape is the records of a topic, by partition.
@@ -65,7 +64,7 @@ func copyAll(t *testing.T, cl *kgo.Client) *copied {
 
 // clone returns a copy in which records can be moved and replaced.
 func (c *copied) clone() *copied {
-	d := &copied{map[string]*tape{}, c.states, c.hidden}
+	d := &copied{map[string]*tape{}, c.states}
 	for name, x := range c.topics {
 		y := *x
 		y.records, y.from, y.to = map[int32][]*kgo.Record{}, maps.Clone(x.from), maps.Clone(x.to)
@@ -97,7 +96,7 @@ func (c *copied) state(_ context.Context, topic string) (*offsets.State, error) 
 }
 
 // claims reads them off the states, as offsets.Claims does.
-func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, err error) {
 	for topic, s := range c.states {
 		if name := strings.TrimSuffix(topic, ".offsets"); name != own && s != nil && s.Frontier != nil {
 			claims = append(
@@ -111,7 +110,7 @@ func (c *copied) claims(_ context.Context, own string) (claims []offsets.Claim, 
 			)
 		}
 	}
-	return claims, c.hidden, nil
+	return claims, nil
 }
 
 func (x *tape) ends(context.Context) (map[int32]int64, error) { return x.to, nil }

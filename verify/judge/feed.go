@@ -66,8 +66,8 @@ func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 		if err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
-		if emit && p.v.sharing != nil {
-			err = p.v.sharing.fits(recordOf(&rec, p.v.avro))
+		if emit && p.v.writer != nil {
+			err = p.v.writer.fits(recordOf(&rec, p.v.avro))
 		}
 		switch {
 		case !emit || err != nil:

@@ -51,7 +51,7 @@ type verification struct {
 	Options
 	cluster cluster
 	avro    *verify.Avro // nil: no record is in Avro
-	sharing *sharing     // nil: no other bridge may write to the topics
+	writer  *writer      // the judged bridge; nil: no other one may write to the topics
 	limits  limits       // of --account
 	since   *since       // of --follow: how far former rounds came; nil: this is the only round
 }
@@ -91,7 +91,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if v.sharing, err = newSharing(ctx, &v.Options, state.feed(), v.cluster.claims); err != nil {
+	if v.writer, err = v.Options.writer(state.feed()); err != nil {
 		return nil, err
 	}
 	subjects, err := v.subjects(ctx, state)
@@ -216,7 +216,7 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 	}
 	r.fill(s)
 	if s.portion != nil {
-		return r, r.share(ctx, s.topic)
+		r.share(s.topic)
 	}
 	return r, nil
 }

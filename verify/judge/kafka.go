@@ -44,12 +44,12 @@ func (b brokers) state(ctx context.Context, topic string) (s *offsets.State, err
 	return s, err
 }
 
-func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error) {
+func (b brokers) claims(ctx context.Context, own string) (claims []offsets.Claim, err error) {
 	err = b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
-		claims, hidden, err = offsets.Claims(ctx, admin, own, b...)
+		claims, _, err = offsets.Claims(ctx, admin, own, b...)
 		return err
 	})
-	return claims, hidden, err
+	return claims, err
 }
 
 // ask calls f with a client and a deadline.

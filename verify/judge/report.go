@@ -112,7 +112,6 @@ func (c *checkReport) judge(checked int64, failures []verify.Failure, topic stri
 
 // otherReport counts what another bridge wrote to the topic.
 type otherReport struct {
-	Bridge  string `json:"bridge"`
 	Account string `json:"account,omitempty"` // of records
 	Feed    string `json:"feed,omitempty"`    // of markers
 	Records int64  `json:"records"`
@@ -121,9 +120,9 @@ type otherReport struct {
 
 func (o *otherReport) String() string {
 	if o.Feed != "" {
-		return fmt.Sprintf("%s of feed %s (bridge %s)", plain.Count(o.Markers, "marker"), o.Feed, o.Bridge)
+		return fmt.Sprintf("%s of feed %s", plain.Count(o.Markers, "marker"), o.Feed)
 	}
-	return fmt.Sprintf("%s of account %s (bridge %s)", plain.Count(o.Records, "record"), o.Account, o.Bridge)
+	return fmt.Sprintf("%s of account %s", plain.Count(o.Records, "record"), o.Account)
 }
 
 // fill takes down what the checks have found.

@@ -1,7 +1,6 @@
 package judge
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
-	"blobfeed/offsets"
 )
 
 // account is a bridge that shares a topic with others, and its feed.
@@ -154,29 +152,4 @@ func merged(a, b []*kgo.Record) (all []*kgo.Record) {
 		}
 	}
 	return append(append(all, a...), b...)
-}
-
-// bravo changes what the second bridge has committed.
-func (c *copied) bravo(change func(*offsets.Frontier)) {
-	state := *c.states["bravo.offsets"]
-	frontier := *state.Frontier
-	frontier.Settings = maps.Clone(frontier.Settings)
-	change(&frontier)
-	state.Frontier = &frontier
-	c.states = maps.Clone(c.states)
-	c.states["bravo.offsets"] = &state
-}
-
-// young is a cluster on which the second bridge starts after the states were read.
-type young struct {
-	*copied
-	read bool
-}
-
-func (y *young) claims(ctx context.Context, own string) ([]offsets.Claim, []error, error) {
-	if !y.read {
-		y.read = true
-		return nil, nil, nil
-	}
-	return y.copied.claims(ctx, own)
 }

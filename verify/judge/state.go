@@ -63,7 +63,7 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 		return nil // of a template: subjects says that there is none
 	}
 	if !v.Topics.Shared {
-		claims, _, err := v.cluster.claims(ctx, v.Name)
+		claims, err := v.cluster.claims(ctx, v.Name)
 		if err != nil {
 			return err
 		}

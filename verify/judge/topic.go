@@ -84,8 +84,9 @@ func (v *verification) open(ctx context.Context, name string) (*topic, error) {
 	t, err := v.cluster.open(ctx, name)
 	if err == nil {
 		t.avro = v.avro
-		if v.sharing != nil {
-			t.portion = v.sharing.portion(plain.RecordTopic(name))
+		if v.writer != nil {
+			t.portion = &portion{of: v.writer}
+			t.portion.reset()
 		}
 	}
 	return t, err
@@ -108,8 +109,8 @@ type cluster interface {
 	open(ctx context.Context, name string) (*topic, error)
 	// state returns what is committed to a state topic, or nil if there is none.
 	state(ctx context.Context, topic string) (*offsets.State, error)
-	// claims returns what the states of bridges with other names say, and why some can't be read.
-	claims(ctx context.Context, own string) (claims []offsets.Claim, hidden []error, err error)
+	// claims returns what the states of bridges with other names say, as far as they can be read.
+	claims(ctx context.Context, own string) ([]offsets.Claim, error)
 }
 
 // errNoTopic says that a topic does not exist.
