@@ -3,7 +3,6 @@ package judge
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 
 	"blobfeed/envelope"
@@ -30,12 +29,9 @@ type growthStep struct {
 	vague      bool   // the first marker of the added partitions is deleted, and this is a later one
 }
 
-// sampled is how many keys of a partition are looked at to find the former number of partitions. At least doubt of them
-// have to speak against the present number in a topic whose start is deleted.
-const (
-	sampled = 64
-	doubt   = 3
-)
+// doubt is how many keys of a partition at least have to speak against the present number of partitions, in a topic
+// whose start is deleted.
+const doubt = 3
 
 func (g *growth) grew() bool { return len(g.steps) > 0 }
 
@@ -126,24 +122,32 @@ func (s *subject) learn(ctx context.Context, known int, of func([]byte, int) int
 	if least == g.now {
 		return nil
 	}
-	by, err := s.vote(ctx, least, heads, cut, of)
-	switch {
-	case err != nil:
+	starts, err := s.starts(ctx, least, of)
+	if err != nil {
 		return err
-	case cut:
-		return s.vaguely(ctx, least, by)
-	case len(by) > 0:
-		sum := make(votes, g.now-least+1)
-		for _, v := range by {
-			for i, n := range v {
-				sum[i] += n
-			}
+	}
+	if cut {
+		s.vaguely(starts)
+		return nil
+	}
+	// Those that begin with the first of all markers may also have had no key before it: the keys of others decide.
+	earliest := mark{}
+	for _, x := range starts {
+		if earliest == (mark{}) || x.first != (mark{}) && x.first.before(earliest) {
+			earliest = x.first
 		}
-		g.first = least + sum.best()
-	default: // all begin with a marker
-		for g.first = 1; g.first < g.now && markOf(heads[int32(g.first)]) == markOf(heads[0]); {
-			g.first++
-		}
+	}
+	most := least
+	for most < g.now && starts[most].first == earliest {
+		most++
+	}
+	fits := func(n int) bool { // keys before a later marker may be of a later number
+		return !slices.ContainsFunc(starts, func(x start) bool {
+			return x.first == earliest && !slices.Contains(x.counts, n)
+		})
+	}
+	for g.first = most; g.first > least && !fits(g.first); {
+		g.first--
 	}
 	s.grow(known, heads)
 	return nil
@@ -174,9 +178,12 @@ func (s *subject) heads(ctx context.Context) (map[int32]*verify.Record, error) {
 	return heads, err
 }
 
-// cut reports whether retention deleted the start of a partition, or of its markers.
+// cut reports whether retention deleted the first marker of a partition.
 func (s *subject) cut(p int32) bool {
-	return s.deleted(p) || s.beside != nil && s.beside.deleted(p)
+	if s.beside != nil {
+		return s.beside.deleted(p)
+	}
+	return s.deleted(p)
 }
 
 // beginsWithMarker reports, of a partition whose first record is a marker, whether that was the first one ever:
@@ -188,6 +195,13 @@ func (s *subject) beginsWithMarker(p int32) bool {
 // mark names a marker.
 type mark struct{ resolved, seek string }
 
+// before reports whether a marker has an earlier time than another one.
+func (m mark) before(other mark) bool {
+	x, _ := envelope.ParseTimestamp(m.resolved)
+	y, _ := envelope.ParseTimestamp(other.resolved)
+	return x.Compare(y) < 0
+}
+
 func markOf(r *verify.Record) mark {
 	if r == nil {
 		return mark{}
@@ -195,92 +209,53 @@ func markOf(r *verify.Record) mark {
 	return mark{r.MarkerTime(), string(r.Header("seek"))}
 }
 
-// votes counts the keys that are where a number of partitions puts them: by that number, from the least one on.
-type votes []int
-
-// best returns the index of the number that most keys are for: of the present one, if no other is better.
-func (v votes) best() int {
-	best := len(v) - 1
-	for i := range slices.Backward(v) {
-		if v[i] > v[best] {
-			best = i
-		}
-	}
-	return best
+// start is what a partition has before its first marker, and so under one number of partitions.
+type start struct {
+	keys   int
+	counts []int // the numbers of partitions that put all of these keys where they are
+	first  mark
 }
 
-// vote asks the first keys of each partition for the number of partitions, out of those from least to the present one.
-// Cut says that starts of partitions are deleted; else only keys before the first marker of any added partition count.
-func (s *subject) vote(
-	ctx context.Context, least int, heads map[int32]*verify.Record, cut bool, of func([]byte, int) int32,
-) (map[int32]votes, error) {
-	by, seen, until := map[int32]votes{}, map[int32]int{}, ""
-	for p := least; p < s.growth.now; p++ {
-		if at := markOf(heads[int32(p)]).resolved; until == "" || at != "" && before(at, until) {
-			until = at
+// starts returns the starts of the partitions. Counts are out of those from least on.
+func (s *subject) starts(ctx context.Context, least int, of func([]byte, int) int32) ([]start, error) {
+	all := make([]start, len(s.to))
+	for p := range all {
+		for n := least; n <= s.growth.now; n++ {
+			all[p].counts = append(all[p].counts, n)
 		}
 	}
 	err := s.scan(ctx, func(r verify.Record) (more bool) {
+		x := &all[r.Partition]
 		if r.Key == nil {
-			return cut || until == "" || before(r.MarkerTime(), until)
+			x.first = markOf(&r)
+			return false
 		}
-		v := by[r.Partition]
-		if v == nil {
-			v = make(votes, s.growth.now-least+1)
-			by[r.Partition] = v
-		}
-		for i := range v {
-			if of(r.Key, least+i) == r.Partition {
-				v[i]++
-			}
-		}
-		seen[r.Partition]++
-		return seen[r.Partition] < sampled
+		x.keys++
+		x.counts = slices.DeleteFunc(x.counts, func(n int) bool { return of(r.Key, n) != r.Partition })
+		return true
 	})
-	return by, err
-}
-
-// before compares the times of markers.
-func before(a, b string) bool {
-	x, _ := envelope.ParseTimestamp(a)
-	y, _ := envelope.ParseTimestamp(b)
-	return x.Compare(y) < 0
+	clear(s.markers)
+	return all, err
 }
 
 // vaguely finds the growth of a topic whose partitions have lost their starts, each another part. A former number is
-// believed only if keys of a partition speak for it. All added partitions were used at the latest behind
-// the last of the first markers that are left in them.
-func (s *subject) vaguely(ctx context.Context, least int, by map[int32]votes) error {
+// believed only if it puts several keys of a partition where they are, and the present number does not. All added
+// partitions were used at the latest behind the last of the first markers that are left in them.
+func (s *subject) vaguely(starts []start) {
 	g := &s.growth
-	best := g.now
-	for _, v := range by {
-		if i := v.best(); v[i] >= v[len(v)-1]+doubt {
-			best = min(best, least+i)
+	for _, x := range starts {
+		if x.keys >= doubt && len(x.counts) > 0 && !slices.Contains(x.counts, g.now) {
+			g.first = min(g.first, x.counts[0])
 		}
 	}
-	if best == g.now {
-		return nil
+	if g.first == g.now {
+		return
 	}
-	last, seen, at := mark{}, map[int32]bool{}, s.topic
-	if s.beside != nil {
-		at = s.beside
-	}
-	from, to := maps.Clone(at.from), maps.Clone(at.to)
-	for p := range int32(best) {
-		delete(from, p)
-		delete(to, p)
-	}
-	err := at.read(ctx, from, to, func(r verify.Record) (more bool) {
-		if first := markOf(&r); r.Key == nil && !seen[r.Partition] {
-			seen[r.Partition] = true
-			if last == (mark{}) || before(last.resolved, first.resolved) {
-				last = first
-			}
+	last := mark{}
+	for _, x := range starts[g.first:g.now] {
+		if last.before(x.first) {
+			last = x.first
 		}
-		return !seen[r.Partition]
-	})
-	clear(s.markers)
-	g.first = best
+	}
 	g.steps = []growthStep{{partitions: g.now, resolved: last.resolved, seek: last.seek, vague: true}}
-	return err
 }
