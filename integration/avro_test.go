@@ -18,6 +18,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/testing/feedsim"
+	"blobfeed/partitioner"
 	"blobfeed/verify"
 )
 
@@ -230,7 +231,7 @@ func TestSubjectsOverRestarts(t *testing.T) {
 		t.Errorf("%d records, %d markers", len(updated), markers)
 	}
 	c := consume(t, brokers, topic, verify.NewUnique(), verify.NewOrder(),
-		verify.NewResolved(partitions), verify.NewPartition(partitions, nil))
+		verify.NewResolved(partitions), verify.NewPartition(partitions, partitioner.Murmur2))
 	c.drain(t)
 	c.check(t)
 }

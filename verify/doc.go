@@ -7,7 +7,7 @@
 //	Replay     exactly the expected records come: events, bytes, order per key
 //	Order      per partition, no segment comes after a later one, and each shard's events come in order, once
 //	Sequence   per key, the sequencers of the service never decrease
-//	Partition  each key is on the partition that a function returns, or stays on one; it moves at a marker only
+//	Partition  each key is on the partition that a function returns; it moves at a marker only
 //	Schema     keys and values in Avro name a schema that the registry has
 //	Time       each record has the timestamp of its event
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
@@ -48,11 +48,11 @@
 // A validator is for one goroutine, and keeps nothing of the records that it is shown. BenchmarkMemory
 // measures what it remembers:
 //
-//	Order, Schema, Time, Scan        nothing that grows with the topic; also Partition with a function
-//	Resolved                         16 bytes per marker and partition
-//	Sequence                         some hundred bytes per key
-//	Replay                           32 to 45 bytes per event
-//	Unique                           40 to 85 bytes per event, depending on the growth of their maps
+//	Order, Partition, Schema, Time, Scan  nothing that grows with the topic
+//	Resolved                              16 bytes per marker and partition
+//	Sequence                              some hundred bytes per key
+//	Replay                                32 to 45 bytes per event
+//	Unique                                40 to 85 bytes per event, depending on the growth of their maps
 //
 // On a long topic, Order and Partition together prove what Unique proves.
 package verify

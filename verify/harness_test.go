@@ -73,7 +73,6 @@ func validators() []Validator {
 		NewOrder(),
 		NewSequence(),
 		NewPartition(partitions, partitionOf),
-		NewPartition(partitions, nil),
 		NewResolved(partitions),
 	}
 }

@@ -10,33 +10,34 @@ package verify
 // order. That is what Unique proves with memory for each event. Order keeps about 100 bytes per partition and shard.
 type Order struct {
 	failures
-	bare   bareFirst
-	topics byTopic[map[int32]*orderLane]
+	lanes lanes[orderLane]
 }
 
 // orderLane is a partition.
 type orderLane struct {
-	segment uint64           // the newest
-	shards  map[uint64]place // the last event of each in that segment
+	headed  bool               // a record with headers came: those before it are from before HEADERS was changed
+	segment uint64             // the newest
+	shards  map[uint64]inShard // the last event of each in that segment
 }
 
-type place struct {
+type inShard struct {
 	form form
 	pos  position
 }
 
 // NewOrder returns an Order.
-func NewOrder() *Order { return &Order{topics: mapsByTopic[int32, *orderLane]()} }
+func NewOrder() *Order { return &Order{} }
 
 // Note implements Validator.
 func (o *Order) Note(r Record) {
-	lanes := *o.topics.at(r.Topic)
+	l := o.lanes.of(&r)
 	if r.seeks() {
-		delete(lanes, r.Partition)
+		*l = orderLane{headed: l.headed}
 	}
-	if r.Key == nil || r.Scanned() || o.bare.over(&r) {
+	if r.Key == nil || r.Scanned() || !l.headed && r.bare() {
 		return
 	}
+	l.headed = true
 	header := r.Header("position")
 	pos, ok := parsePosition(header)
 	if !ok {
@@ -44,26 +45,20 @@ func (o *Order) Note(r Record) {
 		return
 	}
 	o.checked++
-	l := lanes[r.Partition]
-	if l == nil {
-		l = &orderLane{shards: map[uint64]place{}}
-		lanes[r.Partition] = l
-	}
 	if pos.segment > l.segment {
-		l.segment = pos.segment
-		clear(l.shards)
+		l.segment, l.shards = pos.segment, map[uint64]inShard{}
 	}
 	last, known := l.shards[pos.shard]
 	switch b := last.pos; {
 	case pos.segment < l.segment:
 		o.add(&r, "the event at %s comes after one of segment %012d", header, l.segment)
 		return
-	case known && pos.inShard(b) == 0 && !last.form.follows(&r):
+	case known && pos.compare(b) == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s is repeated", header)
-	case known && pos.inShard(b) < 0:
+	case known && pos.compare(b) < 0:
 		o.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
 	}
-	l.shards[pos.shard] = place{formOf(&r), pos}
+	l.shards[pos.shard] = inShard{formOf(&r), pos}
 }
 
 // Sequence checks that the sequencers of a key never decrease, by the header sequence, or by the value without
@@ -74,7 +69,7 @@ func (o *Order) Note(r Record) {
 type Sequence struct {
 	failures
 	rounds rounds
-	topics byTopic[byKey[reached]]
+	topics map[string]*byKey[reached]
 }
 
 // reached is the last position of a key.
@@ -84,7 +79,7 @@ type reached struct {
 }
 
 // NewSequence returns a Sequence.
-func NewSequence() *Sequence { return &Sequence{} }
+func NewSequence() *Sequence { return &Sequence{topics: map[string]*byKey[reached]{}} }
 
 // Note implements Validator.
 func (s *Sequence) Note(r Record) {
@@ -102,7 +97,10 @@ func (s *Sequence) Note(r Record) {
 		return
 	}
 	s.checked++
-	last, known := s.topics.at(r.Topic).at(r.Key)
+	if s.topics[r.Topic] == nil {
+		s.topics[r.Topic] = &byKey[reached]{}
+	}
+	last, known := s.topics[r.Topic].at(r.Key)
 	if b := last.sequence; known && last.round == round && seq.compare(b) < 0 {
 		s.add(&r, "sequence %s comes after %016x%016x%016x", header, b[0], b[1], b[2])
 	}

@@ -2,16 +2,14 @@ package verify
 
 import "slices"
 
-// Partition checks that each key is on the partition that a function returns. Without a function it checks that each
-// key stays on its first partition, and keeps the key and about 60 bytes per key.
+// Partition checks that each key is on the partition that a function returns.
 type Partition struct {
 	failures
 	of     func(key []byte, partitions int) int32
 	counts []int // of partitions, rising
 	steps  []step
 	again  bool
-	lanes  byTopic[map[int32]int] // how many steps each partition is behind
-	topics byTopic[byKey[int32]]  // where keys are, without a function
+	lanes  lanes[int] // how many steps each partition is behind
 }
 
 // step is the marker behind which keys are spread over the next number of partitions.
@@ -21,9 +19,9 @@ type step struct {
 	vague bool
 }
 
-// NewPartition returns a Partition for a topic with that number of partitions. Of may be nil.
+// NewPartition returns a Partition for a topic with that number of partitions.
 func NewPartition(partitions int, of func(key []byte, partitions int) int32) *Partition {
-	return &Partition{counts: []int{partitions}, of: of, lanes: mapsByTopic[int32, int]()}
+	return &Partition{counts: []int{partitions}, of: of}
 }
 
 // Grows says that the topic got partitions, and that keys are spread over all of them behind the marker of a time, on
@@ -51,38 +49,25 @@ func (p *Partition) Note(r Record) {
 		return
 	}
 	p.checked++
-	if p.of != nil {
-		if !p.right(&r) {
-			p.add(&r, "the key belongs to partition %d", p.of(r.Key, p.counts[p.behind(&r)]))
-		}
-		return
-	}
-	switch first, known := p.topics.at(r.Topic).at(r.Key); {
-	case !known:
-		*first = r.Partition
-	case *first != r.Partition:
-		p.add(&r, "the key came first on partition %d", *first)
+	if !p.right(&r) {
+		p.add(&r, "the key belongs to partition %d", p.of(r.Key, p.counts[*p.lanes.of(&r)]))
 	}
 }
-
-func (p *Partition) behind(r *Record) int { return (*p.lanes.at(r.Topic))[r.Partition] }
 
 // marker takes the steps up to a marker.
 func (p *Partition) marker(r *Record) {
 	at, _ := marker(r)
-	lane := p.behind(r)
-	for ; lane < len(p.steps); lane++ {
-		s := p.steps[lane]
+	for taken := p.lanes.of(r); *taken < len(p.steps); *taken++ {
+		s := p.steps[*taken]
 		if c := at.compare(s.at); c < 0 || c == 0 && s.seek != string(r.Header("seek")) {
 			break
 		}
 	}
-	(*p.lanes.at(r.Topic))[r.Partition] = lane
 }
 
 // right reports whether a key is where it belongs.
 func (p *Partition) right(r *Record) bool {
-	lane := p.behind(r)
+	lane := *p.lanes.of(r)
 	is := func(n int) bool { return p.of(r.Key, n) == r.Partition }
 	if is(p.counts[lane]) || p.again && slices.ContainsFunc(p.counts[:lane], is) {
 		return true

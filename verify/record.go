@@ -284,8 +284,8 @@ func parsePosition(b []byte) (p position, ok bool) {
 	return p, len(rest) == 0
 }
 
-// inShard compares within a shard of a segment.
-func (p position) inShard(o position) int {
+// compare compares within a shard of a segment.
+func (p position) compare(o position) int {
 	return cmp.Or(cmp.Compare(p.chunk, o.chunk), cmp.Compare(p.offset, o.offset), cmp.Compare(p.index, o.index))
 }
 

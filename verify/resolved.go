@@ -20,7 +20,7 @@ type Resolved struct {
 	failures
 	partitions int
 	late       map[int32]bool // partitions that start later; true: empty ones
-	topics     byTopic[map[int32]*lane]
+	lanes      lanes[lane]
 
 	expected    map[clock]bool // of the feed; true: due
 	earliest    clock          // of the expected
@@ -44,14 +44,14 @@ type lane struct {
 
 // NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, late: map[int32]bool{}, topics: mapsByTopic[int32, *lane]()}
+	return &Resolved{partitions: partitions, late: map[int32]bool{}}
 }
 
 // Markers returns how many different markers partition 0 of each topic has, all topics together.
 func (v *Resolved) Markers() int {
 	n := 0
-	for _, lanes := range v.topics.all {
-		if l := (*lanes)[0]; l != nil {
+	for at, l := range v.lanes.all {
+		if at.partition == 0 {
 			n += len(l.markers)
 		}
 	}
@@ -61,11 +61,9 @@ func (v *Resolved) Markers() int {
 // Newest returns the time of the newest marker, or "".
 func (v *Resolved) Newest() string {
 	var newest clock
-	for _, lanes := range v.topics.all {
-		for _, l := range *lanes {
-			if l.last.compare(newest) > 0 {
-				newest = l.last
-			}
+	for _, l := range v.lanes.all {
+		if l.last.compare(newest) > 0 {
+			newest = l.last
 		}
 	}
 	if newest == (clock{}) {
@@ -83,12 +81,7 @@ func (v *Resolved) Checked() int64 { return v.checked }
 
 // Note implements Validator.
 func (v *Resolved) Note(r Record) {
-	lanes := *v.topics.at(r.Topic)
-	l := lanes[r.Partition]
-	if l == nil {
-		l = &lane{}
-		lanes[r.Partition] = l
-	}
+	l := v.lanes.of(&r)
 	if r.Key != nil && v.timeless {
 		return
 	}
@@ -142,16 +135,21 @@ func (v *Resolved) Failures() []Failure {
 	if v.whole && v.gap.Topic != "" {
 		f.add(&v.gap, "the marker names lost history, and by the state none was lost")
 	}
-	if len(v.topics.all) == 0 && v.least != (clock{}) {
+	if len(v.lanes.all) == 0 && v.least != (clock{}) {
 		f.end("there is no marker, but by the state there is one for %s", v.least)
 	}
-	for _, topic := range slices.Sorted(maps.Keys(v.topics.all)) {
-		lanes := *v.topics.all[topic]
-		for _, p := range slices.Sorted(maps.Keys(lanes)) {
-			if p < 0 || int(p) >= v.partitions {
-				f.end("%s has a partition %d, but %d partitions are expected", topic, p, v.partitions)
-			}
+	topics := map[string]map[int32]*lane{}
+	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), place.compare) {
+		if at.partition < 0 || int(at.partition) >= v.partitions {
+			f.end("%s has a partition %d, but %d partitions are expected", at.topic, at.partition, v.partitions)
 		}
+		if topics[at.topic] == nil {
+			topics[at.topic] = map[int32]*lane{}
+		}
+		topics[at.topic][at.partition] = v.lanes.all[at]
+	}
+	for _, topic := range slices.Sorted(maps.Keys(topics)) {
+		lanes := topics[topic]
 		sorted := v.wanted(lanes)
 		var last clock
 		for _, l := range lanes {

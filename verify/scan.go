@@ -18,7 +18,7 @@ type Scan struct {
 	known  map[string]bool // nil: any
 	named  map[string]bool // by markers
 	listed clock           // the time of the initial scan's last page, if the state says so
-	topics byTopic[map[int32]*scanLane]
+	lanes  lanes[scanLane]
 }
 
 // ScanRows is what came of a scan.
@@ -41,8 +41,7 @@ type scanLane struct {
 
 // NewScan returns a Scan.
 func NewScan() *Scan {
-	return &Scan{scans: map[string]*ScanRows{}, named: map[string]bool{},
-		topics: mapsByTopic[int32, *scanLane]()}
+	return &Scan{scans: map[string]*ScanRows{}, named: map[string]bool{}}
 }
 
 // Initial sets what the state says of the initial scan: its id, and the time of its last page, "" before that.
@@ -90,12 +89,7 @@ func (v *Scan) end() clock {
 
 // Note implements Validator.
 func (v *Scan) Note(r Record) {
-	lanes := *v.topics.at(r.Topic)
-	l := lanes[r.Partition]
-	if l == nil {
-		l = &scanLane{}
-		lanes[r.Partition] = l
-	}
+	l := v.lanes.of(&r)
 	id, scanned := r.scan()
 	switch {
 	case r.Key == nil:
@@ -163,13 +157,9 @@ func (v *Scan) Failures() []Failure {
 			f.add(&s.first, "the first of %d rows of scan %s, which neither the state nor a marker names", s.Rows, s.ID)
 		}
 	}
-	for _, topic := range slices.Sorted(maps.Keys(v.topics.all)) {
-		lanes := *v.topics.all[topic]
-		for _, p := range slices.Sorted(maps.Keys(lanes)) {
-			if l := lanes[p]; l.at.Topic != "" && l.lowest.compare(listed) < 0 {
-				f.add(&l.at, "the marker %s is below %s, the time of the last page of the initial scan", l.lowest,
-					listed)
-			}
+	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), place.compare) {
+		if l := v.lanes.all[at]; l.at.Topic != "" && l.lowest.compare(listed) < 0 {
+			f.add(&l.at, "the marker %s is below %s, the time of the last page of the initial scan", l.lowest, listed)
 		}
 	}
 	return f.Failures()

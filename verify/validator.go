@@ -93,7 +93,7 @@ type Group struct {
 	validators []Validator
 	data, mark int64
 	doc        document
-	topics     byTopic[map[int32]bool] // the partitions of each
+	lanes      lanes[struct{}]
 }
 
 var (
@@ -111,7 +111,7 @@ var (
 
 // All returns a Group that shows each record to all validators.
 func All(validators ...Validator) *Group {
-	return &Group{validators: validators, topics: mapsByTopic[int32, bool]()}
+	return &Group{validators: validators}
 }
 
 // Note implements Validator.
@@ -121,9 +121,7 @@ func (g *Group) Note(r Record) {
 	} else {
 		g.data++
 	}
-	if partitions := *g.topics.at(r.Topic); !partitions[r.Partition] {
-		partitions[r.Partition] = true
-	}
+	g.lanes.of(&r)
 	g.doc.parsed = false
 	r.doc = &g.doc
 	for _, v := range g.validators {
@@ -162,10 +160,11 @@ func (c Check) OK() bool { return c.Checked > 0 && len(c.Failures) == 0 }
 
 // Summary returns what was seen so far.
 func (g *Group) Summary() Summary {
-	s := Summary{Topics: len(g.topics.all), Data: g.data, Markers: g.mark}
-	for _, partitions := range g.topics.all {
-		s.Partitions += len(*partitions)
+	topics := map[string]bool{}
+	for at := range g.lanes.all {
+		topics[at.topic] = true
 	}
+	s := Summary{Topics: len(topics), Partitions: len(g.lanes.all), Data: g.data, Markers: g.mark}
 	for _, v := range g.validators {
 		c := Check{Name: name(v), Checked: g.data, Failures: v.Failures()}
 		if counting, ok := v.(interface{ Checked() int64 }); ok {
@@ -214,34 +213,37 @@ func name(v Validator) string {
 	return strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
 }
 
-// byTopic is a state per topic. It remembers the last one: most readers read one topic.
-type byTopic[T any] struct {
-	name  string
-	last  *T
-	all   map[string]*T
-	fresh func() *T // nil: new(T)
+// place is a partition of a topic.
+type place struct {
+	topic     string
+	partition int32
 }
 
-// mapsByTopic returns a byTopic whose states are maps.
-func mapsByTopic[K comparable, V any]() byTopic[map[K]V] {
-	return byTopic[map[K]V]{fresh: func() *map[K]V { return &map[K]V{} }}
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.topic, o.topic), cmp.Compare(p.partition, o.partition))
 }
 
-func (b *byTopic[T]) at(topic string) *T {
-	if b.last != nil && b.name == topic {
-		return b.last
+// lanes is a state per partition. It remembers the last one: records mostly come partition by partition.
+type lanes[T any] struct {
+	at   place
+	last *T
+	all  map[place]*T
+}
+
+func (l *lanes[T]) of(r *Record) *T {
+	at := place{r.Topic, r.Partition}
+	if l.last != nil && l.at == at {
+		return l.last
 	}
-	t := b.all[topic]
+	t := l.all[at]
 	if t == nil {
-		if b.all == nil {
-			b.all = map[string]*T{}
+		if l.all == nil {
+			l.all = map[place]*T{}
 		}
-		if t = new(T); b.fresh != nil {
-			t = b.fresh()
-		}
-		b.all[topic] = t
+		t = new(T)
+		l.all[at] = t
 	}
-	b.name, b.last = topic, t
+	l.at, l.last = at, t
 	return t
 }
 
