@@ -1,5 +1,10 @@
 package verify
 
+import (
+	"bytes"
+	"slices"
+)
+
 // Order checks that the events of a partition come in the feed's order, each once, by the header position. No event may
 // come after one of a later segment (I4). In a segment, those of a shard come by chunk, block and index. A shard has
 // one reader at a time, which writes in the order in which it reads (I1), so this holds for every topic of the bridge.
@@ -49,14 +54,14 @@ func (o *Order) Note(r Record) {
 		l.segment, l.shards = pos.segment, map[uint64]inShard{}
 	}
 	last, known := l.shards[pos.shard]
-	switch b := last.pos; {
+	switch c := slices.Compare(pos.inShard[:], last.pos.inShard[:]); {
 	case pos.segment < l.segment:
 		o.add(&r, "the event at %s comes after one of segment %012d", header, l.segment)
 		return
-	case known && pos.compare(b) == 0 && !last.form.follows(&r):
+	case known && c == 0 && !last.form.follows(&r):
 		o.add(&r, "the event at %s is repeated", header)
-	case known && pos.compare(b) < 0:
-		o.add(&r, "the event at %s comes after the one at %d/%d/%d of the shard", header, b.chunk, b.offset, b.index)
+	case known && c < 0:
+		o.add(&r, "the event at %s comes after the one at chunk, offset and index %d", header, last.pos.inShard)
 	}
 	l.shards[pos.shard] = inShard{formOf(&r), pos}
 }
@@ -101,8 +106,8 @@ func (s *Sequence) Note(r Record) {
 		s.topics[r.Topic] = &byKey[reached]{}
 	}
 	last, known := s.topics[r.Topic].at(r.Key)
-	if b := last.sequence; known && last.round == round && seq.compare(b) < 0 {
-		s.add(&r, "sequence %s comes after %016x%016x%016x", header, b[0], b[1], b[2])
+	if b := last.sequence; known && last.round == round && bytes.Compare(seq[:], b[:]) < 0 {
+		s.add(&r, "sequence %s comes after %x", header, b)
 	}
 	*last = reached{seq, round}
 }

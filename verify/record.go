@@ -86,6 +86,9 @@ func (r *Record) eventID() []byte {
 	return r.document().id
 }
 
+// EventID returns the id of an event, as far as the record has it.
+func (r *Record) EventID() string { return string(r.eventID()) }
+
 func (r *Record) updated() []byte {
 	if v, ok := r.lookup("updated"); ok || !r.bare() {
 		return v
@@ -127,7 +130,7 @@ func (r *Record) Says() (event, time, sequencer bool) {
 func (r *Record) identity() (x id, text []byte, ok bool) {
 	if scan, ok := r.scan(); ok {
 		text = append(append(append(text, scan...), r.kind()), r.Key...)
-		return hashed(text), text, true
+		return idOf(text), text, true
 	}
 	if text = r.eventID(); len(text) > 0 {
 		return idOf(text), text, true
@@ -182,62 +185,13 @@ func (r *Record) BeforeFeed() string {
 	return ""
 }
 
-// id is an event's id in 16 bytes: the UUID if it is one in lower case, else two hashes. The probability of a collision
-// among a million ids is about 10^-26.
-type id [16]byte
+// id is what identifies an event, in 16 bytes: two hashes. The probability of a collision among a million ids is about
+// 10^-26.
+type id [2]uint64
 
 var seeds = [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}
 
-func idOf(text []byte) id {
-	if x, ok := parseUUID(text); ok {
-		return x
-	}
-	return hashed(text)
-}
-
-// hashed is a text in 16 bytes.
-func hashed(text []byte) (x id) {
-	for i, seed := range seeds {
-		h := maphash.Bytes(seed, text)
-		for j := range 8 {
-			x[8*i+j] = byte(h >> (8 * j))
-		}
-	}
-	return x
-}
-
-// parseUUID accepts only texts that uuid returns, so that different texts stay different.
-func parseUUID(text []byte) (x id, ok bool) {
-	if len(text) != 36 {
-		return x, false
-	}
-	n := 0
-	for i, c := range text {
-		if i == 8 || i == 13 || i == 18 || i == 23 {
-			if c != '-' {
-				return x, false
-			}
-			continue
-		}
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		default:
-			return x, false
-		}
-		x[n/2] = x[n/2]<<4 | c
-		n++
-	}
-	return x, true
-}
-
-// uuid returns the text of an id that was a UUID.
-func (x id) uuid() string {
-	h := hex.EncodeToString(x[:])
-	return h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:]
-}
+func idOf(text []byte) id { return id{maphash.Bytes(seeds[0], text), maphash.Bytes(seeds[1], text)} }
 
 // seed is shared, so that two validators agree.
 var seed = maphash.MakeSeed()
@@ -246,47 +200,30 @@ var seed = maphash.MakeSeed()
 type position struct {
 	segment uint64 // YYYYMMDDHHMM
 	shard   uint64
-	chunk   uint64
-	offset  uint64
-	index   uint64
+	inShard [3]uint64 // chunk, offset of the block, index in it
 }
 
 // parsePosition parses 2020/05/27/1500/00/00000/1488/3: segment, shard, chunk, offset of the block, index in it.
 func parsePosition(b []byte) (p position, ok bool) {
-	const segment = len("2020/05/27/1500")
-	if len(b) <= segment || b[4] != '/' || b[7] != '/' || b[10] != '/' || b[segment] != '/' {
-		return p, false
-	}
-	for i, c := range b[:segment] {
+	segment := [...]int{4, 2, 2, 4} // the digits of its parts
+	i := 0
+	for part := range bytes.SplitSeq(b, []byte("/")) {
+		v, n := number(part)
 		switch {
-		case i == 4 || i == 7 || i == 10:
-		case c < '0' || c > '9':
+		case n == 0 || n != len(part) || i < len(segment) && n != segment[i]:
 			return p, false
-		default:
-			p.segment = p.segment*10 + uint64(c-'0')
+		case i == 3:
+			p.segment = p.segment*10000 + v
+		case i < 3:
+			p.segment = p.segment*100 + v
+		case i == 4:
+			p.shard = v
+		case i < 8:
+			p.inShard[i-5] = v
 		}
+		i++
 	}
-	rest := b[segment+1:]
-	for i, to := range [...]*uint64{&p.shard, &p.chunk, &p.offset, &p.index} {
-		n := 0
-		if *to, n = number(rest); n == 0 {
-			return p, false
-		}
-		rest = rest[n:]
-		if i == 3 {
-			break
-		}
-		if len(rest) == 0 || rest[0] != '/' {
-			return p, false
-		}
-		rest = rest[1:]
-	}
-	return p, len(rest) == 0
-}
-
-// compare compares within a shard of a segment.
-func (p position) compare(o position) int {
-	return cmp.Or(cmp.Compare(p.chunk, o.chunk), cmp.Compare(p.offset, o.offset), cmp.Compare(p.index, o.index))
+	return p, i == 8
 }
 
 // clock is a hybrid logical clock's time.
@@ -319,32 +256,15 @@ func number(b []byte) (v uint64, n int) {
 }
 
 // sequence is a sequencer: up to 48 hex digits, of any case, padded on the left.
-type sequence [3]uint64
+type sequence [24]byte
 
 func parseSequence(b []byte) (s sequence, ok bool) {
-	if len(b) == 0 || len(b) > 48 {
+	if len(b) == 0 || len(b) > 2*len(s) {
 		return s, false
 	}
-	for i, c := range b {
-		var v byte
-		switch {
-		case c >= '0' && c <= '9':
-			v = c - '0'
-		case c >= 'a' && c <= 'f':
-			v = c - 'a' + 10
-		case c >= 'A' && c <= 'F':
-			v = c - 'A' + 10
-		default:
-			return s, false
-		}
-		word := &s[2-(len(b)-1-i)/16]
-		*word = *word<<4 | uint64(v)
-	}
-	return s, true
-}
-
-func (s sequence) compare(o sequence) int {
-	return cmp.Or(cmp.Compare(s[0], o[0]), cmp.Compare(s[1], o[1]), cmp.Compare(s[2], o[2]))
+	padded := append(bytes.Repeat([]byte("0"), 2*len(s)-len(b)), b...)
+	_, err := hex.Decode(s[:], padded)
+	return s, err == nil
 }
 
 func (c clock) String() string { return fmt.Sprintf("%d.%010d", c.wall, c.logical) }

@@ -81,11 +81,8 @@ func (v *Replay) eventOf(r *Record) event {
 	}
 	e.rest = h.Sum64() & headerBits
 	var known bool
-	var text []byte
-	if e.id, text, known = r.identity(); !known {
+	if e.id, _, known = r.identity(); !known {
 		e.id = idOf(value)
-	} else if _, ok := parseUUID(text); ok {
-		e.rest |= replayNamed
 	}
 	if r.Value == nil {
 		e.rest |= replayTombstone
@@ -167,13 +164,9 @@ func (v *Replay) Failures() []Failure {
 	}
 	full := len(f.first) + examples
 	for _, key := range lacking[:min(examples, len(lacking))] {
-		v.keys[key].missing(v.mode, func(e *event, i int) {
-			name := "an event"
-			if e.rest&replayNamed != 0 {
-				name = "event " + e.id.uuid()
-			}
+		v.keys[key].missing(v.mode, func(i int) {
 			if len(f.first) < full {
-				f.put(Failure{Key: key, Expected: i + 1}, "%s is missing, number %d of the key's %d", name, i+1,
+				f.put(Failure{Key: key, Expected: i + 1}, "an event is missing, number %d of the key's %d", i+1,
 					len(v.keys[key].events))
 			}
 		})
@@ -230,7 +223,6 @@ const (
 	replayRequired
 	replayTombstone
 	replayTimed
-	replayNamed // the id is a UUID, so that a failure can name it
 
 	timeBits   = 0xffffff << 8
 	headerBits = 0xffffffff << 32
@@ -312,9 +304,9 @@ func (c *chain) newest() int {
 }
 
 // missing counts and names the required events that did not come.
-func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
+func (c *chain) missing(mode ReplayMode, show func(i int)) (n int64) {
 	if show == nil {
-		show = func(*event, int) {}
+		show = func(int) {}
 	}
 	if mode.latest() && c.row {
 		return 0 // compaction keeps the row, and may remove all events before it
@@ -330,7 +322,7 @@ func (c *chain) missing(mode ReplayMode, show func(e *event, i int)) (n int64) {
 			return n // it may be gone, too, and all before it
 		}
 		n++
-		show(e, i)
+		show(i)
 		if mode.latest() {
 			return n
 		}

@@ -67,9 +67,7 @@ func (u *Unique) Note(r Record) {
 		u.note(&r, u.first, x, at, again, round, position, text)
 		return
 	}
-	for i := range 4 { // the id of a copy
-		x[i] ^= byte(position >> (8 * i))
-	}
+	x[0] ^= uint64(position) // the id of a copy
 	if at, again = u.copies[x]; !again {
 		u.twice++
 	}

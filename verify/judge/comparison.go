@@ -151,7 +151,8 @@ func (q *inquiry) event(c *comparison, pos source.Position, rec *envelope.Record
 			switch {
 			case x.failure.expected != q.seen[string(rec.Key)]:
 			case x.record == nil:
-				x.failure.Problem += fmt.Sprintf("; in the feed it is at %s", pos)
+				id := want.EventID()
+				x.failure.Problem += fmt.Sprintf("; in the feed it is at %s", pos) + when(id != "", ", with id "+id)
 			default:
 				x.failure.Problem += ": " + strings.Join(c.Differences(x.record, &want), ", ")
 			}

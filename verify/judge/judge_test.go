@@ -71,7 +71,8 @@ func TestComparisonNamesPlaceAndFields(t *testing.T) {
 		t.Fatal("nothing is missing")
 	}
 	rs, _ = s.verify(t, c, true, false)
-	where := regexp.MustCompile(`is missing, number \d+ of the key's \d+; in the feed it is at 2026/01/01/\d{4}/\d\d/\d{5}/`)
+	where := regexp.MustCompile(`is missing, number \d+ of the key's \d+; ` +
+		`in the feed it is at 2026/01/01/\d{4}/\d\d/\d{5}/\S+, with id \w`)
 	if text := shown(t, rs); !where.MatchString(text) {
 		t.Error(text)
 	}
