@@ -3,6 +3,7 @@ package judge
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"maps"
@@ -47,16 +48,11 @@ type difference struct {
 	key     string
 	path    string
 	listed  bool       // the account had it at first
-	row     verify.Row // the last record of the key
-	lasts   map[int32]keyLast
+	row     verify.Row // the newest record of the key, its partition and its time
+	at      envelope.Timestamp
+	in      int32
 	blob    *inventory.Blob // in the account; nil: there is none
 	pending bool            // the feed has an event of it that is not delivered
-}
-
-// keyLast is the last record of a key in a partition.
-type keyLast struct {
-	row verify.Row
-	at  envelope.Timestamp
 }
 
 // comparedRow is what is compared of a row.
@@ -160,18 +156,11 @@ func (c *census) compare(ctx context.Context) error {
 
 // read adds the last record of each key.
 func (c *census) read(ctx context.Context, s *subject) error {
-	var failed error
-	err := s.read(ctx, s.from, s.to, func(r verify.Record) (more bool) {
-		h := c.hash(s, r.Key)
-		if r.Key == nil || h%c.parts != c.part {
-			return true
-		}
-		row, err := r.Row(c.values)
+	mine := func(h uint64) bool { return h%c.parts == c.part }
+	err := c.each(ctx, s.topic, s.from, mine, func(h uint64, r *verify.Record, row verify.Row) {
 		switch {
-		case err != nil:
-			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, err)
 		case s.growth.grew():
-			c.lasts[lane{h, r.Partition}] = last{c.sum(row.ETag, row.Length), row.Deleted, timeOf(&r)}
+			c.lasts[lane{h, r.Partition}] = last{c.sum(row.ETag, row.Length), row.Deleted, timeOf(r)}
 			c.halve()
 		case row.Deleted:
 			delete(c.rows, h)
@@ -179,13 +168,30 @@ func (c *census) read(ctx context.Context, s *subject) error {
 			c.rows[h] = c.sum(row.ETag, row.Length)
 			c.halve()
 		}
-		return failed == nil
 	})
-	if err == nil {
-		err = failed
-	}
 	c.merge(s)
 	return err
+}
+
+// each shows the records of the wanted keys, from some offsets to the end of a topic, by the hashes of their keys.
+func (c *census) each(ctx context.Context, t *topic, from map[int32]int64, wanted func(uint64) bool,
+	show func(uint64, *verify.Record, verify.Row),
+) error {
+	var failed error
+	err := t.read(ctx, from, t.to, func(r verify.Record) (more bool) {
+		h := c.hash(t.name, r.Key)
+		if r.Key == nil || !wanted(h) {
+			return true
+		}
+		row, err := r.Row(c.values)
+		if err != nil {
+			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, t.name, r.Offset, err)
+			return false
+		}
+		show(h, &r, row)
+		return true
+	})
+	return errors.Join(err, failed)
 }
 
 // halve leaves half of the keys to another pass, if there are too many. Only the first pass does that: the parts are
@@ -232,7 +238,7 @@ func (c *census) blob(e *censusKey, container string, b *inventory.Blob) error {
 	if s == nil || err != nil {
 		return err
 	}
-	h := c.hash(s, key)
+	h := c.hash(s.name, key)
 	if h%c.parts != c.part {
 		return nil
 	}
@@ -270,10 +276,10 @@ func (c *census) without(column string) bool {
 	return c.values.None || !c.v.Record.Chooses(column)
 }
 
-func (c *census) hash(s *subject, key []byte) uint64 {
+func (c *census) hash(topic string, key []byte) uint64 {
 	var h maphash.Hash
 	h.SetSeed(c.seed)
-	_, _ = h.WriteString(s.name) // a Hash never fails
+	_, _ = h.WriteString(topic) // a Hash never fails
 	_ = h.WriteByte(0)
 	_, _ = h.Write(key)
 	return h.Sum64()
@@ -367,17 +373,10 @@ func (c *census) merge(s *subject) {
 	clear(c.lasts)
 }
 
-// take makes a record of a partition the last one there.
-func (x *difference) take(partition int32, row verify.Row, at envelope.Timestamp) {
-	if x.lasts == nil {
-		x.lasts = map[int32]keyLast{}
-	}
-	x.lasts[partition] = keyLast{row, at}
-	x.row = row
-	for _, l := range x.lasts {
-		if l.at.Compare(at) > 0 {
-			x.row, at = l.row, l.at
-		}
+// take takes a record of the key, unless one of another partition is newer.
+func (x *difference) take(r *verify.Record, row verify.Row) {
+	if at := timeOf(r); r.Partition == x.in || at.Compare(x.at) >= 0 {
+		x.row, x.at, x.in = row, at, r.Partition
 	}
 }
 

@@ -75,24 +75,12 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 		return nil, err
 	}
 	defer t.close()
-	var failed error
-	err = t.read(ctx, from, t.to, func(r verify.Record) (more bool) {
-		if r.Key == nil {
-			return true
-		}
-		x := c.differences[c.hash(s, r.Key)]
-		if x == nil {
-			return true
-		}
-		row, err := r.Row(c.values)
-		if err != nil {
-			failed = fmt.Errorf("partition %d of %s, offset %d: %w", r.Partition, s.name, r.Offset, err)
-		}
-		x.take(r.Partition, row, timeOf(&r))
+	differs := func(h uint64) bool { return c.differences[h] != nil }
+	return t.to, c.each(ctx, t, from, differs, func(h uint64, r *verify.Record, row verify.Row) {
+		x := c.differences[h]
+		x.take(r, row)
 		x.subject, x.key, x.path = s, string(r.Key), cmp.Or(x.path, r.Path())
-		return failed == nil
 	})
-	return t.to, errors.Join(err, failed)
 }
 
 // look asks the account for each of the keys, and drops those that agree, or that the settings do not select.
