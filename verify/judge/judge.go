@@ -115,7 +115,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 		}
 	}
 	for _, s := range subjects {
-		t := &run{subject: s, state: state, pass: pass}
+		t := &run{v: v, subject: s, state: state, pass: pass}
 		if pass != nil {
 			t.feed = pass.of[s.name]
 		}
@@ -147,6 +147,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 // run is a topic while it is judged.
 type run struct {
 	*subject
+	v      *verification
 	state  *progressState // nil: the topic has none
 	pass   *feedScan      // nil: without --feed
 	feed   *comparison    // of the pass
@@ -207,11 +208,8 @@ func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
 		if s.pass != nil {
 			s.due()
 		}
-		if err := v.bounds(ctx, s); err != nil {
-			return nil, err
-		}
 	}
-	if err := v.knowScans(ctx, s); err != nil {
+	if err := s.look(ctx); err != nil {
 		return nil, err
 	}
 	r.fill(s)

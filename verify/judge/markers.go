@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"blobfeed/envelope"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -85,32 +86,41 @@ func (s *run) delivered(i int) bool {
 	return c.noted >= c.ends[i]
 }
 
-// bounds passes the validator what the state says. The last marker is at or above the time that was resolved before the
-// topic was read, and at or below the time that is resolved now. There can be markers of seeks and of lost history, or
-// not.
-func (v *verification) bounds(ctx context.Context, s *run) error {
-	state := s.state
-	if state == nil {
+// look passes the validators what the state says before and after the topic was read.
+func (s *run) look(ctx context.Context) error {
+	if s.state == nil {
 		return nil
 	}
-	before, now := state.Frontier, state.Frontier
-	again, err := v.cluster.state(ctx, state.topic) // the bridge delivers meanwhile
+	again, err := s.v.cluster.state(ctx, s.state.topic) // the bridge delivers meanwhile
 	if err != nil {
 		return err
 	}
+	now := s.state.Frontier
 	if again != nil && again.Frontier != nil {
 		now = again.Frontier
 	}
-	s.checks.resolved.State(now.Epoch == 0, now.Gaps == 0 && now.Born == 0 && now.Gap == nil)
-	if v.Until != (envelope.Timestamp{}) {
-		return nil
+	s.bounds(now)
+	s.knowScans(now)
+	return nil
+}
+
+// bounds passes the validator of markers what the state says. The last marker is at or above the time that was resolved
+// before the topic was read, and at or below the time that is resolved now. There can be markers of seeks and of lost
+// history, or not.
+func (s *run) bounds(now *offsets.Frontier) {
+	before, v := s.state.Frontier, s.checks.resolved
+	if v == nil {
+		return
+	}
+	v.State(now.Epoch == 0, now.Gaps == 0 && now.Born == 0 && now.Gap == nil)
+	if s.v.Until != (envelope.Timestamp{}) {
+		return
 	}
 	least := before.Resolved
 	if s.fresh || before.Gap != nil && len(s.markers) == 0 || before.Owed { // its marker comes next
 		least = ""
 	}
-	s.checks.resolved.Last(least, now.Resolved)
-	return nil
+	v.Last(least, now.Resolved)
 }
 
 // emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that

@@ -288,23 +288,15 @@ func (s *run) knowScan() {
 	}
 }
 
-// knowScans passes the validator the scans that there can be. A later scan replaces those before it in the state, and
-// then any may have been.
-func (v *verification) knowScans(ctx context.Context, s *run) error {
-	if s.state == nil || s.checks.scan.Checked() == 0 {
-		return nil
-	}
-	now, err := v.cluster.state(ctx, s.state.topic) // a scan may have begun since the state was read
-	if err != nil || now == nil || now.Frontier == nil {
-		return err
-	}
-	switch scan := now.Frontier.Scan; {
+// knowScans passes the validator the scans that there can be: also one that has begun since the state was read. A later
+// scan replaces those before it in the state, and then any may have been.
+func (s *run) knowScans(now *offsets.Frontier) {
+	switch scan := now.Scan; {
 	case scan == nil:
 		s.checks.scan.Known()
 	case scan.Initial:
 		s.checks.scan.Known(scan.ID)
 	}
-	return nil
 }
 
 // begun returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
