@@ -32,16 +32,16 @@
 // Seen.First is true. With DELETES=both a tombstone may follow its deletion. In a compacted topic
 // (ReplayLatest, or ReplayLatestRepeats with at_least_once) events and markers are missing by design.
 //
-// A marker has its time in its value, which Flink reads, and in its header; both count. Aside inserts markers from a
-// topic of their own among the records, so that they are judged like others.
+// A marker has its time in its value, which Flink reads, and in its header; both count. MarkerTopic inserts
+// markers from a topic of their own among the records, so that they are judged like others.
 //
 // A marker with a header seek says that the bridge was moved on purpose. After it, events may be repeated on
 // its partition, also at or below the last marker. They come once more, in the feed's order. Unique counts
 // them.
 //
 // A record with a key and the header scan is a row of a scan, not an event. Only Scan, Unique, Partition and
-// Resolved judge it. Between the row and the events of a blob, the order of offsets counts, not their times: a listing may
-// show a state to which the next events only lead.
+// Resolved judge it. Between the row and the events of a blob, the order of offsets counts, not their times: a listing
+// may show a state to which the next events only lead.
 //
 // # What is kept
 //

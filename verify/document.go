@@ -230,8 +230,8 @@ func onlyKey(row []byte) (bool, error) {
 // The enriched envelope has the time at which the record was made, which differs between two deliveries of an event.
 // Only its members ts_ms and ts_ns at the top may differ.
 
-// withoutMade returns a value without the digits of these members, or the value itself if it has none.
-func (r *Record) withoutMade() []byte {
+// withoutEncodingTime returns a value without the digits of these members, or the value itself if it has none.
+func (r *Record) withoutEncodingTime() []byte {
 	var spans []span
 	if framed(r.Value) {
 		r.document()

@@ -208,7 +208,7 @@ func TestLatePartitions(t *testing.T) {
 		"swapped": {func(rs []Record) []Record { rs[8], rs[16] = rs[16], rs[8]; return rs }, false, "order"},
 	} {
 		resolved := NewResolved(partitions)
-		resolved.Late(2, c.nothing)
+		resolved.StartsLate(2, c.nothing)
 		place := NewPartition(partitions-1, partitionOf).Grows(partitions, resolvedAt(0), "", false)
 		g := All(place, NewOrder(), resolved)
 		rs := c.fault(grown())

@@ -69,7 +69,7 @@ func due(all ...int) func(*verify.Resolved) {
 	return func(v *verify.Resolved) {
 		expect(all...)(v)
 		for _, s := range all {
-			v.Due(stamp(s))
+			v.Require(stamp(s))
 		}
 	}
 }
@@ -97,8 +97,8 @@ func TestMarkerValue(t *testing.T) {
 }
 
 // Markers in a topic of their own come in front of the records behind the place of which they speak.
-func TestAside(t *testing.T) {
-	a := verify.NewAside("t")
+func TestMarkerTopic(t *testing.T) {
+	a := verify.NewMarkerTopic("t")
 	for i, at := range []int{3, 3, 2, 7} {
 		r := says(0, i)
 		r.Topic, r.Offset = "t.resolved", int64(i)

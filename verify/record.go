@@ -117,8 +117,8 @@ func (r *Record) Account() string {
 	return strings.ToLower(r.document().account)
 }
 
-// Says reports whether a record identifies its event, has its time and its sequencer, in headers or in the value.
-func (r *Record) Says() (event, time, sequencer bool) {
+// Has reports whether a record identifies its event, has its time and its sequencer, in headers or in the value.
+func (r *Record) Has() (event, time, sequencer bool) {
 	_, _, event = r.identity()
 	_, time = parseClock(r.updated())
 	text, _ := r.sequence()

@@ -18,12 +18,12 @@ import (
 // bytes per event (up to a quarter more while it grows), and the key and about 130 bytes per key.
 type Replay struct {
 	failures
-	mode     ReplayMode
-	rounds   rounds
-	moves    bool
-	keys     byKey[chain]
-	made     bool // values have the time at which they were made
-	required int64
+	mode         ReplayMode
+	rounds       rounds
+	moves        bool
+	keys         byKey[chain]
+	encodingTime bool // values have the time at which they were made
+	required     int64
 }
 
 // Moves allows keys to move between partitions, as in Order. The order of records on two partitions is unknown, so the
@@ -33,9 +33,9 @@ func (v *Replay) Moves() *Replay {
 	return v
 }
 
-// Made declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
-func (v *Replay) Made() *Replay {
-	v.made = true
+// IgnoreEncodingTime declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
+func (v *Replay) IgnoreEncodingTime() *Replay {
+	v.encodingTime = true
 	return v
 }
 
@@ -64,8 +64,8 @@ func (v *Replay) Required() int64 { return v.required }
 
 func (v *Replay) eventOf(r *Record) event {
 	value := r.Value
-	if v.made {
-		value = r.withoutMade()
+	if v.encodingTime {
+		value = r.withoutEncodingTime()
 	}
 	e := event{value: maphash.Bytes(seed, value)}
 	var h maphash.Hash
@@ -348,14 +348,14 @@ func (m ReplayMode) latest() bool  { return m == ReplayLatest || m == ReplayLate
 // after.etag, in headers, and in the timestamp. It names a few of them.
 func (v *Replay) Differences(got, want *Record) (parts []string) {
 	x, y := content(got), content(want)
-	if v.made {
+	if v.encodingTime {
 		for _, name := range [...]string{"ts_ms", "ts_ns"} {
 			delete(x, name)
 			delete(y, name)
 		}
 	}
 	parts = differences(nil, "", x, y)
-	if len(parts) == 0 && !bytes.Equal(got.Value, want.Value) && !v.made {
+	if len(parts) == 0 && !bytes.Equal(got.Value, want.Value) && !v.encodingTime {
 		parts = append(parts, "the bytes of the value")
 	}
 	headers := func(r *Record) map[string]any {

@@ -9,9 +9,9 @@ import (
 
 // Resolved checks the markers (I6): on a partition, no record with updated <= R comes after a marker R, and R never
 // decreases. At the end it compares the partitions of each topic, which must have the same markers, so all partitions
-// have to be read to the end. The right times of markers come from the feed (Expect, Due) and from the bridge's state
-// (Last). Records that the service published too late, which the bridge counts and logs as late, fail here. After a
-// seek the last marker promises nothing until there is a later one.
+// have to be read to the end. The right times of markers come from the feed (Expect, Require) and from the bridge's
+// state (Last). Records that the service published too late, which the bridge counts and logs as late, fail here.
+// After a seek the last marker promises nothing until there is a later one.
 //
 // The time of a marker is in its value, and in its header resolved if it has one. They must agree with each other and
 // with the record's timestamp. Records are judged by the header updated, or without headers by the value. Resolved
@@ -72,9 +72,9 @@ func (v *Resolved) Newest() string {
 	return newest.String()
 }
 
-// Late declares a partition that starts later than others, because it was added or retention deleted its start. It may
-// lack the markers before its first one, but not the last one. If retention has left it empty, it may lack all.
-func (v *Resolved) Late(partition int32, nothing bool) { v.late[partition] = nothing }
+// StartsLate declares a partition that starts later than others, because it was added or retention deleted its start.
+// It may lack the markers before its first one, but not the last one. If retention has left it empty, it may lack all.
+func (v *Resolved) StartsLate(partition int32, nothing bool) { v.late[partition] = nothing }
 
 // Checked returns the number of markers on all partitions. Without a marker nothing is promised, so nothing is checked.
 func (v *Resolved) Checked() int64 { return v.checked }
@@ -274,8 +274,8 @@ func (v *Resolved) Expect(resolved string) {
 	}
 }
 
-// Due makes an expected marker required, at any time, unless it is at or below the marker of a seek.
-func (v *Resolved) Due(resolved string) {
+// Require makes an expected marker required, at any time, unless it is at or below the marker of a seek.
+func (v *Resolved) Require(resolved string) {
 	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
 		v.expected[at] = true
 	}
@@ -287,8 +287,8 @@ func (v *Resolved) Last(least, most string) {
 	v.most, _ = parseClock([]byte(most))
 }
 
-// Of sets the feed whose markers these are, if it is known.
-func (v *Resolved) Of(feed string) { v.feed = feed }
+// OfFeed sets the feed whose markers these are, if it is known.
+func (v *Resolved) OfFeed(feed string) { v.feed = feed }
 
 // State sets what the state of the bridge says, read after the topic: that it was never moved, and that no history was
 // lost. Markers that say otherwise are a failure.
@@ -345,29 +345,30 @@ func (r *Record) UpTo() (partition int32, offset int64, ok bool) {
 	return *at.Partition, *at.Offset, true
 }
 
-// Aside inserts markers from a topic of their own (RESOLVED_TO=topic) among the records: before the record at the
-// offset that a marker names. So they are judged as if they were in the topic of records. Aside keeps the markers.
-type Aside struct {
+// MarkerTopic inserts markers from a topic of their own (RESOLVED_TO=topic) among the records: before the record at the
+// offset that a marker names. So they are judged as if they were in the topic of records. MarkerTopic keeps the
+// markers.
+type MarkerTopic struct {
 	topic   string // of the records
-	markers map[int32][]aside
+	markers map[int32][]placedMarker
 	next    map[int32]int
 }
 
-type aside struct {
+type placedMarker struct {
 	at     int64 // shown before the record of this offset
 	marker Record
 }
 
-// NewAside returns an Aside for the records of a topic.
-func NewAside(topic string) *Aside {
-	return &Aside{topic: topic, markers: map[int32][]aside{}, next: map[int32]int{}}
+// NewMarkerTopic returns an MarkerTopic for the records of a topic.
+func NewMarkerTopic(topic string) *MarkerTopic {
+	return &MarkerTopic{topic: topic, markers: map[int32][]placedMarker{}, next: map[int32]int{}}
 }
 
 // Add adds a marker, in the order of its topic. A marker without an offset, or with a lower one, is shown after the one
 // before it.
-func (a *Aside) Add(r Record) {
+func (a *MarkerTopic) Add(r Record) {
 	r.In, r.Topic, r.doc = r.Topic, a.topic, nil
-	x := aside{marker: r}
+	x := placedMarker{marker: r}
 	if place := r.document().upTo; place != nil {
 		x.at = *place.Offset
 	}
@@ -379,10 +380,10 @@ func (a *Aside) Add(r Record) {
 }
 
 // Rewind starts again with the first marker.
-func (a *Aside) Rewind() { clear(a.next) }
+func (a *MarkerTopic) Rewind() { clear(a.next) }
 
 // Show shows the markers of a partition that belong in front of the record at an offset, until there is enough of them.
-func (a *Aside) Show(partition int32, offset int64, note func(Record) (more bool)) (more bool) {
+func (a *MarkerTopic) Show(partition int32, offset int64, note func(Record) (more bool)) (more bool) {
 	for lane := a.markers[partition]; a.next[partition] < len(lane) && lane[a.next[partition]].at <= offset; {
 		a.next[partition]++
 		if !note(lane[a.next[partition]-1].marker) {
@@ -393,7 +394,7 @@ func (a *Aside) Show(partition int32, offset int64, note func(Record) (more bool
 }
 
 // First returns the offset that the first marker of a partition names, -1 without a marker.
-func (a *Aside) First(partition int32) int64 {
+func (a *MarkerTopic) First(partition int32) int64 {
 	if lane := a.markers[partition]; len(lane) > 0 {
 		return lane[0].at
 	}

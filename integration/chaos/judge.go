@@ -57,7 +57,7 @@ func newJudge(brokers []string, topic string, most int) (*Judge, error) {
 		j.unique.Moves()
 		place.Grows(most, never, "", true) // lanes finds keys that move without a marker
 		for p := partitions; p < most; p++ {
-			j.resolved.Late(int32(p), true)
+			j.resolved.StartsLate(int32(p), true)
 		}
 	} else {
 		all = append(all, verify.NewSequence())

@@ -185,7 +185,7 @@ func (j *judge) validators(complete *arrivals.Events) *verify.Group {
 		unique.Moves()
 		place.Grows(partitions, never, "", true) // where finds keys that moved without a marker
 		for p := j.plan.Partitions; p < j.grown; p++ {
-			resolved.Late(int32(p), true)
+			resolved.StartsLate(int32(p), true)
 		}
 	}
 	var all []verify.Validator

@@ -151,16 +151,16 @@ func when(is bool, reason string) string {
 // resolvedTimes returns the validator of the markers of a topic.
 func (t *run) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(t.to))
-	v.Of(t.state.feed())
+	v.OfFeed(t.state.feed())
 	markers := t.topic
-	if t.beside != nil {
-		markers = t.beside
+	if t.markerTopic != nil {
+		markers = t.markerTopic
 		v.Ends(t.to)
 	}
 	for p, from := range markers.from {
 		unused := int(p) >= t.growth.now
 		if markers.deleted(p) || unused || t.growth.added(p) {
-			v.Late(p, unused || markers.deleted(p) && from == markers.to[p])
+			v.StartsLate(p, unused || markers.deleted(p) && from == markers.to[p])
 		}
 	}
 	return v
@@ -186,7 +186,7 @@ func contentOf(o envelope.Options) content {
 	has := content{event: true, time: true, account: true, sequencer: true}
 	for _, eventType := range []string{"BlobCreated", "BlobDeleted"} {
 		for _, r := range sample(o, eventType) {
-			event, time, sequencer := r.Says()
+			event, time, sequencer := r.Has()
 			has.event, has.time, has.account = has.event && event, has.time && time, has.account && r.Account() != ""
 			has.sequencer = has.sequencer && (sequencer || eventType == "BlobDeleted")
 		}

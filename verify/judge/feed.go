@@ -188,7 +188,7 @@ func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err 
 	}
 	c.counts = s.growth.counts()
 	if p.v.Record.Envelope == envelope.Enriched {
-		c.Made()
+		c.IgnoreEncodingTime()
 	}
 	if s.growth.grew() {
 		c.Moves()

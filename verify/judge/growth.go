@@ -180,8 +180,8 @@ func (s *subject) heads(ctx context.Context) (map[int32]*verify.Record, error) {
 
 // cut reports whether retention deleted the first marker of a partition.
 func (s *subject) cut(p int32) bool {
-	if s.beside != nil {
-		return s.beside.deleted(p)
+	if s.markerTopic != nil {
+		return s.markerTopic.deleted(p)
 	}
 	return s.deleted(p)
 }

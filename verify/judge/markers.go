@@ -60,7 +60,7 @@ func (s *run) due() {
 		}
 		last = most
 		if p.v.Kafka.Transactional { // else only the last of a run of small segments is written
-			v.Due(last.String())
+			v.Require(last.String())
 		}
 	}
 	switch n := len(p.over); {
@@ -70,7 +70,7 @@ func (s *run) due() {
 		last = p.v.Feed.End
 	}
 	if last != (envelope.Timestamp{}) {
-		v.Due(last.String())
+		v.Require(last.String())
 	}
 }
 
@@ -127,15 +127,15 @@ func (s *run) bounds(now *offsets.Frontier) {
 // the judged bridge wrote: only records of others are left.
 func (s *run) emptied() {
 	t := s.topic
-	if t.beside != nil {
-		t = t.beside
+	if t.markerTopic != nil {
+		t = t.markerTopic
 	}
 	if t.portion == nil {
 		return
 	}
 	for p := range t.from {
 		if t.deleted(p) && !t.portion.own[p] {
-			s.checks.resolved.Late(p, true)
+			s.checks.resolved.StartsLate(p, true)
 		}
 	}
 }

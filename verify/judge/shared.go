@@ -96,8 +96,8 @@ func (p *portion) takes(r *verify.Record) bool {
 // share reports what other bridges wrote to the topic, and what names no bridge, which is a failure.
 func (r *Report) share(t *topic) {
 	parts := []*portion{t.portion}
-	if t.beside != nil {
-		parts = append(parts, t.beside.portion)
+	if t.markerTopic != nil {
+		parts = append(parts, t.markerTopic.portion)
 	}
 	foreign := checkReport{Name: "foreign", Status: Holds,
 		Promise: "each record names its account, and each marker its feed", Checked: r.Records + r.Markers}

@@ -52,7 +52,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 			}
 			return all, err
 		}
-		s.beside = markers // closed with it
+		s.markerTopic = markers // closed with it
 		all = append(all, s)
 		if v.since != nil && s.compacted {
 			return all, unusable("--follow: topic %s is compacted, which may remove records before they are compared: "+
@@ -64,7 +64,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 			}
 		}
 		if markers != nil {
-			if err := s.putBeside(ctx, markers); err != nil {
+			if err := s.putMarkers(ctx, markers); err != nil {
 				return all, err
 			}
 		}
@@ -138,16 +138,16 @@ type topic struct {
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
 
-	avro    *verify.Avro
-	portion *portion      // of the judged bridge; nil: no other bridge writes to the topic
-	beside  *topic        // of its markers, if they have a topic of their own
-	aside   *verify.Aside // the markers in beside
+	avro        *verify.Avro
+	portion     *portion            // of the judged bridge; nil: no other bridge writes to the topic
+	markerTopic *topic              // of its markers, if they have a topic of their own
+	aside       *verify.MarkerTopic // the markers in markerTopic
 }
 
 func (t *topic) close() {
 	t.records.close()
-	if t.beside != nil {
-		t.beside.close()
+	if t.markerTopic != nil {
+		t.markerTopic.close()
 	}
 }
 
@@ -163,10 +163,10 @@ func (t *topic) empty() bool {
 	return true
 }
 
-// putBeside reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
+// putMarkers reads the markers from a topic of their own. That topic was opened before t, so t has the records that the
 // markers stand for.
-func (t *topic) putBeside(ctx context.Context, markers *topic) error {
-	t.beside, t.aside = markers, verify.NewAside(t.name)
+func (t *topic) putMarkers(ctx context.Context, markers *topic) error {
+	t.markerTopic, t.aside = markers, verify.NewMarkerTopic(t.name)
 	add := func(r verify.Record) bool {
 		if at, ok := markerTime(&r); !ok || at.Compare(t.floor) >= 0 {
 			t.aside.Add(r)
@@ -254,7 +254,7 @@ func markerTime(r *verify.Record) (envelope.Timestamp, bool) {
 // before that marker, so the feed has their events.
 func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool)) error {
 	if t.aside != nil {
-		return nil // putBeside did it
+		return nil // putMarkers did it
 	}
 	var newest envelope.Timestamp
 	for _, at := range t.markers {
