@@ -33,6 +33,16 @@ func deliverMore(t *testing.T, feed *feedsim.Feed, segments int) {
 			t.Fatal(err)
 		}
 	}
+	o := bridgeOptions(t)
+	o.Once = true
+	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bridgeOptions returns those of a bridge, by the settings in the environment.
+func bridgeOptions(t *testing.T) bridge.Options {
+	t.Helper()
 	c, err := config.Load(true)
 	if err != nil {
 		t.Fatal(err)
@@ -42,11 +52,23 @@ func deliverMore(t *testing.T, feed *feedsim.Feed, segments int) {
 		t.Fatal(err)
 	}
 	log, shown := progress.New(c, io.Discard)
-	o.Log, o.Observer, o.Once = log, bridge.Observers{shown}, true
-	if err := bridge.New(o).Run(t.Context(), t.Context()); err != nil {
+	o.Log, o.Observer = log, bridge.Observers{shown}
+	return o
+}
+
+// openFeed opens a feed that grows.
+func openFeed(t *testing.T, spec feedsim.Spec) (dir string, feed *feedsim.Feed) {
+	t.Helper()
+	dir = t.TempDir()
+	feed, err := feedsim.New(feedsim.Dir(dir), spec)
+	if err := errors.Join(err, feed.Open(t.Context())); err != nil {
 		t.Fatal(err)
 	}
+	return dir, feed
 }
+
+// small is a feed of small segments.
+var small = feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5}
 
 // following is a running bridge verify --feed --follow.
 type following struct {
@@ -149,14 +171,7 @@ func TestVerifyFollow(t *testing.T) {
 		}, "replay", "expected"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := feed.Open(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			dir, feed := openFeed(t, small)
 			settings := append([]string{"POLL_INTERVAL=50ms"}, strings.Fields(c.settings)...)
 			cl := delivered(t, dir, settings...) // nothing is resolved yet
 			f := startFollowing(t)
@@ -180,14 +195,7 @@ func TestVerifyFollow(t *testing.T) {
 
 // After a seek, a follower compares everything again.
 func TestVerifyFollowsASeek(t *testing.T) {
-	dir := t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := feed.Open(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	dir, feed := openFeed(t, small)
 	delivered(t, dir, "POLL_INTERVAL=50ms")
 	deliverMore(t, feed, 3)
 	f := startFollowing(t)
@@ -209,14 +217,7 @@ func TestVerifyFollowsASeek(t *testing.T) {
 func TestVerifyFollowsGrowth(t *testing.T) {
 	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "TOPIC={container}"} {
 		t.Run(settings, func(t *testing.T) {
-			dir := t.TempDir()
-			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 60, BlockEvents: 5})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := feed.Open(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			dir, feed := openFeed(t, small)
 			cl := delivered(t, dir, "POLL_INTERVAL=50ms", settings)
 			f := startFollowing(t)
 			deliverMore(t, feed, 2)

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 	"testing"
@@ -12,9 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/config"
-	"blobfeed/internal/progress"
-	"blobfeed/internal/setup"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/verify/judge"
 )
@@ -22,13 +18,9 @@ import (
 // Of an open segment what the cursors cover has to be there, and not what came to the feed since. What
 // retention took from the topic's begin need not be, and what it took from the feed can't be compared.
 func TestVerifyOpenSegment(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil))
-	if err != nil {
+	ctx := t.Context()
+	dir, feed := openFeed(t, feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
+	if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx), feed.Append(ctx, 100, nil)); err != nil {
 		t.Fatal(err)
 	}
 	cl := delivered(t, dir)
@@ -67,25 +59,13 @@ func TestVerifyOpenSegment(t *testing.T) {
 
 // While the bridge writes, verify finds no fault in what is half way.
 func TestVerifyLive(t *testing.T) {
-	ctx, dir := t.Context(), t.TempDir()
-	feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 5})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(feed.Open(ctx), feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
+	ctx := t.Context()
+	dir, feed := openFeed(t, feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 5})
+	if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
 		t.Fatal(err)
 	}
 	delivered(t, dir, "POLL_INTERVAL=20ms", "COMMIT_INTERVAL=20ms")
-	c, err := config.Load(true)
-	if err != nil {
-		t.Fatal(err)
-	}
-	o, err := setup.Options(c, setup.Observe{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	log, shown := progress.New(c, io.Discard)
-	o.Log, o.Observer = log, bridge.Observers{shown}
+	o := bridgeOptions(t)
 	stop, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() {
@@ -135,19 +115,13 @@ func TestVerifyGrownTopic(t *testing.T) {
 	for _, settings := range []string{"RESOLVED_TO=inline", "RESOLVED_TO=topic", "RESOLVED_TO=off",
 		"DELIVERY=at_least_once"} {
 		t.Run(settings, func(t *testing.T) {
-			ctx, dir := t.Context(), t.TempDir()
-			feed, err := feedsim.New(feedsim.Dir(dir), feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
-			if err != nil {
-				t.Fatal(err)
-			}
+			ctx := t.Context()
+			dir, feed := openFeed(t, feedsim.Spec{Shards: 3, EventsPerSegment: 200, BlockEvents: 10})
 			grow := func() {
 				t.Helper()
 				if err := errors.Join(feed.Append(ctx, 200, nil), feed.Next(ctx)); err != nil {
 					t.Fatal(err)
 				}
-			}
-			if err := feed.Open(ctx); err != nil {
-				t.Fatal(err)
 			}
 			grow()
 			cl := delivered(t, dir, settings)
