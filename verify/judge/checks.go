@@ -157,10 +157,10 @@ func (t *run) resolvedTimes() *verify.Resolved {
 		markers = t.markerTopic
 		v.Ends(t.to)
 	}
-	for p, from := range markers.from {
+	for p := range t.to { // a topic of markers can have fewer, until the bridge adds them
 		unused := int(p) >= t.growth.now
 		if markers.deleted(p) || unused || t.growth.added(p) {
-			v.StartsLate(p, unused || markers.deleted(p) && from == markers.to[p])
+			v.StartsLate(p, unused || markers.deleted(p) && markers.from[p] == markers.to[p])
 		}
 	}
 	return v
