@@ -31,7 +31,7 @@ const (
 )
 
 func init() {
-	firstDelay, patience, readPatience = 10*time.Millisecond, 100*time.Millisecond, 2*time.Second
+	firstDelay, patience, topics.Patience = 10*time.Millisecond, 100*time.Millisecond, 2*time.Second
 }
 
 func broker(t *testing.T) *kfake.Cluster { return fakebroker.New(t) }

@@ -43,6 +43,7 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 				r.done.Judged = &lane
 				r.done.Skipped += s.Current.Skipped
 			}
+			r.done.Within = cmp.Or(s.Current.Within, r.done.Within)
 			select {
 			case b, ok := <-s.Batches:
 				if !ok {
@@ -77,7 +78,7 @@ func (r *scanRound) suspects() *suspects.Reader {
 	inst, opts := r.t.instance, r.t.opts
 	return suspects.Read(r.t.findings.life, suspects.Options{
 		Client: opts.Kafka.Client, Scan: r.scan, Filter: &opts.Feed.Filter, Encoder: inst.catalog.Encoder,
-		Bytes: opts.Pace.SweepBytes, Patience: readPatience, Turn: inst.pipe.Sweep,
+		Bytes: opts.Pace.SweepBytes, Turn: inst.pipe.Sweep, Within: r.done.Within,
 	}, r.done.Unjudged(r.t.epoch.frontier.Topics, r.t.p, inst.leases))
 }
 
@@ -96,15 +97,12 @@ func planSweep(
 ) (*suspects.Plan, error) {
 	return suspects.Prepare(ctx, suspects.Options{
 		Client: o.Kafka.Client, Scan: scan, Filter: &o.Feed.Filter, Encoder: o.Records.Encoder,
-		Bytes: bytes, Patience: readPatience,
+		Bytes: bytes,
 	}, suspects.Account{
 		Inventory: o.Feed.Inventory, Requests: o.Pace.ScanRequests, Topics: o.Topics.Names,
 		Partition: o.Records.Partition, Partitions: partitions,
 	})
 }
-
-// readPatience is for suspects.Options.
-var readPatience = 30 * time.Second // tests have a shorter one
 
 const (
 	// sweepPatience is how long a round waits for suspects.

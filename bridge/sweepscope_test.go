@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -151,6 +152,55 @@ func TestSweepBehindNewPartitions(t *testing.T) {
 	}
 }
 
+// After growth, a sweep asks for each blob with a stale record. If an instance ends meanwhile, the next one continues
+// within the partition. Else a sweep would have no end if no instance lasted for a whole partition.
+func TestSweepContinuesWithinAPartition(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 4500)
+	c := broker(t)
+	o := w.options(c)
+	o.Kafka.Leases, o.Feed.InitialScan, o.Once, o.Pace.ScanRound = 1, ScanYes, true, 100*time.Millisecond
+	must(t, runOnce(t, o))
+	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+	must(t, err)
+	for range 2 { // to a marker
+		w.change(10)
+		w.publish(false)
+		w.next()
+		must(t, runOnce(t, o))
+	}
+	state := awaitState(t, o, "the new partitions are used", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Topics[topic] == partitions+3
+	})
+	plan, err := PlanSweep(t.Context(), &o, &offsets.Scan{}, state.Frontier.Topics)
+	must(t, err)
+	var asked, limit atomic.Int64
+	limit.Store(1100)
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "head" && asked.Add(1) > limit.Load() {
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		return nil
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	ctx, kill := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- New(o).Run(ctx, ctx) }()
+	awaitState(t, o, "a part of a partition is compared", func(s *offsets.State) bool {
+		return scanOf(s).Active() && s.Cursors[0].Listing(scanOf(s)).Within != nil
+	})
+	kill()
+	must(t, <-ended)
+	asked.Store(0)
+	limit.Store(math.MaxInt64)
+	must(t, runOnce(t, o))
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
+	if n := asked.Load(); n > plan.Heads-1000 || n < plan.Heads-1100 {
+		t.Errorf("the second instance asked for %d blobs, of %d in all", n, plan.Heads)
+	}
+}
+
 // A scan that lost history begins in place of another one has a sweep of its own: the other one has read partitions
 // before it.
 func TestSweepOfAnotherScan(t *testing.T) {
@@ -274,7 +324,8 @@ func TestSweepIsPatient(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	waiting := &suspects.Reader{Scan: "a", Batches: make(chan suspects.Batch)}
-	l := &scanRound{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"}}
+	l := &scanRound{t: &tenure{findings: &findings{sweep: waiting}}, scan: &offsets.Scan{ID: "a"},
+		done: &offsets.Listing{}}
 	finished, err := l.sweep(ctx)
 	if finished || err != nil || ctx.Err() != nil {
 		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())

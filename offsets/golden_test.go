@@ -44,7 +44,7 @@ func documentsOf(t *testing.T) map[string]any {
 					}, Page: "2!76", Served: at, Rows: 7, Pages: 2, Containers: 1,
 				},
 				Judged: &Lane{Topic: "blobs.photos", Partition: 4}, Skipped: 2, LeftOut: "other accounts",
-				Stopped: true,
+				Within: &Within{Lane: Lane{Topic: "blobs.photos", Partition: 5}, To: 77}, Stopped: true,
 			},
 			Event: at.Add(-time.Minute), Ahead: 123, Listed: 456,
 			Error: &Failure{Time: at, Error: "no route to host", Remedy: "add one"}, Failing: true,

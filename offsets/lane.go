@@ -13,6 +13,12 @@ type Lane struct {
 	Partition int32  `json:"partition"`
 }
 
+// Within is a place in a lane. What is below the offset is dealt with.
+type Within struct {
+	Lane
+	To int64 `json:"to"`
+}
+
 // Compare orders lanes.
 func (l Lane) Compare(o Lane) int {
 	return cmp.Or(cmp.Compare(l.Topic, o.Topic), cmp.Compare(l.Partition, o.Partition))

@@ -185,6 +185,8 @@ type Listing struct {
 	Progress inventory.Progress `json:"progress"`
 	// Judged is the last partition whose keys the sweep has compared with the account. It takes them in their order.
 	Judged *Lane `json:"judged,omitempty"`
+	// Within is how far the sweep has compared the next partition. A hint: another owner of the lease continues there.
+	Within *Within `json:"within,omitempty"`
 	// Skipped is how many keys of these partitions are no paths of blobs. LeftOut is why nothing is swept.
 	Skipped int64  `json:"skipped,omitempty"`
 	LeftOut string `json:"left_out,omitempty"`

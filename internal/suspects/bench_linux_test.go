@@ -71,8 +71,8 @@ func BenchmarkSweep(b *testing.B) {
 	for range b.N {
 		found := 0
 		p := &partition{client: append(client, kgo.WithHooks(readingHook(func() { reads++ }))), topic: name, encoder: enc,
-			scan: "this", limit: cmp.Or(limit, defaultBytes), patience: 30 * time.Second}
-		err := p.find(context.Background(), func(some []Suspect) error {
+			scan: "this", limit: cmp.Or(limit, defaultBytes)}
+		err := p.find(context.Background(), func(some []Suspect, _ int64) error {
 			found += len(some)
 			return nil
 		})

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -18,13 +17,13 @@ import (
 // partition looks for the keys of one partition of a topic. It reads the partition once for each class of keys that
 // fits into its memory, and a part of it once more if there are suspects: only then are whole keys in memory.
 type partition struct {
-	client   []kgo.Opt
-	topic    string
-	number   int32
-	encoder  *envelope.Encoder
-	scan     string // the ID of the scan
-	limit    int    // bytes that the hashes of keys may take
-	patience time.Duration
+	client  []kgo.Opt
+	topic   string
+	number  int32
+	encoder *envelope.Encoder
+	scan    string // the ID of the scan
+	limit   int    // bytes that the hashes of keys may take
+	passed  int64  // the suspects below this offset are not shown
 
 	from, rows, to int64 // offsets of the partition: rows is the first row of the scan, or to if there is none
 	skipped        int64 // live keys that are no paths of blobs
@@ -33,8 +32,9 @@ type partition struct {
 // atOnce is how many suspects are in memory.
 const atOnce = 1000
 
-// find reads the partition to its present end, and calls found with the suspects. It goes on when found returns.
-func (p *partition) find(ctx context.Context, found func([]Suspect) error) error {
+// find reads the partition to its present end, and calls found with the suspects, and the offset below which it has
+// shown all. It goes on when found returns.
+func (p *partition) find(ctx context.Context, found func(keys []Suspect, to int64) error) error {
 	if err := p.begin(ctx); err != nil {
 		return p.explain(err)
 	}
@@ -88,7 +88,7 @@ func (p *partition) begin(ctx context.Context) error {
 // each reads the partition up to an offset.
 func (p *partition) each(ctx context.Context, to int64, show func(*kgo.Record) (more bool)) error {
 	reading := topics.Reading{
-		Client: append(slices.Clone(p.client), kgo.FetchMaxBytes(8<<20)), Topic: p.topic, Patience: p.patience,
+		Client: append(slices.Clone(p.client), kgo.FetchMaxBytes(8<<20)), Topic: p.topic,
 		From: map[int32]int64{p.number: p.from}, To: map[int32]int64{p.number: to},
 	}
 	if err := reading.Each(ctx, show); err != nil {
@@ -122,13 +122,17 @@ func (p *partition) compare(ctx context.Context, live *keySet) (more []class, er
 	return more, err
 }
 
-// fetch calls found with the keys of live, and empties it.
-func (p *partition) fetch(ctx context.Context, live *keySet, found func([]Suspect) error) error {
+// fetch calls found with the keys of live, in the order of their first records, and empties it.
+func (p *partition) fetch(ctx context.Context, live *keySet, found func(keys []Suspect, to int64) error) error {
 	var keys []Suspect
 	var failed error
-	pass := func() {
+	all := live.class == class{} // else other classes have suspects at the same offsets
+	pass := func(to int64) {
+		if !all {
+			to = 0
+		}
 		if len(keys) > 0 {
-			failed = found(keys)
+			failed = found(keys, to)
 		}
 		keys = nil
 	}
@@ -139,18 +143,20 @@ func (p *partition) fetch(ctx context.Context, live *keySet, found func([]Suspec
 		if r.Key == nil || !live.remove(live.hash(r.Key)) {
 			return true
 		}
-		if container, name, ok := p.encoder.Path(r.Key); ok {
-			keys = append(keys, Suspect{container, name})
-		} else {
+		container, name, ok := p.encoder.Path(r.Key)
+		switch {
+		case !ok:
 			p.skipped++
+		case !all || r.Offset >= p.passed:
+			keys = append(keys, Suspect{container, name})
 		}
 		if len(keys) == atOnce {
-			pass()
+			pass(r.Offset + 1)
 		}
 		return failed == nil && live.count > 0
 	})
 	if err == nil && failed == nil {
-		pass()
+		pass(p.rows)
 	}
 	live.clear() // compaction has removed the others meanwhile
 	return cmp.Or(err, failed)

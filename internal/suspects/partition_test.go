@@ -18,6 +18,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 )
 
@@ -50,16 +51,17 @@ func encoder(t testing.TB) *envelope.Encoder {
 	return enc
 }
 
+func init() { topics.Patience = time.Second }
+
 // suspectsIn looks for suspects of the scan "this" in a topic of one partition, and returns how often each was found,
 // and how many keys are no paths. Reads is how often the partition was read from its start.
 func suspectsIn(t *testing.T, c *kfake.Cluster, limit int) (found map[string]int, reads int, skipped int64) {
 	t.Helper()
 	var begun atomic.Int32
 	client := append(brokers(c), kgo.WithHooks(readingHook(func() { begun.Add(1) })))
-	p := &partition{client: client, topic: topic, encoder: encoder(t), scan: "this", limit: limit,
-		patience: 2 * time.Second}
+	p := &partition{client: client, topic: topic, encoder: encoder(t), scan: "this", limit: limit}
 	found = map[string]int{}
-	must(t, p.find(t.Context(), func(keys []Suspect) error {
+	must(t, p.find(t.Context(), func(keys []Suspect, _ int64) error {
 		if len(keys) > atOnce {
 			t.Errorf("%d suspects together", len(keys))
 		}
@@ -122,6 +124,37 @@ func TestSuspects(t *testing.T) {
 	want := map[string]int{"c/lost": 1, "c/again": 1, "c/other scan": 1}
 	if found, _, skipped := suspectsIn(t, c, 1<<20); !maps.Equal(found, want) || skipped != 1 {
 		t.Errorf("found %v, want %v; skipped %d", found, want, skipped)
+	}
+}
+
+// A reader that continues where another one ended shows the other suspects, and counts what it skips as that one did.
+func TestSuspectsContinue(t *testing.T) {
+	t.Parallel()
+	c := withTopic(t)
+	const keys = 3 * atOnce / 2
+	rs := []*kgo.Record{{Topic: topic, Key: []byte("no path"), Value: []byte("{}")}}
+	for i := range keys {
+		rs = append(rs, &kgo.Record{Topic: topic, Key: fmt.Appendf(nil, `["c/%d"]`, i), Value: []byte("{}")})
+	}
+	must(t, fakebroker.Client(t, c).ProduceSync(t.Context(), rs...).FirstErr())
+	found, passed := 0, int64(0)
+	for ended := errors.New("the owner is gone"); ; ended = nil {
+		p := &partition{client: brokers(c), topic: topic, encoder: encoder(t), limit: 1 << 20,
+			passed: passed}
+		err := p.find(t.Context(), func(some []Suspect, to int64) error {
+			found, passed = found+len(some), to
+			return ended
+		})
+		if ended == nil {
+			must(t, err)
+			if found != keys || passed != keys+1 || p.skipped != 1 {
+				t.Errorf("%d suspects up to %d, %d skipped", found, passed, p.skipped)
+			}
+			return
+		}
+		if found != atOnce || passed != atOnce+1 {
+			t.Fatalf("%d suspects up to %d: %v", found, passed, err)
+		}
 	}
 }
 
@@ -204,10 +237,9 @@ func TestSuspectsBehindAnEnd(t *testing.T) {
 			must(t, fakebroker.Client(t, cluster).ProduceSync(t.Context(),
 				&kgo.Record{Topic: topic, Key: []byte(`["c/lost"]`), Value: []byte("{}")}).FirstErr())
 			c.prepare(cluster)
-			p := &partition{client: brokers(cluster), topic: topic, encoder: encoder(t), limit: 1 << 20,
-				patience: time.Second}
+			p := &partition{client: brokers(cluster), topic: topic, encoder: encoder(t), limit: 1 << 20}
 			var keys []Suspect
-			err := p.find(t.Context(), func(some []Suspect) error {
+			err := p.find(t.Context(), func(some []Suspect, _ int64) error {
 				keys = append(keys, some...)
 				return nil
 			})

@@ -58,7 +58,7 @@ func newPlanner(ctx context.Context, o Options, a Account) (*planner, error) {
 		p.encoders[topic], p.first[topic] = encoder, lanes
 		lanes += a.Partitions[topic]
 		for number := range a.Partitions[topic] {
-			of := &partition{client: o.Client, topic: topic, number: number, encoder: encoder, patience: o.Patience}
+			of := &partition{client: o.Client, topic: topic, number: number, encoder: encoder}
 			if err := of.begin(ctx); err != nil {
 				return nil, of.explain(err)
 			}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
@@ -25,10 +24,8 @@ type Options struct {
 	Scan    *offsets.Scan    // of which rows were written
 	Filter  *envelope.Filter // blobs that it leaves out are no suspects: no event would delete them, either
 	Encoder func(ctx context.Context, topic string) (*envelope.Encoder, error)
-	Bytes   int // that the hashes of keys may take (I9)
-	// Patience is how long brokers may return no record before an offset that they report as the end of a partition,
-	// without an answer that there is none.
-	Patience time.Duration
+	Bytes   int             // that the hashes of keys may take (I9)
+	Within  *offsets.Within // the suspects up to there are dealt with; nil: none are
 	// Turn returns when it is this reader's turn: the hashes of one are in memory at a time (I9).
 	Turn func(context.Context) (leave func(), err error)
 }
@@ -41,8 +38,9 @@ type Suspect struct{ Container, Name string }
 type Batch struct {
 	offsets.Lane
 	Suspects []Suspect
-	Last     bool  // no suspect of the partition follows
-	Skipped  int64 // with Last: keys of the partition that are no paths
+	Within   *offsets.Within // all suspects up to there are in this batch or former ones; nil: nobody knows
+	Last     bool            // no suspect of the partition follows
+	Skipped  int64           // with Last: keys of the partition that are no paths
 }
 
 // Reader reads partitions, one after another.
@@ -112,12 +110,19 @@ func (o *Options) read(ctx context.Context, at offsets.Lane, out chan<- Batch) e
 		}
 	}
 	p := &partition{client: o.Client, topic: at.Topic, number: at.Partition, encoder: encoder, scan: o.Scan.ID,
-		limit: cmp.Or(o.Bytes, defaultBytes), patience: o.Patience}
-	err = p.find(ctx, func(keys []Suspect) error {
+		limit: cmp.Or(o.Bytes, defaultBytes)}
+	if o.Within != nil && o.Within.Lane == at {
+		p.passed = o.Within.To
+	}
+	err = p.find(ctx, func(keys []Suspect, to int64) error {
 		keys = slices.DeleteFunc(keys, func(k Suspect) bool {
 			return !o.Scan.Sweeps(k.Container, k.Name) || !o.Filter.Path(k.Container, k.Name)
 		})
-		return send(Batch{Suspects: keys})
+		b := Batch{Suspects: keys}
+		if to > 0 {
+			b.Within = &offsets.Within{Lane: at, To: to}
+		}
+		return send(b)
 	})
 	if err != nil {
 		return err

@@ -26,8 +26,8 @@ type Reading struct {
 	Control  bool            // also show the ends of transactions
 }
 
-// Patience is how long readers wait for brokers.
-const Patience = 30 * time.Second
+// Patience is that of most readers.
+var Patience = 30 * time.Second // tests have a shorter one
 
 // probeAfter is how long a poll waits for records before the leaders are asked whether there are any.
 const probeAfter = time.Second

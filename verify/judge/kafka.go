@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	brokerPatience = topics.Patience // for an answer of the brokers
+	brokerPatience = 30 * time.Second // for an answer of the brokers
 	// recordPatience is for the next records, which an open transaction may hide. It is longer than most
 	// BRIDGE_TXN_TIMEOUTs.
 	recordPatience = time.Minute
