@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/singleflight"
 
 	"blobfeed/internal/status"
 )
@@ -19,6 +20,7 @@ import (
 type Fleet struct {
 	info    Info
 	process *prometheus.Registry
+	scrapes singleflight.Group
 
 	mu       sync.Mutex
 	draining bool
@@ -184,7 +186,7 @@ func FleetHandler(f *Fleet) http.Handler {
 		for _, b := range bridges {
 			gatherers = append(gatherers, b.metrics.registry)
 		}
-		scrape(gatherers).ServeHTTP(w, r)
+		scrape(prometheus.GathererFunc(shared(&f.scrapes, gatherers.Gather))).ServeHTTP(w, r)
 	})
 	mux.HandleFunc("GET /bridges/{name}/", func(w http.ResponseWriter, r *http.Request) {
 		f.mu.Lock()

@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/singleflight"
 
 	"blobfeed/internal/status"
 	"blobfeed/source"
@@ -58,6 +59,15 @@ func (m *Metrics) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func scrape(all prometheus.Gatherer) http.Handler {
 	opts := promhttp.HandlerOpts{EnableOpenMetrics: true, ErrorHandling: promhttp.ContinueOnError}
 	return promhttp.HandlerFor(all, opts)
+}
+
+// shared returns f so that calls at the same time share one result. To gather the metrics of many bridges takes
+// processor time and tens of megabytes: clients that scrape side by side would get nothing in time.
+func shared[T any](calls *singleflight.Group, f func() (T, error)) func() (T, error) {
+	return func() (T, error) {
+		v, err, _ := calls.Do("", func() (any, error) { return f() })
+		return v.(T), err
+	}
 }
 
 // collector answers a scrape from one Snapshot.

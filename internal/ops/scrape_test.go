@@ -4,13 +4,42 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+	"golang.org/x/sync/singleflight"
 
 	"blobfeed/bridge"
 )
+
+// Scrapes at the same time share one result, and a later one gets its own.
+func TestShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var calls singleflight.Group
+		n, answer := 0, make(chan struct{})
+		f := shared(&calls, func() (int, error) {
+			n++
+			<-answer
+			return n, nil
+		})
+		for want := range 2 {
+			var wg sync.WaitGroup
+			for range 5 {
+				wg.Go(func() {
+					if got, err := f(); got != want+1 || err != nil {
+						t.Errorf("%d, %v", got, err)
+					}
+				})
+			}
+			synctest.Wait()
+			answer <- struct{}{}
+			wg.Wait()
+		}
+	})
+}
 
 // BenchmarkFleetScrape is a scrape of 1,000 bridges that have met two brokers and an account.
 func BenchmarkFleetScrape(b *testing.B) {
