@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -73,6 +74,9 @@ func (b *bundler) stop() {
 		b.lookahead = nil
 	}
 }
+
+// close gives up the bundle, and what was read ahead.
+func (b *bundler) close() { b.drop(); b.stop() }
 
 // starts reports whether a bundle starts after the segment.
 func (b *bundler) starts(after source.Segment) bool {
@@ -162,10 +166,10 @@ func (b *bundler) around(f *offsets.Frontier, run *bundle) (lost *history.GapErr
 			// I8: retention removes the oldest segments first. So while the first one exists, no listing after it has
 			// missed a segment.
 			_, err := b.t.opts.Feed.Source.Manifest(b.t.work, run.segments[0].small.Manifest.Segment)
-			if gone = errors.Is(err, source.ErrNotFound); err != nil {
-				err = fmt.Errorf("looking whether retention removed what was read ahead: %w", err)
+			if gone = errors.Is(err, source.ErrNotFound); gone || err == nil {
+				return nil
 			}
-			return looked(err)
+			return looked(fmt.Errorf("looking whether retention removed what was read ahead: %w", err))
 		}))
 		looks.Go(crash.Try(ctx, "look", func() (err error) {
 			lost, err = b.t.lostSince(f)
@@ -181,8 +185,8 @@ func (b *bundler) around(f *offsets.Frontier, run *bundle) (lost *history.GapErr
 	}
 	err = looks.Wait()
 	if gone {
-		b.drop() // the next look finds what is lost
-		b.stop()
+		b.close()
+		err = cmp.Or(err, errPast) // no failure: the next look finds what is lost
 	}
 	return lost, last, err
 }

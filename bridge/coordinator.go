@@ -37,12 +37,6 @@ func newCoordinator(t *tenure) *coordinator {
 	return co
 }
 
-// close gives up what was read ahead.
-func (co *coordinator) close() {
-	co.bundler.drop()
-	co.bundler.stop()
-}
-
 // stepFirst does what there is to do for the frontier, or else the task of lease 0.
 func (co *coordinator) stepFirst(s *offsets.State) (todo, error) {
 	if moved, err := co.step(s); moved || err != nil {
@@ -154,7 +148,7 @@ func (co *coordinator) pay(f offsets.Frontier) (moved bool, err error) {
 func (co *coordinator) takeUp(f offsets.Frontier, scan *offsets.Scan) error {
 	account := co.t.opts.Feed.Inventory != nil
 	if account && !scan.Cancelled {
-		scan.Containers = co.countContainers(scan)
+		scan.Containers = co.lookAtContainers(scan)
 	}
 	return co.t.out.write(co.rules.takesUp(f, scan, account, co.t.opts.Now()))
 }

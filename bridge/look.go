@@ -91,7 +91,7 @@ func (co *coordinator) lookAtBeginning(s *offsets.State) (in beginning, err erro
 		if in.end, err = inst.history.End(co.t.work); err != nil {
 			return in, looked(err)
 		}
-		in.containers = co.countContainers(&offsets.Scan{})
+		in.containers = co.lookAtContainers(&offsets.Scan{})
 	}
 	return in, nil
 }
@@ -157,7 +157,7 @@ func (co *coordinator) lookBehind(
 		}
 	}
 	if in.gap {
-		in.containers = co.countRepair()
+		in.containers = co.lookAtRepair()
 	}
 	at := co.rules.promise(m, co.t.epoch.promised, in.ends)
 	return in, co.lookAtMarkers(&in, f, !co.rules.barred(f, at))
@@ -189,7 +189,7 @@ func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
 		return in, err
 	case in.lost != nil: // a loss is recorded first: a bundle that follows it is for the next step
 		co.bundler.drop()
-		in.bundle, in.containers = nil, co.countRepair()
+		in.bundle, in.containers = nil, co.lookAtRepair()
 	case in.bundle != nil:
 		return in, co.lookAtMarkers(&in, &in.bundle.frontier, in.bundle.marks())
 	}
@@ -253,16 +253,16 @@ func (t *tenure) lostSince(f *offsets.Frontier) (*history.GapError, error) {
 	return nil, looked(err)
 }
 
-// countRepair counts the containers of the scan that answers lost history, if one does.
-func (co *coordinator) countRepair() int {
+// lookAtRepair counts the containers of the scan that answers lost history, if one does.
+func (co *coordinator) lookAtRepair() int {
 	if !co.rules.rescans {
 		return 0
 	}
-	return co.countContainers(&offsets.Scan{})
+	return co.lookAtContainers(&offsets.Scan{})
 }
 
-// countContainers returns how many containers a scan lists.
-func (co *coordinator) countContainers(scan *offsets.Scan) int {
+// lookAtContainers returns how many containers a scan lists.
+func (co *coordinator) lookAtContainers(scan *offsets.Scan) int {
 	if co.t.opts.Feed.Inventory == nil {
 		return 0
 	}

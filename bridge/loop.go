@@ -83,7 +83,7 @@ func (t *tenure) failed(err error, times int, s *offsets.State) error {
 		return err
 	}
 	ctx, done := t.until(t.work, func(now *offsets.State) error { // another frontier may need another look
-		if now.Frontier != s.Frontier || (now.Requested() == nil) != (s.Requested() == nil) {
+		if now.Frontier != s.Frontier || t.task(now) != t.task(s) {
 			return errPast
 		}
 		return nil

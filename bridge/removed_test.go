@@ -122,12 +122,15 @@ func TestRemovedWhileReadAhead(t *testing.T) {
 		return nil
 	}
 	b := broker(t)
-	o, _ := over(t, b, m)
+	o, r := over(t, b, m)
 	must(t, runOnce(t, o))
 	seen := &order{}
 	consume(t, b, seen)
 	if ids := seen.sortedIDs(); ids != "4 5" { // as if it began now
 		t.Errorf("events %s, as if there had been no others between them", ids)
+	}
+	if r.failures("") > 0 {
+		t.Errorf("what retention removed before it was delivered is no failure: %q", r.failed)
 	}
 }
 

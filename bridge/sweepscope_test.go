@@ -15,8 +15,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/envelope"
 	"blobfeed/internal/catalog"
+	"blobfeed/internal/history"
 	"blobfeed/internal/suspects"
 	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/offsets"
@@ -231,8 +233,73 @@ func TestSweepOfAnotherScan(t *testing.T) {
 	}
 }
 
-// A seek cancels a sweep, and a lease may have no work behind it. It still ends its reader, which has the instance's
-// turn to read.
+// A seek cancels a sweep, and the lease that swept has no work behind it. Its reader ends all the same: its client is
+// closed, and a bridge that shares its memory gets the turn to sweep.
+func TestSeekEndsASweep(t *testing.T) {
+	t.Parallel()
+	const leases, sweeper = 5, 4 // which has no shard
+	shared, open := pipeline.NewBudget(0), &readers{}
+	w, c, o := afterScan(t, 1, 2200, func(o *Options) {
+		o.Pace.Memory, o.Topics.Create.Partitions, o.Kafka.Leases = shared, 1, leases
+		o.Kafka.Client, o.Pace.ScanRound = append(o.Kafka.Client, kgo.WithHooks(open)), 2*time.Second
+	})
+	if at := offsets.LeaseOf(topic, leases); at != sweeper {
+		t.Fatalf("lease %d sweeps", at)
+	}
+	w.unfed(2100) // one batch is taken, and the reader stays in the middle of the topic with the next
+	asked := make(chan struct{}, 1)
+	w.store.Before = func(ctx context.Context, op string, _ inventory.Query) error {
+		if op == "head" {
+			poke(asked)
+			<-ctx.Done()
+		}
+		return ctx.Err()
+	}
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	<-asked
+	awaitState(t, o, "events are delivered between two rounds", func(s *offsets.State) bool {
+		return scanOf(s).Active() && scanOf(s).Phase == offsets.ScanDelivers // for as long as the round took
+	})
+	if open.Load() != 1 {
+		t.Errorf("%d clients read the topic", open.Load())
+	}
+	s := seize(t, o)
+	target, err := history.ParseTarget("earliest")
+	must(t, err, s.Seek(t.Context(), target.Move))
+	s.Close(t.Context())
+	awaitState(t, o, "the sweep is cancelled", func(s *offsets.State) bool {
+		return s.Frontier != nil && s.Frontier.Epoch == 1 && !s.Frontier.Scan.Active()
+	})
+
+	other := newWorld(t, 1, 100)
+	beside := other.options(c)
+	beside.Name, beside.Pace.Memory, beside.Feed.InitialScan = "beside", shared, ScanYes
+	beside.Records.Frozen, beside.Topics.Names = map[string]string{"BRIDGE_TOPIC": "others"}, byTemplate(t, "others")
+	live(t, beside)
+	awaitDrained(t, beside, other)
+	other.unfed(30)
+	ask(t, beside, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	if s := awaitState(t, beside, "its sweep is done", isDone("sweep")); s.Frontier.Scan.Deleted != 30 {
+		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
+	}
+	if open.Load() != 0 {
+		t.Errorf("%d clients still read the topic", open.Load())
+	}
+}
+
+// readers counts the clients that read the partitions of the topic.
+type readers struct{ atomic.Int32 }
+
+func (r *readers) count(cl *kgo.Client, n int32) {
+	if of, ok := cl.OptValue(kgo.ConsumePartitions).(map[string]map[int32]kgo.Offset); ok && of[topic] != nil {
+		r.Add(n)
+	}
+}
+
+func (r *readers) OnNewClient(cl *kgo.Client)    { r.count(cl, 1) }
+func (r *readers) OnClientClosed(cl *kgo.Client) { r.count(cl, -1) }
+
+// A lease without work looks at each state, and ends the reader of a sweep that is over.
 func TestSweepEndsWithoutAHold(t *testing.T) {
 	scan := &offsets.Scan{ID: "a"}
 	for name, c := range map[string]struct {

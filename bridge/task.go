@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"blobfeed/internal/testing/mutation"
 	"blobfeed/offsets"
 	"blobfeed/source"
 )
@@ -39,7 +40,7 @@ func taskOf(s *offsets.State, lease int32, exact bool) (do task) {
 	case s.Moving && !exact && lease != 0 && !s.EnteredBy(lease):
 		do.kind = enters
 	case f == nil:
-	case f.Scan.Holds():
+	case f.Scan.Holds() && (s.Owes(lease) || !mutation.NoHold):
 		if !s.Owes(lease) {
 			break
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/bridge/pipeline"
 	"blobfeed/offsets"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
@@ -255,32 +256,64 @@ func (l *lanes) Note(r verify.Record) {
 
 func (l *lanes) Failures() []verify.Failure { return l.failed }
 
-// What the coordinator decides is never added to a delivery that is open: in a test the attempt panics.
-func TestChangeBesideADelivery(t *testing.T) {
+// leaseZero returns a tenure that has acquired lease 0 of a new bridge.
+func leaseZero(t *testing.T) *tenure {
+	t.Helper()
 	c := broker(t)
 	o, _ := options(t, c, t.TempDir())
+	o.Now = time.Now
 	createTopic(t, c, o.offsetsTopic(), 4, map[string]*string{"cleanup.policy": kadm.StringPtr("compact")})
 	cfg := o.lease()
-	cfg.Now = time.Now
 	view := offsets.NewView(cfg.Topic, 4)
-	viewing, stop := context.WithCancel(t.Context())
+	viewing, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- view.Run(viewing, o.Kafka.Client...) }()
-	defer func() { stop(); <-ended }()
+	t.Cleanup(func() { stop(); <-ended })
 	lease, err := offsets.Acquire(t.Context(), cfg, view, 0)
 	must(t, err)
-	defer lease.Close(t.Context())
-	h := &tenure{opts: &o, held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor()}
+	t.Cleanup(func() { lease.Close(context.Background()) })
+	h := &tenure{
+		instance: &instance{opts: &o, pipe: pipeline.New(pipeline.Settings{MemoryBytes: 1 << 20})}, opts: &o,
+		held: t.Context(), work: t.Context(), lease: lease, cursor: lease.Cursor(), findings: &findings{},
+	}
 	h.out.t, h.epoch.t, h.epoch.frontier = h, h, &offsets.Frontier{}
-	k := &coordinator{t: h}
-	must(t, k.t.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
-	_, err = h.out.open() // a delivery
+	return h
+}
+
+// What the coordinator decides is never added to a delivery that is open: in a test the attempt panics.
+func TestChangeBesideADelivery(t *testing.T) {
+	h := leaseZero(t)
+	must(t, h.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(1))}}))
+	_, err := h.out.open() // a delivery
 	must(t, err)
 	defer func() {
 		if err := recover(); err != offsets.ErrOpen {
 			t.Errorf("the change beside it: %v", err)
 		}
 	}()
-	err = k.t.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(2))}})
+	err = h.out.write(&change{frontier: offsets.Frontier{Completed: source.SegmentAt(hourOf(2))}})
 	t.Errorf("it is committed: %v", err)
+}
+
+// A block of a scan that does not fit the progress of its lease ends the tenure, and gives its memory back (I9).
+func TestBlockOfNoOpenRange(t *testing.T) {
+	h := leaseZero(t)
+	h.cursor.Scan = &offsets.Listing{}
+	pass := &pipeline.Pass{Host: &h.epoch}
+	run := h.instance.pipe.List(t.Context(), pass, pipeline.Rows{},
+		func(ctx context.Context, emit func(context.Context, *inventory.Step) error) error {
+			return emit(ctx, &inventory.Step{Range: 7})
+		})
+	block := <-run.Blocks
+	if held, _, _ := h.instance.pipe.Use(); !held {
+		t.Error("the block holds no memory")
+	}
+	if err := h.out.addBlock(block); err == nil {
+		t.Error("it is taken")
+	}
+	run.Close()
+	h.out.abandon() // as the end of the tenure does
+	if held, _, _ := h.instance.pipe.Use(); held {
+		t.Error("its memory is held for good")
+	}
 }

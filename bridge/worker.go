@@ -92,7 +92,7 @@ func (w *worker) holdOnce() error {
 	step := t.step
 	if w.p == 0 {
 		co := newCoordinator(t)
-		defer co.close() // behind the release, which ends what it reads
+		defer co.bundler.close() // behind the release, which ends what it reads
 		step = co.stepFirst
 	}
 	defer t.release(w.hard)

@@ -28,8 +28,8 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 	if err != nil {
 		return err
 	}
+	defer sent.Done() // I9: nothing of it waits for the commit
 	if err := w.flush(b.Held); err != nil {
-		sent.Abandon() // I9
 		return err
 	}
 	switch {
@@ -44,7 +44,6 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 		w.backlog.Set(b.Shard, b.Left)
 	}
 	w.t.cursor.Pin(catalog.Pins(b.New))
-	sent.Done() // I9: nothing of it waits for the commit
 	return w.t.lease.Err()
 }
 

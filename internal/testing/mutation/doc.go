@@ -10,6 +10,7 @@
 //	split      the records and markers of a change are committed before its documents
 //	early      the next segment of a listing is named by an older look at the current one
 //	believe    lost history is believed at once, without another look behind another fence
+//	hold       events are delivered while other leases list in a round of a scan
 //
 // MUTATION_CRASH names a point between two steps, as Points lists them: the process ends when it comes there,
 // as kill -9 ends it.

@@ -12,6 +12,7 @@ const (
 	Split     = false
 	Early     = false
 	Believe   = false
+	NoHold    = false
 )
 
 // Crash does nothing.

@@ -19,14 +19,15 @@ var (
 	Split     = chosen == "split"
 	Early     = chosen == "early"
 	Believe   = chosen == "believe"
+	NoHold    = chosen == "hold"
 )
 
 var chosen, gate, crash = os.Getenv("MUTATION"), os.Getenv("MUTATION_GATE"), os.Getenv("MUTATION_CRASH")
 
 // A misspelt mutation would take nothing out, and so prove nothing.
 func init() {
-	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier && !Split && !Early && !Believe {
-		panic("MUTATION=" + chosen + ": want fence, read_first, barrier, split, early or believe")
+	if chosen != "" && !NoFence && !ReadFirst && !NoBarrier && !Split && !Early && !Believe && !NoHold {
+		panic("MUTATION=" + chosen + ": want fence, read_first, barrier, split, early, believe or hold")
 	}
 }
 
