@@ -74,7 +74,6 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 	if err != nil {
 		return nil, err
 	}
-	defer t.close()
 	differs := func(h uint64) bool { return c.differences[h] != nil }
 	return t.to, c.each(ctx, t, from, differs, func(h uint64, r *verify.Record, row verify.Row) {
 		x := c.differences[h]

@@ -95,9 +95,6 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 		return nil, err
 	}
 	subjects, err := v.subjects(ctx, state)
-	for _, s := range subjects {
-		defer s.close()
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -27,8 +27,32 @@ const (
 // brokers are those of Kafka, by the options of a client.
 type brokers []kgo.Opt
 
+// open looks up the start and the end of a topic. The end is after everything that is written by now, committed or not:
+// a transaction that is visible on one partition may not be visible on the next yet.
 func (b brokers) open(ctx context.Context, name string) (*topic, error) {
-	return openTopic(ctx, b, name)
+	t := &topic{name: name, records: kafkaTopic{b, name}, markers: map[int32]envelope.Timestamp{}}
+	err := b.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		listed, err := admin.ListTopics(ctx, name)
+		if err != nil {
+			return err
+		}
+		if errors.Is(listed[name].Err, kerr.UnknownTopicOrPartition) {
+			return errNoTopic
+		}
+		if t.to, err = offsetsBy(ctx, admin.ListEndOffsets, name); err != nil {
+			return err
+		}
+		if t.from, err = offsetsBy(ctx, admin.ListStartOffsets, name); err != nil {
+			return err
+		}
+		settings, err := topics.Read(ctx, admin, name)
+		t.compacted = settings[name].Compacted()
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("opening topic %s: %w", name, err)
+	}
+	return t, nil
 }
 
 // state reads with the code that writes the state, and so knows the versions before this one.
@@ -61,87 +85,41 @@ func (b brokers) ask(ctx context.Context, f func(context.Context, *kadm.Client) 
 	defer cl.Close()
 	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
 	defer cancel()
-	if err := f(asking, kadm.NewClient(cl)); err != nil {
-		return because(asking, err)
-	}
-	return nil
-}
-
-// kafkaTopic is a topic of real brokers.
-type kafkaTopic struct {
-	name    string
-	options []kgo.Opt
-	admin   *kadm.Client
-}
-
-// openTopic looks up the start and the end of the topic. The end is after everything that is written by now, committed
-// or not: a transaction that is visible on one partition may not be visible on the next yet.
-func openTopic(ctx context.Context, options []kgo.Opt, name string) (*topic, error) {
-	cl, err := kgo.NewClient(options...)
-	if err != nil {
-		return nil, err
-	}
-	k := &kafkaTopic{name: name, options: options, admin: kadm.NewClient(cl)}
-	t := &topic{name: name, records: k, markers: map[int32]envelope.Timestamp{}}
-	if err := k.open(ctx, t); err != nil {
-		k.close()
-		return nil, fmt.Errorf("opening topic %s: %w", name, err)
-	}
-	return t, nil
-}
-
-func (k *kafkaTopic) close() { k.admin.Close() }
-
-func (k *kafkaTopic) open(ctx context.Context, t *topic) (err error) {
-	asking, cancel := context.WithTimeoutCause(ctx, brokerPatience, setup.ErrSilent)
-	defer cancel()
-	listed, err := k.admin.ListTopics(asking, k.name)
-	if err == nil && errors.Is(listed[k.name].Err, kerr.UnknownTopicOrPartition) {
-		return errNoTopic
-	}
-	if err != nil {
-		return because(asking, err)
-	}
-	if t.to, err = k.ends(asking); err != nil {
-		return err
-	}
-	if t.from, err = k.ask(asking, k.admin.ListStartOffsets); err != nil {
-		return err
-	}
-	settings, err := topics.Read(asking, k.admin, k.name)
-	if err != nil {
-		return because(asking, err)
-	}
-	t.compacted = settings[k.name].Compacted()
-	return nil
-}
-
-// because returns the cause of a deadline instead of err.
-func because(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if err = f(asking, kadm.NewClient(cl)); err != nil && asking.Err() != nil {
+		return context.Cause(asking)
 	}
 	return err
 }
 
-func (k *kafkaTopic) ends(ctx context.Context) (map[int32]int64, error) {
-	return k.ask(ctx, k.admin.ListEndOffsets)
+// kafkaTopic is a topic of real brokers.
+type kafkaTopic struct {
+	brokers brokers
+	name    string
 }
 
-func (k *kafkaTopic) ask(
-	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error),
+func (k kafkaTopic) ends(ctx context.Context) (ends map[int32]int64, err error) {
+	err = k.brokers.ask(ctx, func(ctx context.Context, admin *kadm.Client) error {
+		ends, err = offsetsBy(ctx, admin.ListEndOffsets, k.name)
+		return err
+	})
+	return ends, err
+}
+
+// offsetsBy lists offsets of a topic by a function of kadm.
+func offsetsBy(
+	ctx context.Context, list func(context.Context, ...string) (kadm.ListedOffsets, error), topic string,
 ) (map[int32]int64, error) {
-	listed, err := topics.Offsets(ctx, list, k.name)
+	listed, err := topics.Offsets(ctx, list, topic)
 	if err != nil {
-		return nil, because(ctx, fmt.Errorf("listing offsets: %w", err))
+		return nil, fmt.Errorf("listing offsets: %w", err)
 	}
 	at := map[int32]int64{}
 	listed.Each(func(o kadm.ListedOffset) { at[o.Partition] = o.Offset })
 	return at, nil
 }
 
-func (k *kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
-	reading := topics.Reading{Client: k.options, Topic: k.name, From: from, To: to, Patience: recordPatience}
+func (k kafkaTopic) read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error {
+	reading := topics.Reading{Client: k.brokers, Topic: k.name, From: from, To: to, Patience: recordPatience}
 	err := reading.Each(ctx, show)
 	if errors.Is(err, kerr.TopicAuthorizationFailed) {
 		return fmt.Errorf("%w: verify needs Read on this topic, which run does not; see docs/security.md", err)

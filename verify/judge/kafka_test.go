@@ -27,7 +27,6 @@ func TestOpenTransactionIsRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer open.close()
 	if err := errors.Join(produce(), cl.EndTransaction(t.Context(), kgo.TryCommit)); err != nil {
 		t.Fatal(err)
 	}

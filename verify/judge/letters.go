@@ -53,7 +53,6 @@ func (v *verification) letters(ctx context.Context) (*letters, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.close()
 	l.topic = t.name
 	return l, t.scan(ctx, func(r verify.Record) bool { l.add(&r); return true })
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"time"
 
@@ -43,37 +44,33 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		var markers *topic
 		if v.Records.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
-				return all, err
+				return nil, err
 			}
 		}
 		if s.topic, err = v.open(ctx, name); err != nil {
-			if markers != nil {
-				markers.close()
-			}
-			return all, err
+			return nil, err
 		}
-		s.markerTopic = markers // closed with it
 		all = append(all, s)
 		if v.since != nil && s.compacted {
-			return all, unusable("--follow: topic %s is compacted, which may remove records before they are compared: "+
+			return nil, unusable("--follow: topic %s is compacted, which may remove records before they are compared: "+
 				"use --feed", name)
 		}
 		if v.since != nil {
 			if err := v.since.resume(s); err != nil {
-				return all, err
+				return nil, err
 			}
 		}
 		if markers != nil {
 			if err := s.putMarkers(ctx, markers); err != nil {
-				return all, err
+				return nil, err
 			}
 		}
 		if err := s.learn(ctx, state.partitions(name), v.Records.Partition); err != nil {
-			return all, fmt.Errorf("reading the start of topic %s: %w", name, err)
+			return nil, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
 		if v.ReadFeed || v.ReadAccount {
 			if s.encoder, err = v.Records.Encoder(ctx, name); err != nil {
-				return all, v.unread(err, name)
+				return nil, v.unread(err, name)
 			}
 		}
 	}
@@ -124,7 +121,6 @@ type records interface {
 	// read shows the committed records between offsets, by partition, until show returns false for one of the
 	// partition. It waits for transactions that are open before the ends.
 	read(ctx context.Context, from, to map[int32]int64, show func(*kgo.Record) (more bool)) error
-	close()
 }
 
 // topic is a topic up to the end that it had when it was opened.
@@ -142,13 +138,6 @@ type topic struct {
 	portion     *portion            // of the judged bridge; nil: no other bridge writes to the topic
 	markerTopic *topic              // of its markers, if they have a topic of their own
 	aside       *verify.MarkerTopic // the markers in markerTopic
-}
-
-func (t *topic) close() {
-	t.records.close()
-	if t.markerTopic != nil {
-		t.markerTopic.close()
-	}
 }
 
 // deleted reports whether retention has deleted the start of a partition.
@@ -262,33 +251,19 @@ func (t *topic) catchUp(ctx context.Context, note func(verify.Record) (more bool
 			newest = at
 		}
 	}
-	behind := func() map[int32]int64 {
-		from := map[int32]int64{}
-		for p, end := range t.to {
-			if t.markers[p].Compare(newest) < 0 {
-				from[p] = end
-			}
-		}
-		return from
-	}
-	if len(behind()) == 0 {
-		return nil
-	}
 	// Once is enough: a marker that one partition has shown is committed on all.
 	ends, err := t.records.ends(ctx)
 	if err != nil {
 		return err
 	}
-	for p := range behind() {
-		err := t.read(ctx, map[int32]int64{p: t.to[p]}, map[int32]int64{p: ends[p]}, func(r verify.Record) bool {
-			t.to[p] = r.Offset + 1
-			return note(r) && t.markers[p].Compare(newest) < 0
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	maps.DeleteFunc(ends, func(p int32, _ int64) bool {
+		_, opened := t.to[p] // others were added since
+		return !opened || t.markers[p].Compare(newest) >= 0
+	})
+	return t.read(ctx, maps.Clone(t.to), ends, func(r verify.Record) bool {
+		t.to[r.Partition] = r.Offset + 1
+		return note(r) && t.markers[r.Partition].Compare(newest) < 0
+	})
 }
 
 // all wants every record.
