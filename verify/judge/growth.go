@@ -89,9 +89,15 @@ func (s *progressState) partitions(topic string) int {
 	return 0
 }
 
-// learn finds the growth of a topic. Known is the number that the state has, 0 if there is none.
-func (s *subject) learn(ctx context.Context, known int, of func([]byte, int) int32) (err error) {
-	heads, err := s.heads(ctx)
+// learn finds the growth of a topic, up to the marker until if it is not zero. Known is the number that the state has, 0
+// if there is none.
+func (s *subject) learn(
+	ctx context.Context, known int, until envelope.Timestamp, of func([]byte, int) int32,
+) (err error) {
+	if until != (envelope.Timestamp{}) {
+		known = 0 // the state is newer
+	}
+	heads, err := s.heads(ctx, until)
 	if err != nil {
 		return err
 	}
@@ -167,11 +173,13 @@ func (s *subject) grow(known int, heads map[int32]*verify.Record) {
 	g.now = max(known, g.counts()[0])
 }
 
-// heads returns the first record, or marker, of each partition that has one.
-func (s *subject) heads(ctx context.Context) (map[int32]*verify.Record, error) {
+// heads returns the first record, or marker, of each partition that has one, but for markers after until.
+func (s *subject) heads(ctx context.Context, until envelope.Timestamp) (map[int32]*verify.Record, error) {
 	heads := map[int32]*verify.Record{}
 	err := s.scan(ctx, func(r verify.Record) (more bool) {
-		heads[r.Partition] = &r
+		if at, ok := markerTime(&r); !ok || until == (envelope.Timestamp{}) || at.Compare(until) <= 0 {
+			heads[r.Partition] = &r
+		}
 		return false
 	})
 	clear(s.markers) // that is not how far the topic was read

@@ -163,3 +163,38 @@ func TestGrownTopicIsJudged(t *testing.T) {
 		}
 	}
 }
+
+// A round of --follow ends at a marker. Partitions that are used behind a later one only are none of its business, also
+// if they have that one already.
+func TestFollowBesideGrowth(t *testing.T) {
+	for _, settings := range []string{"", "RESOLVED_TO=topic"} {
+		w := newWorld(t, settings)
+		for range 3 {
+			w.Put("photos", inventory.Blob{Name: "counts"})
+			w.publish(t)
+		}
+		deliver(t)
+		before := copyAll(t, w.cl)
+		if _, err := kadm.NewClient(w.cl).CreatePartitions(t.Context(), 2, written); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			w.Put("photos", inventory.Blob{Name: "counts"})
+			w.publish(t)
+			deliver(t)
+		}
+		cl, err := kgo.NewClient(w.cl.Opts()...) // the other one remembers the topics as they were
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer cl.Close()
+		after := copyAll(t, cl)
+		after.states = before.states
+		v := bySettings(t, "")
+		v.cluster, v.since = after, &since{}
+		rs, err := v.run(t.Context())
+		if err != nil || Verdict(rs) != nil {
+			t.Errorf("%q: %v, %v: %s", settings, err, Verdict(rs), shown(t, rs))
+		}
+	}
+}

@@ -65,7 +65,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 				return nil, err
 			}
 		}
-		if err := s.learn(ctx, state.partitions(name), v.Records.Partition); err != nil {
+		if err := s.learn(ctx, state.partitions(name), v.Until, v.Records.Partition); err != nil {
 			return nil, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
 		if v.ReadFeed || v.ReadAccount {
