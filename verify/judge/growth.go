@@ -89,11 +89,11 @@ func (s *progressState) partitions(topic string) int {
 	return 0
 }
 
-// learn finds the growth of a topic, up to the marker until if it is not zero. Known is the number that the state has, 0
-// if there is none.
+// learn finds the growth of a topic, up to the marker until if it is not zero. Known is the number that the state has,
+// 0 if there is none.
 func (s *subject) learn(
 	ctx context.Context, known int, until envelope.Timestamp, of func([]byte, int) int32,
-) (err error) {
+) error {
 	if until != (envelope.Timestamp{}) {
 		known = 0 // the state is newer
 	}
