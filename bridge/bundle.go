@@ -220,7 +220,7 @@ func (b *bundler) lookEarly(f offsets.Frontier) {
 			_, err := feed.Manifest(ctx, first)
 			return err
 		}))
-		looks.Go(crash.Try(ctx, "look", func() error { return h.LostBehind(ctx, &f, start) }))
+		looks.Go(crash.Try(ctx, "look", func() error { return h.LostAfter(ctx, &f, start) }))
 		e.clear = looks.Wait() == nil
 	})
 }

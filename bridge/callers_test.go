@@ -48,7 +48,7 @@ func TestWhoCallsWhom(t *testing.T) {
 		"offsets.Acquire":    "tenure.go",
 		"offsets.Fence":      "instance.go",
 		"co.lookAtBeginning": "coordinator.go",
-		"co.lookBehind":      "coordinator.go",
+		"co.lookAfter":       "coordinator.go",
 		"co.lookBetween":     "coordinator.go",
 	} {
 		if got := strings.Join(calls[called], " "); got != want {

@@ -122,7 +122,7 @@ func (co *coordinator) endMove(f offsets.Frontier) (moved bool, err error) {
 	}
 	adopt(&f, s)
 	promised := co.t.epoch.promised
-	var in behind
+	var in following
 	if err := co.lookAtMarkers(&in, &f, co.rules.repeats(&f, promised)); err != nil {
 		return false, err
 	}
@@ -210,7 +210,7 @@ func (co *coordinator) complete(f offsets.Frontier, s *offsets.State) (moved boo
 		return false, nil
 	}
 	adopt(&f, s)
-	in, err := co.lookBehind(&f, m, gone, s)
+	in, err := co.lookAfter(&f, m, gone, s)
 	if err != nil {
 		return false, err
 	}

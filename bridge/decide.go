@@ -111,7 +111,7 @@ func (r *rules) repeats(f *offsets.Frontier, promised envelope.Timestamp) bool {
 }
 
 // moves returns the end of a move. Every other lease is fenced.
-func (r *rules) moves(f offsets.Frontier, promised envelope.Timestamp, in behind) *change {
+func (r *rules) moves(f offsets.Frontier, promised envelope.Timestamp, in following) *change {
 	c := &change{encoders: in.encoders}
 	if r.repeats(&f, promised) {
 		f.Topics = in.topics // I5
@@ -129,7 +129,7 @@ func (r *rules) moves(f offsets.Frontier, promised envelope.Timestamp, in behind
 
 // advances returns the change between two segments: the end of the feed, a bundle, or the name of the next segment. A
 // segment that retention removed before it could be named has no manifest: the next look finds what is lost.
-func (r *rules) advances(f offsets.Frontier, promised envelope.Timestamp, in behind, now time.Time) *change {
+func (r *rules) advances(f offsets.Frontier, promised envelope.Timestamp, in following, now time.Time) *change {
 	c := &change{}
 	if in.lost != nil {
 		r.loses(&f, in.lost.At, in.lost.Oldest, in.containers, now, c)
@@ -147,7 +147,7 @@ func (r *rules) advances(f offsets.Frontier, promised envelope.Timestamp, in beh
 }
 
 // bundles makes c the change that delivers a bundle.
-func (r *rules) bundles(c *change, in behind) {
+func (r *rules) bundles(c *change, in following) {
 	c.frontier, c.encoders, c.passes = in.bundle.frontier, in.encoders, true
 	for i, g := range in.bundle.segments {
 		m, last := g.small.Manifest, i == len(in.bundle.segments)-1
@@ -189,7 +189,7 @@ func (r *rules) grows(f offsets.Frontier, m source.Manifest, since time.Time) *c
 // completes returns the change behind the current segment, the one of m (I6: no marker without the frontier that holds
 // it, none to a part of the partitions).
 func (r *rules) completes(
-	f offsets.Frontier, m source.Manifest, promised envelope.Timestamp, in behind, now time.Time,
+	f offsets.Frontier, m source.Manifest, promised envelope.Timestamp, in following, now time.Time,
 ) *change {
 	c := &change{encoders: in.encoders, passes: true, named: in.named}
 	if in.gap {
@@ -221,7 +221,7 @@ func (r *rules) completes(
 }
 
 // endsFeed makes c the last frontier, with a marker for the end time to every partition.
-func (r *rules) endsFeed(c *change, f offsets.Frontier, promised envelope.Timestamp, in behind, now time.Time) {
+func (r *rules) endsFeed(c *change, f offsets.Frontier, promised envelope.Timestamp, in following, now time.Time) {
 	c.encoders, c.passes = in.encoders, true
 	if in.topics != nil {
 		f.Topics, f.Resolved = in.topics, r.end.String()

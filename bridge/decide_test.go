@@ -38,12 +38,12 @@ func TestCompletes(t *testing.T) {
 	for name, c := range map[string]struct {
 		rules    func(*rules)
 		frontier func(*offsets.Frontier)
-		in       behind
+		in       following
 		promised envelope.Timestamp
 		check    func(t *testing.T, c *change)
 	}{
 		"the next segment is named behind the marker": {
-			in: behind{more: true, next: hourTwo.Segment, named: &hourTwo, topics: before4},
+			in: following{more: true, next: hourTwo.Segment, named: &hourTwo, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if c.named != &hourTwo || c.frontier.Current != (source.Segment{}) || c.frontier.Shards != nil {
 					t.Errorf("current %s, then %v", c.frontier.Current, c.named)
@@ -51,7 +51,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"the frontier holds what the marker says": {
-			in: behind{topics: before4},
+			in: following{topics: before4},
 			check: func(t *testing.T, c *change) {
 				if f := c.frontier; f.Completed != hourOne.Segment || f.Resolved != at(2).String() ||
 					!f.Ends.Equal(hourOf(2)) || c.parts[0].marker != at(2) || !c.passes {
@@ -60,7 +60,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"new partitions come with the marker": {
-			in: behind{topics: after7},
+			in: following{topics: after7},
 			check: func(t *testing.T, c *change) {
 				if !maps.Equal(c.frontier.Topics, after7) || !maps.Equal(c.parts[0].topics, after7) {
 					t.Errorf("%v, marker to %v", c.frontier.Topics, c.parts[0].topics)
@@ -68,7 +68,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"and not without one": {
-			in: behind{},
+			in: following{},
 			check: func(t *testing.T, c *change) {
 				if !maps.Equal(c.frontier.Topics, before4) || c.parts[0].marked() || c.frontier.Resolved != "" {
 					t.Errorf("%v, %q", c.frontier.Topics, c.frontier.Resolved)
@@ -76,7 +76,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"a promise does not fall": {
-			in: behind{topics: before4}, promised: at(5),
+			in: following{topics: before4}, promised: at(5),
 			check: func(t *testing.T, c *change) {
 				if c.parts[0].marker != at(5) {
 					t.Errorf("the marker is %v", c.parts[0].marker)
@@ -84,7 +84,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"a gap ends at the next segment that is there": {
-			in: behind{gap: true, gone: true, more: true, next: hourTwo.Segment, named: &hourTwo, topics: before4},
+			in: following{gap: true, gone: true, more: true, next: hourTwo.Segment, named: &hourTwo, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if g := c.frontier.Gap; g == nil || g.From != hourOne.Segment || g.To != hourTwo.Segment || c.frontier.Gaps != 1 {
 					t.Errorf("gap %+v, %d", g, c.frontier.Gaps)
@@ -92,7 +92,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"a gap within the segment ends there": {
-			in: behind{gap: true, more: true, next: hourTwo.Segment, topics: before4},
+			in: following{gap: true, more: true, next: hourTwo.Segment, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if g := c.frontier.Gap; g == nil || g.To != hourOne.Segment {
 					t.Errorf("gap %+v", g)
@@ -103,7 +103,7 @@ func TestCompletes(t *testing.T) {
 			frontier: func(f *offsets.Frontier) {
 				f.Gaps, f.Gap = 1, &offsets.Gap{From: source.SegmentAt(hourOf(0)), To: hourOne.Segment}
 			},
-			in: behind{gap: true, gone: true, more: true, next: hourTwo.Segment},
+			in: following{gap: true, gone: true, more: true, next: hourTwo.Segment},
 			check: func(t *testing.T, c *change) {
 				g := c.frontier.Gap
 				if g.From != source.SegmentAt(hourOf(0)) || g.To != hourTwo.Segment || c.frontier.Gaps != 1 {
@@ -113,7 +113,7 @@ func TestCompletes(t *testing.T) {
 		},
 		"lost history begins a scan": {
 			rules: func(r *rules) { r.rescans = true },
-			in:    behind{gap: true, containers: 3, topics: before4},
+			in:    following{gap: true, containers: 3, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if s := c.frontier.Scan; s == nil || !s.Sweep || s.Phase != offsets.ScanHolds || s.Containers != 3 {
 					t.Errorf("%+v", s)
@@ -121,7 +121,7 @@ func TestCompletes(t *testing.T) {
 			},
 		},
 		"lost history begins no scan where none is wanted": {
-			in: behind{gap: true, topics: before4},
+			in: following{gap: true, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if c.frontier.Scan != nil {
 					t.Errorf("%+v", c.frontier.Scan)
@@ -130,7 +130,7 @@ func TestCompletes(t *testing.T) {
 		},
 		"the end's marker is the end": {
 			rules: func(r *rules) { r.end = at(3) },
-			in:    behind{ends: true, topics: before4},
+			in:    following{ends: true, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if c.parts[0].marker != at(3) || !c.frontier.Ended {
 					t.Errorf("%v, ended %t", c.parts[0].marker, c.frontier.Ended)
@@ -140,7 +140,7 @@ func TestCompletes(t *testing.T) {
 		"the end cancels a scan": {
 			rules:    func(r *rules) { r.end = at(3) },
 			frontier: func(f *offsets.Frontier) { f.Scan = &offsets.Scan{ID: "later", Phase: offsets.ScanLists} },
-			in:       behind{ends: true, topics: before4},
+			in:       following{ends: true, topics: before4},
 			check: func(t *testing.T, c *change) {
 				if !c.frontier.Scan.Cancelled || !c.frontier.Scan.Done {
 					t.Errorf("%+v", c.frontier.Scan)
@@ -149,7 +149,7 @@ func TestCompletes(t *testing.T) {
 		},
 		"a seek is over": {
 			frontier: func(f *offsets.Frontier) { f.Seek = &offsets.Seek{Told: true} },
-			in:       behind{topics: before4},
+			in:       following{topics: before4},
 			check: func(t *testing.T, c *change) {
 				if c.frontier.Seek != nil {
 					t.Errorf("%+v", c.frontier.Seek)
@@ -158,7 +158,7 @@ func TestCompletes(t *testing.T) {
 		},
 		"the scan before it stays": {
 			frontier: func(f *offsets.Frontier) { f.Scan = listing },
-			in:       behind{},
+			in:       following{},
 			check: func(t *testing.T, c *change) {
 				if c.frontier.Scan != listing {
 					t.Errorf("%+v", c.frontier.Scan)
@@ -214,7 +214,7 @@ func TestMoves(t *testing.T) {
 		if r.repeats(&f, c.promised) != c.marks {
 			t.Errorf("%s: it repeats the marker: %t", name, !c.marks)
 		}
-		got := r.moves(f, c.promised, behind{topics: after7})
+		got := r.moves(f, c.promised, following{topics: after7})
 		if got.frontier.Moving || got.frontier.Topics[topic] != c.want || (len(got.parts) == 1) != c.marks || got.passes {
 			t.Errorf("%s: %+v", name, got)
 		}
@@ -230,27 +230,27 @@ func TestMoves(t *testing.T) {
 func TestAdvances(t *testing.T) {
 	f := offsets.Frontier{Completed: hourOne.Segment, Topics: before4}
 	r := ruled(nil)
-	if c := r.advances(f, at(2), behind{named: &hourTwo}, decided); c.named != &hourTwo || c.passes || len(c.parts) > 0 {
+	if c := r.advances(f, at(2), following{named: &hourTwo}, decided); c.named != &hourTwo || c.passes || len(c.parts) > 0 {
 		t.Errorf("named: %+v", c)
 	}
 	lost := &history.GapError{At: hourTwo.Segment, Oldest: source.SegmentAt(hourOf(7))}
-	c := r.advances(f, at(2), behind{named: &hourTwo, lost: lost}, decided)
+	c := r.advances(f, at(2), following{named: &hourTwo, lost: lost}, decided)
 	if g := c.frontier.Gap; g == nil || g.From != lost.At || g.To != lost.Oldest || c.named != &hourTwo || len(c.reports) != 1 {
 		t.Errorf("lost: %+v, %d reports", g, len(c.reports))
 	}
 	r.end = at(3)
-	c = r.advances(f, at(2), behind{ends: true, topics: before4}, decided)
+	c = r.advances(f, at(2), following{ends: true, topics: before4}, decided)
 	if !c.frontier.Ended || !c.passes || c.parts[0].marker != at(3) || c.frontier.Resolved != at(3).String() {
 		t.Errorf("ends: %+v", c)
 	}
-	if c = r.advances(f, at(4), behind{ends: true}, decided); !c.frontier.Ended || len(c.parts) > 0 {
+	if c = r.advances(f, at(4), following{ends: true}, decided); !c.frontier.Ended || len(c.parts) > 0 {
 		t.Errorf("ends above: %+v", c)
 	}
 }
 
 // A bundle has a marker behind each segment, without transactions one behind all, and new partitions behind the last.
 func TestBundlesAreMarked(t *testing.T) {
-	in := behind{last: true, topics: after7, bundle: &bundle{
+	in := following{last: true, topics: after7, bundle: &bundle{
 		frontier: offsets.Frontier{Completed: hourTwo.Segment, Topics: before4},
 		segments: []gathered{{small: small(hourOne), resolved: at(2), topics: before4},
 			{small: small(hourTwo), resolved: at(3), topics: before4}},

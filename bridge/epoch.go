@@ -15,7 +15,7 @@ import (
 )
 
 // epochView is what a tenure takes from the frontier: what was promised, what is left out, where records go. It answers
-// the pipeline's questions (pipeline.Host).
+// the pipeline's questions (pipeline.Host), those about topics by its Topics.
 //
 // The worker's goroutine changes it between two passes. The goroutines of shards read it, and none runs meanwhile.
 type epochView struct {
@@ -24,7 +24,8 @@ type epochView struct {
 	promised    envelope.Timestamp // frontier.Resolved, parsed
 	filter      envelope.Filter    // with the frontier's start and our end
 	epochHeader []kgo.RecordHeader // of every record, or none
-	topics      *catalog.Topics    // guards itself; nil before the acquisition
+
+	*catalog.Topics // guards itself; nil before the acquisition
 }
 
 var _ pipeline.Host = (*epochView)(nil)
@@ -54,7 +55,7 @@ func (e *epochView) adopt(s *offsets.State) error {
 		e.epochHeader = []kgo.RecordHeader{{Key: "epoch", Value: strconv.AppendInt(nil, f.Epoch, 10)}}
 	}
 	e.frontier = f
-	e.topics.Renew(e.t.cursor, f)
+	e.Topics.Renew(e.t.cursor, f)
 	return nil
 }
 
@@ -64,25 +65,9 @@ func (e *epochView) describeRows() *pipeline.Pass { return e.describe(source.Man
 // describe returns the pass over a segment, for the pipeline.
 func (e *epochView) describe(m source.Manifest, backlog *pipeline.Backlog) *pipeline.Pass {
 	return &pipeline.Pass{
-		Lease: e.t.p, Manifest: m, Filter: e.filter, Promised: e.promised, Limit: e.topics.Limit(),
+		Lease: e.t.p, Manifest: m, Filter: e.filter, Promised: e.promised, Limit: e.Topics.Limit(),
 		Headers: e.epochHeader, Backlog: backlog, Host: e,
 	}
-}
-
-// Topic returns where the records of a topic go.
-func (e *epochView) Topic(ctx context.Context, name string) (*pipeline.Topic, error) {
-	return e.topics.Topic(ctx, name)
-}
-
-// Prepare creates the topics of a block that are new.
-func (e *epochView) Prepare(ctx context.Context, names []string) { e.topics.Prepare(ctx, names) }
-
-// Known reports whether a topic is there.
-func (e *epochView) Known(name string) bool { return e.topics.Known(name) }
-
-// TooLarge returns err, or that the topics take larger records by now.
-func (e *epochView) TooLarge(ctx context.Context, err error) error {
-	return e.topics.TooLarge(ctx, err)
 }
 
 // Retry is retry, for the goroutines of shards.

@@ -25,7 +25,7 @@ type findings struct {
 	life    context.Context                 // of the worker
 	sweep   *suspects.Reader                // of the worker's goroutine; nil: none
 
-	rounds roundLimit // of the worker's goroutine
+	roundTime roundLimit // of the worker's goroutine
 }
 
 // keepSweep ends the sweep unless it is of the scan that the state has. A seek cancels a scan, and then the lease may

@@ -39,11 +39,11 @@ func (r *scanRound) run(s *offsets.State) (err error) {
 	ctx, done := t.during(r.task)
 	defer done()
 	if !r.scan.Initial { // nothing is delivered before a first scan, so nothing waits
-		limit := t.findings.rounds.limit(r.scan.ID, t.opts.Pace.ScanRound)
+		limit := t.findings.roundTime.limit(r.scan.ID, t.opts.Pace.ScanRound)
 		limited, cancel := context.WithTimeoutCause(ctx, limit, errRoundOver)
 		defer cancel()
 		ctx = limited
-		defer func() { t.findings.rounds.learn(r.began.Load(), r.answered.Load(), time.Now().UnixNano()) }()
+		defer func() { t.findings.roundTime.learn(r.began.Load(), r.answered.Load(), time.Now().UnixNano()) }()
 	}
 	r.t.out.txn.reset(r.t.epoch.frontier.Completed)
 	r.done.From = r.t.epoch.frontier.Completed

@@ -45,8 +45,8 @@ type beginning struct {
 	now        time.Time
 }
 
-// behind is what the feed holds behind a segment, and what the markers of the next step need.
-type behind struct {
+// following is what the feed holds after a segment, and what the markers of the next step need.
+type following struct {
 	next  source.Segment
 	more  bool              // there is a next segment
 	ends  bool              // END_TIME is reached
@@ -120,10 +120,10 @@ func (co *coordinator) lookForDelay(f *offsets.Frontier, m source.Manifest) (sin
 	return ends, nil
 }
 
-// lookBehind reads what follows the current segment of f, which is the one of m and is complete.
-func (co *coordinator) lookBehind(
+// lookAfter reads what follows the current segment of f, which is the one of m and is complete.
+func (co *coordinator) lookAfter(
 	f *offsets.Frontier, m source.Manifest, gone bool, s *offsets.State,
-) (in behind, err error) {
+) (in following, err error) {
 	t, end := co.t, co.t.opts.end()
 	if in.next, in.more, err = t.nextSegment(f.Current); err != nil {
 		return in, err
@@ -164,7 +164,7 @@ func (co *coordinator) lookBehind(
 }
 
 // lookBetween reads what follows the completed segment of f, between two segments.
-func (co *coordinator) lookBetween(f *offsets.Frontier) (in behind, err error) {
+func (co *coordinator) lookBetween(f *offsets.Frontier) (in following, err error) {
 	if co.bundler.readsAhead(f) { // then the listing is behind us
 		in.bundle = co.bundler.gather(f)
 	}
@@ -217,7 +217,7 @@ func (co *coordinator) lookAtNext(next source.Segment) (*source.Manifest, error)
 // lookAtMarkers reads which partitions there are for a marker (I6: none misses it), and makes the encoders. I5: keys
 // move to other partitions only across a marker, so f takes new counts in a transaction that writes one to every
 // partition, and in no other.
-func (co *coordinator) lookAtMarkers(in *behind, f *offsets.Frontier, marks bool) (err error) {
+func (co *coordinator) lookAtMarkers(in *following, f *offsets.Frontier, marks bool) (err error) {
 	if !marks {
 		return nil
 	}
@@ -245,7 +245,7 @@ func (co *coordinator) encodersOf(topics map[string]int32) (map[string]*envelope
 // lostSince looks, between two segments, whether the last complete one is gone by now: then those between it and the
 // oldest there is may be gone, too, unread.
 func (t *tenure) lostSince(f *offsets.Frontier) (*history.GapError, error) {
-	err := t.instance.history.LostBehind(t.work, f, t.epoch.filter.From)
+	err := t.instance.history.LostAfter(t.work, f, t.epoch.filter.From)
 	var gap *history.GapError
 	if errors.As(err, &gap) {
 		return gap, nil

@@ -67,7 +67,7 @@ type Commit struct {
 	Late     int           // of them at or below a marker that was written before
 	Rows     int           // of Emitted, records of a scan
 	Bytes    int           // keys, values and headers
-	Last     time.Time     // the latest event time in it, also of events that are left out
+	Seen     time.Time     // the latest event time in it, also of events that are left out
 	Drained  bool          // everything that is in an open segment so far is delivered
 	Took     time.Duration // from the first record to the commit's acknowledgement
 	// Published is, of a commit that drains an open segment, when the feed last grew; zero where that is not known.
@@ -128,8 +128,8 @@ func (os Observers) traced() (yes bool) {
 	return yes
 }
 
-// Step is a part of the work on a transaction.
-type Step = pipeline.Step
+// Span is a part of the work on a transaction.
+type Span = pipeline.Span
 
 // Transaction is one that ended: a lease's, of records, or that of markers alone, which lease 0 writes behind a
 // segment.
@@ -142,7 +142,7 @@ type Transaction struct {
 	Segments int    // that it completed
 	Markers  int    // which it holds
 	// Reading and encoding are done ahead, by all shards side by side. A step that there was not is zero.
-	Reading, Encoding, Publishing, Committing Step
+	Reading, Encoding, Publishing, Committing Span
 }
 
 // EventError is an error of the pipeline that an Observer can get.

@@ -29,8 +29,8 @@ func (r *recorder) Committed(c Commit) {
 	r.Filtered += c.Filtered
 	r.Late += c.Late
 	r.Dead += c.Dead
-	if c.Last.After(r.Last) {
-		r.Last = c.Last
+	if c.Seen.After(r.Seen) {
+		r.Seen = c.Seen
 	}
 	if c.Read > r.largest.Read {
 		r.largest = c

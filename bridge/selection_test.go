@@ -147,7 +147,7 @@ func TestFilteredEventsAreDone(t *testing.T) {
 	if data, markers := consume(t, c, promises()...); data != 0 || markers != realSegments*partitions ||
 		r.Filtered != realEvents ||
 		r.Read != realEvents ||
-		r.Last.IsZero() {
+		r.Seen.IsZero() {
 		t.Errorf("%d records, %d markers, %+v", data, markers, r.Commit)
 	}
 }

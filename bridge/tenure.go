@@ -57,10 +57,10 @@ func newTenure(w *worker) *tenure {
 
 // acquire fences the former owner and reads the cursor. Soft and hard are the worker's contexts.
 func (t *tenure) acquire(soft, hard context.Context) (err error) {
-	if t.epoch.topics, err = t.instance.catalog.ForLease(soft, t.instance.view); err != nil {
+	if t.epoch.Topics, err = t.instance.catalog.ForLease(soft, t.instance.view); err != nil {
 		return err
 	}
-	limits := kgo.ProducerBatchMaxBytesFn(t.epoch.topics.BatchLimit)
+	limits := kgo.ProducerBatchMaxBytesFn(t.epoch.Topics.BatchLimit)
 	lease, err := offsets.Acquire(soft, t.instance.cfg, t.instance.view, t.p, limits) // I3: fence, then read
 	if err != nil {
 		return err

@@ -62,9 +62,9 @@ func TestTraces(t *testing.T) {
 						continue
 					}
 					read, markers, done = read+txn.Read, markers+txn.Markers, done+txn.Segments
-					steps := []Step{txn.Publishing, txn.Committing}
+					steps := []Span{txn.Publishing, txn.Committing}
 					if txn.Read > 0 {
-						steps = []Step{txn.Reading, txn.Encoding, txn.Publishing, txn.Committing}
+						steps = []Span{txn.Reading, txn.Encoding, txn.Publishing, txn.Committing}
 						if txn.Blocks == 0 || txn.Cursor == "" && bundle == 0 {
 							t.Errorf("%d blocks, cursor %q", txn.Blocks, txn.Cursor)
 						}

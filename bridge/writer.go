@@ -29,7 +29,7 @@ func (w *writer) addBlock(b *pipeline.Block) error {
 		return err
 	}
 	defer sent.Done() // I9: nothing of it waits for the commit
-	if err := w.flush(b.Held); err != nil {
+	if err := w.flush(b.Memory); err != nil {
 		return err
 	}
 	switch {
@@ -250,7 +250,7 @@ type txn struct {
 	drained   bool
 	published time.Time
 
-	reading, encoding pipeline.Step
+	reading, encoding pipeline.Span
 	segments, markers int // of a bundle
 }
 
@@ -268,7 +268,7 @@ func (t *txn) summary(lease int32) Commit {
 	c := &t.counts
 	return Commit{
 		Lease: lease, Segment: t.segment, Read: c.Read, Emitted: c.Emitted, Filtered: c.Filtered, Unknown: c.Unknown,
-		Dead: c.Dead, Late: c.Late, Rows: c.Rows, Bytes: c.Bytes, Last: c.Seen, Drained: t.drained,
+		Dead: c.Dead, Late: c.Late, Rows: c.Rows, Bytes: c.Bytes, Seen: c.Seen, Drained: t.drained,
 		Published: t.published, Took: time.Since(t.began),
 	}
 }

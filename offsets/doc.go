@@ -47,7 +47,7 @@
 //
 // There is no fence. A document names the acquisition under which it was written; a former owner's document
 // does not count (type mark), and its Commit returns ErrFenced. A lease ends when the group has not
-// confirmed its instance for a session timeout (Session). Type round keeps batches in order.
+// confirmed its instance for a session timeout (Session). Type wave keeps batches in order.
 //
 // # Concurrency
 //

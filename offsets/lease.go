@@ -53,7 +53,7 @@ type Lease struct {
 	began   bool  // the client has begun a transaction
 	flushed time.Time
 	term    int64           // see Cursor.Term
-	round   *round          // without transactions: what was produced since the last flush
+	wave    *wave           // without transactions: what was produced since the last flush
 	alive   func() error    // without transactions: whether the lease may still write
 	life    context.Context // the same: ends when a connection may not send any more
 
@@ -101,7 +101,7 @@ func Acquire(ctx context.Context, cfg *Config, view *View, p int32, more ...kgo.
 	}
 	l.cl = cl
 	if !cfg.Transactional {
-		l.round = newRound(cl)
+		l.wave = newWave(cl)
 	}
 	l.promise = l.produced
 	if err := l.acquire(ctx); err != nil {

@@ -111,7 +111,7 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 	err := s.lease.Commit(ctx, nil, f)
 	switch {
 	case unread(ctx, err):
-		err = s.settle(ctx)
+		err = s.endIntent(ctx)
 	case errors.Is(err, ErrFenced):
 		err = s.overtaken(ctx, err)
 	}
@@ -121,9 +121,9 @@ func (s *Seized) intend(ctx context.Context, f *Frontier) error {
 	return s.after("intent")
 }
 
-// settle ends an intent that brokers have left without an end, for the reason of acquire. It returns nil if the intent
-// counts: it was only late.
-func (s *Seized) settle(ctx context.Context) error {
+// endIntent ends an intent that brokers have left without an end, for the reason of acquire. It returns nil if the
+// intent counts: it was only late.
+func (s *Seized) endIntent(ctx context.Context) error {
 	term := s.lease.Term()
 	s.lease.Close(ctx)
 	if err := s.acquire(ctx); err != nil {

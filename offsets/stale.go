@@ -50,8 +50,8 @@ func (s *State) mark(lease int32, offset int64, after source.Segment) {
 	}
 }
 
-// settle forgets the marks that a move has settled.
-func (s *State) settle(seen []int64) {
+// forget drops the marks that a move has settled.
+func (s *State) forget(seen []int64) {
 	s.seen = seen
 	s.marks = slices.DeleteFunc(slices.Clone(s.marks), s.settled)
 }

@@ -156,7 +156,7 @@ func (l *Lease) abort(ctx context.Context, topics map[string]int32) error {
 	if err := t.Flush(ctx); err != nil {
 		return err
 	}
-	if err := l.settle(ctx); err != nil {
+	if err := l.awaitPartitions(ctx); err != nil {
 		return err
 	}
 	if err := l.cl.EndTransaction(ctx, kgo.TryAbort); err != nil {

@@ -137,7 +137,7 @@ func (l *Lease) commit(ctx context.Context, t *Tx, c *Cursor, f *Frontier) error
 		}
 		docs = append(docs, r)
 	}
-	step := l.step(c, f)
+	step := l.crashPoint(c, f)
 	if l.cfg.Trace != nil {
 		l.traceCommit(ctx, t, c, f, docs)
 	}
@@ -167,8 +167,8 @@ func (l *Lease) produce(ctx context.Context, r *kgo.Record, promise func(*kgo.Re
 		}
 		l.began = true
 	}
-	if l.round != nil {
-		if err := l.turn(ctx, r); err != nil {
+	if l.wave != nil {
+		if err := l.nextBatch(ctx, r); err != nil {
 			return err
 		}
 	}
@@ -239,8 +239,8 @@ func (l *Lease) readBack(ctx context.Context, last *kgo.Record) (*State, error) 
 	return s, nil
 }
 
-// step names a transaction by its documents, for package mutation.
-func (l *Lease) step(c *Cursor, f *Frontier) string {
+// crashPoint names a transaction by its documents, for package mutation.
+func (l *Lease) crashPoint(c *Cursor, f *Frontier) string {
 	switch {
 	case f != nil && f.Moving:
 		return "intent"
@@ -299,7 +299,7 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 		return nil
 	}
 	l.flushed = time.Now()
-	if err := l.settle(ctx); err != nil {
+	if err := l.awaitPartitions(ctx); err != nil {
 		return err
 	}
 	defer l.impatient(ctx)()
@@ -308,7 +308,7 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 	return err
 }
 
-// settle waits until kgo knows all partitions that the transaction has records in: by these EndTransaction sees
+// awaitPartitions waits until kgo knows all partitions that the transaction has records in. EndTransaction sees by these
 // whether there is anything to end, and which partitions the next transaction must name to the coordinator. Up
 // to 1.22.2 kgo enters the partitions of a topic that it writes to for the first time after it has handed on
 // the first records:
@@ -321,7 +321,7 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 // The transaction would stay open until the broker aborts it, TxnTimeout later, and fences us for it. The
 // metadata loop holds one lock over both of its steps, and AbortBufferedRecords, for which Flush has left
 // nothing to abort, takes that lock.
-func (l *Lease) settle(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
+func (l *Lease) awaitPartitions(ctx context.Context) error { return l.cl.AbortBufferedRecords(ctx) }
 
 // Flushed returns when all records of the last commit were acknowledged: what it took from then on is the commit's own.
 func (l *Lease) Flushed() time.Time { return l.flushed }
@@ -342,8 +342,8 @@ func (l *Lease) flush(ctx context.Context) error {
 	if err := l.cl.Flush(ctx); err != nil {
 		return cmp.Or(l.Check(), err)
 	}
-	if l.round != nil {
-		l.round.reset()
+	if l.wave != nil {
+		l.wave.reset()
 	}
 	return l.Err()
 }

@@ -218,7 +218,7 @@ func (s *State) apply(r *kgo.Record) error {
 		} else {
 			s.torn[r.Partition] = nil
 		}
-		s.settle(f.Seen)
+		s.forget(f.Seen)
 		s.Frontier, s.Epoch, s.Moving, s.born, s.topics = f, f.Epoch, f.Moving, f.Born, f.Topics
 		s.Place = ""
 		if f.Reset {

@@ -21,9 +21,9 @@ type Block struct {
 	New               []*Topic // of Records, those that the frontier does not have yet
 	Gap               bool     // a chunk before it is gone
 	Left              int64    // bytes of the shard's listing that come after it
-	Held              int64    // of the instance's memory
+	Memory            int64    // of the instance's memory
 	Counts            Counts
-	Reading, Encoding Step
+	Reading, Encoding Span
 
 	events  source.Batch
 	whole   []byte // an array for what is encoded
@@ -119,14 +119,14 @@ func (b *Backlog) Total() (bytes, listed int64) {
 	return bytes, listed
 }
 
-// Step is a part of the work, from its first begin to its last end: a transaction can have hundreds of blocks.
-type Step struct {
+// Span is a part of the work, from its first begin to its last end: a transaction can have hundreds of blocks.
+type Span struct {
 	Began, Ended time.Time
 	Busy         time.Duration // spent in it; more than the time between where shards are side by side
 }
 
 // Add extends s by another part of the same work.
-func (s *Step) Add(o Step) {
+func (s *Span) Add(o Span) {
 	if o.Began.IsZero() {
 		return
 	}
@@ -140,8 +140,8 @@ func (s *Step) Add(o Step) {
 }
 
 // Between returns the step that took all of the time between two moments.
-func Between(began, ended time.Time) Step {
-	return Step{Began: began, Ended: ended, Busy: ended.Sub(began)}
+func Between(began, ended time.Time) Span {
+	return Span{Began: began, Ended: ended, Busy: ended.Sub(began)}
 }
 
 // Topic is a topic as a lease writes to it during a segment.

@@ -51,7 +51,7 @@ type Small struct {
 type readBlock struct {
 	shard   int
 	events  source.Batch
-	reading Step
+	reading Span
 }
 
 var errNotSmall = errors.New("the segment is open or large")
@@ -301,8 +301,8 @@ func (p *Pipeline) EncodeWhole(ctx context.Context, d *Pass, s *Small, first boo
 		s.Blocks = append(s.Blocks, b)
 		err = p.encode(ctx, d, b)
 		b.dropEvents() // I9: a bundle holds what it writes, and not also what was read
-		b.Held = int64(b.footprint())
-		if size += b.Held; err == nil && (b.Counts.Dead > 0 || size > p.memory.limit) {
+		b.Memory = int64(b.footprint())
+		if size += b.Memory; err == nil && (b.Counts.Dead > 0 || size > p.memory.limit) {
 			err = errNotSmall
 		}
 		if err != nil {

@@ -46,7 +46,7 @@ func newMemory(b *Budget) *memory { return &memory{b, b.join()} }
 
 // acquire waits for the memory of b. A block that is larger than the limit waits until nothing else is held.
 func (m *memory) acquire(ctx context.Context, b *Block) (err error) {
-	b.Held, err = m.Budget.acquire(ctx, m.share, min(int64(b.footprint()), m.limit))
+	b.Memory, err = m.Budget.acquire(ctx, m.share, min(int64(b.footprint()), m.limit))
 	return err
 }
 
@@ -80,8 +80,8 @@ func (m *memory) window() int64 { return max(minWindow, m.limit/2/max(1, m.reade
 
 func (m *memory) release(blocks ...*Block) {
 	for _, b := range blocks {
-		m.Budget.release(m.share, b.Held)
-		b.Held = 0
+		m.Budget.release(m.share, b.Memory)
+		b.Memory = 0
 	}
 }
 

@@ -202,7 +202,7 @@ func (s *shard) keepChunk(ctx context.Context, b *Block, d *source.DamageError, 
 		}
 		alone := s.p.pool.get(s.number)
 		alone.dead = append(alone.dead, letter)
-		alone.events, alone.Reading = source.Batch{Next: s.reader.Position()}, Step{}
+		alone.events, alone.Reading = source.Batch{Next: s.reader.Position()}, Span{}
 		if err := s.p.encode(ctx, s.pass, alone); err != nil {
 			return err
 		}

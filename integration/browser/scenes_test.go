@@ -222,7 +222,7 @@ func (s *scene) commit(events int, age time.Duration, drained bool) {
 	s.Requested("read", 206, time.Millisecond, 100)
 	for p := range int32(3) {
 		c := bridge.Commit{
-			Lease: p, Read: events / 3, Emitted: events / 3, Bytes: events * 140, Last: s.now.Add(-age), Drained: drained,
+			Lease: p, Read: events / 3, Emitted: events / 3, Bytes: events * 140, Seen: s.now.Add(-age), Drained: drained,
 		}
 		if drained {
 			c.Published = s.now.Add(-2 * time.Second)

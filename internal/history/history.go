@@ -65,7 +65,7 @@ func (h *History) Next(ctx context.Context, seg source.Segment) (source.Segment,
 // GapError says that history is lost: the account's retention has removed a segment that was not delivered to its end.
 type GapError struct {
 	At       source.Segment // the segment that the bridge has to read
-	Behind   bool           // At was delivered: what followed it is gone, too
+	After    bool           // At was delivered: what followed it is gone, too
 	Chunk    string         // what of At is gone; "" is all
 	Oldest   source.Segment // where the feed begins now
 	Recorded bool           // the bridge continues, and does not fail
@@ -73,7 +73,7 @@ type GapError struct {
 
 func (e *GapError) Error() string {
 	what := "segment " + e.At.String()
-	if e.Behind {
+	if e.After {
 		what = "what followed " + what
 	}
 	if e.Chunk != "" {
@@ -87,9 +87,9 @@ func (e *GapError) Error() string {
 	return text
 }
 
-// LostBehind returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
+// LostAfter returns a GapError if history is lost between the completed segment of f and the oldest of the feed. Start
 // is that of the frontier.
-func (h *History) LostBehind(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
+func (h *History) LostAfter(ctx context.Context, f *offsets.Frontier, start envelope.Timestamp) error {
 	if scan := f.Scan; scan != nil && scan.Begin != (source.Segment{}) && f.Seek == nil &&
 		f.Completed == source.Before(scan.Begin) {
 		return h.lostBefore(ctx, f)
@@ -109,11 +109,11 @@ func (h *History) LostBehind(ctx context.Context, f *offsets.Frontier, start env
 	case f.Gap != nil && f.Gap.To == gap.Oldest:
 		return nil // recorded, and its marker is still to come
 	}
-	gap.Behind = true
+	gap.After = true
 	return err
 }
 
-// lostBefore is LostBehind before the first segment behind an initial scan: retention may have reached it.
+// lostBefore is LostAfter before the first segment after an initial scan: retention may have reached it.
 func (h *History) lostBefore(ctx context.Context, f *offsets.Frontier) error {
 	oldest, ok, err := h.Next(ctx, source.Segment{})
 	if err != nil || !ok || oldest.Compare(f.Scan.Begin) <= 0 || f.Gap != nil && f.Gap.To == oldest {
@@ -135,7 +135,7 @@ func (h *History) LostAt(ctx context.Context, f *offsets.Frontier) error {
 	if err != nil {
 		return err
 	}
-	return h.LostBehind(ctx, f, start)
+	return h.LostAfter(ctx, f, start)
 }
 
 // Lost turns "not found", of the manifest of seg, into a GapError if the feed begins after it. A manifest that is

@@ -60,7 +60,7 @@ func TestLost(t *testing.T) {
 		if got := errors.As(err, &gap); got != tc.lost || err != nil && !got {
 			t.Errorf("%s: %v", name, err)
 		}
-		if gap != nil && gap.Behind != (tc.f.Completed == gone) {
+		if gap != nil && gap.After != (tc.f.Completed == gone) {
 			t.Errorf("%s: %+v", name, gap)
 		}
 	}
@@ -71,7 +71,7 @@ func TestGapError(t *testing.T) {
 	at, oldest := source.SegmentAt(time.Unix(0, 0)), source.SegmentAt(time.Unix(3600, 0))
 	for want, gap := range map[string]*GapError{
 		"the next to read is segment 1970/01/01/0000, chunk c, which": {At: at, Chunk: "c", Oldest: oldest},
-		"is what followed segment 1970/01/01/0000, which":             {At: at, Behind: true, Oldest: oldest},
+		"is what followed segment 1970/01/01/0000, which":             {At: at, After: true, Oldest: oldest},
 		"segment 1970/01/01/0100 now, where the bridge continues":     {At: at, Oldest: oldest, Recorded: true},
 	} {
 		if !strings.Contains(gap.Error(), want) {

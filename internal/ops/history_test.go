@@ -27,7 +27,7 @@ func TestHistoryIsOfTheLastHour(t *testing.T) {
 	m.Sample()
 	for i := range samplesKept + 50 {
 		*now = now.Add(sampleInterval)
-		m.Committed(bridge.Commit{Lease: 0, Read: 10 * i, Bytes: 100 * i, Last: *now})
+		m.Committed(bridge.Commit{Lease: 0, Read: 10 * i, Bytes: 100 * i, Seen: *now})
 		m.Sample()
 	}
 	got := history()

@@ -12,7 +12,7 @@ func TestALookIsNotLate(t *testing.T) {
 	m, engine, clock := watching(t)
 	engine.state = state(nil)
 	m.Leased(bridge.LeasesAssigned, []int32{0})
-	m.Committed(bridge.Commit{Lease: 0, Last: clock.Add(-3 * time.Hour)})
+	m.Committed(bridge.Commit{Lease: 0, Seen: clock.Add(-3 * time.Hour)})
 	m.History(bridge.History{Newest: segment.Time()})
 	m.Active(0, bridge.Waiting)
 	m.Active(0, bridge.Working)

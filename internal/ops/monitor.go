@@ -145,7 +145,7 @@ var (
 
 // Ended implements bridge.TransactionObserver.
 func (m *Monitor) Ended(t bridge.Transaction) {
-	for step, s := range map[string]bridge.Step{
+	for step, s := range map[string]bridge.Span{
 		"read": t.Reading, "encode": t.Encoding, "publish": t.Publishing, "commit": t.Committing,
 	} {
 		m.observed.steps.WithLabelValues(step).Add(max(0, s.Busy.Seconds()))
@@ -168,20 +168,20 @@ func (m *Monitor) Committed(c bridge.Commit) {
 	n.Bytes += c.Bytes
 	m.rate.add(now, c.Read, c.Bytes)
 	m.observed.transaction.WithLabelValues().Observe(c.Took.Seconds())
-	if c.Drained && !c.Published.IsZero() && !c.Last.IsZero() {
-		publish := max(0, c.Published.Sub(c.Last))
+	if c.Drained && !c.Published.IsZero() && !c.Seen.IsZero() {
+		publish := max(0, c.Published.Sub(c.Seen))
 		m.publish = &publish
 		m.observed.latency("publish", publish)
 		m.observed.latency("bridge", now.Sub(c.Published))
-		m.observed.latency("total", now.Sub(c.Last))
+		m.observed.latency("total", now.Sub(c.Seen))
 	}
 	l := m.leases[c.Lease]
 	if l == nil {
 		return
 	}
 	l.committed(now)
-	if c.Last.After(l.last) {
-		l.last = c.Last
+	if c.Seen.After(l.last) {
+		l.last = c.Seen
 	}
 }
 

@@ -158,11 +158,11 @@ func TestLag(t *testing.T) {
 	expect("without leases", "unknown unknown")
 	m.Leased(bridge.LeasesAssigned, []int32{0})
 	expect("before the first commit", "unknown unknown")
-	m.Committed(bridge.Commit{Lease: 0, Last: now.Add(-3 * time.Hour)})
+	m.Committed(bridge.Commit{Lease: 0, Seen: now.Add(-3 * time.Hour)})
 	expect("in catch-up", "unknown 10800")
 	// The service published at -10 s what had happened at -100 s, and we have it.
 	m.Committed(
-		bridge.Commit{Lease: 0, Last: now.Add(-100 * time.Second), Published: now.Add(-10 * time.Second), Drained: true},
+		bridge.Commit{Lease: 0, Seen: now.Add(-100 * time.Second), Published: now.Add(-10 * time.Second), Drained: true},
 	)
 	expect("at work, near the end", "90 10")
 	m.Active(0, bridge.Drained)
@@ -179,7 +179,7 @@ func TestLag(t *testing.T) {
 	m.Active(0, bridge.Working)
 	expect("but one is known to be late", "90 5")
 	m.Active(0, bridge.Waiting)
-	m.Committed(bridge.Commit{Lease: 1, Last: now.Add(-3 * time.Hour)})
+	m.Committed(bridge.Commit{Lease: 1, Seen: now.Add(-3 * time.Hour)})
 	expect("when it has committed", "90 10710")
 	m.Active(1, bridge.Waiting)
 	expect("when both wait", "90 0")
@@ -284,7 +284,7 @@ func TestSnapshotOfLeases(t *testing.T) {
 	engine.state.Owners = []string{"", "one", "two"}
 	m.Leased(bridge.LeasesAssigned, []int32{1})
 	last := start.Add(-time.Minute)
-	m.Committed(bridge.Commit{Lease: 1, Read: 5, Emitted: 4, Filtered: 1, Unknown: 1, Last: last, Bytes: 99})
+	m.Committed(bridge.Commit{Lease: 1, Read: 5, Emitted: 4, Filtered: 1, Unknown: 1, Seen: last, Bytes: 99})
 	m.Completed(bridge.Completion{Segment: segment, Resolved: envelope.Timestamp{Wall: 1}, Markers: 6})
 	m.History(bridge.History{Headroom: 48 * time.Hour, Newest: segment.Time().Add(2 * time.Hour)})
 	s := m.Snapshot()

@@ -115,7 +115,7 @@ func (r *ribbon) shown(lost []Lost) Segments {
 // loses takes note of history that is lost. The monitor is locked.
 func (m *Monitor) loses(gap *history.GapError) {
 	from, to := gap.At.Time().Unix(), gap.Oldest.Time().Unix()
-	if gap.Behind { // At was delivered
+	if gap.After { // At was delivered
 		from += int64(history.MaxInterval / time.Second)
 	}
 	lost := Lost{from, max(to, from+1)} // of a segment that is there, chunks are lost

@@ -90,7 +90,7 @@ func TestSegmentsThatAreGone(t *testing.T) {
 	for lease := range int32(2) {
 		m.Failed(lease, &history.GapError{At: at(80), Oldest: at(90), Recorded: true})
 	}
-	m.Failed(-1, &history.GapError{At: at(-9), Behind: true, Oldest: at(-7), Recorded: true})
+	m.Failed(-1, &history.GapError{At: at(-9), After: true, Oldest: at(-7), Recorded: true})
 	m.Failed(0, &history.GapError{At: at(90), Oldest: at(91)}) // the bridge stops: nothing is passed
 	s := m.Segments(t.Context())
 	want := []Lost{{at(80).Time().Unix(), at(90).Time().Unix()}, {at(-8).Time().Unix(), at(-7).Time().Unix()}}

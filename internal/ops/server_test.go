@@ -39,7 +39,7 @@ func busy(t *testing.T) (*Monitor, *Metrics, *time.Time) {
 	}
 	m.Leased(bridge.LeasesAssigned, []int32{0})
 	m.Committed(
-		bridge.Commit{Lease: 0, Read: 5, Last: start.Add(-time.Minute), Published: start.Add(-time.Second), Drained: true},
+		bridge.Commit{Lease: 0, Read: 5, Seen: start.Add(-time.Minute), Published: start.Add(-time.Second), Drained: true},
 	)
 	m.Completed(bridge.Completion{})
 	m.History(bridge.History{Newest: start})

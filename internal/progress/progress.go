@@ -131,8 +131,8 @@ func (p *Progress) Committed(c bridge.Commit) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.segment, p.drained = c.Segment.String(), c.Drained
-	if c.Last.After(p.last) {
-		p.last = c.Last
+	if c.Seen.After(p.last) {
+		p.last = c.Seen
 	}
 }
 

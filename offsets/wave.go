@@ -6,18 +6,18 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// round is what a producer without transactions has produced since its last flush: at most one batch for each
+// wave is what a producer without transactions has produced since its last flush: at most one batch for each
 // partition. So when a broker rejects a batch, it has accepted nothing after that batch in its partition, and first
 // deliveries are in order (I4).
-type round struct {
+type wave struct {
 	batch   func(topic string) int32 // bytes of a batch
 	records int                      // at most
 	count   int
 	bytes   map[string]map[int32]int // by topic and partition
 }
 
-func newRound(cl *kgo.Client) *round {
-	return &round{
+func newWave(cl *kgo.Client) *wave {
+	return &wave{
 		batch:   cl.OptValue(kgo.ProducerBatchMaxBytesFn).(func(string) int32),
 		records: int(cl.OptValue(kgo.MaxBufferedRecords).(int64)),
 		bytes:   map[string]map[int32]int{},
@@ -32,7 +32,7 @@ const (
 )
 
 // fits adds r, unless that would begin a second batch.
-func (o *round) fits(r *kgo.Record) bool {
+func (o *wave) fits(r *kgo.Record) bool {
 	size := recordOverhead + len(r.Key) + len(r.Value)
 	for _, h := range r.Headers {
 		size += headerOverhead + len(h.Key) + len(h.Value)
@@ -51,21 +51,21 @@ func (o *round) fits(r *kgo.Record) bool {
 	return true
 }
 
-func (o *round) reset() {
+func (o *wave) reset() {
 	o.count = 0
 	for _, topic := range o.bytes {
 		clear(topic)
 	}
 }
 
-// turn begins another round if r does not fit into this one.
-func (l *Lease) turn(ctx context.Context, r *kgo.Record) error {
-	if l.round.fits(r) {
+// nextBatch begins another wave if r does not fit into this one.
+func (l *Lease) nextBatch(ctx context.Context, r *kgo.Record) error {
+	if l.wave.fits(r) {
 		return nil
 	}
 	if err := l.flush(ctx); err != nil {
 		return err
 	}
-	l.round.fits(r)
+	l.wave.fits(r)
 	return nil
 }
