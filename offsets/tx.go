@@ -308,8 +308,8 @@ func (l *Lease) end(ctx context.Context, step string, docs ...*kgo.Record) error
 	return err
 }
 
-// awaitPartitions waits until kgo knows all partitions that the transaction has records in. EndTransaction sees by these
-// whether there is anything to end, and which partitions the next transaction must name to the coordinator. Up
+// awaitPartitions waits until kgo knows all partitions that the transaction has records in: by these, EndTransaction
+// sees whether there is anything to end, and which partitions the next transaction must name to the coordinator. Up
 // to 1.22.2 kgo enters the partitions of a topic that it writes to for the first time after it has handed on
 // the first records:
 //
