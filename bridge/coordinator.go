@@ -45,8 +45,9 @@ func (co *coordinator) stepFirst(s *offsets.State) (todo, error) {
 	return co.t.step(s)
 }
 
-// step does what the coordinator has to do in state s, if anything: write the first frontier, end a move, turn a round
-// of a scan, complete the current segment, or go to the next one.
+// step does what the coordinator has to do in state s, if anything: write the first frontier, repair what a paused
+// owner wrote late, end a move, pay owed markers, take up a scan or turn its round, complete the current segment, or go
+// to the next one.
 func (co *coordinator) step(s *offsets.State) (moved bool, err error) {
 	if s.Frontier == nil {
 		return co.begin(s)

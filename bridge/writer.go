@@ -11,8 +11,8 @@ import (
 	"blobfeed/source"
 )
 
-// writer puts the blocks of a tenure, and the cursor behind them, into transactions. It belongs to the worker's
-// goroutine.
+// writer puts the blocks of a tenure, and the cursor after them, into transactions. Its methods in change.go write what
+// the coordinator has decided. It belongs to the worker's goroutine.
 type writer struct {
 	t       *tenure
 	tx      *offsets.Tx      // nil: none is open

@@ -16,6 +16,7 @@ import (
 	// Where the system has its own, or SSL_CERT_FILE names some, those count and these do not.
 	_ "golang.org/x/crypto/x509roots/fallback"
 
+	"blobfeed/bridge"
 	"blobfeed/internal/config"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
@@ -172,6 +173,8 @@ func versionVerb(_ context.Context, args []string, stdout, _ io.Writer) error {
 
 // adviser adds to the errors of a bridge what a user can do about them, for the log, the state and the page.
 type adviser struct{ of *instance }
+
+var _ bridge.Adviser = adviser{}
 
 // Advise implements bridge.Adviser.
 func (a adviser) Advise(err error) error { return setup.Advised(a.of.config, &a.of.client, err) }

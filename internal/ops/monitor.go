@@ -141,6 +141,8 @@ var (
 	_ bridge.FailureObserver    = (*Monitor)(nil)
 	_ bridge.LeaseObserver      = (*Monitor)(nil)
 	_ bridge.ActivityObserver   = (*Monitor)(nil)
+
+	_ bridge.TransactionObserver = (*Monitor)(nil)
 )
 
 // Ended implements bridge.TransactionObserver.
