@@ -2,6 +2,7 @@ package verify
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -36,6 +37,18 @@ func (f Failure) String() string {
 		text = fmt.Sprintf("%s, partition %d, offset %d: %s", f.Topic, f.Partition, f.Offset, text)
 	}
 	return text
+}
+
+// MarshalJSON leaves out the place of a failure that is not at a record.
+func (f Failure) MarshalJSON() ([]byte, error) {
+	all := map[string]any{"problem": f.Problem}
+	if f.Topic != "" {
+		all["topic"], all["partition"], all["offset"] = f.Topic, f.Partition, f.Offset
+	}
+	if f.Key != "" {
+		all["key"] = f.Key
+	}
+	return json.Marshal(all)
 }
 
 // kept is how many failures of a validator are kept in full. More would not help anybody.

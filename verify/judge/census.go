@@ -425,11 +425,11 @@ func (c *census) report(r *Report, s *subject) {
 	}
 	slices.SortFunc(bad, func(a, b *difference) int { return strings.Compare(a.key, b.key) })
 	for _, x := range bad[:min(len(bad), censusShown)] {
-		check.Failures = append(check.Failures, failureReport{Key: x.key, Problem: x.problem()})
+		check.Failures = append(check.Failures, verify.Failure{Key: x.key, Problem: x.problem()})
 	}
 	switch more := len(bad) - censusShown; {
 	case more > 0:
-		check.Failures = append(check.Failures, failureReport{Problem: "and " + plain.Count(more, "more key")})
+		check.Failures = append(check.Failures, verify.Failure{Problem: "and " + plain.Count(more, "more key")})
 		fallthrough
 	case len(bad) > 0:
 		check.Status, check.Remedy = Broken, "repair the topic with bridge scan --sweep"

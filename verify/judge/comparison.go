@@ -100,7 +100,7 @@ type inquiry struct {
 
 // question is a failure, and the record of the topic, if the failure is at one.
 type question struct {
-	failure *failureReport
+	failure *verify.Failure
 	record  *verify.Record
 }
 
@@ -114,13 +114,13 @@ func (v *verification) inquire(ctx context.Context, t *run, r *Report) error {
 	differ := false
 	for j := range r.Checks[i].Failures {
 		f := &r.Checks[i].Failures[j]
-		if f.expected == 0 {
+		if f.Expected == 0 {
 			continue
 		}
 		x := question{failure: f}
-		if f.Offset != nil {
+		if f.Topic != "" {
 			at := slices.IndexFunc(t.feed.wrong, func(r verify.Record) bool {
-				return r.Partition == *f.Partition && r.Offset == *f.Offset
+				return r.Partition == f.Partition && r.Offset == f.Offset
 			})
 			if at < 0 {
 				continue
@@ -149,7 +149,7 @@ func (q *inquiry) event(c *comparison, pos source.Position, rec *envelope.Record
 		q.seen[string(rec.Key)]++
 		for _, x := range asked {
 			switch {
-			case x.failure.expected != q.seen[string(rec.Key)]:
+			case x.failure.Expected != q.seen[string(rec.Key)]:
 			case x.record == nil:
 				id := want.EventID()
 				x.failure.Problem += fmt.Sprintf("; in the feed it is at %s", pos) + when(id != "", ", with id "+id)

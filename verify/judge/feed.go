@@ -116,7 +116,7 @@ func (s *progressState) missing(check, promise, has, thing string, stray map[str
 		problem := fmt.Sprintf("%s %s for this topic, and %s does not know the topic", has,
 			plain.Count(stray[topic], thing), s.topic)
 		reports = append(reports, &Report{Topic: topic, Checks: []checkReport{{
-			Name: check, Status: Broken, Promise: promise, Failures: []failureReport{{Problem: problem}},
+			Name: check, Status: Broken, Promise: promise, Failures: []verify.Failure{{Problem: problem}},
 		}}})
 	}
 	return reports

@@ -3,6 +3,7 @@ package judge
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"blobfeed/internal/plain"
@@ -64,32 +65,21 @@ const (
 )
 
 type checkReport struct {
-	Name     string          `json:"name"`
-	Status   string          `json:"status"`
-	Promise  string          `json:"promise"`
-	Checked  int64           `json:"checked"` // records, or markers
-	Reason   string          `json:"reason,omitempty"`
-	Remedy   string          `json:"remedy,omitempty"` // what mends a broken promise, if a command does
-	Failures []failureReport `json:"failures,omitempty"`
-}
-
-// failureReport has no partition and offset if the failure is not at a record, such as a missing one.
-type failureReport struct {
-	Topic     string `json:"topic,omitempty"` // of the markers, if they have a topic of their own
-	Partition *int32 `json:"partition,omitempty"`
-	Offset    *int64 `json:"offset,omitempty"`
-	Key       string `json:"key,omitempty"`
-	Problem   string `json:"problem"`
-
-	expected int // of which record of the key it is, in the feed's order; 0: of none
+	Name     string           `json:"name"`
+	Status   string           `json:"status"`
+	Promise  string           `json:"promise"`
+	Checked  int64            `json:"checked"` // records, or markers
+	Reason   string           `json:"reason,omitempty"`
+	Remedy   string           `json:"remedy,omitempty"` // what mends a broken promise, if a command does
+	Failures []verify.Failure `json:"failures,omitempty"`
 }
 
 func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
-func (c *checkReport) judge(checked int64, failures []verify.Failure, topic string) {
-	c.Checked = checked
+func (c *checkReport) judge(checked int64, failures []verify.Failure) {
+	c.Checked, c.Failures = checked, slices.Clone(failures)
 	switch {
 	case len(failures) > 0:
 		c.Status = Broken
@@ -97,16 +87,6 @@ func (c *checkReport) judge(checked int64, failures []verify.Failure, topic stri
 		c.Status = Holds
 	default:
 		c.Reason = "there is nothing to check"
-	}
-	for _, f := range failures {
-		x := failureReport{Key: f.Key, Problem: f.Problem, expected: f.Expected}
-		if f.Topic != "" {
-			x.Partition, x.Offset = &f.Partition, &f.Offset
-			if f.Topic != topic {
-				x.Topic = f.Topic
-			}
-		}
-		c.Failures = append(c.Failures, x)
 	}
 }
 
@@ -138,7 +118,7 @@ func (r *Report) fill(t *run) {
 	for _, k := range checks.all {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
 		if k.unless == "" {
-			c.judge(k.validator.Checked(), k.validator.Failures(), r.Topic)
+			c.judge(k.validator.Checked(), k.validator.Failures())
 			if k.name == "replay" && c.Status == Holds && feed.Required() == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
@@ -303,21 +283,4 @@ func (r *Report) Text() string {
 		fmt.Fprintf(&b, "note: %s\n", n)
 	}
 	return b.String()
-}
-
-func (f failureReport) String() string {
-	var where []string
-	if f.Partition != nil {
-		if f.Topic != "" {
-			where = append(where, f.Topic)
-		}
-		where = append(where, fmt.Sprintf("partition %d, offset %d", *f.Partition, *f.Offset))
-	}
-	if f.Key != "" {
-		where = append(where, "key "+f.Key)
-	}
-	if where == nil {
-		return f.Problem
-	}
-	return strings.Join(where, ", ") + ": " + f.Problem
 }

@@ -111,7 +111,7 @@ func (r *Report) share(t *topic) {
 				w.first.Problem = fmt.Sprintf("the first of %s without an account: set BRIDGE_HEADERS=cloudevents for "+
 					"each bridge on the topic; and of %s with neither a key nor the time of a marker",
 					plain.Count(w.records, "record"), plain.Count(w.markers, "record"))
-				foreign.judge(foreign.Checked, []verify.Failure{w.first}, r.Topic)
+				foreign.judge(foreign.Checked, []verify.Failure{w.first})
 				continue
 			}
 			r.Others = append(r.Others, otherReport{by.account, by.feed, w.records, w.markers})
