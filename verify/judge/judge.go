@@ -112,13 +112,12 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 		}
 	}
 	for _, s := range subjects {
-		t := &run{v: v, subject: s, state: state, pass: pass}
-		if pass != nil {
-			t.feed = pass.of[s.name]
+		if s.pass = pass; pass != nil {
+			s.feed = pass.of[s.name]
 		}
-		r, err := v.judge(ctx, t)
+		r, err := v.judge(ctx, s)
 		if err == nil && pass != nil {
-			err = v.inquire(ctx, t, r)
+			err = v.inquire(ctx, s, r)
 		}
 		if err != nil {
 			return nil, err
@@ -141,18 +140,8 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	return reports, nil
 }
 
-// run is a topic while it is judged.
-type run struct {
-	*subject
-	v      *verification
-	state  *progressState // nil: the topic has none
-	pass   *feedScan      // nil: without --feed
-	feed   *comparison    // of the pass
-	checks *checks
-}
-
 // judge reads a topic.
-func (v *verification) judge(ctx context.Context, s *run) (*Report, error) {
+func (v *verification) judge(ctx context.Context, s *subject) (*Report, error) {
 	r := &Report{Topic: s.name, Partitions: len(s.to), reached: map[int32]int64{}, spread: s.growth.now}
 	if s.empty() && (s.markerTopic == nil || s.markerTopic.empty()) && (s.feed == nil || s.feed.Required() == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)

@@ -282,7 +282,7 @@ func (s *progressState) scansOnly() bool {
 }
 
 // knowScan passes the validator what the state says of the initial scan.
-func (s *run) knowScan() {
+func (s *subject) knowScan() {
 	if scan := s.state.initialScan(); scan != nil {
 		s.checks.scan.Initial(scan.ID, scan.Listed)
 	}
@@ -290,7 +290,7 @@ func (s *run) knowScan() {
 
 // knowScans passes the validator the scans that there can be: also one that has begun since the state was read. A later
 // scan replaces those before it in the state, and then any may have been.
-func (s *run) knowScans(now *offsets.Frontier) {
+func (s *subject) knowScans(now *offsets.Frontier) {
 	switch scan := now.Scan; {
 	case scan == nil:
 		s.checks.scan.Known()
@@ -321,7 +321,7 @@ func (v *verification) begun(ctx context.Context, s *subject, state *progressSta
 }
 
 // barred reports whether a marker would have been below the end of the initial scan's listing.
-func (s *run) barred(at envelope.Timestamp) bool {
+func (s *subject) barred(at envelope.Timestamp) bool {
 	listed, err := envelope.ParseTimestamp(s.checks.scan.Listed())
 	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.Records.ResolvedSlack)
 }

@@ -21,8 +21,13 @@ import (
 // subject is a topic that is to be judged.
 type subject struct {
 	*topic
+	v       *verification
+	state   *progressState // nil: the topic has none
 	growth  growth
 	encoder *envelope.Encoder // with --feed or --account
+	pass    *feedScan         // nil: without --feed
+	feed    *comparison       // of the pass
+	checks  *checks           // while it is read
 	fresh   bool              // new in the current segment, so that no marker is due yet
 	before  int               // with --follow, partitions in use before this round; 0: it is the first one
 }
@@ -40,7 +45,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		if v.since != nil && fresh[name] {
 			continue // the round that ends with its first marker compares it
 		}
-		s := &subject{fresh: fresh[name]}
+		s := &subject{v: v, state: state, fresh: fresh[name]}
 		var markers *topic
 		if v.Records.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
