@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"blobfeed/internal/testing/fakebroker"
+	"blobfeed/internal/testing/feedsim"
 )
 
 // The program is static, names no path of the machine that built it, knows its version, and holds no decoder
@@ -66,6 +67,27 @@ func TestBinary(t *testing.T) {
 			t.Errorf("bridge %s --help: %v\n%s", verb, err, out)
 		}
 	}
+}
+
+// A program that has caught up gives its memory back within a minute, what lies in pools included.
+func TestIdleMemory(t *testing.T) {
+	t.Parallel()
+	feed := t.TempDir()
+	spec := feedsim.Spec{Shards: 2, EventsPerSegment: 50_000, Segments: 2}
+	if err := feedsim.Write(t.Context(), feedsim.Dir(feed), spec, nil); err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, program, []string{"BRIDGE_SOURCE_URL=file://" + feed, "BRIDGE_HTTP_ADDR=127.0.0.1:0",
+		"BRIDGE_KAFKA_BROKERS=" + fakebroker.New(t).ListenAddrs()[0]}, "run")
+	base := p.address(t)
+	p.until(t, "the catch-up", func() bool { return strings.Contains(get(base+"/status"), `"code":"up_to_date"`) })
+	resident, caughtUp := int64(0), time.Now()
+	p.until(t, "the memory", func() bool {
+		resident, _ = memoryOf(p.Cmd, "VmRSS:")
+		return resident < 33<<20
+	})
+	t.Logf("%d MiB after %s", resident>>20, time.Since(caughtUp))
+	p.stop(t)
 }
 
 // The program does its work in a root of its own where nothing is but itself and a feed, which it can't write, as the

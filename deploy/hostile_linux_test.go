@@ -194,15 +194,17 @@ func survive(t *testing.T, dir string, events int) int64 {
 
 // peakOf returns how many bytes of memory a program has held at most. What wait4 reports includes the memory of this
 // process, which the child shares until it executes the program.
-func peakOf(cmd *exec.Cmd) (bytes int64, running bool) {
+func peakOf(cmd *exec.Cmd) (bytes int64, running bool) { return memoryOf(cmd, "VmHWM:") }
+
+func memoryOf(cmd *exec.Cmd, field string) (bytes int64, running bool) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", cmd.Process.Pid))
 	if err != nil {
 		return 0, false
 	}
-	_, high, running := strings.Cut(string(status), "VmHWM:")
+	_, value, running := strings.Cut(string(status), field)
 	if !running {
 		return 0, false
 	}
-	kib, err := strconv.ParseInt(strings.Fields(high)[0], 10, 64)
+	kib, err := strconv.ParseInt(strings.Fields(value)[0], 10, 64)
 	return kib << 10, err == nil
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -227,6 +228,7 @@ func giveBack(ctx context.Context, delivered func() int64) {
 		select {
 		case <-t.C:
 			if i.now(delivered()) {
+				runtime.GC() // what lies in pools outlives one collection
 				debug.FreeOSMemory()
 			}
 		case <-ctx.Done():
