@@ -63,7 +63,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 // warnOfTraces reports variables of OpenTelemetry: their author expects traces.
 func warnOfTraces(log *slog.Logger) {
 	if slices.ContainsFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "OTEL_") }) {
-		log.Warn("OTEL_* variables have no effect: the bridge sends no traces",
+		log.Warn("the OTEL_* variables have no effect: the bridge sends no traces",
 			"hint", "see transaction_step_seconds_total in /metrics, or set BRIDGE_LOG_LEVEL=debug")
 	}
 }
