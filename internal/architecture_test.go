@@ -21,7 +21,7 @@ const module = "blobfeed/"
 var imports = map[string][]string{
 	// An event flows down this list.
 	"source/ocf":           nil,
-	"source":               {"source/ocf", "internal/plain"},
+	"source":               {"source/ocf", "internal/crash", "internal/plain"},
 	"source/dir":           {"source", "internal/plain"},
 	"source/inventory":     {"internal/crash", "internal/pause"},
 	"source/azure":         {"source", "source/azure/listing", "source/inventory", "internal/outbound", "internal/plain"},

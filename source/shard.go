@@ -48,6 +48,7 @@ type ShardReader struct {
 	at     int64
 	grow   int64 // bytes to read at least: doubles while one block is larger than what is here
 	limit  int64 // of the window; 0: Options.ReadSize
+	ahead  *ahead
 }
 
 // Shard returns a reader of a shard of m that starts at a position.
@@ -57,7 +58,7 @@ func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
 }
 
 // LimitWindow sets how many bytes later reads may keep, up to Options.ReadSize, for readers that share memory. A block
-// that is larger is read all the same.
+// that is larger is read all the same. Where two of that size fit, the reader reads ahead until Stop is called.
 func (r *ShardReader) LimitWindow(bytes int64) { r.limit = bytes }
 
 // readSize returns the size of a read into an empty window.
@@ -288,7 +289,7 @@ func (r *ShardReader) fill(ctx context.Context, c chunk, off, size int64) (more 
 		keepWindow(former)
 	}
 	window = window[:len(window):cap(window)]
-	got, err := r.feed.store.ReadAt(ctx, c.name, window[len(window):len(window)+int(n)], from)
+	got, err := r.readAt(ctx, c, window[len(window):len(window)+int(n)], from)
 	r.window, r.at = window[:len(window)+got], off
 	if err != nil {
 		return false, fmt.Errorf("reading %s at %d: %w", c.name, from, err)

@@ -41,6 +41,7 @@ func (p *Pipeline) warnOfLack(d *Pass, number int, lacks string) {
 // run sends the blocks of the shard, in order. Failures are retried without end: the position is unchanged, so nothing
 // is skipped (I8), and the other shards continue.
 func (s *shard) run(ctx context.Context) error {
+	defer s.reader.Stop()
 	began := time.Now()
 	err := s.pass.Host.Retry(ctx, func(ctx context.Context) error {
 		return s.reader.Poll(ctx, s.pass.Manifest.Finalized)
