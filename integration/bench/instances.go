@@ -66,10 +66,15 @@ func (i *instance) counters() map[string]float64 {
 // progress is what instances have done together.
 type progress struct{ events, segments, requests, transactions float64 }
 
+// patience is how long instances may deliver nothing. Beside much other load, one waited without end for a count.
+const patience = time.Minute
+
 // await returns when instances have delivered a feed.
 func await(ctx context.Context, instances []*instance, events, segments int) (done progress, err error) {
 	tick := time.NewTicker(sampled)
 	defer tick.Stop()
+	var before float64
+	moved := time.Now()
 	for {
 		select {
 		case <-tick.C:
@@ -91,6 +96,13 @@ func await(ctx context.Context, instances []*instance, events, segments int) (do
 		}
 		if int(done.events) >= events && int(done.segments) >= segments {
 			return done, nil
+		}
+		if sum := done.events + done.segments; sum > before {
+			before, moved = sum, time.Now()
+		} else if time.Since(moved) > patience {
+			_, err := instances[0].stop()
+			return done, errors.Join(fmt.Errorf("nothing was delivered for %s, after %.0f events of %d and %.0f "+
+				"segments of %d:\n%s", patience, done.events, events, done.segments, segments, instances[0].out), err)
 		}
 	}
 }
