@@ -88,7 +88,7 @@
 //
 // A worker sees the state through a view, which may be old. The reason for a wait may be gone before the wait
 // ends. So every wait uses a context of the tenure, which ends on a stop, a fence and another epoch (tenure.go).
-// tenure.loop is the one loop in which a worker waits for the state.
+// tenure.loop is the one loop in which a worker waits for a task. After a fence, giveWay waits first (worker.go).
 //
 // # Topics
 //

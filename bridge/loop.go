@@ -26,7 +26,7 @@ const (
 
 // loop calls f with the state until f returns todoEnd or an error, or until the work of the tenure ends. It is the one
 // loop in which a worker waits for the state: it ends on a stop, a fence and another epoch. A look that failed is
-// repeated, for as long as it takes: a failure of the store is no reason to give up a lease.
+// repeated, a few times with Once and else without end: a failure of the store is no reason to give up a lease.
 func (t *tenure) loop(f func(*offsets.State) (todo, error)) error {
 	for failures := 0; t.work.Err() == nil; {
 		s, changed, err := t.instance.view.Get()
