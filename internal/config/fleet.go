@@ -50,7 +50,7 @@ func (d *document) readFleet(settings *yaml.Node) error {
 	return nil
 }
 
-// maxBridges is how many bridges a settings file has at most. An idle one holds two thirds of a MiB and 12 files, so
+// maxBridges is how many bridges a settings file has at most. An idle one holds two thirds of a MiB and 3 files, so
 // this many need 7 GB. The bound keeps a damaged or hostile file from taking minutes to read.
 const maxBridges = 10_000
 
