@@ -3,7 +3,6 @@ package bridge
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -35,11 +34,8 @@ func (inst *instance) reportDelivered() {
 
 // awaitAll returns when everything that the feed holds is delivered: for --once. Only what is committed counts, whoever
 // delivered it: which leases this instance has, or another one has, changes at any moment.
-//
-// The feed must say twice that there is nothing more. A watermark that is missing for a moment looks the same, and
-// after the end nobody looks again.
 func (inst *instance) awaitAll(ctx context.Context) error {
-	for sure := false; ; {
+	for {
 		s, changed, err := inst.view.Get()
 		if err != nil {
 			return err
@@ -52,12 +48,9 @@ func (inst *instance) awaitAll(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if all && sure {
+		if all {
 			inst.reportWaiting(ctx)
 			return nil
-		}
-		if sure = all; sure {
-			continue
 		}
 		select {
 		case <-changed:
@@ -122,22 +115,9 @@ func (inst *instance) drained(ctx context.Context, s *offsets.State) (bool, erro
 	if err != nil || m.Finalized {
 		return false, err // a finalized one is delivered when the frontier has passed it
 	}
-	for _, shard := range m.Shards {
-		r := inst.opts.Feed.Source.Shard(m, shard, s.Cursor(int32(shard%inst.leases)).At(m.Segment, shard))
-		if err := r.Poll(ctx, false); err != nil {
-			return false, err
-		}
-		var batch source.Batch
-		err := r.Next(ctx, &batch)
-		var damage *source.DamageError
-		if err == nil || errors.As(err, &damage) { // damage is for the worker to report
-			return false, nil
-		}
-		if !errors.Is(err, io.EOF) {
-			return false, err
-		}
-	}
-	return true, nil
+	return inst.history.Drained(ctx, m, func(shard int) source.ShardPosition {
+		return s.Cursor(int32(shard%inst.leases)).At(m.Segment, shard)
+	})
 }
 
 // awaitEnd returns when the feed is delivered to END_TIME. The coordinator ends it; all instances see it.

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"blobfeed/source/ocf"
@@ -29,6 +30,7 @@ type Options struct {
 type Feed struct {
 	store Store
 	opt   Options
+	began atomic.Bool // the feed has said how far it may be read
 }
 
 // New returns the feed in store.
@@ -47,7 +49,8 @@ const (
 	maxDocument   = 1 << 20 // bytes of a JSON document: 20,000 shards
 )
 
-// LastConsumable returns the begin of the newest segment that may be read. It is zero until the feed says so.
+// LastConsumable returns the begin of the newest segment that may be read. It is zero until the feed says so, and an
+// error if it has said so before and does not any more.
 func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	var doc struct {
 		LastConsumable *time.Time `json:"lastConsumable"`
@@ -56,6 +59,9 @@ func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 	if errors.Is(err, ErrNotFound) {
 		if f.opt.Copy {
 			return time.Time{}, incomplete(watermarkName + " is missing")
+		}
+		if f.began.Load() {
+			return time.Time{}, fmt.Errorf("%s is gone, which says how far the feed may be read", watermarkName) // I8
 		}
 		return time.Time{}, nil // the service creates the container some time before this blob
 	}
@@ -66,6 +72,7 @@ func (f *Feed) LastConsumable(ctx context.Context) (time.Time, error) {
 		// Treating this as "not yet" would stop the feed silently (I8).
 		return time.Time{}, fmt.Errorf("parsing %s: lastConsumable is missing", watermarkName)
 	}
+	f.began.Store(true)
 	return *doc.LastConsumable, nil
 }
 

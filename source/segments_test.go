@@ -23,6 +23,13 @@ func TestNoSegmentsBeforeTheFirstWatermark(t *testing.T) {
 	if got := segments(t, m, ""); got != "2020/05/27/1500" {
 		t.Errorf("with one: %q", got)
 	}
+	if _, err := feed.LastConsumable(t.Context()); err != nil {
+		t.Error(err)
+	}
+	delete(m.blobs, "meta/segments.json") // does not mean that all is read
+	if last, err := feed.LastConsumable(t.Context()); err == nil || !strings.Contains(err.Error(), "is gone") {
+		t.Errorf("behind the watermark: %v, %v", last, err)
+	}
 }
 
 // Segments come oldest first, after the one that is named, up to the newest that may be read, and without the service's

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"time"
 
@@ -52,6 +53,28 @@ func (h *History) Manifest(ctx context.Context, seg source.Segment, after time.T
 	}
 	h.last, h.read = m, began
 	return m, nil
+}
+
+// Drained reports whether the segment of a manifest holds nothing behind a position in each of its shards.
+func (h *History) Drained(
+	ctx context.Context, m source.Manifest, at func(shard int) source.ShardPosition,
+) (bool, error) {
+	for _, shard := range m.Shards {
+		r := h.feed.Shard(m, shard, at(shard))
+		if err := r.Poll(ctx, false); err != nil {
+			return false, err
+		}
+		var batch source.Batch
+		err := r.Next(ctx, &batch)
+		var damage *source.DamageError
+		if err == nil || errors.As(err, &damage) { // damage is for who delivers it to report
+			return false, nil
+		}
+		if !errors.Is(err, io.EOF) {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // Next returns the segment after seg, the oldest for the zero segment.
