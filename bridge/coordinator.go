@@ -157,7 +157,7 @@ func (co *coordinator) takeUp(f offsets.Frontier, scan *offsets.Scan) error {
 // turn moves the scan of f to the next phase of its round. Stays says that nothing else may happen to the frontier
 // meanwhile.
 func (co *coordinator) turn(f offsets.Frontier, s *offsets.State) (moved, stays bool, err error) {
-	c, stays := co.rules.turns(f, s, &co.t.rounds, co.t.opts.Now())
+	c, pace, stays := co.rules.turns(f, s, co.t.rounds, co.t.opts.Now())
 	if c == nil {
 		return false, stays, nil
 	}
@@ -166,7 +166,10 @@ func (co *coordinator) turn(f offsets.Frontier, s *offsets.State) (moved, stays 
 			return false, true, err
 		}
 	}
-	return true, true, co.t.out.write(c)
+	if err = co.t.out.write(c); err == nil {
+		co.t.rounds = pace
+	}
+	return true, true, err
 }
 
 // advance does what there is to do between two segments: deliver a bundle, or name the next one. Nothing is in flight.

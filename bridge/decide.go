@@ -270,42 +270,53 @@ func (r *rules) loses(
 
 // rounds is when the phases of a scan's rounds change. It is not in the state: another owner of lease 0 begins with a
 // short pause.
-type rounds struct{ listsSince, next time.Time }
+type rounds struct {
+	listsSince, next time.Time
+	paused           time.Duration // behind the last round
+}
 
-// minPause is the minimum of pause: a round costs the leases their open transactions.
+// minPause is the minimum of pause: a round has the leases commit, and begin their passes anew.
 const minPause = 500 * time.Millisecond
 
 // pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
-// to each. The round of an initial scan, or one that another owner began, says nothing.
-func (r *rounds) pause(now time.Time) time.Duration {
-	if r.listsSince.IsZero() {
-		return minPause
+// to each. The round of an initial scan, or one that another owner began, says nothing. If it was idle, as while a
+// sweep reads its topics, pauses get longer: else a pass over slow storage would not get as far as its first block.
+func (r *rounds) pause(now time.Time, idle bool) time.Duration {
+	lasted := minPause
+	switch {
+	case idle:
+		lasted = 2 * r.paused
+	case !r.listsSince.IsZero():
+		lasted = now.Sub(r.listsSince)
 	}
-	return min(max(now.Sub(r.listsSince), minPause), maxRound)
+	return min(max(lasted, minPause), maxRound)
 }
 
-// turns returns the change that moves the scan of f to the next phase, nil if there is none now. Stays says that
-// nothing else may happen to the frontier meanwhile.
-func (r *rules) turns(f offsets.Frontier, s *offsets.State, pace *rounds, now time.Time) (c *change, stays bool) {
+// turns returns the change that moves the scan of f to the next phase, nil if there is none now, and the pace after it.
+// Stays says that nothing else may happen to the frontier meanwhile.
+func (r *rules) turns(
+	f offsets.Frontier, s *offsets.State, pace rounds, now time.Time,
+) (c *change, _ rounds, stays bool) {
 	scan := *f.Scan
 	f.Scan = &scan
 	sum := s.ListedAll(&scan)
 	switch {
 	case !s.RoundOver(): // also of one that is cancelled: a lease whose view is old may have a page in memory
-		return nil, true
+		return nil, pace, true
 	case scan.Cancelled || scan.Phase == offsets.ScanLists && sum.Done:
-		return r.endsScan(f, s, sum, now), true
+		return r.endsScan(f, s, sum, now), pace, true
 	case scan.Phase == offsets.ScanHolds:
 		scan.Phase, pace.listsSince = offsets.ScanLists, now
 	case scan.Phase == offsets.ScanLists:
 		adopt(&f, s)
-		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now))
+		pace.paused = pace.pause(now, sum.Idle)
+		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.paused)
 	case now.Before(pace.next):
-		return nil, false
+		return nil, pace, false
 	default:
 		scan.Phase, scan.Round = offsets.ScanHolds, scan.Round+1
 	}
-	return &change{frontier: f}, true
+	return &change{frontier: f}, pace, true
 }
 
 // endsScan returns that no lease lists any more, and, if the bridge only scans, the marker that ends everything.

@@ -303,7 +303,7 @@ func TestTurns(t *testing.T) {
 			time.Time{}, offsets.ScanHolds, 1, true, true},
 	} {
 		f, s := state(c.scan, c.held, c.over, c.done)
-		got, stays := ruled(nil).turns(f, s, &rounds{next: c.next}, decided)
+		got, _, stays := ruled(nil).turns(f, s, rounds{next: c.next}, decided)
 		if (got != nil) != c.moves || stays != c.stays {
 			t.Errorf("%s: %+v, stays %t", name, got, stays)
 			continue

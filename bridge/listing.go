@@ -20,7 +20,7 @@ type scanRound struct {
 	scan *offsets.Scan
 	done *offsets.Listing // the cursor's
 
-	mayDelete, left int64 // deletions in this round, and of all leases to the end of the scan
+	left int64 // deletions that all leases may still write
 
 	began, answered atomic.Int64 // nanoseconds since 1970: of the requests of this round, and of their first answer
 }
@@ -54,7 +54,7 @@ func (r *scanRound) run(s *offsets.State) (err error) {
 		err = r.list(ctx)
 		r.done.Done = r.done.Progress.Done() && !r.scan.Sweep
 	case !r.done.Done && s.RowsListed(r.scan): // else some of the suspects are still to be listed
-		r.mayDelete, r.left = s.MayDelete(r.scan, r.t.p)
+		r.left = s.DeletionsLeft(r.scan)
 		r.done.Done, err = r.sweep(ctx)
 	}
 	if errors.Is(err, errPast) {
@@ -66,7 +66,7 @@ func (r *scanRound) run(s *offsets.State) (err error) {
 	if _, err := r.t.out.open(); err != nil {
 		return err
 	}
-	r.done.Held, r.done.Over = r.scan.Round, r.scan.Round
+	r.done.Held, r.done.Over, r.done.Idle = r.scan.Round, r.scan.Round, r.began.Load() == 0
 	return r.t.out.commit()
 }
 

@@ -146,7 +146,7 @@ func (t *tenure) step(s *offsets.State) (todo, error) {
 	case enters: // what comes after it is of the new epoch
 		return todoAgain, t.lease.Commit(t.held, t.cursor, nil)
 	case holds:
-		return todoAgain, t.holdRound(s.Frontier.Scan)
+		return todoAgain, t.holdRound(s)
 	case lists:
 		return todoAgain, t.listRound(do, s)
 	case delivers:
@@ -183,8 +183,11 @@ func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
 	if gap != nil || errors.As(err, &gap) {
 		return todoAgain, d.lose(gap)
 	}
-	if errors.Is(err, errPast) {
-		return todoAgain, errMoved
+	switch {
+	case errors.Is(err, errPause): // what its readers have behind the cursor is read again
+		t.delivery, err = nil, nil
+	case errors.Is(err, errPast):
+		err = errMoved
 	}
 	return todoAgain, err
 }
@@ -197,14 +200,16 @@ func (t *tenure) deliver(do task, s *offsets.State) (todo, error) {
 //	coordinator       this lease
 //	                  delivers event v1 of a blob
 //	holds, round 2
-//	                  commits Held=2: the open transaction is aborted, and nothing is produced from now on
+//	                  commits what is open, then Held=2: nothing is produced from now on
 //	lists, round 2    (every lease has committed Held=2)
 //	                  requests a page, commits its rows, commits Over=2
 //	delivers          (every lease has committed Over=2)
-//	                  delivers event v1 again, and what follows
-func (t *tenure) holdRound(scan *offsets.Scan) error {
+//	                  delivers what follows v1
+func (t *tenure) holdRound(s *offsets.State) error {
+	scan := s.Frontier.Scan
 	t.cursor.Scan = t.cursor.Listing(scan)
 	t.cursor.Scan.Held = scan.Round // I4: nothing is open here, and the tenures before this one are fenced
+	t.cursor.Scan.MayDelete = s.MayDelete(scan, t.p)
 	return t.lease.Commit(t.held, t.cursor, nil)
 }
 

@@ -42,6 +42,7 @@ func (r *scanRound) sweep(ctx context.Context) (finished bool, err error) {
 				lane := s.Current.Lane
 				r.done.Judged = &lane
 				r.done.Skipped += s.Current.Skipped
+				s.Current = suspects.Batch{} // counted, also if the round ends before the next
 			}
 			r.done.Within = cmp.Or(s.Current.Within, r.done.Within)
 			select {
@@ -153,21 +154,21 @@ func (r *scanRound) judge(ctx context.Context, b *suspects.Batch) (err error) {
 	}
 	b.Suspects = b.Suspects[left:]
 	gone = slices.DeleteFunc(gone, func(g pipeline.Gone) bool { return g.Name == "" })
-	if most := int(min(r.mayDelete, int64(len(gone)))); most < len(gone) {
+	if may := r.done.MayDelete; r.scan.MaxDeletions > 0 && int64(len(gone)) > may {
 		if r.left == 0 {
 			r.done.Stopped = true
 			return nil
 		}
-		for _, g := range gone[most:] { // they are asked for again in the next round
+		for _, g := range gone[may:] { // they are asked for again in the next round
 			b.Suspects = append(b.Suspects, suspects.Suspect{Container: g.Container, Name: g.Name})
 		}
-		gone = gone[:most]
+		gone = gone[:may]
 		defer func() { err = cmp.Or(err, errRoundOver) }()
 	}
 	if len(gone) == 0 {
 		return nil
 	}
-	r.mayDelete -= int64(len(gone))
+	r.done.MayDelete -= int64(len(gone))
 	block, err := t.instance.pipe.Delete(t.work, r.t.epoch.describeRows(), r.rows(), b.Topic, gone)
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package bridge
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"blobfeed/internal/pause"
 	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
+	"blobfeed/source"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
 )
@@ -68,6 +70,62 @@ func TestSweepWithoutLeader(t *testing.T) {
 	if s.Frontier.Scan.Deleted != 60 {
 		t.Errorf("%d deletions", s.Frontier.Scan.Deleted)
 	}
+	w.compare(c)
+}
+
+// While a sweep reads the topics, its rounds may follow each other faster than a transaction is due. What is delivered
+// between two of them counts, and the lease is not acquired again.
+func TestRoundsKeepWhatIsDelivered(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 100)
+	c := broker(t)
+	o := w.options(c)
+	o.Feed.InitialScan, o.Pace.CommitInterval = ScanYes, time.Hour
+	o.Feed.Source = source.New(w.memory, source.Options{ReadSize: 64 << 10})
+	reached, gate := make(chan struct{}), make(chan struct{})
+	open := sync.OnceFunc(func() { close(gate) })
+	var reads atomic.Int32
+	w.memory.onRead = func(name string) error {
+		if !strings.HasPrefix(name, "log/01/") {
+			return nil
+		}
+		switch n := reads.Add(1); {
+		case n == 3: // the first block needs two
+			close(reached)
+			fallthrough
+		case n > 3:
+			<-gate
+		}
+		return nil
+	}
+	live(t, o)
+	t.Cleanup(open) // before the bridge is stopped
+	awaitDrained(t, o, w)
+	fault := c.Fault(kfake.Fault{
+		Keys: []kmsg.Key{kmsg.Fetch}, Topic: topic, Partitions: []int32{1}, Err: kerr.NotLeaderForPartition, Count: -1,
+	})
+	defer fault.Remove()
+	ask(t, o, offsets.Request{ID: "sweep", Time: time.Now(), Sweep: true})
+	before := awaitState(t, o, "the rows are listed", func(s *offsets.State) bool {
+		return scanOf(s) != nil && s.RowsListed(scanOf(s)) && scanOf(s).Phase == offsets.ScanDelivers
+	})
+	w.change(1200)
+	w.publish(false)
+	<-reached
+	round := scanOf(before).Round + 1
+	awaitState(t, o, "another round begins", func(s *offsets.State) bool {
+		return scanOf(s) != nil && scanOf(s).Round >= round && scanOf(s).Phase == offsets.ScanHolds
+	})
+	open()
+	s := awaitState(t, o, "the lease holds", func(s *offsets.State) bool {
+		return scanOf(s) != nil && s.Cursor(1).Listing(scanOf(s)).Held >= round
+	})
+	if at := s.Cursor(1).At(s.Frontier.Current, 1); at.Offset == 0 || s.Term(1) != before.Term(1) {
+		t.Errorf("lease 1 is at %+v, in term %d, before %d", at, s.Term(1), before.Term(1))
+	}
+	awaitDrained(t, o, w)
+	fault.Remove()
+	awaitState(t, o, "the sweep is done", isDone("sweep"))
 	w.compare(c)
 }
 

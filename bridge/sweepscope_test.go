@@ -398,3 +398,18 @@ func TestSweepIsPatient(t *testing.T) {
 		t.Errorf("finished %t, %v; the round %v", finished, err, ctx.Err())
 	}
 }
+
+// Keys that are no paths are counted once, however many rounds wait behind the partition that has them.
+func TestSweepCountsSkippedKeysOnce(t *testing.T) {
+	reader := &suspects.Reader{Scan: "a", Batches: make(chan suspects.Batch, 1)}
+	reader.Batches <- suspects.Batch{Lane: offsets.Lane{Topic: "photos"}, Last: true, Skipped: 2}
+	r := &scanRound{t: &tenure{findings: &findings{sweep: reader}}, scan: &offsets.Scan{ID: "a"}, done: &offsets.Listing{}}
+	for range 3 {
+		if finished, err := r.sweep(t.Context()); finished || err != nil {
+			t.Fatal(finished, err)
+		}
+	}
+	if r.done.Skipped != 2 || r.done.Judged == nil {
+		t.Errorf("%+v", r.done)
+	}
+}

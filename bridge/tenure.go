@@ -25,8 +25,10 @@ var errReacquire = errors.New("the lease has to be acquired again")
 var (
 	errMoved = fmt.Errorf("%w: the frontier was moved", errReacquire)
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
-	// errPast ends the work on a task that is not the lease's any more, or that lets the coordinator have its turn.
+	// errPast ends the work on a task that is not the lease's any more.
 	errPast = errors.New("the task is over")
+	// errPause ends a pass that goes on later where it is: for a round of a scan, or what the coordinator has to do.
+	errPause = fmt.Errorf("%w: delivery pauses", errPast)
 )
 
 // tenure is what a worker knows from before one acquisition of its lease to the release of it. It belongs to the
@@ -112,17 +114,21 @@ func (t *tenure) until(parent context.Context, over func(*offsets.State) error) 
 	return ctx, func() { cancel(nil) }
 }
 
-// during returns a context of a task, which ends with the work, or with errPast when the state gives another task.
+// during returns a context of a task, which ends with the work, or with errPast or errPause when the state gives
+// another task.
 func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
 	ctx, stop := t.work, context.CancelFunc(func() {})
 	if left := t.rounds.next.Sub(t.opts.Now()); left > 0 { // the coordinator has another round to begin
-		ctx, stop = context.WithTimeoutCause(ctx, left, errPast)
+		ctx, stop = context.WithTimeoutCause(ctx, left, errPause)
 	}
 	ctx, cancel := t.until(ctx, func(s *offsets.State) error {
-		if t.task(s) != do {
-			return errPast
+		switch now := t.task(s); {
+		case now == do:
+			return nil
+		case do.kind == delivers && (now.kind == holds || now.kind == delivers) && s.Frontier.At() == do.segment:
+			return errPause
 		}
-		return nil
+		return errPast
 	})
 	return ctx, func() { cancel(); stop() }
 }

@@ -3,7 +3,6 @@ package offsets
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -178,8 +177,11 @@ type Listing struct {
 	Held  int    `json:"held"`   // the last round in which the lease stopped delivering
 	Over  int    `json:"listed"` // the last round in which it has listed
 	Done  bool   `json:"done,omitempty"`
+	Idle  bool   `json:"idle,omitempty"`    // no request was made in that round: the topics are still being read
 	Rows  int64  `json:"rows,omitempty"`    // that were written
 	Swept int64  `json:"deleted,omitempty"` // deletions that were written
+	// MayDelete is how many more the lease may write in the round for which it holds, if the scan has a limit.
+	MayDelete int64 `json:"may_delete,omitempty"`
 	// From is the last complete segment when the rows were written: see staleCursor.
 	From     source.Segment     `json:"from,omitzero"`
 	Progress inventory.Progress `json:"progress"`
@@ -239,12 +241,14 @@ func (s *State) RowsListed(scan *Scan) bool {
 	})
 }
 
-// ListedAll returns the sum of what all leases have done for a scan; Done says that all is listed.
+// ListedAll returns the sum of what all leases have done for a scan. Done says that all is listed, Idle that no lease
+// that is not done has made a request.
 func (s *State) ListedAll(scan *Scan) Listing {
-	sum := Listing{ID: scan.ID, Done: true}
+	sum := Listing{ID: scan.ID, Done: true, Idle: true}
 	for _, c := range s.Cursors {
 		l := c.Listing(scan)
 		sum.Done = sum.Done && l.Done
+		sum.Idle = sum.Idle && (l.Idle || l.Done)
 		sum.Rows += l.Rows
 		sum.Swept += l.Swept
 		sum.Skipped += l.Skipped
@@ -260,23 +264,24 @@ func (s *State) ListedAll(scan *Scan) Listing {
 	return sum
 }
 
-// MayDelete returns how many deletions a lease may write in this round, and how many all leases may still write. Each
-// has an equal part of the rest. If there are fewer than leases, they take turns, by the number of the round. A lease
-// that sees what others have written in this round has a smaller part, so all parts together are never more than the
-// rest.
-func (s *State) MayDelete(scan *Scan, lease int32) (now, left int64) {
-	if scan.MaxDeletions == 0 {
-		return math.MaxInt64, math.MaxInt64
-	}
-	left = scan.MaxDeletions
+// DeletionsLeft returns how many deletions all leases may still write for a scan that has a limit.
+func (s *State) DeletionsLeft(scan *Scan) int64 {
+	left := scan.MaxDeletions
 	for _, c := range s.Cursors {
 		left -= c.Listing(scan).Swept
 	}
-	left, leases := max(left, 0), int64(len(s.Cursors))
+	return max(left, 0)
+}
+
+// MayDelete returns how many deletions a lease may write in the round for which it holds: an equal part of the rest. If
+// there are fewer than leases, they take turns, by the number of the round. No lease writes one before all hold, so all
+// divide the same rest. It is for scans that have a limit.
+func (s *State) MayDelete(scan *Scan, lease int32) int64 {
+	left, leases := s.DeletionsLeft(scan), int64(len(s.Cursors))
 	if left < leases && (int64(lease)+int64(scan.Round))%leases < left {
-		return 1, left
+		return 1
 	}
-	return left / leases, left
+	return left / leases
 }
 
 // Request asks the coordinator for a scan, or to cancel one. Any client may write it: it needs no lease.
