@@ -26,6 +26,13 @@ func TestSettingsFromFile(t *testing.T) {
 		!strings.Contains(log, `"name":"file"`) {
 		t.Fatalf("exit code %d: %s", code, log)
 	}
+	t.Setenv("BRIDGE_OFFSETS_LEASES", "4")
+	t.Setenv("BRIDGE_HTTP_ADDR", "off")
+	if code, _, log := call(t, "run", "--once", "--config", file); code != exitOK ||
+		!strings.Contains(log, `and wins","settings":["BRIDGE_OFFSETS_LEASES"]}`) {
+		t.Errorf("exit code %d: %s", code, log)
+	}
+	t.Setenv("BRIDGE_OFFSETS_LEASES", "")
 	if code, _, stderr := call(t, "healthcheck", "--config", file); code != exitSettings ||
 		!strings.Contains(stderr, "no instance can answer") {
 		t.Errorf("healthcheck: exit code %d: %s", code, stderr)

@@ -160,6 +160,9 @@ func (i *instance) announce() {
 	} else {
 		starting.Info("starting")
 	}
+	if names := c.Overruled(); len(names) > 0 {
+		i.log.Info("the environment sets these settings of the file to other values, and wins", "settings", names)
+	}
 }
 
 // supervise calls run until it returns or a signal comes. The first signal lets it commit and hand over, the second

@@ -117,9 +117,10 @@ type Config struct {
 
 	Tuning Tuning `ignored:"true"`
 
-	files   map[string]string // of secrets, by name of the setting
-	origins map[string]string // where a value comes from, by name of the setting; none: the default
-	places  map[string]string // in the settings file, such as bridge.yaml:3, by name of the setting
+	files     map[string]string // of secrets, by name of the setting
+	overruled []string          // settings of the file that the environment sets to another value
+	origins   map[string]string // where a value comes from, by name of the setting; none: the default
+	places    map[string]string // in the settings file, such as bridge.yaml:3, by name of the setting
 }
 
 // Tuning are bounds that users need not know. Only tests change them, by BRIDGE_DEBUG=txn_records=5000,read_size=64KiB.

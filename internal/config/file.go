@@ -32,7 +32,11 @@ func (c *Config) readEntries(
 			problem = "set a second time"
 		case e.value == "" && slices.Contains(grouped, strings.ToLower(e.name)):
 			problem = "" // a group with nothing in it
-		case problem != "", e.value == "", overruled(base(e.name)):
+		case problem != "", e.value == "":
+		case overruled(base(e.name)):
+			if given[e.name] != e.value {
+				c.overruled = append(c.overruled, variable(e.name))
+			}
 		default:
 			given[e.name] = e.value
 			origins[base(e.name)], c.places[e.name] = "file "+d.path, fmt.Sprintf("%s:%d", d.path, e.line)

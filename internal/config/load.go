@@ -64,6 +64,9 @@ func (d *document) load(m *member, feed, kafka bool) (*Config, *problems) {
 	return c, p
 }
 
+// Overruled returns the settings of the file that the environment sets to another value.
+func (c *Config) Overruled() []string { return c.overruled }
+
 // From returns where the value of the setting of that name comes from: default, environment, file <path> or preset
 // <name>.
 func (c *Config) From(name string) string {

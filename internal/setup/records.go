@@ -41,8 +41,12 @@ func parseProblems(c *config.Config) (problems []error) {
 	_, err := history.ParseStart(c.Start)
 	failed("START", err)
 	if c.EndTime != "" {
-		_, err := history.ParseEnd(c.EndTime)
+		end, err := history.ParseEnd(c.EndTime)
 		failed("END_TIME", err)
+		start, not := history.ParseTime(c.Start)
+		if err == nil && not == nil && end.Compare(start) < 0 {
+			failed("END_TIME", fmt.Errorf("it is before BRIDGE_START (%s): nothing would be delivered", c.Start))
+		}
 	}
 	o, unreadable := Record(c)
 	problems = append(problems, unreadable...)

@@ -91,6 +91,8 @@ func TestOutputProblems(t *testing.T) {
 			[]string{"updated is only usable with envelope=wrapped or envelope=enriched", "diff is only usable with"}},
 		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
 			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
+		{map[string]string{"START": "2020-05-29", "END_TIME": "2020-05-27"},
+			[]string{"BRIDGE_END_TIME: it is before BRIDGE_START (2020-05-29)"}},
 		{map[string]string{"OPTIONS": "!before"}, []string{"!before is only usable with envelope=enriched"}},
 		{map[string]string{"ENVELOPE": "enriched", "OPTIONS": "diff,!before"},
 			[]string{"diff is not usable with !before"}},
