@@ -53,6 +53,7 @@ func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.
 	sampling, stopSampling := context.WithCancel(ctx)
 	defer stopSampling()
 	go i.monitor.Keep(sampling)
+	go i.look(sampling)
 	err = supervise(ctx, i.Run, shown, i.monitor.Drain)
 	if err == nil {
 		shown.Stopped(once)

@@ -103,6 +103,7 @@ func (all *bridges) start(ctx context.Context, members *crash.Fleet, i *instance
 	all.page.Show(i.monitor, i.metrics)
 	i.announce()
 	go i.keep(ctx, i.monitor.Keep)
+	go i.keep(ctx, i.look)
 	go i.keep(ctx, i.shown.Show)
 	members.Start(name, i)
 }

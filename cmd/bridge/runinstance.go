@@ -38,6 +38,7 @@ type instance struct {
 	client  kafka.Client                  // for advice about errors
 	engine  atomic.Pointer[bridge.Bridge] // at work; nil before and after
 	panics  sync.Map                      // by place, those whose stack is logged
+	pause   time.Duration                 // between two looks for the topics
 }
 
 // shape is how an instance runs.
@@ -52,7 +53,7 @@ type shape struct {
 func newInstance(
 	c *config.Config, how shape, log *slog.Logger, shown *progress.Progress,
 ) (*instance, error) {
-	i := &instance{config: c, shown: shown, log: log}
+	i := &instance{config: c, shown: shown, log: log, pause: lookEvery + time.Duration(how.bridges)*time.Second}
 	o, err := setup.Options(c, setup.Observe{
 		Storage: func(op string, status int, took time.Duration, received int64) {
 			i.monitor.Requested(op, status, took, received)
@@ -111,6 +112,27 @@ func (i *instance) Run(stop, hard context.Context) error {
 	i.engine.Store(b)
 	defer i.engine.Store(nil)
 	return b.Run(stop, hard)
+}
+
+// lookEvery is how often to look whether the topics are there; in a process with many bridges, less often.
+var lookEvery = time.Minute // tests have a shorter one
+
+// mostLooked bounds a look at the topics of a template.
+const mostLooked = 100
+
+// look reports topics of records that were deleted. Where nothing is delivered, no write fails because of it.
+func (i *instance) look(ctx context.Context) {
+	for pause.For(ctx, i.pause) == nil {
+		r, done, err := setup.State(i.config)
+		if err != nil {
+			continue // the settings were valid: a secret in a file is not, for now
+		}
+		topics := i.monitor.Snapshot().Topics
+		ask, cancel := context.WithTimeout(ctx, setup.StateTimeout)
+		i.monitor.Gone(r.Gone(ask, topics[:min(len(topics), mostLooked)]))
+		cancel()
+		done()
+	}
 }
 
 // keep runs what reports on a bridge of a fleet until ctx ends, and again a minute after a panic.

@@ -61,7 +61,8 @@ type Monitor struct {
 	storage  contact
 	samples  samples
 	written  map[partition]written
-	lost     []Lost // the last ones
+	lost     []Lost         // the last ones
+	gone     status.Problem // of a topic that was deleted; none: all are there
 
 	ribbon ribbon // has a lock of its own
 }
@@ -109,6 +110,13 @@ func (m *Monitor) Watch(e Engine) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.engine, m.down = e, status.Problem{}
+}
+
+// Gone reports which topic was deleted; a problem without a cause says that none is.
+func (m *Monitor) Gone(p status.Problem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.gone = p
 }
 
 // Down reports that the engine has ended with an error, and when another one is to be watched; 0 is never.

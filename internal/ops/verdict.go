@@ -75,6 +75,7 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	}
 	add(m.kafka.kafkaProblem(now), unreachable)
 	add(m.storage.storageProblem(now), "")
+	add(m.gone.Cause, m.gone.Remedy)
 	if now.Sub(m.started) >= lasting { // else it has hardly looked
 		add(s.Position.Beyond, status.MoveBack)
 	}

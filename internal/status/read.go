@@ -52,7 +52,7 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	for _, t := range s.Topics {
 		names = append(names, t.Name)
 	}
-	if gone := r.gone(ctx, s.Topics); gone.Cause != "" { // also after run --once
+	if gone := r.Gone(ctx, s.Topics); gone.Cause != "" { // also after run --once
 		s.Verdict = degraded(append([]Problem{gone}, s.problems()...))
 		return s, nil
 	}
@@ -66,8 +66,8 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// gone returns which topic of records does not exist any more. If the brokers do not say, nothing is wrong with it.
-func (r *Reader) gone(ctx context.Context, all []Topic) Problem {
+// Gone returns which topic of records does not exist any more. If the brokers do not say, nothing is wrong with it.
+func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
 	names := make([]string, len(all))
 	for i, t := range all {
 		names[i] = t.Name
