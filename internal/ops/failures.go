@@ -87,12 +87,12 @@ const (
 	forgotten = 2 * time.Minute
 )
 
-// kafkaProblem says that no broker answers, or nothing.
-func (c *contact) kafkaProblem(now time.Time) string {
+// kafkaProblem says that no broker answers, or nothing. An instance that is no member may have nothing to ask.
+func (c *contact) kafkaProblem(now time.Time, member bool) string {
 	switch {
 	case c.failures > 0 && now.Sub(c.failed) < forgotten && (c.answered.IsZero() || now.Sub(c.answered) > another):
 		return fmt.Sprintf("Kafka has not answered for %s: %s", plain.Span(now.Sub(c.since)), c.why)
-	case !c.answered.IsZero() && now.Sub(c.answered) > silence:
+	case member && !c.answered.IsZero() && now.Sub(c.answered) > silence:
 		return fmt.Sprintf("Kafka has not answered for %s", plain.Span(now.Sub(c.answered)))
 	}
 	return ""

@@ -36,7 +36,11 @@ function verdict(code, headline, detail, share, problems, remedy) {
     $('progress').setAttribute('aria-valuenow', Math.floor(share * 100));
     $('done').style.width = share * 100 + '%';
   }
-  $('problems').replaceChildren(...problems.map(p => element('li', p)));
+  $('problems').replaceChildren(...problems.map(p => {
+    const li = element('li', p.cause);
+    if (p.remedy) li.append(element('div', p.remedy, 'remedy'));
+    return li;
+  }));
   $('detail').hidden = $('remedy').hidden = problems.length > 0;
   show('remedy', remedy || '');
   document.title = headline + ': ' + $('name').textContent;

@@ -19,9 +19,10 @@ type Status struct {
 	UpSince  time.Time `json:"up_since"`
 	Ready    bool      `json:"ready"`
 	Draining bool      `json:"draining"`
-	Reasons  []Reason  `json:"reasons"`  // why it is unready
-	Problems []string  `json:"problems"` // what is wrong at this moment, the worst first
+	Reasons  []Reason  `json:"reasons"` // why it is unready
 	Watchdog float64   `json:"watchdog_seconds"`
+
+	Problems []status.Problem `json:"problems"` // what is wrong at this moment, the worst first
 
 	Throughput Throughput `json:"throughput"`
 	SinceStart Counts     `json:"since_start"` // of this instance

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"blobfeed/bridge"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/status"
 )
 
@@ -73,7 +72,8 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	if m.kafka.why != "" && strings.Contains(m.trouble.Error, m.kafka.why) { // the same, with what to do about it
 		unreachable = m.trouble.Remedy
 	}
-	add(m.kafka.kafkaProblem(now), unreachable)
+	away := m.kafka.kafkaProblem(now, m.member)
+	add(away, unreachable)
 	add(m.storage.storageProblem(now), "")
 	add(m.gone.Cause, m.gone.Remedy)
 	if now.Sub(m.started) >= lasting { // else it has hardly looked
@@ -86,6 +86,7 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 			starting = "the brokers have not answered yet"
 		case r.Code == "no_member" && !m.joined:
 			starting = "the instance joins the group"
+		case away != "" && (r.Code == "starting" || r.Code == "no_member"): // because of that
 		default:
 			add(r.Detail, r.Remedy)
 		}
@@ -102,9 +103,9 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting {
 		add(m.trouble.Error, m.trouble.Remedy)
 	}
-	s.Problems = []string{}
+	s.Problems = []status.Problem{}
 	for _, p := range problems {
-		s.Problems = append(s.Problems, plain.Line(p.String()))
+		s.Problems = append(s.Problems, p.Line())
 	}
 	s.Verdict = s.Judge(starting, problems)
 }

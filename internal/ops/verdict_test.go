@@ -35,6 +35,16 @@ func TestVerdictAtTheStart(t *testing.T) {
 	judged(t, m, "without brokers", status.Degraded, "Kafka has not answered for 7s: connection refused")
 	m.BrokerAnswered()
 	judged(t, m, "when they answer", status.Starting, "the brokers have not answered yet")
+	m.Failed(-1, errors.New("there is no change feed"))
+	*now = now.Add(silence + time.Second)
+	judged(t, m, "when the feed is missing, and nobody asks the brokers", status.Degraded, "there is no change feed")
+	m.BrokerFailed(errors.New("connection refused"))
+	judged(t, m, "without brokers", status.Degraded, "Kafka has not answered for 0s: connection refused")
+	if s := m.Snapshot(); len(s.Problems) != 1 { // that it has not started, or is no member, is because of that
+		t.Errorf("%+v", s.Problems)
+	}
+	m.BrokerAnswered()
+	m.History(bridge.History{}) // the feed is there
 	engine.state = state(nil, nil)
 	judged(t, m, "outside of the group", status.Starting, "the instance joins the group")
 	m.Leased(bridge.LeasesAssigned, []int32{0, 1})

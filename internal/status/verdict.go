@@ -32,7 +32,10 @@ type Verdict struct {
 }
 
 // Problem is something that is wrong.
-type Problem struct{ Cause, Remedy string }
+type Problem struct {
+	Cause  string `json:"cause"`
+	Remedy string `json:"remedy,omitempty"`
+}
 
 // String returns both parts in a line.
 func (p Problem) String() string {
@@ -42,8 +45,8 @@ func (p Problem) String() string {
 	return strings.TrimRight(p.Cause, ". ") + ": " + p.Remedy
 }
 
-// line returns the problem without line breaks.
-func (p Problem) line() Problem { return Problem{plain.Line(p.Cause), plain.Line(p.Remedy)} }
+// Line returns the problem without line breaks.
+func (p Problem) Line() Problem { return Problem{plain.Line(p.Cause), plain.Line(p.Remedy)} }
 
 // AllWell is the text of a verdict that there is nothing to add to.
 const AllWell = "up to date"
@@ -87,7 +90,7 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 
 // degraded returns the verdict on problems, the worst first.
 func degraded(problems []Problem) Verdict {
-	worst := problems[0].line()
+	worst := problems[0].Line()
 	text := "degraded: " + worst.Cause
 	if n := len(problems) - 1; n > 0 {
 		text += fmt.Sprintf(" (and %d more)", n)
