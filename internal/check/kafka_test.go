@@ -83,7 +83,7 @@ func TestCheck(t *testing.T) {
 			"--bootstrap-server k:9092 --create --topic b.offsets --partitions 16 --config cleanup.policy=compact"},
 		{"a topic that is gone", nil, func(s *scene) {
 			s.topics[0] = topic{Topic: topics.Topic{Name: "gone", Partitions: 3}, had: true}
-		}, "topic: gone does not exist; its records are gone: create it with 3 partitions"},
+		}, "topic: gone does not exist: its records are gone; create it with 3 partitions"},
 		{"too short a session", nil, func(s *scene) { s.options.Kafka.Session = 5 * time.Second },
 			"group: the brokers permit no sessions of 5s: their group.min.session.timeout.ms is 6s; " +
 				"set BRIDGE_SESSION_TIMEOUT=6s"},

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -196,7 +197,7 @@ func (ck *checker) absent(ctx context.Context, t *topic) {
 	if !t.had {
 		gone.Had = 0
 	}
-	ck.Add("topic", Failed, t.Name+" does not exist", gone.Advice())
+	ck.Add("topic", Failed, strings.TrimPrefix(gone.Cause(), "topic "), gone.Remedy())
 }
 
 // partitions checks the partitions, and returns the smallest number of replicas.

@@ -36,17 +36,16 @@ func (o *Settings) Fit(s *offsets.State) error {
 			"--yes, and start it again", o.Bridge)
 	}
 	if feed != o.Feed {
-		return plain.SettingsErrorf(
-			"BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s: set it back, %s%s",
-			o.Feed, o.Bridge, feed, moved(feed, o.Feed), restart)
+		return plain.WithRemedy(plain.SettingsErrorf("BRIDGE_SOURCE_URL names feed %s, but %s has progress on feed %s",
+			o.Feed, o.Bridge, feed), "set it back, "+moved(feed, o.Feed)+restart)
 	}
 	switch changed := o.changed(s.Frontier.Settings, fresh); len(changed) {
 	case 0:
 		return o.scanIsDue(s.Frontier)
 	case 1:
-		return &plain.SettingsError{Problem: changed[0] + ": set it back, " + restart}
+		return plain.WithRemedy(&plain.SettingsError{Problem: changed[0]}, "set it back, "+restart)
 	default:
-		return &plain.SettingsError{Problem: strings.Join(changed, "; ") + ": set them back, " + restart}
+		return plain.WithRemedy(&plain.SettingsError{Problem: strings.Join(changed, "; ")}, "set them back, "+restart)
 	}
 }
 

@@ -113,21 +113,29 @@ type MissingError struct {
 	Create []string // the commands that create it, and others that are missing at a first start; none: unknown
 }
 
-func (e *MissingError) Error() string {
-	if n := len(e.Create) - 1; n > 0 {
-		return fmt.Sprintf("topic %s and %s do not exist: %s", e.Topic, plain.Count(n, "other"), e.Advice())
+var _ plain.Remedied = (*MissingError)(nil)
+
+func (e *MissingError) Error() string { return e.Cause() + ": " + e.Remedy() }
+
+// Cause implements plain.Remedied.
+func (e *MissingError) Cause() string {
+	switch n := len(e.Create) - 1; {
+	case n > 0:
+		return fmt.Sprintf("topic %s and %s do not exist", e.Topic, plain.Count(n, "other"))
+	case e.Had > 0:
+		return "topic " + e.Topic + " does not exist: its records are gone"
 	}
-	return "topic " + e.Topic + " does not exist: " + e.Advice()
+	return "topic " + e.Topic + " does not exist"
 }
 
-// Advice says what to do about it.
-func (e *MissingError) Advice() string {
+// Remedy implements plain.Remedied.
+func (e *MissingError) Remedy() string {
 	const restart = "or restart from scratch with bridge reset, or with another BRIDGE_NAME and BRIDGE_TOPIC"
 	command := strings.Join(e.Create, " && ")
 	switch {
 	case e.Had > 0:
-		return fmt.Sprintf("its records are gone: create it with %s, as it had (%s), "+
-			"to continue with new records, %s", plain.Count(e.Had, "partition"), command, restart)
+		return fmt.Sprintf("create it with %s, as it had (%s), to continue with new records, %s",
+			plain.Count(e.Had, "partition"), command, restart)
 	case len(e.Create) == 1:
 		return "set BRIDGE_TOPIC_CREATE=explicit, or create it: " + command
 	case len(e.Create) > 1:
