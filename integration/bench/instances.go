@@ -170,6 +170,15 @@ func (l load) deliver(ctx context.Context, s *cluster, program, variant, feed st
 		collecting += i.collecting()
 		err = errors.Join(err, stopErr)
 	}
+	if *verified {
+		verify, out := command(ctx, program, name, variant, feed, s.brokers(l), set...)
+		verify.Args = []string{program, "verify", "--feed"}
+		began := time.Now()
+		if runErr := verify.Run(); runErr != nil {
+			err = errors.Join(err, fmt.Errorf("verifying the delivery: %w:\n%s", runErr, out))
+		}
+		fmt.Printf("verify --feed took %.1f s\n", time.Since(began).Seconds())
+	}
 	size, sizeErr := sizeAndDelete(ctx, s.KafkaBrokers, name)
 	events := float64(l.events())
 	c.perSecond = events / took.Seconds()

@@ -110,4 +110,5 @@ var (
 	instances   = flag.Int("instances", 1, "bridges that share the work")
 	atLeastOnce = flag.Bool("at-least-once", false,
 		"measure them without transactions; the ceiling has them all the same")
+	verified = flag.Bool("verify", false, "with -variants, measure bridge verify --feed, too")
 )
