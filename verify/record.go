@@ -258,12 +258,15 @@ func number(b []byte) (v uint64, n int) {
 // sequence is a sequencer: up to 48 hex digits, of any case, padded on the left.
 type sequence [24]byte
 
+var zeros = [48]byte(bytes.Repeat([]byte("0"), 48))
+
 func parseSequence(b []byte) (s sequence, ok bool) {
 	if len(b) == 0 || len(b) > 2*len(s) {
 		return s, false
 	}
-	padded := append(bytes.Repeat([]byte("0"), 2*len(s)-len(b)), b...)
-	_, err := hex.Decode(s[:], padded)
+	padded := zeros
+	copy(padded[len(padded)-len(b):], b)
+	_, err := hex.Decode(s[:], padded[:])
 	return s, err == nil
 }
 
