@@ -71,6 +71,7 @@ func TestPanics(t *testing.T) {
 				FindAllString(metrics, -1)); n != 1 {
 				t.Errorf("%d bridges count a panic", n)
 			}
+			p.within(t, attackLimit)
 			p.stop(t)
 			for _, name := range []string{"one", "two"} { // each event once, and the markers
 				verify := exec.Command(program, "verify", "--feed", "--config", file)

@@ -104,3 +104,12 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 }
+
+// Variables of OpenTelemetry, which have no effect, are named once at the start.
+func TestTracesAreMissed(t *testing.T) {
+	clusterFor(t)
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+	if _, _, stderr := call(t, "run", "--once"); strings.Count(stderr, "OTEL_* variables have no effect") != 1 {
+		t.Errorf("%s", stderr)
+	}
+}
