@@ -29,7 +29,9 @@ func TestScan(t *testing.T) {
 		"no scan":     {feed: bridge.Feed{InitialScan: bridge.NoScan}},
 		"a directory": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, status: "none"},
 		"three containers": {feed: bridge.Feed{InitialScan: bridge.ScanYes}, status: OK,
-			want: "lists 3 containers; each million blobs takes 200 list requests, about $0.001"},
+			want: "lists 3 containers; each million blobs takes 200 list requests, about $0.001 at the list price of a " +
+				"hot, locally redundant account; a sweep also makes a HEAD request for each key without a blob, about " +
+				"$0.40 for a million"},
 		"a filter": {feed: bridge.Feed{RescanGaps: true, Filter: envelope.Filter{Containers: []string{"logs"}}},
 			status: OK, want: "lists 1 container;"},
 		"nothing selected": {feed: bridge.Feed{InitialScan: bridge.ScanOnly,
