@@ -1,10 +1,16 @@
 package topics
 
 import (
+	"context"
+	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 
 	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/fakebroker"
@@ -34,5 +40,53 @@ func TestCreateIsRejected(t *testing.T) {
 	}
 	if do := CreateAdvice(kerr.NotController); do != "" {
 		t.Errorf("%q for an error that passes", do)
+	}
+}
+
+// What a topic needs is in the request that creates it: an instance may be killed before a second one, and the brokers
+// would delete history for good.
+func TestCreateKeepsRecordsAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		plan   Plan
+		oldest time.Duration
+		want   map[string]string
+	}{
+		"history is old": {Plan{}, 999 * 24 * time.Hour, map[string]string{retention: "-1"}},
+		"a copy": {Plan{Copy: Scanned}, time.Minute, map[string]string{retention: "-1", retentionSize: "-1",
+			cleanupPolicy: "delete"}},
+		"a repaired copy": {Plan{Copy: Repaired}, time.Minute, map[string]string{retention: "-1", retentionSize: "-1"}},
+		"a table": {Plan{Creation: Creation{Table: true}, Copy: Scanned, Beside: true}, time.Minute,
+			map[string]string{cleanupPolicy: "compact"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := fakebroker.New(t)
+			var second atomic.Int32
+			cluster.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
+				cluster.KeepControl()
+				second.Add(1)
+				return nil, nil, false
+			})
+			c.plan.Creation.Partitions, c.plan.Creation.Replication = 2, 1
+			a := &Admin{
+				Plan: c.plan, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+				Client: fakebroker.Client(t, cluster, kgo.MetadataMinAge(10*time.Millisecond)),
+				Oldest: func(context.Context) (time.Time, bool, error) { return time.Now().Add(-c.oldest), true, nil },
+			}
+			if _, err := a.Open(t.Context(), "new"); err != nil {
+				t.Fatal(err)
+			}
+			all, err := Read(t.Context(), a.admin(), "new")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for setting, want := range c.want {
+				if have := all["new"][setting]; have != want {
+					t.Errorf("%s=%s, want %s", setting, have, want)
+				}
+			}
+			if n := second.Load(); n > 0 {
+				t.Errorf("%d more requests set what the topic needs", n)
+			}
+		})
 	}
 }
