@@ -58,8 +58,9 @@ func number(t *testing.T, name string, otherwise uint64) uint64 {
 	return n
 }
 
-// Some 20 faults take a minute and a half. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs. With
-// MUTATION set (package mutation) it should fail, and mostly does.
+// Some 20 faults take a minute and a half. CHAOS_FAULTS=500 take half an hour; -artifacts keeps the instances' logs.
+// CHAOS_DELIVERY=at_least_once is for a run without transactions. With MUTATION set (package mutation) it should fail,
+// and mostly does.
 func TestChaos(t *testing.T) {
 	program := program
 	if os.Getenv("MUTATION") != "" {
@@ -67,7 +68,7 @@ func TestChaos(t *testing.T) {
 	}
 	o := Options{Seed: number(t, "CHAOS_SEED", uint64(time.Now().UnixNano())),
 		Faults: int(number(t, "CHAOS_FAULTS", 20)), Program: program, Dir: t.ArtifactDir(),
-		Logf: t.Logf}
+		Repeats: os.Getenv("CHAOS_DELIVERY") == "at_least_once", Logf: t.Logf}
 	t.Logf("CHAOS_SEED=%d CHAOS_FAULTS=%d", o.Seed, o.Faults)
 	r, err := Run(t.Context(), shared, o)
 	if err != nil {

@@ -30,6 +30,7 @@ type Judge struct {
 	unique   *verify.Unique
 	ledger   *ledger
 	resolved *verify.Resolved
+	repeats  bool
 	next     map[int32]int64   // by partition: what is below was read
 	waiting  map[int]time.Time // events of the ledger that have not come, since when
 	moved    time.Time         // when one came last, or began to be waited for
@@ -43,11 +44,12 @@ const stalled = 2 * time.Second
 
 // NewJudge returns a Judge that has read nothing.
 func NewJudge(brokers []string, topic string) (*Judge, error) {
-	return newJudge(brokers, topic, partitions)
+	return newJudge(brokers, topic, partitions, false)
 }
 
-// newJudge is NewJudge of a topic that gets partitions, up to most.
-func newJudge(brokers []string, topic string, most int) (*Judge, error) {
+// newJudge is NewJudge of a topic that gets partitions, up to most, or in which events may be repeated: then the program
+// itself verifies the order in the end.
+func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, error) {
 	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(most),
 		next: map[int32]int64{}, waiting: map[int]time.Time{}}
 	order, place := verify.NewOrder(), verify.NewPartition(partitions, partitioner.Murmur2)
@@ -61,6 +63,10 @@ func newJudge(brokers []string, topic string, most int) (*Judge, error) {
 		}
 	} else {
 		all = append(all, verify.NewSequence())
+	}
+	if repeats {
+		all = []verify.Validator{j.ledger, place.Repeats()}
+		j.repeats = true
 	}
 	j.checks = verify.All(all...)
 	var err error
@@ -131,7 +137,9 @@ func (j *Judge) note(r *kgo.Record) {
 		v.Headers = append(v.Headers, verify.Header(h))
 	}
 	rounds := len(j.ledger.rounds)
-	j.checks.Note(v)
+	if j.checks.Note(v); j.repeats {
+		j.resolved.Note(v) // for the newest marker
+	}
 	if len(j.ledger.rounds) > rounds { // what the seek skips is not due any more
 		maps.DeleteFunc(j.waiting, func(n int, _ time.Time) bool {
 			return j.ledger.events[n].segment < j.ledger.rounds[rounds].target

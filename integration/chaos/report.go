@@ -33,7 +33,7 @@ func (r *run) report(took time.Duration) *Report {
 		Seed: r.Seed, Took: took, Faults: map[string]int{}, Segments: r.feed.Summary().Finalized,
 		Summary: r.judge.Summary(), Moves: r.judge.Moves(), Failures: r.failures, Scans: int(r.scans.Load()),
 	}
-	for _, f := range Plan(r.Seed, r.Faults) {
+	for _, f := range r.plan {
 		name := string(f.Kind)
 		if f.Kind == Cut {
 			name += " " + f.Mode.String()

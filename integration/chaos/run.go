@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -21,6 +22,7 @@ import (
 type Options struct {
 	Seed    uint64
 	Faults  int
+	Repeats bool   // DELIVERY=at_least_once: without seeks, which no marker ends, and growth, after which keys may repeat
 	Program string // path
 	Dir     string // for logs
 	Logf    func(string, ...any)
@@ -39,6 +41,7 @@ const (
 type run struct {
 	*World
 	Options
+	plan  []Fault
 	judge *Judge
 	admin *kadm.Client
 	rest  time.Duration // from the last fault's end until everything was there
@@ -60,22 +63,27 @@ func Run(ctx context.Context, s *stack.Stack, o Options) (_ *Report, err error) 
 	own.Seed = o.Seed
 	name := fmt.Sprintf("chaos-%d-%d", o.Seed, time.Now().UnixNano())
 	onGap := []string{"continue", "rescan"}[o.Seed%2]
+	delivery, plan := "exactly_once", Plan(o.Seed, o.Faults)
+	if o.Repeats {
+		delivery = "at_least_once"
+		plan = slices.DeleteFunc(plan, func(f Fault) bool { return f.Kind == Seek || f.Kind == Grow })
+	}
 	w, err := NewWorld(ctx, s, o.Program, o.Dir, name, own, "BRIDGE_OFFSETS_LEASES=8", "BRIDGE_LOG_LEVEL=debug",
-		"BRIDGE_INITIAL_SCAN=yes", "BRIDGE_ON_GAP="+onGap)
+		"BRIDGE_INITIAL_SCAN=yes", "BRIDGE_ON_GAP="+onGap, "BRIDGE_DELIVERY="+delivery)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	r := &run{World: w, Options: o, work: make(chan func())}
+	r := &run{World: w, Options: o, plan: plan, work: make(chan func())}
 	rng := rand.New(rand.NewPCG(o.Seed, 1))
 	w.fill(rng)
 	grown := 0
-	for _, f := range Plan(o.Seed, o.Faults) {
+	for _, f := range plan {
 		if f.Kind == Grow {
 			grown++
 		}
 	}
-	if r.judge, err = newJudge(s.KafkaBrokers, w.Topic, partitions+grown); err != nil {
+	if r.judge, err = newJudge(s.KafkaBrokers, w.Topic, partitions+grown, o.Repeats); err != nil {
 		return nil, err
 	}
 	defer r.judge.Close()
@@ -126,7 +134,7 @@ func (r *run) faults(ctx context.Context) error {
 	}
 	at := time.Duration(0)
 	n := 0
-	for _, s := range steps(Plan(r.Seed, r.Faults)) {
+	for _, s := range steps(r.plan) {
 		select {
 		case <-time.After(s.at - at):
 		case <-ctx.Done():
