@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"blobfeed/envelope"
+	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
 	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/offsets"
@@ -24,16 +27,26 @@ type storage struct {
 
 	mu     sync.Mutex
 	rng    *rand.Rand
-	frozen bool // nothing changes
+	frozen bool     // nothing changes
+	was    []change // all changes, in their order
+	traced *scanTracer
+}
+
+// change is what became of a blob at a time of the service, in ns. A blob that is deleted has no etag.
+type change struct {
+	path, etag string
+	at         int64
 }
 
 const containers = 4
 
-func newStorage(p *Plan) *storage {
-	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc))}
+func newStorage(p *Plan, traced *scanTracer) *storage {
+	s := &storage{rng: rand.New(rand.NewPCG(p.Seed, 0xacc)), traced: traced}
 	s.turn(feedStart)
 	s.account = account.New(func() time.Time { return time.Unix(0, s.clock.Load()) })
-	if p.InitialScan {
+	if traced != nil {
+		traced.create(s.account)
+	} else if p.InitialScan {
 		s.change(3 * p.Blobs)
 	}
 	s.account.Record()
@@ -52,8 +65,13 @@ func (s *storage) change(n int) {
 			return
 		}
 		s.clock.Add(int64(time.Millisecond))
+		if s.traced != nil {
+			s.changeTraced()
+			return
+		}
 		container := fmt.Sprintf("c%d", s.rng.IntN(containers))
 		blob := fmt.Sprintf("dir/ü%d", s.rng.IntN(40))
+		etag := ""
 		switch s.rng.IntN(4) {
 		case 0:
 			s.account.Delete(container, blob)
@@ -61,9 +79,27 @@ func (s *storage) change(n int) {
 			blob = fmt.Sprintf("other/%d", s.rng.IntN(1000))
 			fallthrough
 		default:
-			s.account.Put(container, inventory.Blob{Name: blob, Length: s.rng.Int64N(100)})
+			etag = s.account.Put(container, inventory.Blob{Name: blob, Length: s.rng.Int64N(100)}).ETag
+		}
+		s.was = append(s.was, change{container + "/" + blob, etag, s.clock.Load()})
+	}
+}
+
+// until returns the etags of the blobs that there were at a time.
+func (s *storage) until(at int64) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	etags := map[string]string{}
+	for _, c := range s.was {
+		if c.at > at {
+			break
+		}
+		etags[c.path] = c.etag
+		if c.etag == "" {
+			delete(etags, c.path)
 		}
 	}
+	return etags
 }
 
 // late says that the events of a change come later.
@@ -111,7 +147,7 @@ func (w *world) keepKeys(ctx context.Context) {
 
 // publish appends what has happened to the feed.
 func (w *world) publish() {
-	_, err := w.storage.account.Publish(context.Background(), w.feed, w.storage.late, nil)
+	_, err := w.storage.account.Publish(context.Background(), w.feed, w.storage.late, w.storage.traced.publish)
 	w.must(err)
 }
 
@@ -164,9 +200,27 @@ func (w *world) scans() bool {
 // row is what a partition says last of a key.
 type row struct{ updated, etag string }
 
-// differs returns where the table that the topics make is not the account. A key that has moved to another partition
-// has a former row in the first one: the one with the highest updated counts.
-func (j *judge) differs() (problems []string) {
+// promised checks what the last marker promises: the records up to its time make the table that the account was then. A
+// seek, lost history and dead letters leave something out.
+func (j *judge) promised(f *offsets.Frontier) []string {
+	damaged := func(s Step) bool { return s.Kind == Damage }
+	if f.Gaps > 0 || j.plan.Repair || j.plan.DeadLetters && slices.ContainsFunc(j.plan.Steps, damaged) {
+		return nil
+	}
+	at, err := history.ParseStored(f.Resolved)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	if at == (envelope.Timestamp{}) {
+		return nil
+	}
+	return j.differs(at.Wall, "at the last marker, ")
+}
+
+// differs returns where the table that the topics make, of the records up to a time, is not what the account was then. A
+// key that has moved to another partition has a former row in the first one: the one with the highest updated counts.
+func (j *judge) differs(at int64, when string) (problems []string) {
+	upTo := envelope.Timestamp{Wall: at, Logical: math.MaxInt32}.String()
 	table := map[string]row{}
 	for l, records := range j.lanes {
 		if plain.IsMarkerTopic(l.topic) {
@@ -179,7 +233,8 @@ func (j *judge) differs() (problems []string) {
 				After   *struct{ Etag string }
 				Updated string
 			}
-			if r.Key == nil || json.Unmarshal(r.Key, &path) != nil || json.Unmarshal(r.Value, &value) != nil {
+			if r.Key == nil || json.Unmarshal(r.Key, &path) != nil || json.Unmarshal(r.Value, &value) != nil ||
+				value.Updated > upTo {
 				continue
 			}
 			now := row{updated: value.Updated}
@@ -194,20 +249,20 @@ func (j *judge) differs() (problems []string) {
 			}
 		}
 	}
-	blobs := j.storage.account.Blobs()
-	for path, b := range blobs {
+	blobs := j.storage.until(at)
+	for path, etag := range blobs {
 		container, _, _ := strings.Cut(path, "/")
 		if len(j.plan.Containers) > 0 && !slices.Contains(j.plan.Containers, container) {
 			continue
 		}
-		if table[path].etag != b.ETag {
+		if table[path].etag != etag {
 			problems = append(problems,
-				fmt.Sprintf("%s: the topic has etag %q, the account %q", path, table[path].etag, b.ETag))
+				fmt.Sprintf("%s%s: the topic has etag %q, the account %q", when, path, table[path].etag, etag))
 		}
 	}
 	for path, last := range table {
-		if _, ok := blobs[path]; !ok && last.etag != "" {
-			problems = append(problems, path+": the account does not have it")
+		if blobs[path] == "" && last.etag != "" {
+			problems = append(problems, when+path+": the account does not have it")
 		}
 	}
 	return problems

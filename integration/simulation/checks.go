@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -61,8 +62,11 @@ func (j *judge) check(whole bool) (problems []string) {
 		}
 	}
 	if j.plan.Scans {
-		if complete = nil; whole && f != nil && j.plan.End.IsZero() {
-			problems = append(j.differs(), j.barred(f)...)
+		if complete = nil; whole && f != nil {
+			problems = append(j.promised(f), j.barred(f)...)
+		}
+		if whole && j.plan.End.IsZero() {
+			problems = append(problems, j.differs(math.MaxInt64, "")...)
 		}
 	}
 	old, fresh := j.validators(nil), j.validators(complete)

@@ -15,7 +15,7 @@ func TestSimulation(t *testing.T) { again(t, "synctests", "") }
 
 // What is taken out of the bridge is found.
 func TestMutations(t *testing.T) {
-	mutations := []string{"fence", "read_first", "barrier", "split", "early", "believe"}
+	mutations := []string{"fence", "read_first", "barrier", "split", "early", "believe", "hold"}
 	if testing.Short() {
 		mutations = mutations[:1]
 	}

@@ -23,6 +23,7 @@ type Result struct {
 	Peak     int           // bytes that a lease has read and not committed
 	Virtual  time.Duration // that passed
 	Trace    protocol.Trace
+	Scan     protocol.ScanTrace // of a plan that is traced, with scans
 }
 
 // Run carries a plan out, and passes on each line of its log. It must be called in a bubble of testing/synctest.
@@ -56,7 +57,7 @@ func Run(p *Plan, log func(string)) (r Result) {
 	time.Sleep(2 * settleLimit) // what the last steps have left to the clock
 	r = Result{Problems: w.failures, Peak: w.peak, Virtual: time.Since(w.began)}
 	if w.tracer != nil {
-		r.Trace = w.tracer.followed
+		r.Trace, r.Scan = w.tracer.followed, w.tracer.scanned
 	}
 	for _, records := range w.judge.lanes {
 		r.Records += len(records)

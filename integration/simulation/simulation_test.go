@@ -86,15 +86,8 @@ func TestScenarios(t *testing.T) {
 
 // A correct trace in which one transaction is missing, comes twice, or has lost its records or markers, is rejected.
 func TestFollowRejects(t *testing.T) {
-	const seeds = 10
-	corrupt := map[string]func(all []protocol.Event, k int) []protocol.Event{
-		"removed": func(all []protocol.Event, k int) []protocol.Event { return slices.Delete(all, k, k+1) },
-		"doubled": func(all []protocol.Event, k int) []protocol.Event { return slices.Insert(all, k, all[k]) },
-		"stripped": func(all []protocol.Event, k int) []protocol.Event {
-			all[k].Shards, all[k].Markers = nil, false
-			return all
-		},
-	}
+	const seeds = 20
+	bundles, scans := 0, 0
 	for seed := range uint64(seeds) {
 		r, _ := simulate(t, NewTracePlan(seed))
 		report(t, seed, r)
@@ -103,17 +96,49 @@ func TestFollowRejects(t *testing.T) {
 			continue // what a seek makes void leaves no trace
 		}
 		for k, e := range r.Trace.Events {
-			if len(e.Shards) == 0 && !e.Markers {
+			if len(e.Shards) == 0 && e.Markers == 0 {
 				continue // a document that says what stands is no harm
 			}
-			for name, do := range corrupt {
+			if e.Markers > 1 {
+				bundles++
+			}
+			stripped, halved := e, e // as if a block of it were not there
+			stripped.Shards, stripped.Markers = nil, 0
+			halved.Shards, halved.Markers = e.Shards[:len(e.Shards)/2], e.Markers/2
+			for what, instead := range map[string][]protocol.Event{
+				"removed": nil, "doubled": {e, e}, "stripped": {stripped}, "halved": {halved},
+			} {
 				bad := r.Trace
-				bad.Events = do(slices.Clone(bad.Events), k)
+				bad.Events = slices.Replace(slices.Clone(bad.Events), k, k+1, instead...)
 				if protocol.Follow(bad) == nil {
-					t.Errorf("seed %d: event %d is %s, and nobody notices: %s", seed, k, name, e)
+					t.Errorf("seed %d: event %d is %s, and nobody notices: %s", seed, k, what, e)
 				}
 			}
 		}
+		for k, e := range r.Scan.Events {
+			if len(e.Records) == 0 {
+				continue
+			}
+			scans++
+			stripped, other := e, e
+			stripped.Records, other.Records = nil, slices.Clone(e.Records)
+			other.Records[0].Content++ // what a blob will be
+			for what, instead := range map[string][]protocol.ScanEvent{
+				"removed": nil, "doubled": {e, e}, "stripped": {stripped}, "of another time": {other},
+			} {
+				if e.Records[0].OfScan && (what == "removed" || what == "stripped") {
+					continue // the account could have been asked when there was nothing to say of the blob
+				}
+				bad := r.Scan
+				bad.Events = slices.Replace(slices.Clone(bad.Events), k, k+1, instead...)
+				if protocol.FollowScan(bad) == nil {
+					t.Errorf("seed %d: event %d is %s, and nobody notices: %s", seed, k, what, e)
+				}
+			}
+		}
+	}
+	if bundles == 0 || scans == 0 {
+		t.Errorf("%d bundles and %d transactions with scans", bundles, scans)
 	}
 }
 

@@ -34,6 +34,13 @@ func NewTracePlan(seed uint64) *Plan {
 	if d.chance(40) {
 		p.FetchBytes = int32(400 + d.n(2000))
 	}
+	if d.chance(30) {
+		p.listed(d)
+		return p
+	}
+	if d.chance(50) {
+		p.Bundle = int64(10000 + d.n(60000)) // of one segment or two
+	}
 	if d.chance(20) {
 		p.outcast(d)
 		return p
@@ -87,15 +94,18 @@ type tracer struct {
 	fences   map[owned][]offsets.Event // that are announced, and have not come
 	commits  map[offsets.ProducerID]*commit
 	readable map[offsets.ProducerID]map[protocol.Block]int // by transaction: events of each block
-	marked   map[offsets.ProducerID]bool
+	marked   map[offsets.ProducerID]map[string]bool        // the same: times that markers promise
 	followed protocol.Trace
+	scanned  protocol.ScanTrace
+	scan     *scanTracer // of a plan with scans
 }
 
-// traceEvent is one of the model, or the end of a transaction.
+// traceEvent is one of the models, or the end of a transaction.
 type traceEvent struct {
 	protocol.Event
-	commit *commit
-	cursor *offsets.Cursor // of an acquisition
+	account *protocol.ScanEvent
+	commit  *commit
+	cursor  *offsets.Cursor // of an acquisition
 }
 
 // commit is what an owner has asked the brokers for.
@@ -112,7 +122,10 @@ func newTracer(w *world) *tracer {
 	t := &tracer{
 		world: w, names: map[time.Duration]string{}, fences: map[owned][]offsets.Event{},
 		commits:  map[offsets.ProducerID]*commit{},
-		readable: map[offsets.ProducerID]map[protocol.Block]int{}, marked: map[offsets.ProducerID]bool{},
+		readable: map[offsets.ProducerID]map[protocol.Block]int{}, marked: map[offsets.ProducerID]map[string]bool{},
+	}
+	if w.plan.Scans {
+		t.scan = newScanTracer(t)
 	}
 	w.cluster.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -191,6 +204,11 @@ func copyOf(c *offsets.Cursor) *offsets.Cursor {
 	}
 	d := *c
 	d.Shards = maps.Clone(c.Shards)
+	if c.Scan != nil {
+		l := *c.Scan
+		l.Progress = c.Scan.Progress.Clone()
+		d.Scan = &l
+	}
 	return &d
 }
 
@@ -246,14 +264,16 @@ func (t *tracer) committed(r *kgo.Record) (state bool) {
 	defer t.mu.Unlock()
 	id := offsets.ProducerID{ID: r.ProducerID, Epoch: r.ProducerEpoch}
 	if t.readable[id] == nil {
-		t.readable[id] = map[protocol.Block]int{}
+		t.readable[id], t.marked[id] = map[protocol.Block]int{}, map[string]bool{}
 	}
 	switch state = r.Topic == plain.StateTopic(name); {
 	case state:
-	case r.Key == nil:
-		t.marked[id] = true
 	default:
+		t.scan.committed(id, r)
 		for _, h := range r.Headers {
+			if r.Key == nil && h.Key == "resolved" {
+				t.marked[id][string(h.Value)] = true
+			}
 			if e := t.judge.at[string(h.Value)]; h.Key == "position" && e != nil { // its lock is held
 				t.readable[id][blockOf(e)]++
 			}
@@ -286,7 +306,7 @@ func (t *tracer) trace(expected []*expected) (protocol.Trace, error) {
 	for _, e := range expected {
 		whole[blockOf(e)]++
 	}
-	trace := protocol.Trace{Skips: t.plan.SkipGaps}
+	trace := protocol.Trace{Skips: t.plan.SkipGaps, Bundles: t.plan.Bundle > 0}
 	var before *offsets.Frontier
 	for _, e := range t.events {
 		switch c := e.commit; {
@@ -296,7 +316,7 @@ func (t *tracer) trace(expected []*expected) (protocol.Trace, error) {
 			continue // the brokers refused it
 		case c != nil:
 			e.Event = protocol.Event{
-				Kind: protocol.Commits, Instance: c.instance, Lease: int(c.lease), Markers: t.marked[c.id],
+				Kind: protocol.Commits, Instance: c.instance, Lease: int(c.lease), Markers: len(t.marked[c.id]),
 			}
 			if c.last != nil {
 				e.Offset = c.last.Offset
@@ -349,6 +369,10 @@ func frontierOf(f, before *offsets.Frontier) protocol.Document {
 
 // follow returns where the bridge does what the model of the protocol does not.
 func (t *tracer) follow(expected []*expected) (err error) {
+	if t.scan != nil {
+		t.scanned = t.scan.trace()
+		return protocol.FollowScan(t.scanned)
+	}
 	if t.followed, err = t.trace(expected); err != nil {
 		return err
 	}

@@ -81,7 +81,11 @@ func newWorld(p *Plan, log func(string)) (*world, error) {
 	}
 	w.admin = kadm.NewClient(w.judge.cl)
 	if p.Scans {
-		w.storage = newStorage(p)
+		var traced *scanTracer
+		if w.tracer != nil {
+			traced = w.tracer.scan
+		}
+		w.storage = newStorage(p, traced)
 	}
 	w.blobs = &blobs{data: map[string][]byte{}, written: w.written, pace: func() { time.Sleep(time.Millisecond) }}
 	w.feed, err = feedsim.New(w.blobs, feedsim.Spec{

@@ -5,7 +5,7 @@
 //   - exact_*.go: DELIVERY=exactly_once, with transactions and fences;
 //   - least_*_test.go: DELIVERY=at_least_once, with neither;
 //   - torn_test.go: transactions that the brokers do not complete;
-//   - scan_*_test.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile;
+//   - scan_*.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile;
 //   - lane_*_test.go: scans in rounds while the topic gets partitions, with seeks, cancels, lost history and crashes.
 //
 // A model is a small state machine. The first two have two instances, two leases, up to three segments, and the
@@ -18,9 +18,10 @@
 // It checks that no state breaks an invariant, and that from every state the feed can still be delivered (no dead end).
 //
 // Follow takes the same steps of the exact model, for a trace of what the program did: what it fenced, acquired and
-// committed, and what became of the feed. What nobody else sees, such as what a worker has read, may have happened in
-// any way that fits. If the model has no step for an event, the program does what the protocol does not allow, also
-// where nothing went wrong in that run. integration/simulation makes the traces.
+// committed, and what became of the feed. FollowScan does so with the scan model, and what became of the account. What
+// nobody else sees, such as what a worker has read, may have happened in any way that fits. If the model has no step for
+// an event, the program does what the protocol does not allow, also where nothing went wrong in that run.
+// integration/simulation makes the traces.
 //
 // Each rule of the protocol is a switch (see exactRules and leastRules). The tests show that the protocol with all
 // rules is clean in every situation, and that each rule is needed: without it, a situation breaks a named invariant.

@@ -48,6 +48,9 @@ func (a *turn) keep() bool {
 			a.send(say("completes segment %d, with a gap up to %d", n, f.current),
 				txn{markers: 1 << n, rec: named.pack()})
 		}
+		if x.either && !gone && f.current > 0 {
+			a.send(say("completes segment %d, and names %d", n, f.current), txn{markers: 1 << n, rec: f.pack()})
+		}
 		if gone || x.bundles {
 			f.current = 0 // it looks again what comes next
 		}
@@ -78,6 +81,13 @@ func (a *turn) keep() bool {
 // the completed one is still there: retention removes the oldest first.
 func (a *turn) next() {
 	x, s, f := a.exact, a.s, a.f
+	if a.w.ahead > 0 && a.w.last == f.completed { // what it has seen is still in memory
+		for last := a.w.last + 1; last <= a.w.ahead; last++ {
+			a.do(bundling, say("takes up segment %d for a bundle", last), func(_ *exactState, w *worker) {
+				w.segment, w.last = w.last+1, last
+			})
+		}
+	}
 	n := x.after(s, f.completed)
 	if n == 0 {
 		return
@@ -87,7 +97,9 @@ func (a *turn) next() {
 	case certain || x.trustListing:
 		if x.bundles && !x.isOpen(s, n) {
 			a.do(listing, say("begins a bundle"), nil)
-			return
+			if !x.either {
+				return
+			}
 		}
 		f.current = n
 		a.send(say("names segment %d", n), txn{rec: f.pack()})
@@ -109,7 +121,7 @@ func (a *turn) keeperLists() {
 	}
 	for last := n; last <= x.segments && !x.isOpen(a.s, last); last++ {
 		a.do(bundling, say("lists segments %d to %d for a bundle", n, last), func(_ *exactState, w *worker) {
-			w.segment, w.last = n, last
+			w.segment, w.last, w.ahead = n, last, 0
 		})
 	}
 }
@@ -133,17 +145,19 @@ func (a *turn) keeperBundle() {
 	if x.waits && (f.epoch != a.w.cur.cursor().epoch || f.current != 0) {
 		a.do(ready, say("drops the bundle: the epoch is over"), nil)
 	}
-	if s.removed >= a.w.segment && !x.trustBundle {
+	early := a.w.ahead > 0 // it was there when the bundle before was written
+	if s.removed >= a.w.segment && !early && !x.trustBundle {
 		a.do(ready, say("finds the first segment of the bundle gone"), nil)
 		return
 	}
-	if follows := f.sought || s.removed < f.completed || a.w.segment == f.completed+1; !follows && !x.trustOrder {
+	follows := early || f.sought || f.completed == 0 || s.removed < f.completed || a.w.segment == f.completed+1
+	if !follows && !x.trustOrder {
 		a.do(ready, say("finds the completed segment gone: something before the bundle may be lost"), nil)
 		return
 	}
 	tx := txn{}
 	for n := a.w.segment; n <= a.w.last; n++ {
-		if s.removed < n { // else its listing shows no chunk
+		if s.removed < n || early { // else its listing shows no chunk
 			tx.events |= x.of(n)
 		}
 		tx.markers |= 1 << n
@@ -154,7 +168,7 @@ func (a *turn) keeperBundle() {
 		return
 	}
 	tx.rec = f.pack()
-	a.send(say("produces a bundle of segments %d to %d", a.w.segment, a.w.last), tx)
+	a.sendBundle(tx)
 	phase := uint8(idle)
 	if x.retryFlush {
 		phase = hanging
@@ -162,6 +176,17 @@ func (a *turn) keeperBundle() {
 	a.fault(phase, say("has a record of the bundle refused: its producer fails"), func(t *exactState, _ *worker) {
 		t.txn[0] = txn{}
 	})
+}
+
+// sendBundle sends a bundle. Meanwhile the keeper may look whether the segments behind it are there, which were listed
+// by then: that look holds for the next bundle.
+func (a *turn) sendBundle(tx txn) {
+	s, first, last := a.s, a.w.segment, a.w.last
+	a.send(say("produces a bundle of segments %d to %d", first, last), tx)
+	there := s.removed < last || a.adjoins && s.removed == last
+	for n := last + 1; a.either && there && n <= a.segments && !a.isOpen(s, n); n++ {
+		a.sendAhead(say("produces a bundle of segments %d to %d, and looks up to %d", first, last, n), tx, n)
+	}
 }
 
 // keeperMoved ends a move: nobody works on what was before it any more.

@@ -33,6 +33,7 @@ type situation struct {
 	chunkGoes bool  // retention may remove just one chunk
 	damage    bool  // the event of shard 1 in segment 1 cannot be read
 	bundles   bool  // segments are small
+	either    bool  // but one may be delivered by itself, and the look for a bundle may be early: as the program does
 	tool      uint8 // a verb runs at some moment
 	target    uint8 // of a seek
 	twice     bool  // a verb that is done is run once more

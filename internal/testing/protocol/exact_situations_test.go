@@ -68,6 +68,12 @@ func exactSituations() []situation {
 	add("bundles and retention, ON_GAP=continue, a fault", func(s *situation) {
 		s.bundles, s.segments, s.retention, s.onGap, s.faults, s.large = true, 3, true, skip, 1, true
 	})
+	add("bundles or not, and retention, ON_GAP=continue", func(s *situation) {
+		s.bundles, s.either, s.segments, s.retention, s.onGap = true, true, 3, true, skip
+	})
+	add("bundles or not, and retention, ON_GAP=fail", func(s *situation) {
+		s.bundles, s.either, s.segments, s.retention = true, true, 3, true
+	})
 	add("growth of the state topic", func(s *situation) { s.grow, s.faults = true, 1 })
 	add("--once, two instances", func(s *situation) { s.once, s.openLast, s.segments = true, true, 1 })
 	add("--once, two instances, two segments", func(s *situation) { s.once, s.openLast = true, true })

@@ -28,6 +28,7 @@ type worker struct {
 	phase   uint8
 	segment uint8    // being read
 	last    uint8    // of a bundle
+	ahead   uint8    // the segments up to it were there behind the bundle, which was not written yet; 0: none
 	cur     record   // the cursor in memory
 	until   [2]uint8 // acquiring: how far the view must be in partition 0, and in the lease's own one
 	missing uint8    // the segment that was found missing before this acquisition

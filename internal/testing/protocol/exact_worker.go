@@ -49,7 +49,10 @@ func (a *turn) move(progress bool, phase uint8, l label, change func(*exactState
 }
 
 // send produces a transaction and asks for its end. A worker that was fenced learns it now.
-func (a *turn) send(l label, tx txn) {
+func (a *turn) send(l label, tx txn) { a.sendAhead(l, tx, 0) }
+
+// sendAhead is send, of a bundle: segments up to one are known to be there.
+func (a *turn) sendAhead(l label, tx txn, ahead uint8) {
 	if a.s.holder[a.p] != uint8(a.i+1) {
 		a.do(idle, say("is fenced"), nil)
 		return
@@ -57,8 +60,8 @@ func (a *turn) send(l label, tx txn) {
 	if a.s.txn[a.p].open {
 		return
 	}
-	a.do(sent, l, func(t *exactState, _ *worker) {
-		tx.ending = true
+	a.do(sent, l, func(t *exactState, w *worker) {
+		tx.ending, w.ahead = true, ahead
 		t.produce(a.p, tx)
 	})
 }
@@ -174,7 +177,7 @@ func (a *turn) work() {
 	x, s, c := a.exact, a.s, a.w.cur.cursor()
 	if c.epoch < a.f.epoch {
 		a.do(ready, say("sees a new epoch and reads its cursor again"), func(_ *exactState, w *worker) {
-			w.cur = x.cursor(s, a.in.read, a.p).pack()
+			w.cur, w.ahead = x.cursor(s, a.in.read, a.p).pack(), 0
 		})
 		return
 	}

@@ -3,6 +3,7 @@ package protocol
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"slices"
 	"strings"
 )
@@ -13,8 +14,9 @@ const Segments = 3
 // Trace is what the program did in a run with two leases and exactly once, in the order in which its brokers handled
 // fences and commits.
 type Trace struct {
-	Skips  bool // ON_GAP=continue
-	Events []Event
+	Skips   bool // ON_GAP=continue
+	Bundles bool // segments may be small enough for one
+	Events  []Event
 }
 
 // Event is one that others can see.
@@ -30,8 +32,8 @@ type Event struct {
 	Offset    int64 // of its last document
 	Document  Document
 	Shards    []Block // whose events are in it
-	Markers   bool
-	NoMarkers bool // there is no topic yet, or no promise
+	Markers   int     // how many times markers promise
+	NoMarkers bool    // there is no topic yet, or no promise
 }
 
 // Block is the events of a shard of a segment.
@@ -59,8 +61,8 @@ func (e Event) String() string {
 	case Commits, Acquired, Moves:
 		text += ": " + e.Document.pack().what().String()
 	}
-	if len(e.Shards) > 0 || e.Markers {
-		text += fmt.Sprintf(", with %v, markers: %v", e.Shards, e.Markers)
+	if len(e.Shards) > 0 || e.Markers > 0 {
+		text += fmt.Sprintf(", with %v, markers of %d times", e.Shards, e.Markers)
 	}
 	return text
 }
@@ -124,6 +126,7 @@ func Follow(t Trace) error {
 	if t.Skips {
 		x.onGap = skip
 	}
+	x.bundles, x.either = t.Bundles, t.Bundles
 	f := follower{x: x, world: x.start(), states: map[follows]map[exactState]bool{}}
 	f.at[0] = []int64{-1} // the record that every trace begins with
 	f.world.in, f.world.joined, f.world.group = [2]instance{}, 1, [2]uint8{1, 1}
@@ -235,16 +238,16 @@ func (f *follower) commits(e Event, at follows) error {
 	if !owns {
 		return fmt.Errorf("another has fenced the lease")
 	}
-	if events == 0 && !e.Markers && !e.Document.Loses && f.stands(p, rec) {
+	if events == 0 && e.Markers == 0 && !e.Document.Loses && f.stands(p, rec) {
 		return nil // a stutter: a failure, a count, another shard of an open segment
 	}
 	next := map[exactState]bool{}
 	var packed record
 	for s := range states {
 		tx := &s.txn[p]
-		marked := tx.markers != 0 || tx.sought && e.Document.Sought
+		marked := bits.OnesCount8(tx.markers) + int(bit(tx.sought && e.Document.Sought, 0))
 		if !tx.open || tx.events != events || plain(tx.rec) != rec || f.loses(tx.rec) != e.Document.Loses ||
-			e.Markers && !marked || !e.Markers && marked && !e.NoMarkers {
+			e.Markers != marked && (e.Markers > 0 || !e.NoMarkers) {
 			continue
 		}
 		packed = tx.rec

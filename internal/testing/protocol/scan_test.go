@@ -9,24 +9,38 @@ var (
 		startFirst: true, rowsFirst: true, waitsTend: true, storesTend: true, fence: true, lowRows: true,
 		rises: true, crashes: 1, acks: true, holds: true, servedRows: true, sweeps: true, drops: true,
 		sameRound: true, positions: true,
+		lister: [scanBlobs]uint8{0, 1}, deliverer: [scanBlobs]uint8{1, 0}, sweeper: [scanBlobs]uint8{0, 1}, changes: 3,
 	}
-	rescanRules = func() scanRules { r := allScanRules; r.rescan, r.crashes = true, 0; return r }()
+	rescanRules = func() scanRules { r := allScanRules; r.rescan, r.crashes, r.sweeps = true, 0, false; return r }()
 )
 
 // With all rules the topic becomes the account, and markers are right: after a first scan, and after one that repairs
 // lost history.
 func TestScanClean(t *testing.T) {
-	check(t, allScanRules, "")
-	check(t, rescanRules, "")
-	lossy := rescanRules
-	lossy.gaps = 1
-	check(t, lossy, "")
-	cancelled := rescanRules
-	cancelled.cancels = true
-	check(t, cancelled, "")
-	rounds := lossy
-	rounds.rounds = 1
-	check(t, rounds, "")
+	for _, c := range []struct {
+		name  string
+		rules scanRules
+		do    func(*scanRules)
+	}{
+		{"first scan", allScanRules, func(*scanRules) {}},
+		{"first scan, C0 and markers of an earlier time", allScanRules, func(r *scanRules) { r.lags, r.crashes = true, 0 }},
+		{"another scan", rescanRules, func(*scanRules) {}},
+		{"it is cancelled", rescanRules, func(r *scanRules) { r.cancels = true }},
+		{"in two rounds", rescanRules, func(r *scanRules) { r.rounds = 1 }},
+		{"with a sweep behind a loss", rescanRules, func(r *scanRules) { r.sweeps, r.gaps = true, 1 }},
+		{"the same, in three rounds", rescanRules, func(r *scanRules) {
+			r.sweeps, r.gaps, r.rounds, r.changes = true, 1, 1, 2
+		}},
+		{"the same, cancelled", rescanRules, func(r *scanRules) {
+			r.sweeps, r.cancels, r.changes = true, true, 2
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			rules := c.rules
+			c.do(&rules)
+			check(t, rules, "")
+		})
+	}
 }
 
 // TestScanReverts takes a rule away.
@@ -60,7 +74,7 @@ func TestRescanReverts(t *testing.T) {
 		{"every lease has stopped before it lists", scanDiverged, func(r *scanRules) { r.acks = false }},
 		{"nothing is delivered while it lists", scanDiverged, func(r *scanRules) { r.holds = false }},
 		{"rows have the time of their page", scanLate, func(r *scanRules) { r.servedRows = false }},
-		{"deletions", scanDiverged, func(r *scanRules) { r.sweeps, r.gaps = false, 1 }},
+		{"deletions", scanDiverged, func(r *scanRules) { r.gaps = 1 }},
 		{"fence", scanLate, func(r *scanRules) { r.fence, r.crashes = false, 1 }},
 		{"a round is over when no lease has a page", scanDiverged,
 			func(r *scanRules) { r.sameRound, r.rounds = false, 1 }},

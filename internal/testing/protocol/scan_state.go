@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // A model of scans: an account whose blobs change, its feed, a listing that shows each blob at another moment, and what
@@ -7,21 +5,20 @@ package protocol
 // they may be. Time is the number of changes so far.
 
 const (
-	scanBlobs   = 2 // blob b is listed by lease b, and its events are in the shard of the other lease
-	scanChanges = 3
-	scanRecords = 2*scanChanges + 3
+	scanBlobs   = 2 // and leases
+	scanChanges = 5 // at most
+	scanRecords = scanChanges + 4
 )
 
 // Phases of the frontier.
 const (
-	scanBefore    = iota // there is no frontier
-	scanListing          // rows are written
-	scanFeeding          // events are delivered
-	scanHolding          // a re-scan is requested: leases stop delivering
-	scanRelist           // a re-scan lists
-	scanCancelled        // it is to be cancelled, and leases may have pages
-	scanBetween          // events are delivered between two rounds of a re-scan
-	scanRepaired         // events are delivered again
+	scanBefore   = iota // there is no frontier
+	scanListing         // rows are written
+	scanFeeding         // events are delivered
+	scanHolding         // a round of a re-scan begins: leases stop delivering
+	scanRelist          // a re-scan lists, and sweeps when all is listed
+	scanBetween         // events are delivered between two rounds of a re-scan
+	scanRepaired        // events are delivered again
 )
 
 // found is what a listing, or a HEAD, shows of a blob.
@@ -45,11 +42,15 @@ type scanState struct {
 	begun   uint8            // T0
 	listed  [scanBlobs]bool  // committed cursors
 	served  [scanBlobs]uint8 // in the same cursors: the time of the last answer
-	acked   [scanBlobs]bool  // leases that deliver nothing until the re-scan has listed
+	acked   [scanBlobs]bool  // leases that deliver nothing until the round is over
+	over    [scanBlobs]bool  // leases whose work in the round is over
+	judged  [scanBlobs]bool  // blobs that the sweep has dealt with
+	cancel  bool             // the re-scan is to end
 	ends    uint8            // Tend
 	right   uint8            // from when on markers are right again after a loss
 	phase   uint8
 	page    [scanBlobs]found // in the memory of an owner
+	head    [scanBlobs]found // the same: the account's answer about a suspect
 	paused  [scanBlobs]found // in the memory of a former owner
 	records [scanBlobs][scanRecords]scanRecord
 	length  [scanBlobs]uint8
@@ -71,16 +72,22 @@ type scanRules struct {
 	lowRows    bool // rows of a first scan have the time that may be promised at C0
 	rises      bool // whether updated must rise
 
+	// By blob: the leases that list it, deliver its events, and sweep its partition.
+	lister, deliverer, sweeper [scanBlobs]uint8
+	changes                    uint8 // in all
+
+	lags bool // C0 is any place of the feed, and a marker may be of an earlier time: as the program does
+
 	rescan     bool // a situation with a re-scan
 	acks       bool // it lists when every lease has stopped delivering
 	holds      bool // leases deliver nothing while it lists
 	servedRows bool // its rows have the time of their page
-	sweeps     bool // it writes deletions of what the topic has, and a HEAD does not find
+	sweeps     bool // it deletes what the topic has, no page shows, and a HEAD does not find
 	gaps       uint8
 	crashes    uint8
 
-	rounds    uint8 // of a re-scan, beside the last one
-	sameRound bool  // a round is over when no lease has a page in memory
+	rounds    uint8 // of a re-scan, beside those that it needs
+	sameRound bool  // a round is over when no lease has a page or an answer in memory
 	positions bool  // a lease passes what it has listed, with or without a blob, in the commit of the page only
 
 	cancels bool // a situation with a re-scan that is cancelled
@@ -180,7 +187,7 @@ func (r scanRules) broken(s *scanState) string {
 		return scanLate
 	}
 	for b := range uint8(scanBlobs) {
-		if r.delivered(s) && s.table(b, scanChanges) != s.blob[b] {
+		if r.delivered(s) && s.table(b, r.changes) != s.blob[b] {
 			return scanDiverged
 		}
 		for i := 1; i < int(s.length[b]) && r.rises && !r.rescan; i++ {
@@ -198,8 +205,8 @@ func (r scanRules) delivered(s *scanState) bool {
 	if r.rescan {
 		last = scanRepaired
 	}
-	return s.phase == last && s.clock == scanChanges &&
-		s.read[0]+s.read[1] == scanChanges && s.page == [scanBlobs]found{} && s.missing == [scanBlobs]bool{} &&
+	return s.phase == last && s.clock == r.changes &&
+		s.read[0]+s.read[1] == r.changes && s.page == [scanBlobs]found{} && s.missing == [scanBlobs]bool{} &&
 		(r.fence || s.paused == [scanBlobs]found{})
 }
 
@@ -210,6 +217,6 @@ func b2u(b bool) uint8 {
 	return 0
 }
 
-func (r scanRules) settled(s *scanState) bool { return r.delivered(s) && s.marker == scanChanges }
+func (r scanRules) settled(s *scanState) bool { return r.delivered(s) && s.marker == r.changes }
 
 func (r scanRules) stuck(*scanState) string { return deadEnd }
