@@ -47,8 +47,8 @@ func NewJudge(brokers []string, topic string) (*Judge, error) {
 	return newJudge(brokers, topic, partitions, false)
 }
 
-// newJudge is NewJudge of a topic that gets partitions, up to most, or in which events may be repeated: then the program
-// itself verifies the order in the end.
+// newJudge is NewJudge of a topic that gets partitions, up to most, or in which events may be repeated: then the
+// program itself verifies the order in the end.
 func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, error) {
 	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(most),
 		next: map[int32]int64{}, waiting: map[int]time.Time{}}

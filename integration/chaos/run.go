@@ -22,7 +22,7 @@ import (
 type Options struct {
 	Seed    uint64
 	Faults  int
-	Repeats bool   // DELIVERY=at_least_once: without seeks, which no marker ends, and growth, after which keys may repeat
+	Repeats bool   // DELIVERY=at_least_once: no seeks, which no marker ends, and no growth, after which keys may move
 	Program string // path
 	Dir     string // for logs
 	Logf    func(string, ...any)

@@ -217,8 +217,8 @@ func (j *judge) promised(f *offsets.Frontier) []string {
 	return j.differs(at.Wall, "at the last marker, ")
 }
 
-// differs returns where the table that the topics make, of the records up to a time, is not what the account was then. A
-// key that has moved to another partition has a former row in the first one: the one with the highest updated counts.
+// differs returns where the table that the topics make, of the records up to a time, is not what the account was then.
+// A key that has moved to another partition has a former row in the first one: the one with the highest updated counts.
 func (j *judge) differs(at int64, when string) (problems []string) {
 	upTo := envelope.Timestamp{Wall: at, Logical: math.MaxInt32}.String()
 	table := map[string]row{}

@@ -27,13 +27,13 @@
 //   - A transaction is whole: one with markers has a frontier that moves, one with records a document that moves. It
 //     needs transaction version 2, which gives each transaction an epoch of its producer.
 //   - The model of the protocol (internal/testing/protocol) has a step for everything that the bridge does, in plans of
-//     NewTracePlan: two leases, few faults, and two shards in three segments, or an account of two blobs that is listed.
+//     NewTracePlan: two leases, few faults, and two shards in three segments, or an account of two blobs to list.
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
 // scan. It has all other steps, too: seeks, resets, added partitions, damage, filters, an end. In the end the table
 // that the topics make has to be the account; where a seek, a reset or damage may have left events out, after one more
-// scan with a sweep. Else the records up to the last marker have to make the account as it was then, also behind an end.
-// Rows come once in a scan, and no marker is below the end of the initial one.
+// scan with a sweep. Else the records up to the last marker have to make the account as it was then, also behind an
+// end. Rows come once in a scan, and no marker is below the end of the initial one.
 //
 // Between two markers all records of a key are in one partition, with scans or without.
 //

@@ -19,8 +19,8 @@
 //
 // Follow takes the same steps of the exact model, for a trace of what the program did: what it fenced, acquired and
 // committed, and what became of the feed. FollowScan does so with the scan model, and what became of the account. What
-// nobody else sees, such as what a worker has read, may have happened in any way that fits. If the model has no step for
-// an event, the program does what the protocol does not allow, also where nothing went wrong in that run.
+// nobody else sees, such as what a worker has read, may have happened in any way that fits. If the model has no step
+// for an event, the program does what the protocol does not allow, also where nothing went wrong in that run.
 // integration/simulation makes the traces.
 //
 // Each rule of the protocol is a switch (see exactRules and leastRules). The tests show that the protocol with all

@@ -81,8 +81,8 @@ type scanFollower struct {
 	read   [scanBlobs]uint8   // events that are delivered
 }
 
-// FollowScan returns an error with the first event that the protocol of scans does not allow, or if the topic is not the
-// account in the end. It takes the steps of the scan model.
+// FollowScan returns an error with the first event that the protocol of scans does not allow, or if the topic is not
+// the account in the end. It takes the steps of the scan model.
 func FollowScan(t ScanTrace) error {
 	f := scanFollower{
 		rules: scanRules{

@@ -69,7 +69,8 @@ func (r scanRules) keep(s *scanState, add addScan) {
 		})
 	case s.phase == scanFeeding && r.rescan:
 		add(true, say("a re-scan is requested"), func(s *scanState) {
-			s.phase, s.listed, s.served, s.judged = scanHolding, [scanBlobs]bool{}, [scanBlobs]uint8{}, [scanBlobs]bool{}
+			s.phase, s.served = scanHolding, [scanBlobs]uint8{}
+			s.listed, s.judged = [scanBlobs]bool{}, [scanBlobs]bool{}
 		})
 	}
 }
