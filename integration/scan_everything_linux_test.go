@@ -103,14 +103,18 @@ var copies = []struct{ name, topic, settings string }{
 // Three instances scan an account that changes, and are killed again and again, from the first moment on. The topics
 // get partitions meanwhile. Afterwards containers are dropped, for which the feed has no events, and some are made
 // again; a sweep repairs the topics, with kills, too. Then they are the account, for verify and for a consumer that
-// takes the highest updated of each key. SCAN_BLOBS=1000000 takes some minutes for each.
+// takes the highest updated of each key. Without SCAN_BLOBS, each form has one delivery; 1000000 takes some minutes for
+// each.
 func TestScanOfEverything(t *testing.T) {
-	blobs := 5_000
-	if os.Getenv("SCAN_BLOBS") != "" {
+	blobs, all := 5_000, os.Getenv("SCAN_BLOBS") != ""
+	if all {
 		blobs = scanBlobs(t)
 	}
-	for _, form := range copies {
-		for _, delivery := range []string{"exactly_once", "at_least_once"} {
+	for i, form := range copies {
+		for j, delivery := range []string{"exactly_once", "at_least_once"} {
+			if !all && i%2 != j {
+				continue
+			}
 			t.Run(form.name+"/"+delivery, func(t *testing.T) {
 				scanEverything(t, blobs, delivery, form.topic, strings.Fields(form.settings)...)
 			})
