@@ -2,6 +2,7 @@ package bridge
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -80,9 +81,13 @@ func TestFencedByNobody(t *testing.T) {
 	viewing, endView := context.WithCancel(t.Context())
 	defer endView()
 	go func() { _ = view.Run(viewing, o.Kafka.Client...) }()
+	// On a slow machine the owner has acquired its lease again before the fence has read its own record back.
 	fence, err := offsets.Fence(t.Context(), cfg, view, 0)
-	must(t, err)
-	fence.Close(t.Context())
+	if err == nil {
+		fence.Close(t.Context())
+	} else if !errors.Is(err, offsets.ErrFenced) {
+		t.Fatal(err)
+	}
 	must(t, live.Append(t.Context(), 20, nil))
 	r.awaitFailure(t, "no other instance holds the lease")
 	r.await(t, func(c Commit) bool { return c.Read == 40 })
