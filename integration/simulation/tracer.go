@@ -95,6 +95,7 @@ type tracer struct {
 	commits  map[offsets.ProducerID]*commit
 	readable map[offsets.ProducerID]map[protocol.Block]int // by transaction: events of each block
 	marked   map[offsets.ProducerID]map[string]bool        // the same: times that markers promise
+	markers  map[offsets.ProducerID]int                    // the same: markers on partition 0, as on each other one
 	followed protocol.Trace
 	scanned  protocol.ScanTrace
 	scan     *scanTracer // of a plan with scans
@@ -123,6 +124,7 @@ func newTracer(w *world) *tracer {
 		world: w, names: map[time.Duration]string{}, fences: map[owned][]offsets.Event{},
 		commits:  map[offsets.ProducerID]*commit{},
 		readable: map[offsets.ProducerID]map[protocol.Block]int{}, marked: map[offsets.ProducerID]map[string]bool{},
+		markers: map[offsets.ProducerID]int{},
 	}
 	if w.plan.Scans {
 		t.scan = newScanTracer(t)
@@ -273,6 +275,9 @@ func (t *tracer) committed(r *kgo.Record) (state bool) {
 		for _, h := range r.Headers {
 			if r.Key == nil && h.Key == "resolved" {
 				t.marked[id][string(h.Value)] = true
+				if r.Partition == 0 {
+					t.markers[id]++
+				}
 			}
 			if e := t.judge.at[string(h.Value)]; h.Key == "position" && e != nil { // its lock is held
 				t.readable[id][blockOf(e)]++
@@ -316,7 +321,7 @@ func (t *tracer) trace(expected []*expected) (protocol.Trace, error) {
 			continue // the brokers refused it
 		case c != nil:
 			e.Event = protocol.Event{
-				Kind: protocol.Commits, Instance: c.instance, Lease: int(c.lease), Markers: len(t.marked[c.id]),
+				Kind: protocol.Commits, Instance: c.instance, Lease: int(c.lease), Markers: t.markers[c.id],
 			}
 			if c.last != nil {
 				e.Offset = c.last.Offset

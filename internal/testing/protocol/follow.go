@@ -32,7 +32,7 @@ type Event struct {
 	Offset    int64 // of its last document
 	Document  Document
 	Shards    []Block // whose events are in it
-	Markers   int     // how many times markers promise
+	Markers   int     // on each partition
 	NoMarkers bool    // there is no topic yet, or no promise
 }
 
@@ -62,7 +62,7 @@ func (e Event) String() string {
 		text += ": " + e.Document.pack().what().String()
 	}
 	if len(e.Shards) > 0 || e.Markers > 0 {
-		text += fmt.Sprintf(", with %v, markers of %d times", e.Shards, e.Markers)
+		text += fmt.Sprintf(", with %v, and %d markers", e.Shards, e.Markers)
 	}
 	return text
 }
