@@ -149,17 +149,17 @@ func when(is bool, reason string) string {
 }
 
 // resolvedTimes returns the validator of the markers of a topic.
-func (t *subject) resolvedTimes() *verify.Resolved {
-	v := verify.NewResolved(len(t.to))
-	v.OfFeed(t.state.feed())
-	markers := t.topic
-	if t.markerTopic != nil {
-		markers = t.markerTopic
-		v.Ends(t.to)
+func (s *subject) resolvedTimes() *verify.Resolved {
+	v := verify.NewResolved(len(s.to))
+	v.OfFeed(s.state.feed())
+	markers := s.topic
+	if s.markerTopic != nil {
+		markers = s.markerTopic
+		v.Ends(s.to)
 	}
-	for p := range t.to { // a topic of markers can have fewer, until the bridge adds them
-		unused := int(p) >= t.growth.now
-		if markers.deleted(p) || unused || t.growth.added(p) {
+	for p := range s.to { // a topic of markers can have fewer, until the bridge adds them
+		unused := int(p) >= s.growth.now
+		if markers.deleted(p) || unused || s.growth.added(p) {
 			v.StartsLate(p, unused || markers.deleted(p) && markers.from[p] == markers.to[p])
 		}
 	}
