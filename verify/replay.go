@@ -260,9 +260,10 @@ func (c *chain) begin(round uint16) {
 	}
 }
 
-// find returns the index of an event: the first that has not come in this round, or else one that has, or -1.
+// find returns the index of an event, or -1. The log can hold an event twice, and then its position, a header, says
+// which one a record is. Of those that are alike, it is the first that has not come in this round, or else the last.
 func (c *chain) find(e *event) int {
-	if c.next < len(c.events) && c.events[c.next].same(e) {
+	if c.next < len(c.events) && c.events[c.next].same(e) && e.differs(&c.events[c.next]) == "" {
 		return c.next
 	}
 	if c.index == nil {
@@ -279,18 +280,26 @@ func (c *chain) find(e *event) int {
 	if !known {
 		return -1
 	}
-	end, last := len(c.events), -1
+	end, best, rank := len(c.events), -1, -1
 	if !c.twice {
 		end = min(end, int(first)+2) // the value, and its tombstone
 	}
 	for i := int(first); i < end; i++ {
-		if c.events[i].same(e) {
-			if last = i; c.events[i].rest&replayAgain == 0 {
-				break
-			}
+		x, r := &c.events[i], 0
+		if !x.same(e) {
+			continue
+		}
+		if e.differs(x) == "" {
+			r += 2
+		}
+		if x.rest&replayAgain == 0 {
+			r++
+		}
+		if r > rank || r == rank && r&1 == 0 {
+			best, rank = i, r
 		}
 	}
-	return last
+	return best
 }
 
 // newest returns the last of the required events, or -1.

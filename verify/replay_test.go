@@ -233,6 +233,30 @@ func TestReplayOfRepeatedEvent(t *testing.T) {
 	}
 }
 
+// Two copies of an event in the log differ in their position, so each record is the one that it says, whatever is
+// repeated before the second copy comes.
+func TestReplayOfRepeatedCopies(t *testing.T) {
+	first, second := data(1, 1, 0), data(1, 1, 0)
+	second.Headers = slices.Clone(second.Headers)
+	for i, h := range second.Headers {
+		if h.Key == "position" {
+			second.Headers[i].Value = []byte("2020/05/27/0000/01/00000/0/2")
+		}
+	}
+	log := []Record{data(0, 1, 0), first, second, data(2, 1, 0)}
+	for order, problem := range map[string]string{
+		"0123": "", "01123": "", "01012123": "", "0123123": "", "012312": "number 3 of the key's 4", "0133": "lacks 1 of 4",
+	} {
+		v := replayed(ReplayRepeats, log)
+		for _, i := range order {
+			v.Note(log[i-'0'])
+		}
+		if f := text(v.Failures()); (f != "") != (problem != "") || !strings.Contains(f, problem) {
+			t.Errorf("%s: %s, want %q", order, f, problem)
+		}
+	}
+}
+
 // Missing events are counted all, and told in the order of their keys, some of them.
 func TestReplayMissingIsBounded(t *testing.T) {
 	v := replayed(ReplayExact, topic())
