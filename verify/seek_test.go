@@ -99,3 +99,34 @@ func TestSeek(t *testing.T) {
 		})
 	}
 }
+
+// A partition that was added after a seek has the numbers of later seeks that the others have: what the second one
+// brings again is right there, and what is repeated behind it is not.
+func TestSeekOfAnAddedPartition(t *testing.T) {
+	sought := func(p int32, place string) Record {
+		m := mark(p, 1)
+		m.Headers = append(m.Headers, Header{"seek", []byte(place)})
+		return m
+	}
+	moved := data(7, 0, 1)
+	before, after := moved, moved
+	before.Partition, after.Partition = 0, 1
+	for name, c := range map[string]struct {
+		records []Record
+		again   int64
+		fails   int
+	}{
+		"behind the second": {[]Record{sought(0, "a"), before, sought(0, "b"), sought(1, "b"), after}, 1, 0},
+		"the same place":    {[]Record{sought(0, "b"), before, sought(1, "b"), after}, 0, 1},
+		"twice":             {[]Record{sought(0, "a"), sought(0, "b"), before, sought(1, "b"), after}, 0, 1},
+		"twice, read first": {[]Record{sought(1, "b"), after, sought(0, "a"), sought(0, "b"), before}, 0, 1},
+	} {
+		v := NewUnique().Moves()
+		for _, r := range c.records {
+			v.Note(r)
+		}
+		if fails := len(v.Failures()); fails != c.fails || v.Again() != c.again {
+			t.Errorf("%s: %d failures, %d again", name, fails, v.Again())
+		}
+	}
+}
