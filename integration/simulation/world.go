@@ -145,9 +145,9 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // held checks how much a lease has read and not committed (I9). The bound is loose: what waits for the budget was read,
-// too, so was what is in the reader's window, and records are larger than the bytes they are of. With a filter it says
-// nothing: what is left out was read, and is not held. Behind a seek neither: who lost a lease by it drops what it had
-// read.
+// too, so was what is in the reader's window, and records are larger than the bytes they are of. With a filter or an end
+// it says nothing: what is left out was read, and is not held. Behind a seek neither: who lost a lease by it drops what it
+// had read.
 func (w *world) held(i *instance, lease int32, bytes int) {
 	p := w.plan
 	w.mu.Lock()
@@ -155,7 +155,7 @@ func (w *world) held(i *instance, lease int32, bytes int) {
 	moved := w.moved
 	w.mu.Unlock()
 	window := int(p.ReadSize)
-	if p.Buffer == 0 || window == 0 || len(p.Containers) > 0 || moved {
+	if p.Buffer == 0 || window == 0 || len(p.Containers) > 0 || !p.End.IsZero() || moved {
 		return
 	}
 	if limit := 3*p.Buffer + 2*int(p.Bundle) + (p.Shards+1)*(window+40000); bytes > limit {
