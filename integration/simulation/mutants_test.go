@@ -16,9 +16,6 @@ var scenarios = map[string]func(*Plan){
 
 func mutantPlan(seed uint64, mutation string) *Plan {
 	p := NewPlan(seed)
-	if mutation == "hold" {
-		p = NewScanPlan(seed)
-	}
 	p.ExactlyOnce = true
 	if change := scenarios[mutation]; change != nil {
 		change(p)

@@ -13,6 +13,9 @@ const mutants = 200
 
 func TestMutant(t *testing.T) {
 	mutation := os.Getenv("MUTATION")
+	if mutation == "hold" {
+		t.Skip("an event would have to be written between the answer and the commit of a page: see TestTracedMutant")
+	}
 	for seed := range uint64(mutants) {
 		if problem := problemOf(t, mutantPlan(seed, mutation)); problem != "" {
 			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)
@@ -28,11 +31,7 @@ func TestTracedMutant(t *testing.T) {
 	if mutation == "early" {
 		t.Skip("two segments would have to be removed while the first of them is delivered: see TestMutant")
 	}
-	scans := 0
-	for seed := uint64(0); seed < tracedMutants || mutation == "hold" && scans < tracedMutants/2; seed++ {
-		if NewTracePlan(seed).Scans {
-			scans++
-		}
+	for seed := range uint64(tracedMutants) {
 		if problem := problemOf(t, NewTracePlan(seed)); problem != "" {
 			t.Logf("MUTATION=%s is found by seed %d: %s", mutation, seed, problem)
 			return
@@ -41,8 +40,8 @@ func TestTracedMutant(t *testing.T) {
 	t.Errorf("MUTATION=%s: no seed below %d finds it", mutation, tracedMutants)
 }
 
-// tracedMutants is mutants for plans that are traced.
-const tracedMutants = 50
+// tracedMutants is mutants for plans that are traced: most are found by the first ten, believe by one of two hundred.
+const tracedMutants = 600
 
 // problemOf returns what is wrong with a run, "" if nothing is. A broken program may also leave goroutines that never end.
 func problemOf(t *testing.T, p *Plan) (problem string) {
