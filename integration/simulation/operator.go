@@ -111,6 +111,7 @@ func (w *world) restart(s Step) {
 		w.run(slot)
 	}
 	if paused != nil {
+		w.outcast.Store(paused)
 		go w.resumeLater(paused, time.Duration(s.N)*100*time.Millisecond)
 	}
 }
@@ -131,7 +132,19 @@ func (w *world) resumeLater(i *instance, after time.Duration) {
 		time.Sleep(time.Second)
 	}
 	time.Sleep(after)
+	w.outcast.CompareAndSwap(i, nil)
 	i.resume()
+}
+
+// dropOutcast kills the instance that is paused behind a reset, if the first frontier is not there: what it writes
+// until then belongs to the time before the reset.
+func (w *world) dropOutcast() {
+	if i := w.outcast.Load(); i != nil && w.frontier() == nil {
+		i.let()
+		i.link.sever()
+		i.kill()
+		<-i.done
+	}
 }
 
 // stopAllBut stops the instances in order, except one, and returns how many it has stopped.

@@ -100,6 +100,7 @@ func (w *world) play() (whole bool) {
 	if !w.moved {
 		w.heal(nil)
 	}
+	w.dropOutcast()
 	w.mend()
 	for slot := range w.plan.Instances {
 		w.run(slot)

@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -43,11 +44,12 @@ type world struct {
 	starting  map[int]bool // slots
 	starts    int
 	closing   bool
-	barred    bool           // the operator lets no instance start
-	gapped    bool           // an instance ended because history was lost
-	retired   source.Segment // the newest of which retention has removed something
-	lossy     bool           // retention has removed what may not have been delivered
-	moved     bool           // by a seek or reset: what was delivered may be due again
+	barred    bool                     // the operator lets no instance start
+	gapped    bool                     // an instance ended because history was lost
+	retired   source.Segment           // the newest of which retention has removed something
+	lossy     bool                     // retention has removed what may not have been delivered
+	moved     bool                     // by a seek or reset: what was delivered may be due again
+	outcast   atomic.Pointer[instance] // paused behind a reset
 	completed source.Segment
 	due       []time.Duration // damages to come: when each heals; 0: a seek will go past it
 	wounds    []*wound        // that do not heal
@@ -145,9 +147,9 @@ func (w *world) fail(format string, args ...any) {
 }
 
 // held checks how much a lease has read and not committed (I9). The bound is loose: what waits for the budget was read,
-// too, so was what is in the reader's window, and records are larger than the bytes they are of. With a filter or an end
-// it says nothing: what is left out was read, and is not held. Behind a seek neither: who lost a lease by it drops what it
-// had read.
+// too, so was what is in the reader's window, and records are larger than the bytes they are of. With a filter or an
+// end it says nothing: what is left out was read, and is not held. Behind a seek neither: who lost a lease by it drops
+// what it had read.
 func (w *world) held(i *instance, lease int32, bytes int) {
 	p := w.plan
 	w.mu.Lock()
