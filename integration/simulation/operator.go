@@ -143,6 +143,7 @@ func (w *world) dropOutcast() {
 		i.let()
 		i.link.sever()
 		i.kill()
+		i.mend() // what waits for the end of the pause ends
 		<-i.done
 	}
 }
