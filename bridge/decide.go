@@ -270,26 +270,18 @@ func (r *rules) loses(
 
 // rounds is when the phases of a scan's rounds change. It is not in the state: another owner of lease 0 begins with a
 // short pause.
-type rounds struct {
-	listsSince, next time.Time
-	paused           time.Duration // behind the last round
-}
+type rounds struct{ listsSince, next time.Time }
 
 // minPause is the minimum of pause: a round has the leases commit, and begin their passes anew.
 const minPause = 500 * time.Millisecond
 
 // pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left
-// to each. The round of an initial scan, or one that another owner began, says nothing. If it was idle, as while a
-// sweep reads its topics, pauses get longer: else a pass over slow storage would not get as far as its first block.
-func (r *rounds) pause(now time.Time, idle bool) time.Duration {
-	lasted := minPause
-	switch {
-	case idle:
-		lasted = 2 * r.paused
-	case !r.listsSince.IsZero():
-		lasted = now.Sub(r.listsSince)
+// to each. The round of an initial scan, or one that another owner began, says nothing.
+func (r *rounds) pause(now time.Time) time.Duration {
+	if r.listsSince.IsZero() {
+		return minPause
 	}
-	return min(max(lasted, minPause), maxRound)
+	return min(max(now.Sub(r.listsSince), minPause), maxRound)
 }
 
 // turns returns the change that moves the scan of f to the next phase, nil if there is none now, and the pace after it.
@@ -309,8 +301,7 @@ func (r *rules) turns(
 		scan.Phase, pace.listsSince = offsets.ScanLists, now
 	case scan.Phase == offsets.ScanLists:
 		adopt(&f, s)
-		pace.paused = pace.pause(now, sum.Idle)
-		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.paused)
+		scan.Phase, pace.next = offsets.ScanDelivers, now.Add(pace.pause(now))
 	case now.Before(pace.next):
 		return nil, pace, false
 	default:

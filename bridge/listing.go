@@ -66,7 +66,7 @@ func (r *scanRound) run(s *offsets.State) (err error) {
 	if _, err := r.t.out.open(); err != nil {
 		return err
 	}
-	r.done.Held, r.done.Over, r.done.Idle = r.scan.Round, r.scan.Round, r.began.Load() == 0
+	r.done.Held, r.done.Over = r.scan.Round, r.scan.Round
 	return r.t.out.commit()
 }
 

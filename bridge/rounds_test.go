@@ -122,25 +122,19 @@ func TestSegmentsCompleteBetweenRounds(t *testing.T) {
 	}
 }
 
-// Events are delivered for as long as was listed, with limits, and longer and longer while nothing is listed.
+// Events are delivered for as long as was listed, with limits.
 func TestPause(t *testing.T) {
 	began := time.Now()
-	var r rounds
-	for i, c := range []struct {
-		took time.Duration // negative: another owner began it
-		idle bool
-		want time.Duration
-	}{
-		{-1, false, minPause}, {time.Hour, false, maxRound}, {3 * time.Second, false, 3 * time.Second},
-		{0, true, 6 * time.Second}, {0, true, 12 * time.Second}, {time.Millisecond, false, minPause},
-		{time.Hour, true, 2 * minPause},
+	for took, want := range map[time.Duration]time.Duration{
+		time.Millisecond: minPause, 3 * time.Second: 3 * time.Second, time.Hour: maxRound,
 	} {
-		if r.listsSince = began; c.took < 0 {
-			r.listsSince = time.Time{}
+		r := &rounds{listsSince: began}
+		if got := r.pause(began.Add(took)); got != want {
+			t.Errorf("after %s: %s, want %s", took, got, want)
 		}
-		if r.paused = r.pause(began.Add(c.took), c.idle); r.paused != c.want {
-			t.Errorf("%d, after %s: %s, want %s", i, c.took, r.paused, c.want)
-		}
+	}
+	if got := new(rounds).pause(began); got != minPause {
+		t.Errorf("behind an initial scan: %s", got)
 	}
 }
 

@@ -35,7 +35,7 @@ func documentsOf(t *testing.T) map[string]any {
 			Resolved: "1769856300000000000.0000000000",
 			Counts:   Counts{Read: 5, Emitted: 4, Filtered: 3, Unknown: 1, Late: 2, DeadLettered: 1, Scanned: 6},
 			Scan: &Listing{
-				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Idle: true, Rows: 7, Swept: 1, MayDelete: 3,
+				ID: "20260131T120000Z", Held: 2, Over: 1, Done: true, Rows: 7, Swept: 1, MayDelete: 3,
 				From: segment(t, "2026/01/31/1100"),
 				Progress: inventory.Progress{
 					Next: "photos", Exhausted: true, Open: []inventory.Range{

@@ -177,7 +177,6 @@ type Listing struct {
 	Held  int    `json:"held"`   // the last round in which the lease stopped delivering
 	Over  int    `json:"listed"` // the last round in which it has listed
 	Done  bool   `json:"done,omitempty"`
-	Idle  bool   `json:"idle,omitempty"`    // no request was made in that round: the topics are still being read
 	Rows  int64  `json:"rows,omitempty"`    // that were written
 	Swept int64  `json:"deleted,omitempty"` // deletions that were written
 	// MayDelete is how many more the lease may write in the round for which it holds, if the scan has a limit.
@@ -241,14 +240,12 @@ func (s *State) RowsListed(scan *Scan) bool {
 	})
 }
 
-// ListedAll returns the sum of what all leases have done for a scan. Done says that all is listed, Idle that no lease
-// that is not done has made a request.
+// ListedAll returns the sum of what all leases have done for a scan; Done says that all is listed.
 func (s *State) ListedAll(scan *Scan) Listing {
-	sum := Listing{ID: scan.ID, Done: true, Idle: true}
+	sum := Listing{ID: scan.ID, Done: true}
 	for _, c := range s.Cursors {
 		l := c.Listing(scan)
 		sum.Done = sum.Done && l.Done
-		sum.Idle = sum.Idle && (l.Idle || l.Done)
 		sum.Rows += l.Rows
 		sum.Swept += l.Swept
 		sum.Skipped += l.Skipped
