@@ -126,7 +126,8 @@ func TestTopicLimit(t *testing.T) {
 	c := broker(t)
 	var log bytes.Buffer
 	o, r := over(t, c, containers(20))
-	o.Topics.Names, o.Topics.Create.Limit, o.Log = byTemplate(t, "{container}"), 10, slog.New(slog.NewTextHandler(&log, nil))
+	o.Topics.Names, o.Topics.Create.Limit = byTemplate(t, "{container}"), 10
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
 	if err := firstFailure(t, o, r); !strings.Contains(err, "BRIDGE_TOPIC_LIMIT=10") {
 		t.Fatal(err)
 	}

@@ -272,7 +272,7 @@ func (r *rules) loses(
 // short pause.
 type rounds struct{ listsSince, next time.Time }
 
-// minPause is the minimum of pause: a round has the leases commit, and begin their passes anew.
+// minPause is the shortest pause: in each round the leases commit early and start their passes again.
 const minPause = 500 * time.Millisecond
 
 // pause is how long events are delivered behind a round: as long as the round lasted, so that half of the time is left

@@ -230,12 +230,14 @@ func TestMoves(t *testing.T) {
 func TestAdvances(t *testing.T) {
 	f := offsets.Frontier{Completed: hourOne.Segment, Topics: before4}
 	r := ruled(nil)
-	if c := r.advances(f, at(2), following{named: &hourTwo}, decided); c.named != &hourTwo || c.passes || len(c.parts) > 0 {
+	c := r.advances(f, at(2), following{named: &hourTwo}, decided)
+	if c.named != &hourTwo || c.passes || len(c.parts) > 0 {
 		t.Errorf("named: %+v", c)
 	}
 	lost := &history.GapError{At: hourTwo.Segment, Oldest: source.SegmentAt(hourOf(7))}
-	c := r.advances(f, at(2), following{named: &hourTwo, lost: lost}, decided)
-	if g := c.frontier.Gap; g == nil || g.From != lost.At || g.To != lost.Oldest || c.named != &hourTwo || len(c.reports) != 1 {
+	c = r.advances(f, at(2), following{named: &hourTwo, lost: lost}, decided)
+	if g := c.frontier.Gap; g == nil || *g != (offsets.Gap{From: lost.At, To: lost.Oldest}) || c.named != &hourTwo ||
+		len(c.reports) != 1 {
 		t.Errorf("lost: %+v, %d reports", g, len(c.reports))
 	}
 	r.end = at(3)

@@ -17,7 +17,9 @@ func TestLooksFollowAppends(t *testing.T) {
 		must(t, live.Append(t.Context(), 20, nil))
 		time.Sleep(9 * time.Second) // so late is the look
 		feed := source.New(m, source.Options{})
-		sh := New(Options{Observer: Observers{}, Feed: Feed{Source: feed}, Pace: Pace{PollInterval: 15 * time.Second}}).instance
+		sh := New(Options{
+			Observer: Observers{}, Feed: Feed{Source: feed}, Pace: Pace{PollInterval: 15 * time.Second},
+		}).instance
 		segment, err := feed.Manifest(t.Context(), source.SegmentAt(live.Segment()))
 		must(t, err)
 		d := &delivery{t: &tenure{instance: sh, opts: sh.opts, findings: &findings{}}, m: segment, listed: time.Now(),

@@ -117,7 +117,8 @@ func TestScanOfAGrownTopic(t *testing.T) {
 	w := newWorld(t, 0, 0)
 	c := broker(t)
 	o := w.options(c)
-	o.Topics.Names, o.Kafka.Client = byTemplate(t, "t-{container}"), append(o.Kafka.Client, kgo.MetadataMinAge(10*time.Millisecond))
+	o.Topics.Names = byTemplate(t, "t-{container}")
+	o.Kafka.Client = append(o.Kafka.Client, kgo.MetadataMinAge(10*time.Millisecond))
 	name := ""
 	for n := 0; name == "" || listerOf(o, name) != 3; n++ { // the feed has three shards
 		name = fmt.Sprintf("c%d", n)

@@ -81,7 +81,7 @@ func TestSweepStops(t *testing.T) {
 		id          string
 		most, wants int64
 		stops       bool
-	}{{"one", 1, 1, true}, {"some", 25, 25, true}, {"the rest", 34, 34, false}, {"nothing", 1, 0, false}} {
+	}{{"one", 1, 1, true}, {"some", 40, 40, true}, {"the rest", 19, 19, false}, {"nothing", 1, 0, false}} {
 		ask(t, o, offsets.Request{ID: step.id, Time: time.Now(), Sweep: true, MaxDeletions: step.most})
 		s := awaitState(t, o, "the sweep is over", isDone(step.id))
 		if r := scanOf(s).ScanResult; r.Deleted != step.wants || r.Stopped != step.stops || r.LeftOut != "" {

@@ -200,7 +200,9 @@ func TestStaleFrontier(t *testing.T) {
 		}
 	}
 	commit(0, nil,
-		&offsets.Frontier{Current: seg, Feed: "feed", Settings: o.Records.Frozen, Topics: map[string]int32{topic: partitions}})
+		&offsets.Frontier{
+			Current: seg, Feed: "feed", Settings: o.Records.Frozen, Topics: map[string]int32{topic: partitions},
+		})
 	commit(1, &offsets.Cursor{Epoch: 1}, nil)
 	o.Instance = "two"
 	live(t, o)

@@ -27,7 +27,8 @@ var (
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
 	// errPast ends the work on a task that is not the lease's any more.
 	errPast = errors.New("the task is over")
-	// errPause ends a pass that goes on later where it is: for a round of a scan, or what the coordinator has to do.
+	// errPause ends a pass for a round of a scan, or for what the coordinator has to do. Its segment stays current, so
+	// what it has delivered is committed, and another pass follows.
 	errPause = fmt.Errorf("%w: delivery pauses", errPast)
 )
 
@@ -46,7 +47,7 @@ type tenure struct {
 	out        writer
 	delivery   *delivery // of the current segment; nil: none has begun
 
-	findings *findings // of the worker; its fields say who may use them
+	findings *findings // of the worker; see there which goroutine uses which field
 
 	rounds rounds // of lease 0, while a scan is under way
 }

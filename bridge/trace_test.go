@@ -46,7 +46,7 @@ func TestTraces(t *testing.T) {
 				})
 				o, r := over(t, c, m)
 				o.Pace.BundleBytes, o.Kafka.Transactional = bundle, transactional
-				o.Pace.CommitInterval, o.Pace.TxnRecords = time.Minute, 1<<20               // one bundle, however slow the machine is
+				o.Pace.CommitInterval, o.Pace.TxnRecords = time.Minute, 1<<20               // one bundle on any machine
 				o.Kafka.Client = append(o.Kafka.Client, kgo.MaxVersions(kversion.V3_0_0())) // newer requests do not name topics
 				var told traces
 				o.Observer = append(o.Observer, &told)

@@ -22,7 +22,7 @@ type worker struct {
 	ended            chan struct{} // closed when the goroutine has ended
 
 	fenced   bool     // the lease was lost to another producer; of the goroutine
-	findings findings // its fields say who may use them
+	findings findings // each field has its own rule
 }
 
 // startWorker starts a worker. Fatal gets the error by which it ends before it is stopped.

@@ -119,7 +119,8 @@ func (w *world) segment() string { return w.feed.Segment().Format("2006/01/02/15
 func (w *world) options(c *kfake.Cluster) Options {
 	o, r := over(w.t, c, w.memory)
 	w.recorder = r
-	o.Feed.Inventory, o.Feed.AccountURL, o.Pace.ScanRequests, o.Pace.ScanRound = w.store, "https://a/", 3, 200*time.Millisecond
+	o.Feed.Inventory, o.Feed.AccountURL = w.store, "https://a/"
+	o.Pace.ScanRequests, o.Pace.ScanRound = 3, 200*time.Millisecond
 	o.Records.Events = envelope.EventsState
 	o.Records.Encoder = encoder(envelope.Options{Events: envelope.EventsState, Updated: true})
 	return o

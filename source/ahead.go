@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	"errors"
 
 	"blobfeed/internal/crash"
 )
@@ -16,6 +17,9 @@ type ahead struct {
 	done   chan struct{} // closed when data and err are set
 	cancel context.CancelFunc
 }
+
+// errUnread is what stays if the read panics, which the handler of the bridge reports.
+var errUnread = errors.New("the read did not end")
 
 // readAt reads a part of a chunk, or takes it from what was read ahead. What follows is read ahead if there is room.
 func (r *ShardReader) readAt(ctx context.Context, c chunk, p []byte, from int64) (n int, err error) {
@@ -44,15 +48,15 @@ func (r *ShardReader) readAt(ctx context.Context, c chunk, p []byte, from int64)
 
 func (r *ShardReader) readAhead(ctx context.Context, c chunk, from, size int64) {
 	ctx, cancel := context.WithCancel(ctx)
-	a := &ahead{chunk: c.index, from: from, data: takeWindow(int(size)), done: make(chan struct{}), cancel: cancel}
+	a := &ahead{
+		chunk: c.index, from: from, data: takeWindow(int(size)), err: errUnread,
+		done: make(chan struct{}), cancel: cancel,
+	}
 	r.ahead = a
 	crash.Go(ctx, "feed", func() {
 		defer close(a.done)
-		a.err = crash.Try(ctx, "feed", func() error {
-			n, err := r.feed.store.ReadAt(ctx, c.name, a.data[:size], from)
-			a.data = a.data[:n]
-			return err
-		})()
+		n, err := r.feed.store.ReadAt(ctx, c.name, a.data[:size], from)
+		a.data, a.err = a.data[:n], err
 	})
 }
 

@@ -10,7 +10,7 @@ import (
 	"blobfeed/source"
 )
 
-// turns answers the first read at once, and the later ones when they are told how: with bytes, or with an error.
+// turns answers the first read at once. Each later one waits for its answer: bytes, or an error.
 type turns struct {
 	*memory
 	asked   chan int64

@@ -17,7 +17,7 @@ const headroomInterval = 10 * time.Minute
 // newestPolls is how many polls there are between two looks at the newest segment: one small read.
 const newestPolls = 4
 
-// Watcher is told how far the feed reaches.
+// Watcher receives how far the feed reaches.
 type Watcher struct {
 	View   *offsets.View
 	Keeps  func() bool // whether this instance has lease 0: the others do not look

@@ -32,8 +32,8 @@ type partition struct {
 // atOnce is how many suspects are in memory.
 const atOnce = 1000
 
-// find reads the partition to its present end, and calls found with the suspects, and the offset below which it has
-// shown all. It goes on when found returns.
+// find reads the partition to its present end. It calls found with some suspects, and the offset below which found has
+// had all of them, and reads the next ones when found returns.
 func (p *partition) find(ctx context.Context, found func(keys []Suspect, to int64) error) error {
 	if err := p.begin(ctx); err != nil {
 		return p.explain(err)
