@@ -138,8 +138,12 @@ func scanEverything(t *testing.T, blobs int, delivery, topic string, form ...str
 	s.next(t)
 	stop := s.keep(t)
 	began := time.Now()
+	// Without transactions, a topic that is new gets no partitions before its first rows are committed: docs/delivery.md.
+	late := topic != copies[0].topic && delivery == "at_least_once"
 	r.until(t, "the scan has rows", func(now *status.Status) bool { return now.Scan != nil && now.Scan.Rows > 0 })
-	r.grow(t)
+	if !late {
+		r.grow(t)
+	}
 	first := ""
 	r.until(t, "the scan is complete", func(now *status.Status) bool {
 		if now.Scan == nil || now.Scan.State != "complete" {
@@ -148,6 +152,9 @@ func scanEverything(t *testing.T, blobs int, delivery, topic string, form ...str
 		first = now.Scan.ID
 		return true
 	})
+	if late {
+		r.grow(t)
+	}
 	rows := time.Since(began).Round(time.Second)
 	t.Logf("the rows took %s, with %d kills; %s", rows, r.kills, &s.asked)
 	stop()
