@@ -197,7 +197,7 @@ func (c *census) each(ctx context.Context, t *topic, from map[int32]int64, wante
 // halve leaves half of the keys to another pass, if there are too many. Only the first pass does that: the parts are
 // of about the same size.
 func (c *census) halve() {
-	for c.part == 0 && len(c.rows)+len(c.lasts) > c.v.limits.keys {
+	for c.part == 0 && len(c.rows)+laneKeys*len(c.lasts) > c.v.limits.keys {
 		c.parts *= 2
 		maps.DeleteFunc(c.rows, func(h, _ uint64) bool { return h%c.parts != 0 })
 		maps.DeleteFunc(c.lasts, func(l lane, _ last) bool { return l.key%c.parts != 0 })
@@ -333,6 +333,9 @@ type lane struct {
 	key       uint64
 	partition int32
 }
+
+// laneKeys is how many keys of a topic that did not grow take the memory of one lane, with what merge makes of it.
+const laneKeys = 4
 
 // last is the last record of a key in a partition.
 type last struct {

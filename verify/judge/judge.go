@@ -66,7 +66,7 @@ func newVerification(o Options) *verification {
 
 // limits bound what a census keeps in memory.
 type limits struct {
-	keys        int           // of the topics, at a time, with about 40 bytes each
+	keys        int           // of the topics, at a time, with about 40 bytes each, or laneKeys times that
 	differences int           // that differ at first and are looked at again, with some hundred bytes each
 	poll        time.Duration // how often those are looked at
 }
