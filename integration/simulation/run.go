@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"blobfeed/internal/testing/protocol"
+	"blobfeed/offsets"
 	"blobfeed/source"
 )
 
@@ -165,25 +166,33 @@ func (w *world) settle(limit time.Time) bool {
 	}
 }
 
-// lost checks that history is lost if an instance says so: by what is committed in the end, something of the removed
-// segments is still to be delivered.
+// lost checks that history is lost if an instance says so. Something of the removed segments was still to be delivered,
+// when it ended or in the end. Another instance may have read more of them before they were removed, and deliver that
+// after the first one has ended.
 func (w *world) lost() {
 	s := w.state()
 	if s == nil || s.Frontier == nil {
 		w.fail("history is lost, and nothing is known of its progress")
 		return
 	}
-	f := s.Frontier
-	owed := w.retired.Compare(f.Completed) > 0
-	if f.Current != (source.Segment{}) {
-		owed = w.retired.Compare(f.Current) >= 0 && slices.ContainsFunc(f.Shards, func(shard int) bool {
-			c := s.Cursors[shard%w.plan.Leases]
-			return c == nil || !c.Finished(f.Current)
-		})
-	}
+	w.mu.Lock()
+	owed := w.owed || w.owes(s)
+	w.mu.Unlock()
 	if !owed {
 		w.fail("an instance says that history is lost, and all is delivered up to %s, which was removed", w.retired)
 	}
+}
+
+// owes reports whether, by a state, something of the removed segments is to be delivered. The lock must be held.
+func (w *world) owes(s *offsets.State) bool {
+	f := s.Frontier
+	if f.Current == (source.Segment{}) {
+		return w.retired.Compare(f.Completed) > 0
+	}
+	return w.retired.Compare(f.Current) >= 0 && slices.ContainsFunc(f.Shards, func(shard int) bool {
+		c := s.Cursors[shard%w.plan.Leases]
+		return c == nil || !c.Finished(f.Current)
+	})
 }
 
 // stopAll stops the instances in order.

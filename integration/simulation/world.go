@@ -46,6 +46,7 @@ type world struct {
 	closing   bool
 	barred    bool                     // the operator lets no instance start
 	gapped    bool                     // an instance ended because history was lost
+	owed      bool                     // and by what was committed then, it was
 	retired   source.Segment           // the newest of which retention has removed something
 	lossy     bool                     // retention has removed what may not have been delivered
 	moved     bool                     // by a seek or reset: what was delivered may be due again
@@ -202,11 +203,17 @@ func (w *world) watch(i *instance) {
 	}
 	w.mu.Lock()
 	lossy := w.lossy
-	if i.gap() && lossy && !w.plan.SkipGaps {
-		w.gapped = true
-	}
+	said := i.gap() && lossy && !w.plan.SkipGaps
+	w.gapped = w.gapped || said
 	gapped := w.gapped
 	w.mu.Unlock()
+	if said {
+		if s := w.state(); s != nil && s.Frontier != nil {
+			w.mu.Lock()
+			w.owed = w.owed || w.owes(s)
+			w.mu.Unlock()
+		}
+	}
 	if gapped || i.err == nil && !w.plan.End.IsZero() && w.ended() {
 		return
 	}
