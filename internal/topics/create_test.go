@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
@@ -44,22 +45,24 @@ func TestCreateIsRejected(t *testing.T) {
 }
 
 // What a topic needs is in the request that creates it: an instance may be killed before a second one, and the brokers
-// would delete history for good.
+// would delete history for good. Those here limit topics by age and by size, and delete nothing of a copy.
 func TestCreateKeepsRecordsAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		plan   Plan
-		oldest time.Duration
+		oldest time.Duration // how old the feed's first event is; 0: there is none
 		want   map[string]string
 	}{
 		"history is old": {Plan{}, 999 * 24 * time.Hour, map[string]string{retention: "-1"}},
 		"a copy": {Plan{Copy: Scanned}, time.Minute, map[string]string{retention: "-1", retentionSize: "-1",
 			cleanupPolicy: "delete"}},
+		"a copy of an account without events": {Plan{Copy: Scanned}, 0,
+			map[string]string{retention: "-1", retentionSize: "-1"}},
 		"a repaired copy": {Plan{Copy: Repaired}, time.Minute, map[string]string{retention: "-1", retentionSize: "-1"}},
 		"a table": {Plan{Creation: Creation{Table: true}, Copy: Scanned, Beside: true}, time.Minute,
 			map[string]string{cleanupPolicy: "compact"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cluster := fakebroker.New(t)
+			cluster := fakebroker.New(t, kfake.BrokerConfigs(map[string]string{"log.retention.bytes": "100"}))
 			var second atomic.Int32
 			cluster.ControlKey(int16(kmsg.IncrementalAlterConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
 				cluster.KeepControl()
@@ -67,10 +70,13 @@ func TestCreateKeepsRecordsAtOnce(t *testing.T) {
 				return nil, nil, false
 			})
 			c.plan.Creation.Partitions, c.plan.Creation.Replication = 2, 1
+			cl := fakebroker.Client(t, cluster, kgo.MetadataMinAge(10*time.Millisecond),
+				kgo.RecordPartitioner(kgo.ManualPartitioner()))
 			a := &Admin{
-				Plan: c.plan, Now: time.Now, Log: slog.New(slog.DiscardHandler),
-				Client: fakebroker.Client(t, cluster, kgo.MetadataMinAge(10*time.Millisecond)),
-				Oldest: func(context.Context) (time.Time, bool, error) { return time.Now().Add(-c.oldest), true, nil },
+				Plan: c.plan, Now: time.Now, Log: slog.New(slog.DiscardHandler), Client: cl,
+				Oldest: func(context.Context) (time.Time, bool, error) {
+					return time.Now().Add(-c.oldest), c.oldest > 0, nil
+				},
 			}
 			if _, err := a.Open(t.Context(), "new"); err != nil {
 				t.Fatal(err)
@@ -86,6 +92,19 @@ func TestCreateKeepsRecordsAtOnce(t *testing.T) {
 			}
 			if n := second.Load(); n > 0 {
 				t.Errorf("%d more requests set what the topic needs", n)
+			}
+			if c.want[retentionSize] == "" { // no copy, or compacted, which these brokers delete from nevertheless
+				return
+			}
+			for range 3 { // batches of some 70 bytes
+				old := &kgo.Record{Topic: "new", Partition: 1, Key: []byte("k"), Timestamp: time.Unix(1, 0)}
+				if err := cl.ProduceSync(t.Context(), old).FirstErr(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cluster.ApplyRetention()
+			if start := cluster.PartitionInfo("new", 1).LogStartOffset; start > 0 {
+				t.Errorf("retention has deleted %d records of 3", start)
 			}
 		})
 	}
