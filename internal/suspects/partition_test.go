@@ -159,7 +159,7 @@ func TestSuspectsContinue(t *testing.T) {
 }
 
 // A partition with more keys than fit into the memory is read several times, and each suspect is found once (I9). Keys
-// that have rows are read once where they fit, and suspects take one more read.
+// that have rows are read once where they fit, and suspects take one more read: one for all parts if they are few.
 func TestManySuspects(t *testing.T) {
 	t.Parallel()
 	c := withTopic(t)
@@ -199,7 +199,13 @@ func TestManySuspects(t *testing.T) {
 	check("all keys fit", keys*9, 2, 2)
 	check("more than half of them fit", keys*9*6/10, 3, 4)
 	check("a few of them fit", keys*9/40, 30, 200)
-	must(t, cl.ProduceSync(t.Context(), rows(keys/2, keys)...).FirstErr())
+	must(t, cl.ProduceSync(t.Context(), rows(keys/2, keys-40)...).FirstErr())
+	clear(want)
+	for i := keys - 40; i < keys; i++ {
+		want[fmt.Sprintf("c/%04d", i)] = 1
+	}
+	check("an eighth of them fits, and suspects are few", keys*9/5, 8+1, 8+1)
+	must(t, cl.ProduceSync(t.Context(), rows(keys-40, keys)...).FirstErr())
 	clear(want)
 	check("there is no suspect", keys*9, 1, 1)
 }
