@@ -53,6 +53,67 @@ func TestListingThatCannotBeRight(t *testing.T) {
 	awaitState(t, o, "the scan is under way", func(s *offsets.State) bool { return scanOf(s).Active() })
 }
 
+// rejecting is an account in which each listing of blobs, or of containers, begins with an empty page. It rejects the
+// marker behind that page for a second.
+type rejecting struct {
+	inventory.Store
+	containers bool
+
+	began    atomic.Int64 // when the first marker was rejected
+	rejected atomic.Int32
+}
+
+const emptyPage = "behind an empty page"
+
+// listed reports whether the page of a marker is empty, and returns the marker behind it.
+func (r *rejecting) listed(marker string) (next string, empty bool, err error) {
+	if marker != emptyPage {
+		return emptyPage, marker == "", nil
+	}
+	r.began.CompareAndSwap(0, time.Now().UnixNano())
+	if time.Now().UnixNano()-r.began.Load() < int64(time.Second) {
+		r.rejected.Add(1)
+		return "", false, inventory.ErrMarker
+	}
+	return "", false, nil
+}
+
+func (r *rejecting) List(ctx context.Context, q inventory.Query) (*inventory.Page, error) {
+	if next, empty, err := r.listed(q.Marker); !r.containers && (empty && q.From == "" || err != nil) {
+		return &inventory.Page{Marker: next, Served: time.Now()}, err
+	}
+	q.Marker = strings.TrimPrefix(q.Marker, emptyPage)
+	return r.Store.List(ctx, q)
+}
+
+func (r *rejecting) Containers(ctx context.Context, marker string) (*inventory.Containers, error) {
+	if next, empty, err := r.listed(marker); r.containers && (empty || err != nil) {
+		return &inventory.Containers{Marker: next, Served: time.Now()}, err
+	}
+	return r.Store.Containers(ctx, strings.TrimPrefix(marker, emptyPage))
+}
+
+// A service that rejects the markers of empty pages for a while gets a few requests meanwhile, further and further
+// apart. That is no failure, and the scan is complete then.
+func TestMarkersAreRejectedForAWhile(t *testing.T) {
+	t.Parallel()
+	for name, containers := range map[string]bool{"of blobs": false, "of containers": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 4, 10)
+			c := broker(t)
+			o := w.options(c)
+			r := &rejecting{Store: w.store, containers: containers}
+			o.Feed.InitialScan, o.Feed.Inventory, o.Pace.ScanRequests = ScanYes, r, 1
+			must(t, runOnce(t, o))
+			w.compare(c)
+			if n := r.rejected.Load(); n < 1 || n > 5 || w.recorder.failures("") > 0 {
+				t.Errorf("%d markers were rejected, %d failures", n, w.recorder.failures(""))
+			}
+		})
+	}
+}
+
 // A request that fails is repeated, and costs neither the lease nor what is not committed yet.
 func TestFailedRequestKeepsTheLease(t *testing.T) {
 	t.Parallel()
