@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http/httptest"
@@ -8,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"blobfeed/internal/status"
+	"blobfeed/internal/testing/fakebroker"
 	"blobfeed/internal/testing/feedsim"
 	"blobfeed/internal/testing/feedsim/account"
 	"blobfeed/source/inventory"
@@ -62,7 +67,7 @@ func TestVerifyAccount(t *testing.T) {
 // A scan of an account whose feed ended years ago: nothing of the feed is delivered behind the rows, and verify agrees
 // with the account and the feed. A scan that no instance has begun is in the report.
 func TestVerifyScanOfOldFeed(t *testing.T) {
-	clusterFor(t)
+	cl := fakebroker.Client(t, clusterFor(t), kgo.DefaultProduceTopic(changes))
 	now := time.Date(2020, 5, 29, 10, 5, 0, 0, time.UTC)
 	a := account.New(func() time.Time { return now })
 	for i := range 40 {
@@ -125,6 +130,7 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	says("status", "scan      scan with sweep ", ": requested, no instance has begun it\n")
 	runToEnd(t)
 	if r := <-ended; r.code != exitOK || !strings.Contains(r.stdout, "no instance runs: the next start carries it out") ||
+		!strings.Contains(r.stdout, ": requested, no instance has begun it\n") ||
 		!strings.Contains(r.stdout, ": complete, 39 rows, 0 deletions") {
 		t.Errorf("it waited for the end of the scan: %+v", r)
 	}
@@ -155,9 +161,19 @@ func TestVerifyScanOfOldFeed(t *testing.T) {
 	says("verify --feed --account", "topic changes: 78 records", "holds        account")
 	a.Delete("photos", "7") // the feed has no event of these
 	a.Delete("photos", "8")
-	ended = wait("--sweep", "--max-deletions", "1")
+	ended = wait("--sweep", "--max-deletions", "1", "--output", "json")
 	runToEnd(t)
-	if r := <-ended; r.code != exitFailed || !strings.Contains(r.stderr, "stopped: more blobs are gone") {
+	var scan status.Scan // one document, at the end
+	if r := <-ended; r.code != exitFailed || !strings.Contains(r.stderr, "stopped: more blobs are gone") ||
+		json.Unmarshal([]byte(r.stdout), &scan) != nil || scan.State != "stopped" || scan.Rows != 37 || scan.Deleted != 1 {
 		t.Errorf("it waited for a sweep that stops: %+v", r)
 	}
+	for i := range 25_000 { // for less than 12,500 HEAD requests the price is below a cent
+		cl.Produce(t.Context(), &kgo.Record{Key: fmt.Appendf(nil, `["photos/gone %d"]`, i), Value: []byte("{}")}, nil)
+	}
+	if err := cl.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	says("scan --sweep --plan", "a sweep would write at most 25,001 deletions: it compares 25,038 keys with 37 blobs\n",
+		"it takes 1 list request for rows and 25,001 HEAD requests, about $0.01 ", "nothing was written\n")
 }
