@@ -58,6 +58,41 @@ func TestPartitionsAddedBehindRows(t *testing.T) {
 	}
 }
 
+// The same of segments that are delivered in bundles. A bundle below the end of the listing has no marker, and one that
+// passes it takes the counts with its first marker.
+func TestPartitionsAddedBehindRowsInBundles(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 2, 50)
+	w.listsLate()
+	c := broker(t)
+	o := w.options(c)
+	o.Feed.InitialScan, o.Pace.BundleBytes, o.Once = ScanYes, 1<<20, true
+	must(t, runOnce(t, o))
+	_, err := admin(t, c).CreatePartitions(t.Context(), 3, topic)
+	must(t, err)
+	frontier := func() *offsets.Frontier {
+		return awaitState(t, o, "a frontier", func(s *offsets.State) bool { return s.Frontier != nil }).Frontier
+	}
+	unmarked := 0
+	for f := frontier(); f.Topics[topic] == partitions && unmarked < 9; f = frontier() {
+		if f.Resolved == "" {
+			unmarked++
+		}
+		for range 3 {
+			w.change(20)
+			w.publish(false)
+			w.next()
+		}
+		must(t, runOnce(t, o))
+	}
+	w.change(60)
+	w.publish(false)
+	must(t, runOnce(t, o))
+	if consume(t, c, newLanes()); unmarked < 2 || unmarked == 9 {
+		t.Errorf("the new partitions are used behind %d states without a marker", unmarked)
+	}
+}
+
 // awaitPartitions ends segments until the topic has want partitions in the frontier. It calls check for the frontier of
 // each segment.
 func (w *world) awaitPartitions(o Options, want int32, check func(*offsets.Frontier)) {
