@@ -54,10 +54,11 @@ func TestListingThatCannotBeRight(t *testing.T) {
 }
 
 // rejecting is an account in which each listing of blobs, or of containers, begins with an empty page. It rejects the
-// marker behind that page for a second.
+// marker behind that page for a while.
 type rejecting struct {
 	inventory.Store
 	containers bool
+	lasts      time.Duration
 
 	began    atomic.Int64 // when the first marker was rejected
 	rejected atomic.Int32
@@ -71,7 +72,7 @@ func (r *rejecting) listed(marker string) (next string, empty bool, err error) {
 		return emptyPage, marker == "", nil
 	}
 	r.began.CompareAndSwap(0, time.Now().UnixNano())
-	if time.Now().UnixNano()-r.began.Load() < int64(time.Second) {
+	if time.Now().UnixNano()-r.began.Load() < int64(r.lasts) {
 		r.rejected.Add(1)
 		return "", false, inventory.ErrMarker
 	}
@@ -103,7 +104,7 @@ func TestMarkersAreRejectedForAWhile(t *testing.T) {
 			w := newWorld(t, 4, 10)
 			c := broker(t)
 			o := w.options(c)
-			r := &rejecting{Store: w.store, containers: containers}
+			r := &rejecting{Store: w.store, containers: containers, lasts: time.Second}
 			o.Feed.InitialScan, o.Feed.Inventory, o.Pace.ScanRequests = ScanYes, r, 1
 			must(t, runOnce(t, o))
 			w.compare(c)
@@ -111,6 +112,22 @@ func TestMarkersAreRejectedForAWhile(t *testing.T) {
 				t.Errorf("%d markers were rejected, %d failures", n, w.recorder.failures(""))
 			}
 		})
+	}
+}
+
+// A service that always rejects them is given up within a round of a later scan, by default 10 seconds: the next round
+// begins to count anew.
+func TestMarkersAreAlwaysRejected(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 10)
+	o := w.options(broker(t))
+	r := &rejecting{Store: w.store, lasts: time.Hour}
+	o.Feed.Inventory, o.Pace.ScanRequests, o.Pace.ScanRound = r, 1, 10*time.Second
+	live(t, o)
+	ask(t, o, offsets.Request{ID: "later", Time: time.Now()})
+	w.recorder.awaitFailure(t, "the service rejects the marker of a listing, 7 times in a row")
+	if n := r.rejected.Load(); n > 10 {
+		t.Errorf("%d markers were rejected", n)
 	}
 }
 
