@@ -28,9 +28,9 @@
 // failure.
 //
 // The promises are those of DELIVERY=exactly_once. With at_least_once, events may be repeated: then leave
-// Unique out, and use Replay with ReplayRepeats. Show the other validators only the records for which
+// Unique out, and set Replay.Repeats. Show the other validators only the records for which
 // Seen.First is true. With DELETES=both a tombstone may follow its deletion. In a compacted topic
-// (ReplayLatest, or ReplayLatestRepeats with at_least_once) events and markers are missing by design.
+// (Replay.Latest) events and markers are missing by design.
 //
 // A marker has its time in its value, which Flink reads, and in its header; both count. MarkerTopic inserts
 // markers from a topic of their own among the records, so that they are judged like others.

@@ -209,7 +209,7 @@ func TestLatePartitions(t *testing.T) {
 	} {
 		resolved := NewResolved(partitions)
 		resolved.StartsLate(2, c.nothing)
-		place := NewPartition(partitions-1, partitionOf).Grows(partitions, resolvedAt(0), "", false)
+		place := NewPartition(partitions-1, partitionOf, Growth{Partitions: partitions, Resolved: resolvedAt(0)})
 		g := All(place, NewOrder(), resolved)
 		rs := c.fault(grown())
 		for _, r := range rs {
@@ -233,7 +233,7 @@ func TestLatePartitions(t *testing.T) {
 			t.Errorf("%s: nothing is found", name)
 		}
 	}
-	moved := replayed(ReplayExact, topic()).Moves()
+	moved := replayed(&Replay{Moves: true}, topic())
 	all := topic()
 	slices.Reverse(all)
 	for _, r := range all {

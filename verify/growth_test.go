@@ -19,27 +19,35 @@ func TestKeysMoveAtTheirMarker(t *testing.T) {
 		}
 		return r
 	}
-	grown := func() *Partition { return NewPartition(2, of).Grows(3, resolvedAt(1), "", false) }
+	grown := func(again bool, to ...int) *Partition {
+		var steps []Growth
+		for i, n := range to {
+			steps = append(steps, Growth{Partitions: n, Resolved: resolvedAt(i + 1)})
+		}
+		p := NewPartition(2, of, steps...)
+		p.Repeats = again
+		return p
+	}
 	for name, c := range map[string]struct {
 		v       *Partition
 		records []Record
 		found   string
 	}{
-		"before and behind":         {grown(), []Record{at(0), marker(2, 1, ""), at(2)}, ""},
-		"too late":                  {grown(), []Record{marker(0, 1, ""), at(0)}, "belongs to partition 2"},
-		"too early":                 {grown(), []Record{marker(2, 0, ""), at(2)}, "belongs to partition 0"},
-		"the marker is missing":     {grown(), []Record{marker(0, 2, ""), at(0)}, "belongs to partition 2"},
-		"repeated":                  {grown().Repeats(), []Record{marker(0, 1, ""), at(0)}, ""},
-		"repeated where it was not": {grown().Repeats(), []Record{marker(1, 1, ""), at(1)}, "belongs to partition 2"},
-		"grown twice": {grown().Grows(4, resolvedAt(2), "", false), []Record{at(0), marker(2, 1, ""), at(2),
+		"before and behind":         {grown(false, 3), []Record{at(0), marker(2, 1, ""), at(2)}, ""},
+		"too late":                  {grown(false, 3), []Record{marker(0, 1, ""), at(0)}, "belongs to partition 2"},
+		"too early":                 {grown(false, 3), []Record{marker(2, 0, ""), at(2)}, "belongs to partition 0"},
+		"the marker is missing":     {grown(false, 3), []Record{marker(0, 2, ""), at(0)}, "belongs to partition 2"},
+		"repeated":                  {grown(true, 3), []Record{marker(0, 1, ""), at(0)}, ""},
+		"repeated where it was not": {grown(true, 3), []Record{marker(1, 1, ""), at(1)}, "belongs to partition 2"},
+		"grown twice": {grown(false, 3, 4), []Record{at(0), marker(2, 1, ""), at(2),
 			marker(3, 2, ""), at(3)}, ""},
-		"at a seek": {NewPartition(2, of).Grows(3, resolvedAt(1), "1 2", false),
+		"at a seek": {NewPartition(2, of, Growth{3, resolvedAt(1), "1 2", false}),
 			[]Record{marker(0, 1, ""), at(0), marker(2, 1, "1 2"), at(2)}, ""},
-		"before the seek": {NewPartition(2, of).Grows(3, resolvedAt(1), "1 2", false),
+		"before the seek": {NewPartition(2, of, Growth{3, resolvedAt(1), "1 2", false}),
 			[]Record{marker(2, 1, ""), at(2)}, "belongs to partition 0"},
-		"vague": {NewPartition(2, of).Grows(4, resolvedAt(2), "", true),
+		"vague": {NewPartition(2, of, Growth{4, resolvedAt(2), "", true}),
 			[]Record{at(0), at(2), at(3), marker(3, 2, ""), at(3)}, ""},
-		"no longer vague": {NewPartition(2, of).Grows(4, resolvedAt(2), "", true),
+		"no longer vague": {NewPartition(2, of, Growth{4, resolvedAt(2), "", true}),
 			[]Record{marker(2, 2, ""), at(2)}, "belongs to partition 3"},
 	} {
 		for _, r := range c.records {

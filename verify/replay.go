@@ -17,30 +17,22 @@ import (
 // An event is identified by its id, or by its key and updated, or if it has neither, by its bytes. Replay keeps 32
 // bytes per event (up to a quarter more while it grows), and the key and about 130 bytes per key.
 type Replay struct {
+	// Repeats says that events may be repeated, but each key ends on its newest (at_least_once).
+	Repeats bool
+	// Latest says that only the latest event of a key is required (a compacted topic).
+	Latest bool
+	// Moves says that keys move between partitions. The order of records on two partitions is unknown, so the order is
+	// not checked.
+	Moves bool
+	// EncodingTime declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
+	EncodingTime bool
+	// Required is how many of the expected events are required. If it is 0, no loss can be found.
+	Required int64
+
 	failures
-	mode         ReplayMode
-	rounds       rounds
-	moves        bool
-	keys         byKey[chain]
-	encodingTime bool // values have the time at which they were made
-	required     int64
+	rounds rounds
+	keys   byKey[chain]
 }
-
-// Moves allows keys to move between partitions, as in Order. The order of records on two partitions is unknown, so the
-// order is not checked.
-func (v *Replay) Moves() *Replay {
-	v.moves = true
-	return v
-}
-
-// IgnoreEncodingTime declares values of the enriched envelope: their ts_ms and ts_ns at the top may differ.
-func (v *Replay) IgnoreEncodingTime() *Replay {
-	v.encodingTime = true
-	return v
-}
-
-// NewReplay returns a Replay that expects nothing yet.
-func NewReplay(mode ReplayMode) *Replay { return &Replay{mode: mode} }
 
 // Expect adds an event. If it is not required, it may be missing, because the topic does not have it yet or no longer.
 func (v *Replay) Expect(r Record, required bool) {
@@ -50,7 +42,7 @@ func (v *Replay) Expect(r Record, required bool) {
 	e := v.eventOf(&r)
 	if required {
 		e.rest |= replayRequired
-		v.required++
+		v.Required++
 	}
 	c, _ := v.keys.at(r.Key)
 	if len(c.events) == cap(c.events) { // append would double
@@ -59,19 +51,16 @@ func (v *Replay) Expect(r Record, required bool) {
 	c.events = append(c.events, e)
 }
 
-// Required returns how many of the expected events are required. If it is 0, no loss can be found.
-func (v *Replay) Required() int64 { return v.required }
-
 func (v *Replay) eventOf(r *Record) event {
 	value := r.Value
-	if v.encodingTime {
+	if v.EncodingTime {
 		value = r.withoutEncodingTime()
 	}
 	e := event{value: maphash.Bytes(seed, value)}
 	var h maphash.Hash
 	h.SetSeed(seed)
 	for i := range r.Headers {
-		if v.mode.repeats() && r.Headers[i].Key == "epoch" {
+		if v.Repeats && r.Headers[i].Key == "epoch" {
 			continue // of the state that it was written under
 		}
 		name, text := r.Headers[i].Key, r.Headers[i].Value
@@ -124,10 +113,10 @@ func (v *Replay) Note(r Record) {
 	want := &c.events[i]
 	again := want.rest&replayAgain != 0
 	switch {
-	case again && !v.mode.repeats():
+	case again && !v.Repeats:
 		v.add(&r, "event %s is repeated", e.name(&r))
-	case v.mode == ReplayLatestRepeats: // compaction may remove the first copy of an event, and keep later events
-	case !again && i < c.next && !v.moves:
+	case v.Repeats && v.Latest: // compaction may remove the first copy of an event, and keep later events
+	case !again && i < c.next && !v.Moves:
 		v.add(&r, "event %s comes after a later one of its key", e.name(&r))
 	}
 	if what := e.differs(want); what != "" {
@@ -142,16 +131,16 @@ func (v *Replay) Note(r Record) {
 
 // Failures implements Validator. It includes the missing events.
 func (v *Replay) Failures() []Failure {
-	var missing int64
+	missing := 0
 	lacking := []string{} // keys
 	for key, c := range v.keys {
-		if n := c.missing(v.mode, nil); n > 0 {
+		if n := len(c.missing(v.Latest)); n > 0 {
 			missing += n
 			lacking = append(lacking, key)
 		}
 	}
 	f := &failures{}
-	if v.mode.repeats() && !v.moves {
+	if v.Repeats && !v.Moves {
 		v.stale(f)
 	}
 	if missing == 0 && len(f.first) == 0 {
@@ -160,16 +149,16 @@ func (v *Replay) Failures() []Failure {
 	// In front, as in Complete.
 	slices.Sort(lacking)
 	if missing > 0 {
-		f.end("lacks %d of %d required events", missing, v.required)
+		f.end("lacks %d of %d required events", missing, v.Required)
 	}
 	full := len(f.first) + examples
 	for _, key := range lacking[:min(examples, len(lacking))] {
-		v.keys[key].missing(v.mode, func(i int) {
+		for _, i := range v.keys[key].missing(v.Latest) {
 			if len(f.first) < full {
 				f.put(Failure{Key: key, Expected: i + 1}, "an event is missing, number %d of the key's %d", i+1,
 					len(v.keys[key].events))
 			}
-		})
+		}
 	}
 	f.first = append(f.first, v.first...)
 	f.more = v.more
@@ -312,65 +301,46 @@ func (c *chain) newest() int {
 	return -1
 }
 
-// missing counts and names the required events that did not come.
-func (c *chain) missing(mode ReplayMode, show func(i int)) (n int64) {
-	if show == nil {
-		show = func(int) {}
-	}
-	if mode.latest() && c.row {
-		return 0 // compaction keeps the row, and may remove all events before it
+// missing returns the indexes of the required events that did not come.
+func (c *chain) missing(latest bool) (all []int) {
+	if latest && c.row {
+		return nil // compaction keeps the row, and may remove all events before it
 	}
 	for i := len(c.events) - 1; i >= 0; i-- {
 		e := &c.events[i]
 		switch {
-		case mode.latest() && e.rest&replaySeen != 0:
-			return n // what is before it may be gone
+		case latest && e.rest&replaySeen != 0:
+			return all // what is before it may be gone
 		case e.rest&(replaySeen|replayRequired) != replayRequired:
 			continue
-		case mode.latest() && e.rest&replayTombstone != 0:
-			return n // it may be gone, too, and all before it
+		case latest && e.rest&replayTombstone != 0:
+			return all // it may be gone, too, and all before it
 		}
-		n++
-		show(i)
-		if mode.latest() {
-			return n
+		if all = append(all, i); latest {
+			return all
 		}
 	}
-	return n
+	return all
 }
-
-// ReplayMode is what a topic may hold instead of each event once.
-type ReplayMode uint8
-
-// The modes.
-const (
-	ReplayExact         ReplayMode = iota // each event once
-	ReplayRepeats                         // events may be repeated, but each key ends on its newest (at_least_once)
-	ReplayLatest                          // only the latest event of a key is required (a compacted topic)
-	ReplayLatestRepeats                   // both: a compacted topic with repeated events
-)
-
-func (m ReplayMode) repeats() bool { return m == ReplayRepeats || m == ReplayLatestRepeats }
-func (m ReplayMode) latest() bool  { return m == ReplayLatest || m == ReplayLatestRepeats }
 
 // Differences says how a record differs from the expected one of its event: in members of the value, such as
 // after.etag, in headers, and in the timestamp. It names a few of them.
 func (v *Replay) Differences(got, want *Record) (parts []string) {
 	x, y := content(got), content(want)
-	if v.encodingTime {
+	if v.EncodingTime {
 		for _, name := range [...]string{"ts_ms", "ts_ns"} {
 			delete(x, name)
 			delete(y, name)
 		}
 	}
 	parts = differences(nil, "", x, y)
-	if len(parts) == 0 && !bytes.Equal(got.Value, want.Value) && !v.encodingTime {
+	if len(parts) == 0 && !bytes.Equal(got.Value, want.Value) && !v.EncodingTime {
 		parts = append(parts, "the bytes of the value")
 	}
 	headers := func(r *Record) map[string]any {
 		all := map[string]any{}
 		for _, h := range r.Headers {
-			if !v.mode.repeats() || h.Key != "epoch" {
+			if !v.Repeats || h.Key != "epoch" {
 				all[h.Key] = string(h.Value)
 			}
 		}

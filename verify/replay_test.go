@@ -8,8 +8,7 @@ import (
 )
 
 // replayed is a Replay that expects all of rs.
-func replayed(mode ReplayMode, rs []Record) *Replay {
-	v := NewReplay(mode)
+func replayed(v *Replay, rs []Record) *Replay {
 	for _, r := range rs {
 		v.Expect(r, true)
 	}
@@ -115,7 +114,7 @@ func TestReplay(t *testing.T) {
 						}
 						return rs
 					}
-					v := replayed(ReplayMode(mode), timed())
+					v := replayed(&Replay{Repeats: mode&1 != 0, Latest: mode&2 != 0}, timed())
 					before := len(text(v.Failures()))
 					for _, r := range c.fault(timed()) {
 						v.Note(r)
@@ -157,7 +156,7 @@ func TestReplayOfTable(t *testing.T) {
 			"number 2 of the key's 2"},
 		"an older one comes last": {[]Record{rs[1], rs[0]}, "comes after a later one of its key"},
 	} {
-		v := replayed(ReplayLatest, rs)
+		v := replayed(&Replay{Latest: true}, rs)
 		for _, r := range c.have {
 			v.Note(r)
 		}
@@ -187,7 +186,7 @@ func TestReplayOfTableWithRepeats(t *testing.T) {
 		"the latest is gone":            {[]Record{rs[1], again(rs[1])}, "lacks 1 of 3 required events"},
 		"another value":                 {[]Record{rs[2], other}, "has another value"},
 	} {
-		v := replayed(ReplayLatestRepeats, rs)
+		v := replayed(&Replay{Repeats: true, Latest: true}, rs)
 		for _, r := range c.have {
 			v.Note(r)
 		}
@@ -199,7 +198,7 @@ func TestReplayOfTableWithRepeats(t *testing.T) {
 
 // What is not required may be missing, may come, and is still compared.
 func TestReplayNotRequired(t *testing.T) {
-	v := NewReplay(ReplayExact)
+	v := &Replay{}
 	for n := range 10 {
 		v.Expect(data(n, 1, 0), n < 5)
 	}
@@ -212,7 +211,7 @@ func TestReplayNotRequired(t *testing.T) {
 	}
 	if got := text(v.Failures()); !strings.Contains(got, "cc621f000006 has another value") ||
 		strings.Contains(got, "missing") ||
-		v.Required() != 5 {
+		v.Required != 5 {
 		t.Error(got)
 	}
 }
@@ -220,7 +219,7 @@ func TestReplayNotRequired(t *testing.T) {
 // An event that the feed itself has twice is expected twice.
 func TestReplayOfRepeatedEvent(t *testing.T) {
 	rs := []Record{data(1, 1, 0), data(2, 1, 0), data(3, 1, 0), data(1, 1, 0)}
-	v := replayed(ReplayExact, rs)
+	v := replayed(&Replay{}, rs)
 	for _, i := range []int{0, 2, 1, 3} { // disorder makes it search
 		v.Note(rs[i])
 	}
@@ -247,7 +246,7 @@ func TestReplayOfRepeatedCopies(t *testing.T) {
 	for order, problem := range map[string]string{
 		"0123": "", "01123": "", "01012123": "", "0123123": "", "012312": "number 3 of the key's 4", "0133": "lacks 1 of 4",
 	} {
-		v := replayed(ReplayRepeats, log)
+		v := replayed(&Replay{Repeats: true}, log)
 		for _, i := range order {
 			v.Note(log[i-'0'])
 		}
@@ -259,7 +258,7 @@ func TestReplayOfRepeatedCopies(t *testing.T) {
 
 // Missing events are counted all, and told in the order of their keys, some of them.
 func TestReplayMissingIsBounded(t *testing.T) {
-	v := replayed(ReplayExact, topic())
+	v := replayed(&Replay{}, topic())
 	f := v.Failures()
 	if len(f) != 1+examples || f[0].Problem != "lacks 120 of 120 required events" ||
 		f[1].Key != `["photos/0.jpg"]` {
@@ -277,7 +276,7 @@ func TestReplayEndsOnNewest(t *testing.T) {
 	for order, problem := range map[string]string{
 		"012": "", "01012": "", "0121": "number 2 of the key's 3", "012012": "", "01201": "number 2 of the key's 3",
 	} {
-		v := NewReplay(ReplayRepeats)
+		v := &Replay{Repeats: true}
 		for i := range 3 {
 			r := event(i)
 			r.Headers = r.Headers[:1]

@@ -17,6 +17,16 @@ import (
 // with the record's timestamp. Records are judged by the header updated, or without headers by the value. Resolved
 // keeps 16 bytes per marker and partition.
 type Resolved struct {
+	// Feed is the feed whose markers these are, "" if it is not known.
+	Feed string
+	// Unmoved and Whole are what the state of the bridge says, read after the topic: that it was never moved, and that
+	// no history was lost. Markers that say otherwise are a failure.
+	Unmoved, Whole bool
+	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
+	Timeless bool
+	// Ends are those of the partitions that markers in a topic of their own name.
+	Ends map[int32]int64
+
 	failures
 	partitions int
 	late       map[int32]bool // partitions that start later; true: empty ones
@@ -24,13 +34,8 @@ type Resolved struct {
 
 	expected    map[clock]bool // of the feed; true: due
 	earliest    clock          // of the expected
-	feed        string         // by the state; "": any
 	seek, gap   Record         // the first marker with that header; without a topic there is none
-	unmoved     bool           // by the state there was no seek
-	whole       bool           // by the state no history was lost
-	timeless    bool           // records have no time
-	ends        map[int32]int64
-	least, most clock // bounds of the last marker; zero: unknown
+	least, most clock          // bounds of the last marker; zero: unknown
 }
 
 // lane is a partition.
@@ -82,12 +87,10 @@ func (v *Resolved) Checked() int64 { return v.checked }
 // Note implements Validator.
 func (v *Resolved) Note(r Record) {
 	l := v.lanes.of(&r)
-	if r.Key != nil && v.timeless {
-		return
-	}
 	if r.Key != nil {
 		header := r.updated()
 		switch updated, ok := parseClock(header); {
+		case v.Timeless:
 		case !ok && r.bare():
 			v.add(&r, "%s", noUpdated)
 		case !ok:
@@ -129,10 +132,10 @@ func (v *Resolved) Note(r Record) {
 // Failures implements Validator. It also compares the partitions.
 func (v *Resolved) Failures() []Failure {
 	f := v.copy()
-	if v.unmoved && v.seek.Topic != "" {
+	if v.Unmoved && v.seek.Topic != "" {
 		f.add(&v.seek, "the marker names a seek, and by the state the bridge was never moved")
 	}
-	if v.whole && v.gap.Topic != "" {
+	if v.Whole && v.gap.Topic != "" {
 		f.add(&v.gap, "the marker names lost history, and by the state none was lost")
 	}
 	if len(v.lanes.all) == 0 && v.least != (clock{}) {
@@ -184,28 +187,23 @@ func (v *Resolved) Failures() []Failure {
 			case late:
 				want = sorted[len(sorted)-1:]
 			}
-			if missing := len(want) - len(have); missing > 0 {
+			missing := slices.DeleteFunc(slices.Clone(want), func(m clock) bool {
+				_, has := slices.BinarySearchFunc(have, m, clock.compare)
+				return has
+			})
+			if len(missing) > 0 {
 				f.end("%s, partition %d lacks %d of %d markers; the first is %s",
-					topic, p, missing, len(want), firstMissing(want, have))
+					topic, p, len(missing), len(want), missing[0])
 			}
 		}
 	}
 	return f.Failures()
 }
 
-func firstMissing(want, have []clock) clock {
-	for i, m := range want {
-		if i >= len(have) || have[i] != m {
-			return m
-		}
-	}
-	return clock{} // never: want has more than have
-}
-
 // heed keeps the first markers that say something of the bridge, which validators and consumers believe.
 func (v *Resolved) heed(r *Record) {
-	if header, ok := r.lookup("feed"); ok && v.feed != "" && string(header) != v.feed {
-		v.add(r, "the marker names feed %q, and by the state the topic is of %s", header, v.feed)
+	if header, ok := r.lookup("feed"); ok && v.Feed != "" && string(header) != v.Feed {
+		v.add(r, "the marker names feed %q, and by the state the topic is of %s", header, v.Feed)
 	}
 	if v.seek.Topic == "" && r.seeks() {
 		v.seek = r.place()
@@ -222,7 +220,7 @@ func (v *Resolved) place(r *Record, l *lane) {
 		v.add(r, "the marker names no partition and offset: %.100q", r.Value)
 		return
 	}
-	end, known := v.ends[r.Partition]
+	end, known := v.Ends[r.Partition]
 	switch {
 	case *at.Partition != r.Partition:
 		v.add(r, "the marker names partition %d of %s, and is on partition %d", *at.Partition, r.Topic, r.Partition)
@@ -286,19 +284,6 @@ func (v *Resolved) Last(least, most string) {
 	v.least, _ = parseClock([]byte(least))
 	v.most, _ = parseClock([]byte(most))
 }
-
-// OfFeed sets the feed whose markers these are, if it is known.
-func (v *Resolved) OfFeed(feed string) { v.feed = feed }
-
-// State sets what the state of the bridge says, read after the topic: that it was never moved, and that no history was
-// lost. Markers that say otherwise are a failure.
-func (v *Resolved) State(unmoved, whole bool) { v.unmoved, v.whole = unmoved, whole }
-
-// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
-func (v *Resolved) Timeless() { v.timeless = true }
-
-// Ends sets the ends of the partitions that markers in a topic of their own name.
-func (v *Resolved) Ends(ends map[int32]int64) { v.ends = ends }
 
 // MarkerTime returns the time of a marker from its value, or else from its header. It returns "" for other records.
 func (r *Record) MarkerTime() string {

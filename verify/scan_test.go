@@ -119,7 +119,7 @@ func TestScan(t *testing.T) {
 			scan := NewScan()
 			scan.Initial("s1", fmt.Sprintf("%d.0000000000", scanServed*1e6))
 			scan.Known("s1", "s2")
-			g := All(append(validators(), scan, NewTime(), replayed(ReplayExact, topic()))...)
+			g := All(append(validators(), scan, NewTime(), replayed(&Replay{}, topic()))...)
 			for _, r := range c.fault(initial()) {
 				g.Note(r)
 			}
@@ -197,7 +197,7 @@ func TestReplayOfScan(t *testing.T) {
 	last := find(rs, func(r *Record) bool {
 		return r.Key != nil && strings.Contains(string(r.Header("position")), "/0200/")
 	})
-	v := replayed(ReplayLatest, rs)
+	v := replayed(&Replay{Latest: true}, rs)
 	for _, r := range rs {
 		if string(r.Key) != string(rs[last].Key) {
 			v.Note(r)

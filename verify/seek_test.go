@@ -75,7 +75,7 @@ func TestSeek(t *testing.T) {
 		}, "replay"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			replay := NewReplay(ReplayExact)
+			replay := &Replay{}
 			for n := range 160 {
 				replay.Expect(data(n, n%40%8, n/40), true)
 			}
@@ -93,8 +93,8 @@ func TestSeek(t *testing.T) {
 			if have := strings.Join(found, " "); have != c.found {
 				t.Errorf("found by %q, want %q: %v", have, c.found, all.Failures())
 			}
-			if name == "none" && unique.Again() != 80 {
-				t.Errorf("%d events came again", unique.Again())
+			if name == "none" && unique.Again != 80 {
+				t.Errorf("%d events came again", unique.Again)
 			}
 		})
 	}
@@ -121,12 +121,13 @@ func TestSeekOfAnAddedPartition(t *testing.T) {
 		"twice":             {[]Record{sought(0, "a"), sought(0, "b"), before, sought(1, "b"), after}, 0, 1},
 		"twice, read first": {[]Record{sought(1, "b"), after, sought(0, "a"), sought(0, "b"), before}, 0, 1},
 	} {
-		v := NewUnique().Moves()
+		v := NewUnique()
+		v.Moves = true
 		for _, r := range c.records {
 			v.Note(r)
 		}
-		if fails := len(v.Failures()); fails != c.fails || v.Again() != c.again {
-			t.Errorf("%s: %d failures, %d again", name, fails, v.Again())
+		if fails := len(v.Failures()); fails != c.fails || v.Again != c.again {
+			t.Errorf("%s: %d failures, %d again", name, fails, v.Again)
 		}
 	}
 }

@@ -11,13 +11,16 @@ import (
 // Azure's log can hold an event twice: one id at two positions. Both copies are delivered, and are no failure. One
 // position that is delivered twice is. Unique keeps 45 to 95 bytes per event; Order and Partition together keep none.
 type Unique struct {
+	// Moves says that keys move between partitions, because partitions were added. Then a sweep may find a key in both
+	// partitions, and each time writes a deletion to the one where it belongs now: a deletion of a sweep may be repeated.
+	Moves bool
+	Twice int64 // records that are further copies of an event that the log holds more than once
+	Again int64 // events that are repeated after a seek
+
 	failures
 	rounds rounds
 	first  map[id]spot
 	copies map[id]spot // of events that are in the log more than once, by id and position
-	again  int64
-	twice  int64
-	moves  bool
 }
 
 // spot is where the first record of an event is, for the failure of a repeated one.
@@ -32,23 +35,10 @@ type spot struct {
 // NewUnique returns a Unique.
 func NewUnique() *Unique { return &Unique{first: map[id]spot{}, copies: map[id]spot{}} }
 
-// Moves allows keys to move between partitions, because partitions were added. Then a sweep may find a key in both
-// partitions, and each time writes a deletion to the one where it belongs now: a deletion of a sweep may be repeated.
-func (u *Unique) Moves() *Unique {
-	u.moves = true
-	return u
-}
-
-// Twice returns how many records are further copies of an event that the log holds more than once.
-func (u *Unique) Twice() int64 { return u.twice }
-
-// Again returns how many events are repeated after a seek.
-func (u *Unique) Again() int64 { return u.again }
-
 // Note implements Validator.
 func (u *Unique) Note(r Record) {
 	round := u.rounds.at(&r)
-	if r.Key == nil || u.moves && r.Scanned() && r.kind() == deletion {
+	if r.Key == nil || u.Moves && r.Scanned() && r.kind() == deletion {
 		return
 	}
 	x, text, ok := r.identity()
@@ -69,7 +59,7 @@ func (u *Unique) Note(r Record) {
 	}
 	x[0] ^= uint64(position) // the id of a copy
 	if at, again = u.copies[x]; !again {
-		u.twice++
+		u.Twice++
 	}
 	u.note(&r, u.copies, x, at, again, round, position, text)
 }
@@ -84,7 +74,7 @@ func (u *Unique) note(
 	case !again:
 		known[x] = now
 	case at.round != round:
-		u.again++
+		u.Again++
 		known[x] = now
 	case at.forms&now.forms != 0 || now.forms == asValue: // a tombstone follows its value
 		what := "event " + string(text)

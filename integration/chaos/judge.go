@@ -53,11 +53,15 @@ func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, e
 	j := &Judge{topic: topic, unique: verify.NewUnique(), ledger: newLedger(), resolved: verify.NewResolved(most),
 		next: map[int32]int64{}, waiting: map[int]time.Time{}}
 	order, place := verify.NewOrder(), verify.NewPartition(partitions, partitioner.Murmur2)
+	if most > partitions { // lanes finds keys that move without a marker
+		place = verify.NewPartition(partitions, partitioner.Murmur2,
+			verify.Growth{Partitions: most, Resolved: never, Vague: true})
+	}
+	place.Repeats = repeats
 	all := []verify.Validator{j.unique, j.ledger, j.resolved, order, place,
 		newLanes()}
 	if most > partitions {
-		j.unique.Moves()
-		place.Grows(most, never, "", true) // lanes finds keys that move without a marker
+		j.unique.Moves = true
 		for p := partitions; p < most; p++ {
 			j.resolved.StartsLate(int32(p), true)
 		}
@@ -65,7 +69,7 @@ func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, e
 		all = append(all, verify.NewSequence())
 	}
 	if repeats {
-		all = []verify.Validator{j.ledger, place.Repeats()}
+		all = []verify.Validator{j.ledger, place}
 		j.repeats = true
 	}
 	j.checks = verify.All(all...)

@@ -186,8 +186,9 @@ func (j *judge) validators(complete *arrivals.Events) *verify.Group {
 	place := verify.NewPartition(j.plan.Partitions, partitioner.Murmur2)
 	unique := verify.NewUnique()
 	if j.grown > 0 {
-		unique.Moves()
-		place.Grows(partitions, never, "", true) // where finds keys that moved without a marker
+		unique.Moves = true
+		place = verify.NewPartition(j.plan.Partitions, partitioner.Murmur2, // where finds keys that moved without a marker
+			verify.Growth{Partitions: partitions, Resolved: never, Vague: true})
 		for p := j.plan.Partitions; p < j.grown; p++ {
 			resolved.StartsLate(int32(p), true)
 		}

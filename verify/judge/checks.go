@@ -46,14 +46,14 @@ func (v *verification) checks(t *subject) *checks {
 	bounded := func(why string) string { return when(v.Bounded, "--bounded: "+why) }
 	repeats := when(!v.Kafka.Transactional, "BRIDGE_DELIVERY=at_least_once: events may be repeated")
 	unnamed := when(!has.event, "with these settings a record does not identify its event")
-	place := t.growth.partition(v.Records.Partition)
+	place := verify.NewPartition(t.growth.first, v.Records.Partition, t.growth.steps...)
 	indistinct := "" // why repeated events can't be told from first ones
 	if t.growth.grew() {
-		c.unique.Moves()
+		c.unique.Moves = true
 	}
 	if !v.Kafka.Transactional {
 		c.seen = verify.NewSeen()
-		place.Repeats()
+		place.Repeats = true
 		indistinct = cmp.Or(bounded(repeats), when(!has.event, repeats+", and "+unnamed))
 	}
 	noMarkers := cmp.Or(indistinct,
@@ -65,7 +65,7 @@ func (v *verification) checks(t *subject) *checks {
 	if !has.time {
 		timeless = " (with these settings records have no time, so records after a marker can't be judged)"
 		if c.resolved != nil {
-			c.resolved.Timeless()
+			c.resolved.Timeless = true
 		}
 	}
 	c.all = []check{{
@@ -151,11 +151,10 @@ func when(is bool, reason string) string {
 // resolvedTimes returns the validator of the markers of a topic.
 func (s *subject) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(s.to))
-	v.OfFeed(s.state.feed())
-	markers := s.topic
-	if s.markerTopic != nil {
-		markers = s.markerTopic
-		v.Ends(s.to)
+	v.Feed = s.state.feed()
+	markers := s.markersOf()
+	if markers != s.topic {
+		v.Ends = s.to
 	}
 	for p := range s.to { // a topic of markers can have fewer, until the bridge adds them
 		unused := int(p) >= s.growth.now

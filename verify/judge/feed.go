@@ -173,26 +173,12 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 
 // compare returns the comparison of a topic.
 func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
-	mode := verify.ReplayExact
-	switch {
-	case s.compacted && !p.v.Kafka.Transactional:
-		mode = verify.ReplayLatestRepeats
-	case s.compacted:
-		mode = verify.ReplayLatest
-	case !p.v.Kafka.Transactional:
-		mode = verify.ReplayRepeats
-	}
 	c = &comparison{
-		Replay: verify.NewReplay(mode), encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought,
+		Replay:  &verify.Replay{Repeats: !p.v.Kafka.Transactional, Latest: s.compacted},
+		encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought, counts: s.growth.counts(),
 		partition: p.v.Records.Partition, stateful: p.state != nil, upTo: p.v.Until,
 	}
-	c.counts = s.growth.counts()
-	if p.v.Record.Envelope == envelope.Enriched {
-		c.IgnoreEncodingTime()
-	}
-	if s.growth.grew() {
-		c.Moves()
-	}
+	c.EncodingTime, c.Moves = p.v.Record.Envelope == envelope.Enriched, s.growth.grew()
 	if c.begins, err = s.begins(ctx); err != nil {
 		return nil, err
 	}

@@ -17,16 +17,9 @@ import (
 // they are where the former number of partitions puts them, or where the present one does.
 type growth struct {
 	first int // partitions at first
-	steps []growthStep
+	steps []verify.Growth
 	now   int // partitions that have keys or markers, or that the state knows: later ones wait for the next marker
 	stale int // keys with an older blob in a former partition
-}
-
-type growthStep struct {
-	partitions int
-	resolved   string // of the marker behind which keys use them
-	seek       string // which that marker announces
-	vague      bool   // the first marker of the added partitions is deleted, and this is a later one
 }
 
 // doubt is how many keys of a partition at least have to speak against the present number of partitions, in a topic
@@ -39,10 +32,10 @@ func (g *growth) grew() bool { return len(g.steps) > 0 }
 func (g *growth) counts() []int {
 	all := []int{g.first}
 	for _, s := range g.steps {
-		for n := all[len(all)-1] + 1; s.vague && n < s.partitions; n++ {
+		for n := all[len(all)-1] + 1; s.Vague && n < s.Partitions; n++ {
 			all = append(all, n)
 		}
-		all = append(all, s.partitions)
+		all = append(all, s.Partitions)
 	}
 	slices.Reverse(all)
 	return all
@@ -56,37 +49,12 @@ func (g growth) String() string {
 	text := plain.Count(g.first, "partition")
 	for _, s := range g.steps {
 		at := "behind"
-		if s.vague {
+		if s.Vague {
 			at = "at the latest behind"
 		}
-		text += fmt.Sprintf(", and %d %s the marker %s", s.partitions, at, s.resolved)
+		text += fmt.Sprintf(", and %d %s the marker %s", s.Partitions, at, s.Resolved)
 	}
 	return text
-}
-
-// partition returns the validator of partitions.
-func (g *growth) partition(of func([]byte, int) int32) *verify.Partition {
-	p := verify.NewPartition(g.first, of)
-	for _, s := range g.steps {
-		p.Grows(s.partitions, s.resolved, s.seek, s.vague)
-	}
-	return p
-}
-
-// partitions returns over how many partitions the bridge spreads keys now, 0 if it has not stored that.
-func (s *progressState) partitions(topic string) int {
-	if s == nil {
-		return 0
-	}
-	if n := s.Frontier.Topics[topic]; n > 0 {
-		return int(n)
-	}
-	for _, c := range s.Cursors {
-		if c != nil && c.Pins[topic].Partitions > 0 {
-			return int(c.Pins[topic].Partitions)
-		}
-	}
-	return 0
 }
 
 // learn finds the growth of a topic, up to the marker until if it is not zero. Known is the number that the state has,
@@ -119,9 +87,11 @@ func (s *subject) learn(
 	least, cut := g.now, false
 	for ; least > 1; least-- {
 		p := int32(least - 1)
-		if s.cut(p) {
+		if s.markersOf().deleted(p) {
 			cut = true
-		} else if h := heads[p]; h != nil && (h.Key != nil || !s.beginsWithMarker(p)) {
+		} else if h := heads[p]; h != nil && (h.Key != nil || s.aside != nil && s.aside.First(p) != 0) {
+			// Compaction removes other records, but not markers, which have a topic of their own then: that its first
+			// one names the offset 0 says that the partition began with a marker.
 			break
 		}
 	}
@@ -163,12 +133,12 @@ func (s *subject) learn(
 func (s *subject) grow(known int, heads map[int32]*verify.Record) {
 	g := &s.growth
 	for p := g.first; p < g.now && heads[int32(p)] != nil; p++ {
-		if p > g.first && markOf(heads[int32(p)]) == markOf(heads[int32(p-1)]) {
-			g.steps[len(g.steps)-1].partitions++
+		at := markOf(heads[int32(p)])
+		if p > g.first && at == markOf(heads[int32(p-1)]) {
+			g.steps[len(g.steps)-1].Partitions++
 			continue
 		}
-		at := markOf(heads[int32(p)])
-		g.steps = append(g.steps, growthStep{partitions: p + 1, resolved: at.resolved, seek: at.seek})
+		g.steps = append(g.steps, verify.Growth{Partitions: p + 1, Resolved: at.at.String(), Seek: at.seek})
 	}
 	g.now = max(known, g.counts()[0])
 }
@@ -186,35 +156,18 @@ func (s *subject) heads(ctx context.Context, until envelope.Timestamp) (map[int3
 	return heads, err
 }
 
-// cut reports whether retention deleted the first marker of a partition.
-func (s *subject) cut(p int32) bool {
-	if s.markerTopic != nil {
-		return s.markerTopic.deleted(p)
-	}
-	return s.deleted(p)
-}
-
-// beginsWithMarker reports, of a partition whose first record is a marker, whether that was the first one ever:
-// compaction removes others, but not markers, which have a topic of their own then.
-func (s *subject) beginsWithMarker(p int32) bool {
-	return s.aside == nil || s.aside.First(p) == 0
-}
-
 // mark names a marker.
-type mark struct{ resolved, seek string }
+type mark struct {
+	at   envelope.Timestamp
+	seek string
+}
 
 // before reports whether a marker has an earlier time than another one.
-func (m mark) before(other mark) bool {
-	x, _ := envelope.ParseTimestamp(m.resolved)
-	y, _ := envelope.ParseTimestamp(other.resolved)
-	return x.Compare(y) < 0
-}
+func (m mark) before(other mark) bool { return m.at.Compare(other.at) < 0 }
 
 func markOf(r *verify.Record) mark {
-	if r == nil {
-		return mark{}
-	}
-	return mark{r.MarkerTime(), string(r.Header("seek"))}
+	at, _ := markerTime(r)
+	return mark{at, string(r.Header("seek"))}
 }
 
 // start is what a partition has before its first marker, and so under one number of partitions.
@@ -265,5 +218,5 @@ func (s *subject) vaguely(starts []start) {
 			last = x.first
 		}
 	}
-	g.steps = []growthStep{{partitions: g.now, resolved: last.resolved, seek: last.seek, vague: true}}
+	g.steps = []verify.Growth{{Partitions: g.now, Resolved: last.at.String(), Seek: last.seek, Vague: true}}
 }

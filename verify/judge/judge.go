@@ -143,7 +143,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 // judge reads a topic.
 func (v *verification) judge(ctx context.Context, s *subject) (*Report, error) {
 	r := &Report{Topic: s.name, Partitions: len(s.to), reached: map[int32]int64{}, spread: s.growth.now}
-	if s.empty() && (s.markerTopic == nil || s.markerTopic.empty()) && (s.feed == nil || s.feed.Required() == 0) {
+	if s.empty() && (s.markerTopic == nil || s.markerTopic.empty()) && (s.feed == nil || s.feed.Required == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
 		return r, nil
 	}

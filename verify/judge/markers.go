@@ -112,7 +112,7 @@ func (s *subject) bounds(now *offsets.Frontier) {
 	if v == nil {
 		return
 	}
-	v.State(now.Epoch == 0, now.Gaps == 0 && now.Born == 0 && now.Gap == nil)
+	v.Unmoved, v.Whole = now.Epoch == 0, now.Gaps == 0 && now.Born == 0 && now.Gap == nil
 	if s.v.Until != (envelope.Timestamp{}) {
 		return
 	}
@@ -126,10 +126,7 @@ func (s *subject) bounds(now *offsets.Frontier) {
 // emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
 // the judged bridge wrote: only records of others are left.
 func (s *subject) emptied() {
-	t := s.topic
-	if t.markerTopic != nil {
-		t = t.markerTopic
-	}
+	t := s.markersOf()
 	if t.portion == nil {
 		return
 	}

@@ -119,7 +119,7 @@ func (r *Report) fill(t *subject) {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
 		if k.unless == "" {
 			c.judge(k.validator.Checked(), k.validator.Failures())
-			if k.name == "replay" && c.Status == Holds && feed.Required() == 0 {
+			if k.name == "replay" && c.Status == Holds && feed.Required == 0 {
 				c.Status, c.Reason = NotChecked, "it is unknown which events must be in the topic: "+
 					"there is no state for it, and a partition without a marker"
 				if state != nil {
@@ -148,7 +148,7 @@ func (r *Report) fill(t *subject) {
 		r.note("%s not in use yet: the bridge uses added partitions behind the next marker",
 			plain.Count(unused, "partition"))
 	}
-	if r.Twice = checks.unique.Twice(); r.Twice > 0 {
+	if r.Twice = checks.unique.Twice; r.Twice > 0 {
 		r.note("%s of events that the log of Azure holds twice: one id at two positions, each delivered once",
 			plain.Count(r.Twice, "further copy"))
 	}
@@ -156,7 +156,7 @@ func (r *Report) fill(t *subject) {
 		r.Seeks = t.seeks
 		again := "events"
 		if checks.unique.Checked() > 0 {
-			r.Again = checks.unique.Again()
+			r.Again = checks.unique.Again
 			again = plain.Count(r.Again, "event")
 		}
 		r.note("bridge seek moved the bridge (%s), and repeats %s on purpose", strings.Join(t.seeks, ", "), again)
@@ -168,7 +168,7 @@ func (r *Report) fill(t *subject) {
 		r.note("%s may be missing: bridge seek may have skipped them, or they are from before the start",
 			plain.Count(feed.skipped, "event"))
 	}
-	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required(), UpTo: feed.bound}
+	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound}
 	if d := pass.dead; d.topic != "" {
 		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
 	}

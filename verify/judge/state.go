@@ -114,24 +114,25 @@ func (s *progressState) feed() string {
 	return s.Frontier.Feed
 }
 
-// topics returns the topics that the bridge has written to. The fresh ones are in cursors only.
-func (s *progressState) topics() (names []string, fresh map[string]bool) {
+// topics returns the topics that the bridge has written to, and over how many partitions it spreads their keys now. The
+// fresh ones are in cursors only.
+func (s *progressState) topics() (counts map[string]int32, fresh map[string]bool) {
 	if s == nil {
 		return nil, nil
 	}
-	all := maps.Clone(s.Frontier.Topics)
-	fresh = map[string]bool{}
+	counts, fresh = map[string]int32{}, map[string]bool{}
+	maps.Copy(counts, s.Frontier.Topics)
 	for _, c := range s.Cursors {
 		if c == nil {
 			continue
 		}
 		for topic, pin := range c.Pins {
-			if _, known := all[topic]; !known {
-				all[topic], fresh[topic] = pin.Partitions, true
+			if _, known := counts[topic]; !known {
+				counts[topic], fresh[topic] = pin.Partitions, true
 			}
 		}
 	}
-	return slices.Sorted(maps.Keys(all)), fresh
+	return counts, fresh
 }
 
 // compatible rejects settings, and a feed, with which the topic was not written.

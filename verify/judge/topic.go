@@ -1,11 +1,13 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -34,9 +36,10 @@ type subject struct {
 
 // subjects opens the topics.
 func (v *verification) subjects(ctx context.Context, state *progressState) (all []*subject, err error) {
-	names, fresh := []string{v.Topic}, map[string]bool{}
+	counts, fresh := state.topics()
+	names := []string{v.Topic}
 	if v.Topic == "" {
-		if names, fresh = state.topics(); len(names) == 0 {
+		if names = slices.Sorted(maps.Keys(counts)); len(names) == 0 {
 			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
 				v.Records.Frozen[offsets.FrozenTopic], v.Name)
 		}
@@ -70,7 +73,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 				return nil, err
 			}
 		}
-		if err := s.learn(ctx, state.partitions(name), v.Until, v.Records.Partition); err != nil {
+		if err := s.learn(ctx, int(counts[name]), v.Until, v.Records.Partition); err != nil {
 			return nil, fmt.Errorf("reading the start of topic %s: %w", name, err)
 		}
 		if v.ReadFeed || v.ReadAccount {
@@ -147,6 +150,9 @@ type topic struct {
 
 // deleted reports whether retention has deleted the start of a partition.
 func (t *topic) deleted(p int32) bool { return t.from[p] > 0 && !t.resumed }
+
+// markersOf returns the topic that has the markers.
+func (t *topic) markersOf() *topic { return cmp.Or(t.markerTopic, t) }
 
 func (t *topic) empty() bool {
 	for p, end := range t.to {
