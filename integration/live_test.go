@@ -49,7 +49,7 @@ func TestLive(t *testing.T) {
 	feed.Roll() // a new chunk in each shard
 	must(feed.Append(ctx, 20, expect))
 	c.until(t, 10*time.Second, "events of new chunks", delivered)
-	if resolved.Markers() > 0 {
+	if resolved.Checked() > 0 {
 		t.Error("an open segment was resolved")
 	}
 	must(feed.Next(ctx))

@@ -49,7 +49,7 @@ var imports = map[string][]string{
 	"internal/status":   {"source", "envelope", "offsets", "internal/pause", "internal/plain", "internal/topics"},
 	"internal/ops":      {"source", "offsets", "bridge", "internal/crash", "internal/status", "internal/plain", "internal/history"},
 	"internal/progress": {"bridge", "internal/config", "internal/plain", "internal/status"},
-	"internal/find": {"source/ocf", "source", "envelope", "offsets", "bridge", "internal/history",
+	"internal/find": {"source/ocf", "source", "envelope", "offsets", "bridge", "internal/status", "internal/history",
 		"internal/topics"},
 	"internal/dump": {"source/ocf", "source", "offsets", "internal/plain"},
 	"internal/change": {"source", "source/inventory", "envelope", "offsets", "bridge", "internal/config",

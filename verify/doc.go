@@ -13,7 +13,7 @@
 //	Resolved   after a marker R no updated <= R comes on the partition; R never decreases and
 //	           reaches every partition
 //	Scan       the rows of an initial scan precede the feed, with one time, and no marker is below that of the listing
-//	All        several of them, with a summary
+//	All        several of them
 //
 // Show records in the order in which a read_committed consumer gets them: per partition by offset, partitions in any
 // order. A record with a nil key is a marker; only Resolved judges it. Each topic is judged by

@@ -96,3 +96,23 @@ func find(rs []Record, is func(r *Record) bool) int {
 }
 
 func isMark(r *Record) bool { return r.Key == nil }
+
+// broken returns the names of the validators that have failed.
+func broken(g *Group) (names []string) {
+	for _, v := range g.validators {
+		if len(v.Failures()) > 0 {
+			names = append(names, name(v))
+		}
+	}
+	return names
+}
+
+// unproved returns the names of the validators that have failed, or have judged nothing.
+func unproved(g *Group) (names []string) {
+	for _, v := range g.validators {
+		if len(v.Failures()) > 0 || v.(interface{ Checked() int64 }).Checked() == 0 {
+			names = append(names, name(v))
+		}
+	}
+	return names
+}

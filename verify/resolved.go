@@ -22,7 +22,8 @@ type Resolved struct {
 	// Unmoved and Whole are what the state of the bridge says, read after the topic: that it was never moved, and that
 	// no history was lost. Markers that say otherwise are a failure.
 	Unmoved, Whole bool
-	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are judged.
+	// Timeless declares records without a time (HEADERS=none, and no updated in the value): only the markers are
+	// judged.
 	Timeless bool
 	// Ends are those of the partitions that markers in a topic of their own name.
 	Ends map[int32]int64
@@ -50,31 +51,6 @@ type lane struct {
 // NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
 	return &Resolved{partitions: partitions, late: map[int32]bool{}}
-}
-
-// Markers returns how many different markers partition 0 of each topic has, all topics together.
-func (v *Resolved) Markers() int {
-	n := 0
-	for at, l := range v.lanes.all {
-		if at.partition == 0 {
-			n += len(l.markers)
-		}
-	}
-	return n
-}
-
-// Newest returns the time of the newest marker, or "".
-func (v *Resolved) Newest() string {
-	var newest clock
-	for _, l := range v.lanes.all {
-		if l.last.compare(newest) > 0 {
-			newest = l.last
-		}
-	}
-	if newest == (clock{}) {
-		return ""
-	}
-	return newest.String()
 }
 
 // StartsLate declares a partition that starts later than others, because it was added or retention deleted its start.

@@ -23,9 +23,9 @@ type Scan struct {
 
 // ScanRows is what came of a scan.
 type ScanRows struct {
-	ID      string
-	Initial bool
-	Rows    int64 // with the deletions that a sweep found
+	ID      string `json:"id"`
+	Initial bool   `json:"initial"`
+	Rows    int64  `json:"rows"` // with the deletions that a sweep found
 
 	updated clock
 	ends    int64 // the time of the last page, in ms

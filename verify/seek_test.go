@@ -84,13 +84,7 @@ func TestSeek(t *testing.T) {
 			for _, r := range c.fault(slices.Clone(right)) {
 				all.Note(r)
 			}
-			var found []string
-			for _, k := range all.Summary().Checks {
-				if !k.OK() {
-					found = append(found, k.Name)
-				}
-			}
-			if have := strings.Join(found, " "); have != c.found {
+			if have := strings.Join(unproved(all), " "); have != c.found {
 				t.Errorf("found by %q, want %q: %v", have, c.found, all.Failures())
 			}
 			if name == "none" && unique.Again != 80 {

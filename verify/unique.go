@@ -12,7 +12,8 @@ import (
 // position that is delivered twice is. Unique keeps 45 to 95 bytes per event; Order and Partition together keep none.
 type Unique struct {
 	// Moves says that keys move between partitions, because partitions were added. Then a sweep may find a key in both
-	// partitions, and each time writes a deletion to the one where it belongs now: a deletion of a sweep may be repeated.
+	// partitions, and each time writes a deletion to the one where it belongs now: a deletion of a sweep may be
+	// repeated.
 	Moves bool
 	Twice int64 // records that are further copies of an event that the log holds more than once
 	Again int64 // events that are repeated after a seek

@@ -25,18 +25,23 @@ type Judge struct {
 	topic string
 	cl    *kgo.Client
 
-	mu       sync.Mutex
-	checks   *verify.Group
-	unique   *verify.Unique
-	ledger   *ledger
-	resolved *verify.Resolved
-	repeats  bool
-	next     map[int32]int64   // by partition: what is below was read
-	waiting  map[int]time.Time // events of the ledger that have not come, since when
-	moved    time.Time         // when one came last, or began to be waited for
-	delays   []time.Duration
-	stalls   []time.Duration // in which nothing came though something was waited for
-	onStall  func(time.Duration)
+	mu         sync.Mutex
+	validators []verify.Validator
+	checks     *verify.Group // of the validators
+	unique     *verify.Unique
+	ledger     *ledger
+	resolved   *verify.Resolved
+	next       map[int32]int64 // by partition: what is below was read
+	data       int64
+	marks      int64
+	newest     string // the time of the newest marker, on any partition
+	rising     int    // markers of partition 0, each with a later time than the one before it, which is last
+	last       string
+	waiting    map[int]time.Time // events of the ledger that have not come, since when
+	moved      time.Time         // when one came last, or began to be waited for
+	delays     []time.Duration
+	stalls     []time.Duration // in which nothing came though something was waited for
+	onStall    func(time.Duration)
 }
 
 // stalled is from when on waiting counts as a stall: a commit and a poll of the feed take a part of it.
@@ -70,9 +75,8 @@ func newJudge(brokers []string, topic string, most int, repeats bool) (*Judge, e
 	}
 	if repeats {
 		all = []verify.Validator{j.ledger, place}
-		j.repeats = true
 	}
-	j.checks = verify.All(all...)
+	j.validators, j.checks = all, verify.All(all...)
 	var err error
 	j.cl, err = kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.ConsumeTopics(topic), kgo.MetadataMinAge(metadataAge),
 		kgo.FetchMaxWait(200*time.Millisecond),
@@ -141,17 +145,23 @@ func (j *Judge) note(r *kgo.Record) {
 		v.Headers = append(v.Headers, verify.Header(h))
 	}
 	rounds := len(j.ledger.rounds)
-	if j.checks.Note(v); j.repeats {
-		j.resolved.Note(v) // for the newest marker
-	}
+	j.checks.Note(v)
 	if len(j.ledger.rounds) > rounds { // what the seek skips is not due any more
 		maps.DeleteFunc(j.waiting, func(n int, _ time.Time) bool {
 			return j.ledger.events[n].segment < j.ledger.rounds[rounds].target
 		})
 	}
 	if r.Key == nil {
+		j.marks++
+		at := v.MarkerTime() // all have the same length
+		j.newest = max(j.newest, at)
+		if r.Partition == 0 && at > j.last {
+			j.last = at
+			j.rising++
+		}
 		return
 	}
+	j.data++
 	now := time.Now()
 	if since := now.Sub(j.moved); len(j.waiting) > 0 && since > stalled {
 		j.stalls = append(j.stalls, since)
@@ -208,7 +218,7 @@ func (j *Judge) Left() int {
 func (j *Judge) Newest() string {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.resolved.Newest()
+	return j.newest
 }
 
 // Oldest is how long an event waits to come, at most.
@@ -221,11 +231,11 @@ func (j *Judge) Oldest() (age time.Duration) {
 	return age
 }
 
-// Markers is how many markers came on partition 0.
+// Markers is how many different markers came on partition 0.
 func (j *Judge) Markers() int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.resolved.Markers()
+	return j.rising
 }
 
 // Doubled reports whether an event came again.
@@ -246,13 +256,6 @@ func (j *Judge) Drained(ctx context.Context) (bool, error) {
 	drained := true
 	ends.Each(func(o kadm.ListedOffset) { drained = drained && o.Err == nil && j.next[o.Partition] >= o.Offset })
 	return drained, nil
-}
-
-// Summary is the judgement so far.
-func (j *Judge) Summary() verify.Summary {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.checks.Summary()
 }
 
 // Delays returns how long events took from the feed to a reader: half of them, 99 of 100, and all.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"blobfeed/verify"
 )
 
 // Report is what a run did and found.
@@ -16,7 +14,7 @@ type Report struct {
 	Took     time.Duration
 	Faults   map[string]int // by kind, cuts by mode
 	Segments int
-	Summary  verify.Summary
+	Summary  Summary
 	Moves    Moves
 	Scans    int // that were accepted
 

@@ -187,7 +187,8 @@ func (j *judge) validators(complete *arrivals.Events) *verify.Group {
 	unique := verify.NewUnique()
 	if j.grown > 0 {
 		unique.Moves = true
-		place = verify.NewPartition(j.plan.Partitions, partitioner.Murmur2, // where finds keys that moved without a marker
+		// where finds keys that moved without a marker
+		place = verify.NewPartition(j.plan.Partitions, partitioner.Murmur2,
 			verify.Growth{Partitions: partitions, Resolved: never, Vague: true})
 		for p := j.plan.Partitions; p < j.grown; p++ {
 			resolved.StartsLate(int32(p), true)

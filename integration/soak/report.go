@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"blobfeed/verify"
+	"blobfeed/integration/chaos"
 )
 
 // Report is what a run found.
@@ -17,7 +17,7 @@ type Report struct {
 	Events    int64
 	Segments  int
 	Markers   int
-	Summary   verify.Summary
+	Summary   chaos.Summary
 	Block     Span
 	Recovered time.Duration
 

@@ -17,6 +17,7 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
+	"blobfeed/internal/status"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -152,7 +153,7 @@ func (f *Finder) judge(
 		return nil
 	}
 	found.from, found.until = found.Time, envelope.Timestamp{Wall: found.Time.UnixNano(), Logical: math.MaxInt32}
-	if !f.passed(seg, shard, next) {
+	if !status.Covers(f.State, seg, shard, next) {
 		found.Fate, found.Why = Waiting, "the bridge has not committed this part of segment "+seg.String()+" yet"
 		return nil
 	}
@@ -186,22 +187,6 @@ func (f *Finder) judge(
 			"compaction may have deleted it, a seek may have skipped it; bridge verify --feed judges the topic"
 	}
 	return nil
-}
-
-// passed reports whether the bridge has committed all before next.
-func (f *Finder) passed(seg source.Segment, shard int, next source.ShardPosition) bool {
-	if f.State == nil || f.State.Frontier == nil || len(f.State.Cursors) == 0 {
-		return false
-	}
-	if seg.Compare(f.State.Frontier.Completed) <= 0 {
-		return true
-	}
-	c := f.State.Cursors[shard%len(f.State.Cursors)]
-	if c == nil {
-		return false
-	}
-	at := c.At(seg, shard)
-	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
 }
 
 // leftOut says which setting leaves an event out, "" if none does.

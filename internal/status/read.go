@@ -16,6 +16,7 @@ import (
 	"blobfeed/internal/plain"
 	"blobfeed/internal/topics"
 	"blobfeed/offsets"
+	"blobfeed/source"
 )
 
 // NeverRanError says that there is no state of this name.
@@ -163,6 +164,22 @@ func (r *Reader) Group(ctx context.Context) (Group, error) {
 		group.Members = append(group.Members, member)
 	}
 	return group, nil
+}
+
+// Covers reports whether everything before next in a shard of a segment is committed.
+func Covers(s *offsets.State, seg source.Segment, shard int, next source.ShardPosition) bool {
+	if s == nil || s.Frontier == nil || len(s.Cursors) == 0 {
+		return false
+	}
+	if seg.Compare(s.Frontier.Completed) <= 0 {
+		return true
+	}
+	c := s.Cursors[shard%len(s.Cursors)]
+	if c == nil {
+		return false
+	}
+	at := c.At(seg, shard)
+	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
 }
 
 // KeySchema returns the id of the schema that the Avro keys of a topic are written with, or 0 if there are none.

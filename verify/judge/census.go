@@ -97,23 +97,22 @@ func (c *census) comparable() error {
 		{c.state == nil, v.Name + ".offsets has no state, which says what is delivered"},
 	} {
 		if not.is {
-			return unusable("--account: %s", not.why)
+			return plain.SettingsErrorf("--account: %s", not.why)
 		}
 	}
 	f := c.state.Frontier
 	switch {
 	case f.Scan.Active() && f.Scan.Initial:
-		return unusable("--account: the initial scan %s is not complete: wait for it", f.Scan.ID)
+		return plain.SettingsErrorf("--account: the initial scan %s is not complete: wait for it", f.Scan.ID)
 	case f.Start != "" && f.Epoch == 0:
-		return unusable("--account: the bridge began at %s without a scan: blobs that were written before are not "+
-			"in the topic",
-			f.Start)
+		return plain.SettingsErrorf("--account: the bridge began at %s without a scan: blobs that were written before "+
+			"are not in the topic", f.Start)
 	}
 	for _, s := range c.subjects {
 		for p, from := range s.from {
 			if from > 0 {
-				return unusable("--account: partition %d of %s begins at offset %d: retention has deleted records, "+
-					"so the topic can't have every key", p, s.name, from)
+				return plain.SettingsErrorf("--account: partition %d of %s begins at offset %d: retention has deleted "+
+					"records, so the topic can't have every key", p, s.name, from)
 			}
 		}
 	}
@@ -372,7 +371,7 @@ func (c *census) merge(s *subject) {
 			c.rows[key] = x.row
 		}
 	}
-	s.growth.stale += len(stale)
+	s.growth.stale += int64(len(stale))
 	clear(c.lasts)
 }
 
@@ -413,7 +412,7 @@ func describe(etag string, length int64) string {
 // report adds what was found in a topic.
 func (c *census) report(r *Report, s *subject) {
 	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
-	var pending, changing int
+	var pending, changing int64
 	var bad []*difference
 	for _, x := range c.differences {
 		switch {
@@ -440,16 +439,10 @@ func (c *census) report(r *Report, s *subject) {
 		check.Status, check.Reason = NotChecked, "the account has no blob that the settings select"
 	}
 	r.Checks = append(r.Checks, check)
-	if pending > 0 {
-		r.note("not judged: %s with events in the feed that are not delivered yet", plain.Count(pending, "key"))
-	}
-	if changing > 0 {
-		r.note("not judged: %s that changed during the comparison; compare again", plain.Count(changing, "key"))
-	}
-	if s.growth.stale > 0 {
-		r.note("%s with an older blob in a former partition: consumers of whole partitions need the highest updated",
-			plain.Count(s.growth.stale, "key"))
-	}
+	r.noteSome(pending, "key", "not judged: %s with events in the feed that are not delivered yet")
+	r.noteSome(changing, "key", "not judged: %s that changed during the comparison; compare again")
+	r.noteSome(s.growth.stale, "key",
+		"%s with an older blob in a former partition: consumers of whole partitions need the highest updated")
 	if c.lost > 0 && r.Problem == "" {
 		r.Problem = fmt.Sprintf("account: %s differed at the first comparison, which was not repeated",
 			plain.Count(c.lost, "key"))

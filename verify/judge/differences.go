@@ -14,6 +14,7 @@ import (
 
 	"blobfeed/envelope"
 	"blobfeed/internal/pause"
+	"blobfeed/internal/status"
 	"blobfeed/source"
 	"blobfeed/source/inventory"
 	"blobfeed/verify"
@@ -176,7 +177,7 @@ func (c *census) undelivered(
 	return blocks(ctx, r, skip, func(b *source.Batch) error {
 		for i := range b.Events {
 			for _, x := range byPath[envelope.PathOf(b.Events[i].Subject)] {
-				x.pending = x.pending || !c.state.covers(seg, shard, b.Next)
+				x.pending = x.pending || !status.Covers(c.state.State, seg, shard, b.Next)
 			}
 		}
 		return nil

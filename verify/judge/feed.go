@@ -13,6 +13,7 @@ import (
 	"blobfeed/envelope"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/resolved"
 	"blobfeed/source"
@@ -39,7 +40,7 @@ type feedScan struct {
 
 // block compares the events of a block.
 func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
-	covered := p.state == nil || p.state.covers(m.Segment, shard, b.Next)
+	covered := p.state == nil || status.Covers(p.state.State, m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
 	var buf []byte
 	var rec envelope.Record
@@ -182,7 +183,7 @@ func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err 
 	if c.begins, err = s.begins(ctx); err != nil {
 		return nil, err
 	}
-	if c.begun, err = p.v.begun(ctx, s, p.state); err != nil {
+	if c.begun, err = s.begun(); err != nil {
 		return nil, err
 	}
 	if p.v.since != nil {

@@ -72,10 +72,10 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 func (o *Options) followable() error {
 	switch {
 	case !o.Kafka.Transactional:
-		return unusable("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a marker: " +
-			"use --feed")
+		return plain.SettingsErrorf("--follow: with BRIDGE_DELIVERY=at_least_once events may be repeated behind a " +
+			"marker: use --feed")
 	case o.Records.Markers == envelope.MarkersOff:
-		return unusable("--follow: BRIDGE_RESOLVED_TO=off: there are no markers")
+		return plain.SettingsErrorf("--follow: BRIDGE_RESOLVED_TO=off: there are no markers")
 	}
 	return nil
 }

@@ -18,8 +18,8 @@ import (
 type growth struct {
 	first int // partitions at first
 	steps []verify.Growth
-	now   int // partitions that have keys or markers, or that the state knows: later ones wait for the next marker
-	stale int // keys with an older blob in a former partition
+	now   int   // partitions that have keys or markers, or that the state knows: later ones wait for the next marker
+	stale int64 // keys with an older blob in a former partition
 }
 
 // doubt is how many keys of a partition at least have to speak against the present number of partitions, in a topic
@@ -65,21 +65,20 @@ func (s *subject) learn(
 	if until != (envelope.Timestamp{}) {
 		known = 0 // the state is newer
 	}
-	heads, err := s.heads(ctx, until)
-	if err != nil {
+	if err := s.readHeads(ctx, until); err != nil {
 		return err
 	}
 	g := &s.growth
 	if g.now = known; known == 0 {
 		g.now = len(s.to)
 	}
-	for p := range heads {
+	for p := range s.heads {
 		g.now = max(g.now, int(p)+1)
 	}
 	g.now = min(g.now, len(s.to))
 	if s.before > 0 {
 		g.first = min(s.before, g.now)
-		s.grow(known, heads)
+		s.grow(known)
 		return nil
 	}
 	g.first = g.now
@@ -89,7 +88,7 @@ func (s *subject) learn(
 		p := int32(least - 1)
 		if s.markersOf().deleted(p) {
 			cut = true
-		} else if h := heads[p]; h != nil && (h.Key != nil || s.aside != nil && s.aside.First(p) != 0) {
+		} else if h := s.heads[p]; h != nil && (h.Key != nil || s.aside != nil && s.aside.First(p) != 0) {
 			// Compaction removes other records, but not markers, which have a topic of their own then: that its first
 			// one names the offset 0 says that the partition began with a marker.
 			break
@@ -125,16 +124,16 @@ func (s *subject) learn(
 	for g.first = most; g.first > least && !fits(g.first); {
 		g.first--
 	}
-	s.grow(known, heads)
+	s.grow(known)
 	return nil
 }
 
 // grow finds the steps in which partitions were added to the first ones.
-func (s *subject) grow(known int, heads map[int32]*verify.Record) {
+func (s *subject) grow(known int) {
 	g := &s.growth
-	for p := g.first; p < g.now && heads[int32(p)] != nil; p++ {
-		at := markOf(heads[int32(p)])
-		if p > g.first && at == markOf(heads[int32(p-1)]) {
+	for p := g.first; p < g.now && s.heads[int32(p)] != nil; p++ {
+		at := markOf(s.heads[int32(p)])
+		if p > g.first && at == markOf(s.heads[int32(p-1)]) {
 			g.steps[len(g.steps)-1].Partitions++
 			continue
 		}
@@ -143,17 +142,17 @@ func (s *subject) grow(known int, heads map[int32]*verify.Record) {
 	g.now = max(known, g.counts()[0])
 }
 
-// heads returns the first record, or marker, of each partition that has one, but for markers after until.
-func (s *subject) heads(ctx context.Context, until envelope.Timestamp) (map[int32]*verify.Record, error) {
-	heads := map[int32]*verify.Record{}
+// readHeads reads the heads, but for markers after until.
+func (s *subject) readHeads(ctx context.Context, until envelope.Timestamp) error {
+	s.heads = map[int32]*verify.Record{}
 	err := s.scan(ctx, func(r verify.Record) (more bool) {
 		if at, ok := markerTime(&r); !ok || until == (envelope.Timestamp{}) || at.Compare(until) <= 0 {
-			heads[r.Partition] = &r
+			s.heads[r.Partition] = &r
 		}
 		return false
 	})
 	clear(s.markers) // that is not how far the topic was read
-	return heads, err
+	return err
 }
 
 // mark names a marker.

@@ -10,7 +10,6 @@ import (
 	"blobfeed/bridge"
 	"blobfeed/envelope"
 	"blobfeed/internal/config"
-	"blobfeed/internal/plain"
 	"blobfeed/internal/setup"
 	"blobfeed/verify"
 )
@@ -40,11 +39,6 @@ type Options struct {
 
 // Seen counts while a verification works.
 type Seen struct{ Events, Records atomic.Int64 }
-
-// unusable returns an error that other settings or flags prevent.
-func unusable(format string, args ...any) error {
-	return &plain.SettingsError{Problem: fmt.Sprintf(format, args...)}
-}
 
 // verification is one run.
 type verification struct {

@@ -17,11 +17,8 @@ import (
 
 // letters are the dead letters of the bridge. Events and bytes of the feed that they hold need not be in the topic.
 type letters struct {
-	topic string              // "": it does not exist
-	at    map[string][]letter // by position; several if it was cut into parts more than once
-	all   int64
-
-	events, places, bytes int64 // of the feed that are in letters; places and bytes are damaged
+	lettersReport
+	at map[string][]letter // by position; several if it was cut into parts more than once
 }
 
 // letter is put together from its parts, one record each.
@@ -53,7 +50,7 @@ func (v *verification) letters(ctx context.Context) (*letters, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.topic = t.name
+	l.Topic = t.name
 	return l, t.scan(ctx, func(r verify.Record) bool { l.add(&r); return true })
 }
 
@@ -80,7 +77,7 @@ func (l *letters) of(position, content string, parts int) *letter {
 			return &same[i]
 		}
 	}
-	l.all++
+	l.Letters++
 	l.at[position] = append(same, letter{content, make([]part, parts)})
 	return &l.at[position][len(same)]
 }
@@ -99,7 +96,7 @@ func (l *letters) event(pos source.Position, ev *source.Event) bool {
 			ID string `json:"event_id"`
 		}
 		if x.content == "event" && json.Unmarshal(text, &kept) == nil && kept.ID == ev.ID {
-			l.events++
+			l.Events++
 			return true
 		}
 	}
@@ -125,8 +122,8 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Posit
 			at += p.size
 		}
 		if at == loss.To {
-			l.places++
-			l.bytes += loss.To - loss.From
+			l.Places++
+			l.Bytes += loss.To - loss.From
 			return true, nil
 		}
 	}
@@ -137,7 +134,7 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Posit
 func (l *letters) pass(
 	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError,
 ) error {
-	if l.topic == "" || d.Kind != source.BadBytes {
+	if l.Topic == "" || d.Kind != source.BadBytes {
 		return d
 	}
 	loss, ok, err := r.Loss(ctx, d)
@@ -152,7 +149,7 @@ func (l *letters) pass(
 	case err != nil:
 		return err
 	case !ok:
-		return fmt.Errorf("%w; topic %s does not have these bytes", d, l.topic)
+		return fmt.Errorf("%w; topic %s does not have these bytes", d, l.Topic)
 	}
 	r.Skip(loss)
 	return nil

@@ -12,14 +12,14 @@ import (
 
 // Report is what was found in one topic. Its JSON is part of the interface.
 type Report struct {
-	Topic      string       `json:"topic"`
-	Partitions int          `json:"partitions"`
-	Records    int64        `json:"records"`
-	Markers    int64        `json:"markers"`
-	Feed       *feedReport  `json:"feed,omitempty"`
-	Scans      []scanReport `json:"scans,omitempty"`
-	Seeks      []string     `json:"seeks,omitempty"` // "<from> <to>", in their order
-	Again      int64        `json:"again,omitempty"` // events that are repeated after them
+	Topic      string            `json:"topic"`
+	Partitions int               `json:"partitions"`
+	Records    int64             `json:"records"`
+	Markers    int64             `json:"markers"`
+	Feed       *feedReport       `json:"feed,omitempty"`
+	Scans      []verify.ScanRows `json:"scans,omitempty"` // whose rows are among the records
+	Seeks      []string          `json:"seeks,omitempty"` // "<from> <to>", in their order
+	Again      int64             `json:"again,omitempty"` // events that are repeated after them
 	// Twice counts further copies of events that Azure's log holds more than once, at positions of their own.
 	Twice   int64         `json:"twice_in_log,omitempty"`
 	Others  []otherReport `json:"others,omitempty"` // what other bridges wrote; not judged
@@ -29,13 +29,6 @@ type Report struct {
 
 	reached map[int32]int64 // where each partition was left, at the marker of --until-resolved or of the round
 	spread  int             // partitions that keys are spread over
-}
-
-// scanReport counts the rows of a scan, which are among the records.
-type scanReport struct {
-	ID      string `json:"id"`
-	Initial bool   `json:"initial"`
-	Rows    int64  `json:"rows"`
 }
 
 // feedReport counts the events of the feed.
@@ -50,7 +43,7 @@ type feedReport struct {
 
 // lettersReport counts what is in the dead-letter topic.
 type lettersReport struct {
-	Topic   string `json:"topic"`
+	Topic   string `json:"topic"` // "": it does not exist
 	Letters int64  `json:"letters"`
 	Events  int64  `json:"events"` // of the feed
 	Places  int64  `json:"places"` // of chunks that can't be decoded
@@ -76,6 +69,13 @@ type checkReport struct {
 
 func (r *Report) note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// noteSome makes a note of n things, if there are any.
+func (r *Report) noteSome(n int64, thing, format string, args ...any) {
+	if n > 0 {
+		r.note(format, append([]any{plain.Count(n, thing)}, args...)...)
+	}
 }
 
 func (c *checkReport) judge(checked int64, failures []verify.Failure) {
@@ -111,9 +111,7 @@ func (r *Report) fill(t *subject) {
 	if r.Records == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)
 	}
-	for _, scan := range checks.scan.Rows() {
-		r.Scans = append(r.Scans, scanReport{scan.ID, scan.Initial, scan.Rows})
-	}
+	r.Scans = checks.scan.Rows()
 	eventless := checks.scan.Checked() == r.Records // there is nothing to check in events yet
 	for _, k := range checks.all {
 		c := checkReport{Name: k.name, Promise: k.promise, Status: NotChecked, Reason: k.unless}
@@ -132,26 +130,26 @@ func (r *Report) fill(t *subject) {
 			}
 		}
 		r.Checks = append(r.Checks, c)
-		if k.name == "replay" && c.Status == Broken && state == nil {
+		if c.Status != Broken {
+			continue
+		}
+		if k.name == "replay" && state == nil {
 			r.note("without a state nothing says which part of the feed the topic has: for that of a replay whose " +
 				"state is deleted, set BRIDGE_START and BRIDGE_END_TIME to its --from and --to")
 		}
-		if k.name == "replay" && c.Status == Broken {
+		if k.name == "replay" {
 			r.note("bridge find --id <event> shows where an event is in the feed, and what became of it")
 		}
-		if k.name == "resolved" && c.Status == Broken && state != nil && state.late() > 0 {
-			r.note("the bridge counted %s that the service published too late: that breaks \"resolved\"",
-				plain.Count(state.late(), "event"))
+		if k.name == "resolved" && state != nil {
+			r.noteSome(state.late(), "event",
+				"the bridge counted %s that the service published too late: that breaks \"resolved\"")
 		}
 	}
-	if unused := len(t.to) - t.growth.now; unused > 0 {
-		r.note("%s not in use yet: the bridge uses added partitions behind the next marker",
-			plain.Count(unused, "partition"))
-	}
-	if r.Twice = checks.unique.Twice; r.Twice > 0 {
-		r.note("%s of events that the log of Azure holds twice: one id at two positions, each delivered once",
-			plain.Count(r.Twice, "further copy"))
-	}
+	r.noteSome(int64(len(t.to)-t.growth.now), "partition",
+		"%s not in use yet: the bridge uses added partitions behind the next marker")
+	r.Twice = checks.unique.Twice
+	r.noteSome(r.Twice, "further copy",
+		"%s of events that the log of Azure holds twice: one id at two positions, each delivered once")
 	if len(t.seeks) > 0 {
 		r.Seeks = t.seeks
 		again := "events"
@@ -164,33 +162,23 @@ func (r *Report) fill(t *subject) {
 	if feed == nil {
 		return
 	}
-	if feed.skipped > 0 {
-		r.note("%s may be missing: bridge seek may have skipped them, or they are from before the start",
-			plain.Count(feed.skipped, "event"))
-	}
+	r.noteSome(feed.skipped, "event",
+		"%s may be missing: bridge seek may have skipped them, or they are from before the start")
 	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound}
-	if d := pass.dead; d.topic != "" {
-		r.Feed.DeadLetters = &lettersReport{d.topic, d.all, d.events, d.places, d.bytes}
+	if d := &pass.dead.lettersReport; d.Topic != "" {
+		r.Feed.DeadLetters = d
 	}
-	if state != nil && state.Frontier.Gaps > 0 {
-		r.note("history was lost %s: see bridge status", plain.Count(state.Frontier.Gaps, "time"))
+	if state != nil {
+		r.noteSome(int64(state.Frontier.Gaps), "time", "history was lost %s: see bridge status")
 	}
-	if feed.scanned > 0 {
-		r.note("%s from before the initial scan need not be in the topic: its rows show what they did",
-			plain.Count(feed.scanned, "event"))
-	}
-	if feed.before > 0 {
-		r.note("%s may be missing: the start of the partition is deleted, up to that segment or a later one",
-			plain.Count(feed.before, "event"))
-	}
-	if n := len(pass.extent.holes); n > 0 {
-		r.note("the feed lacks chunks in %s, before other chunks of the shard, as retention deletes them: "+
-			"the rest of such a segment is compared", plain.Count(n, "place"))
-	}
-	if feed.older > 0 {
-		r.note("not compared: %s from before %s, where the feed starts now",
-			plain.Count(feed.older, "record"), pass.extent.oldest)
-	}
+	r.noteSome(feed.scanned, "event",
+		"%s from before the initial scan need not be in the topic: its rows show what they did")
+	r.noteSome(feed.before, "event",
+		"%s may be missing: the start of the partition is deleted, up to that segment or a later one")
+	r.noteSome(int64(len(pass.extent.holes)), "place",
+		"the feed lacks chunks in %s, before other chunks of the shard, as retention deletes them: the rest of such a "+
+			"segment is compared")
+	r.noteSome(feed.older, "record", "not compared: %s from before %s, where the feed starts now", pass.extent.oldest)
 }
 
 // BrokenError says that a topic does not keep promises.

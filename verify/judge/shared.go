@@ -29,10 +29,10 @@ func (o *Options) writer(feed string) (*writer, error) {
 	const why = "BRIDGE_TOPIC_SHARED=true, and %s: %s"
 	switch {
 	case w.feed == "":
-		return nil, unusable(why, "no state names the feed whose records are judged",
+		return nil, plain.SettingsErrorf(why, "no state names the feed whose records are judged",
 			"add --feed, with BRIDGE_SOURCE_URL")
 	case w.account == "":
-		return nil, unusable(why, "feed "+w.feed+" does not name the account whose records are judged",
+		return nil, plain.SettingsErrorf(why, "feed "+w.feed+" does not name the account whose records are judged",
 			"set BRIDGE_SOURCE_ACCOUNT")
 	case !contentOf(o.Record).account:
 		return nil, fmt.Errorf(why, "with these settings a record does not name its account",
@@ -44,7 +44,7 @@ func (o *Options) writer(feed string) (*writer, error) {
 // fits rejects a feed of another account than the one whose records are judged.
 func (w *writer) fits(r verify.Record) error {
 	if account := r.Account(); account != w.account {
-		return unusable("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
+		return plain.SettingsErrorf("the feed has an event of account %s, not %s: set BRIDGE_SOURCE_ACCOUNT=%[1]s",
 			account, w.account)
 	}
 	return nil
@@ -58,10 +58,10 @@ type portion struct {
 	unnamed int64 // markers without a feed, of any of several bridges
 }
 
-// wrote counts what a writer has in a topic; first is where it starts.
+// wrote is what a writer has in a topic, from first on.
 type wrote struct {
-	records, markers int64
-	first            verify.Failure
+	otherReport
+	first verify.Failure
 }
 
 func (p *portion) reset() { *p = portion{of: p.of, own: map[int32]bool{}, others: map[writer]*wrote{}} }
@@ -82,13 +82,14 @@ func (p *portion) takes(r *verify.Record) bool {
 	}
 	w := p.others[by]
 	if w == nil {
-		w = &wrote{first: verify.Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}}
+		w = &wrote{otherReport{Account: by.account, Feed: by.feed},
+			verify.Failure{Topic: r.Topic, Partition: r.Partition, Offset: r.Offset, Key: string(r.Key)}}
 		p.others[by] = w
 	}
 	if r.Key == nil {
-		w.markers++
+		w.Markers++
 	} else {
-		w.records++
+		w.Records++
 	}
 	return false
 }
@@ -107,14 +108,14 @@ func (r *Report) share(t *topic) {
 	for _, p := range parts {
 		for _, by := range slices.SortedFunc(maps.Keys(p.others), byName) {
 			w := p.others[by]
-			if foreign.Checked += w.records + w.markers; by == (writer{}) {
+			if foreign.Checked += w.Records + w.Markers; by == (writer{}) {
 				w.first.Problem = fmt.Sprintf("the first of %s without an account: set BRIDGE_HEADERS=cloudevents for "+
 					"each bridge on the topic; and of %s with neither a key nor the time of a marker",
-					plain.Count(w.records, "record"), plain.Count(w.markers, "record"))
+					plain.Count(w.Records, "record"), plain.Count(w.Markers, "record"))
 				foreign.judge(foreign.Checked, []verify.Failure{w.first})
 				continue
 			}
-			r.Others = append(r.Others, otherReport{by.account, by.feed, w.records, w.markers})
+			r.Others = append(r.Others, w.otherReport)
 		}
 		if p.unnamed > 0 {
 			r.doubtMarkers(fmt.Sprintf("several bridges can have written %s without a feed, "+

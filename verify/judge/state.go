@@ -15,7 +15,6 @@ import (
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
-	"blobfeed/verify"
 )
 
 // progressState is the state of the bridge: what it has delivered.
@@ -69,7 +68,7 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 		}
 		for _, c := range claims {
 			if slices.Contains(catalog.RecordTopics(&c), v.Topic) {
-				return unusable("bridge %s has stored nothing about topic %s, which bridge %s writes: "+
+				return plain.SettingsErrorf("bridge %s has stored nothing about topic %s, which bridge %s writes: "+
 					"set BRIDGE_NAME=%[3]s", v.Name, v.Topic, c.Name)
 			}
 		}
@@ -77,7 +76,7 @@ func (v *verification) stateless(ctx context.Context, named bool) error {
 	if named {
 		return nil
 	}
-	return unusable("no bridge of the name %s has stored anything about topic %s on these brokers: "+
+	return plain.SettingsErrorf("no bridge of the name %s has stored anything about topic %s on these brokers: "+
 		"check BRIDGE_NAME, BRIDGE_TOPIC and BRIDGE_KAFKA_BROKERS, or judge a copy with --topic %[2]s", v.Name, v.Topic)
 }
 
@@ -138,7 +137,7 @@ func (s *progressState) topics() (counts map[string]int32, fresh map[string]bool
 // compatible rejects settings, and a feed, with which the topic was not written.
 func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 	if v.ReadFeed && f.Feed != v.Feed.ID {
-		return unusable("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
+		return plain.SettingsErrorf("BRIDGE_SOURCE_URL names feed %s, but %s was written from feed %s",
 			v.Feed.ID, v.named(), f.Feed)
 	}
 	for name, have := range f.Settings {
@@ -151,7 +150,7 @@ func (v *verification) compatible(f *offsets.Frontier, replay bool) error {
 			}
 		}
 		if want, ok := v.Records.Frozen[name]; ok && want != have {
-			return unusable("%s=%s, but %s was written with %s",
+			return plain.SettingsErrorf("%s=%s, but %s was written with %s",
 				name, want, v.named(), have)
 		}
 	}
@@ -164,19 +163,6 @@ func (v *verification) named() string {
 		return v.Records.Frozen[offsets.FrozenTopic]
 	}
 	return v.Topic
-}
-
-// covers reports whether everything before next in a shard of a segment is committed.
-func (s *progressState) covers(seg source.Segment, shard int, next source.ShardPosition) bool {
-	if seg.Compare(s.Frontier.Completed) <= 0 {
-		return true
-	}
-	c := s.Cursors[shard%len(s.Cursors)]
-	if c == nil {
-		return false
-	}
-	at := c.At(seg, shard)
-	return c.Finished(seg) || next.Chunk < at.Chunk || next.Chunk == at.Chunk && next.Offset <= at.Offset
 }
 
 // late returns how many events the service published too late, as counted by the bridge.
@@ -302,23 +288,24 @@ func (s *subject) knowScans(now *offsets.Frontier) {
 
 // begun returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
 // scan.
-func (v *verification) begun(ctx context.Context, s *subject, state *progressState) (time.Time, error) {
+func (s *subject) begun() (time.Time, error) {
 	text := ""
-	if scan := state.initialScan(); scan != nil && scan.Begin != (source.Segment{}) {
+	scan := s.state.initialScan()
+	if scan != nil && scan.Begin != (source.Segment{}) {
 		return scan.Begin.Time(), nil
 	} else if scan != nil {
 		text = scan.Updated
-	} else if err := s.read(ctx, s.from, s.to, func(r verify.Record) (more bool) {
-		text = max(text, r.BeforeFeed()) // rows are the first records of their partition
-		return false
-	}); err != nil {
-		return time.Time{}, err
+	}
+	for _, r := range s.heads { // rows are the first records of their partition
+		if scan == nil {
+			text = max(text, r.BeforeFeed())
+		}
 	}
 	if text == "" {
 		return time.Time{}, nil
 	}
 	updated, err := envelope.ParseTimestamp(text)
-	return time.Unix(0, updated.Wall+int64(v.Records.ResolvedSlack)), err
+	return time.Unix(0, updated.Wall+int64(s.v.Records.ResolvedSlack)), err
 }
 
 // barred reports whether a marker would have been below the end of the initial scan's listing.

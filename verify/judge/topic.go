@@ -24,7 +24,8 @@ import (
 type subject struct {
 	*topic
 	v       *verification
-	state   *progressState // nil: the topic has none
+	state   *progressState           // nil: the topic has none
+	heads   map[int32]*verify.Record // the first record, or marker, of each partition that has one
 	growth  growth
 	encoder *envelope.Encoder // with --feed or --account
 	pass    *feedScan         // nil: without --feed
@@ -40,8 +41,8 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 	names := []string{v.Topic}
 	if v.Topic == "" {
 		if names = slices.Sorted(maps.Keys(counts)); len(names) == 0 {
-			return nil, unusable("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one with --topic",
-				v.Records.Frozen[offsets.FrozenTopic], v.Name)
+			return nil, plain.SettingsErrorf("BRIDGE_TOPIC=%s names many topics, and %s.offsets has none: name one "+
+				"with --topic", v.Records.Frozen[offsets.FrozenTopic], v.Name)
 		}
 	}
 	for _, name := range names {
@@ -60,8 +61,8 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		}
 		all = append(all, s)
 		if v.since != nil && s.compacted {
-			return nil, unusable("--follow: topic %s is compacted, which may remove records before they are compared: "+
-				"use --feed", name)
+			return nil, plain.SettingsErrorf("--follow: topic %s is compacted, which may remove records before they "+
+				"are compared: use --feed", name)
 		}
 		if v.since != nil {
 			if err := v.since.resume(s); err != nil {
@@ -103,8 +104,8 @@ func (v *verification) unread(err error, topic string) error {
 	if !errors.As(err, &refused) || !refused.Missing {
 		return err
 	}
-	return unusable("subject %s in the registry does not have the schema of records with these settings (%s): "+
-		"use the settings, the registry and the version of bridge that topic %s was written with",
+	return plain.SettingsErrorf("subject %s in the registry does not have the schema of records with these settings "+
+		"(%s): use the settings, the registry and the version of bridge that topic %s was written with",
 		refused.Subject, refused.Reason, topic)
 }
 
