@@ -247,7 +247,7 @@ func (ck *checker) creatable(ctx context.Context, t *topic) {
 		ck.permission(kmsg.ACLOperationCreate, t, false)
 	default:
 		ck.Add("topic", Failed, fmt.Sprintf("%s does not exist and can't be created: %v%s", t.Name, err, message),
-			cmp.Or(topics.CreateAdvice(err), ck.advice(err)))
+			ck.advice(err))
 	}
 }
 

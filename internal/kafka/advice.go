@@ -60,6 +60,12 @@ func (c *Client) Advice(err error) string {
 	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.GroupAuthorizationFailed),
 		errors.Is(err, kerr.TransactionalIDAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
 		return "run bridge check, which prints the commands that grant what is missing"
+	case errors.Is(err, kerr.InvalidReplicationFactor):
+		return "set BRIDGE_TOPIC_REPLICATION to at most the number of brokers, or create the topic yourself"
+	case errors.Is(err, kerr.InvalidPartitions), errors.Is(err, kerr.InvalidConfig),
+		errors.Is(err, kerr.PolicyViolation):
+		return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow, or create the " +
+			"topic yourself"
 	case errors.Is(err, kerr.InvalidTxnState):
 		return "raise BRIDGE_TXN_TIMEOUT if transactions take longer; runbook: BridgeTransactionsSlow in " +
 			"docs/operations.md"

@@ -33,6 +33,9 @@ func TestAdvice(t *testing.T) {
 		{kerr.InvalidTxnState, "raise BRIDGE_TXN_TIMEOUT"},
 		{kerr.IllegalSaslState, "the port takes no credentials"},
 		{kerr.TopicAuthorizationFailed, "run bridge check"},
+		{kerr.InvalidReplicationFactor, "BRIDGE_TOPIC_REPLICATION to at most the number of brokers"},
+		{kerr.PolicyViolation, "BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow"},
+		{kerr.NotController, ""},
 		{kerr.NotLeaderForPartition, ""},
 	} {
 		got := (&Client{}).Advice(fmt.Errorf("doing it: %w", tc.err))

@@ -228,24 +228,11 @@ func Create(ctx context.Context, admin *kadm.Client, topic string, partitions in
 		}
 	}
 	if err != nil && !errors.Is(err, kerr.TopicAlreadyExists) {
-		return 0, false, plain.WithRemedy(fmt.Errorf("creating topic %s: %w", topic, err), CreateAdvice(err))
+		return 0, false, fmt.Errorf("creating topic %s: %w", topic, err)
 	}
 	created = err == nil
 	have, err = awaited(ctx, admin, topic)
 	return have, created, err
-}
-
-// CreateAdvice says what to do about a topic that the brokers do not create; "" if the reason is another one.
-func CreateAdvice(err error) string {
-	const yourself = ", or create the topic yourself"
-	switch {
-	case errors.Is(err, kerr.InvalidReplicationFactor):
-		return "set BRIDGE_TOPIC_REPLICATION to at most the number of brokers" + yourself
-	case errors.Is(err, kerr.InvalidPartitions), errors.Is(err, kerr.InvalidConfig),
-		errors.Is(err, kerr.PolicyViolation):
-		return "set BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow" + yourself
-	}
-	return ""
 }
 
 // ensure makes sure that a topic exists, and returns its partitions.
