@@ -77,27 +77,23 @@ const (
 	noUpdated = "the record has no time: it has no headers, and its value has no updated"
 )
 
-// eventID, updated and sequence return what the headers say, or the value of a record without headers.
+// EventID, Updated and sequence return what the headers say, or the value of a record without headers.
 
-func (r *Record) eventID() []byte {
+// EventID returns the id of an event, as far as the record has it.
+func (r *Record) EventID() []byte {
 	if v, ok := r.lookup("ce_id"); ok || !r.bare() {
 		return v
 	}
 	return r.document().id
 }
 
-// EventID returns the id of an event, as far as the record has it.
-func (r *Record) EventID() string { return string(r.eventID()) }
-
-func (r *Record) updated() []byte {
+// Updated returns the time of an event, or of a row.
+func (r *Record) Updated() []byte {
 	if v, ok := r.lookup("updated"); ok || !r.bare() {
 		return v
 	}
 	return r.document().updated
 }
-
-// Updated returns the time of an event, or of a row, as the record has it.
-func (r *Record) Updated() string { return string(r.updated()) }
 
 func (r *Record) sequence() (text []byte, present bool) {
 	if v, ok := r.lookup("sequence"); ok || !r.bare() {
@@ -120,7 +116,7 @@ func (r *Record) Account() string {
 // Has reports whether a record identifies its event, has its time and its sequencer, in headers or in the value.
 func (r *Record) Has() (event, time, sequencer bool) {
 	_, _, event = r.identity()
-	_, time = parseClock(r.updated())
+	_, time = parseClock(r.Updated())
 	text, _ := r.sequence()
 	return event, time, len(text) > 0
 }
@@ -132,10 +128,10 @@ func (r *Record) identity() (x id, text []byte, ok bool) {
 		text = append(append(append(text, scan...), r.kind()), r.Key...)
 		return idOf(text), text, true
 	}
-	if text = r.eventID(); len(text) > 0 {
+	if text = r.EventID(); len(text) > 0 {
 		return idOf(text), text, true
 	}
-	if text = r.updated(); len(text) > 0 && r.bare() {
+	if text = r.Updated(); len(text) > 0 && r.bare() {
 		return idOf(append(append(append([]byte(nil), r.Key...), 0), text...)), text, true
 	}
 	return id{}, nil, false
@@ -179,7 +175,7 @@ func (r *Record) early(updated clock) bool {
 
 // BeforeFeed returns the updated of a row of an initial scan, "" of other records.
 func (r *Record) BeforeFeed() string {
-	if updated, ok := parseClock(r.updated()); ok && r.Scanned() && r.early(updated) {
+	if updated, ok := parseClock(r.Updated()); ok && r.Scanned() && r.early(updated) {
 		return updated.String()
 	}
 	return ""

@@ -64,7 +64,7 @@ func (v *Resolved) Checked() int64 { return v.checked }
 func (v *Resolved) Note(r Record) {
 	l := v.lanes.of(&r)
 	if r.Key != nil {
-		header := r.updated()
+		header := r.Updated()
 		switch updated, ok := parseClock(header); {
 		case v.Timeless:
 		case !ok && r.bare():

@@ -122,7 +122,7 @@ func (v *Scan) row(r *Record, l *scanLane, id string) {
 	if s.Rows++; s.Rows == 1 {
 		s.first = r.place()
 	}
-	updated, ok := parseClock(r.updated())
+	updated, ok := parseClock(r.Updated())
 	if !ok { // Resolved judges that
 		return
 	}

@@ -5,12 +5,10 @@ import (
 	"encoding/json"
 )
 
-// Path returns the path of the blob that a record's key names.
-func (r *Record) Path() string { return keyPath(r.Key) }
-
-// keyPath returns the path in a key of any format. No path starts like JSON, or with a zero byte, because no
-// container's name does.
-func keyPath(key []byte) string {
+// Path returns the path of the blob that a record's key names, in any format. No path starts like JSON, or with a zero
+// byte, because no container's name does.
+func (r *Record) Path() string {
+	key := r.Key
 	var array []string
 	var object struct{ Path string }
 	switch {
@@ -74,7 +72,7 @@ func (v *Time) Note(r Record) {
 	if r.Key == nil || r.Millis == 0 || r.Scanned() {
 		return
 	}
-	updated, ok := parseClock(r.updated())
+	updated, ok := parseClock(r.Updated())
 	if !ok {
 		return
 	}

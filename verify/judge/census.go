@@ -345,7 +345,7 @@ type last struct {
 
 // timeOf returns the updated of a record, or its timestamp if it does not say that.
 func timeOf(r *verify.Record) envelope.Timestamp {
-	at, err := envelope.ParseTimestamp(r.Updated())
+	at, err := envelope.ParseTimestamp(string(r.Updated()))
 	if err != nil {
 		at = envelope.Timestamp{Wall: r.Millis * int64(time.Millisecond)}
 	}

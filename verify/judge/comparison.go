@@ -18,19 +18,14 @@ const maxWrong = 20
 // comparison is what the feed requires of a topic.
 type comparison struct {
 	*verify.Replay
-	encoder   *envelope.Encoder
-	avro      *verify.Avro
-	extent    *extent // of the feed
-	sought    sought  // what seeks may have skipped
-	partition func(key []byte, count int) int32
-	counts    []int              // of partitions, now and before
-	stateful  bool               // a state says what is delivered
-	upTo      envelope.Timestamp // only events up to it are required; zero: all that the state covers
-	bound     string             // the same for people
-	begins    map[int32]source.Segment
-	begun     time.Time      // segments before are not delivered, because a scan shows what they left
-	first     source.Segment // with an event for the topic
-	ends      []int64        // for each finished segment, how many records there are up to its end
+	pass    *feedScan
+	encoder *envelope.Encoder
+	counts  []int              // of partitions, now and before
+	upTo    envelope.Timestamp // only events up to it are required; zero: all that the state covers
+	begins  map[int32]source.Segment
+	begun   time.Time      // segments before are not delivered, because a scan shows what they left
+	first   source.Segment // with an event for the topic
+	ends    []int64        // for each finished segment, how many records there are up to its end
 
 	records int64 // of the feed, which are in the topic if they are delivered
 	noted   int64 // of the topic
@@ -49,9 +44,9 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 	if c.first == (source.Segment{}) {
 		c.first = seg
 	}
-	required = required && (c.stateful || c.upTo != (envelope.Timestamp{})) &&
+	required = required && (c.pass.state != nil || c.upTo != (envelope.Timestamp{})) &&
 		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
-	if c.sought.skips(seg, rec.Updated) {
+	if c.pass.sought.skips(seg, rec.Updated) {
 		required = false
 		c.skipped++
 	}
@@ -61,13 +56,13 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 		c.scanned++
 	}
 	for _, n := range c.counts {
-		if begin, cut := c.begins[c.partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+		if begin, cut := c.begins[c.pass.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
 			required = false
 			c.before++
 			break
 		}
 	}
-	for _, r := range recordsOf(rec, c.avro) {
+	for _, r := range recordsOf(rec, c.pass.v.avro) {
 		c.Expect(r, required)
 		if !scanned {
 			c.records++
@@ -77,7 +72,7 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 
 // Note implements verify.Validator. Records whose events the feed has no more can't be compared.
 func (c *comparison) Note(r verify.Record) {
-	if r.Key != nil && c.extent.gone(&r) {
+	if r.Key != nil && c.pass.extent.gone(&r) {
 		c.older++
 		return
 	}
@@ -89,6 +84,17 @@ func (c *comparison) Note(r verify.Record) {
 	if c.Bad() > bad && len(c.wrong) < maxWrong {
 		c.wrong = append(c.wrong, r)
 	}
+}
+
+// bound says up to what events are required.
+func (c *comparison) bound() string {
+	switch {
+	case c.upTo != (envelope.Timestamp{}):
+		return "the marker " + c.upTo.String()
+	case c.pass.state != nil:
+		return "the cursors in " + c.pass.state.topic
+	}
+	return ""
 }
 
 // inquiry finds where in the feed missing events are, and in which fields records differ from the expected ones. It
@@ -145,13 +151,13 @@ func (q *inquiry) event(c *comparison, pos source.Position, rec *envelope.Record
 	if asked == nil {
 		return
 	}
-	for _, want := range recordsOf(rec, c.avro) {
+	for _, want := range recordsOf(rec, c.pass.v.avro) {
 		q.seen[string(rec.Key)]++
 		for _, x := range asked {
 			switch {
 			case x.failure.Expected != q.seen[string(rec.Key)]:
 			case x.record == nil:
-				id := want.EventID()
+				id := string(want.EventID())
 				x.failure.Problem += fmt.Sprintf("; in the feed it is at %s", pos) + when(id != "", ", with id "+id)
 			default:
 				x.failure.Problem += ": " + strings.Join(c.Differences(x.record, &want), ", ")

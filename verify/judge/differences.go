@@ -149,37 +149,24 @@ func (c *census) explain(ctx context.Context) error {
 	if len(byPath) == 0 {
 		return nil
 	}
+	skip := func(*source.DamageError, source.Loss) error { return nil } // the other checks report damage
 	for o, err := range readAhead(ctx, c.v.Feed.Source, state.Frontier.Completed) {
 		if err != nil {
 			return err
 		}
 		for i, r := range o.shards {
-			if err := c.undelivered(ctx, o.manifest.Segment, o.manifest.Shards[i], r, byPath); err != nil {
+			if err := blocks(ctx, r, skip, func(b *source.Batch) error {
+				covered := status.Covers(state, o.manifest.Segment, o.manifest.Shards[i], b.Next)
+				for i := range b.Events {
+					for _, x := range byPath[envelope.PathOf(b.Events[i].Subject)] {
+						x.pending = x.pending || !covered
+					}
+				}
+				return nil
+			}); err != nil {
 				return err
 			}
 		}
 	}
 	return nil
-}
-
-// undelivered marks the keys that have an event in a shard behind its cursor.
-func (c *census) undelivered(
-	ctx context.Context, seg source.Segment, shard int, r *source.ShardReader, byPath map[string][]*difference,
-) error {
-	skip := func(d *source.DamageError) error { // the other checks report damage
-		loss, ok, err := r.Loss(ctx, d)
-		if err != nil || !ok {
-			return errors.Join(d, err)
-		}
-		r.Skip(loss)
-		return nil
-	}
-	return blocks(ctx, r, skip, func(b *source.Batch) error {
-		for i := range b.Events {
-			for _, x := range byPath[envelope.PathOf(b.Events[i].Subject)] {
-				x.pending = x.pending || !status.Covers(c.state.State, seg, shard, b.Next)
-			}
-		}
-		return nil
-	})
 }

@@ -35,6 +35,9 @@ type feedScan struct {
 	over   []finished
 	read   int64 // events
 
+	buf []byte // of rec
+	rec envelope.Record
+
 	inquiry *inquiry // of a second scan: which expected records are looked up
 }
 
@@ -42,46 +45,45 @@ type feedScan struct {
 func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 	covered := p.state == nil || status.Covers(p.state.State, m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
-	var buf []byte
-	var rec envelope.Record
 	if p.v.Seen != nil {
 		p.v.Seen.Events.Add(int64(len(b.Events)))
 	}
 	for i := range b.Events {
-		ev := &b.Events[i]
 		pos.Index = i
 		p.read++
-		match, err := p.filter.Match(ev)
-		var c *comparison
-		emit := false
-		if err == nil && match {
-			c, err = p.at(ev, covered)
-		}
-		if err == nil && c != nil {
-			buf, emit, err = c.encoder.Append(buf[:0], &rec, ev, pos)
-		}
-		dead := p.dead.event(pos, ev)
-		if err != nil && dead {
-			continue
-		}
-		if err != nil {
-			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
-		}
-		if emit && p.v.writer != nil {
-			err = p.v.writer.fits(recordOf(&rec, p.v.avro))
-		}
-		switch {
-		case !emit || err != nil:
-		case p.inquiry != nil:
-			p.inquiry.event(c, pos, &rec)
-		default:
-			c.event(m.Segment, &rec, covered && !dead)
-		}
-		if err != nil {
+		if err := p.event(pos, &b.Events[i], covered); err != nil {
 			return &bridge.EventError{Blob: b.Blob, Offset: b.Offset, Index: i, Err: err}
 		}
 	}
 	return nil
+}
+
+// event compares an event.
+func (p *feedScan) event(pos source.Position, ev *source.Event, covered bool) error {
+	match, err := p.filter.Match(ev)
+	var c *comparison
+	emit := false
+	if err == nil && match {
+		c, err = p.at(ev, covered)
+	}
+	if err == nil && c != nil {
+		p.buf, emit, err = c.encoder.Append(p.buf[:0], &p.rec, ev, pos)
+	}
+	dead := p.dead.event(pos, ev)
+	if err != nil && dead {
+		return nil
+	}
+	if err == nil && emit && p.v.writer != nil {
+		err = p.v.writer.fits(recordOf(&p.rec, p.v.avro))
+	}
+	switch {
+	case !emit || err != nil:
+	case p.inquiry != nil:
+		p.inquiry.event(c, pos, &p.rec)
+	default:
+		c.event(pos.Segment, &p.rec, covered && !dead)
+	}
+	return err
 }
 
 // at returns the comparison for the topic of an event, or nil if that topic is not judged.
@@ -175,9 +177,8 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 // compare returns the comparison of a topic.
 func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
 	c = &comparison{
-		Replay:  &verify.Replay{Repeats: !p.v.Kafka.Transactional, Latest: s.compacted},
-		encoder: s.encoder, avro: p.v.avro, extent: &p.extent, sought: p.sought, counts: s.growth.counts(),
-		partition: p.v.Records.Partition, stateful: p.state != nil, upTo: p.v.Until,
+		Replay: &verify.Replay{Repeats: !p.v.Kafka.Transactional, Latest: s.compacted},
+		pass:   p, encoder: s.encoder, counts: s.growth.counts(), upTo: p.v.Until,
 	}
 	c.EncodingTime, c.Moves = p.v.Record.Envelope == envelope.Enriched, s.growth.grew()
 	if c.begins, err = s.begins(ctx); err != nil {
@@ -189,18 +190,11 @@ func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err 
 	if p.v.since != nil {
 		c.upTo = envelope.Timestamp{} // all of the segments that this round reads
 	}
-	if p.state != nil {
-		c.bound = "the cursors in " + p.state.topic
-	} else if c.upTo == (envelope.Timestamp{}) {
+	if p.state == nil && c.upTo == (envelope.Timestamp{}) {
 		// Without a state the topic's own markers say what is required, and a first pass finds them.
-		if c.upTo, err = s.resolved(ctx); err != nil {
-			return nil, err
-		}
+		c.upTo, err = s.resolved(ctx)
 	}
-	if c.upTo != (envelope.Timestamp{}) {
-		c.bound = "the marker " + c.upTo.String()
-	}
-	return c, nil
+	return c, err
 }
 
 // start returns the time before which the bridge leaves events out.
@@ -221,20 +215,22 @@ func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
 
 // shard compares the events of a shard, from the first one on.
 func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *source.ShardReader) error {
-	at := source.Position{Segment: m.Segment, Shard: shard}
-	pass := func(d *source.DamageError) error {
+	lost := func(d *source.DamageError, loss source.Loss) error {
 		if d.Kind == source.Gone {
-			return p.extent.skip(ctx, r, at, d)
+			p.extent.holes = append(p.extent.holes, hole{m.Segment, shard, loss.Chunk, r.Position().Chunk})
+			return nil
 		}
-		return p.dead.pass(ctx, p.v.Feed.Source, r, at, d)
+		at := source.Position{Segment: m.Segment, Shard: shard, Chunk: loss.Chunk, Offset: loss.From}
+		return p.dead.place(ctx, p.v.Feed.Source, at, d, loss)
 	}
-	return blocks(ctx, r, pass, func(b *source.Batch) error { return p.block(m, shard, b) })
+	return blocks(ctx, r, lost, func(b *source.Batch) error { return p.block(m, shard, b) })
 }
 
-// blocks shows the blocks of a shard. Where a chunk is damaged, pass moves the reader behind the damage, and the block
-// has the events before it.
+// blocks shows the blocks of a shard. Where a chunk is damaged, the reader continues behind the damage unless lost
+// returns an error, and the block has the events before it.
 func blocks(
-	ctx context.Context, r *source.ShardReader, pass func(*source.DamageError) error, show func(*source.Batch) error,
+	ctx context.Context, r *source.ShardReader, lost func(*source.DamageError, source.Loss) error,
+	show func(*source.Batch) error,
 ) error {
 	var b source.Batch
 	for {
@@ -244,7 +240,14 @@ func blocks(
 		}
 		var d *source.DamageError
 		if errors.As(err, &d) {
-			err = pass(d)
+			loss, known, failed := r.Loss(ctx, d)
+			if err = failed; failed == nil && !known {
+				err = d
+			}
+			if err == nil {
+				r.Skip(loss)
+				err = lost(d, loss)
+			}
 			b.Next = r.Position()
 		}
 		if err == nil {
@@ -277,20 +280,6 @@ type hole struct {
 type extent struct {
 	oldest source.Segment
 	holes  []hole
-}
-
-// skip continues after a hole.
-func (e *extent) skip(ctx context.Context, r *source.ShardReader, at source.Position, d *source.DamageError) error {
-	loss, ok, err := r.Loss(ctx, d)
-	if err != nil {
-		return err
-	}
-	if !ok {
-		return d
-	}
-	r.Skip(loss)
-	e.holes = append(e.holes, hole{at.Segment, at.Shard, loss.Chunk, r.Position().Chunk})
-	return nil
 }
 
 // gone reports whether the feed has the event of a record no more.

@@ -97,8 +97,8 @@ type since struct {
 // place is where reading continues: at the marker of the round before, since validators need it.
 type place struct {
 	from       map[int32]int64
-	partitions int // that keys were spread over
-	marker     envelope.Timestamp
+	partitions int                // that keys were spread over
+	marker     envelope.Timestamp // those below it in a topic of their own are left out
 }
 
 // begin decides what the round compares, by the state. A round ends with a segment whose marker is its own, and not one
@@ -141,7 +141,7 @@ func (s *since) resume(t *subject) error {
 	if !known {
 		return nil
 	}
-	t.before, t.resumed, t.floor = at.partitions, true, at.marker
+	t.resumed = &at
 	for p, from := range at.from {
 		if t.from[p] > from {
 			return fmt.Errorf("partition %d of %s begins at offset %d, and is verified up to %d: retention was "+

@@ -76,8 +76,8 @@ func (s *subject) learn(
 		g.now = max(g.now, int(p)+1)
 	}
 	g.now = min(g.now, len(s.to))
-	if s.before > 0 {
-		g.first = min(s.before, g.now)
+	if s.resumed != nil {
+		g.first = min(s.resumed.partitions, g.now)
 		s.grow(known)
 		return nil
 	}

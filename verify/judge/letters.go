@@ -103,8 +103,13 @@ func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	return false
 }
 
-// place reports whether a letter has all bytes that a damaged chunk loses at a position.
-func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Position, loss source.Loss) (bool, error) {
+// place returns nil if a letter has all bytes that a damaged chunk loses at a position, and other damage as an error.
+func (l *letters) place(
+	ctx context.Context, feed *source.Feed, pos source.Position, d *source.DamageError, loss source.Loss,
+) error {
+	if l.Topic == "" || d.Kind != source.BadBytes {
+		return d
+	}
 	for _, x := range l.at[pos.String()] {
 		at := loss.From
 		for _, p := range x.parts {
@@ -114,7 +119,7 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Posit
 			raw := make([]byte, p.size)
 			n, err := feed.ReadAt(ctx, loss.Blob, raw, at)
 			if err != nil {
-				return false, fmt.Errorf("reading %s at %d: %w", loss.Blob, at, err)
+				return fmt.Errorf("reading %s at %d: %w", loss.Blob, at, err)
 			}
 			if int64(n) < p.size || maphash.Bytes(partSeed, raw) != p.sum {
 				break
@@ -124,33 +129,8 @@ func (l *letters) place(ctx context.Context, feed *source.Feed, pos source.Posit
 		if at == loss.To {
 			l.Places++
 			l.Bytes += loss.To - loss.From
-			return true, nil
+			return nil
 		}
 	}
-	return false, nil
-}
-
-// pass continues after damage that is in a letter, and returns other damage as an error.
-func (l *letters) pass(
-	ctx context.Context, feed *source.Feed, r *source.ShardReader, pos source.Position, d *source.DamageError,
-) error {
-	if l.Topic == "" || d.Kind != source.BadBytes {
-		return d
-	}
-	loss, ok, err := r.Loss(ctx, d)
-	if err != nil {
-		return err
-	}
-	pos.Chunk, pos.Offset = loss.Chunk, loss.From
-	if ok {
-		ok, err = l.place(ctx, feed, pos, loss)
-	}
-	switch {
-	case err != nil:
-		return err
-	case !ok:
-		return fmt.Errorf("%w; topic %s does not have these bytes", d, l.Topic)
-	}
-	r.Skip(loss)
-	return nil
+	return fmt.Errorf("%w; topic %s does not have these bytes", d, l.Topic)
 }

@@ -164,7 +164,7 @@ func (r *Report) fill(t *subject) {
 	}
 	r.noteSome(feed.skipped, "event",
 		"%s may be missing: bridge seek may have skipped them, or they are from before the start")
-	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound}
+	r.Feed = &feedReport{Read: pass.read, Given: feed.given, Required: feed.Required, UpTo: feed.bound()}
 	if d := &pass.dead.lettersReport; d.Topic != "" {
 		r.Feed.DeadLetters = d
 	}

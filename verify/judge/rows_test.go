@@ -13,7 +13,7 @@ import (
 
 // Rows are no events: without a state, the number of events says which segments are delivered.
 func TestRowsAreNoEvents(t *testing.T) {
-	c := &comparison{Replay: &verify.Replay{}, extent: &extent{}}
+	c := &comparison{Replay: &verify.Replay{}, pass: &feedScan{}}
 	c.Note(verify.Record{Key: []byte("c/b"), Headers: []verify.Header{{Key: "scan", Value: []byte("s1")}}})
 	if c.noted != 0 {
 		t.Errorf("%d events", c.noted)

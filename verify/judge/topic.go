@@ -32,7 +32,6 @@ type subject struct {
 	feed    *comparison       // of the pass
 	checks  *checks           // while it is read
 	fresh   bool              // new in the current segment, so that no marker is due yet
-	before  int               // with --follow, partitions in use before this round; 0: it is the first one
 }
 
 // subjects opens the topics.
@@ -137,8 +136,7 @@ type topic struct {
 	name      string
 	records   records
 	from, to  map[int32]int64
-	resumed   bool               // from is where a former round ended, not where the topic begins
-	floor     envelope.Timestamp // the marker of that round: those below it in a topic of their own are left out
+	resumed   *place // where a former round of --follow ended, which from is then; nil: this is the first round
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
@@ -150,7 +148,7 @@ type topic struct {
 }
 
 // deleted reports whether retention has deleted the start of a partition.
-func (t *topic) deleted(p int32) bool { return t.from[p] > 0 && !t.resumed }
+func (t *topic) deleted(p int32) bool { return t.from[p] > 0 && t.resumed == nil }
 
 // markersOf returns the topic that has the markers.
 func (t *topic) markersOf() *topic { return cmp.Or(t.markerTopic, t) }
@@ -169,7 +167,7 @@ func (t *topic) empty() bool {
 func (t *topic) putMarkers(ctx context.Context, markers *topic) error {
 	t.markerTopic, t.aside = markers, verify.NewMarkerTopic(t.name)
 	add := func(r verify.Record) bool {
-		if at, ok := markerTime(&r); !ok || at.Compare(t.floor) >= 0 {
+		if at, ok := markerTime(&r); !ok || t.resumed == nil || at.Compare(t.resumed.marker) >= 0 {
 			t.aside.Add(r)
 		}
 		return true
