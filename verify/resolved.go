@@ -92,7 +92,7 @@ func (v *Resolved) Note(r Record) {
 		l.seek = at
 	}
 	if r.In != "" {
-		v.place(&r, l)
+		v.checkOffset(&r, l)
 	}
 	switch c := at.compare(l.last); {
 	case len(l.markers) > 0 && c < 0:
@@ -118,7 +118,7 @@ func (v *Resolved) Failures() []Failure {
 		f.end("there is no marker, but by the state there is one for %s", v.least)
 	}
 	topics := map[string]map[int32]*lane{}
-	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), place.compare) {
+	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
 		if at.partition < 0 || int(at.partition) >= v.partitions {
 			f.end("%s has a partition %d, but %d partitions are expected", at.topic, at.partition, v.partitions)
 		}
@@ -189,8 +189,8 @@ func (v *Resolved) heed(r *Record) {
 	}
 }
 
-// place checks the offset that a marker in a topic of its own names.
-func (v *Resolved) place(r *Record, l *lane) {
+// checkOffset checks the offset that a marker in a topic of its own names.
+func (v *Resolved) checkOffset(r *Record, l *lane) {
 	at := r.document().upTo
 	if at == nil {
 		v.add(r, "the marker names no partition and offset: %.100q", r.Value)

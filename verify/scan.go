@@ -157,7 +157,7 @@ func (v *Scan) Failures() []Failure {
 			f.add(&s.first, "the first of %d rows of scan %s, which neither the state nor a marker names", s.Rows, s.ID)
 		}
 	}
-	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), place.compare) {
+	for _, at := range slices.SortedFunc(maps.Keys(v.lanes.all), topicPartition.compare) {
 		if l := v.lanes.all[at]; l.at.Topic != "" && l.lowest.compare(listed) < 0 {
 			f.add(&l.at, "the marker %s is below %s, the time of the last page of the initial scan", l.lowest, listed)
 		}

@@ -13,12 +13,12 @@ func (r *Record) seeks() bool {
 // rounds numbers the seeks of a topic by what their markers say, so that a partition that was added later has the
 // numbers of the others. Promises hold within a round.
 type rounds struct {
-	lanes[sought]
+	lanes[laneRound]
 	numbers map[seek]uint16
 }
 
-// sought is what a partition has had.
-type sought struct {
+// laneRound is the round of a partition.
+type laneRound struct {
 	round uint16
 	times map[seek]int
 }
@@ -26,16 +26,16 @@ type sought struct {
 // seek is what the marker of a seek says. Two seeks to one place may have the same marker: the second one is the second
 // on each partition.
 type seek struct {
-	at    clock
-	place string
-	times int
+	at     clock
+	header string
+	times  int
 }
 
 // at returns the round of a record.
 func (s *rounds) at(r *Record) uint16 {
 	switch {
 	case r.seeks():
-		l, at := s.of(r), seek{place: string(r.Header("seek"))}
+		l, at := s.of(r), seek{header: string(r.Header("seek"))}
 		at.at, _ = marker(r) // one without a time is judged by Resolved
 		if l.times == nil {
 			l.times = map[seek]int{}

@@ -152,32 +152,32 @@ func name(v Validator) string {
 	return strings.ToLower(text[strings.LastIndexByte(text, '.')+1:])
 }
 
-// place is a partition of a topic.
-type place struct {
+// topicPartition is a partition of a topic.
+type topicPartition struct {
 	topic     string
 	partition int32
 }
 
-func (p place) compare(o place) int {
+func (p topicPartition) compare(o topicPartition) int {
 	return cmp.Or(cmp.Compare(p.topic, o.topic), cmp.Compare(p.partition, o.partition))
 }
 
 // lanes is a state per partition. It remembers the last one: records mostly come partition by partition.
 type lanes[T any] struct {
-	at   place
+	at   topicPartition
 	last *T
-	all  map[place]*T
+	all  map[topicPartition]*T
 }
 
 func (l *lanes[T]) of(r *Record) *T {
-	at := place{r.Topic, r.Partition}
+	at := topicPartition{r.Topic, r.Partition}
 	if l.last != nil && l.at == at {
 		return l.last
 	}
 	t := l.all[at]
 	if t == nil {
 		if l.all == nil {
-			l.all = map[place]*T{}
+			l.all = map[topicPartition]*T{}
 		}
 		t = new(T)
 		l.all[at] = t

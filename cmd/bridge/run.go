@@ -36,7 +36,7 @@ func runVerb(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
 // work runs an instance until it ends. Keys is the schema id of all keys; 0: each topic has its own.
-func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Progress, error) {
+func work(ctx context.Context, c *config.Config, once bool, keys int, stderr io.Writer) (*progress.Display, error) {
 	log, shown := progress.New(c, stderr)
 	i, err := newInstance(c, shape{once: once, bridges: 1}, log, shown)
 	if err != nil {

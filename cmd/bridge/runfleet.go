@@ -75,7 +75,7 @@ type bridges struct {
 	path    string // of the settings file
 	common  *config.Config
 	log     *slog.Logger
-	shown   *progress.Progress // of all
+	shown   *progress.Display // of all
 	page    *ops.Fleet
 	memory  *pipeline.Budget
 	claims  *catalog.Claims

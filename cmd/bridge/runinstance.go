@@ -33,7 +33,7 @@ type instance struct {
 	options bridge.Options
 	monitor *ops.Monitor
 	metrics *ops.Metrics
-	shown   *progress.Progress
+	shown   *progress.Display
 	log     *slog.Logger
 	client  kafka.Client                  // for advice about errors
 	engine  atomic.Pointer[bridge.Bridge] // at work; nil before and after
@@ -51,7 +51,7 @@ type shape struct {
 
 // newInstance returns the bridge of the settings. An error is one of the settings.
 func newInstance(
-	c *config.Config, how shape, log *slog.Logger, shown *progress.Progress,
+	c *config.Config, how shape, log *slog.Logger, shown *progress.Display,
 ) (*instance, error) {
 	i := &instance{config: c, shown: shown, log: log, pause: lookEvery + time.Duration(how.bridges)*time.Second}
 	o, err := setup.Options(c, setup.Observe{
@@ -190,7 +190,7 @@ func (i *instance) announce() {
 // supervise calls run until it returns or a signal comes. The first signal lets it commit and hand over, the second
 // stops it at once. Drain is called first, so that probes see that the instance stops.
 func supervise(
-	ctx context.Context, run func(stop, hard context.Context) error, p *progress.Progress, drain func(),
+	ctx context.Context, run func(stop, hard context.Context) error, p *progress.Display, drain func(),
 ) error {
 	hard, abort := context.WithCancel(ctx)
 	defer abort()

@@ -91,7 +91,7 @@ func verifyVerb(ctx context.Context, args []string, stdout, stderr io.Writer) er
 		log, _ := progress.ForMany(c, stderr) // without a live line
 		return follow(ctx, c, o, log, stdout, asJSON)
 	}
-	stop := showSeen(ctx, &o, stderr)
+	stop := showReads(ctx, &o, stderr)
 	reports, err := judge.Run(ctx, o)
 	stop()
 	if err != nil {
@@ -115,13 +115,13 @@ func printReport(stdout io.Writer, r *judge.Report, asJSON bool) (err error) {
 	return e.Encode(r)
 }
 
-// showSeen shows on a terminal how much is read, until stop is called.
-func showSeen(ctx context.Context, o *judge.Options, stderr io.Writer) (stop func()) {
+// showReads shows on a terminal how much is read, until stop is called.
+func showReads(ctx context.Context, o *judge.Options, stderr io.Writer) (stop func()) {
 	f, ok := stderr.(*os.File)
 	if !ok || !progress.Terminal(f) {
 		return func() {}
 	}
-	o.Seen = new(judge.Seen)
+	o.Reads = new(judge.Reads)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
@@ -132,7 +132,7 @@ func showSeen(ctx context.Context, o *judge.Options, stderr io.Writer) (stop fun
 			select {
 			case <-t.C:
 				fmt.Fprintf(f, "\r\x1b[Kread %s of the feed, %s of the topic",
-					plain.Count(o.Seen.Events.Load(), "event"), plain.Count(o.Seen.Records.Load(), "record"))
+					plain.Count(o.Reads.Events.Load(), "event"), plain.Count(o.Reads.Records.Load(), "record"))
 			case <-ctx.Done():
 				fmt.Fprint(f, "\r\x1b[K")
 				return

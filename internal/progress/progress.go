@@ -21,9 +21,9 @@ import (
 	"blobfeed/internal/status"
 )
 
-// Progress is a bridge.Observer that shows what the bridge commits.
-type Progress struct {
-	all   *Progress // of all bridges; nil unless this is of one of many
+// Display is a bridge.Observer that shows what the bridge commits.
+type Display struct {
+	all   *Display // of all bridges; nil unless this is of one of many
 	log   *slog.Logger
 	limit *Limiter // nil for one of many, whose log is that of all
 	line  *line    // on a terminal, nil elsewhere
@@ -48,27 +48,27 @@ type Progress struct {
 }
 
 // New returns the log and the display of progress that suit stderr, which may be a terminal.
-func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
+func New(c *config.Config, stderr io.Writer) (*slog.Logger, *Display) {
 	f, ok := stderr.(*os.File)
 	return start(c, stderr, ok && Terminal(f))
 }
 
-// ForMany returns the log of many bridges, and a Progress that counts the events of all: Of makes one for each. There
+// ForMany returns the log of many bridges, and a Display that counts the events of all: Of makes one for each. There
 // is no live line, since a line has room for one bridge.
-func ForMany(c *config.Config, stderr io.Writer) (*slog.Logger, *Progress) {
+func ForMany(c *config.Config, stderr io.Writer) (*slog.Logger, *Display) {
 	log, p := start(c, stderr, false)
 	p.quiet = true
 	return log, p
 }
 
 // Of returns the progress of one of many bridges.
-func (p *Progress) Of(bridge string) (*slog.Logger, *Progress) {
+func (p *Display) Of(bridge string) (*slog.Logger, *Display) {
 	log := p.log.With("bridge", bridge)
-	return log, &Progress{all: p, log: log, every: p.every, shown: time.Now()}
+	return log, &Display{all: p, log: log, every: p.every, shown: time.Now()}
 }
 
-func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progress) {
-	p, out := &Progress{every: c.Tuning.ReportInterval, began: time.Now(), shown: time.Now()}, stderr
+func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Display) {
+	p, out := &Display{every: c.Tuning.ReportInterval, began: time.Now(), shown: time.Now()}, stderr
 	if live {
 		p.line, p.every = &line{to: stderr}, time.Second
 		stderr = p.line
@@ -87,10 +87,10 @@ func start(c *config.Config, stderr io.Writer, live bool) (*slog.Logger, *Progre
 }
 
 // Look sets what gives the verdict on the bridge, and a hint at its settings. Call it before Show.
-func (p *Progress) Look(look func() (verdict status.Verdict, hint string)) { p.look = look }
+func (p *Display) Look(look func() (verdict status.Verdict, hint string)) { p.look = look }
 
 // judge returns the verdict, and logs the first hint.
-func (p *Progress) judge() (v status.Verdict) {
+func (p *Display) judge() (v status.Verdict) {
 	if p.look == nil {
 		return v
 	}
@@ -108,20 +108,20 @@ func Terminal(f *os.File) bool {
 }
 
 // Events returns the number of events whose delivery is committed.
-func (p *Progress) Events() int64 { return p.events.Load() }
+func (p *Display) Events() int64 { return p.events.Load() }
 
 // Records returns the number of committed records.
-func (p *Progress) Records() int64 { return p.records.Load() }
+func (p *Display) Records() int64 { return p.records.Load() }
 
 var (
-	_ bridge.CommitObserver     = (*Progress)(nil)
-	_ bridge.CompletionObserver = (*Progress)(nil)
-	_ bridge.HistoryObserver    = (*Progress)(nil)
-	_ bridge.FailureObserver    = (*Progress)(nil)
+	_ bridge.CommitObserver     = (*Display)(nil)
+	_ bridge.CompletionObserver = (*Display)(nil)
+	_ bridge.HistoryObserver    = (*Display)(nil)
+	_ bridge.FailureObserver    = (*Display)(nil)
 )
 
 // Committed implements bridge.CommitObserver.
-func (p *Progress) Committed(c bridge.Commit) {
+func (p *Display) Committed(c bridge.Commit) {
 	p.events.Add(int64(c.Read))
 	p.records.Add(int64(c.Emitted))
 	if p.all != nil {
@@ -137,7 +137,7 @@ func (p *Progress) Committed(c bridge.Commit) {
 }
 
 // Completed implements bridge.CompletionObserver.
-func (p *Progress) Completed(c bridge.Completion) {
+func (p *Display) Completed(c bridge.Completion) {
 	p.log.Debug("segment complete", "segment", c.Segment.String(), "resolved", c.Resolved.String())
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,7 +145,7 @@ func (p *Progress) Completed(c bridge.Completion) {
 }
 
 // History implements bridge.HistoryObserver. The log gets the first report only: metrics show the others.
-func (p *Progress) History(h bridge.History) {
+func (p *Display) History(h bridge.History) {
 	if p.history.Swap(true) {
 		return
 	}
@@ -153,14 +153,14 @@ func (p *Progress) History(h bridge.History) {
 }
 
 // Ended implements bridge.TransactionObserver.
-func (p *Progress) Ended(t bridge.Transaction) {
+func (p *Display) Ended(t bridge.Transaction) {
 	p.log.Debug("transaction ended", "lease", t.Lease, "segment", t.Segment, "events", t.Read, "records", t.Emitted,
 		"markers", t.Markers, "bytes", t.Bytes, "committed", t.Err == nil, "read", t.Reading.Busy.String(),
 		"encode", t.Encoding.Busy.String(), "publish", t.Publishing.Busy.String(), "commit", t.Committing.Busy.String())
 }
 
 // Failed implements bridge.FailureObserver.
-func (p *Progress) Failed(lease int32, err error) {
+func (p *Display) Failed(lease int32, err error) {
 	if lease < 0 { // the instance, or its group
 		p.log.Warn("retrying", "error", err)
 		return
@@ -169,7 +169,7 @@ func (p *Progress) Failed(lease int32, err error) {
 }
 
 // Show reports until ctx ends. While nothing moves the log stays quiet.
-func (p *Progress) Show(ctx context.Context) {
+func (p *Display) Show(ctx context.Context) {
 	t := time.NewTicker(p.every)
 	defer t.Stop()
 	for {
@@ -187,7 +187,7 @@ func (p *Progress) Show(ctx context.Context) {
 	}
 }
 
-func (p *Progress) report() {
+func (p *Display) report() {
 	verdict := p.judge()
 	r := p.since(time.Now())
 	lag := "none"
@@ -229,7 +229,7 @@ type period struct {
 }
 
 // since returns what came since the last call. Commits take the lock, so nothing is written under it.
-func (p *Progress) since(now time.Time) (r period) {
+func (p *Display) since(now time.Time) (r period) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	events, written := p.events.Load(), p.records.Load()
@@ -246,7 +246,7 @@ func (p *Progress) since(now time.Time) (r period) {
 const maxLine = 90
 
 // Finish ends the display and keeps its last line.
-func (p *Progress) Finish() {
+func (p *Display) Finish() {
 	p.judge() // a short run has had no report
 	if p.limit != nil {
 		p.limit.Flush(context.Background(), true)
@@ -257,7 +257,7 @@ func (p *Progress) Finish() {
 }
 
 // Stopped reports what was delivered. At the end of a run --once, it says what to do next.
-func (p *Progress) Stopped(once bool) {
+func (p *Display) Stopped(once bool) {
 	events, took := p.Events(), time.Since(p.began)
 	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
 	records, seconds := p.Records(), took.Round(time.Millisecond).Seconds()

@@ -25,16 +25,16 @@ import (
 // A pass takes the keys with some values of their hash. If they are too many for memory, each pass takes half of them,
 // and there are twice as many passes.
 type census struct {
-	v        *verification
-	subjects []*subject
-	only     *subject // of all keys; nil: a template gives each blob its topic
-	state    *progressState
-	values   verify.Values
-	seed     maphash.Seed
+	v      *verification
+	judged []*judgedTopic
+	only   *judgedTopic // of all keys; nil: a template gives each blob its topic
+	state  *progressState
+	values verify.Values
+	seed   maphash.Seed
 
-	parts, part uint64            // this pass takes the keys of this part
-	rows        map[uint64]uint64 // of this pass: what the topics have, by key
-	lasts       map[lane]last     // the same by partition, of a topic that got partitions
+	parts, part uint64                // this pass takes the keys of this part
+	rows        map[uint64]uint64     // of this pass: what the topics have, by key
+	lasts       map[keyPartition]last // the same by partition, of a topic that got partitions
 	differences map[uint64]*difference
 	lost        int64 // keys that differ, beyond those
 	blobs       int64
@@ -44,7 +44,7 @@ type census struct {
 
 // difference is a key of which the topic and the account differed at first.
 type difference struct {
-	subject *subject
+	topic   *judgedTopic
 	key     string
 	path    string
 	listed  bool       // the account had it at first
@@ -69,12 +69,12 @@ type censusKey struct {
 }
 
 // newCensus returns the census of the topics, or why the topics can't be compared.
-func (v *verification) newCensus(subjects []*subject, state *progressState) (*census, error) {
-	c := &census{v: v, subjects: subjects, state: state, seed: maphash.MakeSeed(),
+func (v *verification) newCensus(judged []*judgedTopic, state *progressState) (*census, error) {
+	c := &census{v: v, judged: judged, state: state, seed: maphash.MakeSeed(),
 		differences: map[uint64]*difference{}, stray: map[string]int64{}}
 	c.values = verify.Values{None: v.Record.Envelope == envelope.KeyOnly, Bare: v.Record.Envelope == envelope.Bare}
 	if _, one := v.Topics.Names.Constant(); one {
-		c.only = subjects[0]
+		c.only = judged[0]
 	}
 	return c, c.comparable()
 }
@@ -108,7 +108,7 @@ func (c *census) comparable() error {
 		return plain.SettingsErrorf("--account: the bridge began at %s without a scan: blobs that were written before "+
 			"are not in the topic", f.Start)
 	}
-	for _, s := range c.subjects {
+	for _, s := range c.judged {
 		for p, from := range s.from {
 			if from > 0 {
 				return plain.SettingsErrorf("--account: partition %d of %s begins at offset %d: retention has deleted "+
@@ -127,7 +127,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 	if err := c.settle(ctx); err != nil {
 		return nil, err
 	}
-	for i, s := range c.subjects {
+	for i, s := range c.judged {
 		c.report(reports[i], s)
 	}
 	return c.state.missing("account", accountPromise, "the account has", "blob", c.stray), nil
@@ -137,8 +137,8 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 func (c *census) compare(ctx context.Context) error {
 	c.parts = 1
 	for c.part = 0; c.part < c.parts; c.part++ {
-		c.rows, c.lasts = map[uint64]uint64{}, map[lane]last{}
-		for _, s := range c.subjects {
+		c.rows, c.lasts = map[uint64]uint64{}, map[keyPartition]last{}
+		for _, s := range c.judged {
 			if err := c.read(ctx, s); err != nil {
 				return err
 			}
@@ -154,12 +154,12 @@ func (c *census) compare(ctx context.Context) error {
 }
 
 // read adds the last record of each key.
-func (c *census) read(ctx context.Context, s *subject) error {
+func (c *census) read(ctx context.Context, s *judgedTopic) error {
 	mine := func(h uint64) bool { return h%c.parts == c.part }
 	err := c.each(ctx, s.topic, s.from, mine, func(h uint64, r *verify.Record, row verify.Row) {
 		switch {
 		case s.growth.grew():
-			c.lasts[lane{h, r.Partition}] = last{c.sum(row.ETag, row.Length), row.Deleted, timeOf(r)}
+			c.lasts[keyPartition{h, r.Partition}] = last{c.sum(row.ETag, row.Length), row.Deleted, timeOf(r)}
 			c.halve()
 		case row.Deleted:
 			delete(c.rows, h)
@@ -199,7 +199,7 @@ func (c *census) halve() {
 	for c.part == 0 && len(c.rows)+laneKeys*len(c.lasts) > c.v.limits.keys {
 		c.parts *= 2
 		maps.DeleteFunc(c.rows, func(h, _ uint64) bool { return h%c.parts != 0 })
-		maps.DeleteFunc(c.lasts, func(l lane, _ last) bool { return l.key%c.parts != 0 })
+		maps.DeleteFunc(c.lasts, func(l keyPartition, _ last) bool { return l.key%c.parts != 0 })
 	}
 }
 
@@ -249,7 +249,7 @@ func (c *census) blob(e *censusKey, container string, b *inventory.Blob) error {
 	}
 	delete(c.rows, h)
 	if x := c.differ(h); x != nil {
-		x.subject, x.key, x.path, x.listed = s, string(key), container+"/"+b.Name, true
+		x.topic, x.key, x.path, x.listed = s, string(key), container+"/"+b.Name, true
 	}
 	return nil
 }
@@ -285,7 +285,7 @@ func (c *census) hash(topic string, key []byte) uint64 {
 }
 
 // key returns the topic and the key of a blob. Without a topic, the blob does not count.
-func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subject, []byte, error) {
+func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*judgedTopic, []byte, error) {
 	e.ev = source.Event{
 		Subject: envelope.SubjectOf(container, b.Name), BlobType: b.BlobType,
 		EventTime: "1970-01-01T00:00:00Z", // of the key nothing else matters
@@ -299,14 +299,14 @@ func (c *census) key(e *censusKey, container string, b *inventory.Blob) (*subjec
 		if err != nil {
 			return nil, nil, err
 		}
-		i := slices.IndexFunc(c.subjects, func(s *subject) bool { return s.name == topic })
+		i := slices.IndexFunc(c.judged, func(s *judgedTopic) bool { return s.name == topic })
 		if i < 0 {
 			if c.v.Topic == "" && b.Modified.Before(c.began) && c.part == 0 {
 				c.stray[topic]++
 			}
 			return nil, nil, nil
 		}
-		s = c.subjects[i]
+		s = c.judged[i]
 	}
 	var err error
 	e.buf, err = s.encoder.AppendRow(e.buf[:0], &e.rec, &e.ev, &envelope.Scan{})
@@ -327,8 +327,8 @@ func (c *census) selects(path, blobType string) bool {
 // records in two partitions is unknown. The record with the highest updated is the newest: the last one of a partition
 // is compared with the last ones of others.
 
-// lane is a key in a partition.
-type lane struct {
+// keyPartition is a key in a partition.
+type keyPartition struct {
 	key       uint64
 	partition int32
 }
@@ -353,7 +353,7 @@ func timeOf(r *verify.Record) envelope.Timestamp {
 }
 
 // merge puts the newest record of each key of a topic into rows.
-func (c *census) merge(s *subject) {
+func (c *census) merge(s *judgedTopic) {
 	newest := map[uint64]last{}
 	for l, x := range c.lasts {
 		if y, known := newest[l.key]; !known || x.at.Compare(y.at) > 0 {
@@ -410,13 +410,13 @@ func describe(etag string, length int64) string {
 }
 
 // report adds what was found in a topic.
-func (c *census) report(r *Report, s *subject) {
+func (c *census) report(r *Report, s *judgedTopic) {
 	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
 	var pending, changing int64
 	var bad []*difference
 	for _, x := range c.differences {
 		switch {
-		case x.subject != s:
+		case x.topic != s:
 		case x.pending:
 			pending++
 		case x.changing(c.began):

@@ -44,10 +44,10 @@ func BenchmarkCensus(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := &subject{topic: t, encoder: encoder}
+	s := &judgedTopic{topic: t, encoder: encoder}
 	state := &progressState{&offsets.State{Frontier: &offsets.Frontier{}}, stateTopic}
 	for b.Loop() {
-		c, err := v.newCensus([]*subject{s}, state)
+		c, err := v.newCensus([]*judgedTopic{s}, state)
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -191,18 +191,18 @@ func TestCensusParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	subjects, err := v.subjects(t.Context(), state)
+	judged, err := v.openJudged(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := v.newCensus(subjects, state)
+	c, err := v.newCensus(judged, state)
 	if err != nil {
 		t.Fatal(err)
 	}
 	all := 0
 	for c.parts = 1; c.part < c.parts; c.part++ {
 		c.rows = map[uint64]uint64{}
-		if err := c.read(t.Context(), subjects[0]); err != nil {
+		if err := c.read(t.Context(), judged[0]); err != nil {
 			t.Fatal(err)
 		}
 		if all += len(c.rows); c.part == 0 && len(c.rows) > 16 {

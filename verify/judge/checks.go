@@ -38,7 +38,7 @@ type checks struct {
 }
 
 // checks returns all checks. A setting or a flag that leaves one out is among the reasons of its line.
-func (v *verification) checks(t *subject) *checks {
+func (v *verification) checks(t *judgedTopic) *checks {
 	c := &checks{unique: verify.NewUnique(), scan: verify.NewScan(), first: true}
 	has := contentOf(v.Record)
 	headers := v.Record.Headers != envelope.HeadersNone
@@ -149,7 +149,7 @@ func when(is bool, reason string) string {
 }
 
 // resolvedTimes returns the validator of the markers of a topic.
-func (s *subject) resolvedTimes() *verify.Resolved {
+func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(s.to))
 	v.Feed = s.state.feed()
 	markers := s.markersOf()

@@ -111,7 +111,7 @@ type question struct {
 }
 
 // inquire adds to the failures of the comparison with the feed what a second scan finds.
-func (v *verification) inquire(ctx context.Context, t *subject, r *Report) error {
+func (v *verification) inquire(ctx context.Context, t *judgedTopic, r *Report) error {
 	q := &inquiry{asked: map[string][]question{}, seen: map[string]int{}}
 	i := slices.IndexFunc(r.Checks, func(c checkReport) bool { return c.Name == "replay" })
 	if i < 0 {
@@ -142,7 +142,7 @@ func (v *verification) inquire(ctx context.Context, t *subject, r *Report) error
 		r.note("if settings were changed after these records were written, compare the records with the former ones: " +
 			"bridge verify --config <former file>, or the former values in the environment")
 	}
-	return v.walk(ctx, &feedScan{v: v, inquiry: q}, []*subject{t}, t.state)
+	return v.walk(ctx, &feedScan{v: v, inquiry: q}, []*judgedTopic{t}, t.state)
 }
 
 // event answers the questions about the records of an event.

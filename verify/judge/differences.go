@@ -40,12 +40,12 @@ func (c *census) differ(h uint64) *difference {
 // settle looks again at the keys that differ until they agree or the feed explains them, or the patience is over. A
 // change takes minutes to get into the feed.
 func (c *census) settle(ctx context.Context) error {
-	at := map[*subject]map[int32]int64{}
-	for _, s := range c.subjects {
+	at := map[*judgedTopic]map[int32]int64{}
+	for _, s := range c.judged {
 		at[s] = s.from
 	}
 	for until := time.Now().Add(c.v.Wait); len(c.differences) > 0; {
-		for _, s := range c.subjects {
+		for _, s := range c.judged {
 			end, err := c.reread(ctx, s, at[s])
 			if err != nil {
 				return err
@@ -70,7 +70,7 @@ func (c *census) settle(ctx context.Context) error {
 }
 
 // reread takes the last records of the keys, from some offsets to the end that the topic has now.
-func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (end map[int32]int64, err error) {
+func (c *census) reread(ctx context.Context, s *judgedTopic, from map[int32]int64) (end map[int32]int64, err error) {
 	t, err := c.v.open(ctx, s.name)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func (c *census) reread(ctx context.Context, s *subject, from map[int32]int64) (
 	return t.to, c.each(ctx, t, from, differs, func(h uint64, r *verify.Record, row verify.Row) {
 		x := c.differences[h]
 		x.take(r, row)
-		x.subject, x.key, x.path = s, string(r.Key), cmp.Or(x.path, r.Path())
+		x.topic, x.key, x.path = s, string(r.Key), cmp.Or(x.path, r.Path())
 	})
 }
 

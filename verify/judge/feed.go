@@ -45,8 +45,8 @@ type feedScan struct {
 func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
 	covered := p.state == nil || status.Covers(p.state.State, m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
-	if p.v.Seen != nil {
-		p.v.Seen.Events.Add(int64(len(b.Events)))
+	if p.v.Reads != nil {
+		p.v.Reads.Events.Add(int64(len(b.Events)))
 	}
 	for i := range b.Events {
 		pos.Index = i
@@ -126,16 +126,16 @@ func (s *progressState) missing(check, promise, has, thing string, stray map[str
 }
 
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
-func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subject, state *progressState) (err error) {
+func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTopic, state *progressState) (err error) {
 	p.state, p.filter, p.of, p.stray = state, v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To = v.Feed.End
 	if p.filter.From, err = v.start(state); err != nil {
 		return err
 	}
-	if p.sought, err = p.seeks(ctx, subjects); err != nil {
+	if p.sought, err = p.seeks(ctx, judged); err != nil {
 		return err
 	}
-	for _, s := range subjects {
+	for _, s := range judged {
 		c, err := p.compare(ctx, s)
 		if err != nil {
 			return err
@@ -175,7 +175,7 @@ func (v *verification) walk(ctx context.Context, p *feedScan, subjects []*subjec
 }
 
 // compare returns the comparison of a topic.
-func (p *feedScan) compare(ctx context.Context, s *subject) (c *comparison, err error) {
+func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, err error) {
 	c = &comparison{
 		Replay: &verify.Replay{Repeats: !p.v.Kafka.Transactional, Latest: s.compacted},
 		pass:   p, encoder: s.encoder, counts: s.growth.counts(), upTo: p.v.Until,
@@ -221,7 +221,7 @@ func (p *feedScan) shard(ctx context.Context, m source.Manifest, shard int, r *s
 			return nil
 		}
 		at := source.Position{Segment: m.Segment, Shard: shard, Chunk: loss.Chunk, Offset: loss.From}
-		return p.dead.place(ctx, p.v.Feed.Source, at, d, loss)
+		return p.dead.covers(ctx, p.v.Feed.Source, at, d, loss)
 	}
 	return blocks(ctx, r, lost, func(b *source.Batch) error { return p.block(m, shard, b) })
 }

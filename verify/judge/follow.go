@@ -86,16 +86,16 @@ var errNothingNew = errors.New("nothing is resolved that was not verified before
 // since is how far the topics are verified.
 type since struct {
 	epoch     int64
-	completed source.Segment   // all events up to it are compared; zero: nothing is
-	topics    map[string]place // by topic, where the next round begins
+	completed source.Segment      // all events up to it are compared; zero: nothing is
+	topics    map[string]roundEnd // by topic, where the next round begins
 
 	next   source.Segment // what the current round compares ends with it
 	marker envelope.Timestamp
 	ended  bool // this is the last round: everything up to BRIDGE_END_TIME is delivered
 }
 
-// place is where reading continues: at the marker of the round before, since validators need it.
-type place struct {
+// roundEnd is where reading continues: at the marker of the round before, since validators need it.
+type roundEnd struct {
 	from       map[int32]int64
 	partitions int                // that keys were spread over
 	marker     envelope.Timestamp // those below it in a topic of their own are left out
@@ -136,7 +136,7 @@ func (s *since) begin(ctx context.Context, v *verification, state *progressState
 }
 
 // resume makes a topic continue where the round before ended.
-func (s *since) resume(t *subject) error {
+func (s *since) resume(t *judgedTopic) error {
 	at, known := s.topics[t.name]
 	if !known {
 		return nil
@@ -154,9 +154,9 @@ func (s *since) resume(t *subject) error {
 
 // advance ends a round.
 func (s *since) advance(reports []*Report) {
-	topics := map[string]place{}
+	topics := map[string]roundEnd{}
 	for _, r := range reports {
-		topics[r.Topic] = place{r.reached, r.spread, s.marker}
+		topics[r.Topic] = roundEnd{r.reached, r.spread, s.marker}
 	}
 	s.topics, s.completed = topics, s.next
 }

@@ -59,7 +59,7 @@ func (g growth) String() string {
 
 // learn finds the growth of a topic, up to the marker until if it is not zero. Known is the number that the state has,
 // 0 if there is none.
-func (s *subject) learn(
+func (s *judgedTopic) learn(
 	ctx context.Context, known int, until envelope.Timestamp, of func([]byte, int) int32,
 ) error {
 	if until != (envelope.Timestamp{}) {
@@ -129,7 +129,7 @@ func (s *subject) learn(
 }
 
 // grow finds the steps in which partitions were added to the first ones.
-func (s *subject) grow(known int) {
+func (s *judgedTopic) grow(known int) {
 	g := &s.growth
 	for p := g.first; p < g.now && s.heads[int32(p)] != nil; p++ {
 		at := markOf(s.heads[int32(p)])
@@ -143,9 +143,9 @@ func (s *subject) grow(known int) {
 }
 
 // readHeads reads the heads, but for markers after until.
-func (s *subject) readHeads(ctx context.Context, until envelope.Timestamp) error {
+func (s *judgedTopic) readHeads(ctx context.Context, until envelope.Timestamp) error {
 	s.heads = map[int32]*verify.Record{}
-	err := s.scan(ctx, func(r verify.Record) (more bool) {
+	err := s.readAll(ctx, func(r verify.Record) (more bool) {
 		if at, ok := markerTime(&r); !ok || until == (envelope.Timestamp{}) || at.Compare(until) <= 0 {
 			s.heads[r.Partition] = &r
 		}
@@ -177,14 +177,14 @@ type start struct {
 }
 
 // starts returns the starts of the partitions. Counts are out of those from least on.
-func (s *subject) starts(ctx context.Context, least int, of func([]byte, int) int32) ([]start, error) {
+func (s *judgedTopic) starts(ctx context.Context, least int, of func([]byte, int) int32) ([]start, error) {
 	all := make([]start, len(s.to))
 	for p := range all {
 		for n := least; n <= s.growth.now; n++ {
 			all[p].counts = append(all[p].counts, n)
 		}
 	}
-	err := s.scan(ctx, func(r verify.Record) (more bool) {
+	err := s.readAll(ctx, func(r verify.Record) (more bool) {
 		x := &all[r.Partition]
 		if r.Key == nil {
 			x.first = markOf(&r)
@@ -201,7 +201,7 @@ func (s *subject) starts(ctx context.Context, least int, of func([]byte, int) in
 // vaguely finds the growth of a topic whose partitions have lost their starts, each another part. A former number is
 // believed only if it puts several keys of a partition where they are, and the present number does not. All added
 // partitions were used at the latest behind the last of the first markers that are left in them.
-func (s *subject) vaguely(starts []start) {
+func (s *judgedTopic) vaguely(starts []start) {
 	g := &s.growth
 	for _, x := range starts {
 		if x.keys >= doubt && len(x.counts) > 0 && !slices.Contains(x.counts, g.now) {

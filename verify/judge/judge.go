@@ -34,11 +34,11 @@ type Options struct {
 	Bounded bool               // use only validators that keep nothing for each event or key
 	Until   envelope.Timestamp // judge up to the first marker at or above it; zero: to the end
 
-	Seen *Seen // what is read so far; nil: nobody asks
+	Reads *Reads // what is read so far; nil: nobody asks
 }
 
-// Seen counts while a verification works.
-type Seen struct{ Events, Records atomic.Int64 }
+// Reads counts while a verification works.
+type Reads struct{ Events, Records atomic.Int64 }
 
 // verification is one run.
 type verification struct {
@@ -88,24 +88,24 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	if v.writer, err = v.Options.writer(state.feed()); err != nil {
 		return nil, err
 	}
-	subjects, err := v.subjects(ctx, state)
+	judged, err := v.openJudged(ctx, state)
 	if err != nil {
 		return nil, err
 	}
 	var table *census
 	if v.ReadAccount {
-		if table, err = v.newCensus(subjects, state); err != nil {
+		if table, err = v.newCensus(judged, state); err != nil {
 			return nil, err
 		}
 	}
 	var pass *feedScan
 	if v.ReadFeed {
 		pass = &feedScan{v: v}
-		if err := v.walk(ctx, pass, subjects, state); err != nil {
+		if err := v.walk(ctx, pass, judged, state); err != nil {
 			return nil, err
 		}
 	}
-	for _, s := range subjects {
+	for _, s := range judged {
 		if s.pass = pass; pass != nil {
 			s.feed = pass.of[s.name]
 		}
@@ -135,7 +135,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 }
 
 // judge reads a topic.
-func (v *verification) judge(ctx context.Context, s *subject) (*Report, error) {
+func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, error) {
 	r := &Report{Topic: s.name, Partitions: len(s.to), reached: map[int32]int64{}, spread: s.growth.now}
 	if s.empty() && (s.markerTopic == nil || s.markerTopic.empty()) && (s.feed == nil || s.feed.Required == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
@@ -151,8 +151,8 @@ func (v *verification) judge(ctx context.Context, s *subject) (*Report, error) {
 		if v.Until != (envelope.Timestamp{}) && int(rec.Partition) >= s.growth.now {
 			return false // keys use it behind a later marker
 		}
-		if v.Seen != nil {
-			v.Seen.Records.Add(1)
+		if v.Reads != nil {
+			v.Reads.Records.Add(1)
 		}
 		if s.checks.seen != nil {
 			s.checks.first = s.checks.seen.First(&rec)
@@ -171,7 +171,7 @@ func (v *verification) judge(ctx context.Context, s *subject) (*Report, error) {
 		}
 		return true
 	}
-	if err := s.scan(ctx, note); err != nil {
+	if err := s.readAll(ctx, note); err != nil {
 		return nil, err
 	}
 	if v.Until == (envelope.Timestamp{}) && s.checks.resolved != nil {

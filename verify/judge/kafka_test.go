@@ -31,7 +31,7 @@ func TestOpenTransactionIsRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	records := 0
-	if err := open.scan(t.Context(), func(verify.Record) bool { records++; return true }); err != nil || records != 1 {
+	if err := open.readAll(t.Context(), func(verify.Record) bool { records++; return true }); err != nil || records != 1 {
 		t.Errorf("%d records, want the first one: %v", records, err)
 	}
 }

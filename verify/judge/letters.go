@@ -51,7 +51,7 @@ func (v *verification) letters(ctx context.Context) (*letters, error) {
 		return nil, err
 	}
 	l.Topic = t.name
-	return l, t.scan(ctx, func(r verify.Record) bool { l.add(&r); return true })
+	return l, t.readAll(ctx, func(r verify.Record) bool { l.add(&r); return true })
 }
 
 // add adds a record. After a crash or a seek the topic may have it twice.
@@ -103,8 +103,8 @@ func (l *letters) event(pos source.Position, ev *source.Event) bool {
 	return false
 }
 
-// place returns nil if a letter has all bytes that a damaged chunk loses at a position, and other damage as an error.
-func (l *letters) place(
+// covers returns nil if a letter has all bytes that a damaged chunk loses at a position, and other damage as an error.
+func (l *letters) covers(
 	ctx context.Context, feed *source.Feed, pos source.Position, d *source.DamageError, loss source.Loss,
 ) error {
 	if l.Topic == "" || d.Kind != source.BadBytes {

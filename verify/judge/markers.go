@@ -9,7 +9,7 @@ import (
 )
 
 // expect passes the validator the markers that the feed explains.
-func (s *subject) expect() {
+func (s *judgedTopic) expect() {
 	p, c := s.pass, s.checks
 	if c.resolved == nil {
 		return
@@ -29,7 +29,7 @@ func (s *subject) expect() {
 
 // due passes the validator the required markers: those of each segment that is delivered, by the state, or without a
 // state by what the topic has.
-func (s *subject) due() {
+func (s *judgedTopic) due() {
 	p, c, v := s.pass, s.feed, s.checks.resolved
 	until := p.v.Until
 	// The bridge may have left out segments before its start, or before the target of a seek.
@@ -75,7 +75,7 @@ func (s *subject) due() {
 }
 
 // delivered reports whether a finished segment is delivered and its marker written, as far as that is known.
-func (s *subject) delivered(i int) bool {
+func (s *judgedTopic) delivered(i int) bool {
 	p, c := s.pass, s.feed
 	switch {
 	case p.state != nil:
@@ -87,7 +87,7 @@ func (s *subject) delivered(i int) bool {
 }
 
 // look passes the validators what the state says before and after the topic was read.
-func (s *subject) look(ctx context.Context) error {
+func (s *judgedTopic) look(ctx context.Context) error {
 	if s.state == nil {
 		return nil
 	}
@@ -107,7 +107,7 @@ func (s *subject) look(ctx context.Context) error {
 // bounds passes the validator of markers what the state says. The last marker is at or above the time that was resolved
 // before the topic was read, and at or below the time that is resolved now. There can be markers of seeks and of lost
 // history, or not.
-func (s *subject) bounds(now *offsets.Frontier) {
+func (s *judgedTopic) bounds(now *offsets.Frontier) {
 	before, v := s.state.Frontier, s.checks.resolved
 	if v == nil {
 		return
@@ -125,7 +125,7 @@ func (s *subject) bounds(now *offsets.Frontier) {
 
 // emptied tells the validator of markers about partitions from which retention deleted the start, and with it all that
 // the judged bridge wrote: only records of others are left.
-func (s *subject) emptied() {
+func (s *judgedTopic) emptied() {
 	t := s.markersOf()
 	if t.portion == nil {
 		return

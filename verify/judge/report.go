@@ -106,7 +106,7 @@ func (o *otherReport) String() string {
 }
 
 // fill takes down what the checks have found.
-func (r *Report) fill(t *subject) {
+func (r *Report) fill(t *judgedTopic) {
 	checks, feed, pass, state := t.checks, t.feed, t.pass, t.state
 	if r.Records == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)

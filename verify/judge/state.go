@@ -59,7 +59,7 @@ func (v *verification) state(ctx context.Context) (*progressState, error) {
 // stateless rejects a topic without a state, unless it may be a copy: somebody named it, and no other bridge writes it.
 func (v *verification) stateless(ctx context.Context, named bool) error {
 	if v.Topic == "" {
-		return nil // of a template: subjects says that there is none
+		return nil // of a template: openJudged says that there is none
 	}
 	if !v.Topics.Shared {
 		claims, err := v.cluster.claims(ctx, v.Name)
@@ -206,14 +206,14 @@ func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
 }
 
 // seeks returns the seeks that the state and the markers name.
-func (p *feedScan) seeks(ctx context.Context, subjects []*subject) (s sought, err error) {
+func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, err error) {
 	if p.state == nil || p.state.Frontier.Epoch == 0 {
 		return s, nil
 	}
 	f := p.state.Frontier
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
-	for _, t := range subjects {
-		if err := t.scan(ctx, all); err != nil {
+	for _, t := range judged {
+		if err := t.readAll(ctx, all); err != nil {
 			return s, err
 		}
 		if len(t.seeks) > len(named) {
@@ -269,7 +269,7 @@ func (s *progressState) scansOnly() bool {
 }
 
 // knowScan passes the validator what the state says of the initial scan.
-func (s *subject) knowScan() {
+func (s *judgedTopic) knowScan() {
 	if scan := s.state.initialScan(); scan != nil {
 		s.checks.scan.Initial(scan.ID, scan.Listed)
 	}
@@ -277,7 +277,7 @@ func (s *subject) knowScan() {
 
 // knowScans passes the validator the scans that there can be: also one that has begun since the state was read. A later
 // scan replaces those before it in the state, and then any may have been.
-func (s *subject) knowScans(now *offsets.Frontier) {
+func (s *judgedTopic) knowScans(now *offsets.Frontier) {
 	switch scan := now.Scan; {
 	case scan == nil:
 		s.checks.scan.Known()
@@ -288,7 +288,7 @@ func (s *subject) knowScans(now *offsets.Frontier) {
 
 // begun returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
 // scan.
-func (s *subject) begun() (time.Time, error) {
+func (s *judgedTopic) begun() (time.Time, error) {
 	text := ""
 	scan := s.state.initialScan()
 	if scan != nil && scan.Begin != (source.Segment{}) {
@@ -309,7 +309,7 @@ func (s *subject) begun() (time.Time, error) {
 }
 
 // barred reports whether a marker would have been below the end of the initial scan's listing.
-func (s *subject) barred(at envelope.Timestamp) bool {
+func (s *judgedTopic) barred(at envelope.Timestamp) bool {
 	listed, err := envelope.ParseTimestamp(s.checks.scan.Listed())
 	return err == nil && at.Wall < listed.Wall+int64(s.pass.v.Records.ResolvedSlack)
 }

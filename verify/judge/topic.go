@@ -20,8 +20,8 @@ import (
 	"blobfeed/verify"
 )
 
-// subject is a topic that is to be judged.
-type subject struct {
+// judgedTopic is a topic that is to be judged.
+type judgedTopic struct {
 	*topic
 	v       *verification
 	state   *progressState           // nil: the topic has none
@@ -34,8 +34,8 @@ type subject struct {
 	fresh   bool              // new in the current segment, so that no marker is due yet
 }
 
-// subjects opens the topics.
-func (v *verification) subjects(ctx context.Context, state *progressState) (all []*subject, err error) {
+// openJudged opens the topics.
+func (v *verification) openJudged(ctx context.Context, state *progressState) (all []*judgedTopic, err error) {
 	counts, fresh := state.topics()
 	names := []string{v.Topic}
 	if v.Topic == "" {
@@ -48,7 +48,7 @@ func (v *verification) subjects(ctx context.Context, state *progressState) (all 
 		if v.since != nil && fresh[name] {
 			continue // the round that ends with its first marker compares it
 		}
-		s := &subject{v: v, state: state, fresh: fresh[name]}
+		s := &judgedTopic{v: v, state: state, fresh: fresh[name]}
 		var markers *topic
 		if v.Records.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
@@ -136,7 +136,7 @@ type topic struct {
 	name      string
 	records   records
 	from, to  map[int32]int64
-	resumed   *place // where a former round of --follow ended, which from is then; nil: this is the first round
+	resumed   *roundEnd // where a former round of --follow ended, which from is then; nil: this is the first round
 	compacted bool
 	markers   map[int32]envelope.Timestamp // the last that was read, by partition
 	seeks     []string                     // that the markers of partition 0 name, as far as it was read
@@ -172,15 +172,15 @@ func (t *topic) putMarkers(ctx context.Context, markers *topic) error {
 		}
 		return true
 	}
-	if err := markers.scan(ctx, add); err != nil {
+	if err := markers.readAll(ctx, add); err != nil {
 		return err
 	}
 	return markers.catchUp(ctx, add)
 }
 
-// scan shows note the records of each partition, until note returns false or the partition ends. Markers that have a
+// readAll shows note the records of each partition, until note returns false or the partition ends. Markers that have a
 // topic of their own are shown at the offsets that they name.
-func (t *topic) scan(ctx context.Context, note func(verify.Record) (more bool)) error {
+func (t *topic) readAll(ctx context.Context, note func(verify.Record) (more bool)) error {
 	t.seeks = nil
 	if t.portion != nil {
 		t.portion.reset()
@@ -281,7 +281,7 @@ func all(verify.Record) (more bool) { return true }
 
 // resolved returns the time of the oldest last marker of a partition, or zero if a partition has no marker.
 func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err error) {
-	if err := t.scan(ctx, all); err != nil || len(t.markers) < len(t.to) {
+	if err := t.readAll(ctx, all); err != nil || len(t.markers) < len(t.to) {
 		return least, err
 	}
 	for _, at := range t.markers {
