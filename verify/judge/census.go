@@ -28,7 +28,6 @@ type census struct {
 	v      *verification
 	judged []*judgedTopic
 	only   *judgedTopic // of all keys; nil: a template gives each blob its topic
-	state  *progressState
 	values verify.Values
 	seed   maphash.Seed
 
@@ -69,8 +68,8 @@ type censusKey struct {
 }
 
 // newCensus returns the census of the topics, or why the topics can't be compared.
-func (v *verification) newCensus(judged []*judgedTopic, state *progressState) (*census, error) {
-	c := &census{v: v, judged: judged, state: state, seed: maphash.MakeSeed(),
+func (v *verification) newCensus(judged []*judgedTopic) (*census, error) {
+	c := &census{v: v, judged: judged, seed: maphash.MakeSeed(),
 		differences: map[uint64]*difference{}, stray: map[string]int64{}}
 	c.values = verify.Values{None: v.Record.Envelope == envelope.KeyOnly, Bare: v.Record.Envelope == envelope.Bare}
 	if _, one := v.Topics.Names.Constant(); one {
@@ -94,13 +93,13 @@ func (c *census) comparable() error {
 		{v.Feed.End != envelope.Timestamp{}, "with BRIDGE_END_TIME the topic is a table of that time"},
 		{c.values.None && (v.Record.Deletes == envelope.DeletesEnvelope || v.Record.Deletes == envelope.DeletesEmpty),
 			"with envelope=key_only a deletion looks like a row: BRIDGE_DELETES=tombstone or both is needed"},
-		{c.state == nil, v.Name + ".offsets has no state, which says what is delivered"},
+		{v.state == nil, v.Name + ".offsets has no state, which says what is delivered"},
 	} {
 		if not.is {
 			return plain.SettingsErrorf("--account: %s", not.why)
 		}
 	}
-	f := c.state.Frontier
+	f := v.state.Frontier
 	switch {
 	case f.Scan.Active() && f.Scan.Initial:
 		return plain.SettingsErrorf("--account: the initial scan %s is not complete: wait for it", f.Scan.ID)
@@ -130,7 +129,7 @@ func (c *census) take(ctx context.Context, reports []*Report) (more []*Report, e
 	for i, s := range c.judged {
 		c.report(reports[i], s)
 	}
-	return c.state.missing("account", accountPromise, "the account has", "blob", c.stray), nil
+	return c.v.state.missing("account", accountPromise, "the account has", "blob", c.stray), nil
 }
 
 // compare finds the keys that differ when they are compared first.
@@ -411,7 +410,8 @@ func describe(etag string, length int64) string {
 
 // report adds what was found in a topic.
 func (c *census) report(r *Report, s *judgedTopic) {
-	check := checkReport{Name: "account", Promise: accountPromise, Status: Holds, Checked: c.blobs}
+	check := checkReport{Name: "account", Promise: accountPromise, Status: NotChecked}
+	var failures []verify.Failure
 	var pending, changing int64
 	var bad []*difference
 	for _, x := range c.differences {
@@ -427,16 +427,16 @@ func (c *census) report(r *Report, s *judgedTopic) {
 	}
 	slices.SortFunc(bad, func(a, b *difference) int { return strings.Compare(a.key, b.key) })
 	for _, x := range bad[:min(len(bad), censusShown)] {
-		check.Failures = append(check.Failures, verify.Failure{Key: x.key, Problem: x.problem()})
+		failures = append(failures, verify.Failure{Key: x.key, Problem: x.problem()})
 	}
-	switch more := len(bad) - censusShown; {
-	case more > 0:
-		check.Failures = append(check.Failures, verify.Failure{Problem: "and " + plain.Count(more, "more key")})
-		fallthrough
-	case len(bad) > 0:
-		check.Status, check.Remedy = Broken, "repair the topic with bridge scan --sweep"
-	case check.Checked == 0:
-		check.Status, check.Reason = NotChecked, "the account has no blob that the settings select"
+	if more := len(bad) - censusShown; more > 0 {
+		failures = append(failures, verify.Failure{Problem: "and " + plain.Count(more, "more key")})
+	}
+	switch check.judge(c.blobs, failures); check.Status {
+	case Broken:
+		check.Remedy = "repair the topic with bridge scan --sweep"
+	case NotChecked:
+		check.Reason = "the account has no blob that the settings select"
 	}
 	r.Checks = append(r.Checks, check)
 	r.noteSome(pending, "key", "not judged: %s with events in the feed that are not delivered yet")

@@ -45,9 +45,9 @@ func BenchmarkCensus(b *testing.B) {
 		b.Fatal(err)
 	}
 	s := &judgedTopic{topic: t, encoder: encoder}
-	state := &progressState{&offsets.State{Frontier: &offsets.Frontier{}}, stateTopic}
+	v.state = &progressState{&offsets.State{Frontier: &offsets.Frontier{}}, stateTopic}
 	for b.Loop() {
-		c, err := v.newCensus([]*judgedTopic{s}, state)
+		c, err := v.newCensus([]*judgedTopic{s})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -187,15 +187,15 @@ func TestCensusParts(t *testing.T) {
 	w := newWorld(t, "")
 	v := bySettings(t, "")
 	v.ReadAccount, v.Feed.Inventory, v.cluster, v.limits.keys = true, w.store, copyAll(t, w.cl), 16
-	state, err := v.state(t.Context())
+	var err error
+	if v.state, err = v.readState(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	judged, err := v.openJudged(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	judged, err := v.openJudged(t.Context(), state)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := v.newCensus(judged, state)
+	c, err := v.newCensus(judged)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,12 +34,11 @@ type checks struct {
 	resolved *verify.Resolved // nil: it is not checked
 	scan     *verify.Scan
 	seen     *verify.Seen // nil: no event may come twice
-	first    bool         // the current record is the first of its event
 }
 
 // checks returns all checks. A setting or a flag that leaves one out is among the reasons of its line.
 func (v *verification) checks(t *judgedTopic) *checks {
-	c := &checks{unique: verify.NewUnique(), scan: verify.NewScan(), first: true}
+	c := &checks{unique: verify.NewUnique(), scan: verify.NewScan()}
 	has := contentOf(v.Record)
 	headers := v.Record.Headers != envelope.HeadersNone
 	keys, values := v.Record.KeyFormat == envelope.KeyAvro, v.Record.Format == envelope.Avro
@@ -125,20 +124,24 @@ func (v *verification) checks(t *judgedTopic) *checks {
 	for i := range c.all {
 		if k := &c.all[i]; k.first && c.seen != nil {
 			k.promise += " (first record of each event)"
-			k.validator = firstOnly{k.validator, c}
 		}
 	}
 	return c
 }
 
-// validators returns those of the checks that apply.
-func (c *checks) validators() (all []verify.Validator) {
+// validators returns those of the checks that apply: to every record, and to the first record of each event only.
+func (c *checks) validators() (every, firsts *verify.Group) {
+	var all [2][]verify.Validator
 	for _, k := range c.all {
-		if k.unless == "" {
-			all = append(all, k.validator)
+		switch {
+		case k.unless != "":
+		case k.first && c.seen != nil:
+			all[1] = append(all[1], k.validator)
+		default:
+			all[0] = append(all[0], k.validator)
 		}
 	}
-	return all
+	return verify.All(all[0]...), verify.All(all[1]...)
 }
 
 func when(is bool, reason string) string {
@@ -151,7 +154,7 @@ func when(is bool, reason string) string {
 // resolvedTimes returns the validator of the markers of a topic.
 func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 	v := verify.NewResolved(len(s.to))
-	v.Feed = s.state.feed()
+	v.Feed = s.v.state.feed()
 	markers := s.markersOf()
 	if markers != s.topic {
 		v.Ends = s.to
@@ -163,19 +166,6 @@ func (s *judgedTopic) resolvedTimes() *verify.Resolved {
 		}
 	}
 	return v
-}
-
-// firstOnly shows a validator only the first record of each event.
-type firstOnly struct {
-	validator
-	checks *checks
-}
-
-// Note implements verify.Validator.
-func (f firstOnly) Note(r verify.Record) {
-	if f.checks.first {
-		f.validator.Note(r)
-	}
 }
 
 // content says what every record has under some settings, also that of a deletion.

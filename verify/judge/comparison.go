@@ -44,7 +44,7 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 	if c.first == (source.Segment{}) {
 		c.first = seg
 	}
-	required = required && (c.pass.state != nil || c.upTo != (envelope.Timestamp{})) &&
+	required = required && (c.pass.v.state != nil || c.upTo != (envelope.Timestamp{})) &&
 		(c.upTo == (envelope.Timestamp{}) || rec.Updated.Compare(c.upTo) <= 0)
 	if c.pass.sought.skips(seg, rec.Updated) {
 		required = false
@@ -91,8 +91,8 @@ func (c *comparison) bound() string {
 	switch {
 	case c.upTo != (envelope.Timestamp{}):
 		return "the marker " + c.upTo.String()
-	case c.pass.state != nil:
-		return "the cursors in " + c.pass.state.topic
+	case c.pass.v.state != nil:
+		return "the cursors in " + c.pass.v.state.topic
 	}
 	return ""
 }
@@ -142,7 +142,7 @@ func (v *verification) inquire(ctx context.Context, t *judgedTopic, r *Report) e
 		r.note("if settings were changed after these records were written, compare the records with the former ones: " +
 			"bridge verify --config <former file>, or the former values in the environment")
 	}
-	return v.walk(ctx, &feedScan{v: v, inquiry: q}, []*judgedTopic{t}, t.state)
+	return v.walk(ctx, &feedScan{v: v, inquiry: q}, []*judgedTopic{t})
 }
 
 // event answers the questions about the records of an event.

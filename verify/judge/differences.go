@@ -136,11 +136,10 @@ func (c *census) blobOf(ctx context.Context, path string) (*inventory.Blob, erro
 // explain finds the keys of which the feed has an event that is not delivered. The state is read behind the topics, so
 // what it does not cover was not in them.
 func (c *census) explain(ctx context.Context) error {
-	state, err := c.v.cluster.state(ctx, c.state.topic)
+	state, err := c.v.cluster.state(ctx, c.v.state.topic)
 	if err != nil || state == nil || state.Frontier == nil {
 		return err
 	}
-	c.state = &progressState{state, c.state.topic}
 	byPath := map[string][]*difference{}
 	for _, x := range c.differences {
 		x.pending = false

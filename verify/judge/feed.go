@@ -23,7 +23,6 @@ import (
 // feedScan is one scan of the feed, for all judged topics.
 type feedScan struct {
 	v      *verification
-	state  *progressState
 	filter envelope.Filter
 	dead   *letters
 	sought sought // what seeks may have skipped
@@ -43,7 +42,7 @@ type feedScan struct {
 
 // block compares the events of a block.
 func (p *feedScan) block(m source.Manifest, shard int, b *source.Batch) error {
-	covered := p.state == nil || status.Covers(p.state.State, m.Segment, shard, b.Next)
+	covered := p.v.state == nil || status.Covers(p.v.state.State, m.Segment, shard, b.Next)
 	pos := source.Position{Segment: m.Segment, Shard: shard, Chunk: b.Chunk, Offset: b.Offset}
 	if p.v.Reads != nil {
 		p.v.Reads.Events.Add(int64(len(b.Events)))
@@ -126,10 +125,10 @@ func (s *progressState) missing(check, promise, has, thing string, stray map[str
 }
 
 // walk reads the feed, and adds to the comparisons what the settings make of each event.
-func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTopic, state *progressState) (err error) {
-	p.state, p.filter, p.of, p.stray = state, v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
+func (v *verification) walk(ctx context.Context, p *feedScan, judged []*judgedTopic) (err error) {
+	p.filter, p.of, p.stray = v.Feed.Filter, map[string]*comparison{}, map[string]int64{}
 	p.filter.To = v.Feed.End
-	if p.filter.From, err = v.start(state); err != nil {
+	if p.filter.From, err = v.start(); err != nil {
 		return err
 	}
 	if p.sought, err = p.seeks(ctx, judged); err != nil {
@@ -190,7 +189,7 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 	if p.v.since != nil {
 		c.upTo = envelope.Timestamp{} // all of the segments that this round reads
 	}
-	if p.state == nil && c.upTo == (envelope.Timestamp{}) {
+	if p.v.state == nil && c.upTo == (envelope.Timestamp{}) {
 		// Without a state the topic's own markers say what is required, and a first pass finds them.
 		c.upTo, err = s.resolved(ctx)
 	}
@@ -198,7 +197,8 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 }
 
 // start returns the time before which the bridge leaves events out.
-func (v *verification) start(s *progressState) (envelope.Timestamp, error) {
+func (v *verification) start() (envelope.Timestamp, error) {
+	s := v.state
 	switch {
 	case s != nil && s.Frontier.Epoch > 0: // Start is the target of a seek, and the topic may have earlier events
 		return envelope.Timestamp{}, nil

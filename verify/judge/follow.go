@@ -60,7 +60,7 @@ func Follow(ctx context.Context, o Options, to Followed) error {
 			if s.ended {
 				return nil
 			}
-			s.advance(reports)
+			s.topics, s.completed = s.ends, s.next
 		}
 		if err := pause.For(ctx, min(o.Pace.PollInterval<<min(failures, 5), longestPause)); err != nil {
 			return err
@@ -89,7 +89,8 @@ type since struct {
 	completed source.Segment      // all events up to it are compared; zero: nothing is
 	topics    map[string]roundEnd // by topic, where the next round begins
 
-	next   source.Segment // what the current round compares ends with it
+	next   source.Segment      // what the current round compares ends with it
+	ends   map[string]roundEnd // of its topics, as far as they are judged
 	marker envelope.Timestamp
 	ended  bool // this is the last round: everything up to BRIDGE_END_TIME is delivered
 }
@@ -103,13 +104,14 @@ type roundEnd struct {
 
 // begin decides what the round compares, by the state. A round ends with a segment whose marker is its own, and not one
 // that repeats a former time: only then that marker is behind all events of the segment, and before all others.
-func (s *since) begin(ctx context.Context, v *verification, state *progressState) error {
-	if state == nil {
+func (s *since) begin(ctx context.Context, v *verification) error {
+	s.ends = map[string]roundEnd{}
+	if v.state == nil {
 		return errNothingNew // the bridge has not started
 	}
-	f := state.Frontier
+	f := v.state.Frontier
 	if f.Epoch != s.epoch {
-		*s = since{epoch: f.Epoch}
+		*s = since{epoch: f.Epoch, ends: s.ends}
 	}
 	if f.Reset || f.Moving || f.Completed == s.completed && !f.Ended {
 		return errNothingNew
@@ -150,13 +152,4 @@ func (s *since) resume(t *judgedTopic) error {
 		t.from[p] = from
 	}
 	return nil
-}
-
-// advance ends a round.
-func (s *since) advance(reports []*Report) {
-	topics := map[string]roundEnd{}
-	for _, r := range reports {
-		topics[r.Topic] = roundEnd{r.reached, r.spread, s.marker}
-	}
-	s.topics, s.completed = topics, s.next
 }

@@ -44,10 +44,11 @@ type Reads struct{ Events, Records atomic.Int64 }
 type verification struct {
 	Options
 	cluster cluster
-	avro    *verify.Avro // nil: no record is in Avro
-	writer  *writer      // the judged bridge; nil: no other one may write to the topics
-	limits  limits       // of --account
-	since   *since       // of --follow: how far former rounds came; nil: this is the only round
+	avro    *verify.Avro   // nil: no record is in Avro
+	writer  *writer        // the judged bridge; nil: no other one may write to the topics
+	limits  limits         // of --account
+	state   *progressState // as it was before the topics were opened; nil: there is none
+	since   *since         // of --follow: how far former rounds came; nil: this is the only round
 }
 
 func newVerification(o Options) *verification {
@@ -74,34 +75,34 @@ func Run(ctx context.Context, o Options) ([]*Report, error) {
 
 func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 	named := v.Topic != ""
-	state, err := v.state(ctx)
+	v.state, err = v.readState(ctx)
 	switch {
 	case err != nil:
 	case v.since != nil:
-		err = v.since.begin(ctx, v, state)
-	case state == nil:
+		err = v.since.begin(ctx, v)
+	case v.state == nil:
 		err = v.stateless(ctx, named)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if v.writer, err = v.Options.writer(state.feed()); err != nil {
+	if v.writer, err = v.Options.writer(v.state.feed()); err != nil {
 		return nil, err
 	}
-	judged, err := v.openJudged(ctx, state)
+	judged, err := v.openJudged(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var table *census
 	if v.ReadAccount {
-		if table, err = v.newCensus(judged, state); err != nil {
+		if table, err = v.newCensus(judged); err != nil {
 			return nil, err
 		}
 	}
 	var pass *feedScan
 	if v.ReadFeed {
 		pass = &feedScan{v: v}
-		if err := v.walk(ctx, pass, judged, state); err != nil {
+		if err := v.walk(ctx, pass, judged); err != nil {
 			return nil, err
 		}
 	}
@@ -119,7 +120,7 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 		reports = append(reports, r)
 	}
 	if pass != nil {
-		reports = append(reports, pass.state.missing("replay", replayPromise, "the feed has", "event", pass.stray)...)
+		reports = append(reports, v.state.missing("replay", replayPromise, "the feed has", "event", pass.stray)...)
 	}
 	if table != nil {
 		more, err := table.take(ctx, reports)
@@ -136,7 +137,11 @@ func (v *verification) run(ctx context.Context) (reports []*Report, err error) {
 
 // judge reads a topic.
 func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, error) {
-	r := &Report{Topic: s.name, Partitions: len(s.to), reached: map[int32]int64{}, spread: s.growth.now}
+	r := &Report{Topic: s.name, Partitions: len(s.to)}
+	reached := map[int32]int64{} // where each partition was left, at the marker of --until-resolved or of the round
+	if v.since != nil {
+		v.since.ends[s.name] = roundEnd{reached, s.growth.now, v.since.marker}
+	}
 	if s.empty() && (s.markerTopic == nil || s.markerTopic.empty()) && (s.feed == nil || s.feed.Required == 0) {
 		r.Problem = fmt.Sprintf("topic %s is empty: nothing is checked", s.name)
 		return r, nil
@@ -146,7 +151,7 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 	if s.feed != nil {
 		s.expect()
 	}
-	group := verify.All(s.checks.validators()...)
+	every, firsts := s.checks.validators()
 	note := func(rec verify.Record) (more bool) {
 		if v.Until != (envelope.Timestamp{}) && int(rec.Partition) >= s.growth.now {
 			return false // keys use it behind a later marker
@@ -154,18 +159,18 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 		if v.Reads != nil {
 			v.Reads.Records.Add(1)
 		}
-		if s.checks.seen != nil {
-			s.checks.first = s.checks.seen.First(&rec)
+		if s.checks.seen != nil && s.checks.seen.First(&rec) {
+			firsts.Note(rec)
 		}
-		if group.Note(rec); rec.Key == nil {
+		if every.Note(rec); rec.Key == nil {
 			r.Markers++
 		} else {
 			r.Records++
 		}
 		if at, ok := markerTime(&rec); ok && v.Until != (envelope.Timestamp{}) && at.Compare(v.Until) >= 0 {
-			r.reached[rec.Partition] = rec.Offset
+			reached[rec.Partition] = rec.Offset
 			if _, upTo, ok := rec.UpTo(); ok {
-				r.reached[rec.Partition] = upTo
+				reached[rec.Partition] = upTo
 			}
 			return false
 		}
@@ -180,7 +185,7 @@ func (v *verification) judge(ctx context.Context, s *judgedTopic) (*Report, erro
 		}
 	}
 	for p := range int32(s.growth.now) {
-		if _, reached := r.reached[p]; v.Until != (envelope.Timestamp{}) && !reached {
+		if _, there := reached[p]; v.Until != (envelope.Timestamp{}) && !there {
 			return nil, fmt.Errorf("partition %d of %s has no marker at or above %s yet: "+
 				"wait for it, or give an earlier time",
 				p, s.name, v.Until)

@@ -22,8 +22,8 @@ func (s *judgedTopic) expect() {
 	if p.v.Feed.End != (envelope.Timestamp{}) {
 		c.resolved.Expect(p.v.Feed.End.String())
 	}
-	if s.state.scansOnly() {
-		c.resolved.Expect(s.state.Frontier.Scan.Listed)
+	if s.v.state.scansOnly() {
+		c.resolved.Expect(s.v.state.Frontier.Scan.Listed)
 	}
 }
 
@@ -65,8 +65,8 @@ func (s *judgedTopic) due() {
 	}
 	switch n := len(p.over); {
 	case !ends:
-	case p.state != nil && p.state.Frontier.Ended,
-		p.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.Feed.End) > 0:
+	case p.v.state != nil && p.v.state.Frontier.Ended,
+		p.v.state == nil && all && n > 0 && p.over[n-1].says.Compare(p.v.Feed.End) > 0:
 		last = p.v.Feed.End
 	}
 	if last != (envelope.Timestamp{}) {
@@ -78,8 +78,8 @@ func (s *judgedTopic) due() {
 func (s *judgedTopic) delivered(i int) bool {
 	p, c := s.pass, s.feed
 	switch {
-	case p.state != nil:
-		return p.over[i].segment.Compare(p.state.Frontier.Completed) <= 0
+	case p.v.state != nil:
+		return p.over[i].segment.Compare(p.v.state.Frontier.Completed) <= 0
 	case !p.v.Kafka.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
@@ -88,14 +88,14 @@ func (s *judgedTopic) delivered(i int) bool {
 
 // look passes the validators what the state says before and after the topic was read.
 func (s *judgedTopic) look(ctx context.Context) error {
-	if s.state == nil {
+	if s.v.state == nil {
 		return nil
 	}
-	again, err := s.v.cluster.state(ctx, s.state.topic) // the bridge delivers meanwhile
+	again, err := s.v.cluster.state(ctx, s.v.state.topic) // the bridge delivers meanwhile
 	if err != nil {
 		return err
 	}
-	now := s.state.Frontier
+	now := s.v.state.Frontier
 	if again != nil && again.Frontier != nil {
 		now = again.Frontier
 	}
@@ -108,7 +108,7 @@ func (s *judgedTopic) look(ctx context.Context) error {
 // before the topic was read, and at or below the time that is resolved now. There can be markers of seeks and of lost
 // history, or not.
 func (s *judgedTopic) bounds(now *offsets.Frontier) {
-	before, v := s.state.Frontier, s.checks.resolved
+	before, v := s.v.state.Frontier, s.checks.resolved
 	if v == nil {
 		return
 	}

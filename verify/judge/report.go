@@ -26,9 +26,6 @@ type Report struct {
 	Checks  []checkReport `json:"checks"`
 	Notes   []string      `json:"notes,omitempty"`
 	Problem string        `json:"problem,omitempty"` // why something that applies was not checked
-
-	reached map[int32]int64 // where each partition was left, at the marker of --until-resolved or of the round
-	spread  int             // partitions that keys are spread over
 }
 
 // feedReport counts the events of the feed.
@@ -107,7 +104,7 @@ func (o *otherReport) String() string {
 
 // fill takes down what the checks have found.
 func (r *Report) fill(t *judgedTopic) {
-	checks, feed, pass, state := t.checks, t.feed, t.pass, t.state
+	checks, feed, pass, state := t.checks, t.feed, t.pass, t.v.state
 	if r.Records == 0 {
 		r.Problem = fmt.Sprintf("topic %s has no records: nothing is checked", r.Topic)
 	}

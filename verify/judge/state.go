@@ -23,9 +23,9 @@ type progressState struct {
 	topic string // where it is kept
 }
 
-// state reads the offsets topic: the bridge's own, or, if that does not know the topic, that of a replay into it. It
-// returns nil if there is none.
-func (v *verification) state(ctx context.Context) (*progressState, error) {
+// readState reads the offsets topic: the bridge's own, or, if that does not know the topic, that of a replay into it.
+// It returns nil if there is none.
+func (v *verification) readState(ctx context.Context) (*progressState, error) {
 	names := []string{v.Name}
 	if name, one := v.Topics.Names.Constant(); v.Topic == "" && one {
 		v.Topic = name
@@ -207,10 +207,10 @@ func (s *sought) skips(seg source.Segment, at envelope.Timestamp) bool {
 
 // seeks returns the seeks that the state and the markers name.
 func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, err error) {
-	if p.state == nil || p.state.Frontier.Epoch == 0 {
+	if p.v.state == nil || p.v.state.Frontier.Epoch == 0 {
 		return s, nil
 	}
-	f := p.state.Frontier
+	f := p.v.state.Frontier
 	var named []string // by the topic whose markers name most of them: another one may be newer than some
 	for _, t := range judged {
 		if err := t.readAll(ctx, all); err != nil {
@@ -270,7 +270,7 @@ func (s *progressState) scansOnly() bool {
 
 // knowScan passes the validator what the state says of the initial scan.
 func (s *judgedTopic) knowScan() {
-	if scan := s.state.initialScan(); scan != nil {
+	if scan := s.v.state.initialScan(); scan != nil {
 		s.checks.scan.Initial(scan.ID, scan.Listed)
 	}
 }
@@ -290,7 +290,7 @@ func (s *judgedTopic) knowScans(now *offsets.Frontier) {
 // scan.
 func (s *judgedTopic) begun() (time.Time, error) {
 	text := ""
-	scan := s.state.initialScan()
+	scan := s.v.state.initialScan()
 	if scan != nil && scan.Begin != (source.Segment{}) {
 		return scan.Begin.Time(), nil
 	} else if scan != nil {

@@ -24,7 +24,6 @@ import (
 type judgedTopic struct {
 	*topic
 	v       *verification
-	state   *progressState           // nil: the topic has none
 	heads   map[int32]*verify.Record // the first record, or marker, of each partition that has one
 	growth  growth
 	encoder *envelope.Encoder // with --feed or --account
@@ -35,8 +34,8 @@ type judgedTopic struct {
 }
 
 // openJudged opens the topics.
-func (v *verification) openJudged(ctx context.Context, state *progressState) (all []*judgedTopic, err error) {
-	counts, fresh := state.topics()
+func (v *verification) openJudged(ctx context.Context) (all []*judgedTopic, err error) {
+	counts, fresh := v.state.topics()
 	names := []string{v.Topic}
 	if v.Topic == "" {
 		if names = slices.Sorted(maps.Keys(counts)); len(names) == 0 {
@@ -48,7 +47,7 @@ func (v *verification) openJudged(ctx context.Context, state *progressState) (al
 		if v.since != nil && fresh[name] {
 			continue // the round that ends with its first marker compares it
 		}
-		s := &judgedTopic{v: v, state: state, fresh: fresh[name]}
+		s := &judgedTopic{v: v, fresh: fresh[name]}
 		var markers *topic
 		if v.Records.Markers == envelope.MarkersTopic { // before the records that they stand for
 			if markers, err = v.open(ctx, plain.MarkerTopic(name)); err != nil {
