@@ -2,25 +2,6 @@
 
 package protocol
 
-// leastSituation is what the protocol has to cope with.
-type leastSituation struct {
-	name      string
-	segments  uint8
-	perShard  uint8
-	oneKey    bool // only lease 1 has a shard
-	bundles   bool
-	named     bool  // but the first segment is named, as if it were too large for one
-	crashes   uint8 // crashes, refused records and leases that another takes: together
-	refused   bool  // records may be refused
-	takeover  bool  // the session of an instance expires, and it does not know
-	late      uint8 // documents of this kind that were sent may arrive after that
-	slowClock bool  // an instance that sleeps does not notice it, but ends what it has begun
-	seeks     bool  // an operator moves the bridge back to segment 1
-	raced     bool  // and an instance may take lease 0 back before the seek is written
-	compacts  bool  // all stop, the state topic is compacted, and all start
-	large     bool  // only with PROTOCOL_FULL=1
-}
-
 // leastSituations are walked with all rules, and without each.
 func leastSituations() []leastSituation {
 	base := leastSituation{segments: 2, perShard: 1, oneKey: true, crashes: 1}
@@ -62,6 +43,26 @@ func leastSituations() []leastSituation {
 	add("bundles, seek", func(s *leastSituation) { s.seeks, s.bundles, s.oneKey, s.crashes = true, true, false, 0 })
 	add("a segment, then a bundle, seek", func(s *leastSituation) {
 		s.seeks, s.bundles, s.named, s.crashes = true, true, true, 0
+	})
+	add("as the program: first start, the last segment becomes final, a crash", func(s *leastSituation) {
+		s.asProgram, s.fresh, s.finalizes, s.oneKey, s.segments = true, true, true, false, 1
+	})
+	add("as the program: the last segment becomes final, an expired session", func(s *leastSituation) {
+		s.asProgram, s.finalizes, s.takeover = true, true, true
+	})
+	add("as the program: bundles, a crash", func(s *leastSituation) { s.asProgram, s.bundles = true, true })
+	add("as the program: bundles, two crashes", func(s *leastSituation) {
+		s.asProgram, s.bundles, s.crashes, s.large = true, true, 2, true
+	})
+	add("as the program: bundles, a late frontier", func(s *leastSituation) {
+		s.asProgram, s.bundles, s.takeover, s.late, s.large = true, true, true, frontierRecord, true
+	})
+	add("as the program: seek", func(s *leastSituation) { s.asProgram, s.seeks, s.crashes = true, true, 0 })
+	add("as the program: a segment, then a bundle, seek", func(s *leastSituation) {
+		s.asProgram, s.seeks, s.bundles, s.named, s.crashes, s.large = true, true, true, true, 0, true
+	})
+	add("as the program: seek, an instance takes lease 0 back", func(s *leastSituation) {
+		s.asProgram, s.seeks, s.raced, s.crashes, s.large = true, true, true, 0, true
 	})
 	add("a segment, then a bundle, seek, a crash", func(s *leastSituation) {
 		s.seeks, s.bundles, s.named, s.large = true, true, true, true

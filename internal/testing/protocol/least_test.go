@@ -54,6 +54,7 @@ func TestLeastReverts(t *testing.T) {
 			"bundles, any late document", staleKey},
 		{"repair", func(r *leastRules) { r.repair = false }, "bundles, a slow clock", staleKey},
 		{"enter", func(r *leastRules) { r.enter = false }, "a segment, then a bundle, seek", staleKey},
+		{"intent", func(r *leastRules) { r.intent = false }, "as the program: bundles, a crash", leastNames[againBelow]},
 		{"all owners", func(r *leastRules) { r.asks = false }, "a segment, then a bundle, seek", staleKey},
 		{"R1", func(r *leastRules) { r.known = false }, "a segment, then a bundle, seek", staleKey},
 		{"report", func(r *leastRules) { r.counts = false }, "seek, an instance takes lease 0 back", leastNames[notMoved]},

@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // Kinds of documents. An owner record begins an acquisition; zero is what compaction left of a record.
@@ -19,8 +17,10 @@ type doc struct {
 	done         bool
 	// of a frontier
 	completed, current uint8
-	moving             bool // all leases have to enter the epoch before a segment is named
-	owed               bool // the marker of resolved may not be written yet
+	moving             bool  // all leases have to enter the epoch before a segment is named
+	owed               bool  // the marker of resolved may not be written yet
+	sought             bool  // as the program: moved by an operator, and the marker that says so may not be written yet
+	base               uint8 // as the program: completed before it was written
 	repaired           [2]uint8
 	// of both: the highest marker that was promised
 	resolved uint8
@@ -31,26 +31,27 @@ type entry uint32
 
 func (d doc) pack() entry {
 	flag := func(b bool, n uint) entry { return entry(bit(b, 0)) << n }
-	e := entry(d.kind) | entry(d.acq)<<2 | entry(d.epoch)<<5 | entry(d.resolved)<<8
+	e := entry(d.kind) | entry(d.acq)<<2 | entry(d.epoch)<<6 | entry(d.resolved)<<9
 	switch d.kind {
 	case cursorRecord:
-		e |= entry(d.segment)<<10 | entry(d.pos)<<12 | flag(d.done, 14)
+		e |= entry(d.segment)<<11 | entry(d.pos)<<13 | flag(d.done, 15)
 	case frontierRecord:
-		e |= entry(d.completed)<<10 | entry(d.current)<<12 | flag(d.moving, 14) | flag(d.owed, 15) |
-			entry(d.repaired[0])<<16 | entry(d.repaired[1])<<19
+		e |= entry(d.completed)<<11 | entry(d.current)<<13 | flag(d.moving, 15) | flag(d.owed, 16) |
+			entry(d.repaired[0])<<17 | entry(d.repaired[1])<<20 | flag(d.sought, 23) | entry(d.base)<<24
 	}
 	return e
 }
 
 func (e entry) doc() doc {
 	at := func(n, bits uint) uint8 { return uint8(e >> n & (1<<bits - 1)) }
-	d := doc{kind: at(0, 2), acq: at(2, 3), epoch: at(5, 3), resolved: at(8, 2)}
+	d := doc{kind: at(0, 2), acq: at(2, 4), epoch: at(6, 3), resolved: at(9, 2)}
 	switch d.kind {
 	case cursorRecord:
-		d.segment, d.pos, d.done = at(10, 2), at(12, 2), at(14, 1) == 1
+		d.segment, d.pos, d.done = at(11, 2), at(13, 2), at(15, 1) == 1
 	case frontierRecord:
-		d.completed, d.current, d.moving, d.owed = at(10, 2), at(12, 2), at(14, 1) == 1, at(15, 1) == 1
-		d.repaired = [2]uint8{at(16, 3), at(19, 3)}
+		d.completed, d.current, d.moving, d.owed = at(11, 2), at(13, 2), at(15, 1) == 1, at(16, 1) == 1
+		d.repaired = [2]uint8{at(17, 3), at(20, 3)}
+		d.sought, d.base = at(23, 1) == 1, at(24, 2)
 	}
 	return d
 }
@@ -131,9 +132,14 @@ func (x *least) fold(s *leastState, read [2]uint8) (k known) {
 					continue
 				}
 				to := k.f.completed + 1
-				if d.kind == cursorRecord {
+				switch {
+				case d.kind == cursorRecord && d.segment == 0 && x.asProgram:
+					continue // it has entered an epoch, and written no events
+				case d.kind == cursorRecord:
 					to = min(to, max(d.segment, 1))
-				} else {
+				case x.asProgram:
+					to = min(to, d.base+1)
+				default:
 					to = min(to, d.completed+1)
 				}
 				if k.back == 0 || to < k.back {

@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // leastTurn is the worker of lease p of an instance, and what it may do in a state.
@@ -40,13 +38,21 @@ func (a *leastTurn) allowed(r request) bool {
 
 func (a *leastTurn) store(d doc) {
 	d.acq = a.w.acq
+	if a.asProgram && d.kind == frontierRecord {
+		d.base = a.k.f.completed
+	}
 	d.resolved = max(d.resolved, a.k.f.resolved)
 	a.send(storing, request{kind: docRequest, doc: d.pack()}, d.what().with("sends "))
 }
 
 // rest ends a wait for the view.
 func (a *leastTurn) rest(l label) {
-	a.do(l, func(_ *leastState, w *leastWorker) { w.phase, w.until = atRest, [2]uint8{} })
+	a.do(l, func(_ *leastState, w *leastWorker) {
+		if w.phase == viewing && a.asProgram {
+			w.epoch = a.k.f.epoch
+		}
+		w.phase, w.until = atRest, [2]uint8{}
+	})
 }
 
 // close gives the lease up. After a session that expired nobody waits for answers.
@@ -67,6 +73,12 @@ func (a *leastTurn) steps() {
 		if other := a.k.acq[p] != a.w.acq; other && a.w.phase > viewing {
 			a.close(say("sees that another has acquired the lease"))
 		}
+		if a.asProgram && a.w.phase > viewing && a.k.f.epoch != a.w.epoch {
+			a.close(say("sees a new epoch, and acquires the lease again"))
+			if a.w.phase == atRest {
+				return
+			}
+		}
 	}
 	if a.w.onWire {
 		a.onWire()
@@ -78,10 +90,11 @@ func (a *leastTurn) steps() {
 			a.do(say("acquires the lease"), func(t *leastState, w *leastWorker) {
 				t.acqs[p]++
 				*w = leastWorker{phase: owning, acq: t.acqs[p], onWire: true}
-				w.req = request{
-					kind: docRequest,
-					doc:  doc{kind: ownerRecord, acq: w.acq, resolved: a.k.f.resolved}.pack(),
+				owner := doc{kind: ownerRecord, acq: w.acq, resolved: a.k.f.resolved}
+				if x.asProgram {
+					owner.resolved = 0
 				}
+				w.req = request{kind: docRequest, doc: owner.pack()}
 			})
 		}
 	case viewing:
@@ -134,6 +147,9 @@ func (a *leastTurn) onWire() {
 			}
 		case storing:
 			w.phase, w.until[1] = settling, t.n[p]
+			if x.asProgram {
+				w.written = 0 // what is owed now is another marker, or the same once more
+			}
 		case marking:
 			w.written = w.req.n
 			w.phase = atRest
@@ -187,7 +203,11 @@ func (a *leastTurn) hasWork() bool {
 func (a *leastTurn) work() {
 	f, c := a.k.f, a.k.cursor[a.p]
 	if f.moving && !a.entered(a.p) && a.enter {
-		a.store(doc{kind: cursorRecord, epoch: f.epoch, segment: f.completed, done: true})
+		d := doc{kind: cursorRecord, epoch: f.epoch, segment: f.completed, done: true}
+		if a.asProgram {
+			d.segment, d.done = 0, false
+		}
+		a.store(d)
 		return
 	}
 	n := f.current
@@ -204,6 +224,7 @@ func (a *leastTurn) work() {
 func (a *leastTurn) deliver() {
 	f := a.k.f
 	pos, _ := a.position(a.p, a.w.n)
+	done := a.w.at == a.perShard && !a.isOpen(a.s, a.w.n)
 	if !a.slowClock && (f.current != a.w.n || f.epoch != a.w.epoch) {
 		a.close(say("ends its work: the segment is over"))
 	}
@@ -214,7 +235,12 @@ func (a *leastTurn) deliver() {
 	switch {
 	case a.w.failed && a.w.at == a.perShard:
 		a.close(say("flushes, and finds that a record was refused"))
-	case !a.w.failed && (a.w.at > pos || a.w.at == a.perShard):
-		a.store(doc{kind: cursorRecord, epoch: a.w.epoch, segment: a.w.n, pos: a.w.at, done: a.w.at == a.perShard})
+	case !a.w.failed && (a.w.at > pos || done):
+		d := doc{kind: cursorRecord, epoch: a.w.epoch, segment: a.w.n, pos: a.w.at, done: done}
+		a.store(d)
+		if done && a.w.at > pos && a.asProgram { // that the lease is done may be a record of its own
+			d.done = false
+			a.store(d)
+		}
 	}
 }

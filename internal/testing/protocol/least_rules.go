@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // leastRules are the rules of DELIVERY=at_least_once.

@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // arrive is a request that reaches its broker.
@@ -48,6 +46,11 @@ func (x *least) arrive(s *leastState, p int, r request) {
 
 // network appends late arrivals, and sessions that expire.
 func (x *least) network(s *leastState, to []step[leastState]) []step[leastState] {
+	if x.finalizes && !s.final {
+		t := *s
+		t.final = true
+		to = append(to, step[leastState]{t, say("the service finalizes segment %d", x.segments), true})
+	}
 	for p := range 2 {
 		if s.orphan[p].kind != 0 {
 			t := *s

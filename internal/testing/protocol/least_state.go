@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // Phases of a worker without transactions. In owning, data, storing, taking and marking it has one request on the wire,
@@ -50,7 +48,7 @@ type leastWorker struct {
 
 // leastState is a state of the whole system without transactions.
 type leastState struct {
-	log      [2][24]entry
+	log      [2][40]entry
 	n        [2]uint8
 	group    [2]uint8 // by lease: 1 + instance
 	acqs     [2]uint8 // ghost: acquisitions so far
@@ -59,6 +57,7 @@ type leastState struct {
 	orphan   [2]request // sent by a producer that is closed; may arrive or not
 	faults   uint8
 	tool     uint8
+	final    bool     // the last segment is finalized, though it was not at first
 	first    [2]uint8 // ghost, by key: events delivered, in their order
 	newest   [2]uint8 // ghost, by key: the event of the last record
 	marker   uint8    // ghost: the highest marker
@@ -117,6 +116,11 @@ func (x *least) upTo(n uint8) [2]uint8 {
 
 func (x *least) owns(p int) bool { return p == 1 || !x.oneKey }
 
+// isOpen reports whether segment n is not finalized.
+func (x *least) isOpen(s *leastState, n uint8) bool {
+	return x.finalizes && n == x.segments && !s.final
+}
+
 func (x *least) settled(s *leastState) bool {
 	k := x.fold(s, s.n)
 	if k.f.completed != x.segments || k.f.moving || k.back != 0 {
@@ -127,6 +131,9 @@ func (x *least) settled(s *leastState) bool {
 
 func (x *least) start() leastState {
 	s := leastState{group: [2]uint8{1, 2}, faults: x.crashes}
+	if x.fresh {
+		return s
+	}
 	f := doc{kind: frontierRecord, current: 1}
 	if x.bundles && !x.named {
 		f.current = 0

@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // steps appends everything that can happen.

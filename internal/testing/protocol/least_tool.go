@@ -1,5 +1,3 @@
-//go:build !race
-
 package protocol
 
 // operator is `bridge seek` to segment 1. It has no fence: it writes an owner record, and then a frontier. An instance
@@ -20,6 +18,9 @@ func (x *least) operator(s *leastState, to []step[leastState]) []step[leastState
 		})
 	case s.tool < 9 && (k.acq[0] == s.tool || x.raced):
 		f := k.f
+		if x.asProgram {
+			f.sought, f.base = true, f.completed
+		}
 		f.acq, f.epoch, f.completed, f.current, f.moving = s.tool, f.epoch+1, 0, 0, true
 		what := "seek writes and reports "
 		if k.acq[0] != s.tool && x.counts {

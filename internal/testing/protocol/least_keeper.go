@@ -1,44 +1,46 @@
-//go:build !race
-
 package protocol
 
 // keep is what the owner of lease 0 does with the frontier. If it reports false, the worker works on its own shards.
 func (a *leastTurn) keep() bool {
 	x, f := a.least, a.k.f
 	switch {
+	case f.kind == 0:
+		a.store(doc{kind: frontierRecord})
+		return true
 	case a.k.back != 0:
 		f.epoch++
 		f.completed, f.current, f.moving, f.repaired = a.k.back-1, 0, true, a.k.foreign
 		a.store(f)
 		return true
+	case f.moving && x.asProgram:
+		return a.endMove()
 	case f.owed && a.w.written != f.resolved:
 		a.mark(f.resolved)
 		return true
-	case f.moving:
-		if x.asks && a.w.asked != f.epoch {
-			a.do(say("asks for the ends of all partitions"), func(t *leastState, w *leastWorker) {
-				w.phase, w.asked, w.until = asking, f.epoch, t.n
-			})
-			return true
-		}
-		if x.enter && !(a.entered(0) && a.entered(1)) {
-			return a.entered(0) // its own lease enters, too
-		}
-		f.moving = false
+	case f.owed && x.asProgram: // names the next segment, or looks again what comes next
+		f.owed = false
 		a.store(f)
+		if f.completed < x.segments {
+			f.current = f.completed + 1
+			a.store(f)
+		}
 		return true
+	case f.moving:
+		return a.endMove()
 	case f.current == 0:
 		n := f.completed + 1
 		if n > x.segments {
 			return true
 		}
-		if x.bundles {
-			for last := n; last <= x.segments; last++ {
+		if x.bundles && !x.isOpen(a.s, n) {
+			for last := n; last <= x.segments && !x.isOpen(a.s, last); last++ {
 				a.do(say("takes segments %d to %d into a bundle", n, last), func(_ *leastState, w *leastWorker) {
 					w.phase, w.n, w.last, w.at, w.failed, w.epoch = taking, n, last, 0, false, f.epoch
 				})
 			}
-			return true
+			if !x.asProgram {
+				return true
+			}
 		}
 		f.current, f.owed = n, false
 		a.store(f)
@@ -58,10 +60,38 @@ func (a *leastTurn) keep() bool {
 	return true
 }
 
-// complete writes the frontier behind segment n. A segment below the last marker, which came again, has no marker.
+// endMove writes that the move is over, when every lease has entered its epoch. The program repeats the last marker
+// before that, if an operator has moved it, and does not ask for lease 0: that is its own.
+func (a *leastTurn) endMove() bool {
+	x, f := a.least, a.k.f
+	if x.asks && a.w.asked != f.epoch {
+		a.do(say("asks for the ends of all partitions"), func(t *leastState, w *leastWorker) {
+			w.phase, w.asked, w.until = asking, f.epoch, t.n
+			if x.asProgram {
+				w.until[0] = 0
+			}
+		})
+		return true
+	}
+	switch {
+	case x.enter && !a.entered(1):
+		return x.asProgram || a.entered(0)
+	case x.enter && !a.entered(0) && !x.asProgram:
+		return false // its own lease enters, too
+	case f.sought && f.resolved > 0 && a.w.written != f.resolved:
+		a.mark(f.resolved)
+		return true
+	}
+	f.moving, f.sought = false, false
+	a.store(f)
+	return true
+}
+
+// complete writes the frontier behind segment n. A segment below the last marker, which came again, has no marker. The
+// program repeats the last one.
 func (a *leastTurn) complete(n uint8) {
 	f := a.k.f
-	f.completed, f.current, f.owed = n, 0, a.intent && n > f.resolved
+	f.completed, f.current, f.owed = n, 0, a.intent && (n > f.resolved || a.asProgram)
 	f.resolved = max(f.resolved, n)
 	a.store(f)
 }
