@@ -27,7 +27,8 @@
 //   - A transaction is whole: one with markers has a frontier that moves, one with records a document that moves. It
 //     needs transaction version 2, which gives each transaction an epoch of its producer.
 //   - The model of the protocol (internal/testing/protocol) has a step for everything that the bridge does, in plans of
-//     NewTracePlan: two leases, few faults, and two shards in three segments, or an account of two blobs to list.
+//     NewTracePlan: two leases, few faults, and two shards in three segments, or an account of two blobs to list. Every
+//     fourth is without transactions.
 //
 // A plan with scans has an account whose changes are what the feed has, and which changes between the requests of a
 // scan. It has all other steps, too: seeks, resets, added partitions, damage, filters, an end. In the end the table

@@ -24,7 +24,8 @@ type Result struct {
 	Peak     int           // bytes that a lease has read and not committed
 	Virtual  time.Duration // that passed
 	Trace    protocol.Trace
-	Scan     protocol.ScanTrace // of a plan that is traced, with scans
+	Scan     protocol.ScanTrace  // of a plan that is traced, with scans
+	Least    protocol.LeastTrace // the same, without transactions
 }
 
 // Run carries a plan out, and passes on each line of its log. It must be called in a bubble of testing/synctest.
@@ -58,7 +59,7 @@ func Run(p *Plan, log func(string)) (r Result) {
 	time.Sleep(2 * settleLimit) // what the last steps have left to the clock
 	r = Result{Problems: w.failures, Peak: w.peak, Virtual: time.Since(w.began)}
 	if w.tracer != nil {
-		r.Trace, r.Scan = w.tracer.followed, w.tracer.scanned
+		r.Trace, r.Scan, r.Least = w.tracer.followed, w.tracer.scanned, w.tracer.unfenced
 	}
 	for _, records := range w.judge.lanes {
 		r.Records += len(records)

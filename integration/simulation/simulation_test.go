@@ -142,6 +142,77 @@ func TestFollowRejects(t *testing.T) {
 	}
 }
 
+// The same without transactions: records are missing before the document that covers them, or come behind it, or behind
+// the owner record of another acquisition; a marker comes before the frontier that owes it, or never; a document that
+// others build on is missing.
+func TestFollowRejectsLeast(t *testing.T) {
+	const seeds = 80
+	noticed := map[string]int{}
+	for seed := uint64(3); seed < seeds; seed += 4 {
+		r, _ := simulate(t, NewTracePlan(seed))
+		report(t, seed, r)
+		events := r.Least.Events
+		moved := slices.ContainsFunc(events, func(e protocol.LeastEvent) bool { // what a seek makes void is no harm
+			return e.Kind == protocol.Owns && e.Instance == ""
+		})
+		rejected := func(what string, k int, bad []protocol.LeastEvent) {
+			if protocol.FollowLeast(protocol.LeastTrace{Bundles: r.Least.Bundles, Events: bad}) == nil {
+				t.Errorf("seed %d: event %d is %s, and nobody notices: %s", seed, k, what, events[k])
+			}
+			noticed[what]++
+		}
+		without := func(k int) []protocol.LeastEvent { return slices.Delete(slices.Clone(events), k, k+1) }
+		for k, e := range events {
+			if e.Instance == "" || e.Kind == protocol.Starts || e.Kind == protocol.Acquired || e.Kind == protocol.Owns {
+				continue
+			}
+			doc := func(d protocol.LeastEvent) bool {
+				covers := len(e.Whole) == 0 || d.Document.IsFrontier || d.Document.Segment == e.Whole[0].Segment
+				return d.Kind == protocol.Writes && d.Lease == e.Lease && d.Term == e.Term && covers
+			}
+			next := slices.IndexFunc(events[k+1:], doc) + k + 1
+			if e.Kind == protocol.Delivers && len(e.Whole) > 0 && next > k {
+				rejected("events that are missing", k, without(k))
+				rejected("events behind their document", k, slices.Insert(without(k), next, e))
+			}
+			if e.Kind == protocol.Marks && e.Last && next > k {
+				rejected("a marker that is missing", k, without(k))
+				rejected("a marker that is paid for before it is written", k, slices.Insert(without(k), next, e))
+			}
+			for before := k - 1; e.Kind == protocol.Marks && before >= 0; before-- {
+				if d := events[before]; doc(d) && d.Document.IsFrontier && d.Document.Owed {
+					rejected("a marker before its frontier", k, slices.Insert(without(k), before, e))
+				}
+			}
+			if e.Kind == protocol.Writes && (e.Document.Done || e.Document.Current > 0) && !moved &&
+				!slices.ContainsFunc(without(k), func(d protocol.LeastEvent) bool { return says(d, e) }) {
+				rejected("a document that is missing", k, without(k))
+			}
+			owns := func(d protocol.LeastEvent) bool {
+				return d.Kind == protocol.Owns && d.Lease == e.Lease && d.Instance != ""
+			}
+			if taken := slices.IndexFunc(events[k+1:], owns) + k + 1; taken > k && e.Kind != protocol.Finalized {
+				rejected("of a former owner", k, slices.Insert(without(k), taken, e))
+			}
+		}
+	}
+	t.Log(noticed)
+	for _, what := range []string{
+		"events that are missing", "events behind their document", "a marker that is missing",
+		"a marker that is paid for before it is written", "a marker before its frontier", "a document that is missing",
+		"of a former owner",
+	} {
+		if noticed[what] == 0 {
+			t.Errorf("no trace with %s", what)
+		}
+	}
+}
+
+// says reports whether two events are of documents that say the same.
+func says(d, e protocol.LeastEvent) bool {
+	return d.Kind == e.Kind && d.Lease == e.Lease && d.Document.Document == e.Document.Document
+}
+
 func several(t *testing.T, first, n uint64) { run(t, first, n, NewPlan) }
 
 func run(t *testing.T, first, n uint64, plan func(seed uint64) *Plan) {

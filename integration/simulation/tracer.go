@@ -34,6 +34,10 @@ func NewTracePlan(seed uint64) *Plan {
 	if d.chance(40) {
 		p.FetchBytes = int32(400 + d.n(2000))
 	}
+	if seed%4 == 3 {
+		p.unfenced(d)
+		return p
+	}
 	if d.chance(30) {
 		p.listed(d)
 		return p
@@ -71,6 +75,39 @@ func NewTracePlan(seed uint64) *Plan {
 	return p
 }
 
+// unfenced makes of a plan that is traced one without transactions. Its steps end late, so that what goes wrong lasts.
+func (p *Plan) unfenced(d dice) {
+	p.ExactlyOnce = false
+	if d.chance(50) {
+		p.Bundle = int64(10000 + d.n(60000))
+	}
+	if d.chance(25) {
+		p.outcast(d)
+		return
+	}
+	const end = 12 * time.Second
+	p.add(Step{At: d.between(0, end), Kind: Append, N: traced})
+	p.add(Step{At: end, Kind: Roll}) // nothing is mended before
+	kinds := []Kind{Seek, Seek, Pause, Pause, Kill, Kill, Stop, Cut, Deaf, Lose, Late, Stall, Stall, Slow, Fail}
+	keys := []kmsg.Key{kmsg.Produce, kmsg.Produce, kmsg.Fetch, kmsg.Heartbeat, kmsg.JoinGroup, kmsg.ListOffsets}
+	for range 1 + d.n(4) {
+		s := Step{At: d.between(0, end), Kind: kinds[d.n(len(kinds))], Instance: d.n(p.Instances)}
+		if d.chance(50) {
+			s.At = d.between(0, 3*time.Second) // when most is delivered
+		}
+		s.For = d.between(200*time.Millisecond, 8*time.Second)
+		switch s.Kind {
+		case Lose, Late, Stall:
+			s.N, s.Key = 1+d.n(3), keys[d.n(len(keys))]
+		case Seek:
+			s.Instance, s.For, s.N = -1, 0, d.n(100)
+			kinds = kinds[1:] // two at most: the model's log is short
+		}
+		p.add(s)
+	}
+	p.sort()
+}
+
 // outcast plans that the group can't hear one instance for longer than a session, so that it gives its leases to the
 // other one. The first one can't hear what that writes, and continues when there are events.
 func (p *Plan) outcast(d dice) {
@@ -99,12 +136,15 @@ type tracer struct {
 	followed protocol.Trace
 	scanned  protocol.ScanTrace
 	scan     *scanTracer // of a plan with scans
+	unfenced protocol.LeastTrace
+	least    *leastTracer // of a plan without transactions
 }
 
 // traceEvent is one of the models, or the end of a transaction.
 type traceEvent struct {
 	protocol.Event
 	account *protocol.ScanEvent
+	written *written // without transactions
 	commit  *commit
 	cursor  *offsets.Cursor // of an acquisition
 }
@@ -128,6 +168,15 @@ func newTracer(w *world) *tracer {
 	}
 	if w.plan.Scans {
 		t.scan = newScanTracer(t)
+	}
+	if !w.plan.ExactlyOnce {
+		t.least = newLeastTracer(t)
+		w.cluster.ControlKey(int16(kmsg.Produce), func(r kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.KeepControl()
+			t.least.produced(r.(*kmsg.ProduceRequest))
+			return nil, nil, false
+		})
+		return t
 	}
 	w.cluster.ControlKey(int16(kmsg.InitProducerID), func(r kmsg.Request) (kmsg.Response, error, bool) {
 		w.cluster.KeepControl()
@@ -377,6 +426,12 @@ func (t *tracer) follow(expected []*expected) (err error) {
 	if t.scan != nil {
 		t.scanned = t.scan.trace()
 		return protocol.FollowScan(t.scanned)
+	}
+	if t.least != nil {
+		if t.unfenced, err = t.least.trace(expected); err != nil {
+			return err
+		}
+		return protocol.FollowLeast(t.unfenced)
 	}
 	if t.followed, err = t.trace(expected); err != nil {
 		return err

@@ -3,7 +3,7 @@
 // There is no code here that the bridge runs. The package holds models of the protocol:
 //
 //   - exact_*.go: DELIVERY=exactly_once, with transactions and fences;
-//   - least_*_test.go: DELIVERY=at_least_once, with neither;
+//   - least_*.go: DELIVERY=at_least_once, with neither;
 //   - torn_test.go: transactions that the brokers do not complete;
 //   - scan_*.go: scans of the account, against what its blobs, the feed and the listing may do meanwhile;
 //   - lane_*_test.go: scans in rounds while the topic gets partitions, with seeks, cancels, lost history and crashes.
@@ -18,9 +18,10 @@
 // It checks that no state breaks an invariant, and that from every state the feed can still be delivered (no dead end).
 //
 // Follow takes the same steps of the exact model, for a trace of what the program did: what it fenced, acquired and
-// committed, and what became of the feed. FollowScan does so with the scan model, and what became of the account. What
-// nobody else sees, such as what a worker has read, may have happened in any way that fits. If the model has no step
-// for an event, the program does what the protocol does not allow, also where nothing went wrong in that run.
+// committed, and what became of the feed. FollowScan does so with the scan model, and what became of the account.
+// FollowLeast does so with the model of at_least_once, for every record that the brokers take. What nobody else sees,
+// such as what a worker has read, may have happened in any way that fits. If the model has no step for an event, the
+// program does what the protocol does not allow, also where nothing went wrong in that run.
 // integration/simulation makes the traces.
 //
 // Each rule of the protocol is a switch (see exactRules and leastRules). The tests show that the protocol with all
