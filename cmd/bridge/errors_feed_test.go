@@ -54,7 +54,9 @@ var ofFeeds = map[string]mistake{
 	"it is empty or not base64": set("SOURCE_URL=https://myaccount.blob.core.windows.net SOURCE_AUTH=shared_key "+
 		"SOURCE_KEY=cut", "check"),
 	"tokens of Entra ID are sent over https only": set("SOURCE_URL=http://127.0.0.1:10000/devstoreaccount1", "check"),
-	"the storage service answered …":              refusing(http.StatusForbidden, "AuthorizationPermissionMismatch"),
+	"the signature expired at …": set("SOURCE_URL=http://127.0.0.1:1/a SOURCE_AUTH=sas "+
+		"SOURCE_SAS=sp=rl&se=2025-01-01T00:00:00Z&sig=x", "check"),
+	"the storage service answered …": refusing(http.StatusForbidden, "AuthorizationPermissionMismatch"),
 	"the block can't be decoded": func(t *testing.T) []string {
 		clusterFor(t)
 		copied(t, func(dir string) error {

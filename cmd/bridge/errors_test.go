@@ -106,6 +106,7 @@ var ofSettings = map[string]mistake{
 		"bridges: {a: {topic: a}, b: {topic: b}}", "status"),
 	"required: host:port of some brokers":          set("KAFKA_BROKERS=", "run"),
 	"want one of …":                                set("DELIVERY=once", "config"),
+	"has no effect without …":                      set("KAFKA_SASL_USERNAME=user", "run"),
 	"replaced: list …":                             set("UPDATED=false", "config"),
 	"want https://<account>.blob.core.windows.net": set("SOURCE_URL=/data/feed", "check"),
 	"set BRIDGE_HTTP_ADDR to a free address": func(t *testing.T) []string {

@@ -46,8 +46,14 @@ func deleteTopic(t *testing.T, a *kadm.Client) {
 }
 
 var ofTopics = map[string]mistake{
-	"set BRIDGE_TOPIC_CREATE=explicit, or create them …":           broker("TOPIC_CREATE=off", runOnce),
-	"its records are gone: …":                                      afterwards(deleteTopic, runOnce...),
+	"set BRIDGE_TOPIC_CREATE=explicit, or create them …": broker("TOPIC_CREATE=off", runOnce),
+	"its records are gone: …":                            afterwards(deleteTopic, runOnce...),
+	"was deleted and created again": afterwards(func(t *testing.T, a *kadm.Client) {
+		deleteTopic(t, a)
+		if _, err := a.CreateTopic(t.Context(), 3, 1, nil, changes); err != nil {
+			t.Fatal(err)
+		}
+	}, "check"),
 	"the brokers would reject resolved markers":                    created(changes, "cleanup.policy", "compact"),
 	"retention would delete progress":                              created("b.offsets", "cleanup.policy", "delete"),
 	"and the smallest max.message.bytes of the topics in use is …": created(changes, "max.message.bytes", "600"),

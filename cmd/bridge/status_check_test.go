@@ -36,7 +36,7 @@ func TestStatusCheck(t *testing.T) {
 // After run --once nobody is missing, until the bridge is asked for more.
 func TestStatusCheckAfterOnce(t *testing.T) {
 	deliveredReal(t)
-	const well = "up to date: run --once delivered all that the feed had "
+	const well = "up to date: run --once delivered everything "
 	if code, stdout, stderr := call(t, "status", "--check"); code != exitOK || !strings.HasPrefix(stdout, well) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}

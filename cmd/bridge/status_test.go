@@ -99,3 +99,20 @@ func TestStatusOfADeletedTopic(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
+
+// A topic with fewer partitions than records were written to is another one. Whoever looks is told, before the next
+// event makes the bridge fail.
+func TestTopicIsAnotherOne(t *testing.T) {
+	a := fakebroker.Admin(t, deliveredReal(t))
+	deleteTopic(t, a)
+	if _, err := a.CreateTopic(t.Context(), 3, 1, nil, changes); err != nil {
+		t.Fatal(err)
+	}
+	const cause = "changes has 3 partitions and had 4: it was deleted and created again, and its records are gone"
+	for verb, starts := range map[string]string{"status --check": "degraded: topic " + cause + "\n", "check": ""} {
+		code, stdout, stderr := call(t, strings.Fields(verb)...)
+		if code != exitFailed || !strings.HasPrefix(stdout, starts) || !strings.Contains(stdout, cause) {
+			t.Errorf("%s: exit code %d: %s%s", verb, code, stdout, stderr)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"blobfeed/internal/kafka"
 )
 
 // silent is a broker that takes requests and answers none.
@@ -23,6 +25,9 @@ func TestNoAnswer(t *testing.T) {
 		_, err := ask[*kmsg.ApiVersionsResponse](t.Context(), silent{}, versionsRequest())
 		if err == nil || !strings.HasPrefix(err.Error(), "no answer in time: ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%q", err)
+		}
+		if do := (&checker{client: &kafka.Client{}}).advice(err); do != kafka.Silent {
+			t.Errorf("what to do: %q", do)
 		}
 	})
 }

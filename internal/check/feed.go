@@ -195,7 +195,13 @@ func credentials(c *azure.Config, scans bool, now time.Time) (advice []string) {
 				fmt.Sprintf("the signature permits only %q; r (read) and l (list) are needed", permits))
 		}
 	}
-	if end, err := time.Parse(time.RFC3339, q.Get("se")); err == nil && end.Sub(now) < soon {
+	end, err := time.Parse(time.RFC3339, q.Get("se"))
+	switch {
+	case err != nil:
+	case !end.After(now):
+		advice = append(advice, fmt.Sprintf("the signature expired at %s; replace it (if it is in a file, without a "+
+			"restart)", end.Format(time.RFC3339)))
+	case end.Sub(now) < soon:
 		advice = append(advice, fmt.Sprintf("the signature ends at %s; replace its file in time, it is read again",
 			end.Format(time.RFC3339)))
 	}

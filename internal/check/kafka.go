@@ -27,6 +27,8 @@ import (
 // askTimeout bounds each request to the brokers.
 const askTimeout = 15 * time.Second
 
+var errNoAnswer = errors.New("no answer in time")
+
 // checker checks the brokers for one bridge.
 type checker struct {
 	*Findings
@@ -79,7 +81,7 @@ func (ck *checker) uses(ctx context.Context, all []topic) {
 
 // ask sends a request, and returns the answer. The answer's error codes are the caller's.
 func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Request) (R, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errors.New("no answer in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, askTimeout, errNoAnswer)
 	defer cancel()
 	resp, err := to.Request(ctx, req)
 	if err != nil {
@@ -94,26 +96,38 @@ func ask[R kmsg.Response](ctx context.Context, to kmsg.Requestor, req kmsg.Reque
 
 // advice says what to do about an error of the brokers.
 func (ck *checker) advice(err error) string {
+	if errors.Is(err, errNoAnswer) {
+		return kafka.Silent
+	}
 	return cmp.Or(ck.client.Advice(err), "see the error: address, network, or another kind of port "+
 		"(BRIDGE_KAFKA_BROKERS, BRIDGE_KAFKA_TLS_ENABLED, BRIDGE_KAFKA_SASL_MECHANISM)")
 }
 
-func (ck *checker) unreached(what string, err error) {
+func (ck *checker) unreached(status Status, what string, err error) {
 	text, do := plain.SplitRemedy(err) // credentials have one of their own
-	ck.Add("kafka", Failed, what+": "+text, cmp.Or(do, ck.advice(err)))
+	ck.Add("kafka", status, what+": "+text, cmp.Or(do, ck.advice(err)))
 }
 
 // reach asks every broker that the settings name, and every one that those name in turn: brokers send clients to what
 // they advertise, and that address may be unreachable from here.
 func (ck *checker) reach(ctx context.Context) bool {
 	var versions *kmsg.ApiVersionsResponse
-	for i, seed := range ck.cl.SeedBrokers() {
+	seeds := ck.cl.SeedBrokers()
+	errs := make([]error, len(seeds))
+	for i, seed := range seeds {
 		resp, err := ask[*kmsg.ApiVersionsResponse](ctx, seed, versionsRequest())
-		if err != nil {
-			ck.unreached(ck.client.Brokers[i], err)
-			continue
+		if errs[i] = err; err == nil {
+			versions = resp
 		}
-		versions = resp
+	}
+	down := Failed
+	if versions != nil {
+		down = Warning // run uses another address
+	}
+	for i, err := range errs {
+		if err != nil {
+			ck.unreached(down, ck.client.Brokers[i], err)
+		}
 	}
 	if versions == nil {
 		return false
@@ -122,7 +136,7 @@ func (ck *checker) reach(ctx context.Context) bool {
 	none := &kmsg.MetadataRequest{Version: 0, Topics: []kmsg.MetadataRequestTopic{}}
 	m, err := ask[*kmsg.MetadataResponse](ctx, ck.cl, none)
 	if err != nil {
-		ck.unreached("asking for the brokers", err)
+		ck.unreached(Failed, "asking for the brokers", err)
 		return false
 	}
 	for _, b := range m.Brokers {

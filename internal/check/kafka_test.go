@@ -92,9 +92,15 @@ func TestCheck(t *testing.T) {
 				"set BRIDGE_SESSION_TIMEOUT=5m0s"},
 		{"no such replication", nil, func(s *scene) { s.options.Topics.Create.Replication = 9 },
 			"topic: b.offsets does not exist and can't be created: INVALID_REPLICATION_FACTOR"},
-		{"one broker of two is named wrong", nil, func(s *scene) {
+		{"one broker of two is named wrong", nil, func(s *scene) { // run uses the other
 			s.client.Brokers = append(slices.Clone(s.client.Brokers), "127.0.0.1:1")
-		}, "kafka: 127.0.0.1:1"},
+		}, ""},
+		{"all brokers are named wrong", nil, func(s *scene) { s.client.Brokers = []string{"127.0.0.1:1"} },
+			"kafka: 127.0.0.1:1"},
+		{"a topic that was created again", nil, func(s *scene) {
+			s.topics[0] = topic{Topic: topics.Topic{Name: "t", Partitions: 6}, had: true}
+		}, "topic: t has 3 partitions and had 6: it was deleted and created again, and its records are gone; give it as " +
+			"many again to continue with new records: kafka-topics.sh "},
 		{"transactions take too long", kerr.InvalidTransactionTimeout, func(*scene) {},
 			"transactions: the brokers permit no transactions of 1m0s"},
 		{"no transactions", kerr.UnsupportedVersion, func(*scene) {}, "transactions: transactions are not available"},

@@ -25,7 +25,9 @@ func TestCredentials(t *testing.T) {
 		"of a container": {azure.Config{Auth: "sas", SAS: "sp=rl&sr=c&se=2027-01-01T00:00:00Z"}, nil},
 		"too much":       {azure.Config{Auth: "sas", SAS: "sp=rwdl&se=2027-01-01T00:00:00Z"}, []string{"enough"}},
 		"too little":     {azure.Config{Auth: "sas", SAS: "sp=r&se=2027-01-01T00:00:00Z"}, []string{"needed"}},
-		"ends":           {azure.Config{Auth: "sas", SAS: "sp=rl&se=2026-05-02T00:00:00Z"}, []string{"2026-05-02"}},
+		"expired": {azure.Config{Auth: "sas", SAS: "sp=rl&se=2026-05-01T00:00:00Z"},
+			[]string{"the signature expired at 2026-05-01T00:00:00Z; replace it"}},
+		"ends": {azure.Config{Auth: "sas", SAS: "sp=rl&se=2026-05-02T00:00:00Z"}, []string{"2026-05-02"}},
 		"in a string": {azure.Config{Auth: "connection_string",
 			ConnectionString: "BlobEndpoint=https://a;SharedAccessSignature=sp=rwl"}, []string{"enough"}},
 	} {

@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -71,8 +73,24 @@ func (c *Client) Advice(err error) string {
 			"docs/operations.md"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "start the brokers, or set BRIDGE_KAFKA_BROKERS to their addresses"
+	case dial != nil && dial.Timeout() && c.listens(dial.Addr):
+		return Silent
+	case strings.Contains(text, "beginning of an HTTP response"):
+		return "an HTTP server has this port: set BRIDGE_KAFKA_BROKERS to the port of the brokers"
 	}
 	return ""
+}
+
+// Silent is what to do about brokers that do not answer in time.
+const Silent = "the brokers are overloaded or hang, or a firewall or proxy is in between: look at their logs"
+
+// listens reports whether addr has the port of a broker. A body of the storage service breaks off with the same error.
+func (c *Client) listens(addr net.Addr) bool {
+	tcp, ok := addr.(*net.TCPAddr)
+	return ok && slices.ContainsFunc(c.Brokers, func(broker string) bool {
+		_, port, err := net.SplitHostPort(broker)
+		return err == nil && port == strconv.Itoa(tcp.Port)
+	})
 }
 
 // RegistryAdvice says what to do about an error of the schema registry, or of a connection to it.
@@ -84,6 +102,10 @@ func RegistryAdvice(err error) string {
 		return "set BRIDGE_REGISTRY_URL to the registry's own address; redirects are not followed"
 	case errors.As(err, &dial) && dial.Op == "dial":
 		return "start the schema registry, or set BRIDGE_REGISTRY_URL to its address"
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return "the registry speaks HTTP without TLS: check the port in BRIDGE_REGISTRY_URL, or begin it with http://"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "name the authority that signed the registry's certificate in BRIDGE_REGISTRY_CA_FILE"
 	case !errors.As(err, &answer):
 		return "check the address, the network and the certificates (BRIDGE_REGISTRY_URL, BRIDGE_REGISTRY_CA_FILE)"
 	}

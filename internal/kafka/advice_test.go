@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"testing"
 
@@ -36,13 +38,22 @@ func TestAdvice(t *testing.T) {
 		{kerr.InvalidReplicationFactor, "BRIDGE_TOPIC_REPLICATION to at most the number of brokers"},
 		{kerr.PolicyViolation, "BRIDGE_TOPIC_PARTITIONS and BRIDGE_TOPIC_REPLICATION to what the brokers allow"},
 		{kerr.NotController, ""},
+		{silent(9092), "or a firewall or proxy"},
+		{silent(443), ""}, // of the storage service
+		{errors.New("it is the beginning of an HTTP response"), "an HTTP server"},
+		{&net.OpError{Op: "read", Err: errors.New("connection reset by peer")}, ""},
 		{kerr.NotLeaderForPartition, ""},
 	} {
-		got := (&Client{}).Advice(fmt.Errorf("doing it: %w", tc.err))
+		got := (&Client{Brokers: []string{"k:9092"}}).Advice(fmt.Errorf("doing it: %w", tc.err))
 		if !strings.Contains(got, tc.says) || (got == "") != (tc.says == "") {
 			t.Errorf("%v: %q", tc.err, got)
 		}
 	}
+}
+
+// silent is the error of a peer with this port that does not answer in time.
+func silent(port int) error {
+	return &net.OpError{Op: "read", Addr: &net.TCPAddr{Port: port}, Err: os.ErrDeadlineExceeded}
 }
 
 // An error of the registry has a next step, too, by what it says.
@@ -50,7 +61,9 @@ func TestRegistryAdvice(t *testing.T) {
 	for says, err := range map[string]error{
 		"redirects are not followed":   new(outbound.RedirectError),
 		"start the schema registry":    &url.Error{Op: "POST", Err: &net.OpError{Op: "dial", Err: errors.New("refused")}},
-		"BRIDGE_REGISTRY_CA_FILE":      x509.UnknownAuthorityError{},
+		"name the authority":           x509.UnknownAuthorityError{},
+		"BRIDGE_REGISTRY_CA_FILE":      &url.Error{Op: "GET", Err: errors.New("EOF")},
+		"begin it with http://":        &url.Error{Op: "GET", Err: http.ErrSchemeMismatch},
 		"set BRIDGE_REGISTRY_USERNAME": &sr.ResponseError{StatusCode: 401},
 		"it may need a path":           &sr.ResponseError{StatusCode: 404},
 		"what is in front of it":       &sr.ResponseError{StatusCode: 502},

@@ -67,7 +67,8 @@ func (r *Reader) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// Gone returns which topic of records does not exist any more. If the brokers do not say, nothing is wrong with it.
+// Gone returns which topic of records does not exist any more, or is another one, with fewer partitions. If the brokers
+// do not say, nothing is wrong with it.
 func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
 	names := make([]string, len(all))
 	for i, t := range all {
@@ -81,11 +82,19 @@ func (r *Reader) Gone(ctx context.Context, all []Topic) Problem {
 		return Problem{}
 	}
 	for _, t := range all {
-		if errors.Is(listed[t.Name].Err, kerr.UnknownTopicOrPartition) {
+		const again = " and deliver what is left with bridge seek --to earliest"
+		partitions := plain.Count(t.Partitions, "partition")
+		switch now := listed[t.Name]; {
+		case errors.Is(now.Err, kerr.UnknownTopicOrPartition):
 			return Problem{
-				Cause: fmt.Sprintf("topic %s does not exist: its records are gone", t.Name),
-				Remedy: "restart from scratch with bridge reset, or create it with " +
-					plain.Count(t.Partitions, "partition") + " and deliver what is left with bridge seek --to earliest",
+				Cause:  fmt.Sprintf("topic %s does not exist: its records are gone", t.Name),
+				Remedy: "restart from scratch with bridge reset, or create it with " + partitions + again,
+			}
+		case now.Err == nil && len(now.Partitions) < int(t.Partitions): // Kafka removes none
+			return Problem{
+				Cause: fmt.Sprintf("topic %s has %s and had %d: it was deleted and created again, and its records are "+
+					"gone", t.Name, plain.Count(len(now.Partitions), "partition"), t.Partitions),
+				Remedy: "restart from scratch with bridge reset, or give it " + partitions + " again" + again,
 			}
 		}
 	}

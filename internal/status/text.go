@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"blobfeed/envelope"
 	"blobfeed/internal/plain"
 )
 
@@ -37,7 +38,7 @@ func (s *Status) Text() string {
 			fmt.Fprintf(&b, ", history lost %s", plain.Count(p.Gaps, "time"))
 		}
 		if p.Seek != nil {
-			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), p.Seek.To)
+			fmt.Fprintf(&b, ", after a seek from %s to %s", cmp.Or(p.Seek.From.String(), "-"), place(p.Seek.To))
 		}
 		fmt.Fprintf(&b, "\nresolved  %s\nevent     %s\nahead     %s\n",
 			moment(p.Resolved, s.Now), moment(p.Event, s.Now), s.ahead())
@@ -69,7 +70,10 @@ func (s *Status) Text() string {
 	for _, e := range s.Errors { // they may be over: the commits since then show it
 		since := ""
 		if at := s.Leases[e.Lease].Committed; at != nil {
-			since = fmt.Sprintf(", %s before its last commit", plain.Span(max(0, at.Sub(e.Time))))
+			since = ", with its last commit"
+			if apart := at.Sub(e.Time); apart >= reported {
+				since = fmt.Sprintf(", %s before its last commit", plain.Span(apart))
+			}
 		}
 		fmt.Fprintf(&b, "last error of lease %d at %s%s: %s\n", e.Lease, e.Time.Format(time.RFC3339), since,
 			plain.Line(e.Error))
@@ -86,10 +90,20 @@ func (s *Status) ahead() string {
 	switch {
 	case bytes == nil && s.Verdict.Code == UpToDate && s.Position.Current == "":
 		return "nothing: all is delivered"
+	case bytes == nil && s.Position.Current == "":
+		return "unknown: no segment is begun after the completed one"
 	case bytes == nil:
 		return "unknown: no lease has committed in the current segment"
 	}
 	return plain.Count(*bytes, "byte") + " listed in the segment and not read, at the last commits"
+}
+
+// place describes where a seek goes: a segment, a time in the form of an "updated", or earliest.
+func place(to string) string {
+	if at, err := envelope.ParseTimestamp(to); err == nil {
+		return time.Unix(0, at.Wall).UTC().Format(time.RFC3339)
+	}
+	return to
 }
 
 func leaseTable(s *Status) string {

@@ -42,3 +42,33 @@ func TestTextSaysHowOldAnErrorIs(t *testing.T) {
 		t.Errorf("%s\nwant %s", got, want)
 	}
 }
+
+// Without a current segment, no lease can commit in it; and a seek went to a time.
+func TestTextBetweenSegments(t *testing.T) {
+	s := &Status{Started: true, Position: Position{Completed: "2029/12/31/2244",
+		Seek: &offsets.Seek{To: "1893456000000000000.0000000000"}}}
+	got := s.Text()
+	for _, want := range []string{
+		"ahead     unknown: no segment is begun after the completed one\n", ", after a seek from - to 2030-01-01T00:00:00Z\n",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s\nwant %s", got, want)
+		}
+	}
+	s.Position.Seek.To = "earliest"
+	if got := s.Text(); !strings.Contains(got, "to earliest\n") {
+		t.Errorf("%s", got)
+	}
+}
+
+// An error that ended an instance is committed with the last commit.
+func TestTextOfTheLastError(t *testing.T) {
+	met := time.Date(2026, 1, 31, 13, 0, 0, 0, time.UTC)
+	s := &Status{
+		Leases: []Lease{{Committed: &met}},
+		Errors: []Failure{{Failure: offsets.Failure{Time: met, Error: "no route"}}},
+	}
+	if got, want := s.Text(), "2026-01-31T13:00:00Z, with its last commit: no route\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("%s\nwant %s", got, want)
+	}
+}

@@ -64,10 +64,10 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	case s.Position.Ended:
 		return Verdict{Code: UpToDate, Text: AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
 	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
-		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered all that the feed had " +
+		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered everything " +
 			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
 	case s.Group.State != "" && len(s.Group.Members) == 0:
-		return Verdict{Code: Nobody, Text: "nobody is running: " + s.lastSeen()}
+		return s.nobody()
 	case len(problems) > 0:
 		return degraded(problems)
 	case starting != "":
@@ -98,17 +98,30 @@ func degraded(problems []Problem) Verdict {
 	return Verdict{Degraded, text, worst.Remedy}
 }
 
-func (s *Status) lastSeen() string {
+// reported is the time within which an instance commits an error as the last one of a lease.
+const reported = time.Second
+
+// nobody returns the verdict on a bridge without an instance, with the error that came last, if any.
+func (s *Status) nobody() Verdict {
 	var last *time.Time
 	for _, l := range s.Leases {
 		if l.Committed != nil && (last == nil || l.Committed.After(*last)) {
 			last = l.Committed
 		}
 	}
+	v := Verdict{Code: Nobody, Text: "nobody is running: "}
 	if last == nil {
-		return "no instance has delivered anything yet; start one with bridge run"
+		v.Text += "no instance has delivered anything yet; start one with bridge run"
+		return v
 	}
-	return "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago; start an instance with bridge run"
+	v.Text += "the last commit was " + plain.Span(max(0, s.Now.Sub(*last))) + " ago"
+	if len(s.Errors) > 0 && last.Sub(s.Errors[0].Time) < reported {
+		why := Problem{s.Errors[0].Error, s.Errors[0].Remedy}.Line()
+		v.Text, v.Remedy = v.Text+", and the last error: "+why.Cause, why.Remedy
+		return v
+	}
+	v.Text += "; start an instance with bridge run"
+	return v
 }
 
 // MoveBack is the remedy of a position that the feed does not have.

@@ -45,13 +45,22 @@ func TestVerdict(t *testing.T) {
 			offsets.Cursor{Time: now.Add(-3 * time.Minute), Error: failure, Failing: true},
 			"nobody is running: the last commit was 3m0s ago; start an instance with bridge run", Nobody, true,
 		},
+		"without members, after an error": {
+			Group{State: "Empty"}, &offsets.Frontier{},
+			offsets.Cursor{Time: failure.Time.Add(reported / 2), Error: failure},
+			`nobody is running: the last commit was 1h0m0s ago, and the last error: no route\u000ato host`, Nobody, true,
+		},
+		"without members, after an error that is over": {
+			Group{State: "Empty"}, &offsets.Frontier{}, offsets.Cursor{Time: failure.Time.Add(reported), Error: failure},
+			"nobody is running: the last commit was 59m59s ago; start an instance with bridge run", Nobody, true,
+		},
 		"without members, after its end": {
 			Group{State: "Dead"}, &offsets.Frontier{Ended: true}, offsets.Cursor{},
 			"up to date: everything up to BRIDGE_END_TIME is delivered", UpToDate, false,
 		},
 		"without members, after run --once": {
 			Group{State: "Dead"}, &offsets.Frontier{Current: seg}, offsets.Cursor{Time: now.Add(-4 * time.Minute)},
-			"up to date: run --once delivered all that the feed had 3m20s ago", UpToDate, false,
+			"up to date: run --once delivered everything 3m20s ago", UpToDate, false,
 		},
 		"a lease that nobody has": {
 			Group{State: stable, Members: []Member{{Instance: "one", Leases: []int32{0}}}}, &offsets.Frontier{},
