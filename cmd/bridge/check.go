@@ -144,6 +144,9 @@ func address(ctx context.Context, found *check.Findings, c *config.Config) {
 
 // surroundings returns the bridge of the settings, for checks.
 func surroundings(c *config.Config) (*check.Bridge, error) {
+	hurried := *c
+	hurried.Tuning.StorageRetries = 2
+	c = &hurried
 	o, err := setup.Options(c, setup.Observe{})
 	if err != nil {
 		return nil, err

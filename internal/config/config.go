@@ -123,12 +123,14 @@ type Config struct {
 	places    map[string]string // in the settings file, such as bridge.yaml:3, by name of the setting
 }
 
-// Tuning are bounds that users need not know. Only tests change them, by BRIDGE_DEBUG=txn_records=5000,read_size=64KiB.
+// Tuning are bounds that users need not know. Only tests change them, by BRIDGE_DEBUG=txn_records=5000,read_size=64KiB,
+// and bridge check, for which a person waits.
 type Tuning struct {
 	TxnRecords      int           `split_words:"true" default:"50000" min:"1"` // of a transaction
 	BundleReaders   int           `split_words:"true" default:"16" min:"1"`    // small finished segments listed ahead
 	BundleBytes     Bytes         `split_words:"true" default:"8MiB"`          // of small finished segments in one transaction; 0: each by itself
 	ReadSize        Bytes         `split_words:"true" default:"4MiB" min:"4KiB" max:"1GiB"`
+	StorageRetries  int32         `split_words:"true" min:"0"`                   // of a request; 0: some, over 15 s
 	QuietInterval   time.Duration `split_words:"true" min:"0s"`                  // 0: by POLL_INTERVAL
 	ScanRound       time.Duration `split_words:"true" default:"10s" min:"10ms"`  // how long a scan holds up delivery at a time
 	ShutdownTimeout time.Duration `split_words:"true" default:"10s" min:"0s"`    // for the commit at a stop

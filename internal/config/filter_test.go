@@ -8,7 +8,7 @@ import (
 // A filter that can match nothing is a mistake, which would show in what is missing.
 func TestFiltersThatMatchNothing(t *testing.T) {
 	for setting, want := range map[string]string{
-		"CONTAINERS=photos/2026":           "use PREFIXES for a folder",
+		"CONTAINERS=photos/2026":           "use BRIDGE_PREFIXES for a folder",
 		"CONTAINERS=!Photos":               "in lower case",
 		"EVENT_TYPES=created":              "did you mean BlobCreated?",
 		"EVENT_TYPES=BlobInventoryChanged": "", // perhaps a new one

@@ -307,6 +307,11 @@ func (p *problems) required(because string, pairs ...string) {
 	}
 }
 
+// together adds a setting that needs another one.
+func (p *problems) together(name, other string) {
+	p.add(name, "set it together with %s", variable(other))
+}
+
 // idle adds the settings that are not empty, but have no effect without another one.
 func (p *problems) idle(without string, pairs ...string) {
 	for pair := range slices.Chunk(pairs, 2) {

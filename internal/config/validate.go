@@ -39,7 +39,8 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 		p.add("OPTIONS", "want none alone, or other words")
 	}
 	if c.InitialScan != "no" && c.InitialScan != "" && c.Start != "earliest" {
-		p.add("START", "not with INITIAL_SCAN: the scan decides where the feed begins; leave START out")
+		p.add("START", "not with %s: the scan decides where the feed begins; leave it out",
+			variable("INITIAL_SCAN"))
 	}
 	c.validateSource(p)
 	c.validateFilter(p)
@@ -49,7 +50,7 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 	c.validateRegistry(p, feed && kafka)
 	c.validateHTTP(p)
 	if least := c.CommitInterval + time.Second; c.TxnTimeout < least {
-		p.add("TXN_TIMEOUT", "want at least %s, a second more than COMMIT_INTERVAL", least)
+		p.add("TXN_TIMEOUT", "want at least %s, a second more than %s", least, variable("COMMIT_INTERVAL"))
 	}
 	if c.Instance == "" {
 		host, _ := os.Hostname() // without a name, the process id alone
@@ -98,7 +99,7 @@ func (c *Config) validateFilter(p *problems) {
 	for _, name := range c.Containers {
 		name = strings.TrimPrefix(name, not)
 		if strings.Contains(name, "/") {
-			p.add("CONTAINERS", "%s is not a container: use PREFIXES for a folder", name)
+			p.add("CONTAINERS", "%s is not a container: use %s for a folder", name, variable("PREFIXES"))
 		} else if name != strings.ToLower(name) {
 			p.add("CONTAINERS", "%s is not a container: their names are in lower case", name)
 		}
@@ -129,15 +130,15 @@ func (c *Config) validateRegistry(p *problems, required bool) {
 		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			p.add("REGISTRY_URL", "want http://host:port or https://host:port, comma separated")
 		} else if u.User != nil || u.RawQuery != "" {
-			p.add("REGISTRY_URL", "want no user and no query, which would be shown: "+
-				"use REGISTRY_USERNAME and REGISTRY_PASSWORD")
+			p.add("REGISTRY_URL", "want no user and no query, which would be shown: use %s and %s",
+				variable("REGISTRY_USERNAME"), variable("REGISTRY_PASSWORD"))
 		}
 	}
 	if c.RegistryUsername != "" && c.RegistryPassword == "" {
-		p.add("REGISTRY_USERNAME", "set it together with REGISTRY_PASSWORD")
+		p.together("REGISTRY_USERNAME", "REGISTRY_PASSWORD")
 	}
 	if (c.RegistryCertFile == "") != (c.RegistryKeyFile == "") {
-		p.add("REGISTRY_CERT_FILE", "set it together with REGISTRY_KEY_FILE")
+		p.together("REGISTRY_CERT_FILE", "REGISTRY_KEY_FILE")
 	}
 }
 
@@ -149,7 +150,7 @@ func (c *Config) validateHTTP(p *problems) {
 		p.add("HTTP_HOSTS", "want host names without a scheme or port, comma separated")
 	}
 	if (c.HTTPCertFile == "") != (c.HTTPKeyFile == "") {
-		p.add("HTTP_CERT_FILE", "set it together with HTTP_KEY_FILE")
+		p.together("HTTP_CERT_FILE", "HTTP_KEY_FILE")
 	} else if c.HTTPCertFile != "" {
 		if _, err := tls.LoadX509KeyPair(c.HTTPCertFile, c.HTTPKeyFile); err != nil {
 			p.add("HTTP_CERT_FILE", "%w", err)
@@ -176,7 +177,7 @@ func (c *Config) validateSecurity(p *problems) {
 			"KAFKA_TLS_SERVER_NAME", c.KafkaTLSServerName)
 	}
 	if (c.KafkaTLSCertFile == "") != (c.KafkaTLSKeyFile == "") {
-		p.add("KAFKA_TLS_CERT_FILE", "set it together with KAFKA_TLS_KEY_FILE")
+		p.together("KAFKA_TLS_CERT_FILE", "KAFKA_TLS_KEY_FILE")
 	}
 	switch c.KafkaSASLMechanism {
 	case "":

@@ -2,6 +2,7 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -42,6 +43,24 @@ func TestScanNamesTheAccount(t *testing.T) {
 		}
 		if scans := name != "a domain"; scans != (from.Inventory != nil) || scans == errors.Is(from.NoScan, errUnnamed) {
 			t.Errorf("%s: %v", name, from.NoScan)
+		}
+	}
+}
+
+// A connection string names an account by itself. A URL that names another one does not have its way silently.
+func TestConnectionStringOfAnotherAccount(t *testing.T) {
+	const text = "DefaultEndpointsProtocol=https;AccountName=photos;AccountKey=c2VjcmV0;EndpointSuffix=core.windows.net"
+	for url, want := range map[string]string{
+		"":                                     "",
+		"https://photos.blob.core.windows.net": "",
+		"https://videos.blob.core.windows.net": "BRIDGE_SOURCE_URL: it names videos.blob.core.windows.net, but " +
+			"BRIDGE_SOURCE_CONNECTION_STRING photos.blob.core.windows.net, which is read: leave one of them out, or " +
+			"correct it",
+	} {
+		_, err := OpenSource(&config.Config{SourceURL: url, SourceAuth: "connection_string",
+			SourceConnectionString: text}, Observe{})
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || err != nil && got != want {
+			t.Errorf("%q: %v", url, err)
 		}
 	}
 }

@@ -2,9 +2,12 @@ package setup
 
 import (
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 
 	"blobfeed/internal/config"
 	"blobfeed/source"
@@ -88,6 +91,12 @@ func openStore(c *config.Config, observe Observe) (store source.Store, id, accou
 	if err != nil {
 		return nil, "", "", err
 	}
+	named := conf
+	named.Auth = "anonymous"
+	if other, err := azure.New(named); err == nil && c.SourceAuth == "connection_string" && other.ID() != s.ID() {
+		return nil, "", "", fmt.Errorf("it names %s, but BRIDGE_SOURCE_CONNECTION_STRING %s, which is read: "+
+			"leave one of them out, or correct it", other.ID(), s.ID())
+	}
 	return s, s.ID(), s.Account(), nil
 }
 
@@ -111,5 +120,6 @@ func Azure(c *config.Config) azure.Config {
 		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
 		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
 		Authority: identity.Authority, Timeout: c.StorageTimeout(), Named: named(sourceSettings),
+		Retry: policy.RetryOptions{MaxRetries: c.Tuning.StorageRetries, RetryDelay: 500 * time.Millisecond},
 	}
 }

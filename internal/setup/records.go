@@ -5,6 +5,7 @@ import (
 	"encoding"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -51,34 +52,51 @@ func parseProblems(c *config.Config) (problems []error) {
 	o, unreadable := Record(c)
 	problems = append(problems, unreadable...)
 	if len(unreadable) == 0 {
-		if err := o.Validate(); err != nil {
-			problems = append(problems, err)
-		}
+		problems = append(problems, unfit(c, o.Validate())...)
 	}
 	if c.OnGap == "rescan" {
 		failed("ON_GAP", rescanProblem(c, &o))
 	}
 	if c.KafkaTLSEnabled && (c.KafkaTLSCertFile == "") == (c.KafkaTLSKeyFile == "") {
-		_, err := (&kafka.TLS{
-			CAFile: c.KafkaTLSCaFile, CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}).Config()
-		failed("KAFKA_TLS_ENABLED", err)
+		_, err := (&kafka.TLS{CAFile: c.KafkaTLSCaFile}).Config()
+		failed("KAFKA_TLS_CA_FILE", err)
+		_, err = (&kafka.TLS{CertFile: c.KafkaTLSCertFile, KeyFile: c.KafkaTLSKeyFile}).Config()
+		failed("KAFKA_TLS_CERT_FILE", err)
 	}
 	return append(problems, topicProblems(c)...)
+}
+
+// unfit returns what does not fit together, each with the setting that it begins with. The texts are CockroachDB's.
+func unfit(c *config.Config, err error) (problems []error) {
+	all, _ := err.(interface{ Unwrap() []error })
+	if all == nil {
+		return nil
+	}
+	for _, err := range all.Unwrap() {
+		word := regexp.MustCompile(`^!?[a-z_]+`).FindString(err.Error())
+		name := strings.ToUpper(word)
+		if _, is := optionFields(&envelope.Options{})[word]; is || word == "!before" {
+			name = "OPTIONS"
+		}
+		text := strings.TrimPrefix(err.Error(), word+": ")
+		problems = append(problems, c.Problem(name, "%s", text))
+	}
+	return problems
 }
 
 // rescanProblem returns why a sweep could not repair the topics when history is lost.
 func rescanProblem(c *config.Config, record *envelope.Options) error {
 	switch {
 	case c.TopicShared:
-		return errors.New("other accounts write to these topics, too (TOPIC_SHARED), and a sweep " +
+		return errors.New("other accounts write to these topics, too (BRIDGE_TOPIC_SHARED), and a sweep " +
 			"cannot tell their keys apart: set BRIDGE_ON_GAP=continue")
 	case record.Envelope == envelope.KeyOnly && record.Deletes != envelope.DeletesTombstone:
 		return errors.New("a sweep needs records that say which keys are deleted, and those of " +
-			"ENVELOPE=key_only do not: set BRIDGE_DELETES=tombstone, or BRIDGE_ON_GAP=continue")
+			"BRIDGE_ENVELOPE=key_only do not: set BRIDGE_DELETES=tombstone, or BRIDGE_ON_GAP=continue")
 	}
 	filter := envelope.Filter{EventTypes: c.EventTypes.Included(), ExcludeEventTypes: c.EventTypes.Excluded()}
 	if !filter.Deletions() {
-		return errors.New("EVENT_TYPES leaves out BlobDeleted, and a sweep writes deletions: set " +
+		return errors.New("BRIDGE_EVENT_TYPES leaves out BlobDeleted, and a sweep writes deletions: set " +
 			"BRIDGE_ON_GAP=continue")
 	}
 	return nil
