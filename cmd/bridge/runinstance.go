@@ -199,7 +199,7 @@ func supervise(
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
-	go obey(hard, signals, func() { drain(); cancel() }, abort)
+	go obey(hard, signals, func() { p.Interrupted(); drain(); cancel() }, abort)
 	go p.Show(hard)
 	go giveBack(hard, p.Events)
 	ended := make(chan error, 1)

@@ -91,7 +91,11 @@ const (
 func (c *contact) kafkaProblem(now time.Time, member bool) string {
 	switch {
 	case c.failures > 0 && now.Sub(c.failed) < forgotten && (c.answered.IsZero() || now.Sub(c.answered) > another):
-		return fmt.Sprintf("Kafka has not answered for %s: %s", plain.Span(now.Sub(c.since)), c.why)
+		from := c.since
+		if c.since.Sub(c.answered) < lasting { // the first request failed some time after the silence began
+			from = c.answered
+		}
+		return fmt.Sprintf("Kafka has not answered for %s: %s", plain.Span(now.Sub(from)), c.why)
 	case member && !c.answered.IsZero() && now.Sub(c.answered) > silence:
 		return fmt.Sprintf("Kafka has not answered for %s", plain.Span(now.Sub(c.answered)))
 	}

@@ -190,6 +190,26 @@ func TestLag(t *testing.T) {
 	expect("when it was looked at", "90 0")
 }
 
+// At the end of a finished feed a lease waits, and looks for more from time to time. If that fails, nothing is known to be
+// late.
+func TestLagOfAFinishedFeed(t *testing.T) {
+	m, engine, now := watching(t)
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	m.Committed(bridge.Commit{Lease: 0, Seen: now.Add(-24 * 365 * time.Hour)})
+	m.Active(0, bridge.Waiting)
+	m.Active(0, bridge.Working)
+	m.Failed(0, errors.New("the directory is empty"))
+	*now = now.Add(time.Minute)
+	if late := m.Snapshot().Lag.Bridge; late != nil {
+		t.Errorf("%v s late although the feed cannot be read", *late)
+	}
+	m.Active(0, bridge.Waiting)
+	if late := m.Snapshot().Lag.Bridge; late == nil || *late != 0 {
+		t.Errorf("when it was looked at: %v", late)
+	}
+}
+
 func TestErrorsAreFewAndCounted(t *testing.T) {
 	m, _, now := watching(t)
 	for i := range 30 {

@@ -160,10 +160,14 @@ func (m *Monitor) lag(s *Status, now time.Time) {
 			unknown = true // it can't look for more
 			continue
 		}
+		finished := l.rested && l.caught.IsZero() && s.Progress == nil
+		if finished && l.failing != nil {
+			unknown = true // the same, at the end of a finished feed
+			continue
+		}
 		var late time.Duration
 		// At the end of a finished feed, a lease that waits looks for more from time to time: that is not late yet.
-		looks := l.rested && l.caught.IsZero() && now.Sub(l.since) < lookTime && s.Progress == nil
-		if l.activity == bridge.Working && !looks {
+		if l.activity == bridge.Working && (!finished || now.Sub(l.since) >= lookTime) {
 			at := l.caught
 			if !l.last.IsZero() && m.publish != nil && l.last.Add(*m.publish).After(at) {
 				at = l.last.Add(*m.publish)

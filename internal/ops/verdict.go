@@ -3,6 +3,7 @@ package ops
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -73,8 +74,8 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 		unreachable = m.trouble.Remedy
 	}
 	away := m.kafka.kafkaProblem(now, m.member)
-	add(away, unreachable)
-	add(m.storage.storageProblem(now), "")
+	add(away, cmp.Or(unreachable, "look at the brokers and the network; bridge check tries each broker"))
+	add(m.storage.storageProblem(now), "run bridge check")
 	add(m.gone.Cause, m.gone.Remedy)
 	if now.Sub(m.started) >= lasting { // else it has hardly looked
 		add(s.Position.Beyond, status.MoveBack)
@@ -100,7 +101,8 @@ func (m *Monitor) judge(s *Status, now time.Time) {
 			add(fmt.Sprintf("lease %d%s: %s", l.Lease, where, l.Error.Error), l.Error.Remedy)
 		}
 	}
-	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting {
+	of := func(p status.Problem) bool { return strings.HasSuffix(p.Cause, m.trouble.Error) } // a lease has the same
+	if s.Ready && m.trouble.Error != "" && now.Sub(m.trouble.Time) < lasting && !slices.ContainsFunc(problems, of) {
 		add(m.trouble.Error, m.trouble.Remedy)
 	}
 	s.Problems = []status.Problem{}

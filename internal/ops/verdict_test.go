@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -39,7 +40,7 @@ func TestVerdictAtTheStart(t *testing.T) {
 	*now = now.Add(silence + time.Second)
 	judged(t, m, "when the feed is missing, and nobody asks the brokers", status.Degraded, "there is no change feed")
 	m.BrokerFailed(errors.New("connection refused"))
-	judged(t, m, "without brokers", status.Degraded, "Kafka has not answered for 0s: connection refused")
+	judged(t, m, "without brokers", status.Degraded, "Kafka has not answered for 11s: connection refused")
 	if s := m.Snapshot(); len(s.Problems) != 1 { // that it has not started, or is no member, is because of that
 		t.Errorf("%+v", s.Problems)
 	}
@@ -117,6 +118,9 @@ func TestVerdictWithoutKafka(t *testing.T) {
 	judged(t, m, "a connection that we gave up", status.UpToDate, "")
 	*now = now.Add(time.Second)
 	judged(t, m, "silence", status.Degraded, "Kafka has not answered for 11s")
+	*now = now.Add(3 * time.Second)
+	refuse(&net.OpError{Op: "read", Err: os.ErrDeadlineExceeded})
+	judged(t, m, "the first request that fails", status.Degraded, "Kafka has not answered for 14s: read: i/o timeout")
 }
 
 // So it does of the storage service, before the requests are given up. What is not there is an answer.
@@ -177,7 +181,24 @@ func TestUnreachableBrokersHaveARemedy(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	m.Failed(-1, plain.WithRemedy(errors.New("403 AuthorizationFailure"), "give it the role"))
-	if v := m.Snapshot().Verdict; v.Remedy != "" {
+	if v := m.Snapshot().Verdict; !strings.Contains(v.Remedy, "bridge check") {
 		t.Errorf("the remedy of something else: %+v", v)
+	}
+}
+
+// An error that both the instance and a lease have met is one problem.
+func TestProblemOfInstanceAndLease(t *testing.T) {
+	m, engine, _ := watching(t)
+	engine.state = state(nil)
+	m.Leased(bridge.LeasesAssigned, []int32{0})
+	for _, lease := range []int32{0, -1} {
+		m.Failed(lease, plain.WithRemedy(errors.New("there is no change feed"), "enable it"))
+	}
+	if s := m.Snapshot(); len(s.Problems) != 1 || s.Verdict.Text != "degraded: lease 0: there is no change feed" {
+		t.Errorf("%+v", s.Problems)
+	}
+	m.Failed(-1, errors.New("something else"))
+	if s := m.Snapshot(); len(s.Problems) != 2 {
+		t.Errorf("%+v", s.Problems)
 	}
 }

@@ -35,7 +35,8 @@ type Display struct {
 	began           time.Time
 	events, records atomic.Int64
 	history, hint   atomic.Bool // are logged
-	verdict         string      // code, as logged last; of the goroutine that reports
+	interrupted     atomic.Bool
+	verdict         string // code, as logged last; of the goroutine that reports
 
 	mu        sync.Mutex
 	segment   string
@@ -256,21 +257,28 @@ func (p *Display) Finish() {
 	}
 }
 
+// Interrupted says that a signal stops the bridge, so that there may be more to deliver.
+func (p *Display) Interrupted() { p.interrupted.Store(true) }
+
 // Stopped reports what was delivered. At the end of a run --once, it says what to do next.
 func (p *Display) Stopped(once bool) {
 	events, took := p.Events(), time.Since(p.began)
 	rate := int64(float64(events) / max(took, time.Millisecond).Seconds())
 	records, seconds := p.Records(), took.Round(time.Millisecond).Seconds()
+	next, why := "bridge verify --feed", " proves that the topic has every event"
+	if p.interrupted.Load() {
+		next, why = "bridge run --once", " delivers the rest: this run was interrupted"
+	}
 	if once {
 		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate,
-			"hint", "bridge verify --feed proves that the topic has every event")
+			"hint", next+why)
 	} else {
 		p.log.Info("stopped", "events", events, "records", records, "seconds", seconds, "events_per_second", rate)
 	}
 	if p.line != nil && once {
-		fmt.Fprintf(p.line.to, "\nDelivered %s as %s in %s (%s events/s). Next: bridge verify --feed\n",
-			plain.Count(events, "event"), plain.Count(p.Records(), "record"), plain.Span(max(took, time.Second)),
-			plain.Number(rate))
+		fmt.Fprintf(p.line.to, "\nDelivered %s as %s in %s (%s events/s). Next: %s\n",
+			plain.Count(events, "event"), plain.Count(records, "record"), plain.Span(max(took, time.Second)),
+			plain.Number(rate), next)
 	}
 }
 

@@ -92,3 +92,23 @@ func TestCommitsDoNotWaitForTheTerminal(t *testing.T) {
 	close(terminal.release)
 	<-reported
 }
+
+// A run --once that a signal has stopped has not delivered everything: verify would find what is missing.
+func TestStoppedSaysWhatIsNext(t *testing.T) {
+	var out bytes.Buffer
+	for _, c := range []struct {
+		once, interrupted bool
+		hint              string // none: ""
+	}{{true, false, "bridge verify --feed"}, {true, true, "bridge run --once delivers the rest"}, {false, true, ""}} {
+		out.Reset()
+		_, p := start(config.Defaults(), &out, false)
+		if c.interrupted {
+			p.Interrupted()
+		}
+		p.Stopped(c.once)
+		got := out.String()
+		if c.hint == "" && strings.Contains(got, `"hint"`) || c.hint != "" && !strings.Contains(got, `"hint":"`+c.hint) {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}
