@@ -15,6 +15,7 @@ import (
 
 	"blobfeed/internal/config"
 	"blobfeed/internal/ops"
+	"blobfeed/internal/plain"
 )
 
 // listen returns a listener for HTTP, nil without HTTP. An address in use is an error that must end the instance if the
@@ -138,7 +139,8 @@ func askLocal(ctx context.Context, c *config.Config, path string, timeout time.D
 	transport := &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	resp, err := (&http.Client{Transport: transport}).Do(req)
 	if err != nil {
-		return 0, "", fmt.Errorf("asking the instance at %s: %w", url, err)
+		return 0, "", plain.WithRemedy(fmt.Errorf("asking the instance at %s: %w", url, err),
+			"start one on this machine, or give this command the instance's BRIDGE_HTTP_ADDR")
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 64<<10))

@@ -48,6 +48,7 @@ func TestHealthcheck(t *testing.T) {
 	expect("healthcheck --live", exitOK, "")
 	srv.Close()
 	expect("healthcheck", exitFailed, "localhost:"+port)
+	expect("healthcheck", exitFailed, "give this command the instance's BRIDGE_HTTP_ADDR")
 	t.Setenv(httpAddr, "off")
 	expect("healthcheck", exitSettings, "no instance can answer")
 	t.Setenv(httpAddr, "8080")
