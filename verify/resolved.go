@@ -50,15 +50,12 @@ type lane struct {
 
 // NewResolved returns a Resolved for topics with that number of partitions.
 func NewResolved(partitions int) *Resolved {
-	return &Resolved{partitions: partitions, late: map[int32]bool{}}
+	return &Resolved{partitions: partitions, late: map[int32]bool{}, expected: map[clock]bool{}}
 }
 
 // StartsLate declares a partition that starts later than others, because it was added or retention deleted its start.
 // It may lack the markers before its first one, but not the last one. If retention has left it empty, it may lack all.
 func (v *Resolved) StartsLate(partition int32, nothing bool) { v.late[partition] = nothing }
-
-// Checked returns the number of markers on all partitions. Without a marker nothing is promised, so nothing is checked.
-func (v *Resolved) Checked() int64 { return v.checked }
 
 // Note implements Validator.
 func (v *Resolved) Note(r Record) {
@@ -84,7 +81,7 @@ func (v *Resolved) Note(r Record) {
 	if at == (clock{}) {
 		return
 	}
-	if _, known := v.expected[at]; v.expected != nil && !known && at.compare(v.earliest) >= 0 {
+	if _, known := v.expected[at]; len(v.expected) > 0 && !known && at.compare(v.earliest) >= 0 {
 		v.add(&r, "the marker has time %s, which with these settings no segment of the feed explains", at)
 	}
 	v.heed(&r)
@@ -230,8 +227,8 @@ func (v *Resolved) wanted(lanes map[int32]*lane) []clock {
 
 // The feed and the state of the bridge say which markers a topic must have.
 
-// Expect adds the marker of a segment of the feed. Call it before any record is shown. Then an unexpected marker is a
-// failure, unless it is below all expected ones: the feed may have lost its start.
+// Expect adds the marker of a segment of the feed. Call it before any record is shown, and before Require. Then an
+// unexpected marker is a failure, unless it is below all expected ones: the feed may have lost its start.
 func (v *Resolved) Expect(resolved string) {
 	at, ok := parseClock([]byte(resolved))
 	if !ok {
@@ -240,17 +237,12 @@ func (v *Resolved) Expect(resolved string) {
 	if len(v.expected) == 0 || at.compare(v.earliest) < 0 {
 		v.earliest = at
 	}
-	if v.expected == nil {
-		v.expected = map[clock]bool{}
-	}
-	if _, known := v.expected[at]; !known {
-		v.expected[at] = false
-	}
+	v.expected[at] = false
 }
 
 // Require makes an expected marker required, at any time, unless it is at or below the marker of a seek.
 func (v *Resolved) Require(resolved string) {
-	if at, ok := parseClock([]byte(resolved)); ok && v.expected != nil {
+	if at, ok := parseClock([]byte(resolved)); ok && len(v.expected) > 0 {
 		v.expected[at] = true
 	}
 }

@@ -52,25 +52,16 @@ func (u *Unique) Note(r Record) {
 		return
 	}
 	u.checked++
-	position := positionOf(&r)
-	at, again := u.first[x]
-	if !again || at.position == position || position == 0 || at.position == 0 {
-		u.note(&r, u.first, x, at, again, round, position, text)
-		return
+	position, known := positionOf(&r), u.first
+	at, again := known[x]
+	if again && at.position != position && position != 0 && at.position != 0 {
+		x[0] ^= uint64(position) // the id of a copy
+		known = u.copies
+		if at, again = known[x]; !again {
+			u.Twice++
+		}
 	}
-	x[0] ^= uint64(position) // the id of a copy
-	if at, again = u.copies[x]; !again {
-		u.Twice++
-	}
-	u.note(&r, u.copies, x, at, again, round, position, text)
-}
-
-// note judges a record whose event, or copy of one, is x in known; at is its last record, if again says that there is
-// one.
-func (u *Unique) note(
-	r *Record, known map[id]spot, x id, at spot, again bool, round uint16, position uint32, text []byte,
-) {
-	now := spot{r.Offset, r.Partition, formOf(r), round, position}
+	now := spot{r.Offset, r.Partition, formOf(&r), round, position}
 	switch {
 	case !again:
 		known[x] = now
@@ -86,7 +77,7 @@ func (u *Unique) note(
 		if position == 0 && !r.Scanned() {
 			hint = "; without headers, an event that Azure's log holds twice looks the same"
 		}
-		u.add(r, "%s is repeated; first on partition %d at offset %d%s", what, at.partition, at.offset, hint)
+		u.add(&r, "%s is repeated; first on partition %d at offset %d%s", what, at.partition, at.offset, hint)
 	default:
 		at.forms |= now.forms
 		known[x] = at

@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"cmp"
 	"context"
 	"iter"
 
@@ -30,32 +31,33 @@ func readAhead(
 	return func(yield func(*opened, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
-		ahead := make(chan *opened, segmentsAhead-2) // one more waits to be sent, and one is in use
-		go func() {
-			defer close(ahead)
-			for seg, err := range feed.Segments(ctx, after) {
+		next, stop := iter.Pull2(feed.Segments(ctx, after))
+		defer stop()
+		var ahead []*opened
+		for {
+			for len(ahead) < segmentsAhead {
+				seg, err, more := next()
+				if !more {
+					break
+				}
 				o := &opened{err: err, done: make(chan struct{})}
+				ahead = append(ahead, o)
 				go func() {
 					defer close(o.done)
 					if o.err == nil {
 						o.err = o.open(ctx, feed, seg)
 					}
 				}()
-				select {
-				case ahead <- o:
-				case <-ctx.Done():
-					return
-				}
 			}
-		}()
-		for o := range ahead {
-			<-o.done
-			if !yield(o, o.err) || o.err != nil {
+			if len(ahead) == 0 {
 				return
 			}
-		}
-		if ctx.Err() != nil {
-			yield(nil, ctx.Err())
+			o := ahead[0]
+			ahead = ahead[1:]
+			<-o.done
+			if err := cmp.Or(o.err, ctx.Err()); !yield(o, err) || err != nil {
+				return
+			}
 		}
 	}
 }

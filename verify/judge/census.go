@@ -54,12 +54,6 @@ type difference struct {
 	pending bool            // the feed has an event of it that is not delivered
 }
 
-// comparedRow is what is compared of a row.
-type comparedRow struct {
-	etag   string
-	length int64
-}
-
 // censusKey makes keys.
 type censusKey struct {
 	ev  source.Event
@@ -267,7 +261,7 @@ func (c *census) sum(etag string, length int64) uint64 {
 	if c.without("content_length") {
 		length = 0
 	}
-	return maphash.Comparable(c.seed, comparedRow{etag, length})
+	return maphash.Comparable(c.seed, verify.Row{ETag: etag, Length: length})
 }
 
 func (c *census) without(column string) bool {
