@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,6 +32,8 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 	}
 	if slices.ContainsFunc(c.KafkaBrokers, func(s string) bool { return strings.ContainsAny(s, "/@=;") }) {
 		p.add("KAFKA_BROKERS", "want host:port, comma separated: no scheme, user or connection string")
+	} else if slices.ContainsFunc(c.KafkaBrokers, wrongPort) {
+		p.add("KAFKA_BROKERS", "want host:port, comma separated: a port is a number up to 65535")
 	}
 	if !topicName.MatchString(c.Name) {
 		p.invalid("NAME", c.Name, "want letters, digits, '.', '_' and '-' only: it names a topic")
@@ -56,6 +59,16 @@ func (c *Config) validate(p *problems, feed, kafka bool) {
 		host, _ := os.Hostname() // without a name, the process id alone
 		c.Instance = fmt.Sprintf("%s-%d", host, os.Getpid())
 	}
+}
+
+// wrongPort reports whether the port of an address is no number. Without one, it is Kafka's.
+func wrongPort(broker string) bool {
+	_, port, err := net.SplitHostPort(broker)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err != nil
 }
 
 // validateSource checks the access to the feed. If a credential is set and SOURCE_AUTH is not, the default chain may

@@ -63,6 +63,8 @@ func (s *Status) Judge(starting string, problems []Problem) Verdict {
 	switch {
 	case s.Position.Ended:
 		return Verdict{Code: UpToDate, Text: AllWell + ": everything up to BRIDGE_END_TIME is delivered"}
+	case s.Position.Once != nil && s.Position.Beyond != "":
+		return degraded([]Problem{{s.Position.Beyond, MoveBack}})
 	case s.Group.State != "" && len(s.Group.Members) == 0 && s.Position.Once != nil:
 		return Verdict{Code: UpToDate, Text: AllWell + ": run --once delivered everything " +
 			plain.Span(max(0, s.Now.Sub(*s.Position.Once))) + " ago"}
