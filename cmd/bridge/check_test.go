@@ -2,9 +2,12 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -172,4 +175,21 @@ func TestCheckMissingTopic(t *testing.T) {
 		t.Fatal(err)
 	}
 	says(exitFailed, topic+" does not exist")
+}
+
+// A person waits for a check: it makes three requests to storage that does not answer, and no others.
+func TestCheckOfSilentStorage(t *testing.T) {
+	var requests atomic.Int32
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		<-r.Context().Done()
+	}))
+	defer s.Close()
+	args := set("SOURCE_URL="+s.URL+"/account SOURCE_AUTH=shared_key SOURCE_KEY=a2V5 INITIAL_SCAN=yes "+
+		"NETWORK_TIMEOUT=100ms", "check")(t)
+	code, stdout, stderr := call(t, args...)
+	if n := requests.Load(); code != exitFailed || n != 3 || !strings.Contains(stdout, "failed   reach ") ||
+		strings.Contains(stdout, "failed   scan ") {
+		t.Errorf("exit code %d, %d requests:\n%s%s", code, n, stdout, stderr)
+	}
 }

@@ -34,12 +34,14 @@ type Bridge struct {
 // settings; everything else is a finding.
 func Run(ctx context.Context, b *Bridge, now time.Time) (Findings, error) {
 	var fs Findings
-	fs.feed(ctx, b, now)
+	unreachable := fs.feed(ctx, b, now)
 	if b.Azure != nil {
 		fs.version(ctx, b.Azure)
 		fs.rights(ctx, b.Azure, scans(b.Options), now)
 	}
-	fs.scan(ctx, b.Options)
+	if !unreachable {
+		fs.scan(ctx, b.Options)
+	}
 	for _, danger := range b.Insecure {
 		fs.Add("security", Warning, danger, "")
 	}

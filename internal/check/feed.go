@@ -35,13 +35,19 @@ func (fs *Findings) unreadable(what string, err error) bool {
 	return true
 }
 
-// feed tries what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk.
-func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) {
-	feed := b.Options.Feed.Source
-	last, err := feed.LastConsumable(ctx)
+// feed tries what reading takes: the watermark, listings, the oldest and the newest manifest, bytes of a chunk. It
+// reports whether the service did not answer at all.
+func (fs *Findings) feed(ctx context.Context, b *Bridge, now time.Time) (unreachable bool) {
+	last, err := b.Options.Feed.Source.LastConsumable(ctx)
 	if fs.unreadable("reach", err) {
-		return
+		return errors.As(err, new(*url.Error))
 	}
+	fs.contents(ctx, b, last, now)
+	return false
+}
+
+func (fs *Findings) contents(ctx context.Context, b *Bridge, last, now time.Time) {
+	feed := b.Options.Feed.Source
 	answers := " answers, the credentials are accepted"
 	if b.Azure == nil {
 		answers = " can be read"

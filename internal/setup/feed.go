@@ -113,13 +113,16 @@ func named(settings map[string]string) func(field string) string {
 
 // Azure returns the connection to the storage account that the settings name.
 func Azure(c *config.Config) azure.Config {
-	identity := c.Identity()
+	identity, timeout := c.Identity(), c.StorageTimeout()
+	if c.Tuning.StorageRetries > 0 { // somebody waits
+		timeout = c.NetworkTimeout
+	}
 	return azure.Config{
 		Endpoint: c.SourceURL, Auth: c.SourceAuth, Account: c.SourceAccount,
 		Key: string(c.SourceKey), SAS: string(c.SourceSAS),
 		ConnectionString: string(c.SourceConnectionString), ClientSecret: string(c.SourceClientSecret),
 		Tenant: identity.Tenant, ClientID: identity.ClientID, TokenFile: identity.TokenFile,
-		Authority: identity.Authority, Timeout: c.StorageTimeout(), Named: named(sourceSettings),
+		Authority: identity.Authority, Timeout: timeout, Named: named(sourceSettings),
 		Retry: policy.RetryOptions{MaxRetries: c.Tuning.StorageRetries, RetryDelay: 500 * time.Millisecond},
 	}
 }
