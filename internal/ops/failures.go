@@ -70,9 +70,10 @@ func (c *contact) answer(now time.Time) {
 	c.answered, c.failures = now, 0
 }
 
-func (c *contact) fail(now time.Time, why string) {
+// fail takes note of a failure that took some time.
+func (c *contact) fail(now time.Time, took time.Duration, why string) {
 	if c.failures == 0 {
-		c.since = now
+		c.since = now.Add(-took)
 	}
 	c.failures++
 	c.failed, c.why = now, why
@@ -134,5 +135,5 @@ func (m *Monitor) BrokerAnswered() {
 func (m *Monitor) BrokerFailed(err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.kafka.fail(m.now(), plain.Clip(err.Error()))
+	m.kafka.fail(m.now(), 0, plain.Clip(err.Error()))
 }

@@ -80,7 +80,7 @@ func (m *Monitor) Requested(op string, status int, took time.Duration, received 
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if why := refusal(status); why != "" {
-		m.storage.fail(m.now(), why)
+		m.storage.fail(m.now(), took, why)
 	} else {
 		m.storage.answer(m.now())
 	}

@@ -147,6 +147,12 @@ func TestVerdictWithoutStorage(t *testing.T) {
 	judged(t, m, "when it refuses", status.Degraded, "403 Forbidden")
 	*now = now.Add(forgotten)
 	judged(t, m, "when nothing is asked any more", status.UpToDate, "")
+	request(206)
+	*now = now.Add(45 * time.Second)
+	m.Requested("read", 0, 30*time.Second, 0)
+	*now = now.Add(5 * time.Second)
+	request(0)
+	judged(t, m, "when requests hang", status.Degraded, "the storage service has not answered for 35s")
 }
 
 // A scrape has the verdict and the progress, or no progress.
