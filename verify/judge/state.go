@@ -15,6 +15,7 @@ import (
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
+	"blobfeed/verify"
 )
 
 // progressState is the state of the bridge: what it has delivered.
@@ -211,9 +212,10 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 		return s, nil
 	}
 	f := p.v.state.Frontier
-	var named []string // by the topic whose markers name most of them: another one may be newer than some
+	var named []string                                                     // by the topic whose markers name most of them: another one may be newer than some
+	first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all partitions alike
 	for _, t := range judged {
-		if err := t.readAll(ctx, all); err != nil {
+		if err := t.readAll(ctx, first); err != nil {
 			return s, err
 		}
 		if len(t.seeks) > len(named) {
