@@ -26,7 +26,7 @@ type Replay struct {
 	Name            string // "": the default
 }
 
-func (r *Replay) name() string { return cmp.Or(r.Name, setup.ReplayName(r.Live, r.Topic)) }
+func (r *Replay) name() string { return cmp.Or(r.Name, setup.ReplayName(r.Live.Name, r.Topic)) }
 
 // Check reports flags that can't be right.
 func (r *Replay) Check() error {

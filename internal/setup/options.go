@@ -155,5 +155,5 @@ func follows(c *config.Config) map[string]string {
 	return all
 }
 
-// ReplayName returns the default name of a replay into a topic.
-func ReplayName(c *config.Config, topic string) string { return c.Name + ".replay." + topic }
+// ReplayName returns the default name of a replay of a bridge into a topic.
+func ReplayName(bridge, topic string) string { return bridge + ".replay." + topic }

@@ -22,8 +22,6 @@ type Options struct {
 	// Schema returns a schema of the registry. Nil: no record is in Avro.
 	Schema func(ctx context.Context, id int) (string, error)
 
-	ReplayName func(topic string) string // of a replay into a topic
-
 	Topic    string // "": all that the bridge has written to
 	ReadFeed bool   // compare the topics with the feed
 	// ReadAccount compares the topics with the blobs of the account. Wait is how long the feed may take to explain a
@@ -220,7 +218,6 @@ func (o *Options) Use(c *config.Config) (err error) {
 	}
 	o.Record, _ = setup.Record(c) // Options has reported what is wrong with it
 	o.Account = c.SourceAccount
-	o.ReplayName = func(topic string) string { return setup.ReplayName(c, topic) }
 	if !c.Registry() {
 		return nil
 	}

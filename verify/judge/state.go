@@ -12,6 +12,7 @@ import (
 	"blobfeed/internal/catalog"
 	"blobfeed/internal/history"
 	"blobfeed/internal/plain"
+	"blobfeed/internal/setup"
 	"blobfeed/internal/status"
 	"blobfeed/offsets"
 	"blobfeed/source"
@@ -32,7 +33,7 @@ func (v *verification) readState(ctx context.Context) (*progressState, error) {
 		v.Topic = name
 	}
 	if v.Topic != "" {
-		names = append(names, v.ReplayName(v.Topic))
+		names = append(names, setup.ReplayName(v.Name, v.Topic))
 	}
 	for _, name := range names {
 		s, err := v.cluster.state(ctx, plain.StateTopic(name))
@@ -212,9 +213,9 @@ func (p *feedScan) seeks(ctx context.Context, judged []*judgedTopic) (s sought, 
 		return s, nil
 	}
 	f := p.v.state.Frontier
-	var named []string                                                     // by the topic whose markers name most of them: another one may be newer than some
-	first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all partitions alike
+	var named []string // by the topic whose markers name most of them: another one may be newer than some
 	for _, t := range judged {
+		first := func(r verify.Record) (more bool) { return r.Partition == 0 } // a seek marks all of them alike
 		if err := t.readAll(ctx, first); err != nil {
 			return s, err
 		}
