@@ -83,12 +83,73 @@ func TestGrownBehindInitialScan(t *testing.T) {
 	}
 }
 
+// A key may have live records in its partition of today and in a former one, and the record with the highest updated
+// counts: here deletions that no blob has. If another one did, no difference would be left, since that is the blob.
+func TestDeletionInAGrownTopic(t *testing.T) {
+	w := newWorld(t, "")
+	w.grow(t)
+	base := copyAll(t, w.cl)
+	x := base.topics[written]
+	var deletion *kgo.Record // of behind the growth
+	for _, rs := range x.records {
+		for _, r := range rs {
+			if strings.HasSuffix(header(r, "ce_type"), "Deleted") &&
+				(deletion == nil || r.Timestamp.After(deletion.Timestamp)) {
+				deletion = r
+			}
+		}
+	}
+	var keys []string
+	for p := range int32(3) {
+		for _, r := range x.records[p] {
+			number, photo := strings.CutPrefix(string(r.Key), `["photos/dir/`)
+			q := partitioner.Murmur2(r.Key, 5)
+			if photo && number >= "060" && p != q { // it did not change, and would now be in another partition
+				keys = append(keys, string(r.Key))
+				x.add(changed(deletion, func(d *kgo.Record) { d.Key, d.Partition = r.Key, q }))
+			}
+		}
+	}
+	_, text := w.verify(t, base, nil)
+	for _, key := range keys {
+		if !strings.Contains(text, "key "+key+": the topic has no blob, the account a blob of ") {
+			t.Errorf("%s has a deletion behind its row: %s", key, text)
+		}
+	}
+	if len(keys) < 5 {
+		t.Errorf("%d keys", len(keys))
+	}
+}
+
+// A partition that had no key before the first marker begins with that marker, as one that was added behind it. The
+// first keys of the others say that it was there.
+func TestPartitionWithoutFirstKeysIsNotAdded(t *testing.T) {
+	w := newWorld(t, "")
+	w.change()
+	w.publish(t)
+	deliver(t)
+	c := copyAll(t, w.cl)
+	x := c.topics[written]
+	x.records[2] = x.records[2][slices.IndexFunc(x.records[2], func(r *kgo.Record) bool { return r.Key == nil }):]
+	v := bySettings(t, written)
+	v.ReadFeed, v.cluster = false, c
+	rs, err := v.run(t.Context())
+	if text := shown(t, rs); err != nil || Verdict(rs) != nil || !strings.Contains(text, " gives for 3 partitions (") {
+		t.Errorf("%v, %v: %s", err, Verdict(rs), text)
+	}
+}
+
 // What is wrong with a topic that got partitions is found, with the state of the bridge and without it.
 func TestGrownTopicIsJudged(t *testing.T) {
 	w := newWorld(t, "")
 	w.grow(t)
+	for i := range 10 { // the feed has lost that, and a sweep deletes it in both partitions
+		w.Delete("photos", blobNamed(3*i).Name)
+	}
+	rescan(t, w.Account)
 	base := copyAll(t, w.cl)
 	isMarker := func(r *kgo.Record) bool { return r.Key == nil }
+	const lostPartition = "an added partition is empty"
 	for name, c := range map[string]struct {
 		put   func(*tape) bool
 		found string
@@ -137,8 +198,33 @@ func TestGrownTopicIsJudged(t *testing.T) {
 			x.records[4] = slices.DeleteFunc(x.records[4], isMarker)
 			return true
 		}, "resolved"},
+		"retention has deleted the begin of a former partition": {func(x *tape) bool {
+			x.records[1] = x.records[1][slices.IndexFunc(x.records[1], isMarker):]
+			x.from[1] = x.records[1][0].Offset
+			return true
+		}, ""},
+		"retention has deleted the begins of all, the added ones most": {func(x *tape) bool {
+			growth := x.records[4][0]
+			for p, rs := range x.records {
+				at := slices.IndexFunc(rs, func(r *kgo.Record) bool { return string(r.Value) == string(growth.Value) })
+				if p < 3 {
+					at -= 2 * doubt // keys that say how many partitions there were
+				} else {
+					at++
+				}
+				x.records[p], x.from[p] = rs[at:], rs[at].Offset
+			}
+			return true
+		}, ""},
+		lostPartition: {func(x *tape) bool {
+			x.records[4] = nil
+			return true
+		}, "resolved"}, // by the state: it says that the partition is in use
 	} {
 		for _, stateless := range []bool{false, true} {
+			if stateless && name == lostPartition {
+				continue
+			}
 			cut := base.clone()
 			if !c.put(cut.topics[written]) {
 				t.Fatalf("%s: there is no place for it", name)
@@ -147,7 +233,7 @@ func TestGrownTopicIsJudged(t *testing.T) {
 				cut.states = nil
 			}
 			v := bySettings(t, written)
-			v.ReadFeed, v.cluster = false, cut
+			v.ReadFeed, v.cluster = c.found == "", cut
 			rs, err := v.run(t.Context())
 			if err != nil {
 				t.Fatal(err)
