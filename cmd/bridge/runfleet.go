@@ -34,7 +34,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	all := &bridges{once: once, path: f.Path, common: f.Common, claims: catalog.NewClaims(),
 		running: map[string]*member{}}
 	all.log, all.shown = progress.ForMany(f.Common, stderr)
-	all.page = ops.NewFleet(ops.Info{Instance: f.Common.Instance, Version: versionText()})
+	all.page = ops.NewFleetMonitor(ops.Info{Instance: f.Common.Instance, Version: versionText()})
 	var sizes bridge.Options // of the process
 	setup.LimitMemory(&sizes, len(f.Bridges))
 	all.memory = pipeline.NewBudget(sizes.Pace.BufferBytes)
@@ -54,7 +54,7 @@ func runFleet(ctx context.Context, f *config.Fleet, problem error, once bool, st
 	warnOfTraces(all.log)
 	all.log.Info("starting", "version", versionText(), "bridges", len(made), "file", f.Path)
 	err = supervise(ctx, func(stop, hard context.Context) error {
-		members := crash.NewFleet(hard, once)
+		members := crash.NewSupervisor(hard, once)
 		for _, i := range made {
 			all.start(hard, members, i)
 		}
@@ -76,7 +76,7 @@ type bridges struct {
 	common  *config.Config
 	log     *slog.Logger
 	shown   *progress.Display // of all
-	page    *ops.Fleet
+	page    *ops.FleetMonitor
 	memory  *pipeline.Budget
 	claims  *catalog.Claims
 	running map[string]*member
@@ -96,7 +96,7 @@ func (all *bridges) create(c *config.Config, count int) (*instance, error) {
 }
 
 // start runs a bridge, and what reports on it, until it is stopped.
-func (all *bridges) start(ctx context.Context, members *crash.Fleet, i *instance) {
+func (all *bridges) start(ctx context.Context, members *crash.Supervisor, i *instance) {
 	ctx, cancel := context.WithCancel(ctx)
 	name := i.config.Name
 	all.running[name] = &member{i, cancel}
@@ -127,7 +127,7 @@ func (i *instance) Failed(err error, again time.Duration) {
 const watchEvery = 5 * time.Second
 
 // follow reads the settings file again at each SIGHUP, and when it has changed, until stop ends.
-func (all *bridges) follow(stop, hard context.Context, members *crash.Fleet) {
+func (all *bridges) follow(stop, hard context.Context, members *crash.Supervisor) {
 	signals := make(chan os.Signal, 1) // one more that waits reads what is in the file then
 	signal.Notify(signals, syscall.SIGHUP)
 	defer signal.Stop(signals)
@@ -156,7 +156,7 @@ func (all *bridges) follow(stop, hard context.Context, members *crash.Fleet) {
 
 // reload starts the bridges that are new in the settings file, restarts those that have changed, and stops those that
 // are gone. The others do not notice. A bridge whose settings have problems keeps running with its former ones.
-func (all *bridges) reload(hard context.Context, members *crash.Fleet) {
+func (all *bridges) reload(hard context.Context, members *crash.Supervisor) {
 	all.reloads++
 	// Each reload is an operator's act: with its number, the log does not fold the problems of two of them.
 	log := all.log.With("reload", all.reloads)

@@ -162,8 +162,8 @@ func sceneOf(name string) *scene {
 }
 
 // sceneFleet has a bridge that is well, and two that have failed with advice.
-func sceneFleet() *ops.Fleet {
-	f := ops.NewFleet(ops.Info{Instance: "bridge-0", Version: "1.0.0"})
+func sceneFleet() *ops.FleetMonitor {
+	f := ops.NewFleetMonitor(ops.Info{Instance: "bridge-0", Version: "1.0.0"})
 	all := []*ops.Monitor{sceneOf("live").Monitor}
 	for _, name := range []string{"a-bridge-with-a-rather-long-name", "broken"} {
 		m := ops.NewMonitor(name, "https://"+name+".blob.core.windows.net", ops.Info{}, time.Minute, nil)

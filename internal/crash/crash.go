@@ -1,4 +1,4 @@
-// Package crash keeps the end of one bridge, by an error or a panic, from ending a process that runs many (Fleet).
+// Package crash keeps the end of one bridge, by an error or a panic, from ending a process that runs many (Supervisor).
 //
 // A context can carry a handler. A goroutine that this package starts with such a context recovers from a panic and
 // reports it to the handler. Without a handler the panic ends the process, as it should end one that runs one bridge:

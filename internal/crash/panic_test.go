@@ -40,7 +40,7 @@ func TestPanic(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f := NewFleet(t.Context(), false)
+				f := NewSupervisor(t.Context(), false)
 				bad, good := &panicking{waits: waits}, &fake{}
 				f.Start("bad", bad)
 				f.Start("good", good)

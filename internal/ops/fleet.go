@@ -16,8 +16,8 @@ import (
 	"blobfeed/internal/status"
 )
 
-// Fleet shows the bridges of a process. It is safe for concurrent use.
-type Fleet struct {
+// FleetMonitor shows the bridges of a process. It is safe for concurrent use.
+type FleetMonitor struct {
 	info    Info
 	process *prometheus.Registry
 	scrapes singleflight.Group
@@ -59,9 +59,9 @@ type BridgeStatus struct {
 	waits   bool // for its first contact with the brokers
 }
 
-// NewFleet returns a fleet without bridges. Of info it shows instance and version.
-func NewFleet(info Info) *Fleet {
-	f := &Fleet{info: info, process: newProcess(), bridges: map[string]*fleetBridge{}}
+// NewFleetMonitor returns a fleet without bridges. Of info it shows instance and version.
+func NewFleetMonitor(info Info) *FleetMonitor {
+	f := &FleetMonitor{info: info, process: newProcess(), bridges: map[string]*fleetBridge{}}
 	f.process.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts(opts(reloadSuccessful)), func() float64 {
 		last := f.lastReload()
 		return truth(last == nil || len(last.Problems) == 0)
@@ -70,7 +70,7 @@ func NewFleet(info Info) *Fleet {
 }
 
 // Show adds a bridge, or replaces the one of its name.
-func (f *Fleet) Show(m *Monitor, metrics *Metrics) {
+func (f *FleetMonitor) Show(m *Monitor, metrics *Metrics) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	prefix := "/bridges/" + m.name
@@ -81,14 +81,14 @@ func (f *Fleet) Show(m *Monitor, metrics *Metrics) {
 }
 
 // Hide removes a bridge.
-func (f *Fleet) Hide(name string) {
+func (f *FleetMonitor) Hide(name string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.bridges, name)
 }
 
 // Drain makes the process and all bridges unready, because they stop.
-func (f *Fleet) Drain() {
+func (f *FleetMonitor) Drain() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.draining = true
@@ -98,7 +98,7 @@ func (f *Fleet) Drain() {
 }
 
 // all returns the bridges, by name.
-func (f *Fleet) all() (bridges []*fleetBridge, draining bool) {
+func (f *FleetMonitor) all() (bridges []*fleetBridge, draining bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, name := range slices.Sorted(maps.Keys(f.bridges)) {
@@ -109,7 +109,7 @@ func (f *Fleet) all() (bridges []*fleetBridge, draining bool) {
 
 // Snapshot returns the status of this moment. One bad account must not keep a deployment from going on, so the process
 // is ready when every bridge has begun or failed, and one is ready.
-func (f *Fleet) Snapshot() *FleetStatus {
+func (f *FleetMonitor) Snapshot() *FleetStatus {
 	bridges, draining := f.all()
 	s := &FleetStatus{
 		Instance: f.info.Instance, Version: f.info.Version, Now: time.Now().UTC(), Reload: f.lastReload(),
@@ -168,7 +168,7 @@ func (r Reason) starting() bool { return r.Code == "starting" }
 //	/status            a FleetStatus, as JSON
 //	/metrics           of all bridges, with the label bridge, and of the process
 //	/bridges/<name>/…  what Handler serves of one of them
-func FleetHandler(f *Fleet) http.Handler {
+func FleetHandler(f *FleetMonitor) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { text(w, http.StatusOK, "ok\n") })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
@@ -209,7 +209,7 @@ type Reload struct {
 }
 
 // Reloaded reports a reload of the settings file, and what was rejected in it.
-func (f *Fleet) Reloaded(problems []string) {
+func (f *FleetMonitor) Reloaded(problems []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if problems == nil {
@@ -219,7 +219,7 @@ func (f *Fleet) Reloaded(problems []string) {
 }
 
 // lastReload returns the last reload, nil if there was none.
-func (f *Fleet) lastReload() *Reload {
+func (f *FleetMonitor) lastReload() *Reload {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.reload

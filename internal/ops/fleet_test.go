@@ -18,7 +18,7 @@ func (settled) State() *offsets.State { return &offsets.State{} }
 
 // The process is ready when every bridge has begun or failed, and one is ready; and not while it stops.
 func TestFleetReady(t *testing.T) {
-	f := NewFleet(Info{Instance: "a"})
+	f := NewFleetMonitor(Info{Instance: "a"})
 	h := FleetHandler(f)
 	probe := func(want int, says string) {
 		t.Helper()

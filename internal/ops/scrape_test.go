@@ -43,7 +43,7 @@ func TestShared(t *testing.T) {
 
 // BenchmarkFleetScrape is a scrape of 1,000 bridges that have met two brokers and an account.
 func BenchmarkFleetScrape(b *testing.B) {
-	f := NewFleet(Info{Instance: "a"})
+	f := NewFleetMonitor(Info{Instance: "a"})
 	h := FleetHandler(f)
 	for i := range 1000 {
 		m := NewMonitor(fmt.Sprint("bridge-", i), "feed", Info{}, time.Minute, nil)

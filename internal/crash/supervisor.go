@@ -21,12 +21,12 @@ type Bridge interface {
 	Failed(err error, again time.Duration)
 }
 
-// Fleet runs many bridges in one process, each failing alone. One that ends with an error starts again after a pause,
-// which doubles from a second to a minute; the others do not notice. One that ends without an error has done its work,
-// and stays ended. A panic in a goroutine of a bridge is an error of this bridge. Bridges can be added, replaced and
-// removed by name while the others work. The methods may be called from several goroutines, but for one name from one
-// at a time.
-type Fleet struct {
+// Supervisor runs many bridges in one process, each failing alone. One that ends with an error starts again after a
+// pause, which doubles from a second to a minute; the others do not notice. One that ends without an error has done
+// its work, and stays ended. A panic in a goroutine of a bridge is an error of this bridge. Bridges can be added,
+// replaced and removed by name while the others work. The methods may be called from several goroutines, but for one
+// name from one at a time.
+type Supervisor struct {
 	hard context.Context
 	once bool
 
@@ -42,14 +42,14 @@ type member struct {
 	err    error         // the last one; read it after ended
 }
 
-// NewFleet returns a fleet without bridges. When hard ends, every bridge ends at once. With once, a bridge that has
-// failed does not start again.
-func NewFleet(hard context.Context, once bool) *Fleet {
-	return &Fleet{hard: hard, once: once, members: map[string]*member{}, changed: make(chan struct{}, 1)}
+// NewSupervisor returns a supervisor of no bridges. When hard ends, every bridge ends at once. With once, a bridge
+// that has failed does not start again.
+func NewSupervisor(hard context.Context, once bool) *Supervisor {
+	return &Supervisor{hard: hard, once: once, members: map[string]*member{}, changed: make(chan struct{}, 1)}
 }
 
 // Start starts a bridge, unless all are being stopped. No other of its name may be running.
-func (f *Fleet) Start(name string, b Bridge) {
+func (f *Supervisor) Start(name string, b Bridge) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.stops {
@@ -67,7 +67,7 @@ func (f *Fleet) Start(name string, b Bridge) {
 }
 
 // Stop stops bridges side by side, and returns when they have ended.
-func (f *Fleet) Stop(names ...string) {
+func (f *Supervisor) Stop(names ...string) {
 	var stopped []*member
 	f.mu.Lock()
 	for _, name := range names {
@@ -86,7 +86,7 @@ func (f *Fleet) Stop(names ...string) {
 
 // Wait returns when stop has ended and every bridge with it, or when all bridges have ended by themselves. A fleet
 // without bridges waits for some. The error has what the bridges failed with last, if they do not start again.
-func (f *Fleet) Wait(stop context.Context) error {
+func (f *Supervisor) Wait(stop context.Context) error {
 	for {
 		select {
 		case <-stop.Done():
@@ -105,7 +105,7 @@ func (f *Fleet) Wait(stop context.Context) error {
 }
 
 // over reports whether there are bridges, and all have ended.
-func (f *Fleet) over() (ended bool, err error) {
+func (f *Supervisor) over() (ended bool, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var failed []error
@@ -123,7 +123,7 @@ func (f *Fleet) over() (ended bool, err error) {
 	return len(f.members) > 0, errors.Join(failed...)
 }
 
-func (f *Fleet) poke() {
+func (f *Supervisor) poke() {
 	select {
 	case f.changed <- struct{}{}:
 	default:
@@ -131,7 +131,7 @@ func (f *Fleet) poke() {
 }
 
 // keep runs b again and again until it ends without an error, or stop ends.
-func (f *Fleet) keep(stop context.Context, b Bridge) error {
+func (f *Supervisor) keep(stop context.Context, b Bridge) error {
 	for n := 0; ; n++ {
 		began := time.Now()
 		err := f.run(stop, b)
@@ -154,7 +154,7 @@ func (f *Fleet) keep(stop context.Context, b Bridge) error {
 }
 
 // run runs b once. A panic of one of its goroutines ends it, and is its error.
-func (f *Fleet) run(stop context.Context, b Bridge) error {
+func (f *Supervisor) run(stop context.Context, b Bridge) error {
 	hard, abort := context.WithCancel(f.hard)
 	defer abort()
 	stop, cancel := context.WithCancel(stop)

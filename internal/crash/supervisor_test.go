@@ -49,7 +49,7 @@ func (b *fake) Failed(_ error, again time.Duration) { b.pauses = append(b.pauses
 // A bridge that fails starts again, later each time, and the others do not notice. A stop ends all side by side.
 func TestFailingAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFleet(t.Context(), false)
+		f := NewSupervisor(t.Context(), false)
 		good, bad := &fake{lingers: 5 * time.Second}, &fake{failures: 1000}
 		also := &fake{lingers: 5 * time.Second}
 		f.Start("good", good)
@@ -85,7 +85,7 @@ func TestFailingAlone(t *testing.T) {
 // After a long time of work, a failure is a new one.
 func TestPauseAfterWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFleet(t.Context(), false)
+		f := NewSupervisor(t.Context(), false)
 		b := &fake{failures: 4, works: healthy + 1, done: true}
 		f.Start("b", b)
 		if err := f.Wait(t.Context()); err != nil {
@@ -100,7 +100,7 @@ func TestPauseAfterWork(t *testing.T) {
 // When all have ended, the fleet has. With once, what failed is its error.
 func TestEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFleet(t.Context(), true)
+		f := NewSupervisor(t.Context(), true)
 		f.Start("done", &fake{done: true, works: time.Minute})
 		bad := &fake{failures: 1}
 		f.Start("bad", bad)
@@ -116,7 +116,7 @@ func TestEnd(t *testing.T) {
 // A bridge can be taken out, also while it waits for its next start, and another one put in.
 func TestReplace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := NewFleet(t.Context(), false)
+		f := NewSupervisor(t.Context(), false)
 		first, second, failing := &fake{}, &fake{}, &fake{failures: 1000}
 		f.Start("b", first)
 		f.Start("failing", failing)
@@ -141,7 +141,7 @@ func TestEmptyAndHard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hard, abort := context.WithCancel(t.Context())
 		defer abort()
-		f := NewFleet(hard, false)
+		f := NewSupervisor(hard, false)
 		ended := make(chan error, 1)
 		stop, cancel := context.WithCancel(t.Context())
 		go func() { ended <- f.Wait(stop) }()
