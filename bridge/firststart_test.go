@@ -60,6 +60,7 @@ func TestFirstStartIsKilled(t *testing.T) {
 	}
 }
 
+// settingOf returns a setting of a topic, "" if it has that of the brokers.
 func settingOf(t *testing.T, c *kfake.Cluster, topic, setting string) string {
 	t.Helper()
 	configs, err := fakebroker.Admin(t, c).DescribeTopicConfigs(t.Context(), topic)
@@ -67,7 +68,7 @@ func settingOf(t *testing.T, c *kfake.Cluster, topic, setting string) string {
 	rc, err := configs.On(topic, nil)
 	must(t, err, rc.Err)
 	for _, c := range rc.Configs {
-		if c.Key == setting {
+		if c.Key == setting && c.Source == kmsg.ConfigSourceDynamicTopicConfig {
 			return c.MaybeValue()
 		}
 	}
@@ -88,7 +89,7 @@ func TestRetentionIsMended(t *testing.T) {
 		"before the first frontier": {map[string]*string{"cleanup.policy": &policy}, false, false, "-1"},
 		"behind a frontier":         {map[string]*string{"cleanup.policy": &policy}, true, false, "-1"},
 		"for a scan":                {map[string]*string{"cleanup.policy": &policy}, false, true, "-1"},
-		"an operator's topic":       {nil, false, false, week},
+		"an operator's topic":       {nil, false, false, ""},
 		"an operator's limit":       {map[string]*string{"cleanup.policy": &policy, "retention.ms": &week}, false, false, week},
 	} {
 		t.Run(name, func(t *testing.T) {
