@@ -20,12 +20,12 @@ type comparison struct {
 	*verify.Replay
 	pass    *feedScan
 	encoder *envelope.Encoder
-	counts  []int              // of partitions, now and before
-	upTo    envelope.Timestamp // only events up to it are required; zero: all that the state covers
-	begins  map[int32]source.Segment
-	begun   time.Time      // segments before are not delivered, because a scan shows what they left
-	first   source.Segment // with an event for the topic
-	ends    []int64        // for each finished segment, how many records there are up to its end
+	counts  []int                    // of partitions, now and before
+	upTo    envelope.Timestamp       // only events up to it are required; zero: all that the state covers
+	cutAt   map[int32]source.Segment // the first segment left of partitions whose start is deleted
+	fedFrom time.Time                // segments before are not delivered, because a scan shows what they left
+	first   source.Segment           // with an event for the topic
+	ends    []int64                  // for each finished segment, how many records there are up to its end
 
 	records int64 // of the feed, which are in the topic if they are delivered
 	noted   int64 // of the topic
@@ -50,13 +50,13 @@ func (c *comparison) event(seg source.Segment, rec *envelope.Record, required bo
 		required = false
 		c.skipped++
 	}
-	scanned := seg.Time().Before(c.begun)
+	scanned := seg.Time().Before(c.fedFrom)
 	if scanned {
 		required = false
 		c.scanned++
 	}
 	for _, n := range c.counts {
-		if begin, cut := c.begins[c.pass.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
+		if begin, cut := c.cutAt[c.pass.v.Records.Partition(rec.Key, n)]; cut && seg.Compare(begin) <= 0 {
 			required = false
 			c.before++
 			break

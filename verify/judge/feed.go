@@ -180,10 +180,10 @@ func (p *feedScan) compare(ctx context.Context, s *judgedTopic) (c *comparison, 
 		pass:   p, encoder: s.encoder, counts: s.growth.counts(), upTo: p.v.Until,
 	}
 	c.EncodingTime, c.Moves = p.v.Record.Envelope == envelope.Enriched, s.growth.grew()
-	if c.begins, err = s.begins(ctx); err != nil {
+	if c.cutAt, err = s.cuts(ctx); err != nil {
 		return nil, err
 	}
-	if c.begun, err = s.begun(); err != nil {
+	if c.fedFrom, err = s.fedFrom(); err != nil {
 		return nil, err
 	}
 	if p.v.since != nil {

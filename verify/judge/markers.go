@@ -80,7 +80,7 @@ func (s *judgedTopic) delivered(i int) bool {
 	switch {
 	case p.v.state != nil:
 		return p.over[i].segment.Compare(p.v.state.Frontier.Completed) <= 0
-	case !p.v.Kafka.Transactional || len(c.begins) > 0 || len(s.seeks) > 0: // the count of records proves nothing
+	case !p.v.Kafka.Transactional || len(c.cutAt) > 0 || len(s.seeks) > 0: // the count of records proves nothing
 		return false
 	}
 	return c.noted >= c.ends[i]

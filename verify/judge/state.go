@@ -289,9 +289,9 @@ func (s *judgedTopic) knowScans(now *offsets.Frontier) {
 	}
 }
 
-// begun returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
+// fedFrom returns when the first segment began that the bridge has delivered after an initial scan; zero without such a
 // scan.
-func (s *judgedTopic) begun() (time.Time, error) {
+func (s *judgedTopic) fedFrom() (time.Time, error) {
 	text := ""
 	scan := s.v.state.initialScan()
 	if scan != nil && scan.Begin != (source.Segment{}) {

@@ -291,13 +291,13 @@ func (t *topic) resolved(ctx context.Context) (least envelope.Timestamp, err err
 	return least, nil
 }
 
-// begins returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
+// cuts returns, for partitions whose start is deleted, the segment of their first event. Events up to that segment
 // may be deleted, too.
-func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
-	begins, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
+func (t *topic) cuts(ctx context.Context) (map[int32]source.Segment, error) {
+	cuts, from, to := map[int32]source.Segment{}, map[int32]int64{}, map[int32]int64{}
 	for p, at := range t.from {
 		if t.deleted(p) {
-			begins[p], from[p], to[p] = endless, at, t.to[p]
+			cuts[p], from[p], to[p] = endless, at, t.to[p]
 		}
 	}
 	var unknown error
@@ -306,7 +306,7 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 			return true
 		}
 		pos, err := source.ParsePosition(string(r.Header("position")))
-		begins[r.Partition] = pos.Segment
+		cuts[r.Partition] = pos.Segment
 		if err != nil {
 			unknown = fmt.Errorf("partition %d of %s starts at offset %d, "+
 				"and its first record has no position in the feed: %w",
@@ -314,7 +314,7 @@ func (t *topic) begins(ctx context.Context) (map[int32]source.Segment, error) {
 		}
 		return false
 	})
-	return begins, errors.Join(err, unknown)
+	return cuts, errors.Join(err, unknown)
 }
 
 // endless is after every segment.
