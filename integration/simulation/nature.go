@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,8 +24,9 @@ type wound struct {
 // segment is the one that the blob is of: log/00/2026/01/01/0000/00000.avro.
 func (d *wound) segment() string { return d.blob[7:22] }
 
-// retire removes blobs, the oldest segments first, as far as the plan's retention goes.
-func (w *world) retire(n int) {
+// retire removes blobs, the oldest segments first, as far as the plan's retention goes. Of a plan that is traced, it
+// removes whole segments or, with a pause, blob by blob.
+func (w *world) retire(n int, pause time.Duration) {
 	f := w.frontier()
 	if w.plan.Retention == Delivered {
 		if w.moved || f == nil {
@@ -50,7 +52,11 @@ func (w *world) retire(n int) {
 			if n--; n < 0 {
 				return
 			}
-			w.outlive(seg, names, f)
+			if pause > 0 {
+				w.crumble(seg, names, pause)
+			} else {
+				w.outlive(seg, names, f)
+			}
 			continue
 		}
 		for _, name := range names {
@@ -70,18 +76,41 @@ func (w *world) retire(n int) {
 	}
 }
 
-// outlive removes a segment at once.
+// outlive removes blobs of a segment at once.
 func (w *world) outlive(seg source.Segment, names []string, f *offsets.Frontier) {
 	w.mu.Lock()
 	w.lossy, w.retired = true, seg
 	w.mu.Unlock()
+	e := protocol.Event{Kind: protocol.Removed, Segment: number(seg)}
 	for _, name := range names {
 		w.judge.removed(name, seg.String(), f != nil && f.At() != (source.Segment{}))
+		var shard uint8
+		if n, _ := fmt.Sscanf(name, "log/%d/", &shard); n == 1 {
+			e.Shards = append(e.Shards, protocol.Block{Segment: e.Segment, Shard: shard})
+		}
 	}
-	w.blobs.removeAll(names, func() {
-		w.tracer.happens(protocol.Event{Kind: protocol.Removed, Segment: number(seg)})
-	})
-	w.logf("retention removes %s", seg)
+	w.blobs.removeAll(names, func() { w.tracer.happens(e) })
+	w.logf("retention removes %s: %v", seg, names)
+}
+
+// crumble removes a segment blob by blob: the manifest first, then the chunks, in an order that depends on the plan. It
+// begins when the segment is being delivered, if it soon is.
+func (w *world) crumble(seg source.Segment, names []string, pause time.Duration) {
+	if w.plan.Seed%8 < 4 {
+		slices.Reverse(names[1:])
+	}
+	f := w.frontier()
+	for range 40 {
+		if f != nil && f.At().Compare(seg) >= 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		f = w.frontier()
+	}
+	for _, name := range names {
+		time.Sleep(pause)
+		w.outlive(seg, []string{name}, f)
+	}
 }
 
 // written damages the block that an append to a chunk begins with, if damage is due. The lock of the blobs is held.

@@ -96,7 +96,7 @@ func TestFollowRejects(t *testing.T) {
 			continue // what a seek makes void leaves no trace
 		}
 		for k, e := range r.Trace.Events {
-			if len(e.Shards) == 0 && e.Markers == 0 {
+			if e.Kind == protocol.Removed || len(e.Shards) == 0 && e.Markers == 0 {
 				continue // a document that says what stands is no harm
 			}
 			if e.Markers > 1 {
@@ -139,6 +139,71 @@ func TestFollowRejects(t *testing.T) {
 	}
 	if bundles == 0 || scans == 0 {
 		t.Errorf("%d bundles and %d transactions with scans", bundles, scans)
+	}
+}
+
+// The same of traces in which retention removes segments, at once or blob by blob: a loss is not recorded, or found
+// before the manifest is gone; a block is delivered whose chunk was gone before anybody could read it.
+func TestFollowRejectsLoss(t *testing.T) {
+	const seeds = 400
+	noticed := map[string]int{}
+	for seed := range uint64(seeds) {
+		p := NewTracePlan(seed)
+		if p.Retention != EatsUnread {
+			continue
+		}
+		r, _ := simulate(t, p)
+		report(t, seed, r)
+		events := r.Trace.Events
+		rejected := func(what string, k int, bad []protocol.Event) {
+			wrong := r.Trace
+			wrong.Events = bad
+			if protocol.Follow(wrong) == nil {
+				t.Errorf("seed %d: %s at event %d, and nobody notices: %s", seed, what, k, events[k])
+			}
+			noticed[what]++
+		}
+		for k, e := range events {
+			silent := e
+			silent.Document.Gap, silent.Document.Loses = false, false
+			if silent.Document != e.Document && e.Kind == protocol.Commits {
+				rejected("a loss that is not recorded", k, slices.Replace(slices.Clone(events), k, k+1, silent))
+			}
+			n := e.Document.Segment
+			if e.Kind == protocol.Commits && e.Document.Gap {
+				goes := func(e protocol.Event) bool { return e.Kind == protocol.Removed && e.Segment >= n }
+				bad := slices.DeleteFunc(slices.Clone(events[:k]), goes)
+				bad = append(bad, e)
+				for _, early := range events[:k] {
+					if goes(early) {
+						bad = append(bad, early)
+					}
+				}
+				rejected("a loss before there is one", k, append(bad, events[k+1:]...))
+				if slices.ContainsFunc(events, func(d protocol.Event) bool {
+					return slices.Contains(d.Shards, protocol.Block{Segment: n, Shard: uint8(1 - e.Lease)}) &&
+						d.Kind == protocol.Commits
+				}) {
+					noticed["a gap within a segment"]++
+				}
+			}
+			named := slices.IndexFunc(events, func(d protocol.Event) bool { return d.Document.Current == n })
+			if e.Kind == protocol.Commits && len(e.Shards) == 1 && e.Shards[0].Segment == n && named >= 0 {
+				goes := protocol.Event{Kind: protocol.Removed, Shards: e.Shards}
+				for _, early := range events[:named] {
+					goes.Segment = max(goes.Segment, early.Segment)
+				}
+				rejected("a block without its chunk", k, slices.Insert(slices.Clone(events), named, goes))
+			}
+		}
+	}
+	t.Log(noticed)
+	for _, what := range []string{
+		"a loss that is not recorded", "a loss before there is one", "a gap within a segment", "a block without its chunk",
+	} {
+		if noticed[what] == 0 {
+			t.Errorf("no trace with %s", what)
+		}
 	}
 }
 

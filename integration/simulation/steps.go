@@ -36,7 +36,7 @@ func (w *world) step(s Step) {
 	case Roll:
 		w.feed.Roll()
 	case Remove:
-		w.retire(s.N)
+		w.retire(s.N, s.For)
 	case Damage:
 		w.mu.Lock()
 		w.due = append(w.due, s.For)

@@ -70,9 +70,27 @@ func NewTracePlan(seed uint64) *Plan {
 		for range 1 + d.n(2) {
 			p.add(Step{At: d.between(500*time.Millisecond, 6*time.Second), Kind: Remove, N: 1 + d.n(2)})
 		}
+		if d.chance(60) {
+			p.crumbles(d)
+		}
 	}
 	p.sort()
 	return p
+}
+
+// crumbles has retention remove blob by blob, while the instances are slow.
+func (p *Plan) crumbles(d dice) {
+	p.SkipGaps, p.Bundle = d.chance(75), 0
+	p.Steps = slices.DeleteFunc(p.Steps, func(s Step) bool { return s.Kind == Slow })
+	for i := range p.Instances {
+		p.add(Step{At: time.Second, Kind: Slow, Instance: i, For: d.between(time.Second, 6*time.Second)})
+	}
+	p.add(Step{At: 8 * time.Second, Kind: Roll}) // nothing is mended before
+	for k := range p.Steps {
+		if s := &p.Steps[k]; s.Kind == Remove {
+			s.At, s.For = d.between(time.Second, 3*time.Second), d.between(time.Millisecond, time.Second)
+		}
+	}
 }
 
 // unfenced makes of a plan that is traced one without transactions. Its steps end late, so that what goes wrong lasts.

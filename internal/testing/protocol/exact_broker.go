@@ -125,15 +125,23 @@ func (x *exact) judge(s *exactState, f frontier, completes bool, fail func(uint8
 
 // broker appends what brokers and retention may do.
 func (x *exact) broker(s *exactState, to []step[exactState]) []step[exactState] {
-	if x.retention && s.removed+x.keep < x.segments {
+	mask := uint8(1)<<(2*s.removed) - 1 // piece by piece, all of the segment before it is gone first
+	if x.retention && s.removed+x.keep < x.segments && s.chunks&mask == mask {
 		t := *s
 		t.removed++
+		if !x.pieces {
+			t.chunks |= chunkBit(t.removed, 0) | chunkBit(t.removed, 1)
+		}
 		to = append(to, step[exactState]{t, say("retention removes segment %d", t.removed), false})
 	}
-	if x.chunkGoes && !s.chunk && s.removed == 0 {
-		t := *s
-		t.chunk = true
-		to = append(to, step[exactState]{t, say("retention removes the chunk of shard 1 of segment 1"), false})
+	for shard := range uint8(2) {
+		goes := x.chunkGoes && shard == 1 && s.removed == 0
+		if n := max(s.removed, 1); (goes || x.pieces && s.removed > 0) && !s.lacks(n, shard) {
+			t := *s
+			t.chunks |= chunkBit(n, shard)
+			l := say("retention removes the chunk of shard %d of segment %d", shard, n)
+			to = append(to, step[exactState]{t, l, false})
+		}
 	}
 	if x.finalizes && !s.final {
 		t := *s

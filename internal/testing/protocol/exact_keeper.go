@@ -74,7 +74,7 @@ func (a *turn) keep() bool {
 	default: // the jump
 		a.send(say("moves the frontier past the gap at segment %d", n), txn{rec: x.past(s, f, n).pack()})
 	}
-	return true
+	return !x.known // else it may go on
 }
 
 // next names the segment after the completed one, or takes it into a bundle. The next one in a listing is that only if

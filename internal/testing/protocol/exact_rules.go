@@ -23,6 +23,7 @@ type exactRules struct {
 	trustListing bool // the next segment of a listing is named without a look at the completed one
 	trustOrder   bool // a bundle is committed without a look whether it follows the completed segment
 	trustBundle  bool // a bundle is committed without a look whether it is still there
+	trustEmpty   bool // a listing that shows no chunk of a shard means that it has no events
 	retryFlush   bool // a flush is retried on a producer that has failed
 }
 

@@ -30,6 +30,8 @@ type situation struct {
 	retention bool  // removes segments
 	keep      uint8 // but not the last ones
 	adjoins   bool  // each segment begins where the one before it ends
+	pieces    bool  // it removes the manifest of a segment first, and then chunk by chunk
+	known     bool  // a manifest that is gone may be known from before: as the program does
 	chunkGoes bool  // retention may remove just one chunk
 	damage    bool  // the event of shard 1 in segment 1 cannot be read
 	bundles   bool  // segments are small

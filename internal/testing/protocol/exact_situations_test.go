@@ -28,6 +28,18 @@ func exactSituations() []situation {
 	add("retention of three segments, ON_GAP=continue", func(s *situation) {
 		s.retention, s.segments, s.onGap = true, 3, skip
 	})
+	add("retention piece by piece, ON_GAP=fail", func(s *situation) {
+		s.retention, s.pieces, s.faults = true, true, 1
+	})
+	add("retention piece by piece, ON_GAP=continue", func(s *situation) {
+		s.retention, s.pieces, s.known, s.onGap = true, true, true, skip
+	})
+	add("retention of three segments piece by piece, ON_GAP=continue", func(s *situation) {
+		s.retention, s.pieces, s.known, s.segments, s.onGap, s.adjoins = true, true, true, 3, skip, true
+	})
+	add("bundles or not, and retention piece by piece, ON_GAP=continue", func(s *situation) {
+		s.bundles, s.either, s.segments, s.retention, s.pieces, s.known, s.onGap = true, true, 3, true, true, true, skip
+	})
 	add("one chunk goes, ON_GAP=continue", func(s *situation) { s.retention, s.chunkGoes, s.onGap = true, true, skip })
 	add("one chunk goes, ON_GAP=fail", func(s *situation) { s.retention, s.chunkGoes = true, true })
 	add("two events a shard, a fault", func(s *situation) { s.segments, s.perShard, s.faults = 1, 2, 1 })

@@ -61,8 +61,8 @@ type txn struct {
 
 // exactState is a state of the whole system.
 type exactState struct {
-	removed  uint8 // retention has removed the segments up to this one
-	chunk    bool  // retention has removed just the chunk of shard 1 of segment 1
+	removed  uint8 // retention has removed the manifests of the segments up to this one
+	chunks   uint8 // and these chunks: see chunkBit
 	final    bool  // the last segment is finalized, though it was not at first
 	parts    uint8 // partitions of the state topic
 	log      [2][14]record
@@ -187,6 +187,12 @@ func (x *exact) in(n, shard uint8) uint8 {
 	}
 	return x.perShard
 }
+
+// chunkBit is the bit of the chunk of a shard of segment n.
+func chunkBit(n, shard uint8) uint8 { return 1 << ((n-1)*2 + shard) }
+
+// lacks reports whether retention has removed the chunk of a shard of segment n.
+func (s *exactState) lacks(n, shard uint8) bool { return s.chunks&chunkBit(n, shard) != 0 }
 
 // owns reports whether lease p of that many has something in segment n.
 func (x *exact) owns(leases uint8, p int, n uint8) bool {

@@ -42,6 +42,14 @@ func TestExactToday(t *testing.T) {
 	}
 }
 
+// TestExactKnown finds what the rules do not exclude: an instance has lost its lease, and does not know. It finds the
+// manifest gone twice, and ends, while the new owner, which has read the manifest before, delivers the chunks.
+func TestExactKnown(t *testing.T) {
+	x := &exact{allExactRules(), exactSituation(t, "retention piece by piece, ON_GAP=fail")}
+	x.known = true
+	check(t, x, exactNames[falseLoss])
+}
+
 // TestExactReverts takes one rule away, or makes one mistake, and finds what that breaks.
 func TestExactReverts(t *testing.T) {
 	for _, c := range []struct {
@@ -84,6 +92,8 @@ func TestExactReverts(t *testing.T) {
 		{"I6: the barrier", func(r *exactRules) { r.noBarrier = true }, "two faults", exactNames[below]},
 		{"I8: the completed segment is there", func(r *exactRules) { r.trustListing = true },
 			"retention of three segments, ON_GAP=fail", exactNames[skipped]},
+		{"I8: a shard without a chunk", func(r *exactRules) { r.trustEmpty = true },
+			"retention piece by piece, ON_GAP=continue", exactNames[skipped]},
 		{"I8: the bundle follows", func(r *exactRules) { r.trustOrder = true },
 			"bundles and retention, ON_GAP=continue", exactNames[skipped]},
 		{"I8: the bundle is still there", func(r *exactRules) { r.trustBundle = true },

@@ -188,9 +188,14 @@ func (a *turn) work() {
 	if n == 0 || c.finished(n) || c.ahead(a.f) || !x.owns(a.in.leases, a.p, n) {
 		return
 	}
-	switch _, more := x.unread(c, a.in.leases, a.p, n); {
-	case s.removed >= n || s.chunk && n == 1 && a.p == 1:
+	shard, more := x.unread(c, a.in.leases, a.p, n)
+	if lacks := more && s.lacks(n, shard); lacks || s.removed >= n {
 		a.missed(n, c)
+		if lacks || !x.known {
+			return
+		}
+	}
+	switch {
 	case more:
 		a.do(reading, say("starts to read segment %d", n),
 			func(_ *exactState, w *worker) { w.segment, w.missing = n, 0 })
@@ -221,8 +226,12 @@ func (a *turn) read() {
 	shard, _ := x.unread(a.w.cur.cursor(), a.in.leases, a.p, n)
 	switch {
 	case x.damage && n == 1 && a.p == 1: // retries
-	case s.removed < n && !(s.chunk && n == 1 && shard == 1):
+	case !s.lacks(n, shard): // though its manifest may be gone
 		a.do(holding, say("reads event %d.%d of segment %d", shard, a.w.cur.cursor().at(n, shard), n), nil)
+	case x.trustEmpty:
+		c := a.w.cur.cursor().in(n)
+		c.done = true
+		a.send(say("finds no chunk of shard %d of segment %d: there are no events", shard, n), txn{rec: c.pack()})
 	case x.listAgain:
 		a.do(ready, say("finds its chunk gone: lists again"), nil)
 	}

@@ -26,12 +26,12 @@ type Event struct {
 	Lease    int
 	Nobody   bool     // of Fences: the keeper fences another lease, for nobody
 	Seen     [2]int64 // of Acquired: where the view stood in the partition of each lease
-	Segment  uint8    // of Removed
+	Segment  uint8    // of Removed: the manifests of all up to it are gone
 
 	// Of Commits; Acquired has the cursor.
 	Offset    int64 // of its last document
 	Document  Document
-	Shards    []Block // whose events are in it
+	Shards    []Block // whose events are in it; of Removed: whose chunks are gone now
 	Markers   int     // on each partition
 	NoMarkers bool    // there is no topic yet, or no promise
 }
@@ -58,6 +58,8 @@ const (
 func (e Event) String() string {
 	text := fmt.Sprintf("%s %s lease %d", e.Instance, e.Kind, e.Lease)
 	switch e.Kind {
+	case Removed:
+		return fmt.Sprintf("manifests are gone up to segment %d, and the chunks of %v", e.Segment, e.Shards)
 	case Commits, Acquired, Moves:
 		text += ": " + e.Document.pack().what().String()
 	}
@@ -120,8 +122,8 @@ const other = 2
 func Follow(t Trace) error {
 	x := exact{allExactRules(), situation{
 		segments: Segments, perShard: 1, shards: [4]uint8{0, 3, 3, 3}, openLast: true, fresh: true, apart: true,
-		adjoins: true,
-		faults:  1, // as many as there are: each is given back
+		adjoins: true, known: true,
+		faults: 1, // as many as there are: each is given back
 	}}
 	if t.Skips {
 		x.onGap = skip
@@ -158,7 +160,12 @@ func (f *follower) follow(e Event) error {
 		for _, of := range f.order {
 			f.reachable(of) // what was read before may be committed later
 		}
-		f.all(func(_ follows, s *exactState) { s.removed = e.Segment })
+		f.all(func(_ follows, s *exactState) {
+			s.removed = e.Segment
+			for _, b := range e.Shards {
+				s.chunks |= chunkBit(b.Segment, b.Shard)
+			}
+		})
 	case Finalized:
 		f.all(func(_ follows, s *exactState) { s.final = true })
 	case Verb:
