@@ -38,7 +38,7 @@ var wanted = map[string]struct{ verdict, headline, detail string }{
 	"failing":     {"degraded", "Degraded", "the storage service has answered 403 Forbidden for 1m40s (and 2 more)"},
 	"kafka-down": {
 		"degraded", "Degraded",
-		"Kafka has not answered for 40s: dial tcp 10.0.0.4:9092: connect: connection refused (and 1 more)",
+		"Kafka has not answered for 45s: dial tcp 10.0.0.4:9092: connect: connection refused (and 1 more)",
 	},
 }
 
