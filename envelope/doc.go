@@ -27,15 +27,21 @@
 //
 // # Adding a column
 //
-//  1. Add a field to Event in source/ocf/event.go, with its name in the feed and its column as tags. The decoder, rows,
-//     schemas and bridge dump follow the tags, and so do their tests. (A value of another type than those in Event also
-//     needs a Shape in source/ocf/field.go, an op in plan.go, and a field in envelope/field.go.)
-//  2. Set the field in one event of made (fixture_test.go): otherwise every golden has null. Run
-//     go test ./envelope -update. A value other than null must be among the changes in testdata and docs/events.md.
+//  1. For a field of the feed, add a field to Event in source/ocf/event.go, with its name in the feed and its column as
+//     tags. The decoder, rows, schemas and bridge dump follow the tags, and so do their tests. (A value of another type
+//     than those in Event also needs a Shape in source/ocf/field.go, an op in plan.go, and a field in
+//     envelope/field.go.)
+//     For a value that is made of others, such as container, add a line to the first columns of blobs (columns.go). Its
+//     function must not allocate. bridge dump prints events without it, so TestColumnsAreThoseOfRecords
+//     (internal/dump/event_test.go) lists it.
+//  2. Set the field in one event of made (fixture_test.go): otherwise every golden has null. If a listing has it, too,
+//     add it to TestAppendRow (scan_test.go). Run go test ./envelope -update. A value other than null must be among the
+//     changes in testdata and docs/events.md.
 //  3. If an event says what the value was before, add the tag deletion, previous or property, a case in TestBefore
 //     (encode_test.go), and a line under "The row before" in docs/events.md.
 //  4. If it can hold personal data, add it to "Privacy" in docs/security.md. Add it to CHANGELOG.md: values move from
-//     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump.
+//     "extra" to the column. Run go test -short ./source/ocf ./envelope ./verify ./internal/dump ./internal.
+//     Verify needs no change: it reads only the columns that tell events and blobs apart (verify/document.go).
 //
 // # Adding an event type
 //
