@@ -191,8 +191,8 @@ func (b *bundler) around(f *offsets.Frontier, run *bundle) (lost *history.GapErr
 	return lost, last, err
 }
 
-// early is around for the next bundle while one is committed: storage may be 60 ms away, and no bundle waits for it
-// then. It holds for segments whose chunks were listed before.
+// early is the look of bundler.around, made for the next bundle while one is committed: storage may be 60 ms away, and
+// no bundle waits for it then. It holds for segments whose chunks were listed before.
 type early struct {
 	after, first, last source.Segment
 	over               chan struct{}

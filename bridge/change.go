@@ -41,7 +41,7 @@ type part struct {
 
 func (c *change) report(f func(*Options)) { c.reports = append(c.reports, f) }
 
-// write commits a change: the one place where a frontier is written.
+// write commits a change: the one place where a new frontier is written. (Lease.Discard repeats the last one.)
 func (w *writer) write(c *change) (err error) {
 	if marked := slices.ContainsFunc(c.parts, part.marked); c.passes && marked && !w.t.opts.Kafka.Transactional {
 		err = w.writeInOrder(c)

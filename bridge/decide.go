@@ -12,7 +12,8 @@ import (
 )
 
 // rules decide what becomes of the frontier. They are values from the settings, and their methods are pure: each takes
-// a frontier and what was read, and returns the change.
+// a frontier and what was read, and returns the change. A few that help put their part into the frontier or the change
+// that they are given: it is the caller's own.
 type rules struct {
 	feed    string
 	frozen  map[string]string
@@ -22,7 +23,7 @@ type rules struct {
 	end     envelope.Timestamp // zero: none
 	slack   time.Duration
 	marks   bool // markers are written
-	exact   bool // in the transaction of their frontier
+	exact   bool // with transactions: a marker is in that of its frontier
 	skips   bool // delivery continues behind lost history
 	rescans bool // and lost history is answered by a scan
 }
@@ -59,7 +60,8 @@ func (r *rules) passes(f *offsets.Frontier, m source.Manifest, marker envelope.T
 	}
 }
 
-// adopt puts into f the topics that leases have found (I5, I6): their cursors forget them in the next segment.
+// adopt puts into f the topics that leases have found (I5, I6): their cursors forget them in the next segment. (It is
+// not epochView.adopt, by which a tenure takes over a frontier that was read.)
 func adopt(f *offsets.Frontier, s *offsets.State) {
 	for _, c := range s.Cursors {
 		if c != nil {

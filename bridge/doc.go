@@ -1,9 +1,12 @@
 // Package bridge is the engine: it holds leases and carries segments of the feed through the pipeline into Kafka.
 //
+// Comments name the rules I1 to I11 of docs/project/invariants.md, and R1 and R2f of docs/project/protocol.md.
+//
 // # The way of an event
 //
 // The group hands out leases. Lease p has the shards whose number modulo the number of leases is p. A worker
-// acquires its lease when the current segment has shards for it; lease 0 always has work.
+// acquires its lease when there is work for it: shards of the current segment, a part of a scan, or, without
+// transactions, an epoch to enter. Lease 0 always has work.
 //
 // Pipeline: a goroutine for each shard reads a block, decodes it, encodes its events and chooses their
 // partitions. Writer: the worker puts the records into the open transaction and moves the cursor over them.
@@ -36,12 +39,28 @@
 //	loop.go         the one loop in which a lease waits for the state; it does the task
 //	delivery.go     a pass over the current segment: read to the end of a listing, and when to look again
 //	listing.go      a round of a scan: rows. sweep.go: deletions
-//	coordinator.go  lease 0: which step the frontier needs: begin, end a move, pay, take up a scan, turn its round,
-//	                go to the next segment, complete the current one
+//	coordinator.go  lease 0: which step the frontier needs: begin, repair, end a move, pay, take up a scan, turn its
+//	                round, go to the next segment, complete the current one
 //	look.go         what that step depends on. bundle.go: small segments, read and encoded
 //	decide.go       the change, by a pure function of the frontier and of what was read
 //	change.go       the order in which a change is written. writer.go: blocks, transactions and their account
 //	failures.go     which failures are remembered, and retried for how long
+//
+// # What is committed where
+//
+// A lease writes to its partition of the offsets topic by its own producer only. These are all commits:
+//
+//	offsets.Acquire         the owner record: the fence
+//	Lease.Discard           behind a fence, after a transaction without an end: the cursor as it was, and of lease 0
+//	                        the frontier (instance.discard)
+//	writer.commit           the cursor behind the records of a pass, behind lost history, or behind a round of a scan
+//	writer.commitChange     the frontier, with markers or without; a bundle also has its records, and the cursor of
+//	                        lease 0. Without transactions, a new promise takes two (writer.writeInOrder)
+//	loop.go (Lease.Commit)  a cursor alone: an epoch is entered, a round is held for, a failure has come or gone
+//	offsets.Fence           by the coordinator, which ends a move: the owner records of the other leases
+//
+// Others write, too. Seek and reset write the intent of a move, as owners of lease 0 (offsets.Seized). Any client may
+// write a request for a scan (offsets.Ask). Run --once has left when it writes that all is delivered (offsets.Report).
 //
 // # Who owns what
 //
@@ -80,15 +99,16 @@
 //
 // A look reads, and no transaction is open. A decision is pure. A change holds values only, and one place commits it. A
 // read that fails is reported by the loop, and everything begins with a new look at the state. So no failure can commit
-// what is half written. The ends of partitions are read while a change is written, since markers name them
-// (writer.endOffsets): if that fails, the tenure ends. While a transaction is open, one more begin is an error that
-// ends the tenure, and a panic in tests.
+// what is half written. A look may create topics, and schemas in the registry: nothing depends on them yet. The ends
+// of partitions are read while a change is written, since markers name them (writer.endOffsets): if that fails, the
+// tenure ends. While a transaction is open, one more begin is an error that ends the tenure, and a panic in tests.
 //
 // # Waits
 //
 // A worker sees the state through a view, which may be old. The reason for a wait may be gone before the wait
-// ends. So every wait uses a context of the tenure, which ends on a stop, a fence and another epoch (tenure.go).
-// tenure.loop is the one loop in which a worker waits for a task. After a fence, giveWay waits first (worker.go).
+// ends. So every wait uses a context of the tenure, which ends on a fence and on another epoch (tenure.go). It also
+// ends on a stop, unless the wait is for a commit. tenure.loop is the one loop in which a worker waits for a task.
+// After a fence, giveWay waits first (worker.go).
 //
 // # Topics
 //

@@ -12,13 +12,14 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// scanRound is the work of a tenure in a round of the frontier's scan: it lists the lease's containers, and writes a
-// row for each blob. It belongs to the worker's goroutine.
+// scanRound is the work of a tenure in a round of the frontier's scan. It lists the lease's containers, and writes a
+// row for each blob. When all leases have listed theirs, it sweeps, if the scan does: it writes deletions (sweep.go).
+// It belongs to the worker's goroutine.
 type scanRound struct {
 	t    *tenure
 	task task
 	scan *offsets.Scan
-	done *offsets.Listing // the cursor's
+	done *offsets.Listing // the cursor's: what is changed here is committed with the next cursor
 
 	left int64 // deletions that all leases may still write
 
@@ -28,7 +29,7 @@ type scanRound struct {
 // errRoundOver ends a listing whose time in this round is used up.
 var errRoundOver = errors.New("the time of the round is over")
 
-// run lists until all is listed, or the time of the round is over, and commits that this lease has.
+// run lists, or sweeps, until nothing is left or the time of the round is over, and commits that this lease has.
 func (r *scanRound) run(s *offsets.State) (err error) {
 	t := r.t
 	defer func() {

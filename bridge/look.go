@@ -15,8 +15,9 @@ import (
 	"blobfeed/source/inventory"
 )
 
-// A look reads, and writes nothing. It makes one attempt: what fails is a lookError, which the loop of the tenure
-// reports, and then everything begins with a new look at the state.
+// A look reads, and commits nothing. It makes one attempt: what fails is a lookError, which the loop of the tenure
+// reports, and then everything begins with a new look at the state. To read a bundle is a part of a look (lookBetween):
+// that encodes it, and so may create topics and register schemas.
 
 // lookError is a read that has failed while no transaction was open.
 type lookError struct{ error }

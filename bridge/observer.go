@@ -64,7 +64,7 @@ type Commit struct {
 	Filtered int           // left out by the settings
 	Unknown  int           // of Filtered, of an unknown type
 	Dead     int           // records of the dead-letter topic
-	Late     int           // of them at or below a marker that was written before
+	Late     int           // of Emitted, at or below a marker that was written before
 	Rows     int           // of Emitted, records of a scan
 	Bytes    int           // keys, values and headers
 	Seen     time.Time     // the latest event time in it, also of events that are left out
@@ -85,7 +85,7 @@ type History struct {
 // Completion is a segment whose events are all delivered.
 type Completion struct {
 	Segment  source.Segment
-	Resolved envelope.Timestamp // zero where markers are off
+	Resolved envelope.Timestamp // zero where there is no marker: they are off, or an initial scan bars them
 	Markers  int                // records that say so
 	Last     bool               // the feed has no later segment yet
 }

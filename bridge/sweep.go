@@ -112,7 +112,7 @@ const (
 	rowsAtOnce = 500
 )
 
-// later reports an error of Kafka. The next round tries again: events are to be delivered meanwhile.
+// later reports an error of Kafka, and returns nil. The next round tries again: events are to be delivered meanwhile.
 func (r *scanRound) later(ctx context.Context, err error) error {
 	if r.t.findings.remember(ctx, r.t.opts.Now(), r.t.opts.Observer.advised(err)) {
 		r.t.opts.Observer.Failed(r.t.p, err)

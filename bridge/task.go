@@ -7,8 +7,8 @@ import (
 )
 
 // task is what a lease has to do in a state for the barrier, a scan or a move. The coordinator's work on the frontier
-// comes before it. A task is comparable: a wait, a look and a pass end when the state gives another one. There is no
-// other list of the reasons for which one of them ends.
+// comes before it. A task is comparable: a wait, a look and a pass end when the state gives another one. Besides, they
+// end with the tenure (tenure.endedBy). There is no other list of the reasons in a state for which one of them ends.
 type task struct {
 	kind    kind
 	segment source.Segment // to deliver

@@ -15,14 +15,17 @@ import (
 // moment: a retry, a poll, a free buffer, an answer of a broker. A wait that outlives its reason blocks the move that
 // ended it. So every wait uses one of three contexts, or one that is derived from them with a deadline:
 //
-//	held    ends with the lease (another owner, another epoch) or a hard stop
+//	held    ends with the lease (another owner, another epoch) or a hard stop: for commits
 //	work    ends with held, or at a stop
-//	during  ends with work, or when the state gives the lease another task
+//	during  ends with work, when the state gives the lease another task, or when a round is due for the coordinator
+//
+// Before the acquisition there is no lease to end: held and work are the worker's contexts, hard and soft.
 
 // errReacquire ends a tenure that another one follows at once: its fence is later than what was found.
 var errReacquire = errors.New("the lease has to be acquired again")
 
 var (
+	// errMoved also stands for a pass or a round whose task is over: what is open is dropped with the tenure.
 	errMoved = fmt.Errorf("%w: the frontier was moved", errReacquire)
 	errDoubt = fmt.Errorf("%w: what seems to be lost may be delivered by another owner", errReacquire)
 	// errPast ends the work on a task that is not the lease's any more.
@@ -116,7 +119,7 @@ func (t *tenure) until(parent context.Context, over func(*offsets.State) error) 
 }
 
 // during returns a context of a task, which ends with the work, or with errPast or errPause when the state gives
-// another task.
+// another task, or with errPause when the coordinator's next round is due.
 func (t *tenure) during(do task) (context.Context, context.CancelFunc) {
 	ctx, stop := t.work, context.CancelFunc(func() {})
 	if left := t.rounds.next.Sub(t.opts.Now()); left > 0 { // the coordinator has another round to begin

@@ -18,7 +18,7 @@ type writer struct {
 	tx      *offsets.Tx      // nil: none is open
 	txn     txn              // what is in it
 	backlog pipeline.Backlog // guards itself: shards set it
-	ends    [2]time.Duration // what the brokers took to end the last two transactions
+	ends    [2]time.Duration // what the brokers took to end the last two without a frontier
 }
 
 // addBlock puts a block into the open transaction and moves the cursor over it. Both or neither: the cursor that is
@@ -240,7 +240,7 @@ const minTxnInterval = 100 * time.Millisecond
 // txn is what the open transaction of a lease holds.
 type txn struct {
 	segment source.Segment
-	began   time.Time // with its first record
+	began   time.Time // when it was opened, which its first record follows
 	blocks  int
 	sent    []*pipeline.Sent // those with records
 	unsent  int64            // memory of the blocks since the last flush, without transactions

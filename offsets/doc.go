@@ -1,10 +1,12 @@
 // Package offsets is the bridge's state: one compacted Kafka topic, <name>.offsets, and the leases on its partitions.
 //
+// Comments name the rules I1 to I11 of docs/project/invariants.md, and R1 and R2f of docs/project/protocol.md.
+//
 // Partition p of the topic is lease p. It holds up to five keys, each a JSON document with a "version":
 //
 //	cursor    how far the owner of lease p has read: segment, and per shard (chunk, byte offset)
-//	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the frozen
-//	          settings, and the pins of all topics
+//	frontier  partition 0 only: the last complete segment, the current one, the resolved time, the scan, a move that
+//	          is not over, the frozen settings, and the pins of all topics
 //	owner     who holds the lease; Acquire writes it behind its fence
 //	request   partition 0 only: a scan that an operator asks for; any client may write it
 //	delivered partition 0 only: run --once has delivered all; for operators, nothing is derived from it

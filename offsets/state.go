@@ -13,10 +13,10 @@ type State struct {
 	Place    string    // without a frontier: where a seek wants the first one, "" if there was none
 	Moving   bool      // the frontier's, also after a reset
 	mover    int64     // the term in which the last move began
-	Cursors  []*Cursor // by lease; nil where nothing was committed yet
+	Cursors  []*Cursor // by lease; nil where nothing was committed yet, or since a reset
 	Owners   []string  // by lease; "" where nobody ever acquired it
 	born     int64     // cursors of an earlier epoch do not count
-	written  []*Cursor // by lease: as it stands in the topic, also where it does not count
+	written  []*Cursor // by lease: the last that is not stale, also of an earlier epoch, where it has no position
 	terms    []int64   // by lease: of the last owner record
 	stale    []int64   // by lease: the offset behind the last stale document
 	marks    []mark    // of stale documents

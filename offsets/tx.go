@@ -19,8 +19,8 @@ import (
 // Tx is the open transaction of a lease: records, and the documents that cover them.
 //
 // While there is one, the lease writes nothing else. So nobody can commit what is half done: not a failure that is met
-// meanwhile, whoever meets it, and not a marker whose frontier is still to be decided. Nobody but Discard aborts one.
-// Whoever drops a transaction, or meets an error, closes the lease, which aborts what is open.
+// meanwhile, whoever meets it, and not a marker whose frontier is still to be decided. Only Discard aborts one and
+// continues. Whoever drops a transaction, or meets an error, closes the lease, which aborts what is open.
 //
 // Without transactions a Tx has the same shape. Its records are safe before its documents are written (I1).
 type Tx struct {

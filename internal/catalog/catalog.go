@@ -205,7 +205,7 @@ func (c *Catalog) Unwritable(ctx context.Context, f *offsets.Frontier) error {
 }
 
 // Opened returns the partitions to which a lease may have written in a transaction, for topics that it knew with so
-// many.
+// many. They are the former owner's, and not what this instance has opened.
 func (c *Catalog) Opened(ctx context.Context, known map[string]int32) (map[string]int32, error) {
 	ends := map[string]int32{}
 	for topic, partitions := range known {

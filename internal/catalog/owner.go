@@ -70,8 +70,8 @@ func (o *Options) shares(topics []string, c *offsets.Claim) (string, bool) {
 			return topic, true
 		}
 	}
-	// The same template for the same feed gives the same topics. Others may never meet: RejectForeign looks at
-	// each topic.
+	// The same template for the same feed gives the same topics. Others may never meet: rejectForeign looks at
+	// each topic (lease.go).
 	template := c.Settings[offsets.FrozenTopic]
 	return template, strings.Contains(template, "{") && template == o.Template && c.Feed == o.Feed
 }
