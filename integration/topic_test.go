@@ -124,7 +124,9 @@ func (c *consumer) drain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.until(t, time.Minute, "read to the end", func() bool {
+	limit := time.Minute // and what a loaded machine needs for as many records
+	ends.Each(func(o kadm.ListedOffset) { limit += time.Duration(o.Offset) * 100 * time.Microsecond })
+	c.until(t, limit, "read to the end", func() bool {
 		behind := false
 		ends.Each(func(o kadm.ListedOffset) { behind = behind || c.next[o.Partition] < o.Offset })
 		return !behind
