@@ -48,11 +48,14 @@ func (g *growth) added(p int32) bool { return int(p) >= g.first && int(p) < g.co
 func (g growth) String() string {
 	text := plain.Count(g.first, "partition")
 	for _, s := range g.steps {
-		at := "behind"
-		if s.Vague {
-			at = "at the latest behind"
+		at := "behind the marker " + s.Resolved
+		switch marker, err := envelope.ParseTimestamp(s.Resolved); {
+		case err != nil || marker == (envelope.Timestamp{}):
+			at = "without a marker"
+		case s.Vague:
+			at = "at the latest " + at
 		}
-		text += fmt.Sprintf(", and %d %s the marker %s", s.Partitions, at, s.Resolved)
+		text += fmt.Sprintf(", and %d %s", s.Partitions, at)
 	}
 	return text
 }

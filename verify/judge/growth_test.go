@@ -9,8 +9,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 
+	"blobfeed/envelope"
 	"blobfeed/partitioner"
 	"blobfeed/source/inventory"
+	"blobfeed/verify"
 )
 
 // grow adds partitions, and delivers changes on both sides of the marker from which they are used.
@@ -282,5 +284,16 @@ func TestFollowBesideGrowth(t *testing.T) {
 		if err != nil || Verdict(rs) != nil {
 			t.Errorf("%q: %v, %v: %s", settings, err, Verdict(rs), shown(t, rs))
 		}
+	}
+}
+
+// A partition that begins with a key has no marker to name.
+func TestGrowthWithoutMarker(t *testing.T) {
+	at := envelope.Timestamp{Wall: 1}.String()
+	g := growth{first: 2, steps: []verify.Growth{
+		{Partitions: 3, Resolved: at}, {Partitions: 4, Resolved: envelope.Timestamp{}.String()},
+	}}
+	if got, want := g.String(), "2 partitions, and 3 behind the marker "+at+", and 4 without a marker"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }
