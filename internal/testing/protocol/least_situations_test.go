@@ -55,7 +55,7 @@ func leastSituations() []leastSituation {
 		s.asProgram, s.bundles, s.crashes, s.large = true, true, 2, true
 	})
 	add("as the program: bundles, a late frontier", func(s *leastSituation) {
-		s.asProgram, s.bundles, s.takeover, s.late, s.large = true, true, true, frontierRecord, true
+		s.asProgram, s.bundles, s.takeover, s.late, s.segments, s.large = true, true, true, frontierRecord, 1, true
 	})
 	add("as the program: seek", func(s *leastSituation) { s.asProgram, s.seeks, s.crashes = true, true, 0 })
 	add("as the program: a segment, then a bundle, seek", func(s *leastSituation) {
