@@ -193,3 +193,16 @@ func TestCheckOfSilentStorage(t *testing.T) {
 		t.Errorf("exit code %d, %d requests:\n%s%s", code, n, stdout, stderr)
 	}
 }
+
+func TestCheckOfAStartInTheFuture(t *testing.T) {
+	clusterFor(t)
+	for start, want := range map[string]string{
+		"2100-01-01": "warning  state         there is no progress yet: run starts at 2100-01-01, which is in the future",
+		"2020-01-01": "ok       state         there is no progress yet: run starts at 2020-01-01\n",
+	} {
+		t.Setenv("BRIDGE_START", start)
+		if code, stdout, stderr := call(t, "check"); code != exitOK || !strings.Contains(stdout, want) {
+			t.Errorf("exit code %d, want %q:\n%s%s", code, want, stdout, stderr)
+		}
+	}
+}

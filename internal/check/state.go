@@ -51,11 +51,15 @@ func (ck *checker) state(ctx context.Context) {
 	}
 	switch {
 	case err == nil && f == nil:
-		begins := "run starts at " + ck.bridge.Records.Frozen[offsets.FrozenStart]
+		status, start := OK, ck.bridge.Records.Frozen[offsets.FrozenStart]
+		begins := "run starts at " + start
+		if at, err := history.ParseTime(start); err == nil && time.Unix(0, at.Wall).After(ck.now) {
+			status, begins = Warning, begins+", which is in the future: it delivers nothing until then"
+		}
 		if ck.bridge.Feed.InitialScan == bridge.ScanYes || ck.bridge.Feed.InitialScan == bridge.ScanOnly {
 			begins = "run begins with a scan of the account"
 		}
-		ck.Add("state", OK, "there is no progress yet: "+begins, "")
+		ck.Add("state", status, "there is no progress yet: "+begins, "")
 	case err != nil:
 		ck.Add("state", Failed, err.Error(), "")
 	default:
