@@ -329,7 +329,8 @@ func (r *rules) endsScan(f offsets.Frontier, s *offsets.State, sum offsets.Listi
 	c.report(func(o *Options) {
 		o.Log.Info("the scan is over", "scan", scan.ID, "cancelled", scan.Cancelled, "rows", sum.Rows, "deleted",
 			sum.Swept, "containers", sum.Progress.Containers, "pages", sum.Progress.Pages, "skipped",
-			sum.Skipped, "sweep_left_out", sum.LeftOut, "stopped", sum.Stopped, "took", scan.Ended.Sub(scan.Requested))
+			sum.Skipped, "sweep_left_out", sum.LeftOut, "stopped", sum.Stopped, "seconds",
+			scan.Ended.Sub(scan.Requested).Seconds())
 	})
 	if scan.Only {
 		f.Current, f.Shards, f.Ended = source.Segment{}, nil, true
