@@ -2,10 +2,10 @@
 package outbound
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"blobfeed/internal/plain"
 )
@@ -47,10 +47,16 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// ranged returns how many bytes a request asks for, 0 if its header does not say.
+// ranged returns how many bytes a request asks for, 0 if its header does not say. The SDK writes the name of its header
+// in small letters, where Get does not find it.
 func ranged(h http.Header) int64 {
 	var from, to int64
-	text := cmp.Or(h.Get("x-ms-range"), h.Get("Range"))
+	text := h.Get("Range")
+	for name, values := range h {
+		if strings.EqualFold(name, "x-ms-range") {
+			text = strings.Join(values, ",")
+		}
+	}
 	if _, err := fmt.Sscanf(text, "bytes=%d-%d", &from, &to); err != nil || from < 0 || to < from {
 		return 0
 	}

@@ -56,6 +56,21 @@ func fail(w http.ResponseWriter, status int, code string) {
 	w.WriteHeader(status)
 }
 
+// A range longer than any other answer comes with one request: the connection would be closed for what is cut off.
+func TestReadOfALongRange(t *testing.T) {
+	const size = 2 * maxAnswer
+	store, requests := server(t, func(w http.ResponseWriter, _ *http.Request, _ int) {
+		w.Header().Set("Content-Range", fmt.Sprintf("bytes 0-%d/%d", size-1, size))
+		w.Header().Set("Content-Length", fmt.Sprint(size))
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(make([]byte, size))
+	})
+	n, err := store.ReadAt(t.Context(), "log/00/chunk.avro", make([]byte, size), 0)
+	if n != size || err != nil || requests() != 1 {
+		t.Errorf("%d bytes, %v, with %d requests", n, err, requests())
+	}
+}
+
 func TestRead(t *testing.T) {
 	for name, c := range map[string]struct {
 		handle    func(w http.ResponseWriter, r *http.Request, n int)
