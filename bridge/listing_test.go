@@ -115,8 +115,8 @@ func TestMarkersAreRejectedForAWhile(t *testing.T) {
 	}
 }
 
-// A service that always rejects them is given up within a round of a later scan, by default 10 seconds: the next round
-// begins to count anew.
+// A service that always rejects them is given up within a round of a later scan, by default 10 seconds, because each
+// round counts from 0.
 func TestMarkersAreAlwaysRejected(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 10)

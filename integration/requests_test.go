@@ -112,7 +112,7 @@ func TestRequests(t *testing.T) {
 	if code := p.wait(t, 15*time.Second); code != 0 {
 		t.Fatalf("exit code %d", code)
 	}
-	// What came while no bridge ran is found by the first pass. The second one finds nothing, and the third waits an hour.
+	// The first pass finds what came while no bridge ran. The second one finds nothing, and the third waits an hour.
 	must(feed.Append(t.Context(), 30, expect))
 	start(t, []string{"run"}, append(settings, "DEBUG=quiet_interval=1h")...)
 	c.until(t, 30*time.Second, "the events of the second run", delivered)

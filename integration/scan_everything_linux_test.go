@@ -138,7 +138,7 @@ func scanEverything(t *testing.T, blobs int, delivery, topic string, form ...str
 	s.next(t)
 	stop := s.keep(t)
 	began := time.Now()
-	// Without transactions, a topic that is new gets no partitions before its first rows are committed: docs/delivery.md.
+	// Without transactions, a new topic gets no partitions before its first rows are committed: docs/delivery.md.
 	late := topic != copies[0].topic && delivery == "at_least_once"
 	r.until(t, "the scan has rows", func(now *status.Status) bool { return now.Scan != nil && now.Scan.Rows > 0 })
 	if !late {

@@ -9,8 +9,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Holder is told which leases this instance is to hold. The calls come from goroutines of the group's client; those of
-// Assigned and Revoked one at a time.
+// Holder takes the leases that the group gives to this instance. Its methods are called from goroutines of the group's
+// client, Assigned and Revoked one at a time.
 type Holder interface {
 	// Assigned adds leases, or none, whenever the group has agreed. It must not block.
 	Assigned(leases []int32)

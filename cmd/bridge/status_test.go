@@ -100,8 +100,8 @@ func TestStatusOfADeletedTopic(t *testing.T) {
 	}
 }
 
-// A topic with fewer partitions than records were written to is another one. Whoever looks is told, before the next
-// event makes the bridge fail.
+// A topic that has lost partitions was deleted and created again. Status and check say so before the next event makes
+// the bridge fail.
 func TestTopicIsAnotherOne(t *testing.T) {
 	a := fakebroker.Admin(t, deliveredReal(t))
 	deleteTopic(t, a)

@@ -214,7 +214,9 @@ func TestFilterProblems(t *testing.T) {
 }
 
 func TestPortsOfBrokers(t *testing.T) {
-	for brokers, valid := range map[string]bool{"a:9092,b": true, "[::1]:9092": true, "a:9O92": false, "a:65536": false, "a:": false} {
+	for brokers, valid := range map[string]bool{
+		"a:9092,b": true, "[::1]:9092": true, "a:9O92": false, "a:65536": false, "a:": false,
+	} {
 		set(t, map[string]string{"BRIDGE_SOURCE_URL": "file:///feed", "BRIDGE_KAFKA_BROKERS": brokers})
 		_, err := Load(true)
 		if (err == nil) != valid || err != nil && !strings.HasPrefix(err.Error(), "BRIDGE_KAFKA_BROKERS: want host:port") {

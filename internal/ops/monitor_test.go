@@ -190,7 +190,7 @@ func TestLag(t *testing.T) {
 	expect("when it was looked at", "90 0")
 }
 
-// At the end of a finished feed a lease waits, and looks for more from time to time. If that fails, nothing is known to be
+// At the end of a finished feed, a lease waits and looks for more now and then. If a look fails, nothing is known to be
 // late.
 func TestLagOfAFinishedFeed(t *testing.T) {
 	m, engine, now := watching(t)

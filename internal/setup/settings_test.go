@@ -86,9 +86,11 @@ func TestOutputProblems(t *testing.T) {
 		says []string
 	}{
 		{map[string]string{"FORMAT": "avro"}, []string{"BRIDGE_REGISTRY_URL: required"}},
-		{map[string]string{"FORMAT": "avro", "ENVELOPE": "row", "REGISTRY_URL": "r:8081"}, []string{"BRIDGE_ENVELOPE: envelope=row is not supported with format=avro", "BRIDGE_REGISTRY_URL: want http://"}},
+		{map[string]string{"FORMAT": "avro", "ENVELOPE": "row", "REGISTRY_URL": "r:8081"}, []string{
+			"BRIDGE_ENVELOPE: envelope=row is not supported with format=avro", "BRIDGE_REGISTRY_URL: want http://"}},
 		{map[string]string{"ENVELOPE": "key_only", "OPTIONS": "updated,diff"},
-			[]string{"BRIDGE_OPTIONS: updated is only usable with envelope=wrapped or envelope=enriched", "\nBRIDGE_OPTIONS: diff is only usable with"}},
+			[]string{"BRIDGE_OPTIONS: updated is only usable with envelope=wrapped or envelope=enriched",
+				"\nBRIDGE_OPTIONS: diff is only usable with"}},
 		{map[string]string{"ENVELOPE": "round", "FORMAT": "xml", "DELETES": "never", "KEY_FORMAT": "y", "EVENTS": "z", "HEADERS": "h", "RESOLVED_TO": "nobody", "EXTRA_HEADERS": "x"},
 			[]string{`BRIDGE_ENVELOPE: invalid value "round": want one of wrapped`, "BRIDGE_FORMAT", "BRIDGE_DELETES", "BRIDGE_KEY_FORMAT", "BRIDGE_EVENTS", "BRIDGE_HEADERS", "BRIDGE_RESOLVED_TO", "BRIDGE_EXTRA_HEADERS"}},
 		{map[string]string{"START": "2020-05-29", "END_TIME": "2020-05-27"},
@@ -97,7 +99,8 @@ func TestOutputProblems(t *testing.T) {
 		{map[string]string{"ENVELOPE": "enriched", "OPTIONS": "diff,!before"},
 			[]string{"diff is not usable with !before"}},
 		{map[string]string{"TOPIC": "{blob}", "REGISTRY_URL": "http://me:hunter2@r:1"}, []string{`topic "{blob}"`, "REGISTRY_PASSWORD"}},
-		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{"BRIDGE_HTTP_CERT_FILE: set it together with BRIDGE_HTTP_KEY_FILE", "BRIDGE_HTTP_HOSTS: want host names"}},
+		{map[string]string{"HTTP_CERT_FILE": "c", "HTTP_HOSTS": "http://a"}, []string{
+			"BRIDGE_HTTP_CERT_FILE: set it together with BRIDGE_HTTP_KEY_FILE", "BRIDGE_HTTP_HOSTS: want host names"}},
 		{map[string]string{"COLUMNS": "path,size"}, []string{"BRIDGE_COLUMNS: there is no column size"}},
 		{map[string]string{"KAFKA_TLS_ENABLED": "true", "KAFKA_TLS_CA_FILE": "none.pem"},
 			[]string{"BRIDGE_KAFKA_TLS_CA_FILE: reading the certificates of authorities: open none.pem"}},

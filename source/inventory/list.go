@@ -41,7 +41,7 @@ func (r *active) release() { <-r.held }
 
 // A marker that the service rejects is answered by a listing from the last name. If the page before was empty, that
 // listing begins where the last one did, and may fail as it did. The delays take 6.3 seconds together, less than a
-// round of a later scan: the Walk of the next one counts anew.
+// round of a later scan, because each round counts from 0.
 const (
 	maxRejected   = 6
 	rejectedDelay = 50 * time.Millisecond // doubles
