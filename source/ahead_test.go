@@ -3,6 +3,7 @@ package source_test
 import (
 	"context"
 	"errors"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -32,18 +33,18 @@ func (s *turns) ReadAt(ctx context.Context, name string, p []byte, offset int64)
 	return s.memory.ReadAt(ctx, name, p, offset)
 }
 
-// With room for two windows, a reader asks for the second while the caller works on the first. What fails there is
-// read again when it is needed, and Stop does not wait for the store.
+// With room for four windows, a reader asks for three while the caller works on the first. What fails there is read
+// again when it is needed, as the room changes, and Stop does not wait for the store.
 func TestReadsAhead(t *testing.T) {
 	const size = 400
-	chunk, ids := header(), numbers(0, 60)
+	chunk, ids := header(), numbers(0, 150)
 	for part := range slices.Chunk(ids, 3) {
 		chunk = append(chunk, block(part...)...)
 	}
 	store := &turns{&memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}, make(chan int64),
 		make(chan error)}
 	r := source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
-	r.LimitWindow(2 * size)
+	r.LimitWindow(4 * size)
 	if err := r.Poll(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
@@ -51,37 +52,80 @@ func TestReadsAhead(t *testing.T) {
 	if err := r.Next(t.Context(), &b); err != nil {
 		t.Fatal(err)
 	}
-	select {
-	case at := <-store.asked:
-		if at != size {
-			t.Errorf("read ahead at %d, want %d", at, size)
+	var asked []int64
+	for len(asked) < 3 {
+		select {
+		case at := <-store.asked:
+			asked = append(asked, at)
+		case <-time.After(10 * time.Second):
+			t.Fatalf("read ahead at %d, want three parts", asked)
 		}
-	case <-time.After(10 * time.Second):
-		t.Fatal("nothing is read ahead")
+	}
+	slices.Sort(asked)
+	if want := []int64{size, 2 * size, 3 * size}; !slices.Equal(asked, want) {
+		t.Errorf("read ahead at %d, want %d", asked, want)
 	}
 	r.Stop() // the store has not answered
 
-	// As before, but every other part fails once.
+	// Every other part fails once, and the room changes with each block.
 	r = source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
-	r.LimitWindow(2 * size)
 	if err := r.Poll(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
+	reset := errors.New("reset by peer")
 	go func() {
-		asked := map[int64]bool{}
+		known := map[int64]bool{}
 		for at := range store.asked {
 			var err error
-			if !asked[at] && len(asked)%2 == 0 {
-				err = errors.New("reset by peer")
+			if !known[at] && len(known)%2 == 0 {
+				err = reset
 			}
-			asked[at] = true
+			known[at] = true
 			store.answers <- err
 		}
 	}()
-	all, err := drain(t, r)
-	if err != nil || !slices.Equal(all, ids) {
-		t.Errorf("%d events, %v, want %d", len(all), err, len(ids))
+	var all []string
+	for room := int64(4 * size); ; room = room*7/5%(5*size) + 1 {
+		r.LimitWindow(room)
+		if err := r.Next(t.Context(), &b); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil && !errors.Is(err, reset) {
+			t.Fatal(err)
+		}
+		for _, e := range b.Events {
+			all = append(all, e.ID)
+		}
+	}
+	if !slices.Equal(all, ids) {
+		t.Errorf("%d events, want %d", len(all), len(ids))
 	}
 	r.Stop()
 	close(store.asked)
+}
+
+// Parts that were read ahead are used up also where the room has become smaller than they are: no byte is read twice.
+func TestReadAheadIsUsedUp(t *testing.T) {
+	const size = 400
+	chunk, ids := header(), numbers(0, 150)
+	for part := range slices.Chunk(ids, 3) {
+		chunk = append(chunk, block(part...)...)
+	}
+	store := &memory{blobs: map[string][]byte{shardPath + "00000.avro": chunk}}
+	r := source.New(store, source.Options{ReadSize: size}).Shard(manifest(true), 0, source.ShardPosition{})
+	r.LimitWindow(4 * size)
+	if err := r.Poll(t.Context(), true); err != nil {
+		t.Fatal(err)
+	}
+	var b source.Batch
+	if err := r.Next(t.Context(), &b); err != nil {
+		t.Fatal(err)
+	}
+	r.LimitWindow(size / 2)
+	if _, err := drain(t, r); err != nil {
+		t.Fatal(err)
+	}
+	r.Stop()
+	if got := store.bytes.Load(); got != int64(len(chunk)) {
+		t.Errorf("%d bytes read of %d", got, len(chunk))
+	}
 }

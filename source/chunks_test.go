@@ -74,8 +74,8 @@ func TestChunkWithoutABlock(t *testing.T) {
 	// the blob is created before its header is appended
 	m := &memory{blobs: map[string][]byte{shardPath + "00000.avro": nil}}
 	r := source.New(m, source.Options{}).Shard(manifest(false), 0, source.ShardPosition{})
-	if ids := pollAndDrain(t, r, false); len(ids) > 0 || m.reads > 0 {
-		t.Errorf("no bytes: %v in %d reads", ids, m.reads)
+	if ids := pollAndDrain(t, r, false); len(ids) > 0 || m.reads.Load() > 0 {
+		t.Errorf("no bytes: %v in %d reads", ids, m.reads.Load())
 	}
 	m.blobs[shardPath+"00000.avro"] = whole
 	if ids := pollAndDrain(t, r, true); !slices.Equal(ids, []string{"a"}) {

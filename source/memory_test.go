@@ -9,6 +9,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"blobfeed/source"
@@ -18,7 +19,8 @@ import (
 type memory struct {
 	blobs  map[string][]byte
 	lists  int
-	reads  int
+	reads  atomic.Int64
+	bytes  atomic.Int64
 	onList func()
 	fail   func(name string) error // of reads
 }
@@ -52,7 +54,7 @@ func (m *memory) List(_ context.Context, prefix, delimiter string) iter.Seq2[sou
 }
 
 func (m *memory) ReadAt(_ context.Context, name string, p []byte, offset int64) (int, error) {
-	m.reads++
+	m.reads.Add(1)
 	if m.fail != nil {
 		if err := m.fail(name); err != nil {
 			return 0, err
@@ -62,7 +64,9 @@ func (m *memory) ReadAt(_ context.Context, name string, p []byte, offset int64) 
 	if !ok {
 		return 0, source.ErrNotFound
 	}
-	return copy(p, b[min(offset, int64(len(b))):]), nil
+	n := copy(p, b[min(offset, int64(len(b))):])
+	m.bytes.Add(int64(n))
+	return n, nil
 }
 
 const shardPath = "log/00/2026/01/01/0000/"

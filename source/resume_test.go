@@ -99,14 +99,14 @@ func TestResumeAtEveryBlock(t *testing.T) {
 func TestNothingNewReadsNothing(t *testing.T) {
 	name := shardPath + "00000.avro"
 	first := append(header(), block("a")...)
-	for from, reads := range map[source.ShardPosition]int{{}: 1, {Offset: int64(len(first))}: 0} {
+	for from, reads := range map[source.ShardPosition]int64{{}: 1, {Offset: int64(len(first))}: 0} {
 		m := &memory{blobs: map[string][]byte{name: first}}
 		r := source.New(m, source.Options{}).Shard(manifest(false), 0, from)
 		for range 3 {
 			pollAndDrain(t, r, false)
 		}
-		if m.reads != reads {
-			t.Errorf("from %s: %d reads, want %d", from, m.reads, reads)
+		if m.reads.Load() != reads {
+			t.Errorf("from %s: %d reads, want %d", from, m.reads.Load(), reads)
 		}
 		m.blobs[name] = append(slices.Clone(first), block("b")...)
 		if ids := pollAndDrain(t, r, true); !slices.Equal(ids, []string{"b"}) {

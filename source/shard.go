@@ -48,7 +48,7 @@ type ShardReader struct {
 	at     int64
 	grow   int64 // bytes to read at least: doubles while one block is larger than what is here
 	limit  int64 // of the window; 0: Options.ReadSize
-	ahead  *ahead
+	ahead  []*ahead
 }
 
 // Shard returns a reader of a shard of m that starts at a position.
@@ -58,15 +58,19 @@ func (f *Feed) Shard(m Manifest, shard int, from ShardPosition) *ShardReader {
 }
 
 // LimitWindow sets how many bytes later reads may keep, up to Options.ReadSize, for readers that share memory. A block
-// that is larger is read all the same. Where two of that size fit, the reader reads ahead until Stop is called.
+// that is larger is read all the same. The reader reads ahead, until Stop is called, where more of that size fit.
 func (r *ShardReader) LimitWindow(bytes int64) { r.limit = bytes }
 
 // readSize returns the size of a read into an empty window.
 func (r *ShardReader) readSize() int64 {
-	if r.limit > 0 {
-		return min(r.limit, r.feed.opt.ReadSize)
+	size := r.feed.opt.ReadSize
+	if r.limit == 0 {
+		return size
 	}
-	return r.feed.opt.ReadSize
+	if part := max(r.limit/(1+partsAhead), min(size, minPart)); r.limit >= 2*part {
+		return min(size, part)
+	}
+	return min(size, r.limit)
 }
 
 // Position returns where to resume: after everything that Next has returned.
