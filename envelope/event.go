@@ -45,6 +45,9 @@ func PathOf(s string) string {
 
 // account returns the storage account in an event's topic, or "".
 func account(topic string) string {
+	if i := strings.LastIndexByte(topic, '/') + 1; strings.HasSuffix(topic[:i], accountInfix) {
+		return topic[i:] // of the service, and found in a third of the time
+	}
 	i := strings.LastIndex(topic, accountInfix)
 	if i < 0 {
 		return ""
