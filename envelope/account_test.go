@@ -9,9 +9,9 @@ func TestAccount(t *testing.T) {
 		group + "/storageAccounts/pictures/blobServices/default":                "pictures",
 		"/resourceGroups/storageAccounts/providers/storageAccounts/pictures":    "pictures",
 		"/resourceGroups/g/storageAccounts/former/moved/storageAccounts/photos": "photos",
-		group + "/storageAccounts/": "",
-		"pictures":                  "",
-		"":                          "",
+		group + "/storageAccounts/":                                             "",
+		"pictures":                                                              "",
+		"":                                                                      "",
 	} {
 		if got := account(topic); got != want {
 			t.Errorf("%s: account %q, want %q", topic, got, want)
