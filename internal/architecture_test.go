@@ -88,8 +88,7 @@ var imports = map[string][]string{
 	"internal/config":                   {"internal/plain"},
 	"internal/topics":                   {"internal/pause", "internal/plain"},
 
-	"deploy":         nil,
-	"deploy/notices": nil,
+	"deploy": nil,
 }
 
 // Every import within the module is one of the table above.

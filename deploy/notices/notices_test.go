@@ -1,7 +1,11 @@
-package main
+// Package notices has the licences of everything that a released program holds, which most of them require to be shipped
+// with it.
+package notices
 
 import (
+	"flag"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,7 +13,94 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"testing"
 )
+
+var update = flag.Bool("update", false, "write THIRD_PARTY_NOTICES")
+
+// What is shipped says what is in the programs, and nothing that the project keeps for tests only is in one of them.
+func TestNotices(t *testing.T) {
+	var fresh strings.Builder
+	if err := write(&fresh); err != nil {
+		t.Fatal(err)
+	}
+	shipped, err := os.ReadFile("../../THIRD_PARTY_NOTICES")
+	if *update {
+		err = os.WriteFile("../../THIRD_PARTY_NOTICES", []byte(fresh.String()), 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if string(shipped) != fresh.String() && !*update {
+		t.Error("THIRD_PARTY_NOTICES is not what the programs hold: run make docs")
+	}
+	for _, module := range []string{
+		"github.com/twmb/franz-go (LICENSE)", "the Go standard library and runtime (LICENSE)",
+		"arrow-go/v18 (NOTICE.txt)",
+	} {
+		if !strings.Contains(fresh.String(), module) {
+			t.Errorf("there is no %s", module)
+		}
+	}
+}
+
+// hamba/avro is archived upstream, with open advisories. It is an oracle of tests, and in no program for any
+// platform.
+func TestNoProgramHoldsTestsOnlyModules(t *testing.T) {
+	mods, err := modules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range mods {
+		if strings.HasPrefix(m.path, "github.com/hamba/") {
+			t.Errorf("the program holds %s: %v", m.path, m.packages)
+		}
+	}
+	if len(mods) < 20 {
+		t.Errorf("%d modules: the list is not that of the program", len(mods))
+	}
+}
+
+// The platforms are those that are released.
+func TestPlatforms(t *testing.T) {
+	release, err := os.ReadFile("../../.goreleaser.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"goos: [linux, darwin, windows]", "goarch: [amd64, arm64]"} {
+		if !strings.Contains(string(release), line) {
+			t.Errorf("the releases are not for %s", line)
+		}
+	}
+}
+
+const header = `Third-party notices
+
+The programs of this project hold code of the modules below, under the licences that follow their names.
+Made by "make docs".
+`
+
+// write prints each licence once, under all that it is the licence of.
+func write(w io.Writer) error {
+	found, err := notices()
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(w, header)
+	var order []string
+	of := map[string][]string{}
+	for _, n := range found {
+		if of[n.text] == nil {
+			order = append(order, n.text)
+		}
+		of[n.text] = append(of[n.text], n.name)
+	}
+	for _, text := range order {
+		names := strings.Join(of[text], "\n")
+		fmt.Fprintf(w, "\n%s\n%s\n%s\n\n%s\n", strings.Repeat("=", 100), names, strings.Repeat("-", 100), text)
+	}
+	return nil
+}
 
 // platforms are those of .goreleaser.yaml: each may need other packages.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
