@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -45,5 +46,44 @@ func TestSettingsAreNamedAsTheyAre(t *testing.T) {
 	})
 	if err != nil || found < 100 {
 		t.Errorf("%d names were found: %v", found, err)
+	}
+}
+
+// What setup is made of does not know the settings: it returns errors with a type, and setup.Advised adds what users
+// can do about them. Those that judge topics, brokers and states by what users have set name the settings themselves.
+func TestEngineNamesNoSettings(t *testing.T) {
+	judges := []string{"internal/setup", "internal/config", "internal/kafka", "internal/topics", "internal/catalog",
+		"internal/frozen", "internal/status"}
+	const stored = "offsets/frozen.go" // the names under which a state has settings
+	below := []string{"internal/setup"}
+	for i := 0; i < len(below); i++ {
+		for _, pkg := range imports[below[i]] {
+			if !slices.Contains(below, pkg) {
+				below = append(below, pkg)
+			}
+		}
+	}
+	for _, pkg := range below {
+		files, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s: %v", pkg, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") || slices.Contains(judges, pkg) ||
+				name == filepath.Join("..", stored) {
+				continue
+			}
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, line := range strings.Split(string(text), "\n") {
+				code, _, _ := strings.Cut(line, "//")
+				if setting := variable.FindString(code); setting != "" {
+					t.Errorf("%s:%d names %s: return an error with a type, and name the setting in setup.Advised", name,
+						i+1, setting)
+				}
+			}
+		}
 	}
 }
