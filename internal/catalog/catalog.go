@@ -68,11 +68,6 @@ type Catalog struct {
 	// topics without an encoder have to wait.
 	encoders *cache[*envelope.Encoder]
 	first    atomic.Bool // there was no frontier yet at the start: see StillSole
-
-	// Guarded by turn, which is taken while claims are read: the workers that wait want the same.
-	turn   pause.Turn
-	claims []offsets.Claim
-	read   time.Time
 }
 
 // opening is what the brokers say of a topic that is opened.
@@ -90,7 +85,7 @@ const (
 // New returns a catalog that knows nothing yet.
 func New(o Options, cl *kgo.Client) *Catalog {
 	c := &Catalog{
-		Options: o, creating: pause.NewTurn(), turn: pause.NewTurn(), encoders: newCache(o.Encoder, 0),
+		Options: o, creating: pause.NewTurn(), encoders: newCache(o.Encoder, 0),
 		Admin: &topics.Admin{Plan: o.Plan, Client: cl, Now: o.Now, Log: o.Log, Oldest: o.Oldest},
 	}
 	c.openings = newCache(c.open, openingHolds)
@@ -161,8 +156,7 @@ func (c *Catalog) open(ctx context.Context, topic string) (o opening, err error)
 
 // asSettings returns a topic that must stop the bridge as an error of the settings.
 func asSettings(err error) error {
-	var problem *topics.Problem
-	if errors.As(err, &problem) && problem.Severity == topics.Unfit {
+	if problem, is := errors.AsType[*topics.Problem](err); is && problem.Severity == topics.Unfit {
 		return &plain.SettingsError{Problem: problem.Error()}
 	}
 	return err
@@ -219,11 +213,53 @@ func (c *Catalog) Opened(ctx context.Context, known map[string]int32) (map[strin
 	}
 	for topic, partitions := range ends {
 		counts, err := topics.Count(ctx, kadm.NewClient(c.Admin.Client), topic)
-		var gone *topics.MissingError // deleted after a reset
-		if err != nil && !errors.As(err, &gone) {
+		if err != nil && !errors.As(err, new(*topics.MissingError)) { // else deleted after a reset
 			return nil, err
 		}
 		ends[topic] = min(partitions, counts[topic])
 	}
 	return ends, nil
+}
+
+// cache makes what belongs to a name when it is first asked for, and keeps it. Those that ask meanwhile wait for it.
+// After an error the next one tries again.
+type cache[T any] struct {
+	make  func(ctx context.Context, name string) (T, error)
+	holds time.Duration // how long a value is kept; 0 is without end
+
+	mu sync.Mutex
+	of map[string]*cached[T]
+}
+
+type cached[T any] struct {
+	turn  pause.Turn
+	value T         // guarded by turn
+	made  time.Time // guarded by turn; zero: not yet
+}
+
+func newCache[T any](f func(context.Context, string) (T, error), holds time.Duration) *cache[T] {
+	return &cache[T]{make: f, holds: holds, of: map[string]*cached[T]{}}
+}
+
+func (c *cache[T]) get(ctx context.Context, name string) (T, error) {
+	c.mu.Lock()
+	v := c.of[name]
+	if v == nil {
+		v = &cached[T]{turn: pause.NewTurn()}
+		c.of[name] = v
+	}
+	c.mu.Unlock()
+	var none T
+	if err := v.turn.Take(ctx); err != nil {
+		return none, err
+	}
+	defer v.turn.Leave()
+	if v.made.IsZero() || c.holds > 0 && time.Since(v.made) > c.holds {
+		value, err := c.make(ctx, name)
+		if err != nil {
+			return none, err
+		}
+		v.value, v.made = value, time.Now()
+	}
+	return v.value, nil
 }

@@ -29,7 +29,7 @@ func TestClaimsAreShared(t *testing.T) {
 		var all sync.WaitGroup
 		ask := func(ctx context.Context, want error) {
 			all.Go(func() {
-				claims, _, err := c.of(ctx, "a", read)
+				claims, _, err := c.of(ctx, "a", 0, read)
 				if err != want || err == failing && (len(claims) != 1 || claims[0].Name != "b") {
 					t.Errorf("%v, %v; want %v and b", claims, err, want)
 				}
@@ -56,9 +56,21 @@ func TestClaimsAreShared(t *testing.T) {
 		if all.Wait(); reads != 5 {
 			t.Errorf("%d reads", reads)
 		}
+		// A read that has worked serves those who take an older one. What it could not read is told once.
+		works := func(context.Context) ([]offsets.Claim, []error, error) {
+			reads++
+			return nil, []error{failing}, nil
+		}
+		for i, after := range []time.Duration{0, time.Second, 2 * time.Minute} {
+			time.Sleep(after)
+			_, hidden, err := c.of(t.Context(), "a", time.Minute, works)
+			if want := []int{6, 6, 7}[i]; reads != want || err != nil || (len(hidden) > 0) != (i != 1) {
+				t.Errorf("after %s: %d reads, want %d, %v, %v", after, reads, want, hidden, err)
+			}
+		}
 		// A read that succeeds as its caller ends is an answer.
 		ctx, cancel = context.WithCancel(t.Context())
-		claims, _, err := c.of(ctx, "a", func(context.Context) ([]offsets.Claim, []error, error) {
+		claims, _, err := c.of(ctx, "a", 0, func(context.Context) ([]offsets.Claim, []error, error) {
 			cancel()
 			return []offsets.Claim{{Name: "b"}}, nil, nil
 		})

@@ -146,8 +146,7 @@ func (t *Topics) Topic(ctx context.Context, name string) (*pipeline.Topic, error
 	if !known && !pinned {
 		var err error
 		partitions, err = t.openNewTopic(ctx, name)
-		var rejected *topics.RejectedError
-		if errors.As(err, &rejected) {
+		if errors.As(err, new(*topics.RejectedError)) {
 			topic = &pipeline.Topic{Name: name, Rejected: err}
 			if t.catalog.DeadLetter != "" {
 				t.keep(topic) // else each of its events would ask the brokers
@@ -220,11 +219,10 @@ func (t *Topics) Prepare(ctx context.Context, names []string) {
 			continue
 		}
 		err := t.admit(ctx, name)
-		var rejected *topics.RejectedError
 		switch {
 		case err == nil:
 			missing = append(missing, name)
-		case !errors.As(err, &rejected):
+		case !errors.As(err, new(*topics.RejectedError)):
 			return
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 
 	"blobfeed/envelope"
+	"blobfeed/internal/pause"
 	"blobfeed/internal/plain"
 	"blobfeed/offsets"
 )
@@ -127,26 +128,14 @@ func (c *Catalog) used(ctx context.Context, name string) (bool, error) {
 
 // readClaims returns the claims of the other bridges, which may have that age. A read takes time for each bridge.
 func (c *Catalog) readClaims(ctx context.Context, age time.Duration) ([]offsets.Claim, error) {
-	if err := c.turn.Take(ctx); err != nil {
-		return nil, err
-	}
-	defer c.turn.Leave()
-	if time.Since(c.read) < age {
-		return c.claims, nil
-	}
 	read := func(ctx context.Context) ([]offsets.Claim, []error, error) {
 		return offsets.Claims(ctx, kadm.NewClient(c.Admin.Client), "", c.Client...)
 	}
-	began := time.Now()
-	claims, hidden, err := c.Claims.of(ctx, c.Bridge, read)
-	if err != nil {
-		return nil, err
-	}
+	claims, hidden, err := c.Claims.of(ctx, c.Bridge, age, read)
 	for _, err := range hidden {
 		c.Log.Warn("claims of another bridge can't be read; its topics are unknown", "error", err)
 	}
-	c.claims, c.read = claims, began
-	return claims, nil
+	return claims, err
 }
 
 // StillSole looks again after this instance has committed the first frontier, and before the frontier names a segment:
@@ -209,4 +198,46 @@ func (o *Options) Repeats(topic string) error {
 		"that was lost, every event would come twice. To continue at a place, run bridge seek --to <time> --yes. To "+
 		"deliver from BRIDGE_START whatever the topic holds, run bridge reset --yes. Or set another BRIDGE_TOPIC",
 		topic, o.Bridge, o.state())
+}
+
+// Claims are the claims of all bridges on the brokers, as the bridges of a process read them. A read takes time for
+// each bridge there is. So one read serves all that wait for it: else the first starts of n bridges that share a topic
+// would read n² states.
+type Claims struct {
+	// Guarded by turn, which is taken while claims are read.
+	turn   pause.Turn
+	began  time.Time // of the last read
+	all    []offsets.Claim
+	hidden []error
+	err    error
+}
+
+// NewClaims returns claims that are not read yet.
+func NewClaims() *Claims { return &Claims{turn: pause.NewTurn()} }
+
+// of returns what offsets.Claims does for the bridge of a name, by a read that began after this call: a claim that was
+// committed before is in it. A read that has worked may also be of that age; then hidden is empty, since it was told.
+func (c *Claims) of(
+	ctx context.Context, name string, age time.Duration, read func(context.Context) ([]offsets.Claim, []error, error),
+) (claims []offsets.Claim, hidden []error, err error) {
+	asked := time.Now()
+	if err := c.turn.Take(ctx); err != nil {
+		return nil, nil, err
+	}
+	defer c.turn.Leave()
+	others := func() []offsets.Claim {
+		return slices.DeleteFunc(slices.Clone(c.all), func(claim offsets.Claim) bool { return claim.Name == name })
+	}
+	if age > 0 && c.err == nil && c.began.After(asked.Add(-age)) {
+		return others(), nil, nil
+	}
+	if !c.began.After(asked) {
+		began := time.Now()
+		all, hidden, err := read(ctx)
+		if err != nil && ctx.Err() != nil {
+			return nil, nil, err // the caller's end is not the others'
+		}
+		c.began, c.all, c.hidden, c.err = began, all, hidden, err
+	}
+	return others(), c.hidden, c.err
 }

@@ -25,8 +25,7 @@ func (c *Catalog) Sweepable(ctx context.Context, f *offsets.Frontier, filter *en
 			"cannot be told apart")
 	}
 	if !filter.Deletions() {
-		return Unsweepable("the filter leaves out BlobDeleted (BRIDGE_EVENT_TYPES), and a sweep writes " +
-			"deletions")
+		return Unsweepable("the filter leaves out BlobDeleted (BRIDGE_EVENT_TYPES), and a sweep writes deletions")
 	}
 	names := slices.Sorted(maps.Keys(f.Topics))
 	for _, name := range names {
@@ -66,8 +65,7 @@ func (c *Catalog) LeavesKeys(
 	if c.Constant() == nil {
 		err = Unsweepable("a sweep needs to know the topics of the template")
 	}
-	var never *UnsweepableError
-	if errors.As(err, &never) {
+	if never, is := errors.AsType[*UnsweepableError](err); is {
 		return false, plain.SettingsErrorf("topic %s holds records, and after an initial scan their deleted blobs "+
 			"would stay, since a sweep can't find them: %v. Delete the topic, or set another BRIDGE_TOPIC",
 			topic, never)
